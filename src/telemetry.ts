@@ -1,0 +1,23 @@
+import { type Logger, pino } from 'pino';
+
+export type { Logger };
+
+/**
+ * The service's logger: JSON lines on standard error, so that standard output holds results only.
+ * Callers never pass request bodies or keys; the paths below are the second fence.
+ *
+ * @param level one of pino's levels, or `silent`
+ * @param name part of the service that writes
+ */
+export function createLogger(level: string, name: string): Logger {
+  return pino(
+    {
+      name,
+      level,
+      base: { pid: process.pid, name },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: ['apiKey', 'password', '*.password', 'headers["x-api-key"]'],
+    },
+    pino.destination({ dest: 2, sync: false }),
+  );
+}
