@@ -1,0 +1,165 @@
+import type { Ability } from './ability.js';
+import { normalQuantile } from './normal.js';
+import { scoreModel } from './params.js';
+import { clamp, logit } from './probability.js';
+import type { Section } from './types.js';
+
+/** A value for each section. */
+export type PerSection<T> = Readonly<Record<Section, T>>;
+
+/** What is known about a learner in one section. */
+export interface SectionEvidence {
+  readonly ability: Ability;
+  /** The learner's skills of the section: effective mastery now, and weight (a half where it has no section). */
+  readonly skills: readonly { readonly mastery: number; readonly weight: number }[];
+  /** Seen skills of the section, one without a section counting half. */
+  readonly seenSkills: number;
+  /** Weight of all the tenant's known skills of the section. */
+  readonly knownWeight: number;
+}
+
+/** Both abilities after shrinkage to the population, on its scale of mean 0 and variance 1. */
+export interface AbilityEstimate {
+  readonly theta: PerSection<number>;
+  readonly variance: PerSection<number>;
+  readonly covariance: number;
+}
+
+interface Measurement {
+  readonly value: number;
+  /** 1 / variance; 0 without data. */
+  readonly precision: number;
+}
+
+const noData: Measurement = { value: 0, precision: 0 };
+
+/**
+ * Joint estimate of both abilities: each section's blend of ability filter and mastery is a noisy measurement,
+ * shrunk together under the prior [[1, rho], [rho, 1]]. A section without data borrows from the other.
+ * Source: science notes 6.2; all constants in params.ts.
+ */
+export function estimateAbilities(evidence: PerSection<SectionEvidence>): AbilityEstimate {
+  const math = measure(evidence.math);
+  const rw = measure(evidence.rw);
+  const rho = scoreModel.correlation;
+  const prior = 1 / (1 - rho * rho);
+  const a = prior + math.precision;
+  const d = prior + rw.precision;
+  const b = -rho * prior;
+  const determinant = a * d - b * b;
+  const variance = { math: d / determinant, rw: a / determinant };
+  const covariance = -b / determinant;
+  const pullMath = math.value * math.precision;
+  const pullRw = rw.value * rw.precision;
+  const theta = {
+    math: variance.math * pullMath + covariance * pullRw,
+    rw: covariance * pullMath + variance.rw * pullRw,
+  };
+  return { theta, variance, covariance };
+}
+
+function measure({ ability, skills, seenSkills, knownWeight }: SectionEvidence): Measurement {
+  if (ability.answers === 0 || seenSkills === 0) return noData;
+  const seenWeight = skills.reduce((sum, skill) => sum + skill.weight, 0);
+  const meanMastery = skills.reduce((sum, skill) => sum + skill.weight * skill.mastery, 0) / seenWeight;
+  const perSkill = ability.answers / seenSkills;
+  const share = perSkill / (perSkill + scoreModel.blendWeight);
+  const blended = (1 - share) * ability.theta + share * masteryTheta(meanMastery);
+  const noise = scoreModel.measurement.base + scoreModel.measurement.perAnswer / ability.answers;
+  const uncovered = (2 * (1 - Math.min(1, seenWeight / knownWeight))) / seenSkills;
+  return { value: blended * (1 + noise), precision: 1 / (noise + uncovered) };
+}
+
+/** Mean mastery on the scale of ability. */
+function masteryTheta(mastery: number): number {
+  return scoreModel.masteryLink * logit(clamp(mastery, 0.01, 0.99));
+}
+
+const roundToStep = (score: number): number => scoreModel.step * Math.floor(score / scoreModel.step + 0.5);
+const floorToStep = (score: number): number => scoreModel.step * Math.floor(score / scoreModel.step);
+const ceilToStep = (score: number): number => scoreModel.step * Math.ceil(score / scoreModel.step);
+
+const clampSection = (score: number): number => clamp(score, scoreModel.sectionMin, scoreModel.sectionMax);
+
+/** Unrounded score of a section for an ability. */
+const centreOf = (section: Section, theta: number): number =>
+  clampSection(scoreModel.mean[section] + scoreModel.sd * theta);
+
+/** Rounded scores; the total is the sum of the rounded sections, always. */
+export interface Scores extends PerSection<number> {
+  readonly total: number;
+}
+
+export function scoresOf(theta: PerSection<number>): Scores {
+  const math = clampSection(roundToStep(centreOf('math', theta.math)));
+  const rw = clampSection(roundToStep(centreOf('rw', theta.rw)));
+  return { math, rw, total: math + rw };
+}
+
+export interface Interval {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Scores on a test taken some days ahead, with intervals for what that test would show. */
+export interface ScoreForecast {
+  readonly scores: Scores;
+  readonly intervals: PerSection<Interval> & { readonly total: Interval };
+  /** Centre and standard deviation of the total, unrounded. */
+  readonly totalCentre: number;
+  readonly totalSd: number;
+  readonly sd: PerSection<number>;
+}
+
+/**
+ * Forecast of both sections and their total.
+ *
+ * @param change expected change of each ability until then (science notes 6.3)
+ * @param days 0 to 365
+ * @param level of the intervals, 0.5 to 0.99; they include the test's own error of measurement
+ */
+export function forecastScores(
+  estimate: AbilityEstimate,
+  change: PerSection<number>,
+  days: number,
+  level: number,
+): ScoreForecast {
+  const theta = { math: estimate.theta.math + change.math, rw: estimate.theta.rw + change.rw };
+  const scores = scoresOf(theta);
+  const centre = { math: centreOf('math', theta.math), rw: centreOf('rw', theta.rw) };
+  const variance = {
+    math: sectionVariance(estimate.variance.math, change.math, days),
+    rw: sectionVariance(estimate.variance.rw, change.rw, days),
+  };
+  const drift = scoreModel.driftCorrelation * scoreModel.driftPerDay * days;
+  const covariance = scoreModel.sd ** 2 * (estimate.covariance + drift);
+  const sd = { math: Math.sqrt(variance.math), rw: Math.sqrt(variance.rw) };
+  const totalSd = Math.sqrt(variance.math + variance.rw + 2 * covariance);
+  const totalCentre = centre.math + centre.rw;
+  const z = normalQuantile(0.5 + level / 2);
+  const math = sectionInterval(centre.math, z * sd.math, scores.math);
+  const rw = sectionInterval(centre.rw, z * sd.rw, scores.rw);
+  const total = totalInterval(totalCentre, z * totalSd, scores.total, math, rw);
+  return { scores, intervals: { math, rw, total }, totalCentre, totalSd, sd };
+}
+
+function sectionVariance(abilityVariance: number, change: number, days: number): number {
+  const ahead = abilityVariance + (0.5 * change) ** 2 + scoreModel.driftPerDay * days;
+  return scoreModel.sd ** 2 * ahead + scoreModel.testError ** 2;
+}
+
+function sectionInterval(centre: number, half: number, score: number): Interval {
+  return including(score, clampSection(floorToStep(centre - half)), clampSection(ceilToStep(centre + half)));
+}
+
+/** The total's interval never says more than the sections' intervals allow. */
+function totalInterval(centre: number, half: number, total: number, math: Interval, rw: Interval): Interval {
+  const low = Math.max(floorToStep(centre - half), math.low + rw.low);
+  const high = Math.min(ceilToStep(centre + half), math.high + rw.high);
+  return including(total, low, high);
+}
+
+const including = (point: number, low: number, high: number): Interval => ({
+  low: Math.min(low, point),
+  high: Math.max(high, point),
+});
