@@ -5,29 +5,38 @@
  * one script call over them is atomic on a single node and on Redis Cluster alike. A tenant has no colon
  * (config.ts), so `tenant:user` cannot be ambiguous.
  */
-import { createHash } from 'node:crypto';
-
 /** Deployment facts: `partitions`, `deployment_id`, `created_at`. */
 export const metaKey = 'st:meta';
 /** API keys: field = SHA-256 of the key, value = JSON of its grant. */
 export const apiKeysKey = 'st:keys';
 
-const tag = (partition: number): string => `st:{p${partition}}`;
+/** Common beginning of everything that a partition owns; the scripts append to it. */
+export const partitionPrefix = (partition: number): string => `st:{p${partition}}`;
 
 /** Learner hash: one field for the learner, one per skill. */
 export const learnerKey = (partition: number, tenant: string, userId: string): string =>
-  `${tag(partition)}:l:${tenant}:${userId}`;
+  `${partitionPrefix(partition)}:l:${tenant}:${userId}`;
 /** Outbox stream: one entry per attempt, field `r` = the row as TSV without its outbox columns. */
-export const outboxKey = (partition: number): string => `${tag(partition)}:out`;
+export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
 /** Marker of the deployment: absent means that this Redis is new, or came back empty. */
-export const markerKey = (partition: number): string => `${tag(partition)}:m`;
+export const markerKey = (partition: number): string => `${partitionPrefix(partition)}:m`;
 /** Set of the tenant's skills that were ever answered. */
 export const knownSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
+/** Unix second of the youngest event id that was forgotten before its time. */
+export const forgottenIdsKey = 'st:ids:forgotten';
 /** Request counter of one API key in its current quota window. */
 export const quotaKey = (keyHash: string): string => `st:quota:${keyHash}`;
 
-/** Partition of a learner, 0 to partitions - 1; the same in every process and for ever. */
+/**
+ * Partition of a learner, 0 to partitions - 1; the same in every process and for ever.
+ * FNV-1a over the UTF-16 code units with murmur3's finaliser: placement, not security.
+ */
 export function partitionOf(tenant: string, userId: string, partitions: number): number {
-  const digest = createHash('sha1').update(tenant).update('\0').update(userId).digest();
-  return digest.readUInt32LE(0) % partitions;
+  let hash = 0x811c9dc5;
+  for (const text of [tenant, ':', userId]) {
+    for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) % partitions;
 }

@@ -1,0 +1,93 @@
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { Piscina } from 'piscina';
+import type {
+  ForecastReply,
+  ForecastTask,
+  TrackEvent,
+  TrackReply,
+  TrackTask,
+  WorkerSettings,
+} from '../contracts/tasks.js';
+import { unavailable } from '../errors.js';
+import type { AttemptTracker, Forecaster } from '../services/ports.js';
+import type { Logger } from '../telemetry.js';
+import { createBatcher } from './batcher.js';
+
+/** The workers that count answers and compute forecasts. */
+export interface Compute extends AttemptTracker, Forecaster {
+  /** Events that wait for a batch. */
+  readonly waiting: () => number;
+  readonly threads: () => number;
+  close(): Promise<void>;
+}
+
+/** A lane's batch waits for Redis most of the time, so a thread serves several. */
+const lanesPerThread = 4;
+const maxBatch = 512;
+/** Waiting events per lane; all lanes together never refuse below 1,000 waiting answers (contract). */
+const maxWaiting = 5000;
+/** A batch that takes longer is given up and its thread ended: something in it does not end. */
+const batchTimeoutMs = 15_000;
+const maxForecastQueue = 1000;
+
+/**
+ * Starts the worker threads.
+ *
+ * Atomics are off: in Piscina's default mode an idle worker sleeps in Atomics.wait, and the Redis connection that
+ * lives in it is not served meanwhile, so replies, time-outs and reconnects would wait for the next task.
+ *
+ * @param laneKey partition of an event's learner: it decides the lane
+ */
+export function startCompute(
+  settings: WorkerSettings,
+  laneKey: (event: TrackEvent) => number,
+  logger: Logger,
+): Compute {
+  const threads = Math.max(1, Math.min(4, availableParallelism() - 1));
+  const lanes = threads * lanesPerThread;
+  const tracking = startPool('track', threads, settings, { tasks: lanesPerThread, queue: lanes });
+  const forecasting = startPool('forecast', 1, settings, { tasks: 8, queue: maxForecastQueue });
+  const batcher = createBatcher({
+    lanes,
+    laneOf: (event) => laneKey(event) % lanes,
+    maxBatch,
+    maxWaiting,
+    run: (task: TrackTask): Promise<TrackReply | { unavailable: string }> =>
+      tracking.run(task, { signal: AbortSignal.timeout(batchTimeoutMs) }),
+    onFailure: (error) => logger.error({ err: error }, 'a batch of answers failed'),
+  });
+  return {
+    ...batcher,
+    threads: () => tracking.threads.length + forecasting.threads.length,
+    forecast: (task) => forecast(forecasting, task),
+    close: async () => {
+      await Promise.all([tracking.close(), forecasting.close()]);
+    },
+  };
+}
+
+async function forecast(pool: Piscina, task: ForecastTask): Promise<ForecastReply> {
+  if (pool.queueSize >= maxForecastQueue) throw unavailable('Too many forecasts wait; try again later');
+  const reply: ForecastReply = await pool.run(task);
+  if ('unavailable' in reply) throw unavailable(reply.unavailable);
+  return reply;
+}
+
+/** A bounded pool whose threads stay: Piscina's default queue has no bound. */
+function startPool(
+  entry: string,
+  threads: number,
+  workerData: WorkerSettings,
+  { tasks, queue }: { readonly tasks: number; readonly queue: number },
+): Piscina {
+  return new Piscina({
+    filename: fileURLToPath(new URL(`../../workers/${entry}.js`, import.meta.url)),
+    minThreads: threads,
+    maxThreads: threads,
+    concurrentTasksPerWorker: tasks,
+    maxQueue: queue,
+    atomics: 'disabled',
+    workerData,
+  });
+}

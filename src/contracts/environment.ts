@@ -1,0 +1,109 @@
+import { type Static, type TProperties, type TSchemaOptions, Type } from 'typebox';
+
+/** `description` says what a setting means, `allowed` which values it takes; both end up in help and errors. */
+type Explained = TSchemaOptions & { description: string; allowed: string };
+
+const port = (fallback: number, about: Explained) =>
+  Type.Integer({ minimum: 0, maximum: 65535, default: fallback, ...about });
+const text = (about: Explained) => Type.String({ minLength: 1, ...about });
+
+const properties = {
+  HOST: Type.String({
+    default: '127.0.0.1',
+    pattern: '^[A-Za-z0-9.:_%-]+$',
+    description: 'address to listen on',
+    allowed: 'an IP address or a host name',
+  }),
+  PORT: port(3000, {
+    description: 'port to listen on; a taken port is an error',
+    allowed: 'an integer from 0 to 65535 (0: any free port)',
+  }),
+  API_PROCESSES: Type.Integer({
+    minimum: 1,
+    maximum: 64,
+    default: 1,
+    description: 'API processes that share HOST:PORT, started and watched by this one',
+    allowed: 'an integer from 1 to 64',
+  }),
+  DATA_DIR: Type.String({
+    minLength: 1,
+    default: './data',
+    description: "folder of the embedded servers' files, the development key and endpoints.json",
+    allowed: 'a folder that this user may write and no other instance uses',
+  }),
+  API_KEYS: Type.Optional(
+    text({
+      description: 'API keys added at start',
+      allowed:
+        'comma- or line-separated key[:tenant[:requests_per_minute]]; ' +
+        'key and tenant 1 to 128 of A-Za-z0-9._~-, requests_per_minute 1 to 1000000000 (default 100)',
+    }),
+  ),
+  API_KEYS_FILE: Type.Optional(
+    text({
+      description: 'file with API keys added at start',
+      allowed: 'a readable file in the syntax of API_KEYS',
+    }),
+  ),
+  REDIS_URL: Type.Optional(
+    text({
+      description: 'Redis to use instead of the embedded one',
+      allowed: 'redis:// or rediss:// with a host; several comma-separated ones are nodes of a Redis Cluster',
+    }),
+  ),
+  CLICKHOUSE_URL: Type.Optional(
+    text({
+      description: 'ClickHouse to use instead of the embedded one',
+      allowed: 'http(s)://user:password@host:8123/database',
+    }),
+  ),
+  EMBEDDED_REDIS_PORT: port(0, {
+    description: 'loopback port of the embedded Redis',
+    allowed: 'an integer from 0 to 65535 (0: any free port)',
+  }),
+  EMBEDDED_CLICKHOUSE_PORT: port(0, {
+    description: 'loopback port of the embedded ClickHouse',
+    allowed: 'an integer from 0 to 65535 (0: any free port)',
+  }),
+  EMBEDDED_REDIS_FSYNC: Type.Union([Type.Literal('everysec'), Type.Literal('always')], {
+    default: 'everysec',
+    description: 'what a killed embedded Redis may lose: its last second, or nothing',
+    allowed: 'everysec or always',
+  }),
+  IDEMPOTENCY_MAX_IDS: Type.Integer({
+    minimum: 1_000,
+    maximum: 10_000_000_000,
+    default: 20_000_000,
+    description: 'bound on remembered event ids',
+    allowed: 'an integer from 1000 to 10000000000',
+  }),
+  ROLE: Type.Union([Type.Literal('all'), Type.Literal('api'), Type.Literal('pipeline')], {
+    default: 'all',
+    description: 'what this process does; api and pipeline need both URLs, or a DATA_DIR in use by a service',
+    allowed: 'all, api or pipeline',
+  }),
+  SKILLS_FILE: Type.Optional(
+    text({ description: 'catalogue of skills, loaded at start', allowed: 'a readable CSV or JSON file' }),
+  ),
+  LOG_LEVEL: Type.Union(
+    (['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const).map((level) =>
+      Type.Literal(level),
+    ),
+    {
+      default: 'info',
+      description: 'least level that is logged',
+      allowed: 'trace, debug, info, warn, error, fatal or silent',
+    },
+  ),
+} satisfies TProperties;
+
+/**
+ * Every setting, named as its environment variable: the type, the check, the default and the help text.
+ * What a pattern cannot say (URLs, keys, files) is checked in config.ts.
+ */
+export const environmentSchema = Type.Object(properties);
+
+/** The settings after conversion from text and with defaults filled in. */
+export type Environment = Static<typeof environmentSchema>;
+
+export type EnvironmentName = keyof Environment;

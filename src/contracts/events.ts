@@ -1,0 +1,45 @@
+import Type, { type Static, type TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { Id } from './ids.js';
+
+/** An optional field whose `null` means the same as its absence. */
+const orNull = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
+
+/** One answered question, as a platform sends it. Unknown fields are ignored. */
+export const LearningEvent = Type.Object(
+  {
+    user_id: Id,
+    skill_id: Id,
+    is_correct: Type.Boolean(),
+    time_spent_seconds: orNull(Type.Integer({ minimum: 0, maximum: 86_400 })),
+    confidence_score: orNull(Type.Integer({ minimum: 1, maximum: 5 })),
+    question_difficulty: orNull(Type.Number({ minimum: -3, maximum: 3 })),
+    event_id: orNull(Id),
+    item_id: orNull(Id),
+    occurred_at: orNull(Type.String({ description: 'RFC 3339, 1970 or later, at most 5 minutes ahead' })),
+  },
+  { description: 'One answered question of one learner on one skill' },
+);
+export type LearningEvent = Static<typeof LearningEvent>;
+export const learningEventCheck = Compile(LearningEvent);
+
+/** The most events that one batch may hold. */
+export const maxBatchEvents = 1000;
+
+/** A batch: its events are checked one by one, for each stands alone. */
+export const EventBatch = Type.Object({
+  events: Type.Array(Type.Unknown(), { minItems: 1, maxItems: maxBatchEvents }),
+});
+export const eventBatchCheck = Compile(EventBatch);
+
+/** What a counted answer returns; the JSON of it is made in the worker. */
+export const LearningEventResult = Type.Object({
+  mastery_before: Type.Number(),
+  mastery_after: Type.Number(),
+  velocity: Type.Number({ description: 'mastery_after minus mastery_before' }),
+  plateau_detected: Type.Boolean(),
+  total_attempts: Type.Integer(),
+  correct_attempts: Type.Integer(),
+  recommendation: Type.Union([Type.String({ maxLength: 200 }), Type.Null()]),
+});
+export type LearningEventResult = Static<typeof LearningEventResult>;

@@ -1,0 +1,20 @@
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+/**
+ * An identifier of a learner, skill, item or event: 1 to 128 characters, counted as code points, without control
+ * characters. Compared byte for byte, never normalised.
+ */
+export const Id = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  pattern: '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$',
+  description: 'Identifier: 1 to 128 characters without control characters, compared byte for byte',
+});
+export type Id = Static<typeof Id>;
+
+const idCheck = Compile(Id);
+
+/** What is wrong with an identifier, or null. */
+export const learningIdProblem = (text: string): string | null =>
+  idCheck.Check(text) ? null : 'must be 1 to 128 characters without control characters';

@@ -1,0 +1,33 @@
+import type { Problem } from '../errors.js';
+
+/** What a compiled check tells of a value that does not fit. */
+interface SchemaError {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly params: object;
+  readonly message: string;
+}
+
+/**
+ * The first problem of each field, in words. An optional field's union with null tells the same fault several
+ * times over; what it says first is the type that was wanted.
+ */
+export function problemsOf(errors: readonly SchemaError[], prefix = ''): Problem[] {
+  const byPath = new Map<string, Problem>();
+  for (const problem of errors.flatMap((error) => toProblems(error, prefix))) {
+    if (!byPath.has(problem.path)) byPath.set(problem.path, problem);
+  }
+  return [...byPath.values()];
+}
+
+function toProblems(error: SchemaError, prefix: string): Problem[] {
+  const path = (prefix + error.instancePath.slice(1)).replace(/\/$/, '');
+  if (error.keyword === 'required' && 'requiredProperties' in error.params) {
+    const names = error.params.requiredProperties as string[];
+    return names.map((name) => ({ path: path === '' ? name : `${path}/${name}`, message: 'is required' }));
+  }
+  if (error.keyword === 'pattern') {
+    return [{ path, message: 'must not contain control characters or lone surrogates' }];
+  }
+  return [{ path, message: error.message }];
+}

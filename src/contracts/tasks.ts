@@ -1,0 +1,71 @@
+/**
+ * What crosses the boundary between the front end and the workers. Events travel as one JSON text: a string is
+ * copied in one go, where a list of objects would be cloned field by field.
+ */
+
+/** A checked answer on its way to be counted. Times are Unix milliseconds. */
+export interface TrackEvent {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly skillId: string;
+  readonly isCorrect: boolean;
+  readonly timeSpentSeconds: number | null;
+  readonly confidenceScore: number | null;
+  readonly questionDifficulty: number | null;
+  readonly itemId: string | null;
+  readonly eventId: string | null;
+  readonly occurredAt: number;
+  /** The time as it was sent, for telling a repeated event from a different one. */
+  readonly occurredAtText: string | null;
+  readonly receivedAt: number;
+  /** Line in the file that is being imported; null for a live answer. */
+  readonly importLine: number | null;
+}
+
+export interface TrackTask {
+  /** JSON of `TrackEvent[]`, in order of arrival. */
+  readonly events: string;
+  /** False while ids are remembered for too short a time to promise anything: new ids are refused then. */
+  readonly acceptNewIds: boolean;
+  /** The import that the events belong to, by the hash of its file; null for live answers. */
+  readonly importId: string | null;
+}
+
+/** What became of one event. */
+export type TrackOutcome =
+  /** Counted now; `data` is the JSON of a LearningEventResult. */
+  | 'counted'
+  /** Counted before; `data` is the first answer again. */
+  | 'replayed'
+  /** This line of the import was counted by an earlier run. */
+  | 'skipped'
+  /** The id was used for a different event of this learner. */
+  | 'reused'
+  /** A defect: whether it was counted is not known. */
+  | 'failed'
+  /** Not counted as far as is known, try again later; `data` says why. */
+  | 'unavailable';
+
+/** One outcome per event of the task, in its order. */
+export interface TrackReply {
+  readonly outcomes: TrackOutcome[];
+  readonly data: string[];
+}
+
+export interface ForecastTask {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly days: number;
+  readonly level: number;
+}
+
+/** JSON of the prediction result, or null for a learner without answers. */
+export type ForecastReply = { readonly data: string | null } | { readonly unavailable: string };
+
+/** What a worker is started with. */
+export interface WorkerSettings {
+  readonly redisUrl: string;
+  readonly partitions: number;
+  /** Most rows that one partition's outbox may hold before answers are refused. */
+  readonly outboxBound: number;
+}

@@ -1,0 +1,66 @@
+/** One thing that is wrong with a request: where, and what is expected there. */
+export interface Problem {
+  readonly path: string;
+  readonly message: string;
+}
+
+/**
+ * Every error that a caller can see, with its status and what to think of trying again. `http` turns one into an
+ * answer; everything else that is thrown is a defect and shows as INTERNAL.
+ */
+export const errorTable = {
+  INVALID_REQUEST: { status: 400, retry: 'no' },
+  UNAUTHORIZED: { status: 401, retry: 'no' },
+  FORBIDDEN: { status: 403, retry: 'no' },
+  NOT_FOUND: { status: 404, retry: 'no' },
+  USER_NOT_FOUND: { status: 404, retry: 'no' },
+  SKILL_NOT_FOUND: { status: 404, retry: 'no' },
+  GOAL_NOT_FOUND: { status: 404, retry: 'no' },
+  METHOD_NOT_ALLOWED: { status: 405, retry: 'no' },
+  CONFLICT: { status: 409, retry: 'yes' },
+  PRECONDITION_FAILED: { status: 412, retry: 'no' },
+  PAYLOAD_TOO_LARGE: { status: 413, retry: 'no' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, retry: 'no' },
+  IDEMPOTENCY_KEY_REUSED: { status: 422, retry: 'no' },
+  RATE_LIMITED: { status: 429, retry: 'yes' },
+  INTERNAL: { status: 500, retry: 'with an event_id' },
+  UNAVAILABLE: { status: 503, retry: 'with an event_id' },
+} as const;
+
+export type ErrorCode = keyof typeof errorTable;
+
+interface ErrorExtras {
+  readonly details?: readonly Problem[];
+  /** Headers that belong to this answer, such as Allow. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+}
+
+/** An error that the caller is told about, in words that carry no internals. */
+export class ApiError extends Error {
+  readonly details: readonly Problem[] | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    { details, headers = {}, cause }: ErrorExtras = {},
+  ) {
+    super(message, { cause });
+    this.details = details;
+    this.headers = headers;
+  }
+
+  get status(): number {
+    return errorTable[this.code].status;
+  }
+}
+
+/** Seconds after which a caller who got a 503 may try again. */
+const retryAfterSeconds = 1;
+
+export const unavailable = (message: string, cause?: unknown): ApiError =>
+  new ApiError('UNAVAILABLE', message, { headers: { 'Retry-After': `${retryAfterSeconds}` }, cause });
+
+export const invalid = (message: string, details?: readonly Problem[]): ApiError =>
+  new ApiError('INVALID_REQUEST', message, details === undefined ? {} : { details });

@@ -1,0 +1,50 @@
+import { ApiError, type Problem, unavailable } from '../errors.js';
+import type { EventResult } from '../services/record-attempts.js';
+import { errorEnvelope, errorObject, successEnvelope } from './envelope.js';
+import type { Reply } from './routes.js';
+
+/** The answer to a batch: 200 when all were accepted, 207 when some; an error when none. */
+export function batchReply(results: readonly EventResult[]): Reply {
+  const errors = results.flatMap((result, index) =>
+    result instanceof ApiError ? [{ index, error: result }] : [],
+  );
+  const accepted = results.length - errors.length;
+  if (accepted === 0) return refused(errors);
+  const entries = results.map(renderResult).join(',');
+  const data = `{"accepted":${accepted},"rejected":${errors.length},"results":[${entries}]}`;
+  const message = `${accepted} of ${results.length} answers recorded`;
+  return { status: errors.length === 0 ? 200 : 207, body: successEnvelope(data, message) };
+}
+
+function renderResult(result: EventResult, index: number): string {
+  if (result instanceof ApiError) {
+    return `{"index":${index},"status":${result.status},"error":${JSON.stringify(errorObject(result))}}`;
+  }
+  const replayed = result.replayed ? ',"replayed":true' : '';
+  return `{"index":${index},"status":200,"data":${result.data}${replayed}}`;
+}
+
+interface IndexedError {
+  readonly index: number;
+  readonly error: ApiError;
+}
+
+/** Causes that are the caller's: sending the same batch again will not help. */
+const callersOwn = new Set(['INVALID_REQUEST', 'IDEMPOTENCY_KEY_REUSED']);
+
+function refused(errors: readonly IndexedError[]): Reply {
+  const details = errors.flatMap(detailsOf);
+  const ours = errors.find(({ error }) => !callersOwn.has(error.code));
+  const message = 'No event of the batch was recorded';
+  const error =
+    ours === undefined
+      ? new ApiError('INVALID_REQUEST', message, { details })
+      : new ApiError('UNAVAILABLE', message, { details, headers: unavailable('').headers });
+  return { status: error.status, body: errorEnvelope(error), headers: error.headers };
+}
+
+function detailsOf({ index, error }: IndexedError): readonly Problem[] {
+  if (error.details !== undefined && error.details.length > 0) return error.details;
+  const field = error.code === 'IDEMPOTENCY_KEY_REUSED' ? '/event_id' : '';
+  return [{ path: `events/${index}${field}`, message: error.message }];
+}

@@ -1,0 +1,17 @@
+import type { ApiError } from '../errors.js';
+
+/** Every JSON answer of the API stands in one of these two envelopes. */
+
+/** @param data JSON text */
+export const successEnvelope = (data: string, message?: string): string =>
+  message === undefined
+    ? `{"success":true,"data":${data}}`
+    : `{"success":true,"data":${data},"message":${JSON.stringify(message)}}`;
+
+/** The error object of the envelope. */
+export const errorObject = ({ code, message, details }: ApiError): object =>
+  details === undefined ? { code, message } : { code, message, details };
+
+/** @param data added where an error has data to tell as well */
+export const errorEnvelope = (error: ApiError, data?: object): string =>
+  JSON.stringify({ success: false, error: errorObject(error), ...(data === undefined ? {} : { data }) });

@@ -1,0 +1,202 @@
+/**
+ * One request and its one answer over uWebSockets.js: the only module that touches HttpResponse.
+ *
+ * Hazards that are dealt with here and nowhere else: request data is gone after the handler's first await, so
+ * everything is read at once; a response that is neither answered nor aborted, or touched after its end, kills the
+ * process below JavaScript; every write is corked.
+ */
+
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { randomBytes } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import { ApiError, unavailable } from '../errors.js';
+
+/** Thrown by `body()` when the client went away: nobody is there to answer. */
+export class ClientGone extends Error {}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface Exchange {
+  readonly method: string;
+  /** Path as it was sent, still percent-encoded. */
+  readonly path: string;
+  /** Query as it was sent, without the question mark. */
+  readonly query: string;
+  readonly requestId: string;
+  /** First value of a header, by its lower-case name; null if it was not sent. */
+  header(name: string): string | null;
+  /** Why the request's framing is refused, or null. */
+  readonly framingProblem: string | null;
+  /** The whole body. @throws ApiError PAYLOAD_TOO_LARGE, UNAVAILABLE; ClientGone */
+  body(): Promise<Buffer>;
+  /** Sends the answer, unless the client is gone; the first call counts. */
+  answer(answer: Answer, closeConnection: boolean): void;
+}
+
+/** How much of a refused body is read and dropped, so that the client gets to see the answer. */
+const drainedBytes = 16 * 1024 * 1024;
+
+/** All bodies that are being received together; more are refused until some are through. */
+const maxBodyBytes = 256 * 1024 * 1024;
+let bodyBytes = 0;
+
+/** Headers that decide what a request is: twice means that somebody on the way may have read it differently. */
+const singleHeaders = new Set(['content-length', 'x-api-key', 'idempotency-key']);
+
+/**
+ * Takes a request over from uWebSockets.js.
+ * @param bodyLimit most bytes of body that are kept; null where the route has no body
+ */
+export function openExchange(res: HttpResponse, req: HttpRequest, bodyLimit: number | null): Exchange {
+  const method = req.getMethod().toUpperCase();
+  const { headers, framingProblem } = readHeaders(req);
+  const state: State = { done: false, received: bodyLimit === null, draining: 0, forget: () => undefined };
+  const expected = Number(headers.get('content-length') ?? 0);
+  const body = bodyLimit === null ? emptyBody : receiveBody(res, state, bodyLimit, expected);
+  if (bodyLimit === null) res.onAborted(() => finish(state));
+  return {
+    method,
+    path: req.getUrl(),
+    query: req.getQuery() ?? '',
+    requestId: requestIdOf(headers.get('x-request-id')),
+    header: (name) => headers.get(name) ?? null,
+    framingProblem,
+    body: () => body,
+    answer: (answer, closeConnection) => {
+      if (state.done) return;
+      if (state.received) send(res, state, method, answer, closeConnection);
+      else refuseEarly(res, state, method, answer);
+    },
+  };
+}
+
+interface State {
+  /** Answered or aborted: the response must not be touched any more. */
+  done: boolean;
+  /** The whole body is there. */
+  received: boolean;
+  /** Bytes dropped since an early answer; 0 before one. */
+  draining: number;
+  /** Gives back the memory that is counted for the body. */
+  forget: () => void;
+}
+
+const emptyBody = Promise.resolve(Buffer.alloc(0));
+
+function finish(state: State): void {
+  state.done = true;
+  state.forget();
+}
+
+function readHeaders(req: HttpRequest): { headers: Map<string, string>; framingProblem: string | null } {
+  const headers = new Map<string, string>();
+  let framingProblem: string | null = null;
+  req.forEach((name, value) => {
+    if (!headers.has(name)) headers.set(name, value);
+    else if (singleHeaders.has(name)) framingProblem = `The header ${name} was sent more than once`;
+    if (name === 'transfer-encoding' && value.toLowerCase() !== 'chunked') {
+      framingProblem = 'Only the transfer encoding chunked is understood';
+    }
+  });
+  return { headers, framingProblem };
+}
+
+/** Collects the body, never more than the limit; the promise settles once it is known to fit or not. */
+function receiveBody(res: HttpResponse, state: State, limit: number, expected: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let counted = 0;
+  state.forget = () => {
+    bodyBytes -= counted;
+    counted = 0;
+    chunks.length = 0;
+  };
+  const body = new Promise<Buffer>((resolve, reject) => {
+    const refuse = (error: ApiError): void => {
+      state.forget();
+      reject(error);
+    };
+    if (expected > limit) refuse(tooLarge(limit));
+    res.onAborted(() => {
+      finish(state);
+      reject(new ClientGone());
+    });
+    res.onData((chunk, isLast) => {
+      if (state.draining > 0) return drain(res, state, chunk.byteLength, isLast);
+      size += chunk.byteLength;
+      if (isLast) state.received = true;
+      if (size > limit || expected > limit) return refuse(tooLarge(limit));
+      if (bodyBytes + chunk.byteLength > maxBodyBytes) {
+        return refuse(unavailable('Too many large requests at once; try again later'));
+      }
+      bodyBytes += chunk.byteLength;
+      counted += chunk.byteLength;
+      // The chunk's memory is taken back when this callback returns.
+      chunks.push(Buffer.from(new Uint8Array(chunk)));
+      if (!isLast) return;
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+      state.forget();
+    });
+  });
+  // The answer may be decided before anybody waits for the body.
+  body.catch(() => undefined);
+  return body;
+}
+
+const tooLarge = (limit: number): ApiError =>
+  new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit / 1024} KiB`);
+
+function send(res: HttpResponse, state: State, method: string, answer: Answer, close: boolean): void {
+  finish(state);
+  res.cork(() => {
+    res.writeStatus(statusLine(answer.status));
+    for (const [name, value] of Object.entries(answer.headers)) res.writeHeader(name, value);
+    if (method === 'HEAD') res.endWithoutBody(Buffer.byteLength(answer.body), close);
+    else res.end(answer.body, close);
+  });
+}
+
+/**
+ * Answers while the body is still arriving, at once and completely, then drops what follows and closes.
+ *
+ * uWebSockets.js has no call for this: its end() either goes on reading for ever or closes under the client's
+ * hands, whose kernel then throws the answer away with the reset. So the whole answer goes out as the last header
+ * line, and the response stays open for us until the rest of the body has been read.
+ */
+function refuseEarly(res: HttpResponse, state: State, method: string, answer: Answer): void {
+  state.draining = 1;
+  state.forget();
+  const body = method === 'HEAD' ? '' : answer.body;
+  // The line feed that ends a header line becomes the body's last two bytes: white space after the JSON.
+  const length = Buffer.byteLength(answer.body) + 2;
+  res.cork(() => {
+    res.writeStatus(statusLine(answer.status));
+    for (const [name, value] of Object.entries(answer.headers)) res.writeHeader(name, value);
+    res.writeHeader('Connection', 'close');
+    res.writeHeader('Content-Length', `${length}\r\n\r\n${body}`);
+  });
+}
+
+function drain(res: HttpResponse, state: State, bytes: number, isLast: boolean): void {
+  state.draining += bytes;
+  if (state.done || (!isLast && state.draining <= drainedBytes)) return;
+  finish(state);
+  res.close();
+}
+
+const requestIdShape = /^[A-Za-z0-9._:-]{1,128}$/;
+const idPrefix = randomBytes(6).toString('hex');
+let idCounter = 0;
+
+/** The caller's request id where it is a plain one, else one of ours: unique, and cheap to make. */
+function requestIdOf(sent: string | undefined): string {
+  if (sent !== undefined && requestIdShape.test(sent)) return sent;
+  idCounter += 1;
+  return `${idPrefix}-${idCounter.toString(36)}`;
+}
+
+const statusLine = (status: number): string => `${status} ${STATUS_CODES[status] ?? 'Unknown'}`;

@@ -1,0 +1,132 @@
+/** Reading the parts of a request; whatever does not fit is the caller's INVALID_REQUEST. */
+import { isUtf8 } from 'node:buffer';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { learningIdProblem } from '../contracts/ids.js';
+import { ApiError, invalid } from '../errors.js';
+import { eventsOf } from '../services/record-attempts.js';
+import type { BodyRules } from './routes.js';
+
+/**
+ * The media type of a body, if the route takes it.
+ * @throws ApiError UNSUPPORTED_MEDIA_TYPE
+ */
+export function checkMediaType(contentType: string | null, rules: BodyRules): string {
+  const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
+  if (!rules.mediaTypes.includes(type)) {
+    throw unsupported(`Content-Type must be ${rules.mediaTypes.join(' or ')}`);
+  }
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  if (charset !== undefined && !/^charset="?utf-8"?$/.test(charset))
+    throw unsupported('The charset must be utf-8');
+  return type;
+}
+
+/** @throws ApiError UNSUPPORTED_MEDIA_TYPE */
+export function checkEncoding(contentEncoding: string | null, rules: BodyRules): string {
+  const encoding = (contentEncoding ?? 'identity').trim().toLowerCase();
+  if (!rules.encodings.includes(encoding)) {
+    throw unsupported(`Content-Encoding must be ${rules.encodings.join(' or ')}`);
+  }
+  return encoding;
+}
+
+const unsupported = (message: string): ApiError => new ApiError('UNSUPPORTED_MEDIA_TYPE', message);
+
+const inflate = promisify(gunzip);
+
+/** @throws ApiError PAYLOAD_TOO_LARGE when it would be larger than the limit, INVALID_REQUEST when it is no gzip */
+export async function decompress(body: Buffer, limit: number): Promise<Buffer> {
+  try {
+    return await inflate(body, { maxOutputLength: limit });
+  } catch (error) {
+    if (error instanceof RangeError) {
+      throw new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit / 1024} KiB`);
+    }
+    throw invalid('The body is not valid gzip');
+  }
+}
+
+/** @throws ApiError INVALID_REQUEST */
+export function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(textOf(body));
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    throw invalid('The body is not valid JSON');
+  }
+}
+
+/** The events of a batch. @throws ApiError INVALID_REQUEST */
+export const parseEvents = (body: Buffer, mediaType: string): readonly unknown[] =>
+  mediaType === 'application/json' ? eventsOf(parseJson(body)) : parseLines(body);
+
+/** One value per line; blank lines are skipped, and a line that is not JSON is an error in its place. */
+function parseLines(body: Buffer): unknown[] {
+  const lines = textOf(body)
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+  return lines.map((line, i) => {
+    try {
+      return JSON.parse(line);
+    } catch {
+      return invalid('The line is not valid JSON', [{ path: `events/${i}`, message: 'is not valid JSON' }]);
+    }
+  });
+}
+
+function textOf(body: Buffer): string {
+  if (!isUtf8(body)) throw invalid('The body is not valid UTF-8');
+  return body.toString('utf8');
+}
+
+/** A path parameter: percent-encoded UTF-8. @throws ApiError INVALID_REQUEST */
+export function decodeParameter(encoded: string): string {
+  const text = decodePercent(encoded);
+  const problem = text === null ? 'is not percent-encoded UTF-8' : learningIdProblem(text);
+  if (text === null || problem !== null) throw invalid(`The id in the path ${problem}`);
+  return text;
+}
+
+/** Query values by name. An empty or repeated one is an error where the name is asked for. */
+export function parseQuery(query: string, names: readonly string[]): Record<string, string> {
+  const values: Record<string, string> = {};
+  for (const part of query.split('&')) {
+    const equals = part.indexOf('=');
+    const name = decodeQueryText(equals < 0 ? part : part.slice(0, equals));
+    if (name === null || !names.includes(name)) continue;
+    const value = equals < 0 ? '' : decodeQueryText(part.slice(equals + 1));
+    if (value === null || value === '') throw badQuery(name, 'must not be empty');
+    if (values[name] !== undefined) throw badQuery(name, 'must be given once');
+    values[name] = value;
+  }
+  return values;
+}
+
+const badQuery = (name: string, message: string): ApiError =>
+  invalid(`Invalid query: ${name} ${message}`, [{ path: name, message }]);
+
+const decodeQueryText = (text: string): string | null => decodePercent(text.replaceAll('+', ' '));
+
+function decodePercent(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    if (error instanceof URIError) return null;
+    throw error;
+  }
+}
+
+/**
+ * The event id that a request's header stands for: a structured-field string (RFC 8941) or the bare text.
+ * @throws ApiError INVALID_REQUEST
+ */
+export function parseIdempotencyKey(header: string | null): string | null {
+  if (header === null) return null;
+  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header);
+  const key = quoted === null ? header : (quoted[1] as string).replace(/\\(["\\])/g, '$1');
+  const problem =
+    quoted === null && header.startsWith('"') ? 'is not a well-formed string' : learningIdProblem(key);
+  if (problem === null) return key;
+  throw invalid(`The header Idempotency-Key ${problem}`, [{ path: 'Idempotency-Key', message: problem }]);
+}

@@ -1,0 +1,92 @@
+import { ApiError } from '../errors.js';
+import type { Grant, QuotaCounter } from '../services/ports.js';
+
+export interface QuotaGate {
+  /**
+   * Takes one request from the key's quota.
+   * @returns the headers that tell where the key stands
+   * @throws ApiError RATE_LIMITED, UNAVAILABLE
+   */
+  pass(grant: Grant): Promise<Readonly<Record<string, string>>>;
+}
+
+const windowSeconds = 60;
+/** Up to this quota every request is counted in Redis; above, a process takes a thousandth at a time. */
+const exactUpTo = 10_000;
+const leaseShare = 1000;
+
+interface Lease {
+  left: number;
+  endsAt: number;
+  /** Taken from the window by all processes when this lease was taken, itself included. */
+  taken: number;
+}
+
+/**
+ * Fixed windows of 60 s that open with a key's first request. Large quotas are taken from Redis in small leases,
+ * so that most requests cost no round trip; what a lease holds was taken before, so a quota is never exceeded.
+ */
+export function createQuotaGate(counter: QuotaCounter, now: () => number): QuotaGate {
+  const leases = new Map<string, Lease>();
+  const renewals = new Map<string, Promise<Lease>>();
+
+  const renew = async (grant: Grant, quota: number, amount: number): Promise<Lease> => {
+    const { taken, endsInMs } = await counter.take(grant.keyHash, amount);
+    const left = Math.max(0, Math.min(amount, quota - (taken - amount)));
+    return { left, endsAt: now() + endsInMs, taken };
+  };
+
+  /** Requests that find the lease spent together wait for one new lease, else each would take one and drop it. */
+  const share = async (grant: Grant, quota: number): Promise<Lease> => {
+    const held = leases.get(grant.keyHash);
+    if (held !== undefined && usable(held, quota, now())) return held;
+    const running = renewals.get(grant.keyHash);
+    if (running !== undefined) {
+      await running;
+      return share(grant, quota);
+    }
+    const renewal = renew(grant, quota, Math.floor(quota / leaseShare));
+    renewals.set(grant.keyHash, renewal);
+    try {
+      leases.set(grant.keyHash, await renewal);
+    } finally {
+      renewals.delete(grant.keyHash);
+    }
+    return share(grant, quota);
+  };
+
+  return {
+    pass: async (grant) => {
+      const quota = grant.requestsPerMinute;
+      if (quota === null) return {};
+      const lease = await (quota <= exactUpTo ? renew(grant, quota, 1) : share(grant, quota));
+      const allowed = lease.left > 0;
+      if (allowed) lease.left -= 1;
+      const headers = headersOf(quota, lease, now());
+      if (!allowed) throw limited(quota, lease, headers, now());
+      return headers;
+    },
+  };
+}
+
+/** A lease serves while something is left of it, and a spent window until it ends. */
+const usable = (lease: Lease, quota: number, time: number): boolean =>
+  time < lease.endsAt && (lease.left > 0 || lease.taken >= quota);
+
+const secondsLeft = (lease: Lease, time: number): number =>
+  Math.max(1, Math.ceil((lease.endsAt - time) / 1000));
+
+/** Structured fields of draft-ietf-httpapi-ratelimit-headers. */
+function headersOf(quota: number, lease: Lease, time: number): Record<string, string> {
+  const remaining = Math.max(0, quota - lease.taken) + lease.left;
+  return {
+    'RateLimit-Policy': `"default";q=${quota};w=${windowSeconds}`,
+    RateLimit: `"default";r=${remaining};t=${secondsLeft(lease, time)}`,
+  };
+}
+
+function limited(quota: number, lease: Lease, headers: Record<string, string>, time: number): ApiError {
+  return new ApiError('RATE_LIMITED', `This key may make ${quota} requests per ${windowSeconds} s`, {
+    headers: { ...headers, 'Retry-After': `${secondsLeft(lease, time)}` },
+  });
+}

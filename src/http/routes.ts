@@ -1,0 +1,77 @@
+/** Every call of the API, in one table. */
+import type { ApiError } from '../errors.js';
+import type { Scope } from '../services/ports.js';
+
+/** What a handler sees of a request that passed all checks before it. */
+export interface Call {
+  /** The caller's tenant; empty where the route asks for no key. */
+  readonly tenant: string;
+  /** Path parameters, decoded, in order. */
+  readonly parameters: readonly string[];
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  readonly mediaType: string;
+  readonly idempotencyKey: string | null;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The error behind an answer that is one, for the log. */
+  readonly error?: ApiError;
+}
+
+export interface BodyRules {
+  /** Most bytes, before and after decompression. */
+  readonly limit: number;
+  readonly mediaTypes: readonly string[];
+  readonly encodings: readonly string[];
+}
+
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** As uWebSockets.js matches it: `:name` stands for one segment. */
+  readonly path: string;
+  /** What the key must allow; null: no key is asked for. */
+  readonly scope: Scope | null;
+  readonly body: BodyRules | null;
+  /** Query values that the route reads; others are ignored. */
+  readonly queryNames: readonly string[];
+  readonly handle: (call: Call) => Promise<Reply> | Reply;
+}
+
+const json = 'application/json';
+
+export const singleEvent: BodyRules = { limit: 16 * 1024, mediaTypes: [json], encodings: ['identity'] };
+export const eventBatch: BodyRules = {
+  limit: 1024 * 1024,
+  mediaTypes: [json, 'application/x-ndjson'],
+  encodings: ['identity', 'gzip'],
+};
+
+export type Handlers = Record<
+  'trackAnswer' | 'trackAnswers' | 'predictions' | 'mastery' | 'health' | 'livez' | 'readyz',
+  Route['handle']
+>;
+
+/** Routes by method and path; what most routes have in common is filled in. */
+const route = (
+  method: Route['method'],
+  path: string,
+  handle: Route['handle'],
+  rules: Partial<Pick<Route, 'scope' | 'body' | 'queryNames'>>,
+): Route => ({ method, path, handle, scope: null, body: null, queryNames: [], ...rules });
+
+export const routesOf = (to: Handlers): readonly Route[] => [
+  route('POST', '/api/v1/track-answer', to.trackAnswer, { scope: 'write', body: singleEvent }),
+  route('POST', '/api/v1/track-answers', to.trackAnswers, { scope: 'write', body: eventBatch }),
+  route('GET', '/api/v1/predictions/:user_id', to.predictions, {
+    scope: 'read',
+    queryNames: ['days', 'confidence_level'],
+  }),
+  route('GET', '/api/v1/mastery/:user_id', to.mastery, { scope: 'read' }),
+  route('GET', '/api/v1/health', to.health, {}),
+  route('GET', '/livez', to.livez, {}),
+  route('GET', '/readyz', to.readyz, {}),
+];

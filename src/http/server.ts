@@ -1,0 +1,185 @@
+import {
+  App,
+  type HttpRequest,
+  type HttpResponse,
+  LIBUS_LISTEN_EXCLUSIVE_PORT,
+  type TemplatedApp,
+  type us_listen_socket,
+  us_listen_socket_close,
+  us_socket_local_port,
+} from 'uWebSockets.js';
+import { ApiError } from '../errors.js';
+import type { Logger } from '../telemetry.js';
+import { errorEnvelope } from './envelope.js';
+import { ClientGone, type Exchange, openExchange } from './exchange.js';
+import type { Gate } from './gate.js';
+import type { Reply, Route } from './routes.js';
+import './uws-types.js';
+
+export interface ServerOptions {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** Several API processes of one host share a port; everybody else has it alone. */
+  readonly sharePort: boolean;
+  readonly routes: readonly Route[];
+  readonly gate: Gate;
+  readonly logger: Logger;
+}
+
+export interface Server {
+  readonly port: number;
+  /** Stops accepting, answers what is in flight for at most `timeoutMs`, then closes every connection. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+/** @throws Error when the port cannot be listened on */
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const app = App();
+  const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
+  const serve: Serve = (place) => (res, req) => {
+    const exchange = openExchange(res, req, bodyLimitOf(place.route, req));
+    const parameters = place.route === null ? [] : parametersOf(place.route, req);
+    void answer(options, traffic, exchange, { ...place, parameters });
+  };
+  register(app, options.routes, serve);
+  const socket = await listen(app, options);
+  return {
+    port: us_socket_local_port(socket),
+    close: async (timeoutMs) => {
+      traffic.closing = true;
+      us_listen_socket_close(socket);
+      await idle(traffic, timeoutMs);
+      app.close();
+    },
+  };
+}
+
+interface Traffic {
+  open: number;
+  closing: boolean;
+  onIdle: () => void;
+}
+
+/** What the router found for a request. */
+interface Place {
+  /** Null for an unknown path, or for a known one under another method. */
+  readonly route: Route | null;
+  /** Methods of a known path; null for an unknown one. */
+  readonly allow: string | null;
+  /** Whether the path is served without a key. */
+  readonly keyless: boolean;
+}
+
+export interface Match extends Place {
+  /** Path parameters, still percent-encoded. */
+  readonly parameters: readonly string[];
+}
+
+type Serve = (place: Place) => (res: HttpResponse, req: HttpRequest) => void;
+
+function register(app: TemplatedApp, routes: readonly Route[], serve: Serve): void {
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const here = routes.filter((route) => route.path === path);
+    const allow = here.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+    const keyless = here.every(({ scope }) => scope === null);
+    for (const route of here) registerRoute(app, route, serve({ route, allow, keyless }));
+    app.any(path, serve({ route: null, allow, keyless }));
+  }
+  app.any('/*', serve({ route: null, allow: null, keyless: false }));
+}
+
+function registerRoute(
+  app: TemplatedApp,
+  { method, path }: Route,
+  handler: (res: HttpResponse, req: HttpRequest) => void,
+): void {
+  if (method === 'POST') app.post(path, handler);
+  else if (method === 'PUT') app.put(path, handler);
+  else if (method === 'DELETE') app.del(path, handler);
+  else app.get(path, handler).head(path, handler);
+}
+
+/** A refused body is received as well, so that the client sees the answer: nothing of it is kept. */
+function bodyLimitOf(route: Route | null, req: HttpRequest): number | null {
+  if (route?.body) return route.body.limit;
+  const sendsBody = req.getHeader('content-length') !== '' || req.getHeader('transfer-encoding') !== '';
+  return sendsBody ? 0 : null;
+}
+
+const parametersOf = (route: Route, req: HttpRequest): string[] =>
+  [...route.path.matchAll(/:\w+/g)].map((_, i) => req.getParameter(i) ?? '');
+
+async function answer(
+  { gate, logger }: ServerOptions,
+  traffic: Traffic,
+  exchange: Exchange,
+  match: Match,
+): Promise<void> {
+  traffic.open += 1;
+  const headers: Record<string, string> = { 'X-Request-Id': exchange.requestId };
+  try {
+    const reply = await replyTo(gate, exchange, match, headers);
+    if (reply.status >= 500) logFailure(logger, exchange, match, reply.error);
+    const answered = { ...headers, 'Content-Type': 'application/json', ...reply.headers };
+    exchange.answer(
+      { status: reply.status, headers: answered, body: reply.body },
+      traffic.closing || exchange.framingProblem !== null,
+    );
+  } catch (error) {
+    if (!(error instanceof ClientGone)) logFailure(logger, exchange, match, error);
+  } finally {
+    traffic.open -= 1;
+    if (traffic.open === 0) traffic.onIdle();
+  }
+}
+
+/** Whatever goes wrong becomes an answer; what is not meant for callers becomes INTERNAL, and a log line. */
+async function replyTo(
+  gate: Gate,
+  exchange: Exchange,
+  match: Match,
+  headers: Record<string, string>,
+): Promise<Reply> {
+  try {
+    return await gate(exchange, match, headers);
+  } catch (error) {
+    if (error instanceof ClientGone) throw error;
+    const told = error instanceof ApiError ? error : internal(error);
+    return { status: told.status, body: errorEnvelope(told), headers: told.headers, error: told };
+  }
+}
+
+const internal = (cause: unknown): ApiError =>
+  new ApiError('INTERNAL', 'Something went wrong on our side; try again with the same event_id', { cause });
+
+/** The pattern of the path is logged, not the path: it names learners. */
+function logFailure(logger: Logger, exchange: Exchange, { route }: Match, error: unknown): void {
+  const where = { requestId: exchange.requestId, method: exchange.method, route: route?.path ?? null };
+  const unavailable = error instanceof ApiError && error.code === 'UNAVAILABLE';
+  logger[unavailable ? 'warn' : 'error']({ ...where, err: error }, 'request failed');
+}
+
+/** uWebSockets.js shares a port between processes unless told otherwise. */
+const shared = 0;
+
+function listen(app: TemplatedApp, { host, port, sharePort }: ServerOptions): Promise<us_listen_socket> {
+  const mode = sharePort ? shared : LIBUS_LISTEN_EXCLUSIVE_PORT;
+  return new Promise((resolve, reject) => {
+    app.listen(host, port, mode, (socket) => {
+      if (socket) resolve(socket);
+      else reject(new Error(`cannot listen on ${host}:${port}: the port is taken or not allowed`));
+    });
+  });
+}
+
+function idle(traffic: Traffic, timeoutMs: number): Promise<void> {
+  if (traffic.open === 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, timeoutMs);
+    traffic.onIdle = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+  });
+}

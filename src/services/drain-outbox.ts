@@ -1,0 +1,125 @@
+/**
+ * Moves one block of attempts from the outbox into ClickHouse, exactly once.
+ *
+ * The block is fixed (in the job's data) before it is inserted, and removed from the outbox after. An attempt
+ * that dies in between is repeated with the same rows under the same token, which ClickHouse counts once and
+ * which completes rollups that a killed insert left out. That is trusted only where it holds. Rows are looked up
+ * first where it may not:
+ * - Rows older than this process' view of Redis. A Redis that lost its last second may have got back rows that
+ *   were inserted and removed, and forgotten the job with their token. Only a restarted or replaced Redis loses
+ *   anything, which changes the epoch, and only rows added before the epoch was first seen can have come back.
+ * - Blocks older than the window of tokens.
+ * - Ranges that no longer hold as many rows as when they were fixed.
+ */
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FixedBatch } from '../contracts/jobs.js';
+import type { Logger } from '../telemetry.js';
+import type {
+  AttemptWarehouse,
+  BatchLimits,
+  DrainShard,
+  DrainTask,
+  Outbox,
+  OutboxBatch,
+  OutboxEpoch,
+} from './pipeline-ports.js';
+
+/**
+ * How long a token is trusted, in milliseconds. The window is 10,000 blocks; a block takes each shard at least
+ * 100 ms and makes at most two parts (a month's turn), so that 10,000 blocks take more than eight minutes.
+ */
+export const tokenTrustMs = 5 * 60_000;
+
+/**
+ * How long new blocks wait after Redis was replaced under a running process, in milliseconds: another process may
+ * be inserting a block whose job Redis has just forgotten, and a look-up would not see its rows yet.
+ */
+const settleMs = 3000;
+
+/** Up to 100,000 rows a block, the size that ClickHouse likes; bytes bound the memory of long ids. */
+export const defaultLimits: BatchLimits = { maxRows: 100_000, maxBytes: 32 * 2 ** 20 };
+
+export interface DrainOptions {
+  outbox: Outbox;
+  warehouse: AttemptWarehouse;
+  logger: Logger;
+  limits?: BatchLimits;
+}
+
+/** Errors are those of Redis and ClickHouse: nothing is lost by one, the caller tries the same task again. */
+export function createDrain(options: DrainOptions): DrainShard {
+  const { outbox, warehouse, logger, limits = defaultLimits } = options;
+  const watch = createEpochWatch();
+
+  return async (task) => {
+    const read = await (task.batch ? outbox.read(task.batch.ranges) : outbox.next(task.partitions, limits));
+    if (read.rows === 0) return { rows: 0, present: 0 };
+    const epoch = await outbox.epoch();
+    const batch = task.batch ?? (await fix(task, read, epoch));
+    const present = mustVerify(batch, read, epoch)
+      ? await insertMissing(read, task.signal)
+      : await insertAll(read, task.signal);
+    await outbox.trim(batch.ranges);
+    return { rows: read.rows, present };
+  };
+
+  async function fix(task: DrainTask, read: OutboxBatch, epoch: OutboxEpoch): Promise<FixedBatch> {
+    const { since, settledAt } = watch(epoch);
+    if (settledAt > epoch.ms) await sleep(settledAt - epoch.ms, undefined, { signal: task.signal });
+    const verify = read.ranges.some((range) => Number.parseInt(range.from, 10) <= since);
+    const batch = { ranges: read.ranges, rows: read.rows, fixedAt: epoch.ms, verify };
+    await task.save(batch);
+    return batch;
+  }
+
+  async function insertAll(read: OutboxBatch, signal: DrainTask['signal']): Promise<number> {
+    await warehouse.insert(read.chunks, tokenOfRanges(read), signal);
+    return 0;
+  }
+
+  /**
+   * Rows that are there may still miss in the rollups, when the insert that brought them was killed; their token
+   * is unknown, so the rollups are compared with the table and computed again where they differ.
+   */
+  async function insertMissing(read: OutboxBatch, signal: DrainTask['signal']): Promise<number> {
+    if ((await warehouse.countPresent(read.ranges, signal)) === 0) return insertAll(read, signal);
+    const present = await warehouse.presentRows(read.ranges, signal);
+    const missing = await outbox.read(read.ranges, present);
+    if (missing.rows > 0) await warehouse.insert(missing.chunks, tokenOfRows(missing), signal);
+    const repaired = await warehouse.repairRollups(read.ranges, signal);
+    logger.warn(
+      { rows: read.rows, present: present.size, repaired },
+      'rows of the outbox were already stored',
+    );
+    return present.size;
+  }
+}
+
+/**
+ * Remembers since when the epoch in force was seen: rows added later cannot have come back. Callers read the
+ * epoch after the rows, so that a restart between the two is noticed. Times are on Redis' clock.
+ */
+function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt: number } {
+  let known: OutboxEpoch | null = null;
+  let settledAt = 0;
+  return (epoch) => {
+    if (known !== null && known.id !== epoch.id) settledAt = epoch.ms + settleMs;
+    if (known?.id !== epoch.id) known = epoch;
+    return { since: known.ms, settledAt };
+  };
+}
+
+const mustVerify = (batch: FixedBatch, read: OutboxBatch, epoch: OutboxEpoch): boolean =>
+  batch.verify || read.rows !== batch.rows || Math.abs(epoch.ms - batch.fixedAt) > tokenTrustMs;
+
+const tokenOfRanges = (read: OutboxBatch): string =>
+  hash(read.ranges.map((range) => `${range.partition}:${range.from}:${range.to}:${range.rows}`));
+
+const tokenOfRows = (read: OutboxBatch): string => hash(read.chunks);
+
+function hash(parts: readonly (string | Buffer)[]): string {
+  const sha = createHash('sha256');
+  for (const part of parts) sha.update(part).update('\n');
+  return sha.digest('hex').slice(0, 40);
+}

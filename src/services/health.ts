@@ -1,0 +1,77 @@
+/** Whether the service is alive, ready and well. */
+import type { PipelineFacts } from './pipeline-ports.js';
+
+export interface HealthPorts {
+  /** Null: serving; else what is wrong. Never rejects. */
+  readonly redis: () => Promise<string | null>;
+  readonly clickhouse: () => Promise<string | null>;
+  /** Null when Redis cannot tell. */
+  readonly pipelineFacts: () => Promise<PipelineFacts | null>;
+  readonly workers: () => { readonly threads: number; readonly waiting: number };
+  /** Why answers cannot be taken although Redis serves, for instance that it came back empty; null if they can. */
+  readonly blocked: () => string | null;
+  /** Why the consumers of this process do not move; null if they do, or if it has none. */
+  readonly stalled: () => string | null;
+  readonly draining: () => boolean;
+  readonly idempotencyWindowSeconds: () => number;
+  readonly uptimeSeconds: () => number;
+  readonly version: string;
+}
+
+export type HealthStatus = 'ok' | 'degraded' | 'down';
+
+export interface Health {
+  /** Data of GET /api/v1/health. */
+  health(): Promise<{ readonly status: HealthStatus } & Readonly<Record<string, unknown>>>;
+  livez(): { readonly status: 'ok' | 'failing'; readonly reasons: readonly string[] };
+  readyz(): Promise<{ readonly status: 'ready' | 'not ready'; readonly reasons: readonly string[] }>;
+}
+
+/** @param ports asked at every call: nothing is remembered here */
+export function createHealth(ports: HealthPorts): Health {
+  return {
+    health: async () => {
+      const [redis, clickhouse, facts] = await Promise.all([
+        ports.redis(),
+        ports.clickhouse(),
+        ports.pipelineFacts(),
+      ]);
+      const blocked = redis ?? ports.blocked();
+      const status =
+        blocked !== null ? 'down' : clickhouse !== null || ports.stalled() !== null ? 'degraded' : 'ok';
+      return {
+        status,
+        version: ports.version,
+        uptime_seconds: Math.floor(ports.uptimeSeconds()),
+        idempotency_window_seconds: ports.idempotencyWindowSeconds(),
+        checks: {
+          redis: check(blocked),
+          clickhouse: check(clickhouse),
+          workers: { status: 'ok', ...ports.workers() },
+          pipeline: { ...check(ports.stalled()), ...pipelineData(facts) },
+        },
+      };
+    },
+    livez: () => {
+      const stalled = ports.stalled();
+      return { status: stalled === null ? 'ok' : 'failing', reasons: stalled === null ? [] : [stalled] };
+    },
+    readyz: async () => {
+      const [redis, clickhouse] = await Promise.all([ports.redis(), ports.clickhouse()]);
+      const blockers = [ports.draining() ? 'shutting down' : null, redis ?? ports.blocked()].filter(isText);
+      const warnings = [clickhouse === null ? null : `warning: ${clickhouse}`].filter(isText);
+      return { status: blockers.length === 0 ? 'ready' : 'not ready', reasons: [...blockers, ...warnings] };
+    },
+  };
+}
+
+const isText = (text: string | null): text is string => text !== null;
+
+const check = (problem: string | null): object =>
+  problem === null ? { status: 'ok' } : { status: 'failing', reason: problem };
+
+const pipelineData = (facts: PipelineFacts | null): object => ({
+  outbox_length: facts?.outboxLength ?? null,
+  oldest_pending_seconds: facts?.oldestPendingSeconds ?? null,
+  parked: facts?.parked ?? null,
+});

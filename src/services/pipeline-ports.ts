@@ -1,0 +1,96 @@
+/** What the stream pipeline needs from Redis and ClickHouse, and what they guarantee. */
+import type { FixedBatch, OutboxRange } from '../contracts/jobs.js';
+
+/** Rows of the outbox as TSV lines: outbox columns, then the encoded row (contracts/attempt-row.ts). */
+export interface OutboxBatch {
+  /** One per partition that has rows here, with the first and last id that were read. */
+  ranges: OutboxRange[];
+  rows: number;
+  /** Whole lines, each ending in a line feed, in the order of the outbox. */
+  chunks: Buffer[];
+}
+
+export interface BatchLimits {
+  maxRows: number;
+  /** Soft: reading stops after the page that reaches it. */
+  maxBytes: number;
+}
+
+export interface PartitionBacklog {
+  partition: number;
+  length: number;
+  /** Id of the oldest entry, null when there is none. */
+  head: string | null;
+}
+
+/** Identity of the Redis data in use, and its clock. */
+export interface OutboxEpoch {
+  /** Changes whenever a Redis server was restarted or replaced, so that acknowledged writes may be gone. */
+  id: string;
+  /** Redis' clock, Unix milliseconds. */
+  ms: number;
+}
+
+/** Figures of the pipeline for health and metrics, the same in every process. */
+export interface PipelineFacts {
+  outboxLength: number;
+  /** Age of the oldest entry by Redis' clock; 0 when nothing waits. */
+  oldestPendingSeconds: number;
+  /** Rows put aside because ClickHouse refused their content. */
+  parked: number;
+}
+
+/** The attempts that are committed in Redis and not yet known to be in ClickHouse. */
+export interface Outbox {
+  backlog(partitions: readonly number[]): Promise<PartitionBacklog[]>;
+  /** The oldest rows of the partitions, shared fairly among them; removes nothing. */
+  next(partitions: readonly number[], limits: BatchLimits): Promise<OutboxBatch>;
+  /**
+   * The rows of fixed ranges that are still there, byte for byte as `next` gave them.
+   * @param skip rows to leave out, each as `partition\tms\tseq`
+   */
+  read(ranges: readonly OutboxRange[], skip?: ReadonlySet<string>): Promise<OutboxBatch>;
+  /** Removes every entry up to the end of each range. Doing it again does nothing. */
+  trim(ranges: readonly OutboxRange[]): Promise<void>;
+  epoch(): Promise<OutboxEpoch>;
+  facts(): Promise<PipelineFacts>;
+}
+
+/** The table `attempts` with its rollups. A signal ends the call, not always what the server is doing. */
+export interface AttemptWarehouse {
+  /**
+   * Inserts the rows as one block. Resolves only when the table and every rollup have them. The same rows under
+   * the same token, among the last 10,000 blocks, count once in the table and in each rollup, and complete
+   * whatever an interrupted insert left out.
+   */
+  insert(chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void>;
+  /** How many rows of the ranges the table has. */
+  countPresent(ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<number>;
+  /** Which rows of the ranges the table has, each as `partition\tms\tseq`. */
+  presentRows(ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<Set<string>>;
+  /**
+   * Makes the rollups of all days that the ranges touch agree with the table. The caller holds the partitions:
+   * nobody else inserts their rows meanwhile.
+   * @returns names of the rollups that had to be computed again
+   */
+  repairRollups(ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<string[]>;
+  isAlive(): Promise<boolean>;
+}
+
+/** Drains one group of partitions once. */
+export type DrainShard = (task: DrainTask) => Promise<DrainResult>;
+
+export interface DrainTask {
+  partitions: readonly number[];
+  /** What an earlier attempt of this job fixed. */
+  batch: FixedBatch | null;
+  /** Keeps the batch for later attempts; resolves when it is kept. */
+  save(batch: FixedBatch): Promise<void>;
+  signal?: AbortSignal;
+}
+
+export interface DrainResult {
+  rows: number;
+  /** Rows that ClickHouse already had when asked. */
+  present: number;
+}

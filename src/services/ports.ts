@@ -1,0 +1,73 @@
+/**
+ * What the use cases need of the outside, and what they may rely on. Adapters implement these and never see one
+ * another.
+ */
+import type { ForecastReply, ForecastTask, TrackEvent, TrackOutcome } from '../contracts/tasks.js';
+import type { LearnerState, SkillState } from '../domain/types.js';
+
+/** What became of one event. */
+export interface Tracked {
+  readonly outcome: TrackOutcome;
+  /** JSON of the result when counted or replayed; the reason when unavailable. */
+  readonly data: string;
+}
+
+/** How events are to be counted. */
+export interface TrackMode {
+  readonly acceptNewIds: boolean;
+  readonly importId: string | null;
+}
+
+/** Counts answers. */
+export interface AttemptTracker {
+  /**
+   * Counts events in the order in which they are given; one learner's answers keep their order, across calls too.
+   * `done` is called exactly once for each, with its place in `events`: once it tells `counted`, the new mastery,
+   * the event id and the attempt record are committed together. `unavailable` for what does not fit the bounded
+   * queues; never throws.
+   */
+  track(
+    events: readonly TrackEvent[],
+    mode: TrackMode,
+    done: (place: number, tracked: Tracked) => void,
+  ): void;
+}
+
+/** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE */
+export interface Forecaster {
+  forecast(task: ForecastTask): Promise<ForecastReply>;
+}
+
+/** Reads learners' states. @throws ApiError UNAVAILABLE */
+export interface LearnerReader {
+  /** Null where the learner has no counted answer. */
+  read(
+    tenant: string,
+    userId: string,
+  ): Promise<{ learner: LearnerState; skills: ReadonlyMap<string, SkillState> } | null>;
+}
+
+export type Scope = 'read' | 'write' | 'admin';
+export const allScopes: readonly Scope[] = ['read', 'write', 'admin'];
+
+/** What a caller's key allows. */
+export interface Grant {
+  /** SHA-256 of the key, hexadecimal: names the key without telling it. */
+  readonly keyHash: string;
+  readonly tenant: string;
+  /** Null: no limit. */
+  readonly requestsPerMinute: number | null;
+  readonly scopes: readonly Scope[];
+}
+
+/** Knows the keys. @throws ApiError UNAVAILABLE when a key cannot be looked up */
+export interface KeyRing {
+  /** Null for a key that is not in store. */
+  find(keyHash: string): Promise<Grant | null>;
+}
+
+/** Counts requests against quotas. @throws ApiError UNAVAILABLE */
+export interface QuotaCounter {
+  /** Takes an amount from the window that is open, or opens one; exact across all processes. */
+  take(keyHash: string, amount: number): Promise<{ taken: number; endsInMs: number }>;
+}

@@ -1,0 +1,113 @@
+import { type Callback, Cluster, Redis, type RedisOptions, type Result } from 'ioredis';
+import { unavailable } from '../errors.js';
+import { commitScript, evictIdsScript, loadScript, takeQuotaScript } from './scripts.js';
+
+/** A single node or a Cluster: everything above works on both. */
+export type RedisClient = Redis | Cluster;
+
+/** After this long without an answer a command counts as failed: the caller gets a 503 and may try again. */
+const commandTimeoutMs = 5000;
+
+/**
+ * A command whose answer was lost may have been carried out, so none is ever sent twice: with
+ * `maxRetriesPerRequest: 0` every open command fails the moment the connection does, and nothing waits in a
+ * queue while Redis is away.
+ */
+const options = {
+  commandTimeout: commandTimeoutMs,
+  connectTimeout: 5000,
+  maxRetriesPerRequest: 0,
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  retryStrategy: (attempt: number) => Math.min(50 * 2 ** attempt, 1000),
+} satisfies RedisOptions;
+
+/**
+ * Connects to Redis and stays connected: reconnects for ever, with back-off.
+ *
+ * @param url one `redis://` or `rediss://` URL, or several of a Cluster's nodes separated by commas
+ */
+export function connectRedis(url: string): RedisClient {
+  const nodes = url.split(',').map((node) => node.trim());
+  const client =
+    nodes.length === 1
+      ? new Redis(nodes[0] as string, options)
+      : new Cluster(nodes, { redisOptions: options, enableOfflineQueue: false });
+  defineScripts(client);
+  return client;
+}
+
+export const isCluster = (client: RedisClient): client is Cluster => client instanceof Cluster;
+
+/** Replies by which Redis says that it cannot serve now; any other error reply is a defect of ours. */
+const passingReplies = new Set([
+  'OOM',
+  'LOADING',
+  'READONLY',
+  'MISCONF',
+  'BUSY',
+  'TRYAGAIN',
+  'MASTERDOWN',
+  'CLUSTERDOWN',
+  'NOREPLICAS',
+]);
+
+/**
+ * Waits for commands of Redis; where it cannot be reached or cannot serve now, the caller gets the error to be
+ * told: UNAVAILABLE. Whether a command whose answer was lost was carried out is not known.
+ */
+export async function whileRedisServes<Value>(commands: Promise<Value>): Promise<Value> {
+  try {
+    return await commands;
+  } catch (error) {
+    if (isDefect(error)) throw error;
+    throw unavailable('The state store is not available right now; try again with the same event_id', error);
+  }
+}
+
+/** The first word of an error reply is its code (Redis protocol). */
+function isDefect(error: unknown): boolean {
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return false;
+  return !passingReplies.has(error.message.split(' ', 1)[0] ?? '');
+}
+
+/** Resolves when the client can take commands; rejects after `timeoutMs`. */
+export function whenReady(client: RedisClient, timeoutMs: number): Promise<void> {
+  if (client.status === 'ready') return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      client.off('ready', ready);
+      reject(new Error(`Redis did not answer within ${timeoutMs / 1000} s`));
+    }, timeoutMs);
+    const ready = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    client.once('ready', ready);
+  });
+}
+
+/** ioredis sends a script by its hash and loads it again where Redis has forgotten it. */
+function defineScripts(client: RedisClient): void {
+  client.defineCommand('loadLearners', { lua: loadScript });
+  client.defineCommand('commitAttempts', { lua: commitScript });
+  client.defineCommand('evictIds', { lua: evictIdsScript, numberOfKeys: 1 });
+  client.defineCommand('takeQuota', { lua: takeQuotaScript, numberOfKeys: 1 });
+}
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    loadLearnersBuffer(keyCount: number, ...args: (string | Buffer)[]): Result<Buffer, Context>;
+    commitAttempts(keyCount: number, ...args: (string | Buffer)[]): Result<string, Context>;
+    evictIds(prefix: string, cutoff: number, atMost: number): Result<[number, number, number], Context>;
+    takeQuota(
+      key: string,
+      amount: number,
+      windowMs: number,
+      callback?: Callback<[number, number]>,
+    ): Result<[number, number], Context>;
+  }
+}
+
+/** Whether Redis answers a PING; rejects when it cannot be asked. */
+export const answersPing = async (client: RedisClient): Promise<boolean> => (await client.ping()) === 'PONG';

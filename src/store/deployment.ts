@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import type { RedisClient } from './client.js';
+import { markerKey, metaKey } from './keys.js';
+
+/** Partitions of a new deployment; stored at the first start and fixed from then on. */
+const defaultPartitions = 16;
+
+export type Deployment =
+  | { readonly state: 'ready'; readonly partitions: number }
+  /** Redis has no state although answers were stored: it came back empty and has to be rebuilt. */
+  | { readonly state: 'emptied' };
+
+/**
+ * Tells whether Redis belongs to a running deployment, and marks a new one.
+ *
+ * An emptied Redis looks like a new one, and would make everybody a new learner in silence. What tells them apart
+ * is ClickHouse: only where it has no attempts is a Redis without marks taken for new. Several processes may ask
+ * at once; the first to write decides, and all read what it wrote.
+ *
+ * @param hasAttempts whether ClickHouse holds any attempt; asked only where Redis has no marks
+ */
+export async function openDeployment(
+  client: RedisClient,
+  hasAttempts: () => Promise<boolean>,
+): Promise<Deployment> {
+  const stored = await client.hget(metaKey, 'partitions');
+  if (stored === null && (await hasAttempts())) return { state: 'emptied' };
+  if (stored === null) await markNew(client);
+  const partitions = Number((await client.hget(metaKey, 'partitions')) ?? defaultPartitions);
+  if (stored !== null && !(await allMarked(client, partitions))) return { state: 'emptied' };
+  return { state: 'ready', partitions };
+}
+
+/** The marks come before the meta key: a start that dies in between is simply repeated by the next. */
+async function markNew(client: RedisClient): Promise<void> {
+  const now = new Date().toISOString();
+  const marks = partitionsOf(defaultPartitions).map((partition) =>
+    client.set(markerKey(partition), now, 'NX'),
+  );
+  await Promise.all(marks);
+  await client.hsetnx(metaKey, 'deployment_id', randomUUID());
+  await client.hsetnx(metaKey, 'created_at', now);
+  await client.hsetnx(metaKey, 'partitions', `${defaultPartitions}`);
+}
+
+async function allMarked(client: RedisClient, partitions: number): Promise<boolean> {
+  const found = await Promise.all(
+    partitionsOf(partitions).map((partition) => client.exists(markerKey(partition))),
+  );
+  return found.every((exists) => exists === 1);
+}
+
+const partitionsOf = (partitions: number): number[] => Array.from({ length: partitions }, (_, i) => i);
+
+/** What is at risk with the way this Redis is set up; empty where nothing is. */
+export async function redisWarnings(client: RedisClient): Promise<string[]> {
+  const warnings: string[] = [];
+  const info = await client.info();
+  const policy = /^maxmemory_policy:(.*?)\r?$/m.exec(info)?.[1] ?? 'unknown';
+  if (policy !== 'noeviction') {
+    warnings.push(
+      `Redis has maxmemory-policy ${policy}: when its memory is full it drops learners' states. Set noeviction`,
+    );
+  }
+  const appendOnly = /^aof_enabled:1/m.test(info);
+  if (!appendOnly) {
+    warnings.push(
+      'Redis has no append-only file: answers since its last snapshot are lost when it stops. Set appendonly yes',
+    );
+  }
+  return warnings;
+}

@@ -1,0 +1,209 @@
+import type { LearnerState, SkillState } from '../domain/types.js';
+import { isCluster, type RedisClient, whileRedisServes } from './client.js';
+import { knownSkillsKey, learnerKey, partitionPrefix } from './keys.js';
+import { decodeLearner, decodeSkill, encodeLearner, encodeSkill } from './learner-codec.js';
+import { createPacker, createReader, type Packer } from './packer.js';
+
+/** What a batch wants to know of one learner. */
+export interface LearnerQuery {
+  readonly partition: number;
+  readonly tenant: string;
+  readonly userId: string;
+  readonly skillIds: readonly string[];
+  /** Hashes of the event ids to look up. */
+  readonly eventIds: readonly Buffer[];
+}
+
+/** The answer to a query, in its order; null is absent. */
+export interface LoadedLearner {
+  readonly learner: LearnerState | null;
+  readonly skills: readonly (SkillState | null)[];
+  readonly firstAnswers: readonly (Buffer | null)[];
+  /** Last line of the running import that was counted for this learner; 0 for none. */
+  readonly importLine: number;
+}
+
+/** What a batch writes for one learner: all of it or nothing. */
+export interface LearnerCommit {
+  readonly partition: number;
+  readonly tenant: string;
+  readonly userId: string;
+  /** Version of the state that the change was computed from; 0 for a new learner. */
+  readonly expectedVersion: number;
+  readonly learner: LearnerState;
+  readonly skills: ReadonlyMap<string, SkillState>;
+  /** Encoded attempt rows for the outbox, in order. */
+  readonly rows: readonly string[];
+  readonly firstAnswers: readonly { readonly id: Buffer; readonly answer: Buffer }[];
+  readonly importLine: number;
+}
+
+export type CommitStatus = 'committed' | 'conflict' | 'outbox-full' | 'not-restored';
+const statuses: Record<string, CommitStatus> = {
+  0: 'committed',
+  1: 'conflict',
+  2: 'outbox-full',
+  3: 'not-restored',
+};
+
+/** Field of the learner's own record in the learner hash; skills stand behind a letter of their own. */
+export const learnerField = 'L';
+export const skillField = (skillId: string): string => `s${skillId}`;
+
+/**
+ * Reads many learners in one round trip (one per partition on a Cluster).
+ * @param importId hash of the file being imported, or null
+ */
+export function loadLearners(
+  client: RedisClient,
+  queries: readonly LearnerQuery[],
+  importId: string | null,
+): Promise<LoadedLearner[]> {
+  return perCall(client, queries, async (group) => {
+    const { prefixes, keys } = keysOf(group);
+    const request = createPacker();
+    request.text(importId ?? '');
+    request.u16(group.length);
+    for (const query of group) packQuery(request, query, prefixes.indexOf(partitionPrefix(query.partition)));
+    const reply = await whileRedisServes(
+      client.loadLearnersBuffer(keys.length, ...keys, `${prefixes.length}`, request.done()),
+    );
+    return unpackLoaded(reply, group, importId !== null);
+  });
+}
+
+function packQuery(request: Packer, query: LearnerQuery, prefixIndex: number): void {
+  request.u16(prefixIndex + 1);
+  request.u16(query.skillIds.length);
+  for (const skillId of query.skillIds) request.text(skillField(skillId));
+  request.u16(query.eventIds.length);
+  for (const id of query.eventIds) request.bytes(id);
+}
+
+function unpackLoaded(reply: Buffer, queries: readonly LearnerQuery[], withImport: boolean): LoadedLearner[] {
+  const next = createReader(reply);
+  return queries.map((query) => {
+    const record = next();
+    const skills = query.skillIds.map(() => {
+      const skill = next();
+      return skill && decodeSkill(skill);
+    });
+    const firstAnswers = query.eventIds.map(() => next());
+    const mark = withImport ? next() : null;
+    return {
+      learner: record && decodeLearner(record),
+      skills,
+      firstAnswers,
+      importLine: mark === null ? 0 : Number(mark.toString()),
+    };
+  });
+}
+
+/**
+ * Commits many learners in one atomic step (one per partition on a Cluster): states, event ids and outbox rows of
+ * a learner together, and only where nobody wrote the learner since it was read.
+ */
+export function commitLearners(
+  client: RedisClient,
+  commits: readonly LearnerCommit[],
+  importId: string | null,
+  outboxBound: number,
+): Promise<CommitStatus[]> {
+  return perCall(client, commits, async (group) => {
+    const { prefixes, keys } = keysOf(group);
+    const request = createPacker();
+    request.text(importId ?? '');
+    request.u32(outboxBound);
+    request.u16(group.length);
+    for (const commit of group)
+      packCommit(request, commit, prefixes.indexOf(partitionPrefix(commit.partition)));
+    const reply = await whileRedisServes(
+      client.commitAttempts(keys.length, ...keys, `${prefixes.length}`, request.done()),
+    );
+    return [...reply].map((digit) => statuses[digit] as CommitStatus);
+  });
+}
+
+function packCommit(request: Packer, commit: LearnerCommit, prefixIndex: number): void {
+  request.u16(prefixIndex + 1);
+  request.u32(commit.expectedVersion);
+  request.u16(commit.skills.size + 1);
+  request.text(learnerField);
+  request.text(encodeLearner(commit.learner));
+  for (const [skillId, skill] of commit.skills) {
+    request.text(skillField(skillId));
+    request.text(encodeSkill(skill));
+  }
+  request.u16(commit.rows.length);
+  for (const row of commit.rows) request.text(row);
+  request.u16(commit.firstAnswers.length);
+  for (const { id, answer } of commit.firstAnswers) {
+    request.bytes(id);
+    request.text(answer);
+  }
+  request.text(commit.importLine === 0 ? '' : `${commit.importLine}`);
+}
+
+type Placed = Pick<LearnerQuery, 'partition' | 'tenant' | 'userId'>;
+
+function keysOf(group: readonly Placed[]): { prefixes: string[]; keys: string[] } {
+  const prefixes = [...new Set(group.map(({ partition }) => partitionPrefix(partition)))];
+  const learners = group.map(({ partition, tenant, userId }) => learnerKey(partition, tenant, userId));
+  return { prefixes, keys: [...prefixes, ...learners] };
+}
+
+/** One call for everything on a single node; on a Cluster a script may touch one slot, so one per partition. */
+async function perCall<Item extends Placed, Result>(
+  client: RedisClient,
+  items: readonly Item[],
+  call: (group: readonly Item[]) => Promise<Result[]>,
+): Promise<Result[]> {
+  if (!isCluster(client)) return call(items);
+  const results = new Array<Result>(items.length);
+  const groups = new Map<number, number[]>();
+  items.forEach(({ partition }, index) => {
+    groups.set(partition, [...(groups.get(partition) ?? []), index]);
+  });
+  await Promise.all(
+    [...groups.values()].map(async (indexes) => {
+      const answers = await call(indexes.map((index) => items[index] as Item));
+      answers.forEach((answer, i) => {
+        results[indexes[i] as number] = answer;
+      });
+    }),
+  );
+  return results;
+}
+
+/** All that is kept of one learner. */
+export interface WholeLearner {
+  readonly learner: LearnerState;
+  readonly skills: ReadonlyMap<string, SkillState>;
+}
+
+/** Reads one learner with every skill; null if there is none. */
+export async function readLearner(
+  client: RedisClient,
+  { partition, tenant, userId }: Placed,
+): Promise<WholeLearner | null> {
+  const fields = await whileRedisServes(client.hgetallBuffer(learnerKey(partition, tenant, userId)));
+  const record = fields[learnerField];
+  if (record === undefined) return null;
+  const skills = new Map<string, SkillState>();
+  for (const [field, value] of Object.entries(fields)) {
+    if (field !== learnerField) skills.set(field.slice(1), decodeSkill(value));
+  }
+  return { learner: decodeLearner(record), skills };
+}
+
+/** Notes that the tenant's learners answer these skills. */
+export async function addKnownSkills(
+  client: RedisClient,
+  tenant: string,
+  skillIds: readonly string[],
+): Promise<void> {
+  await whileRedisServes(client.sadd(knownSkillsKey(tenant), ...skillIds));
+}
+
+export const countKnownSkills = (client: RedisClient, tenant: string): Promise<number> =>
+  whileRedisServes(client.scard(knownSkillsKey(tenant)));

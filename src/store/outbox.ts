@@ -1,0 +1,178 @@
+/** The outbox in Redis: one stream per partition, written by the commit script, read and trimmed here. */
+import { Cluster, type Redis } from 'ioredis';
+import type { OutboxRange } from '../contracts/jobs.js';
+import type {
+  BatchLimits,
+  Outbox,
+  OutboxBatch,
+  OutboxEpoch,
+  PartitionBacklog,
+} from '../services/pipeline-ports.js';
+import { outboxKey } from './keys.js';
+import { encodePage, type StreamEntry } from './outbox-page.js';
+
+/** Entries asked for at a time: about half a millisecond of Redis, which answers learners meanwhile. */
+const pageRows = 1000;
+
+/** Rows that ClickHouse refused for their content; nothing writes there yet. */
+export const parkedKey = (partition: number): string => `${outboxKey(partition)}:parked`;
+
+/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
+export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox {
+  const all = Array.from({ length: partitions }, (_, partition) => partition);
+
+  async function backlog(wanted: readonly number[]): Promise<PartitionBacklog[]> {
+    const lengths = await lengthsOf(redis, wanted.map(outboxKey));
+    return Promise.all(
+      wanted.map(async (partition, i) => {
+        const length = lengths[i] ?? 0;
+        return { partition, length, head: length > 0 ? await headOf(redis, partition) : null };
+      }),
+    );
+  }
+
+  async function next(wanted: readonly number[], limits: BatchLimits): Promise<OutboxBatch> {
+    const lengths = await lengthsOf(redis, wanted.map(outboxKey));
+    const batch = emptyBatch();
+    for (const [partition, rows] of fairShares(wanted, lengths, limits.maxRows)) {
+      await readRange(redis, batch, { partition, from: '-', to: '+', rows }, limits.maxBytes);
+    }
+    return batch;
+  }
+
+  async function read(ranges: readonly OutboxRange[], skip?: ReadonlySet<string>): Promise<OutboxBatch> {
+    const batch = emptyBatch();
+    for (const range of ranges) {
+      await readRange(redis, batch, { ...range, rows: Number.POSITIVE_INFINITY }, undefined, skip);
+    }
+    return batch;
+  }
+
+  async function trim(ranges: readonly OutboxRange[]): Promise<void> {
+    await Promise.all(
+      ranges.map(({ partition, to }) => redis.xtrim(outboxKey(partition), 'MINID', '=', after(to))),
+    );
+  }
+
+  async function facts() {
+    const [waiting, parked, { ms }] = await Promise.all([
+      backlog(all),
+      lengthsOf(redis, all.map(parkedKey)),
+      epochOf(redis),
+    ]);
+    const heads = waiting.flatMap(({ head }) => (head === null ? [] : [Number.parseInt(head, 10)]));
+    return {
+      outboxLength: sum(waiting.map(({ length }) => length)),
+      oldestPendingSeconds: heads.length === 0 ? 0 : Math.max(0, (ms - Math.min(...heads)) / 1000),
+      parked: sum(parked),
+    };
+  }
+
+  return { backlog, next, read, trim, facts, epoch: () => epochOf(redis) };
+}
+
+const emptyBatch = (): OutboxBatch => ({ ranges: [], rows: 0, chunks: [] });
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+/** A pipeline on one server; on a Cluster, which refuses pipelines over several slots, command by command. */
+async function lengthsOf(redis: Redis | Cluster, keys: readonly string[]): Promise<number[]> {
+  if (redis instanceof Cluster) return Promise.all(keys.map((key) => redis.xlen(key)));
+  const pipeline = redis.pipeline();
+  for (const key of keys) pipeline.xlen(key);
+  const replies = (await pipeline.exec()) ?? [];
+  return replies.map(([error, length]) => {
+    if (error) throw error;
+    return Number(length);
+  });
+}
+
+async function headOf(redis: Redis | Cluster, partition: number): Promise<string | null> {
+  const [first] = await redis.xrange(outboxKey(partition), '-', '+', 'COUNT', 1);
+  return first?.[0] ?? null;
+}
+
+/** Shares maxRows among the partitions: short ones whole, what they leave goes to the longer ones. */
+function fairShares(
+  partitions: readonly number[],
+  lengths: readonly number[],
+  maxRows: number,
+): [number, number][] {
+  let left = maxRows;
+  return partitions
+    .map((partition, i): [number, number] => [partition, lengths[i] ?? 0])
+    .filter(([, length]) => length > 0)
+    .sort(([, a], [, b]) => a - b)
+    .map(([partition, length], i, { length: count }) => {
+      const share = Math.min(length, Math.ceil(left / (count - i)));
+      left -= share;
+      return [partition, share];
+    });
+}
+
+/** Appends the range's entries to the batch, page by page; `rows` is a bound, `-` and `+` are the stream's ends. */
+async function readRange(
+  redis: Redis | Cluster,
+  batch: OutboxBatch,
+  { partition, from, to, rows }: OutboxRange,
+  maxBytes = Number.POSITIVE_INFINITY,
+  skip?: ReadonlySet<string>,
+): Promise<void> {
+  let bytes = sum(batch.chunks.map((chunk) => chunk.length));
+  let start = from;
+  for (let left = rows; left > 0 && bytes < maxBytes; ) {
+    const count = Math.min(pageRows, left);
+    const entries = await redis.xrangeBuffer(outboxKey(partition), start, to, 'COUNT', count);
+    const last = entries.at(-1)?.[0].toString('latin1');
+    if (last === undefined) return;
+    bytes += append(batch, partition, entries, skip);
+    if (entries.length < count) return;
+    left -= count;
+    start = after(last);
+  }
+}
+
+function append(
+  batch: OutboxBatch,
+  partition: number,
+  entries: readonly StreamEntry[],
+  skip: ReadonlySet<string> | undefined,
+): number {
+  const page = encodePage(partition, entries, skip);
+  if (page.rows === 0) return 0;
+  const current = batch.ranges.at(-1);
+  if (current?.partition === partition) {
+    current.to = page.to;
+    current.rows += page.rows;
+  } else {
+    batch.ranges.push({ partition, from: page.from, to: page.to, rows: page.rows });
+  }
+  batch.rows += page.rows;
+  batch.chunks.push(page.bytes);
+  return page.bytes.length;
+}
+
+/** The smallest stream id above this one, short of the end of a sequence (2^53 entries in one millisecond). */
+function after(id: string): string {
+  const [ms, seq] = id.split('-');
+  return `${ms}-${Number(seq) + 1}`;
+}
+
+/** Redis gives each server process a new run_id; a failover shows as another server's. */
+async function epochOf(redis: Redis | Cluster): Promise<OutboxEpoch> {
+  const servers = redis instanceof Cluster ? redis.nodes('master') : [redis];
+  const seen = await Promise.all(servers.map(identityOf));
+  return {
+    id: seen
+      .map(({ id }) => id)
+      .sort()
+      .join(),
+    ms: Math.max(...seen.map(({ ms }) => ms)),
+  };
+}
+
+async function identityOf(server: Redis): Promise<OutboxEpoch> {
+  const [info, time] = await Promise.all([server.info('server'), server.time()]);
+  const id = /^run_id:(\w+)/m.exec(info)?.[1];
+  if (id === undefined) throw new Error('Redis does not tell its run_id (INFO server)');
+  return { id, ms: Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000) };
+}

@@ -1,0 +1,150 @@
+import { mkdir } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
+import { Worker } from 'node:worker_threads';
+import { Session } from 'chdb';
+import type { Account } from './clickhouse/accounts.js';
+import { createBridge } from './clickhouse/http-server.js';
+import { type Lanes, startLanes } from './clickhouse/lanes.js';
+import { literal, quotedName } from './clickhouse/settings.js';
+
+/*
+ * The embedded ClickHouse server: one process, one data folder, the ClickHouse HTTP interface on
+ * loopback. First line on stdin: StartOptions as JSON. First line on stdout: {"port":…}. It stops when
+ * stdin ends or on SIGTERM.
+ */
+interface StartOptions {
+  readonly dataDir: string;
+  readonly port: number;
+  readonly database: string;
+  readonly accounts: readonly Account[];
+}
+
+/** Bound on all queries and merges together. */
+const engineMemoryBytes = 6_000_000_000;
+const finishMs = 3000;
+const interruptedMs = 4000;
+const deadlineMs = 4700;
+
+function log(text: string): void {
+  process.stderr.write(`clickhouse: ${text.replaceAll('\n', ' ').slice(0, 500)}\n`);
+}
+
+function fail(error: unknown): never {
+  log(error instanceof Error ? error.message : String(error));
+  process.exit(1);
+}
+
+async function firstLine(lines: AsyncIterator<string>): Promise<StartOptions> {
+  const { value, done } = await lines.next();
+  if (done) throw new Error('stdin ended before the options came');
+  return JSON.parse(value) as StartOptions;
+}
+
+/** The engine writes its own reason (locked, no permission) to stderr; its exception has none. */
+function openSession(dataDir: string): Session {
+  const connectionArgs = [`--max_server_memory_usage=${engineMemoryBytes}`];
+  try {
+    return new Session(dataDir, { connectionArgs });
+  } catch (error) {
+    const cause = { cause: error };
+    throw new Error(
+      `cannot open the data folder ${dataDir}: in use by another server, or not accessible`,
+      cause,
+    );
+  }
+}
+
+async function openEngine(options: StartOptions): Promise<Session> {
+  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+  const session = openSession(options.dataDir);
+  await session.queryAsync(`CREATE DATABASE IF NOT EXISTS ${quotedName(options.database)}`);
+  return session;
+}
+
+/** A synchronous call on purpose: an asynchronous one waits for a pool thread, and all may be busy. */
+function interrupt(engine: Session, condition: string): void {
+  engine.query(`KILL QUERY WHERE ${condition} ASYNC`);
+}
+
+/** A thread of the engine is gone; its exit handlers would wait for the other queries. */
+function crash(error: Error): void {
+  log(error.message);
+  process.kill(process.pid, 'SIGKILL');
+}
+
+async function listen(server: Server, port: number): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+async function idle(lanes: Lanes, byTime: number): Promise<boolean> {
+  while (lanes.active() > 0 && Date.now() < byTime) await new Promise((resolve) => setTimeout(resolve, 20));
+  return lanes.active() === 0;
+}
+
+/** Lets answers reach their sockets; keep-alive connections would otherwise stay open. */
+async function closeServer(server: Server, closed: Promise<void>, byTime: number): Promise<void> {
+  let isClosed = false;
+  closed.then(() => {
+    isClosed = true;
+  });
+  while (!isClosed && Date.now() < byTime) {
+    server.closeIdleConnections();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  server.closeAllConnections();
+}
+
+/** Ends the process from a thread of its own: closing the engine blocks the main one (tried: minutes). */
+function startWatchdog(): void {
+  const code = `setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${deadlineMs})`;
+  new Worker(code, { eval: true }).unref();
+}
+
+/** Lets running queries finish for 3 s, then interrupts them; one that cannot be ends with the process. */
+async function stop(server: Server, lanes: Lanes, engine: Session): Promise<void> {
+  const started = Date.now();
+  startWatchdog();
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  if (!(await idle(lanes, started + finishMs))) {
+    interrupt(engine, '1');
+    if (!(await idle(lanes, started + interruptedMs))) return void process.kill(process.pid, 'SIGKILL');
+  }
+  await closeServer(server, closed, Date.now() + 300);
+  await lanes.close();
+  engine.close();
+  process.exit(0);
+}
+
+async function main(): Promise<void> {
+  process.on('SIGINT', () => {});
+  // The engine takes its time zone from here when it opens; ClickHouse servers run in UTC.
+  process.env.TZ = 'UTC';
+  const input = createInterface({ input: process.stdin });
+  const lines = input[Symbol.asyncIterator]();
+  const options = await firstLine(lines);
+  const engine = await openEngine(options);
+  const lanes = startLanes(
+    options.dataDir,
+    (id) => interrupt(engine, `Settings['log_comment'] = ${literal(id)}`),
+    crash,
+  );
+  const server = createBridge({ lanes, accounts: options.accounts, database: options.database });
+  let stopping = false;
+  const stopOnce = (): void => {
+    if (stopping) return;
+    stopping = true;
+    stop(server, lanes, engine).catch(fail);
+  };
+  process.on('SIGTERM', stopOnce);
+  input.once('close', stopOnce);
+  const port = await listen(server, options.port);
+  process.stdout.write(`${JSON.stringify({ port })}\n`);
+}
+
+main().catch(fail);

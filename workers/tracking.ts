@@ -1,0 +1,175 @@
+/**
+ * Counts a batch of answers: load the learners' states, trace the answers in order, commit everything of a
+ * learner in one atomic step. Another process may have written a learner in between; then the batch's answers of
+ * that learner are computed again from what is there now.
+ */
+import type {
+  TrackEvent,
+  TrackOutcome,
+  TrackReply,
+  TrackTask,
+  WorkerSettings,
+} from '../src/contracts/tasks.js';
+import { goalModel } from '../src/domain/params.js';
+import type { RedisClient } from '../src/store/client.js';
+import { hashEventId } from '../src/store/event-ids.js';
+import { partitionOf } from '../src/store/keys.js';
+import {
+  type CommitStatus,
+  commitLearners,
+  countKnownSkills,
+  type LoadedLearner,
+  loadLearners,
+  readLearner,
+} from '../src/store/learner-store.js';
+import type { KnownSkills } from './known-skills.js';
+import { type LearnerPlan, planLearner } from './plan.js';
+
+export interface TrackContext {
+  readonly client: RedisClient;
+  readonly settings: WorkerSettings;
+  readonly knownSkills: KnownSkills;
+}
+
+/** The answers of one learner in a batch. */
+export interface LearnerWork {
+  readonly partition: number;
+  readonly tenant: string;
+  readonly userId: string;
+  /** Events with their places in the task, in order of arrival. */
+  readonly events: { readonly place: number; readonly event: TrackEvent; readonly idHash: Buffer | null }[];
+}
+
+/** How often a learner's answers are computed again because somebody else wrote the learner first. */
+const maxTries = 10;
+
+/** @throws ApiError UNAVAILABLE when Redis does not serve: what was committed until then is not known */
+export async function trackBatch(context: TrackContext, task: TrackTask): Promise<TrackReply> {
+  const events = JSON.parse(task.events) as TrackEvent[];
+  const reply = createReply(events.length);
+  let open = groupByLearner(events, context.settings.partitions);
+  for (let tries = 0; open.length > 0 && tries < maxTries; tries++) {
+    open = await trackOnce(context, task, open, reply);
+  }
+  for (const work of open) reply.refuse(work, 'This learner is written by too many requests at once');
+  return reply.result;
+}
+
+interface ReplyBuilder {
+  readonly result: TrackReply;
+  settle(work: LearnerWork, plan: LearnerPlan): void;
+  refuse(work: LearnerWork, reason: string): void;
+}
+
+function createReply(events: number): ReplyBuilder {
+  const result: TrackReply = { outcomes: new Array(events), data: new Array(events) };
+  const set = (place: number, outcome: TrackOutcome, data: string): void => {
+    result.outcomes[place] = outcome;
+    result.data[place] = data;
+  };
+  return {
+    result,
+    settle: (work, plan) => {
+      work.events.forEach(({ place }, i) => {
+        const told = plan.told[i];
+        if (told !== undefined) set(place, told.outcome, told.data);
+      });
+    },
+    refuse: (work, reason) => {
+      for (const { place } of work.events) set(place, 'unavailable', reason);
+    },
+  };
+}
+
+function groupByLearner(events: readonly TrackEvent[], partitions: number): LearnerWork[] {
+  const works = new Map<string, LearnerWork>();
+  events.forEach((event, place) => {
+    const { tenant, userId, eventId } = event;
+    const key = `${tenant}:${userId}`;
+    let work = works.get(key);
+    if (work === undefined) {
+      work = { partition: partitionOf(tenant, userId, partitions), tenant, userId, events: [] };
+      works.set(key, work);
+    }
+    const idHash = eventId === null ? null : hashEventId(tenant, userId, eventId);
+    work.events.push({ place, event, idHash });
+  });
+  return [...works.values()];
+}
+
+/** One try for all open learners; returns those that somebody else wrote meanwhile. */
+async function trackOnce(
+  context: TrackContext,
+  task: TrackTask,
+  open: readonly LearnerWork[],
+  reply: ReplyBuilder,
+): Promise<LearnerWork[]> {
+  const plans = await planAll(context, task, open);
+  await context.knownSkills.add(
+    context.client,
+    plans.flatMap(({ plan }) => plan.newSkills),
+  );
+  const writing = plans.filter(({ plan }) => plan.commit !== null);
+  const statuses = await commitPlans(context, task, writing);
+  const again: LearnerWork[] = [];
+  for (const { work, plan } of plans) {
+    const status = statuses.get(work) ?? 'committed';
+    if (status === 'committed') reply.settle(work, plan);
+    else if (status === 'conflict') again.push(work);
+    else reply.refuse(work, refusals[status]);
+  }
+  return again;
+}
+
+const refusals: Record<Exclude<CommitStatus, 'committed' | 'conflict'>, string> = {
+  'outbox-full': 'Too many answers wait to be stored; try again later',
+  'not-restored': 'The state store came back empty and has to be rebuilt first',
+};
+
+interface Planned {
+  readonly work: LearnerWork;
+  readonly plan: LearnerPlan;
+}
+
+async function planAll(
+  context: TrackContext,
+  task: TrackTask,
+  open: readonly LearnerWork[],
+): Promise<Planned[]> {
+  const queries = open.map((work) => ({
+    ...work,
+    skillIds: [...new Set(work.events.map(({ event }) => event.skillId))],
+    eventIds: work.events.flatMap(({ idHash }) => (idHash === null ? [] : [idHash])),
+  }));
+  const loaded = await loadLearners(context.client, queries, task.importId);
+  return Promise.all(
+    open.map(async (work, i) => {
+      const found = loaded[i] as LoadedLearner;
+      const skillIds = (queries[i] as (typeof queries)[number]).skillIds;
+      const baseline = await baselineInput(context.client, work, found);
+      return { work, plan: planLearner(work, skillIds, found, baseline, task.acceptNewIds) };
+    }),
+  );
+}
+
+/** The answer that brings a learner to the baseline needs all skills, once in the learner's life. */
+async function baselineInput(client: RedisClient, work: LearnerWork, { learner }: LoadedLearner) {
+  const answers = (learner?.attempts ?? 0) + work.events.length;
+  if (answers < goalModel.baselineAnswers || (learner?.baselineTotal ?? null) !== null) return null;
+  const [whole, knownSkills] = await Promise.all([
+    readLearner(client, work),
+    countKnownSkills(client, work.tenant),
+  ]);
+  return { skills: whole?.skills ?? new Map(), knownSkills };
+}
+
+async function commitPlans(
+  { client, settings }: TrackContext,
+  task: TrackTask,
+  writing: readonly Planned[],
+): Promise<Map<LearnerWork, CommitStatus>> {
+  if (writing.length === 0) return new Map();
+  const commits = writing.flatMap(({ plan }) => (plan.commit === null ? [] : [plan.commit]));
+  const statuses = await commitLearners(client, commits, task.importId, settings.outboxBound);
+  return new Map(writing.map(({ work }, i) => [work, statuses[i] as CommitStatus]));
+}
