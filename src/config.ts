@@ -1,0 +1,260 @@
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type TSchema, Type } from 'typebox';
+import { Value } from 'typebox/value';
+import { type Environment, type EnvironmentName, environmentSchema } from './contracts/environment.js';
+import { StartError } from './lifecycle.js';
+
+/** An API key as configured; `requestsPerMinute` is its quota, 1 to 10^9. */
+export type ApiKeySetting = { key: string; tenant: string; requestsPerMinute: number };
+
+/** The checked settings of this process. */
+export type Config = {
+  host: string;
+  /** 0 to 65535; 0 means any free port. */
+  port: number;
+  /** Whether PORT was given, so that a taken default port can be explained differently. */
+  portIsSet: boolean;
+  apiProcesses: number;
+  /** Absolute path. */
+  dataDir: string;
+  /** From API_KEYS and API_KEYS_FILE together, each key once. */
+  apiKeys: ApiKeySetting[];
+  /** One URL, or the comma-separated nodes of a cluster; null: embedded. */
+  redisUrl: string | null;
+  /** null: embedded. */
+  clickhouseUrl: string | null;
+  /** 0: any free port. */
+  embeddedRedisPort: number;
+  /** 0: any free port. */
+  embeddedClickhousePort: number;
+  embeddedRedisFsync: Environment['EMBEDDED_REDIS_FSYNC'];
+  idempotencyMaxIds: number;
+  role: Environment['ROLE'];
+  /** Absolute path of a file that was readable at start, or null. */
+  skillsFile: string | null;
+  logLevel: Environment['LOG_LEVEL'];
+};
+
+/** One or more settings are wrong; the message has a line for each. */
+export class ConfigError extends StartError {
+  override readonly name = 'ConfigError';
+}
+
+type Source = Record<string, string | undefined>;
+/** Notes a wrong setting; `shown` is the value without secrets. */
+type Complain = (name: EnvironmentName, shown: string, reason?: string) => void;
+
+const names = Object.keys(environmentSchema.properties) as EnvironmentName[];
+const schemaOf = (name: EnvironmentName): TSchema => environmentSchema.properties[name];
+/** What a setting's schema says about it besides the check. */
+const annotations = Type.Object({
+  description: Type.String(),
+  allowed: Type.String(),
+  type: Type.Optional(Type.String()),
+  default: Type.Optional(Type.Unknown()),
+});
+const explain = (name: EnvironmentName) => Value.Parse(annotations, schemaOf(name));
+
+const DEFAULT_QUOTA = 100;
+const MAX_QUOTA = 1_000_000_000;
+const ID = /^[A-Za-z0-9._~-]{1,128}$/;
+
+/**
+ * Reads and checks all settings. An empty variable counts as unset.
+ *
+ * @throws ConfigError that names every bad variable, its value (keys and passwords masked) and what is allowed
+ */
+export function loadConfig(env: Source = process.env): Config {
+  const problems: string[] = [];
+  const complain: Complain = (name, shown, reason) => {
+    const why = reason === undefined ? '' : ` (${reason})`;
+    problems.push(`${name}: ${shown} is not allowed${why}; allowed: ${explain(name).allowed}`);
+  };
+  const values = readValues(env, complain);
+  const config = toConfig(values, env, complain);
+  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
+  return config;
+}
+
+/** Name, default, meaning and allowed values of every setting, for `--help`. */
+export function describeSettings(): string {
+  const lines = names.map((name) => {
+    const { description, allowed, default: fallback } = explain(name);
+    const shown = fallback === undefined ? 'not set' : String(fallback);
+    return `  ${name} (default: ${shown})\n      ${description}\n      ${allowed}`;
+  });
+  return `Settings (environment variables):\n${lines.join('\n')}\n`;
+}
+
+/** Text to typed values; a bad one is noted and replaced by its default, so that all are checked. */
+function readValues(env: Source, complain: Complain): Environment {
+  const values: Record<string, unknown> = {};
+  for (const name of names) {
+    const raw = textOf(env, name);
+    if (raw === undefined) continue;
+    const value = explain(name).type === 'integer' && /^-?\d+$/.test(raw) ? Number(raw) : raw;
+    if (Value.Check(schemaOf(name), value)) values[name] = value;
+    else complain(name, quote(raw));
+  }
+  return Value.Parse(environmentSchema, Value.Default(environmentSchema, values));
+}
+
+function textOf(env: Source, name: EnvironmentName): string | undefined {
+  const raw = env[name]?.trim();
+  return raw === '' ? undefined : raw;
+}
+
+function toConfig(values: Environment, env: Source, complain: Complain): Config {
+  checkPorts(values, complain);
+  return {
+    host: values.HOST,
+    port: values.PORT,
+    portIsSet: textOf(env, 'PORT') !== undefined,
+    apiProcesses: values.API_PROCESSES,
+    dataDir: resolve(values.DATA_DIR),
+    apiKeys: readKeys(values, complain),
+    redisUrl: readRedisUrl(values.REDIS_URL, complain),
+    clickhouseUrl: readClickhouseUrl(values.CLICKHOUSE_URL, complain),
+    embeddedRedisPort: values.EMBEDDED_REDIS_PORT,
+    embeddedClickhousePort: values.EMBEDDED_CLICKHOUSE_PORT,
+    embeddedRedisFsync: values.EMBEDDED_REDIS_FSYNC,
+    idempotencyMaxIds: values.IDEMPOTENCY_MAX_IDS,
+    role: values.ROLE,
+    skillsFile: readableFile('SKILLS_FILE', values.SKILLS_FILE, complain),
+    logLevel: values.LOG_LEVEL,
+  };
+}
+
+function checkPorts(values: Environment, complain: Complain): void {
+  const taken = new Map<number, EnvironmentName>();
+  for (const name of ['PORT', 'EMBEDDED_REDIS_PORT', 'EMBEDDED_CLICKHOUSE_PORT'] as const) {
+    const port = values[name];
+    const other = taken.get(port);
+    if (other !== undefined) complain(name, String(port), `${other} has the same port`);
+    if (port !== 0) taken.set(port, name);
+  }
+}
+
+function readKeys(values: Environment, complain: Complain): ApiKeySetting[] {
+  const keys = new Map<string, ApiKeySetting>();
+  addKeys('API_KEYS', values.API_KEYS, keys, complain);
+  const file = readableFile('API_KEYS_FILE', values.API_KEYS_FILE, complain);
+  if (file !== null) addKeys('API_KEYS_FILE', readFileSync(file, 'utf8'), keys, complain);
+  return [...keys.values()];
+}
+
+function addKeys(
+  name: 'API_KEYS' | 'API_KEYS_FILE',
+  list: string | undefined,
+  keys: Map<string, ApiKeySetting>,
+  complain: Complain,
+): void {
+  const entries = (list ?? '').replace(/^\uFEFF/, '').split(/[,\r\n]/);
+  entries.forEach((raw, index) => {
+    const entry = raw.trim();
+    if (entry === '') return;
+    const parsed = parseKey(entry);
+    const shown = `entry ${index + 1} ${maskKey(entry)}`;
+    if (typeof parsed === 'string') complain(name, shown, parsed);
+    else if (!addKey(parsed, keys)) complain(name, shown, 'the same key stands before with other values');
+  });
+}
+
+/** @returns false when the key is there already with another tenant or quota */
+function addKey(setting: ApiKeySetting, keys: Map<string, ApiKeySetting>): boolean {
+  const known = keys.get(setting.key) ?? setting;
+  keys.set(setting.key, known);
+  return known.tenant === setting.tenant && known.requestsPerMinute === setting.requestsPerMinute;
+}
+
+/** @returns the setting, or what is wrong with it */
+function parseKey(entry: string): ApiKeySetting | string {
+  const [key = '', tenant = 'default', quota = String(DEFAULT_QUOTA), ...rest] = entry.split(':');
+  if (rest.length > 0) return 'more than three parts';
+  if (!ID.test(key)) return 'bad key';
+  if (!ID.test(tenant)) return 'bad tenant';
+  const requestsPerMinute = /^\d{1,10}$/.test(quota) ? Number(quota) : 0;
+  if (requestsPerMinute < 1 || requestsPerMinute > MAX_QUOTA) return 'bad requests_per_minute';
+  return { key, tenant, requestsPerMinute };
+}
+
+/** A colon in a key makes its rest look like a tenant, so only well-formed tenants and digits are shown. */
+function maskKey(entry: string): string {
+  const [, ...parts] = entry.split(':');
+  if (parts.length > 2) return '"***"';
+  const [tenant, quota] = parts;
+  const shown = [tenant !== undefined && ID.test(tenant) && quota !== undefined ? tenant : '***'];
+  if (quota !== undefined) shown.push(/^-?[\d.]*$/.test(quota) ? quota : '***');
+  return `"${['***', ...(tenant === undefined ? [] : shown)].join(':')}"`;
+}
+
+function readRedisUrl(list: string | undefined, complain: Complain): string | null {
+  if (list === undefined) return null;
+  const nodes = list
+    .split(',')
+    .map((node) => node.trim())
+    .filter((node) => node !== '');
+  const schemes = new Set(nodes.map((node) => checkRedisNode(node, nodes.length > 1, complain)));
+  if (nodes.length === 0) complain('REDIS_URL', quote(list));
+  if (schemes.size > 1 && !schemes.has(null)) complain('REDIS_URL', 'a mix of redis:// and rediss://');
+  return nodes.join(',');
+}
+
+/** @returns the node's scheme, or null after a complaint */
+function checkRedisNode(node: string, inCluster: boolean, complain: Complain): string | null {
+  const url = parseUrl(node);
+  if (url === null || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') {
+    complain('REDIS_URL', maskUrl(node));
+    return null;
+  }
+  if (!/^\/?\d*$/.test(url.pathname)) {
+    complain('REDIS_URL', maskUrl(node), 'the path is the number of a database');
+  } else if (inCluster && !['', '/', '/0'].includes(url.pathname)) {
+    complain('REDIS_URL', maskUrl(node), 'a Redis Cluster has database 0 only');
+  }
+  return url.protocol;
+}
+
+function readClickhouseUrl(raw: string | undefined, complain: Complain): string | null {
+  if (raw === undefined) return null;
+  const url = parseUrl(raw);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    complain('CLICKHOUSE_URL', maskUrl(raw));
+  } else if (!/^(\/[^/]*)?$/.test(url.pathname)) {
+    complain('CLICKHOUSE_URL', maskUrl(raw), 'the path is the name of a database');
+  }
+  return raw;
+}
+
+function parseUrl(raw: string): URL | null {
+  return URL.canParse(raw) ? new URL(raw) : null;
+}
+
+/** Everything before the last @ and after a ? may hold a password; so may the whole of a malformed URL. */
+function maskUrl(raw: string): string {
+  const plain = /^([a-z+]+:\/\/)?[\w.-]*(:\d*)?(\/\w*)?$/i;
+  const shown = raw.replace(/^([a-z+]+:\/\/)?.*@/i, '$1').replace(/\?.*$/s, '');
+  if (plain.test(shown))
+    return quote(shown === raw ? raw : raw.includes('@') ? insertMask(shown) : `${shown}?***`);
+  return quote('***');
+}
+
+function insertMask(shown: string): string {
+  const scheme = /^[a-z+]+:\/\//i.exec(shown)?.[0] ?? '';
+  return `${scheme}***@${shown.slice(scheme.length)}`;
+}
+
+function readableFile(name: EnvironmentName, path: string | undefined, complain: Complain): string | null {
+  if (path === undefined) return null;
+  try {
+    accessSync(path, constants.R_OK);
+    if (statSync(path).isFile()) return resolve(path);
+    complain(name, quote(path), 'not a file');
+  } catch (error) {
+    complain(name, quote(path), error instanceof Error ? error.message : String(error));
+  }
+  return null;
+}
+
+const quote = (value: string): string => JSON.stringify(value);

@@ -1,0 +1,99 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from '../telemetry.js';
+import { type Supervised, supervise } from './supervisor.js';
+
+export type ClickhouseOptions = {
+  /** Folder of the engine's files, made when missing. */
+  dir: string;
+  /** Loopback port, kept over restarts. */
+  port: number;
+  /** Password of the account `skilltrace`, which may write. */
+  password: string;
+  /** Password of the account `analyst`, which may only read. */
+  analystPassword: string;
+  logger: Logger;
+  /** Told the process id at every start. */
+  onSpawn?: (pid: number) => void;
+};
+
+const DATABASE = 'skilltrace';
+const CHILD = fileURLToPath(new URL('../../workers/clickhouse.js', import.meta.url));
+/** Opening a large data folder takes its time. */
+const READY_MS = 120_000;
+
+/**
+ * Starts the ClickHouse engine behind its HTTP interface on loopback and keeps it running.
+ * It leads its own process group and ends by itself when its standard input does, so with this process.
+ *
+ * @returns the supervised server and its URLs; `ready` rejects when it cannot start
+ */
+export function startClickhouse(
+  options: ClickhouseOptions,
+): Supervised & { clickhouseUrl: string; analystUrl: string } {
+  const { port, password, analystPassword, logger } = options;
+  const server = supervise({
+    name: 'embedded ClickHouse',
+    logger,
+    spawn() {
+      const child = spawnChild(options);
+      if (child.pid !== undefined) options.onSpawn?.(child.pid);
+      return child;
+    },
+    ready: untilListening,
+  });
+  const url = (user: string, secret: string) => `http://${user}:${secret}@127.0.0.1:${port}/${DATABASE}`;
+  return {
+    ...server,
+    clickhouseUrl: url('skilltrace', password),
+    analystUrl: url('analyst', analystPassword),
+  };
+}
+
+function spawnChild(options: ClickhouseOptions): ChildProcess {
+  const child = spawn(process.execPath, [CHILD], { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+  const settings = {
+    dataDir: options.dir,
+    port: options.port,
+    database: DATABASE,
+    accounts: [
+      { name: 'skilltrace', password: options.password, readonly: false },
+      { name: 'analyst', password: options.analystPassword, readonly: true },
+    ],
+  };
+  // A child that died already is reported by its exit; the broken pipe says nothing more.
+  child.stdin.on('error', (error) => options.logger.debug({ err: error }, 'embedded ClickHouse: stdin'));
+  // Left open: its end tells the child that this process is gone.
+  child.stdin.write(`${JSON.stringify(settings)}\n`);
+  passLogOn(child, options.logger);
+  return child;
+}
+
+function passLogOn(child: ChildProcess, logger: Logger): void {
+  if (child.stderr === null) return;
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    // The child logs JSON lines; anything else is the engine's own complaint.
+    const harmless = line.trim() === '' || /"level":[123]0\b/.test(line);
+    logger[harmless ? 'debug' : 'warn']({ child: child.pid }, `embedded ClickHouse: ${line}`);
+  });
+}
+
+/** The child's first line on standard output says that it serves. */
+async function untilListening(child: ChildProcess, signal: AbortSignal): Promise<void> {
+  if (child.stdout === null) throw new Error('embedded ClickHouse has no standard output');
+  const lines = createInterface({ input: child.stdout });
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new Error(`embedded ClickHouse is not ready after ${READY_MS / 1000} s`));
+    }, READY_MS);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    lines.once('line', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

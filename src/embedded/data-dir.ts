@@ -1,0 +1,142 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Static, type TSchema, Type } from 'typebox';
+import { Value } from 'typebox/value';
+import { StartError } from '../lifecycle.js';
+import { lockDir } from './dir-lock.js';
+import { readJson, writePrivate } from './private-file.js';
+import { identify, isAlive, type ProcessIdentity } from './process-identity.js';
+
+const storedEndpoints = Type.Object({
+  redis_url: Type.String({ minLength: 1 }),
+  clickhouse_url: Type.String({ minLength: 1 }),
+  analyst_url: Type.Union([Type.String(), Type.Null()]),
+});
+const storedSecrets = Type.Object({
+  redis: Type.String({ minLength: 1 }),
+  clickhouse: Type.String({ minLength: 1 }),
+  analyst: Type.String({ minLength: 1 }),
+});
+const storedServers = Type.Record(
+  Type.String(),
+  Type.Object({ pid: Type.Integer(), startedAt: Type.String() }),
+);
+
+/** Where the two servers are; `analystUrl` is null for a ClickHouse that is not ours. */
+export type Endpoints = { redisUrl: string; clickhouseUrl: string; analystUrl: string | null };
+
+/** Passwords of the embedded servers. */
+export type Secrets = Static<typeof storedSecrets>;
+
+/** A data folder that this process owns. */
+export type DataDir = {
+  path: string;
+  /** Made at the first start, the same ever after. */
+  secrets: Secrets;
+  /** Notes a server's process, so that the next start can wait for its end. */
+  recordServer(name: string, pid: number): void;
+  /** Publishes the servers' addresses in endpoints.json, mode 600. */
+  writeEndpoints(endpoints: Endpoints): void;
+  removeEndpoints(): void;
+  /** Lets another instance use the folder. */
+  release(): void;
+};
+
+/** A dead predecessor's servers end by themselves within 5 s. */
+const PREDECESSOR_MS = 10_000;
+const POLL_MS = 50;
+
+/**
+ * Makes the folder when missing, takes it for this process and waits for the end of a dead predecessor's
+ * servers.
+ *
+ * @param waitMs how long to wait for them
+ * @throws StartError when another instance, or a server of a dead one, still uses the folder
+ */
+export async function openDataDir(path: string, waitMs = PREDECESSOR_MS): Promise<DataDir> {
+  makeDir(path);
+  const lock = lockDir(path);
+  if ('heldBy' in lock) throw inUse(path, `by another instance (process ${lock.heldBy.pid})`);
+  const servers = new Map<string, ProcessIdentity>();
+  try {
+    await waitForServers(path, waitMs);
+    return {
+      path,
+      secrets: readSecrets(path),
+      recordServer(name, pid) {
+        const identity = identify(pid);
+        if (identity !== null) servers.set(name, identity);
+        writePrivate(serversFile(path), Object.fromEntries(servers));
+      },
+      writeEndpoints: (endpoints) =>
+        writePrivate(endpointsFile(path), {
+          redis_url: endpoints.redisUrl,
+          clickhouse_url: endpoints.clickhouseUrl,
+          analyst_url: endpoints.analystUrl,
+        }),
+      removeEndpoints: () => rmSync(endpointsFile(path), { force: true }),
+      release: lock.release,
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** The published addresses, or null when there are none. They may be those of a service that died. */
+export function readStoredEndpoints(path: string): Endpoints | null {
+  const stored = readChecked(endpointsFile(path), storedEndpoints);
+  if (stored === null) return null;
+  return {
+    redisUrl: stored.redis_url,
+    clickhouseUrl: stored.clickhouse_url,
+    analystUrl: stored.analyst_url,
+  };
+}
+
+const endpointsFile = (path: string): string => join(path, 'endpoints.json');
+const serversFile = (path: string): string => join(path, 'servers.json');
+const secretsFile = (path: string): string => join(path, 'secrets.json');
+
+const inUse = (path: string, by: string): StartError =>
+  new StartError(`DATA_DIR: ${JSON.stringify(path)} is in use ${by}; stop it or choose another folder`);
+
+function makeDir(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartError(`DATA_DIR: ${JSON.stringify(path)} cannot be made: ${reason}`, { cause: error });
+  }
+}
+
+async function waitForServers(path: string, waitMs: number): Promise<void> {
+  const recorded = Object.entries(readChecked(serversFile(path), storedServers) ?? {});
+  const deadline = performance.now() + waitMs;
+  for (;;) {
+    const [left] = recorded.filter(([, identity]) => isAlive(identity));
+    if (left === undefined) return;
+    if (performance.now() > deadline) {
+      throw inUse(path, `by the ${left[0]} of another instance (process ${left[1].pid})`);
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+function readSecrets(path: string): Secrets {
+  const known = readChecked(secretsFile(path), storedSecrets);
+  if (known !== null) return known;
+  const secret = (): string => randomBytes(24).toString('hex');
+  const fresh = { redis: secret(), clickhouse: secret(), analyst: secret() };
+  writePrivate(secretsFile(path), fresh);
+  return fresh;
+}
+
+/** @returns null when there is no such file */
+function readChecked<Schema extends TSchema>(file: string, schema: Schema): Static<Schema> | null {
+  const content = readJson(file);
+  if (content === null || Value.Check(schema, content)) return content;
+  throw new StartError(`${file} is damaged; delete it when no instance runs`);
+}

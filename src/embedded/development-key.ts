@@ -1,0 +1,32 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const fileOf = (dataDir: string): string => join(dataDir, 'api-key');
+
+/** The development key of a data folder, or null if none was made there. */
+export function readDevelopmentKey(dataDir: string): string | null {
+  try {
+    return readFileSync(fileOf(dataDir), 'utf8').trim();
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return null;
+    throw error;
+  }
+}
+
+/** Makes the development key, readable by its owner only; of several processes at once the first one's counts. */
+export function makeDevelopmentKey(dataDir: string): string {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const key = `dev-${randomBytes(18).toString('base64url')}`;
+  try {
+    writeFileSync(fileOf(dataDir), `${key}\n`, { mode: 0o600, flag: 'wx' });
+    return key;
+  } catch (error) {
+    const made = isCode(error, 'EEXIST') ? readDevelopmentKey(dataDir) : null;
+    if (made === null) throw error;
+    return made;
+  }
+}
+
+const isCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code;

@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto';
+import { linkSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Type } from 'typebox';
+import { Value } from 'typebox/value';
+import { readJson, writePrivate } from './private-file.js';
+import { identify, isAlive, type ProcessIdentity } from './process-identity.js';
+
+/** `released`: its owner has let go of it. */
+const holder = Type.Object({
+  pid: Type.Integer(),
+  startedAt: Type.String(),
+  released: Type.Boolean(),
+});
+
+/** A held lock, or the process that holds it. */
+export type LockResult = { release(): void } | { heldBy: ProcessIdentity };
+
+/**
+ * Takes the lock of a folder for this process, without waiting.
+ *
+ * The lock is the file `lock.N` with the highest N; it is free when its owner is dead or has released it. Who
+ * wants it makes `lock.N+1` with a hard link, which fails when the file exists: of many at a stale lock exactly
+ * one wins. Numbers only grow, and the highest file is never removed, so a starter that slept since it looked
+ * cannot take a lock that moved on: it sees a higher number and steps back.
+ */
+export function lockDir(dir: string): LockResult {
+  const self = identify(process.pid);
+  if (self === null) throw new Error(`process ${process.pid} cannot see itself`);
+  for (;;) {
+    const top = highest(dir);
+    const owner = top === 0 ? null : readHolder(dir, top);
+    if (owner !== null && !owner.released && isAlive(owner)) return { heldBy: owner };
+    const mine = top + 1;
+    if (create(dir, mine, self) && highest(dir) === mine) {
+      for (const n of numbers(dir)) if (n < mine) rmSync(fileOf(dir, n), { force: true });
+      return { release: () => writePrivate(fileOf(dir, mine), { ...self, released: true }) };
+    }
+  }
+}
+
+const fileOf = (dir: string, n: number): string => join(dir, `lock.${n}`);
+
+function numbers(dir: string): number[] {
+  return readdirSync(dir).flatMap((name) => {
+    const n = /^lock\.(\d+)$/.exec(name)?.[1];
+    return n === undefined ? [] : [Number(n)];
+  });
+}
+
+const highest = (dir: string): number => Math.max(0, ...numbers(dir));
+
+/** @returns null when the file is gone (then a higher one exists) or does not name an owner */
+function readHolder(dir: string, n: number): (ProcessIdentity & { released: boolean }) | null {
+  const content = readJson(fileOf(dir, n));
+  return Value.Check(holder, content) ? content : null;
+}
+
+/** @returns false when another process has made this number */
+function create(dir: string, n: number, self: ProcessIdentity): boolean {
+  const fresh = join(dir, `lock-${process.pid}-${randomBytes(4).toString('hex')}`);
+  writePrivate(fresh, { ...self, released: false });
+  try {
+    linkSync(fresh, fileOf(dir, n));
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    rmSync(fresh);
+  }
+}

@@ -1,0 +1,116 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { StartError } from '../lifecycle.js';
+
+/** XRANGE with exclusive bounds, XTRIM MINID and BullMQ want it. */
+const OLDEST = [6, 2] as const;
+const LAST_OUTPUT_LINES = 5;
+
+/** How one package manager installs redis-server: the commands are run in turn until one of `install` works. */
+type Recipe = { tool: string; asRoot: boolean; prepare: string[][]; install: string[][]; advice: string };
+
+const APT = ['apt-get', '-y', '-o', 'DPkg::Lock::Timeout=120'];
+const recipes: Recipe[] = [
+  {
+    tool: 'apt-get',
+    asRoot: true,
+    prepare: [[...APT, 'update']],
+    install: [[...APT, 'install', '--no-install-recommends', 'redis-server']],
+    advice: 'sudo apt-get update && sudo apt-get install redis-server',
+  },
+  {
+    tool: 'dnf',
+    asRoot: true,
+    prepare: [],
+    // Newer Fedora and RHEL have Valkey in its place, under the old command's name.
+    install: [
+      ['dnf', 'install', '-y', 'redis'],
+      ['dnf', 'install', '-y', 'valkey-compat-redis'],
+    ],
+    advice: 'sudo dnf install redis',
+  },
+  {
+    tool: 'brew',
+    asRoot: false,
+    prepare: [],
+    install: [['brew', 'install', 'redis']],
+    advice: 'brew install redis',
+  },
+];
+
+/**
+ * Makes sure that a usable `redis-server` is on PATH: installs it through apt, dnf or brew when it is absent
+ * and that needs no password.
+ *
+ * @param say told one line before an installation, which may take a minute
+ * @param signal ends an installation
+ * @throws StartError whose one line says what to type
+ */
+export async function ensureRedisServer(say: (line: string) => void, signal?: AbortSignal): Promise<void> {
+  if (versionOnPath() === null) await install(say, signal);
+  const version = versionOnPath();
+  if (version === null) throw new StartError('redis-server was installed, but is not on PATH');
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
+    throw new StartError(
+      `redis-server ${version} is too old; install ${OLDEST.join('.')} or newer (https://redis.io/downloads) or set REDIS_URL`,
+    );
+  }
+}
+
+/** @returns the version of the redis-server (or Valkey in its place) on PATH, or null when there is none */
+function versionOnPath(): string | null {
+  const { error, stdout } = spawnSync('redis-server', ['--version'], { encoding: 'utf8' });
+  return error === undefined ? (/v=([\d.]+)/.exec(stdout)?.[1] ?? '0') : null;
+}
+
+async function install(say: (line: string) => void, signal?: AbortSignal): Promise<void> {
+  const recipe = recipes.find(({ tool }) => works(tool, ['--version']));
+  if (recipe === undefined) {
+    throw new StartError('redis-server is not installed; install Redis 6.2 or newer, or set REDIS_URL');
+  }
+  const prefix = privilege(recipe);
+  if (prefix === null) throw new StartError(`redis-server is not installed; type: ${recipe.advice}`);
+  say(`redis-server is missing: installing it with ${recipe.tool}`);
+  // A failed update (one unreachable list of many) need not stop the installation.
+  for (const command of recipe.prepare) await run([...prefix, ...command], signal);
+  let output = '';
+  for (const command of recipe.install) {
+    const result = await run([...prefix, ...command], signal);
+    if (result.code === 0) return;
+    output = result.output;
+  }
+  const reason = output.trim().split('\n').slice(-LAST_OUTPUT_LINES).join('\n');
+  throw new StartError(`redis-server could not be installed; type: ${recipe.advice}\n${reason}`);
+}
+
+/** @returns what to put before the command, or null when it would need a password */
+function privilege({ asRoot }: Recipe): string[] | null {
+  const quietly = ['env', 'DEBIAN_FRONTEND=noninteractive'];
+  const isRoot = process.getuid?.() === 0;
+  if (!asRoot || isRoot) return quietly;
+  return works('sudo', ['-n', 'true']) ? ['sudo', '-n', ...quietly] : null;
+}
+
+function works(command: string, args: string[]): boolean {
+  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+}
+
+function run(
+  [command = '', ...args]: string[],
+  signal?: AbortSignal,
+): Promise<{ code: number; output: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      ...(signal === undefined ? {} : { signal }),
+    });
+    let output = '';
+    const keep = (chunk: Buffer): void => {
+      output = (output + chunk.toString()).slice(-10_000);
+    };
+    child.stdout.on('data', keep);
+    child.stderr.on('data', keep);
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code: code ?? 1, output }));
+  });
+}

@@ -1,0 +1,28 @@
+import { randomInt } from 'node:crypto';
+import { createServer } from 'node:net';
+
+/** Below the systems' ranges for outgoing connections, so that a port stays free while its server restarts. */
+const FIRST = 20_000;
+const LAST = 29_999;
+const TRIES = 50;
+
+/** A loopback port that nobody listens on right now, 20000 to 29999. */
+export async function freePort(): Promise<number> {
+  for (let i = 0; i < TRIES; i++) {
+    const port = randomInt(FIRST, LAST + 1);
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`no free port on 127.0.0.1 between ${FIRST} and ${LAST} after ${TRIES} tries`);
+}
+
+/** Whether a server could listen on 127.0.0.1:`port` now. */
+export function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE' || error.code === 'EACCES') resolve(false);
+      else reject(error);
+    });
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}

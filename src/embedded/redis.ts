@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../telemetry.js';
+import { probeRedis } from './probe.js';
+import { type Supervised, supervise } from './supervisor.js';
+
+export type RedisOptions = {
+  /** Folder of its files, made when missing. */
+  dir: string;
+  /** Loopback port, kept over restarts. */
+  port: number;
+  password: string;
+  fsync: 'everysec' | 'always';
+  logger: Logger;
+  /** Told the process id at every start. */
+  onSpawn?: (pid: number) => void;
+};
+
+/** A port that does not answer for this long means a broken start; reading the data may take any time. */
+const ANSWER_MS = 15_000;
+const POLL_MS = 25;
+const LOADING_NOTE_MS = 5_000;
+
+/** redis-server has no setting "end with my parent": end-of-file on fd 3, which only the parent holds, does it. */
+const START_SCRIPT = '(cat <&3 >/dev/null; kill -TERM $$) & exec redis-server "$0" 3<&-';
+
+/**
+ * Starts a real redis-server on loopback, append-only and without eviction, and keeps it running.
+ * It leads its own process group, so a terminal's Ctrl-C does not reach it, and ends by itself, cleanly, when
+ * this process dies in whatever way.
+ *
+ * @returns the supervised server and its URL with the password; `ready` rejects when it cannot start
+ */
+export function startRedis(options: RedisOptions): Supervised & { url: string } {
+  const { dir, port, password, logger } = options;
+  const url = `redis://:${password}@127.0.0.1:${port}`;
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const configFile = join(dir, 'redis.conf');
+  writeFileSync(configFile, redisConfig(options), { mode: 0o600 });
+  const server = supervise({
+    name: 'redis-server',
+    logger,
+    logFile: join(dir, 'redis.log'),
+    spawn() {
+      const child = spawnTethered(configFile);
+      if (child.pid !== undefined) options.onSpawn?.(child.pid);
+      return child;
+    },
+    ready: (child, signal) => untilLoaded(child, url, join(dir, 'redis.log'), logger, signal),
+  });
+  return { ...server, url };
+}
+
+/** The process id of the child is redis-server's: the shell replaces itself. */
+function spawnTethered(configFile: string): ChildProcess {
+  return spawn('sh', ['-c', START_SCRIPT, configFile], {
+    detached: true,
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  });
+}
+
+async function untilLoaded(
+  child: ChildProcess,
+  url: string,
+  logFile: string,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = performance.now() + ANSWER_MS;
+  let nextNote = performance.now() + LOADING_NOTE_MS;
+  for (;;) {
+    const problem = await probeRedis(url);
+    if (problem === null || signal.aborted) return;
+    const loading = problem.startsWith('LOADING');
+    const now = performance.now();
+    if (!loading && now > deadline)
+      throw new Error(`redis-server does not answer: ${problem}; see ${logFile}`);
+    if (loading && now > nextNote) {
+      logger.info({ pid: child.pid }, 'redis-server is reading its append-only file');
+      nextNote = now + LOADING_NOTE_MS;
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/**
+ * The configuration file. `hash-max-ziplist-*` is the name of `hash-max-listpack-*` that Redis 6, 7, 8 and
+ * Valkey all know.
+ */
+function redisConfig({ dir, port, password, fsync }: RedisOptions): string {
+  return `${[
+    'bind 127.0.0.1',
+    `port ${port}`,
+    'protected-mode yes',
+    `requirepass ${password}`,
+    'daemonize no',
+    `dir ${JSON.stringify(dir)}`,
+    `logfile ${JSON.stringify(join(dir, 'redis.log'))}`,
+    'appendonly yes',
+    `appendfsync ${fsync}`,
+    'aof-use-rdb-preamble yes',
+    'aof-load-truncated yes',
+    'save ""',
+    'stop-writes-on-bgsave-error no',
+    'maxmemory-policy noeviction',
+    'hash-max-ziplist-entries 128',
+    'hash-max-ziplist-value 64',
+  ].join('\n')}\n`;
+}

@@ -1,0 +1,144 @@
+import { join } from 'node:path';
+import { type Closers, StartError } from '../lifecycle.js';
+import type { Logger } from '../telemetry.js';
+import { startClickhouse } from './clickhouse.js';
+import { type DataDir, type Endpoints, openDataDir, readStoredEndpoints } from './data-dir.js';
+import { ensureRedisServer } from './install-redis.js';
+import { freePort, isFree } from './ports.js';
+import { probeClickhouse, probeRedis } from './probe.js';
+import { startRedis } from './redis.js';
+
+/** The part of the configuration that concerns the servers. */
+export type ServerSettings = {
+  dataDir: string;
+  redisUrl: string | null;
+  clickhouseUrl: string | null;
+  embeddedRedisPort: number;
+  embeddedClickhousePort: number;
+  embeddedRedisFsync: 'everysec' | 'always';
+};
+
+/** Living endpoints, or why there are none. */
+export type FoundEndpoints = { endpoints: Endpoints } | { problem: string };
+
+/**
+ * Takes DATA_DIR, starts the servers for which no URL is set and publishes all addresses in endpoints.json.
+ * The closers stop them (ClickHouse, then Redis) and free the folder.
+ *
+ * @throws StartError when the folder or a pinned port is taken, or redis-server is missing
+ */
+export async function startEmbedded(
+  settings: ServerSettings,
+  logger: Logger,
+  closers: Closers,
+): Promise<Endpoints> {
+  const dir = await openDataDir(settings.dataDir);
+  closers.add('data folder', dir.release);
+  const [redisUrl, clickhouse] = await Promise.all([
+    settings.redisUrl ?? runRedis(settings, dir, logger, closers),
+    settings.clickhouseUrl === null
+      ? runClickhouse(settings, dir, logger, closers)
+      : { clickhouseUrl: settings.clickhouseUrl, analystUrl: null },
+  ]);
+  const endpoints = { redisUrl, ...clickhouse };
+  dir.writeEndpoints(endpoints);
+  closers.add('endpoints.json', dir.removeEndpoints);
+  return endpoints;
+}
+
+/**
+ * The servers of a running service, for a process that starts none (ROLE=api or pipeline).
+ *
+ * @throws StartError when a URL is neither set nor published, or nobody answers there
+ */
+export async function resolveEndpoints(settings: ServerSettings): Promise<Endpoints> {
+  const { redisUrl, clickhouseUrl } = settings;
+  if (redisUrl !== null && clickhouseUrl !== null) return { redisUrl, clickhouseUrl, analystUrl: null };
+  const found = await findEndpoints(settings.dataDir);
+  if ('problem' in found) {
+    throw new StartError(`${found.problem}; set REDIS_URL and CLICKHOUSE_URL, or start the service first`);
+  }
+  return {
+    redisUrl: redisUrl ?? found.endpoints.redisUrl,
+    clickhouseUrl: clickhouseUrl ?? found.endpoints.clickhouseUrl,
+    analystUrl: clickhouseUrl === null ? found.endpoints.analystUrl : null,
+  };
+}
+
+/** The running service's servers, or its own where none runs: for commands beside or without the service. */
+export async function joinOrStart(
+  settings: ServerSettings,
+  logger: Logger,
+  closers: Closers,
+): Promise<Endpoints> {
+  const { redisUrl, clickhouseUrl } = settings;
+  const bothSet = redisUrl !== null && clickhouseUrl !== null;
+  const running = bothSet || 'endpoints' in (await findEndpoints(settings.dataDir));
+  return running ? resolveEndpoints(settings) : startEmbedded(settings, logger, closers);
+}
+
+/** Reads endpoints.json and asks both servers whether they are there. */
+export async function findEndpoints(dataDir: string): Promise<FoundEndpoints> {
+  const endpoints = readStoredEndpoints(dataDir);
+  if (endpoints === null) return { problem: `no service runs on ${dataDir} (it has no endpoints.json)` };
+  const [redis, clickhouse] = await Promise.all([
+    probeRedis(endpoints.redisUrl),
+    probeClickhouse(endpoints.clickhouseUrl),
+  ]);
+  if (redis !== null) return { problem: `the Redis of ${dataDir} does not answer (${redis})` };
+  if (clickhouse !== null) return { problem: `the ClickHouse of ${dataDir} does not answer (${clickhouse})` };
+  return { endpoints };
+}
+
+async function runRedis(
+  settings: ServerSettings,
+  dir: DataDir,
+  logger: Logger,
+  closers: Closers,
+): Promise<string> {
+  const abort = new AbortController();
+  closers.add('installation of redis-server', () => abort.abort());
+  await ensureRedisServer((line) => logger.info(line), abort.signal);
+  const port = await choosePort('EMBEDDED_REDIS_PORT', settings.embeddedRedisPort);
+  const server = startRedis({
+    dir: join(dir.path, 'redis'),
+    port,
+    password: dir.secrets.redis,
+    fsync: settings.embeddedRedisFsync,
+    logger,
+    onSpawn: (pid) => dir.recordServer('redis', pid),
+  });
+  closers.add('embedded Redis', server.stop);
+  await server.ready;
+  logger.info({ port, pid: server.pid() }, 'embedded Redis is ready');
+  return server.url;
+}
+
+async function runClickhouse(
+  settings: ServerSettings,
+  dir: DataDir,
+  logger: Logger,
+  closers: Closers,
+): Promise<{ clickhouseUrl: string; analystUrl: string }> {
+  const port = await choosePort('EMBEDDED_CLICKHOUSE_PORT', settings.embeddedClickhousePort);
+  const server = startClickhouse({
+    dir: join(dir.path, 'clickhouse'),
+    port,
+    password: dir.secrets.clickhouse,
+    analystPassword: dir.secrets.analyst,
+    logger,
+    onSpawn: (pid) => dir.recordServer('clickhouse', pid),
+  });
+  closers.add('embedded ClickHouse', server.stop);
+  await server.ready;
+  logger.info({ port, pid: server.pid() }, 'embedded ClickHouse is ready');
+  return { clickhouseUrl: server.clickhouseUrl, analystUrl: server.analystUrl };
+}
+
+async function choosePort(name: string, pinned: number): Promise<number> {
+  if (pinned === 0) return freePort();
+  if (await isFree(pinned)) return pinned;
+  throw new StartError(
+    `${name}: port ${pinned} on 127.0.0.1 is taken; choose another one, or 0 for any free port`,
+  );
+}

@@ -1,0 +1,156 @@
+import type { ChildProcess } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../telemetry.js';
+
+/** A child process to keep running. */
+export type ChildSpec = {
+  name: string;
+  /** Starts the process, detached: it leads a process group of its own, which ends with it. */
+  spawn(): ChildProcess;
+  /**
+   * Resolves when the child serves, rejects when it cannot. `signal` aborts when the child died or is to stop;
+   * what is thrown then is ignored.
+   */
+  ready(child: ChildProcess, signal: AbortSignal): Promise<void>;
+  logger: Logger;
+  /** Where the child writes what went wrong. */
+  logFile?: string;
+  /** First wait before a restart; doubles up to `maxDelayMs` while the child dies again soon. */
+  minDelayMs?: number;
+  maxDelayMs?: number;
+};
+
+export type Supervised = {
+  /** Resolves when the child serves for the first time; rejects when its first start failed. */
+  readonly ready: Promise<void>;
+  /** The process id of the running child. */
+  pid(): number | undefined;
+  /** Ends the child with SIGTERM, and with SIGKILL shortly before `limitMs` are over; no restart follows. */
+  stop(limitMs: number): Promise<void>;
+};
+
+/** A child that lived this long was healthy: the next restart is quick again. */
+const HEALTHY_MS = 10_000;
+/** Time between SIGKILL and the end of the limit. */
+const KILL_MARGIN_MS = 250;
+
+type Life = { child: ChildProcess; ended: Promise<void>; over: AbortController };
+
+/**
+ * Starts a child process and starts it again whenever it dies, until `stop`.
+ * The first start is not repeated: its failure is the caller's to report.
+ */
+export function supervise(spec: ChildSpec): Supervised {
+  const { name, logger, minDelayMs = 100, maxDelayMs = 5_000 } = spec;
+  const stopping = new AbortController();
+  let life: Life | undefined;
+
+  async function launch(): Promise<Life> {
+    const born = begin(spec.spawn());
+    life = born;
+    if (stopping.signal.aborted) born.child.kill('SIGTERM');
+    try {
+      const died = born.ended.then(() => {
+        const log = spec.logFile === undefined ? '' : `; see ${spec.logFile}`;
+        throw new Error(`${name} ended before it was ready: ${lastWords(born.child)}${log}`);
+      });
+      await Promise.race([spec.ready(born.child, born.over.signal), died]);
+    } catch (error) {
+      await terminate(born, 0);
+      throw error;
+    }
+    return born;
+  }
+
+  async function relaunch(delayMs: number): Promise<Life | undefined> {
+    for (let delay = delayMs; !stopping.signal.aborted; delay = Math.min(delay * 2, maxDelayMs)) {
+      await pause(delay, stopping.signal);
+      if (stopping.signal.aborted) return undefined;
+      try {
+        return await launch();
+      } catch (error) {
+        if (!stopping.signal.aborted) logger.error({ err: error }, `${name} did not start again`);
+      }
+    }
+    return undefined;
+  }
+
+  async function keepAlive(first: Life): Promise<void> {
+    let delay = minDelayMs;
+    for (let current: Life | undefined = first; current !== undefined; ) {
+      const since = performance.now();
+      await current.ended;
+      if (stopping.signal.aborted) return;
+      delay = performance.now() - since > HEALTHY_MS ? minDelayMs : delay;
+      logger.warn({ delayMs: delay }, `${name} died (${lastWords(current.child)}), starting it again`);
+      current = await relaunch(delay);
+      delay = Math.min(delay * 2, maxDelayMs);
+      if (current !== undefined) logger.info({ pid: current.child.pid }, `${name} runs again`);
+    }
+  }
+
+  const firstLife = launch();
+  const ready = firstLife.then(() => undefined);
+  // Whoever awaits `ready` hears of a failed start, however late; until then it is no stray rejection.
+  const kept = firstLife.then(keepAlive, () => undefined);
+  ready.catch(() => undefined);
+  return {
+    ready,
+    pid: () => life?.child.pid,
+    async stop(limitMs) {
+      stopping.abort();
+      if (life !== undefined) await terminate(life, limitMs);
+      await kept;
+    },
+  };
+}
+
+function begin(child: ChildProcess): Life {
+  const over = new AbortController();
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    child.on('error', () => {
+      if (child.pid === undefined) resolve(); // there was never a process, so no exit follows
+    });
+  }).then(() => {
+    over.abort();
+    endGroup(child);
+  });
+  return { child, ended, over };
+}
+
+/** Ends what the child left in its group (its id stays taken while a member lives) and closes the pipes. */
+function endGroup(child: ChildProcess): void {
+  if (child.pid !== undefined) sendSignal(-child.pid, 'SIGKILL');
+  for (const stream of child.stdio) stream?.destroy();
+}
+
+async function terminate(life: Life, limitMs: number): Promise<void> {
+  life.over.abort();
+  life.child.kill('SIGTERM');
+  const timer = setTimeout(() => life.child.kill('SIGKILL'), Math.max(0, limitMs - KILL_MARGIN_MS));
+  await life.ended;
+  clearTimeout(timer);
+}
+
+/** @returns false when there is no such process or group any more */
+export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch (error) {
+    // macOS answers EPERM for a group of zombies.
+    if (error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM')) {
+      return false;
+    }
+    throw error;
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+}
+
+const lastWords = (child: ChildProcess): string =>
+  child.signalCode === null ? `exit code ${child.exitCode}` : `signal ${child.signalCode}`;

@@ -1,0 +1,157 @@
+import type { Logger } from './telemetry.js';
+
+/**
+ * A condition of the start that the user can mend: the message is the whole report, without a stack.
+ * Everything else that is thrown is a defect and is logged with its stack.
+ */
+export class StartError extends Error {
+  override readonly name: string = 'StartError';
+}
+
+/** Ends a resource; `limitMs` is the time after which the next closer runs without waiting any longer. */
+export type Closer = (limitMs: number) => Promise<unknown> | unknown;
+
+export type Closers = {
+  /** Registers a closer; call it on the line after the resource was created. Once closing, it runs at once. */
+  add(name: string, close: Closer): void;
+  /**
+   * Runs all closers, the newest first, within the deadline. Never rejects: a closer that fails or hangs is
+   * logged and stops no other.
+   *
+   * @returns whether every closer ended well and in time; the same promise on every call
+   */
+  close(): Promise<boolean>;
+  /** Whether `close` was called. */
+  readonly closing: boolean;
+};
+
+/** The contract allows 10 s from signal to exit; the rest is for the exit itself. */
+const CLOSE_DEADLINE_MS = 9_500;
+/** npm and the terminal both pass the same Ctrl-C on: within this time it is no wish to force. */
+const SAME_SIGNAL_MS = 1_000;
+
+/**
+ * The stack of closers of one process (or of one test).
+ *
+ * @param deadlineMs time for all closers together. Each may use half of what is left when its turn comes, so
+ *   that one that hangs leaves time for those after it; the last may use all.
+ */
+export function createClosers(logger: Logger, deadlineMs = CLOSE_DEADLINE_MS): Closers {
+  const stack: { name: string; close: Closer }[] = [];
+  let closing: Promise<boolean> | undefined;
+
+  async function closeAll(): Promise<boolean> {
+    const deadline = performance.now() + deadlineMs;
+    let clean = true;
+    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+      const left = Math.max(0, deadline - performance.now());
+      clean = (await closeOne(next.name, next.close, stack.length === 0 ? left : left / 2, logger)) && clean;
+    }
+    return clean;
+  }
+
+  return {
+    add(name, close) {
+      stack.push({ name, close });
+      // After the end of closeAll nobody else would run it.
+      if (closing !== undefined) closing = closing.then(async (clean) => (await closeAll()) && clean);
+    },
+    close() {
+      closing ??= closeAll();
+      return closing;
+    },
+    get closing() {
+      return closing !== undefined;
+    },
+  };
+}
+
+async function closeOne(name: string, close: Closer, limitMs: number, logger: Logger): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeUp = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not closed after ${Math.round(limitMs)} ms`)), limitMs);
+  });
+  try {
+    // The async function turns a throw into a rejection.
+    await Promise.race([(async () => close(limitMs))(), timeUp]);
+    return true;
+  } catch (error) {
+    logger.error({ err: error, closer: name }, 'closer failed');
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What the shutdown needs of a process; `process` itself, except in tests. */
+export type Host = Pick<NodeJS.EventEmitter, 'on'> & { exit(code: number): unknown };
+
+/**
+ * Connects signals and stray errors with the closers.
+ * The first SIGTERM or SIGINT closes everything and exits with 0 (1 when something did not close cleanly); a
+ * signal within the next second changes nothing; a later one exits at once with 1. An uncaught exception or
+ * unhandled rejection is logged and closes everything with exit code 1.
+ *
+ * @param now clock in milliseconds
+ * @returns `shutdown(exitCode)`, which resolves after `exit` was called
+ */
+export function installShutdown(
+  logger: Logger,
+  closers: Closers,
+  host: Host = process,
+  now: () => number = () => performance.now(),
+): (exitCode: number) => Promise<void> {
+  let running: Promise<void> | undefined;
+  let firstSignalAt: number | undefined;
+
+  function shutdown(exitCode: number): Promise<void> {
+    running ??= closers.close().then((clean) => {
+      host.exit(clean ? exitCode : 1);
+    });
+    return running;
+  }
+  function onSignal(signal: string): void {
+    if (firstSignalAt === undefined) {
+      firstSignalAt = now();
+      logger.info({ signal }, 'stopping');
+      void shutdown(0);
+    } else if (now() - firstSignalAt >= SAME_SIGNAL_MS) {
+      logger.warn({ signal }, 'second signal: exit at once');
+      host.exit(1);
+    }
+  }
+  function onStray(error: unknown): void {
+    logger.fatal({ err: error }, 'uncaught error');
+    void shutdown(1);
+  }
+
+  host.on('SIGTERM', () => onSignal('SIGTERM'));
+  host.on('SIGINT', () => onSignal('SIGINT'));
+  host.on('uncaughtException', onStray);
+  host.on('unhandledRejection', onStray);
+  return shutdown;
+}
+
+/**
+ * Runs a long-lived process: installs the shutdown, then starts. A failed start closes what was opened and
+ * exits with 1; the user reads one plain message for a StartError and a logged stack for a defect.
+ *
+ * @param start opens the resources and registers their closers; resolves when the process serves
+ */
+export async function runProcess(logger: Logger, start: (closers: Closers) => Promise<void>): Promise<void> {
+  const closers = createClosers(logger);
+  const shutdown = installShutdown(logger, closers);
+  try {
+    await start(closers);
+  } catch (error) {
+    // A stop during the start ends half-started servers, whose failure is then no news.
+    if (!closers.closing) reportStartFailure(error, logger);
+    await shutdown(1);
+  }
+}
+
+/** Writes a StartError's message to standard error as it is, and logs anything else. */
+export function reportStartFailure(error: unknown, logger: Logger): void {
+  if (error instanceof StartError) process.stderr.write(`${error.message}\n`);
+  else logger.fatal({ err: error }, 'start failed');
+}

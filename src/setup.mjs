@@ -1,0 +1,321 @@
+// What `npm start`, `npm test` and the other npm scripts run first: installs npm packages and builds when
+// something is missing or has changed, then runs the command in this very process, so that it gets the signals.
+// Plain JavaScript on Node's own modules, because at this point nothing else may be there.
+import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const DIST = join(ROOT, 'dist');
+const SUPPORTED_NODE = [20, 22];
+const SOURCES = ['src', 'workers', 'bench', 'test'];
+const TEST_FILE_LIMIT_MS = 600_000;
+const SHOWN_LINES = 15;
+
+/** The commands: what they do, and the compiled module whose `main(argv)` does it. */
+const COMMANDS = {
+  start: { about: 'start the service', module: 'src/main.js' },
+  test: { about: 'run all tests, or those whose file names contain one of the ARGS' },
+  import: { about: 'import a file of answers', module: 'src/cli/import.js' },
+  keys: { about: 'create, list and revoke API keys', module: 'src/cli/keys.js' },
+  bench: { about: 'measure speed', module: 'bench/main.js' },
+};
+
+const pathIn = (...parts) => join(ROOT, ...parts);
+const say = (line) => process.stderr.write(`skilltrace: ${line}\n`);
+const readText = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
+
+/** A failure whose message is all that the user needs. */
+class SetupError extends Error {}
+
+// ---- children: a signal during an installation or a build ends them and this process
+
+/** @type {import('node:child_process').ChildProcess | undefined} */
+let child;
+let stopSignal = '';
+
+function onSignal(signal) {
+  stopSignal = signal;
+  if (child?.pid === undefined) process.exit(exitCodeOf(signal));
+  // The whole group: npm has children of its own.
+  process.kill(-child.pid, 'SIGTERM');
+}
+
+/** A service that was told to stop before it started has stopped well; an unfinished command has not. */
+const exitCodeOf = (signal) => (process.argv[2] === 'start' ? 0 : signal === 'SIGINT' ? 130 : 143);
+
+/** Runs a program to its end. @returns its exit code and what it wrote */
+async function run(command, args) {
+  child = spawn(command, args, { cwd: ROOT, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const group = child;
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      output += chunk;
+    });
+  }
+  const code = await new Promise((settle, fail) => {
+    group.once('error', fail);
+    group.once('close', settle);
+  });
+  child = undefined;
+  if (stopSignal !== '') process.exit(exitCodeOf(stopSignal));
+  return { code, output };
+}
+
+async function runOrFail(what, command, args) {
+  const since = performance.now();
+  if (process.stderr.isTTY) say(`${what} ...`);
+  const { code, output } = await run(command, args).catch((error) => ({ code: 1, output: error.message }));
+  if (code !== 0) throw new SetupError(`${what} failed\n${shorten(output)}`, { cause: output });
+  if (process.stderr.isTTY) say(`${what}: ${((performance.now() - since) / 1000).toFixed(1)} s`);
+}
+
+/** The reason stands at the head (npm, tsc) or at the end (install scripts). */
+function shorten(output) {
+  const lines = output.trimEnd().split('\n');
+  if (lines.length <= 2 * SHOWN_LINES) return lines.join('\n');
+  return [...lines.slice(0, SHOWN_LINES), '...', ...lines.slice(-SHOWN_LINES)].join('\n');
+}
+
+// ---- npm packages
+
+const sha256 = (...parts) =>
+  parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');
+const packagesStamp = () => pathIn('node_modules', '.skilltrace-setup');
+const packagesKey = () => sha256(process.platform, process.arch, readText(pathIn('package-lock.json')));
+const packagesReady = () => readText(packagesStamp()) === packagesKey();
+
+/** Whether an installation made without this script has every package of the lock file; npm lists it itself. */
+function installedByHand() {
+  const hidden = readText(pathIn('node_modules', '.package-lock.json'));
+  if (hidden === '') return false;
+  const installed = JSON.parse(hidden).packages;
+  return Object.entries(JSON.parse(readText(pathIn('package-lock.json'))).packages).every(
+    ([path, { version, integrity, optional }]) =>
+      path === '' ||
+      (installed[path] === undefined
+        ? optional === true
+        : installed[path].version === version &&
+          installed[path].integrity === integrity &&
+          existsSync(pathIn(path))),
+  );
+}
+
+/**
+ * `npm ci` refuses a lock file without the optional packages of every platform (EUSAGE), as npm writes it where
+ * the registry has only some of them; `npm install` takes the same versions and finds the missing ones.
+ */
+async function npmInstall() {
+  const flags = ['--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
+  try {
+    await runOrFail('installing npm packages', 'npm', ['ci', ...flags]);
+  } catch (error) {
+    if (!/\bEUSAGE\b/.test(error.cause)) throw error;
+    await runOrFail('installing npm packages', 'npm', ['install', '--no-save', ...flags]);
+  }
+}
+
+async function installPackages() {
+  if (packagesReady()) return;
+  if (!installedByHand()) await npmInstall();
+  writeFileSync(packagesStamp(), packagesKey());
+}
+
+// ---- build
+
+function sourceFiles(folder) {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+    .sort();
+}
+
+/** Everything that a build depends on: names and contents of the sources, compiler settings and versions. */
+function buildKey() {
+  const files = SOURCES.map((name) => pathIn(name))
+    .filter(existsSync)
+    .flatMap(sourceFiles);
+  const settings = ['tsconfig.json', 'package.json', 'package-lock.json'].map((name) => pathIn(name));
+  return sha256(
+    ...[...files, ...settings].flatMap((file) => [file.slice(ROOT.length), '\0', readText(file), '\0']),
+  );
+}
+
+const buildReady = () => readText(join(DIST, '.skilltrace-setup')) === buildKey();
+
+/** Builds beside the old files and swaps: no half-built dist is ever run, and nothing of deleted sources stays. */
+async function build() {
+  const key = buildKey();
+  if (readText(join(DIST, '.skilltrace-setup')) === key) return;
+  const fresh = pathIn('dist.tmp');
+  const old = pathIn('dist-old.tmp');
+  for (const folder of [fresh, old]) rmSync(folder, { recursive: true, force: true });
+  const compiler = pathIn('node_modules', '.bin', 'tsc');
+  await runOrFail('building', compiler, ['-p', ROOT, '--outDir', fresh, '--pretty', 'false']);
+  writeFileSync(join(fresh, '.skilltrace-setup'), key);
+  if (existsSync(DIST)) renameSync(DIST, old);
+  renameSync(fresh, DIST);
+  rmSync(old, { recursive: true, force: true });
+}
+
+// ---- one set-up at a time in a checkout
+
+const LOCK_DIR = pathIn('.setup-lock');
+
+/** Start time of a process, or '' when there is none: a process id alone is reused. */
+function startOf(pid) {
+  if (process.platform === 'linux') {
+    const stat = readText(`/proc/${pid}/stat`);
+    return stat === '' ? '' : (stat.slice(stat.lastIndexOf(')')).split(' ')[20] ?? '');
+  }
+  try {
+    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+  } catch {
+    return ''; // ps fails when there is no such process
+  }
+}
+
+/** The highest numbered file is the lock (src/embedded/dir-lock.ts explains why); free when its owner is dead. */
+async function withLock(work) {
+  mkdirSync(LOCK_DIR, { recursive: true });
+  const number = await takeLock();
+  try {
+    return await work();
+  } finally {
+    writeFileSync(join(LOCK_DIR, String(number)), '');
+  }
+}
+
+async function takeLock() {
+  const numbers = () =>
+    readdirSync(LOCK_DIR)
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number);
+  const mine = `${process.pid} ${startOf(process.pid)}`;
+  for (let told = false; ; ) {
+    const top = Math.max(0, ...numbers());
+    const owner = readText(join(LOCK_DIR, String(top)));
+    const [pid, start] = owner.split(' ');
+    if (owner !== '' && startOf(pid) === start) {
+      if (!told) say(`waiting for another set-up in this folder (process ${pid})`);
+      told = true;
+      await sleep(200);
+    } else if (claim(top + 1, mine) && Math.max(...numbers()) === top + 1) {
+      for (const number of numbers())
+        if (number <= top) rmSync(join(LOCK_DIR, String(number)), { force: true });
+      return top + 1;
+    }
+  }
+}
+
+function claim(number, content) {
+  const fresh = join(LOCK_DIR, `${process.pid}.tmp`);
+  writeFileSync(fresh, content);
+  try {
+    linkSync(fresh, join(LOCK_DIR, String(number)));
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    rmSync(fresh, { force: true });
+  }
+}
+
+// ---- commands
+
+/** @param {string[]} words parts of file names; none: all tests */
+async function runTests(words) {
+  const { ensureRedisServer } = await import(moduleUrl('src/embedded/install-redis.js'));
+  await ensureRedisServer(say);
+  const all = readdirSync(join(DIST, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.js'))
+    .sort();
+  const files = all.filter((name) => words.length === 0 || words.some((word) => name.includes(word)));
+  if (files.length === 0) throw new SetupError(`no test file matches ${words.join(' ')}`);
+  const runner = spawn(
+    process.execPath,
+    [
+      '--enable-source-maps',
+      '--test',
+      '--test-reporter=spec',
+      ...runnerLimits(),
+      ...files.map((f) => join(DIST, 'test', f)),
+    ],
+    { cwd: ROOT, stdio: 'inherit' },
+  );
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => runner.kill(signal));
+  await new Promise((settle) => {
+    runner.once('close', (code) => {
+      process.exitCode = code ?? 1;
+      settle(undefined);
+    });
+  });
+}
+
+/** Both options came with Node 20.11. */
+function runnerLimits() {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major === 20 && minor < 11) return [];
+  return ['--test-concurrency=2', `--test-timeout=${TEST_FILE_LIMIT_MS}`];
+}
+
+const moduleUrl = (name) => pathToFileURL(join(DIST, name)).href;
+
+function help() {
+  const lines = Object.entries(COMMANDS).map(([name, { about }]) => `  npm run ${name.padEnd(8)} ${about}\n`);
+  return `Commands (arguments after --, each has its own --help):\n${lines.join('')}`;
+}
+
+async function prepare() {
+  if (packagesReady() && buildReady()) return;
+  await withLock(async () => {
+    await installPackages();
+    await build();
+  });
+}
+
+async function main([name, ...args]) {
+  const major = Number(process.versions.node.split('.')[0]);
+  if (!SUPPORTED_NODE.includes(major)) {
+    throw new SetupError(`Node ${SUPPORTED_NODE.join(' or ')} is needed, this is ${process.versions.node}`);
+  }
+  if (name === undefined || name === '--help' || name === '-h') {
+    process.stdout.write(help());
+    return;
+  }
+  if (!Object.hasOwn(COMMANDS, name)) throw new SetupError(`unknown command ${name}\n${help()}`);
+  if (name === 'test' && args.some((arg) => arg === '--help' || arg === '-h')) {
+    process.stdout.write(`npm test [-- WORD ...]\n${COMMANDS.test.about}\n`);
+    return;
+  }
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal);
+  await prepare();
+  const command = name === 'test' ? { main: runTests } : await import(moduleUrl(COMMANDS[name].module));
+  // From here on the command answers for signals; it attaches its handlers in its first synchronous part.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, onSignal);
+  await command.main(args);
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  // StartError: the message is for the user, see src/lifecycle.ts.
+  const forUser =
+    error instanceof SetupError || error?.name === 'StartError' || error?.name === 'ConfigError';
+  say(forUser ? error.message : (error?.stack ?? String(error)));
+  process.exitCode = 1;
+}
