@@ -1,0 +1,21 @@
+import { Cluster, Redis } from 'ioredis';
+import type { Logger } from '../telemetry.js';
+
+/** BullMQ wants commands to wait for a reconnect, its workers block on the connection. */
+const options = { maxRetriesPerRequest: null };
+const retryStrategy = (attempt: number): number => Math.min(50 * 2 ** attempt, 1000);
+
+/**
+ * Connection for the queues, which BullMQ duplicates where it blocks; whoever connects disconnects.
+ *
+ * @param url one `redis://` or `rediss://` URL, or several of a Cluster's nodes separated by commas
+ */
+export function connectQueues(url: string, logger: Logger): Redis | Cluster {
+  const nodes = url.split(',').map((node) => node.trim());
+  const client =
+    nodes.length > 1
+      ? new Cluster(nodes, { redisOptions: options, clusterRetryStrategy: retryStrategy })
+      : new Redis(url.trim(), { ...options, retryStrategy });
+  client.on('error', (error: Error) => logger.debug({ err: error }, 'connection of the queues'));
+  return client;
+}

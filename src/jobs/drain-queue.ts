@@ -1,0 +1,87 @@
+/** The BullMQ side of draining: one job per shard that is tried until it succeeds. */
+import { type Job, Queue, Worker } from 'bullmq';
+import type { Cluster, Redis } from 'ioredis';
+import {
+  type DrainJobData,
+  drainJobId,
+  drainQueueName,
+  drainShards,
+  queuePrefix,
+} from '../contracts/jobs.js';
+import type { DrainResult, DrainShard } from '../services/pipeline-ports.js';
+
+/**
+ * A dead worker's job is found by the first check after its lock has ended that is not the first to see the job:
+ * 5 s and at most one more interval, so within 8 s.
+ */
+const lockMs = 5000;
+const stalledCheckMs = 3000;
+/** BullMQ's bounds turned off: a job that failed for good would swallow every later one of its id. */
+const unlimited = Number.MAX_SAFE_INTEGER;
+const firstRetryMs = 250;
+const lastRetryMs = 5000;
+
+/** Milliseconds before the next attempt: doubling, capped, with up to a fifth more so that shards part. */
+export function retryDelay(attempt: number, random: number): number {
+  const delay = Math.min(firstRetryMs * 2 ** Math.min(attempt - 1, 10), lastRetryMs);
+  return Math.round(delay * (1 + random / 5));
+}
+
+export const partitionsOf = (shard: number, partitions: number): number[] =>
+  Array.from({ length: partitions }, (_, partition) => partition).filter((p) => p % drainShards === shard);
+
+export function createDrainQueue(connection: Redis | Cluster): Queue<DrainJobData> {
+  return new Queue<DrainJobData>(drainQueueName, {
+    connection,
+    prefix: queuePrefix,
+    streams: { events: { maxLen: 100 } },
+    defaultJobOptions: {
+      attempts: unlimited,
+      backoff: { type: 'custom' },
+      removeOnComplete: true,
+      removeOnFail: true,
+      stackTraceLimit: 1,
+    },
+  });
+}
+
+/** Does nothing where the shard's job is outstanding already. */
+export async function armShard(queue: Queue<DrainJobData>, shard: number): Promise<void> {
+  await queue.add('drain', { v: 1, shard, batch: null }, { jobId: drainJobId(shard) });
+}
+
+export function createDrainWorker(
+  connection: Redis | Cluster,
+  partitions: number,
+  drain: DrainShard,
+  signal: AbortSignal,
+): Worker<DrainJobData, DrainResult> {
+  const oneByOne = createTurns();
+  const process = (job: Job<DrainJobData, DrainResult>): Promise<DrainResult> => {
+    const { data } = job;
+    if (data.v !== 1) throw new Error(`drain job of version ${String(data.v)}: this process knows version 1`);
+    const save = (batch: NonNullable<DrainJobData['batch']>) => job.updateData({ ...data, batch });
+    const task = { partitions: partitionsOf(data.shard, partitions), batch: data.batch, save, signal };
+    return oneByOne(data.shard, () => drain(task));
+  };
+  return new Worker<DrainJobData, DrainResult>(drainQueueName, async (job) => process(job), {
+    connection,
+    prefix: queuePrefix,
+    concurrency: drainShards,
+    lockDuration: lockMs,
+    stalledInterval: stalledCheckMs,
+    maxStalledCount: unlimited,
+    settings: { backoffStrategy: (attempt) => retryDelay(attempt, Math.random()) },
+  });
+}
+
+/** A job whose lock was lost may be handed out again while it runs: the second run of a shard waits its turn. */
+function createTurns(): <T>(shard: number, run: () => Promise<T>) => Promise<T> {
+  const last = new Map<number, Promise<unknown>>();
+  return (shard, run) => {
+    const before = last.get(shard) ?? Promise.resolve();
+    const turn = before.then(run, run);
+    last.set(shard, turn);
+    return turn;
+  };
+}

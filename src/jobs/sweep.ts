@@ -1,0 +1,65 @@
+/**
+ * Decides when a shard is drained, and watches that it moves. The sweep is what starts every job, and starts a
+ * lost one again: an outbox with rows in it is drained whatever the queue has forgotten.
+ */
+import { drainShards } from '../contracts/jobs.js';
+import type { Outbox, PartitionBacklog } from '../services/pipeline-ports.js';
+import { partitionsOf } from './drain-queue.js';
+
+/** At low load a shard is drained about once a second: a part a second is what ClickHouse merges with ease. */
+const restMs = 900;
+/** This many rows do not wait for the second to end. */
+const eagerRows = 20_000;
+
+export interface SweepOptions {
+  outbox: Outbox;
+  partitions: number;
+  arm(shard: number): Promise<void>;
+  /** Milliseconds on a clock that only goes forward. */
+  now(): number;
+}
+
+export interface Sweep {
+  /** Looks once. `hurry` drains whatever there is, without a rest. Resolves with the rows that wait. */
+  look(hurry: boolean): Promise<number>;
+  /** When something moved last, or nothing waited, on the clock given. */
+  progressAt(): number;
+  noteProgress(): void;
+}
+
+export function createSweep({ outbox, partitions, arm, now }: SweepOptions): Sweep {
+  const shards = Array.from({ length: drainShards }, (_, shard) => ({
+    shard,
+    partitions: partitionsOf(shard, partitions),
+    armedAt: Number.NEGATIVE_INFINITY,
+    heads: '',
+  }));
+  let progressAt = now();
+
+  async function lookAt(state: (typeof shards)[number], hurry: boolean): Promise<number> {
+    const backlog = await outbox.backlog(state.partitions);
+    const rows = backlog.reduce((total, { length }) => total + length, 0);
+    const heads = headsOf(backlog);
+    if (rows === 0 || heads !== state.heads) progressAt = now();
+    state.heads = heads;
+    if (rows > 0 && (hurry || rows >= eagerRows || now() - state.armedAt >= restMs)) {
+      state.armedAt = now();
+      await arm(state.shard);
+    }
+    return rows;
+  }
+
+  return {
+    async look(hurry) {
+      const rows = await Promise.all(shards.map((state) => lookAt(state, hurry)));
+      return rows.reduce((total, count) => total + count, 0);
+    },
+    progressAt: () => progressAt,
+    noteProgress: () => {
+      progressAt = now();
+    },
+  };
+}
+
+const headsOf = (backlog: readonly PartitionBacklog[]): string =>
+  backlog.map(({ head }) => head ?? '').join();

@@ -1,0 +1,110 @@
+import { type Column, deduplicationWindow, type Table } from './table.js';
+
+const probability = (name: string, comment: string): Column => ({
+  name,
+  type: 'Float64',
+  codec: 'ZSTD(1)',
+  comment: `${comment}, 0 to 1`,
+});
+
+const flag = (name: string, comment: string): Column => ({
+  name,
+  type: 'UInt8',
+  comment: `1 ${comment}, else 0`,
+});
+
+const identity: readonly Column[] = [
+  { name: 'tenant', type: 'LowCardinality(String)', comment: 'Owner of the learner and of the skill' },
+  { name: 'user_id', type: 'String', codec: 'ZSTD(1)', comment: 'Learner, unique within the tenant' },
+  { name: 'skill_id', type: 'LowCardinality(String)', comment: 'Skill, unique within the tenant' },
+  { name: 'item_id', type: 'String', codec: 'ZSTD(1)', comment: 'Question; empty: not reported' },
+  {
+    name: 'event_id',
+    type: 'String',
+    codec: 'ZSTD(1)',
+    comment: "Caller's id of the answer, unique within the learner; empty: not reported",
+  },
+];
+
+const answer: readonly Column[] = [
+  flag('is_correct', 'when the answer was correct'),
+  {
+    name: 'time_spent_seconds',
+    type: 'Nullable(Float64)',
+    codec: 'ZSTD(1)',
+    comment: 'Seconds spent on the question, 0 to 86400; NULL: not reported',
+  },
+  {
+    name: 'confidence_score',
+    type: 'Nullable(UInt8)',
+    comment: "Learner's own confidence, 1 to 5; NULL: not reported",
+  },
+  {
+    name: 'question_difficulty',
+    type: 'Nullable(Float64)',
+    codec: 'ZSTD(1)',
+    comment: 'Difficulty in logits, -3 to 3; NULL: not reported',
+  },
+  {
+    name: 'occurred_at',
+    type: "DateTime64(3, 'UTC')",
+    codec: 'Delta, ZSTD(1)',
+    comment: 'When the learner answered; days of rollups are days of this time',
+  },
+  {
+    name: 'received_at',
+    type: "DateTime64(3, 'UTC')",
+    codec: 'Delta, ZSTD(1)',
+    comment: 'When the answer arrived here',
+  },
+];
+
+const tracing: readonly Column[] = [
+  {
+    name: 'learner_seq',
+    type: 'UInt32',
+    codec: 'Delta, ZSTD(1)',
+    comment: 'Number of the answer within the learner, all skills together, from 1 without gaps',
+  },
+  probability('mastery_before', 'Mastery of the skill before the answer, after forgetting'),
+  probability('mastery_after', 'Mastery of the skill after the answer'),
+  probability('p_correct', 'Predicted probability of a correct answer, before it was known'),
+  flag('plateau_detected', 'when practice of the skill no longer raises mastery'),
+  probability('p_init', 'Mastery before the first answer, as in force'),
+  probability('p_learn', 'Probability of learning at one answer, as in force'),
+  probability('p_guess', 'Probability of a correct answer without mastery, as in force'),
+  probability('p_slip', 'Probability of a wrong answer with mastery, as in force'),
+  { name: 'parameters_version', type: 'UInt32', comment: "Version of the skill's four parameters" },
+  { name: 'model_version', type: 'UInt32', comment: 'Version of the tracing rules' },
+];
+
+const outbox: readonly Column[] = [
+  {
+    name: 'partition_id',
+    type: 'UInt16',
+    comment: "Redis partition of the learner; with the outbox id, the row's key",
+  },
+  {
+    name: 'outbox_ms',
+    type: 'UInt64',
+    codec: 'Delta, ZSTD(1)',
+    comment: 'First half of the outbox id: commit time, Unix milliseconds by the clock of Redis',
+  },
+  { name: 'outbox_seq', type: 'UInt32', comment: 'Second half of the outbox id' },
+];
+
+/**
+ * One row an answer. Partitioned by the month of arrival: callers choose occurred_at and could spread one block
+ * over more than the engine's 100 partitions; nobody but this service sets received_at.
+ * Written through to the disk, because the outbox in Redis forgets a row as soon as it is here.
+ */
+export const attempts: Table = {
+  name: 'attempts',
+  comment: 'One row for every counted answer, never twice',
+  engine: 'MergeTree',
+  columns: [...identity, ...answer, ...tracing, ...outbox],
+  indexes: ['outbox_time outbox_ms TYPE minmax GRANULARITY 1'],
+  partitionBy: 'toYYYYMM(received_at)',
+  orderBy: '(tenant, user_id, learner_seq)',
+  settings: { ...deduplicationWindow, fsync_after_insert: 1, fsync_part_directory: 1 },
+};

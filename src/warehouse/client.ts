@@ -1,0 +1,78 @@
+import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+
+/** Longest that one statement may take, in milliseconds; a block of 100,000 rows takes about one second. */
+const requestTimeoutMs = 60_000;
+/** Below the shortest keep-alive of a ClickHouse server (3 s), so that no request meets a closing socket. */
+const idleSocketMs = 2000;
+const maxConnections = 8;
+
+/**
+ * Client of the ClickHouse server, embedded or remote, over HTTP. Connects with the first statement.
+ *
+ * @param url `http(s)://user:password@host:port/database`
+ */
+export function connectWarehouse(url: string): ClickHouseClient {
+  return createClient({
+    url,
+    application: 'skilltrace',
+    // Errors reach the caller, who logs them with what was being done.
+    log: { level: ClickHouseLogLevel.OFF },
+    request_timeout: requestTimeoutMs,
+    max_open_connections: maxConnections,
+    keep_alive: { enabled: true, idle_socket_ttl: idleSocketMs, eagerly_destroy_stale_sockets: true },
+    compression: { request: false, response: false },
+  });
+}
+
+/** Whether the server answers; never throws. */
+export async function isAlive(client: ClickHouseClient): Promise<boolean> {
+  const { success } = await client.ping();
+  return success;
+}
+
+/** @returns the rows, as objects of the named columns; 64-bit integers come as text or number: wrap them */
+export async function selectRows<Row>(
+  client: ClickHouseClient,
+  query: string,
+  signal?: AbortSignal,
+): Promise<Row[]> {
+  const result = await client.query({
+    query,
+    format: 'JSONEachRow',
+    ...(signal && { abort_signal: signal }),
+  });
+  return result.json<Row>();
+}
+
+const unknownDatabase = '81';
+
+/**
+ * Makes the URL's database unless it exists, which an operator may have seen to: the right to create one is
+ * needed only where it is missing.
+ */
+export async function ensureDatabase(url: string): Promise<void> {
+  const database = decodeURIComponent(new URL(url).pathname.slice(1)) || 'default';
+  const client = connectWarehouse(url);
+  try {
+    await client.command({ query: 'SELECT 1' });
+  } catch (error) {
+    if (!(error instanceof ClickHouseError) || error.code !== unknownDatabase) throw error;
+    await createDatabase(url, database);
+  } finally {
+    await client.close();
+  }
+}
+
+async function createDatabase(url: string, database: string): Promise<void> {
+  const root = new URL(url);
+  root.pathname = '/default';
+  const client = connectWarehouse(root.href);
+  try {
+    await client.command({
+      query: 'CREATE DATABASE IF NOT EXISTS {database:Identifier}',
+      query_params: { database },
+    });
+  } finally {
+    await client.close();
+  }
+}

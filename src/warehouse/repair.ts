@@ -1,0 +1,80 @@
+/**
+ * Computing rollups again from `attempts`, for rows whose insert may have been killed before the views had them.
+ *
+ * Safe, because a rollup's row is made by one Redis partition alone (rollups.ts), whose drain is the only writer
+ * and waits meanwhile. Deleting and inserting are two steps: readers may miss the touched days for a moment, and
+ * a repair that dies in between is found by the next comparison. It needs the touched days' attempts in full: a
+ * retention of raw rows has to leave the days alone that the outbox can still reach.
+ */
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { OutboxRange } from '../contracts/jobs.js';
+import { selectRows } from './client.js';
+import { type Rollup, rollupColumns, selectRollup } from './rollups.js';
+
+/** Condition over `attempts`. Ids are compared as pairs, the bounds on outbox_ms serve the skip index. */
+export function inRanges(ranges: readonly OutboxRange[]): string {
+  if (ranges.length === 0) return '0';
+  const bounds = ranges.map(({ from, to }) => [idPair(from), idPair(to)] as const);
+  const first = Math.min(...bounds.map(([from]) => from.ms));
+  const last = Math.max(...bounds.map(([, to]) => to.ms));
+  const each = bounds.map(
+    ([from, to], i) =>
+      `(partition_id = ${ranges[i]?.partition} AND (outbox_ms, outbox_seq) BETWEEN (${from.ms}, ${from.seq}) AND (${to.ms}, ${to.seq}))`,
+  );
+  return `outbox_ms BETWEEN ${first} AND ${last} AND (${each.join(' OR ')})`;
+}
+
+/** Numbers only, whatever the text says: these go into SQL. */
+function idPair(id: string): { ms: number; seq: number } {
+  const [ms, seq] = id.split('-').map(Number);
+  if (!Number.isSafeInteger(ms) || !Number.isSafeInteger(seq)) throw new Error(`not an outbox id: ${id}`);
+  return { ms: ms as number, seq: seq as number };
+}
+
+/** @returns whether the rollup differed from the table and was computed again */
+export async function repairRollup(
+  client: ClickHouseClient,
+  rollup: Rollup,
+  ranges: readonly OutboxRange[],
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const names = Object.keys(rollup.keys).join(', ');
+  const expressions = Object.values(rollup.keys).join(', ');
+  const touched = `(SELECT DISTINCT ${expressions} FROM attempts WHERE ${inRanges(ranges)})`;
+  if (!(await differs(client, rollup, `(${expressions}) IN ${touched}`, `(${names}) IN ${touched}`, signal)))
+    return false;
+  const cancel = signal && { abort_signal: signal };
+  await client.command({
+    query: `DELETE FROM ${rollup.table.name} WHERE (${names}) IN ${touched}`,
+    ...cancel,
+  });
+  await client.command({
+    query: `INSERT INTO ${rollup.table.name} (${rollupColumns(rollup)})
+${selectRollup(rollup, `(${expressions}) IN ${touched}`)}`,
+    // The same rows may have been inserted by an earlier repair and deleted since: they are wanted again.
+    clickhouse_settings: { insert_deduplicate: 0 },
+    ...cancel,
+  });
+  return true;
+}
+
+/** A block is in a rollup as a whole or not at all, so that counts tell. */
+async function differs(
+  client: ClickHouseClient,
+  { table, keys }: Rollup,
+  inAttempts: string,
+  inRollup: string,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const names = Object.keys(keys).join(', ');
+  const named = Object.entries(keys).map(([name, expression]) => `${expression} AS ${name}`);
+  const query = `SELECT toUInt32(count()) AS keys FROM (
+  SELECT ${names} FROM (
+    SELECT ${named.join(', ')}, toInt64(1) AS n FROM attempts WHERE ${inAttempts}
+    UNION ALL
+    SELECT ${names}, -toInt64(attempts) AS n FROM ${table.name} WHERE ${inRollup}
+  ) GROUP BY ${names} HAVING sum(n) != 0
+)`;
+  const [row] = await selectRows<{ keys: number }>(client, query, signal);
+  return (row?.keys ?? 0) > 0;
+}
