@@ -1,0 +1,133 @@
+/** The front end of one process: routes, checks and what they need of the engine. */
+import type { Config } from './config.js';
+import type { Engine } from './engine.js';
+import { createAuthenticator } from './http/auth.js';
+import { createGate } from './http/gate.js';
+import { createHandlers } from './http/handlers.js';
+import { createQuotaGate } from './http/quota.js';
+import { type Route, routesOf } from './http/routes.js';
+import { startServer } from './http/server.js';
+import { type Closers, StartError } from './lifecycle.js';
+import { createHealth, type Health } from './services/health.js';
+import type { Outbox } from './services/pipeline-ports.js';
+import { createAttemptRecorder } from './services/record-attempts.js';
+import { createKeyStore, createQuotaCounter } from './store/api-keys.js';
+import { answersPing } from './store/client.js';
+import { forgetOldIds, idWindowSeconds } from './store/id-window.js';
+import type { Logger } from './telemetry.js';
+import { isAlive } from './warehouse/client.js';
+
+export interface ApiOptions {
+  readonly config: Config;
+  readonly engine: Engine;
+  readonly outbox: Outbox;
+  /** Several processes listen on the port. */
+  readonly sharePort: boolean;
+  /** Only the probes and health, for a process that takes no answers. */
+  readonly probesOnly: boolean;
+  readonly stalled: () => string | null;
+  readonly version: string;
+}
+
+/** Ids are promised for at least this long; below it new ones are refused. */
+const minIdWindowSeconds = 600;
+const idSweepMs = 1000;
+/** Of the 10 s that a stop may take, what requests in flight get. */
+const inFlightMs = 4000;
+
+/** @returns the port that is listened on. @throws StartError when it is taken */
+export async function startApi(options: ApiOptions, logger: Logger, closers: Closers): Promise<number> {
+  const { config, engine } = options;
+  const idWindow = watchIdWindow(engine, config.idempotencyMaxIds, logger, closers);
+  let draining = false;
+  const health = healthOf(options, idWindow, () => draining);
+  const server = await listen(options, routes(options, health, idWindow), logger);
+  closers.add('HTTP server', () => {
+    draining = true;
+    return server.close(inFlightMs);
+  });
+  return server.port;
+}
+
+function routes(
+  { engine, probesOnly }: ApiOptions,
+  health: Health,
+  idWindow: () => number,
+): readonly Route[] {
+  const recorder = createAttemptRecorder({
+    tracker: engine.compute,
+    acceptNewIds: () => idWindow() >= minIdWindowSeconds,
+    now: Date.now,
+  });
+  const { compute: forecaster, learners } = engine;
+  const all = routesOf(createHandlers({ recorder, forecaster, learners, health }));
+  return probesOnly ? all.filter(({ scope }) => scope === null) : all;
+}
+
+async function listen({ config, engine, sharePort }: ApiOptions, table: readonly Route[], logger: Logger) {
+  const { host, port } = config;
+  const gate = createGate(
+    createAuthenticator(createKeyStore(engine.redis), Date.now),
+    createQuotaGate(createQuotaCounter(engine.redis), Date.now),
+  );
+  try {
+    return await startServer({ host, port, sharePort, routes: table, gate, logger });
+  } catch (error) {
+    throw portTaken(config, error);
+  }
+}
+
+export const portTaken = ({ host, port }: Config, cause: unknown): StartError =>
+  new StartError(
+    `PORT: ${host}:${port} cannot be listened on: it is taken or not allowed; choose another PORT`,
+    { cause },
+  );
+
+function healthOf(options: ApiOptions, idWindow: () => number, draining: () => boolean): Health {
+  const { engine, outbox, stalled, version } = options;
+  return createHealth({
+    redis: () => problem(answersPing(engine.redis), 'Redis does not answer'),
+    clickhouse: () => problem(isAlive(engine.clickhouse), 'ClickHouse does not answer'),
+    pipelineFacts: () => outbox.facts().catch(() => null),
+    workers: () => ({ threads: engine.compute.threads(), waiting: engine.compute.waiting() }),
+    blocked: engine.blocked,
+    stalled,
+    draining,
+    idempotencyWindowSeconds: idWindow,
+    uptimeSeconds: () => process.uptime(),
+    version,
+  });
+}
+
+const probeTimeoutMs = 1500;
+
+/** A server that does not answer in time does not answer. */
+async function problem(alive: Promise<boolean>, message: string): Promise<string | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, probeTimeoutMs, false);
+  });
+  const answered = await Promise.race([alive.catch(() => false), late]);
+  clearTimeout(timer);
+  return answered ? null : message;
+}
+
+/** Forgets old event ids once a second, and knows how far back they are remembered. */
+function watchIdWindow(engine: Engine, maxIds: number, logger: Logger, closers: Closers): () => number {
+  let window = idWindowSeconds;
+  let running = false;
+  const sweep = async (): Promise<void> => {
+    if (running) return;
+    running = true;
+    try {
+      window = await forgetOldIds(engine.redis, engine.partitions, maxIds, Date.now());
+    } catch (error) {
+      logger.debug({ err: error }, 'Redis is away: old event ids are forgotten later');
+    } finally {
+      running = false;
+    }
+  };
+  const timer = setInterval(sweep, idSweepMs);
+  closers.add('sweep of event ids', () => clearInterval(timer));
+  return () => window;
+}

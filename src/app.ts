@@ -1,0 +1,99 @@
+/** Puts the parts of one process together, by its role, and takes them apart in reverse. */
+
+import { portTaken, startApi } from './api.js';
+import { prepareKeys } from './api-keys.js';
+import { findPort, startApiProcesses } from './api-processes.js';
+import type { Config } from './config.js';
+import type { Endpoints } from './embedded/data-dir.js';
+import { resolveEndpoints, startEmbedded } from './embedded/servers.js';
+import { type Engine, startEngine } from './engine.js';
+import type { Closers } from './lifecycle.js';
+import { type RunningPipeline, runPipeline } from './pipeline.js';
+import { redisWarnings } from './store/deployment.js';
+import { createOutbox } from './store/outbox.js';
+import type { Logger } from './telemetry.js';
+import { version } from './version.js';
+
+export interface Started {
+  /** Null for a process that listens nowhere. */
+  readonly port: number | null;
+  /** The key to try the service with, where no keys are configured. */
+  readonly developmentKey: string | null;
+}
+
+/** Starts everything that the role asks for. @throws StartError for what the user can mend */
+export async function startApp(config: Config, logger: Logger, closers: Closers): Promise<Started> {
+  const endpoints =
+    config.role === 'all' ? await startEmbedded(config, logger, closers) : await resolveEndpoints(config);
+  const engine = await startEngine(endpoints, logger, closers);
+  if (config.redisUrl !== null) await warnOfRisks(engine, logger);
+  const pipeline = config.role === 'api' ? null : await startDraining(endpoints, engine, logger, closers);
+  if (config.role === 'pipeline') {
+    const port = config.portIsSet ? await serve(config, engine, pipeline, logger, closers, true) : null;
+    return { port, developmentKey: null };
+  }
+  const developmentKey = await prepareKeys(config, engine.redis, logger);
+  const port =
+    config.apiProcesses === 1
+      ? await serve(config, engine, pipeline, logger, closers, false)
+      : await serveInProcesses(config, endpoints, logger, closers);
+  return { port, developmentKey };
+}
+
+const startDraining = (endpoints: Endpoints, engine: Engine, logger: Logger, closers: Closers) =>
+  runPipeline(endpoints, engine, createOutbox(engine.redis, engine.partitions), logger, closers);
+
+function serve(
+  config: Config,
+  engine: Engine,
+  pipeline: RunningPipeline | null,
+  logger: Logger,
+  closers: Closers,
+  probesOnly: boolean,
+): Promise<number> {
+  const outbox = createOutbox(engine.redis, engine.partitions);
+  const stalled = () => pipeline?.stalled() ?? null;
+  return startApi(
+    { config, engine, outbox, sharePort: false, probesOnly, stalled, version },
+    logger,
+    closers,
+  );
+}
+
+/** One process of several on a port: it takes answers, the process that started it does the rest. */
+export async function startApiProcess(
+  config: Config,
+  endpoints: Endpoints,
+  logger: Logger,
+  closers: Closers,
+): Promise<void> {
+  const engine = await startEngine(endpoints, logger, closers);
+  const outbox = createOutbox(engine.redis, engine.partitions);
+  const options = {
+    config,
+    engine,
+    outbox,
+    sharePort: true,
+    probesOnly: false,
+    stalled: () => null,
+    version,
+  };
+  await startApi(options, logger, closers);
+}
+
+async function serveInProcesses(
+  config: Config,
+  endpoints: Endpoints,
+  logger: Logger,
+  closers: Closers,
+): Promise<number> {
+  const port = await findPort(config.host, config.port).catch((error: unknown) => {
+    throw portTaken(config, error);
+  });
+  await startApiProcesses({ ...config, port }, endpoints, logger, closers);
+  return port;
+}
+
+async function warnOfRisks(engine: Engine, logger: Logger): Promise<void> {
+  for (const warning of await redisWarnings(engine.redis)) logger.warn(`REDIS_URL: ${warning}`);
+}

@@ -1,0 +1,128 @@
+/** The state store and the workers over it: what counts answers, for the API and for imports alike. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import { type Compute, startCompute } from './compute/pool.js';
+import type { Endpoints } from './embedded/data-dir.js';
+import { unavailable } from './errors.js';
+import { type Closers, StartError } from './lifecycle.js';
+import type { LearnerReader } from './services/ports.js';
+import { connectRedis, type RedisClient, whenReady } from './store/client.js';
+import { type Deployment, openDeployment } from './store/deployment.js';
+import { partitionOf } from './store/keys.js';
+import { readLearner } from './store/learner-store.js';
+import type { Logger } from './telemetry.js';
+import { connectWarehouse } from './warehouse/client.js';
+import { hasAttempts } from './warehouse/presence.js';
+
+export interface Engine {
+  readonly redis: RedisClient;
+  readonly clickhouse: ClickHouseClient;
+  readonly partitions: number;
+  readonly compute: Compute;
+  readonly learners: LearnerReader;
+  /** Why the state in Redis cannot be used, or null. */
+  readonly blocked: () => string | null;
+}
+
+/** Partitions to start with while Redis cannot tell; nothing is read or written until it can. */
+const assumedPartitions = 16;
+/**
+ * Most rows that one partition's outbox may hold: an hour without ClickHouse at 1,000 answers a second, in about
+ * 2 GB of Redis for all partitions together.
+ */
+const outboxBound = 250_000;
+const redisTimeoutMs = 10_000;
+const watchMs = 1000;
+
+/** @throws StartError when Redis cannot be reached */
+export async function startEngine(endpoints: Endpoints, logger: Logger, closers: Closers): Promise<Engine> {
+  const redis = connectRedis(endpoints.redisUrl);
+  closers.add('Redis connection', () => redis.disconnect());
+  redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
+  const clickhouse = connectWarehouse(endpoints.clickhouseUrl);
+  closers.add('ClickHouse connection', () => clickhouse.close());
+  await redisReady(redis);
+  const watch = await watchDeployment(redis, clickhouse, logger, closers);
+  const { partitions } = watch;
+  const settings = { redisUrl: endpoints.redisUrl, partitions, outboxBound };
+  const compute = startCompute(
+    settings,
+    ({ tenant, userId }) => partitionOf(tenant, userId, partitions),
+    logger,
+  );
+  closers.add('workers', () => compute.close());
+  const { blocked } = watch;
+  return {
+    redis,
+    clickhouse,
+    partitions,
+    compute: { ...compute, forecast: (task) => whileUsable(blocked, () => compute.forecast(task)) },
+    learners: {
+      read: (tenant, userId) => {
+        const partition = partitionOf(tenant, userId, partitions);
+        return whileUsable(blocked, () => readLearner(redis, { partition, tenant, userId }));
+      },
+    },
+    blocked,
+  };
+}
+
+/** An emptied Redis would answer that nobody exists. */
+async function whileUsable<Value>(blocked: () => string | null, read: () => Promise<Value>): Promise<Value> {
+  const reason = blocked();
+  if (reason !== null) throw unavailable('The state of the learners is not available right now');
+  return read();
+}
+
+async function redisReady(redis: RedisClient): Promise<void> {
+  try {
+    await whenReady(redis, redisTimeoutMs);
+  } catch (error) {
+    throw new StartError('REDIS_URL: Redis cannot be reached there; start it or correct the URL', {
+      cause: error,
+    });
+  }
+}
+
+interface DeploymentWatch {
+  readonly partitions: number;
+  readonly blocked: () => string | null;
+}
+
+/** Looks again and again whether Redis still has the state: it may come back empty at any time. */
+async function watchDeployment(
+  redis: RedisClient,
+  clickhouse: ClickHouseClient,
+  logger: Logger,
+  closers: Closers,
+): Promise<DeploymentWatch> {
+  let deployment: Deployment | null = null;
+  let running = Promise.resolve();
+  const look = async (): Promise<void> => {
+    try {
+      const found = await openDeployment(redis, () => hasAttempts(clickhouse));
+      if (found.state === 'emptied' && deployment?.state !== 'emptied') {
+        logger.error(
+          'Redis came back empty while ClickHouse has attempts: answers are refused until it is rebuilt',
+        );
+      }
+      deployment = found;
+    } catch (error) {
+      logger.debug({ err: error }, 'Redis or ClickHouse is away: the deployment is looked at later');
+    }
+  };
+  await look();
+  const timer = setInterval(() => {
+    running = running.then(look);
+  }, watchMs);
+  closers.add('deployment watch', () => clearInterval(timer));
+  const first = deployment as Deployment | null;
+  return {
+    partitions: first?.state === 'ready' ? first.partitions : assumedPartitions,
+    blocked: () => blockedReason(deployment),
+  };
+}
+
+function blockedReason(deployment: Deployment | null): string | null {
+  if (deployment === null) return 'Redis has no state yet, and ClickHouse cannot tell whether it is new';
+  return deployment.state === 'ready' ? null : 'Redis came back empty while ClickHouse has attempts';
+}

@@ -1,0 +1,40 @@
+/** Entry of the service. */
+import { type Started, startApp } from './app.js';
+import { type Config, describeSettings, loadConfig } from './config.js';
+import { reportStartFailure, runProcess } from './lifecycle.js';
+import { createLogger } from './telemetry.js';
+
+/** @param argv arguments after the command */
+export async function main(argv: readonly string[]): Promise<void> {
+  if (argv.includes('--help') || argv.includes('-h')) {
+    process.stdout.write(
+      `Usage: npm start\n\nStarts Skilltrace. Settings are environment variables:\n\n${describeSettings()}\n`,
+    );
+    return;
+  }
+  const config = configOrExit();
+  if (config === null) return;
+  const logger = createLogger(config.logLevel, config.role);
+  await runProcess(logger, async (closers) => {
+    const started = await startApp(config, logger, closers);
+    process.stdout.write(`${greeting(config, started)}\n`);
+  });
+}
+
+function configOrExit(): Config | null {
+  try {
+    return loadConfig();
+  } catch (error) {
+    reportStartFailure(error, createLogger('info', 'start'));
+    process.exitCode = 1;
+    return null;
+  }
+}
+
+/** The one line on standard output. */
+function greeting({ host, role }: Config, { port, developmentKey }: Started): string {
+  if (port === null) return `Skilltrace ${role} runs`;
+  const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const key = developmentKey === null ? '' : ` (development API key: ${developmentKey})`;
+  return `Skilltrace listens on ${address}${key}`;
+}

@@ -1,0 +1,76 @@
+/** The stream pipeline of one process: schema, outbox and drain jobs over the engine's connections. */
+import type { Endpoints } from './embedded/data-dir.js';
+import type { Engine } from './engine.js';
+import { type Pipeline, startPipeline } from './jobs/worker.js';
+import { type Closers, StartError } from './lifecycle.js';
+import { createDrain } from './services/drain-outbox.js';
+import type { Outbox } from './services/pipeline-ports.js';
+import type { Logger } from './telemetry.js';
+import { createAttemptWarehouse } from './warehouse/attempt-warehouse.js';
+import { ensureDatabase } from './warehouse/client.js';
+import { migrate, SchemaTooNewError } from './warehouse/migrations.js';
+
+export interface RunningPipeline {
+  /** Resolves when everything committed before the call is in ClickHouse. */
+  drained(): Promise<void>;
+  /** Why nothing moves although something waits, or null. */
+  stalled(): string | null;
+}
+
+const migrationRetryMs = 2000;
+const stalledMs = 30_000;
+
+/** @throws StartError when a newer version of the service has been at the database */
+export async function runPipeline(
+  endpoints: Endpoints,
+  engine: Engine,
+  outbox: Outbox,
+  logger: Logger,
+  closers: Closers,
+): Promise<RunningPipeline> {
+  await prepareSchema(endpoints, engine, logger, closers);
+  const warehouse = createAttemptWarehouse(engine.clickhouse);
+  const { redisUrl } = endpoints;
+  const drain = createDrain({ outbox, warehouse, logger });
+  const pipeline = startPipeline({ redisUrl, partitions: engine.partitions, outbox, drain, logger });
+  closers.add('pipeline', () => pipeline.close());
+  return { drained: pipeline.drained, stalled: () => stallOf(pipeline) };
+}
+
+/** Failing again and again with a reason is not a stall: the pipeline waits for ClickHouse and says so. */
+function stallOf(pipeline: Pipeline): string | null {
+  const { idleMs, lastError } = pipeline.stats();
+  if (idleMs < stalledMs || lastError !== null) return null;
+  return `the pipeline has not moved for ${Math.round(idleMs / 1000)} s with answers waiting`;
+}
+
+/**
+ * Brings the schema up to date. With ClickHouse away the service starts all the same, for the outbox keeps what
+ * comes in; the schema follows as soon as ClickHouse is there, and inserts fail and repeat until then.
+ */
+async function prepareSchema(
+  { clickhouseUrl }: Endpoints,
+  engine: Engine,
+  logger: Logger,
+  closers: Closers,
+): Promise<void> {
+  const attempt = async (): Promise<boolean> => {
+    try {
+      await ensureDatabase(clickhouseUrl);
+      const applied = await migrate(engine.clickhouse);
+      if (applied.length > 0) logger.info({ versions: applied }, 'ClickHouse schema migrated');
+      return true;
+    } catch (error) {
+      if (error instanceof SchemaTooNewError) throw new StartError(error.message, { cause: error });
+      logger.warn({ err: error }, 'the ClickHouse schema cannot be prepared yet');
+      return false;
+    }
+  };
+  if (await attempt()) return;
+  const timer = setInterval(() => {
+    void attempt().then((done) => {
+      if (done) clearInterval(timer);
+    });
+  }, migrationRetryMs);
+  closers.add('schema preparation', () => clearInterval(timer));
+}
