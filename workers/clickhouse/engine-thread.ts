@@ -1,0 +1,154 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { type ChdbQueryStream, type RawInsertFormat, Session } from 'chdb';
+import { checkAnalystStatement } from './analyst-guard.js';
+import { failureOf } from './errors.js';
+import type { EngineJob, FromThread, RowInsert, ToThread, WriteSummary } from './messages.js';
+import { literal, quotedName } from './settings.js';
+
+/*
+ * One thread runs one query at a time. Each gets a session of its own (0.4 ms): settings, parameters and
+ * the current database end with it. A thread, because the engine plans a streamed query, scalar
+ * subqueries included, inside the call that starts it (a `SELECT (SELECT sleep(2))` blocks for 2 s).
+ */
+const port = parentPort;
+if (port === null) throw new Error('engine-thread runs as a worker thread');
+const dataDir = String(workerData);
+
+let wake: ((go: boolean) => void) | null = null;
+let cancelled = false;
+
+function send(message: FromThread): void {
+  if (message.type === 'chunk') port?.postMessage(message, [message.bytes.buffer as ArrayBuffer]);
+  else port?.postMessage(message);
+}
+
+function nextAsked(): Promise<boolean> {
+  if (cancelled) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    wake = resolve;
+  });
+}
+
+let tableFunctions: ReadonlySet<string> | null = null;
+
+async function knownTableFunctions(session: Session): Promise<ReadonlySet<string>> {
+  if (tableFunctions === null) {
+    const answer = await session.queryAsync('SELECT lower(name) FROM system.table_functions', {
+      format: 'TSV',
+    });
+    tableFunctions = new Set(answer.text().trim().split('\n'));
+  }
+  return tableFunctions;
+}
+
+/** The statement as the engine's own parser prints it; a second statement is a syntax error. */
+async function printed(session: Session, statement: string): Promise<string> {
+  const sql = `SELECT formatQuerySingleLine(${literal(statement)})`;
+  try {
+    return (await session.queryAsync(sql, { format: 'TSVRaw' })).text().trim();
+  } catch (error) {
+    const text = failureOf(error).body.trim();
+    throw new Error(text.replace(/: In scope SELECT formatQuerySingleLine\([\s\S]*(?= \(\w+\)$)/, ''));
+  }
+}
+
+async function runnable(session: Session, job: EngineJob): Promise<string> {
+  if (job.readonly !== 1) {
+    // The engine's one-shot call would run a second statement; its streaming call refuses one by itself.
+    if (!job.streamed) await printed(session, job.statement);
+    return job.statement;
+  }
+  const statement = await printed(session, job.statement);
+  checkAnalystStatement(statement, await knownTableFunctions(session));
+  return statement;
+}
+
+async function prepare(session: Session, job: EngineJob): Promise<string> {
+  await session.queryAsync(`USE ${quotedName(job.database)}`);
+  const statement = await runnable(session, job);
+  const settings = [...job.assignments, `log_comment = ${literal(job.id)}`];
+  await session.queryAsync(`SET ${settings.join(', ')}`);
+  // Last, and for the session's life: nothing can be set after it.
+  if (job.readonly !== 0) await session.queryAsync(`SET readonly = ${job.readonly}`);
+  return statement;
+}
+
+async function pump(stream: ChdbQueryStream): Promise<void> {
+  for await (const chunk of stream) {
+    if (cancelled) return;
+    const bytes = Uint8Array.from(chunk.raw());
+    if (bytes.length === 0) continue;
+    send({ type: 'chunk', bytes });
+    if (!(await nextAsked())) return;
+  }
+}
+
+async function insertRows(session: Session, insert: RowInsert): Promise<WriteSummary> {
+  const values = Buffer.from(insert.rows.buffer, insert.rows.byteOffset, insert.rows.byteLength);
+  const { table, columns } = insert;
+  const format = insert.format as RawInsertFormat;
+  const written = await session.insert({ table, values, format, ...(columns === null ? {} : { columns }) });
+  return { writtenRows: written.rowsWritten, writtenBytes: written.bytesWritten };
+}
+
+/**
+ * null when the statement is a single one but not a SELECT: only those are streamed by the engine, which
+ * also refuses a second statement here, as ClickHouse's HTTP handler does.
+ */
+function openStream(session: Session, statement: string, format: string): ChdbQueryStream | null {
+  try {
+    return session.queryStream(statement, { format });
+  } catch (error) {
+    if (error instanceof Error && error.message.includes('Streaming query is not supported')) return null;
+    throw error;
+  }
+}
+
+/** A whole answer at once, for formats that are one document; its size is bounded by the job's settings. */
+async function sendWhole(session: Session, statement: string, format: string): Promise<void> {
+  const bytes = Uint8Array.from((await session.queryAsync(statement, { format })).bytes());
+  if (bytes.length === 0) return;
+  send({ type: 'chunk', bytes });
+  await nextAsked();
+}
+
+async function runStatement(session: Session, statement: string, job: EngineJob): Promise<void> {
+  const stream = job.streamed ? openStream(session, statement, job.format) : null;
+  if (stream !== null) return pump(stream);
+  return sendWhole(session, statement, job.format);
+}
+
+async function runJob(session: Session, job: EngineJob): Promise<WriteSummary | null> {
+  const statement = await prepare(session, job);
+  if (job.insert !== null) return insertRows(session, job.insert);
+  await runStatement(session, statement, job);
+  return null;
+}
+
+async function run(job: EngineJob): Promise<void> {
+  cancelled = false;
+  const session = new Session(dataDir);
+  try {
+    const summary = await runJob(session, job);
+    session.close();
+    send({ type: 'done', summary });
+  } catch (error) {
+    session.close();
+    send({ type: 'failed', message: failureOf(error).body.trimEnd() });
+  }
+}
+
+function resume(go: boolean): void {
+  const waiting = wake;
+  wake = null;
+  waiting?.(go);
+}
+
+port.on('message', (message: ToThread) => {
+  if (message.type === 'run') void run(message.job);
+  else if (message.type === 'next') resume(true);
+  else {
+    cancelled = true;
+    resume(false);
+  }
+});

@@ -1,0 +1,61 @@
+/** An error in ClickHouse's own shape: code, upper-case name and a sentence. */
+export interface EngineFailure {
+  readonly code: number;
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Raised by this bridge itself; the engine's own errors arrive as text. */
+export class BridgeError extends Error {
+  readonly code: number;
+  readonly type: string;
+  constructor(code: number, type: string, message: string) {
+    super(message);
+    this.code = code;
+    this.type = type;
+  }
+}
+
+/*
+ * Status by exception code, as ClickHouse's HTTP handler does it
+ * (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp); everything else is 500.
+ */
+const statusCodes: ReadonlyMap<number, readonly number[]> = new Map([
+  [
+    400,
+    [6, 8, 15, 25, 26, 27, 38, 41, 43, 44, 53, 62, 64, 68, 72, 76, 117, 167, 168, 223, 321, 427, 456, 457],
+  ],
+  [401, [194]],
+  [403, [192, 193, 497, 516]],
+  [404, [46, 47, 50, 56, 60, 63, 70, 73, 78, 81, 115, 336]],
+  [408, [159]],
+  [413, [307, 1019]],
+  [501, [48]],
+  [503, [202, 209, 439]],
+]);
+
+const statusByCode = new Map(
+  [...statusCodes].flatMap(([status, codes]) => codes.map((code) => [code, status])),
+);
+
+/** HTTP status for a ClickHouse exception code. */
+export function statusOf(code: number): number {
+  return statusByCode.get(code) ?? 500;
+}
+
+/** Turns an engine's text (`Code: 62. DB::Exception: …`) into code, status and body. */
+export function engineFailure(message: string): EngineFailure {
+  const code = Number(/^Code: (\d+)/.exec(message)?.[1] ?? 1002);
+  const body = message.startsWith('Code: ')
+    ? message
+    : `Code: 1002. DB::Exception: ${message} (UNKNOWN_EXCEPTION)`;
+  return { code, status: statusOf(code), body: `${body}\n` };
+}
+
+/** Any thrown value as ClickHouse would show it. */
+export function failureOf(error: unknown): EngineFailure {
+  if (error instanceof BridgeError) {
+    return engineFailure(`Code: ${error.code}. DB::Exception: ${error.message} (${error.type})`);
+  }
+  return engineFailure(error instanceof Error ? error.message : String(error));
+}

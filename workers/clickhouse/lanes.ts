@@ -1,0 +1,130 @@
+import { Worker } from 'node:worker_threads';
+import { BridgeError } from './errors.js';
+import type { EngineJob, FromThread, ToThread, WriteSummary } from './messages.js';
+
+/** Queries of one lane never wait for those of another. */
+export type Lane = 'write' | 'read' | 'analyst';
+
+/*
+ * Engine calls block a thread of libuv's pool (4 unless UV_THREADPOOL_SIZE says more), so four
+ * queries run at most: together these fit without one lane starving another. The parent may set a larger
+ * pool so that gzip, which uses it too, never waits for a query.
+ */
+const threadsOf: Readonly<Record<Lane, number>> = { write: 1, read: 2, analyst: 1 };
+const maxWaiting = 200;
+
+/** Where a result goes. `chunk` resolves when the next one is wanted: false to stop. */
+export interface ResultSink {
+  chunk(bytes: Uint8Array): Promise<boolean>;
+}
+
+export interface Lanes {
+  /**
+   * Runs a job to its end. Rejects with the engine's text (`Code: …`), or code 202 when the lane's queue
+   * is full. `abandoned` tells that nobody waits any more: a queued job is then not started.
+   */
+  run(lane: Lane, job: EngineJob, sink: ResultSink, abandoned: AbortSignal): Promise<WriteSummary | null>;
+  /** Jobs running or waiting. */
+  active(): number;
+  close(): Promise<void>;
+}
+
+interface Task {
+  readonly job: EngineJob;
+  readonly sink: ResultSink;
+  readonly abandoned: AbortSignal;
+  readonly resolve: (summary: WriteSummary | null) => void;
+  readonly reject: (error: Error) => void;
+}
+
+interface EngineThread {
+  task: Task | null;
+  readonly worker: Worker;
+}
+
+function post(thread: EngineThread, message: ToThread): void {
+  thread.worker.postMessage(message, message.type === 'run' ? movable(message.job.insert?.rows) : []);
+}
+
+/** Large row buffers are moved, not copied; small ones may share Node's buffer pool and are copied. */
+function movable(rows: Uint8Array | undefined): ArrayBuffer[] {
+  const buffer = rows?.buffer;
+  return buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize * 8 ? [buffer] : [];
+}
+
+async function forward(thread: EngineThread, task: Task, bytes: Uint8Array): Promise<void> {
+  const wanted = await task.sink.chunk(bytes);
+  post(thread, { type: wanted ? 'next' : 'cancel' });
+}
+
+/**
+ * Starts the engine threads of all lanes on the open data folder.
+ * @param interrupt stops the query whose log_comment is this id, from outside its session
+ * @param onCrash an engine thread died: the process must end, its parent starts it again
+ */
+export function startLanes(
+  dataDir: string,
+  interrupt: (id: string) => void,
+  onCrash: (error: Error) => void,
+): Lanes {
+  const pools = new Map<Lane, { threads: EngineThread[]; waiting: Task[] }>();
+  for (const lane of Object.keys(threadsOf) as Lane[]) {
+    const waiting: Task[] = [];
+    const threads = Array.from({ length: threadsOf[lane] }, () => startThread(dataDir, waiting, onCrash));
+    pools.set(lane, { threads, waiting });
+  }
+  return {
+    run: (lane, job, sink, abandoned) =>
+      new Promise((resolve, reject) => {
+        const pool = pools.get(lane);
+        if (pool === undefined || pool.waiting.length >= maxWaiting) {
+          reject(new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', 'Too many queries are waiting'));
+          return;
+        }
+        if (lane !== 'write') abandoned.addEventListener('abort', () => interrupt(job.id), { once: true });
+        pool.waiting.push({ job, sink, abandoned, resolve, reject });
+        const idle = pool.threads.find((thread) => thread.task === null);
+        if (idle !== undefined) startNext(idle, pool.waiting);
+      }),
+    active: () =>
+      [...pools.values()].reduce(
+        (sum, pool) =>
+          sum + pool.waiting.length + pool.threads.filter((thread) => thread.task !== null).length,
+        0,
+      ),
+    close: async () => {
+      const threads = [...pools.values()].flatMap((pool) => pool.threads);
+      await Promise.all(threads.map((thread) => thread.worker.terminate()));
+    },
+  };
+}
+
+function startThread(dataDir: string, waiting: Task[], onCrash: (error: Error) => void): EngineThread {
+  const worker = new Worker(new URL('./engine-thread.js', import.meta.url), { workerData: dataDir });
+  const thread: EngineThread = { worker, task: null };
+  worker.on('message', (message: FromThread) => onMessage(thread, waiting, message));
+  worker.on('error', onCrash);
+  return thread;
+}
+
+function startNext(thread: EngineThread, waiting: Task[]): void {
+  let task = waiting.shift();
+  while (task?.abandoned.aborted) {
+    task.reject(new BridgeError(394, 'QUERY_WAS_CANCELLED', 'The client has gone'));
+    task = waiting.shift();
+  }
+  thread.task = task ?? null;
+  if (task !== undefined) post(thread, { type: 'run', job: task.job });
+}
+
+function onMessage(thread: EngineThread, waiting: Task[], message: FromThread): void {
+  const task = thread.task;
+  if (task === null) return;
+  if (message.type === 'chunk') {
+    forward(thread, task, message.bytes).catch(() => post(thread, { type: 'cancel' }));
+    return;
+  }
+  if (message.type === 'done') task.resolve(message.summary);
+  else task.reject(new Error(message.message));
+  startNext(thread, waiting);
+}

@@ -1,0 +1,93 @@
+import { BridgeError } from './errors.js';
+
+/** Most that an analyst's query may take; a request may ask for less. */
+const analystCaps: ReadonlyMap<string, number> = new Map([
+  ['max_execution_time', 60],
+  ['max_memory_usage', 2_000_000_000],
+]);
+
+/** Bound on one query of the service itself, in bytes. */
+const serviceMemoryBytes = 4_000_000_000;
+
+/*
+ * Settings an analyst's request may carry: they shape the answer and nothing else. Not among them on
+ * purpose: format_schema*, format_template_* and output_format_schema (they read and write files).
+ */
+const analystPrefixes = ['output_format_', 'date_time_', 'format_csv_', 'format_custom_'];
+const analystNames: ReadonlySet<string> = new Set([
+  'bool_true_representation',
+  'bool_false_representation',
+  'extremes',
+  'join_use_nulls',
+  'limit',
+  'log_comment',
+  'max_block_size',
+  'max_result_bytes',
+  'max_result_rows',
+  'max_rows_to_read',
+  'max_threads',
+  'offset',
+  'result_overflow_mode',
+  'session_timezone',
+]);
+const analystNever: ReadonlySet<string> = new Set(['output_format_schema']);
+
+/** Text as a ClickHouse string literal. */
+export function literal(text: string): string {
+  const escaped = text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\0', '\\0');
+  return `'${escaped}'`;
+}
+
+/** A name as a quoted ClickHouse identifier. */
+export function quotedName(name: string): string {
+  return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
+}
+
+function checkedName(name: string): string {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
+    throw new BridgeError(115, 'UNKNOWN_SETTING', `Unknown setting '${name.slice(0, 100)}'`);
+  }
+  return name;
+}
+
+function refuse(name: string): never {
+  throw new BridgeError(164, 'READONLY', `Cannot modify '${name}' setting in readonly mode`);
+}
+
+function cappedValue(name: string, value: string, cap: number): string {
+  const wanted = Number(value);
+  if (!Number.isFinite(wanted) || value.trim() === '') refuse(name);
+  return String(wanted > 0 && wanted < cap ? wanted : cap);
+}
+
+function analystAssignment(name: string, value: string): string[] {
+  if (name === 'readonly' && (value === '1' || value === '2')) return [];
+  if (analystCaps.has(name)) return [];
+  const known = analystNames.has(name) || analystPrefixes.some((prefix) => name.startsWith(prefix));
+  if (!known || analystNever.has(name)) refuse(name);
+  return [`${name} = ${literal(value)}`];
+}
+
+/**
+ * The SET pairs of an analyst's request. Unknown and powerful settings are refused with READONLY; the two
+ * caps are always set and can only be lowered.
+ */
+export function analystAssignments(settings: ReadonlyMap<string, string>): string[] {
+  const given = [...settings].flatMap(([name, value]) => analystAssignment(checkedName(name), value));
+  const caps = [...analystCaps].map(([name, cap]) => {
+    const wanted = settings.get(name);
+    return `${name} = ${literal(wanted === undefined ? String(cap) : cappedValue(name, wanted, cap))}`;
+  });
+  return [...given, ...caps];
+}
+
+/** The SET pairs of a request of the service: whatever the engine knows, under one memory bound. */
+export function serviceAssignments(settings: ReadonlyMap<string, string>): string[] {
+  const given = [...settings].map(([name, value]) => `${checkedName(name)} = ${literal(value)}`);
+  return [`max_memory_usage = ${serviceMemoryBytes}`, ...given];
+}
+
+/** `param_` values: bound by the engine on its own session, in its own escaping; never pasted into SQL. */
+export function parameterAssignments(parameters: ReadonlyMap<string, string>): string[] {
+  return [...parameters].map(([name, value]) => `${checkedName(`param_${name}`)} = ${literal(value)}`);
+}
