@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { test } from 'node:test';
+import {
+  type ClickHouseChild,
+  exitOf,
+  spawnChild,
+  startClickHouse,
+  temporaryFolder,
+} from '../support/clickhouse-child.js';
+
+const limit = { timeout: 60_000 };
+
+async function withServer(run: (server: ClickHouseChild, dataDir: string) => Promise<void>): Promise<void> {
+  const folder = await temporaryFolder();
+  const server = await startClickHouse(folder.path);
+  try {
+    await run(server, folder.path);
+  } finally {
+    server.process.kill('SIGKILL');
+    await exitOf(server.process);
+    await folder.remove();
+  }
+}
+
+async function post(server: ClickHouseChild, body: string): Promise<string> {
+  const response = await server.fetch('/', { method: 'POST', body });
+  assert.equal(response.status, 200);
+  return response.text();
+}
+
+test('what was inserted before a kill -9 is there after it', limit, async () => {
+  await withServer(async (server, dataDir) => {
+    await post(server, 'CREATE TABLE kept (a UInt32) ENGINE = MergeTree ORDER BY a');
+    for (let index = 0; index < 5; index += 1) await post(server, `INSERT INTO kept FORMAT TSV\n${index}\n`);
+    server.process.kill('SIGKILL');
+    await exitOf(server.process);
+    const next = await startClickHouse(dataDir);
+    try {
+      assert.equal(await post(next, 'SELECT count() FROM kept'), '5\n');
+    } finally {
+      assert.equal(await next.stop(), 0);
+    }
+  });
+});
+
+test('its time zone is UTC wherever it runs', limit, async () => {
+  await withServer(async (server) => {
+    assert.equal(
+      await post(server, 'SELECT timezone(), toString(toDateTime(0))'),
+      'UTC\t1970-01-01 00:00:00\n',
+    );
+  });
+});
+
+test('SIGTERM and the end of stdin stop it with exit code 0; SIGINT does not', limit, async () => {
+  await withServer(async (server) => {
+    server.process.kill('SIGINT');
+    assert.equal(await post(server, 'SELECT 1'), '1\n');
+    server.process.kill('SIGTERM');
+    assert.equal(await exitOf(server.process), 0);
+  });
+  await withServer(async (server) => {
+    assert.equal(await server.stop(), 0);
+  });
+});
+
+test('a query that would run for minutes does not keep it alive', limit, async () => {
+  await withServer(async (server) => {
+    const endless = post(server, 'SELECT sum(sipHash64(number)) FROM numbers(3000000000000)').then(
+      () => 'answered',
+      () => 'ended',
+    );
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const code = await server.stop();
+    assert.equal(code, 0);
+    assert.equal(await endless, 'ended');
+  });
+});
+
+test('nor do queries in every lane that cannot be interrupted', { timeout: 60_000 }, async () => {
+  await withServer(async (server) => {
+    const stuck = 'SELECT sleepEachRow(3) FROM numbers(100) SETTINGS max_block_size = 1';
+    const asked = [stuck, stuck, `CREATE TABLE s ENGINE = Memory AS ${stuck}`].map((query) =>
+      server.fetch('/', { method: 'POST', body: query }).catch(() => null),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const started = Date.now();
+    await server.stop();
+    assert.ok(Date.now() - started < 10_000);
+    await Promise.all(asked);
+  });
+});
+
+test('a query that ends in time is answered before the stop', limit, async () => {
+  await withServer(async (server) => {
+    const answer = post(server, 'SELECT sleep(1)');
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    server.process.stdin?.end();
+    assert.equal(await answer, '0\n');
+    assert.equal(await exitOf(server.process), 0);
+  });
+});
+
+async function refusal(dataDir: string, port: number): Promise<{ code: number | null; text: string }> {
+  const child = spawnChild(dataDir, port);
+  let text = '';
+  child.stderr?.on('data', (part: Buffer) => {
+    text += part.toString('utf8');
+  });
+  return { code: await exitOf(child), text };
+}
+
+test('a data folder in use is refused with one line', limit, async () => {
+  await withServer(async (server, dataDir) => {
+    const second = await refusal(dataDir, 0);
+    assert.equal(second.code, 1);
+    assert.match(second.text, /^clickhouse: cannot open the data folder .* in use by another server.*\n$/m);
+    assert.equal(await post(server, 'SELECT 1'), '1\n');
+  });
+});
+
+test('a taken port is refused with one line', limit, async () => {
+  const holder = createServer();
+  await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
+  const address = holder.address();
+  const folder = await temporaryFolder();
+  try {
+    assert.ok(address !== null && typeof address === 'object');
+    const refused = await refusal(folder.path, address.port);
+    assert.equal(refused.code, 1);
+    assert.match(refused.text, /^clickhouse: .*EADDRINUSE.*\n$/);
+  } finally {
+    holder.close();
+    await folder.remove();
+  }
+});

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { openDataDir, readStoredEndpoints } from '../../src/embedded/data-dir.js';
+import { identify, isAlive } from '../../src/embedded/process-identity.js';
+import { findEndpoints, resolveEndpoints, startEmbedded } from '../../src/embedded/servers.js';
+import { createClosers, StartError } from '../../src/lifecycle.js';
+import { createLogger } from '../../src/telemetry.js';
+import { startTestRedis } from '../support/embedded.js';
+import { tempDir } from '../support/temp.js';
+
+const LIMIT = { timeout: 60_000 };
+const logger = createLogger('silent', 'test');
+
+async function openElsewhere(t: TestContext, path: string) {
+  const script = fileURLToPath(new URL('../support/data-dir-parent.js', import.meta.url));
+  const child = spawn(process.execPath, [script, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  const [line] = await once(createInterface({ input: child.stdout }), 'line');
+  return { child, said: String(line) };
+}
+
+async function die(child: ReturnType<typeof spawn>): Promise<void> {
+  const exit = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exit;
+}
+
+const settings = (dataDir: string) => ({
+  dataDir,
+  redisUrl: null,
+  clickhouseUrl: null,
+  embeddedRedisPort: 0,
+  embeddedClickhousePort: 0,
+  embeddedRedisFsync: 'everysec' as const,
+});
+
+test('a process is known by its start too, so a reused id is another process', () => {
+  const self = identify(process.pid);
+  assert.ok(self !== null);
+  assert.equal(isAlive(self), true);
+  assert.equal(isAlive({ ...self, startedAt: 'before' }), false);
+  assert.equal(identify(2 ** 22 + 1), null);
+});
+
+test('a folder in use is an error that names the process', LIMIT, async (t) => {
+  const dir = await tempDir(t);
+  const first = await openElsewhere(t, dir);
+  assert.equal(first.said, 'owner');
+  await assert.rejects(openDataDir(dir), (error) => {
+    assert.ok(error instanceof StartError);
+    assert.match(error.message, new RegExp(`DATA_DIR.* in use by another instance .*${first.child.pid}\\b`));
+    return true;
+  });
+  await die(first.child);
+  (await openDataDir(dir)).release();
+});
+
+test('a released folder is free, also for the same process', async (t) => {
+  const dir = await tempDir(t);
+  for (let i = 0; i < 3; i++) {
+    const owned = await openDataDir(dir);
+    await assert.rejects(openDataDir(dir), /in use/);
+    owned.release();
+  }
+});
+
+test('the lock of a reused process id is stale', async (t) => {
+  const dir = await tempDir(t);
+  const stale = { pid: process.pid, startedAt: 'an earlier life', released: false };
+  await writeFile(join(dir, 'lock.7'), JSON.stringify(stale));
+  (await openDataDir(dir)).release();
+});
+
+test('of many at a stale lock exactly one wins', LIMIT, async (t) => {
+  const dir = await tempDir(t);
+  for (let round = 0; round < 3; round++) {
+    const starters = await Promise.all(Array.from({ length: 6 }, () => openElsewhere(t, dir)));
+    const owners = starters.filter(({ said }) => said === 'owner');
+    assert.equal(owners.length, 1, starters.map(({ said }) => said).join('\n'));
+    await Promise.all(owners.map(({ child }) => die(child)));
+  }
+});
+
+test('a dead predecessor’s server is waited for, then named', LIMIT, async (t) => {
+  const dir = await tempDir(t);
+  const server = spawn('sleep', ['60']);
+  t.after(() => server.kill('SIGKILL'));
+  const first = await openDataDir(dir);
+  first.recordServer('redis', server.pid ?? 0);
+  first.release();
+  await assert.rejects(openDataDir(dir, 200), new RegExp(`in use by the redis of .*${server.pid}\\b`));
+  setTimeout(() => server.kill('SIGKILL'), 300);
+  (await openDataDir(dir)).release();
+});
+
+test('passwords are random, private and stay the same', async (t) => {
+  const dir = await tempDir(t);
+  const first = await openDataDir(dir);
+  first.release();
+  const second = await openDataDir(dir);
+  second.release();
+  assert.deepEqual(second.secrets, first.secrets);
+  assert.equal(new Set(Object.values(first.secrets)).size, 3);
+  assert.equal((await stat(join(dir, 'secrets.json'))).mode & 0o777, 0o600);
+});
+
+test('endpoints.json has the contract’s names and is private', async (t) => {
+  const dir = await tempDir(t);
+  const owned = await openDataDir(dir);
+  assert.equal(readStoredEndpoints(dir), null);
+  const endpoints = { redisUrl: 'redis://r', clickhouseUrl: 'http://c', analystUrl: null };
+  owned.writeEndpoints(endpoints);
+  assert.deepEqual(JSON.parse(await readFile(join(dir, 'endpoints.json'), 'utf8')), {
+    redis_url: 'redis://r',
+    clickhouse_url: 'http://c',
+    analyst_url: null,
+  });
+  assert.equal((await stat(join(dir, 'endpoints.json'))).mode & 0o777, 0o600);
+  assert.deepEqual(readStoredEndpoints(dir), endpoints);
+  owned.removeEndpoints();
+  assert.equal(readStoredEndpoints(dir), null);
+  owned.release();
+});
+
+test('endpoints count only while both servers answer', LIMIT, async (t) => {
+  const dir = await tempDir(t);
+  assert.match(JSON.stringify(await findEndpoints(dir)), /no service runs/);
+  const owned = await openDataDir(dir);
+  owned.writeEndpoints({
+    redisUrl: 'redis://127.0.0.1:1',
+    clickhouseUrl: 'http://127.0.0.1:1',
+    analystUrl: null,
+  });
+  assert.match(JSON.stringify(await findEndpoints(dir)), /Redis .* does not answer .*ECONNREFUSED/);
+  const redisUrl = await startTestRedis(t);
+  owned.writeEndpoints({ redisUrl, clickhouseUrl: 'http://127.0.0.1:1', analystUrl: null });
+  await assert.rejects(resolveEndpoints(settings(dir)), /ClickHouse .* does not answer/);
+  owned.release();
+});
+
+test('with both URLs set nothing is embedded, and the addresses are published until the stop', async (t) => {
+  const dir = await tempDir(t);
+  const closers = createClosers(logger);
+  const urls = { redisUrl: 'redis://h:6379', clickhouseUrl: 'http://h:8123/d' };
+  assert.deepEqual(await startEmbedded({ ...settings(dir), ...urls }, logger, closers), {
+    ...urls,
+    analystUrl: null,
+  });
+  assert.equal(readStoredEndpoints(dir)?.redisUrl, 'redis://h:6379');
+  assert.equal(await closers.close(), true);
+  assert.equal(readStoredEndpoints(dir), null);
+});
+
+test('a pinned port that is taken is an error with the variable’s name', LIMIT, async (t) => {
+  const blocker = createServer().listen(0, '127.0.0.1');
+  await once(blocker, 'listening');
+  t.after(() => blocker.close());
+  const address = blocker.address();
+  assert.ok(address !== null && typeof address === 'object');
+  const closers = createClosers(logger);
+  const pinned = {
+    ...settings(await tempDir(t)),
+    clickhouseUrl: 'http://h:8123/d',
+    embeddedRedisPort: address.port,
+  };
+  await assert.rejects(startEmbedded(pinned, logger, closers), /EMBEDDED_REDIS_PORT: port \d+ .* is taken/);
+  assert.equal(await closers.close(), true);
+});
+
+test('both servers start, answer, are found and are gone after the stop', LIMIT, async (t) => {
+  const dir = await tempDir(t);
+  const closers = createClosers(logger);
+  t.after(() => closers.close());
+  const endpoints = await startEmbedded(settings(dir), logger, closers);
+  assert.deepEqual(await findEndpoints(dir), { endpoints });
+  assert.deepEqual(await resolveEndpoints(settings(dir)), endpoints);
+  assert.equal(await closers.close(), true);
+  const recorded: Record<string, { pid: number; startedAt: string }> = JSON.parse(
+    await readFile(join(dir, 'servers.json'), 'utf8'),
+  );
+  assert.deepEqual(Object.keys(recorded).sort(), ['clickhouse', 'redis']);
+  for (const identity of Object.values(recorded)) assert.equal(isAlive(identity), false);
+  assert.match(JSON.stringify(await findEndpoints(dir)), /no service runs/);
+});

@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { drainQueueName, queuePrefix } from '../../src/contracts/jobs.js';
+import { startClickhouse } from '../../src/embedded/clickhouse.js';
+import { freePort } from '../../src/embedded/ports.js';
+import { startRedis } from '../../src/embedded/redis.js';
+import { startPipeline } from '../../src/jobs/worker.js';
+import { createDrain } from '../../src/services/drain-outbox.js';
+import { connectRedis, whenReady } from '../../src/store/client.js';
+import { createOutbox } from '../../src/store/outbox.js';
+import { createLogger } from '../../src/telemetry.js';
+import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
+import { connectWarehouse, ensureDatabase } from '../../src/warehouse/client.js';
+import { migrate } from '../../src/warehouse/migrations.js';
+import { fillOutbox } from '../support/attempt-rows.js';
+import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { tempDir } from '../support/temp.js';
+import { waitFor } from '../support/wait.js';
+import { allOnce, counts, testDatabase } from '../support/warehouse.js';
+
+const partitions = 16;
+const logger = createLogger('fatal', 'test');
+const limitMs = 60_000;
+
+/** A connection that is ended with the test, errors of a stopped Redis unheard. */
+async function connect(t: TestContext, url: string): Promise<Redis> {
+  const redis = connectRedis(url) as Redis;
+  redis.on('error', () => undefined);
+  t.after(() => redis.disconnect());
+  await whenReady(redis, 10_000);
+  return redis;
+}
+
+function start(t: TestContext, redisUrl: string, redis: Redis, clickhouseUrl: string) {
+  const client = connectWarehouse(clickhouseUrl);
+  const outbox = createOutbox(redis, partitions);
+  const warehouse = createAttemptWarehouse(client);
+  const drain = createDrain({ outbox, warehouse, logger, limits: { maxRows: 5000, maxBytes: 2 ** 25 } });
+  const pipeline = startPipeline({ redisUrl, partitions, outbox, drain, logger });
+  t.after(async () => {
+    await pipeline.close();
+    await client.close();
+  });
+  return { pipeline, outbox };
+}
+
+async function jobsLeft(redisUrl: string): Promise<Record<string, number>> {
+  const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
+  const queue = new Queue(drainQueueName, { connection, prefix: queuePrefix });
+  try {
+    return await queue.getJobCounts();
+  } finally {
+    await queue.close();
+    connection.disconnect();
+  }
+}
+
+test('answers that keep coming reach ClickHouse in blocks, and no job is left', {
+  timeout: 120_000,
+}, async (t) => {
+  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const { client, url } = await testDatabase(t, clickhouseUrl);
+  const redis = await connect(t, redisUrl);
+  const { pipeline, outbox } = start(t, redisUrl, redis, url);
+  for (let i = 0; i < 30; i++) {
+    await fillOutbox(redis, partitions, i * 100, (i + 1) * 100);
+    await sleep(100);
+  }
+  await waitFor('the outbox without hurry', async () => (await outbox.facts()).outboxLength === 0, limitMs);
+  assert.ok(pipeline.stats().blocks <= 16, `${pipeline.stats().blocks} blocks in 3 s and more`);
+  await fillOutbox(redis, partitions, 3000, 40_000);
+  await pipeline.drained();
+  assert.deepEqual(await counts(client), allOnce(40_000));
+  assert.equal(pipeline.stats().retries, 0);
+  await pipeline.close();
+  assert.equal(
+    Object.values(await jobsLeft(redisUrl)).reduce((sum, n) => sum + n, 0),
+    0,
+  );
+  await assert.rejects(pipeline.drained(), /closed/);
+});
+
+test('ClickHouse away means a longer outbox, nothing else', { timeout: 180_000 }, async (t) => {
+  const redisUrl = await startTestRedis(t);
+  const redis = await connect(t, redisUrl);
+  const options = {
+    dir: await tempDir(t),
+    port: await freePort(),
+    password: 'a',
+    analystPassword: 'b',
+    logger,
+  };
+  const run = () => {
+    const server = startClickhouse(options);
+    t.after(() => server.stop(10_000));
+    return server;
+  };
+  let server = run();
+  await server.ready;
+  await ensureDatabase(server.clickhouseUrl);
+  const client = connectWarehouse(server.clickhouseUrl);
+  t.after(() => client.close());
+  await migrate(client);
+  await server.stop(10_000);
+
+  const { pipeline, outbox } = start(t, redisUrl, redis, server.clickhouseUrl);
+  await fillOutbox(redis, partitions, 0, 2000);
+  await waitFor('two retries', () => pipeline.stats().retries >= 2, limitMs);
+  assert.equal((await outbox.facts()).outboxLength, 2000);
+  assert.ok(pipeline.stats().lastError);
+  assert.equal((await jobsLeft(redisUrl)).failed, 0);
+
+  server = run();
+  await server.ready;
+  await pipeline.drained();
+  assert.deepEqual(await counts(client), allOnce(2000));
+
+  const stopping = server.stop(10_000);
+  await fillOutbox(redis, partitions, 2000, 12_000);
+  await stopping;
+  await fillOutbox(redis, partitions, 12_000, 15_000);
+  const before = pipeline.stats().retries;
+  await waitFor('another retry', () => pipeline.stats().retries > before, limitMs);
+  server = run();
+  await server.ready;
+  await pipeline.drained();
+  assert.deepEqual(await counts(client), allOnce(15_000));
+  assert.equal(pipeline.stats().lastError, null);
+});
+
+test('a job whose process was killed is taken over', { timeout: 120_000 }, async (t) => {
+  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const { client, url } = await testDatabase(t, clickhouseUrl);
+  const redis = await connect(t, redisUrl);
+  await fillOutbox(redis, partitions, 0, 3000);
+  const child = spawn(
+    process.execPath,
+    [
+      fileURLToPath(new URL('../support/pipeline-process.js', import.meta.url)),
+      redisUrl,
+      await silentServer(t),
+      String(partitions),
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  t.after(() => child.kill('SIGKILL'));
+  await waitFor('both jobs in their inserts', async () => (await jobsLeft(redisUrl)).active === 2, limitMs);
+  await sleep(500);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  const { pipeline, outbox } = start(t, redisUrl, redis, url);
+  const took = await waitFor('the outbox', async () => (await outbox.facts()).outboxLength === 0, limitMs);
+  t.diagnostic(`taken over and drained after ${Math.round(took)} ms`);
+  await pipeline.drained();
+  assert.deepEqual(await counts(client), allOnce(3000));
+});
+
+test('closing gives a hanging block back within seconds', { timeout: 120_000 }, async (t) => {
+  const redisUrl = await startTestRedis(t);
+  const redis = await connect(t, redisUrl);
+  await fillOutbox(redis, partitions, 0, 100);
+  const { pipeline } = start(t, redisUrl, redis, await silentServer(t));
+  await waitFor('both jobs in their inserts', async () => (await jobsLeft(redisUrl)).active === 2, limitMs);
+  const since = performance.now();
+  await pipeline.close();
+  const took = performance.now() - since;
+  assert.ok(took < 8000, `${took} ms`);
+  const { active, delayed } = await jobsLeft(redisUrl);
+  assert.deepEqual([active, delayed], [0, 2], 'put back for a later attempt');
+});
+
+test('a Redis killed in the middle of draining loses and doubles no row', { timeout: 180_000 }, async (t) => {
+  const { clickhouseUrl } = await startTestClickhouse(t);
+  const { client, url } = await testDatabase(t, clickhouseUrl);
+  const dir = await tempDir(t);
+  const server = startRedis({ dir, port: await freePort(), password: 'test', fsync: 'everysec', logger });
+  t.after(() => server.stop(10_000));
+  await server.ready;
+  const redis = await connect(t, server.url);
+  await fillOutbox(redis, partitions, 0, 100_000);
+  await sleep(2500); // what everysec may lose: these rows are older
+  const { pipeline } = start(t, server.url, redis, url);
+  await waitFor('some blocks', () => pipeline.stats().blocks >= 3, limitMs);
+  const pid = server.pid();
+  assert.ok(pid);
+  process.kill(pid, 'SIGKILL');
+  await waitFor('the restart', () => server.pid() !== pid && redis.status === 'ready', limitMs);
+  await pipeline.drained();
+  assert.deepEqual(await counts(client), allOnce(100_000));
+});
+
+/** Takes connections and never answers. @returns the URL of a ClickHouse there */
+async function silentServer(t: TestContext): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).resume();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(address && typeof address === 'object');
+  return `http://nobody:nothing@127.0.0.1:${address.port}/nowhere`;
+}

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
+import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
+import { migrate, migrations, SchemaTooNewError } from '../../src/warehouse/migrations.js';
+import { attemptRow, encodedRows } from '../support/attempt-rows.js';
+import { startTestClickhouse } from '../support/embedded.js';
+import { allOnce, counts, testDatabase } from '../support/warehouse.js';
+
+const rowsFrom = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, i) => attemptRow(from + i));
+const everything = [{ partition: 0, from: '0-0', to: '9-0', rows: 0 }];
+
+test('the warehouse', { timeout: 180_000 }, async (t) => {
+  const { clickhouseUrl } = await startTestClickhouse(t);
+
+  await t.test('the schema is made once by several processes at once', async (t) => {
+    const url = new URL(clickhouseUrl);
+    url.pathname = '/made_at_start';
+    const clients = [1, 2, 3, 4].map(() => connectWarehouse(url.href));
+    t.after(() => Promise.all(clients.map((client) => client.close())));
+    await Promise.all(clients.map(() => ensureDatabase(url.href)));
+    await Promise.all(clients.map((client) => migrate(client)));
+    const [client] = clients as [ClickHouseClient];
+    assert.deepEqual(await migrate(client), []);
+    const [bare] = await selectRows<{ n: number }>(
+      client,
+      `SELECT toUInt32(count()) AS n FROM system.columns
+       WHERE database = currentDatabase() AND table IN ('attempts', 'daily_skill', 'daily_learner_skill') AND comment = ''`,
+    );
+    assert.equal(bare?.n, 0, 'every column says what it means');
+    const newer = { version: migrations.length + 1, name: 'of a later release', statements: [] };
+    await migrate(client, [...migrations, newer]);
+    await assert.rejects(migrate(client), SchemaTooNewError);
+  });
+
+  await t.test('a row arrives as it was encoded', async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    const row = attemptRow(1, {
+      userId: 'a\\b "ü" 🎓\\N',
+      itemId: null,
+      timeSpentSeconds: 12.5,
+      questionDifficulty: null,
+      masteryAfter: 0.1 + 0.2,
+      occurredAt: 1763705000123,
+    });
+    await createAttemptWarehouse(client).insert([encodedRows([row])], 'one');
+    const [stored] = await selectRows(
+      client,
+      `SELECT user_id, item_id, time_spent_seconds, question_difficulty, mastery_after, confidence_score,
+         toString(occurred_at) AS occurred_at FROM attempts`,
+    );
+    assert.deepEqual(stored, {
+      user_id: row.userId,
+      item_id: '',
+      time_spent_seconds: 12.5,
+      question_difficulty: null,
+      mastery_after: 0.1 + 0.2,
+      confidence_score: null,
+      occurred_at: '2025-11-21 06:03:20.123',
+    });
+  });
+
+  await t.test('times arrive to the millisecond from 1970 on', async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    const times = [
+      0,
+      1,
+      5_123,
+      999_999,
+      1_000_000,
+      1_234_567,
+      9_999_999,
+      86_400_001,
+      19_800_101_000,
+      4e12 + 1,
+    ];
+    const rows = times.map((occurredAt, i) => attemptRow(i, { occurredAt, userId: 'u', learnerSeq: i + 1 }));
+    await createAttemptWarehouse(client).insert([encodedRows(rows)], 'times');
+    const stored = await selectRows<{ ms: string }>(
+      client,
+      'SELECT toString(toUnixTimestamp64Milli(occurred_at)) AS ms FROM attempts ORDER BY learner_seq',
+    );
+    assert.deepEqual(
+      stored.map(({ ms }) => Number(ms)),
+      times,
+    );
+  });
+
+  await t.test(
+    'one insert of 100,000 different keys is one block, and counts once when repeated',
+    async (t) => {
+      const { client } = await testDatabase(t, clickhouseUrl);
+      const warehouse = createAttemptWarehouse(client);
+      for (const table of ['attempts', 'daily_skill', 'daily_learner_skill']) {
+        await client.command({ query: `SYSTEM STOP MERGES ${table}` });
+      }
+      const rows = Array.from({ length: 100_000 }, (_, i) =>
+        attemptRow(i, { userId: `u${i}`, skillId: `s${i % 70_000}` }),
+      );
+      const chunks = Array.from({ length: 100 }, (_, i) =>
+        encodedRows(rows.slice(i * 1000, (i + 1) * 1000), i * 1000),
+      );
+      for (let again = 0; again < 3; again++) await warehouse.insert(chunks, 'same');
+      assert.deepEqual(await counts(client), allOnce(100_000));
+      const parts = await selectRows<{ table: string; parts: number }>(
+        client,
+        `SELECT table, toUInt32(count()) AS parts FROM system.parts
+       WHERE database = currentDatabase() AND active AND table != 'schema_migrations' GROUP BY table`,
+      );
+      assert.deepEqual(new Set(parts.map(({ parts: n }) => n)), new Set([1]), JSON.stringify(parts));
+      await warehouse.insert([encodedRows(rowsFrom(0, 10), 100_000)], 'other');
+      assert.deepEqual(await counts(client), allOnce(100_010));
+    },
+  );
+
+  await t.test("no caller's dates are too many for one block", async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    const months = Array.from({ length: 600 }, (_, i) => attemptRow(i, { occurredAt: Date.UTC(1970, i, 2) }));
+    await createAttemptWarehouse(client).insert([encodedRows(months)], 'months');
+    assert.deepEqual(await counts(client), allOnce(600));
+  });
+
+  for (const broken of ['daily_skill', 'daily_learner_skill']) {
+    await t.test(`an insert that ended before ${broken} had it is completed by its retry`, async (t) => {
+      const { client } = await testDatabase(t, clickhouseUrl);
+      const warehouse = createAttemptWarehouse(client);
+      const block = [encodedRows(rowsFrom(0, 1000))];
+      await failOnce(client, broken, () => warehouse.insert(block, 'cut'));
+      await warehouse.insert(block, 'cut');
+      assert.deepEqual(await counts(client), allOnce(1000));
+    });
+
+    await t.test(`without the token, ${broken} is computed again, also twice`, async (t) => {
+      const { client } = await testDatabase(t, clickhouseUrl);
+      const warehouse = createAttemptWarehouse(client);
+      await warehouse.insert([encodedRows(rowsFrom(0, 1000))], 'whole');
+      await failOnce(client, broken, () =>
+        warehouse.insert([encodedRows(rowsFrom(1000, 1500), 1000)], 'cut'),
+      );
+      assert.deepEqual(
+        await warehouse.repairRollups(everything).then((names) => names.includes(broken)),
+        true,
+      );
+      assert.deepEqual(await counts(client), allOnce(1500));
+      assert.deepEqual(await warehouse.repairRollups(everything), [], 'nothing is left to repair');
+      await client.command({ query: `TRUNCATE TABLE ${broken}` });
+      assert.deepEqual(await warehouse.repairRollups(everything), [broken]);
+      assert.deepEqual(await counts(client), allOnce(1500));
+      const figures = await selectRows<Record<string, number>>(
+        client,
+        `SELECT a.correct AS correct, a.seconds AS seconds, b.correct AS rolled_correct, b.seconds AS rolled_seconds FROM
+          (SELECT toUInt32(sum(is_correct)) AS correct, sum(time_spent_seconds) AS seconds FROM attempts) AS a,
+          (SELECT toUInt32(sum(correct)) AS correct, sum(timed_seconds) AS seconds FROM skill_daily) AS b`,
+      );
+      assert.equal(figures[0]?.correct, figures[0]?.rolled_correct);
+      assert.equal(figures[0]?.seconds, figures[0]?.rolled_seconds);
+    });
+  }
+});
+
+/** Lets the insert fail in the rollup, after the table has stored the block. */
+async function failOnce(client: ClickHouseClient, table: string, insert: () => Promise<void>): Promise<void> {
+  await client.command({ query: `ALTER TABLE ${table} ADD CONSTRAINT fail CHECK attempts > 1000000` });
+  await assert.rejects(insert(), /fail/);
+  await client.command({ query: `ALTER TABLE ${table} DROP CONSTRAINT fail` });
+  const [row] = await selectRows<{ n: number }>(client, 'SELECT toUInt32(count()) AS n FROM attempts');
+  assert.ok((row?.n ?? 0) > 0, 'the table has the block that the rollup refused');
+}

@@ -1,0 +1,55 @@
+import type { Cluster, Redis } from 'ioredis';
+import { type AttemptRow, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
+import { outboxKey } from '../../src/store/keys.js';
+
+const start = Date.UTC(2026, 0, 15, 12);
+
+/** The i-th made-up answer: 500 learners, 20 skills, ten days. */
+export function attemptRow(i: number, change: Partial<AttemptRow> = {}): AttemptRow {
+  return {
+    tenant: 'default',
+    userId: `learner-${i % 500}`,
+    skillId: `skill-${i % 20}`,
+    itemId: i % 3 === 0 ? null : `item-${i}`,
+    eventId: `event-${i}`,
+    isCorrect: i % 4 !== 0,
+    timeSpentSeconds: i % 5 === 0 ? null : 20 + (i % 60),
+    confidenceScore: i % 2 === 0 ? 4 : null,
+    questionDifficulty: i % 7 === 0 ? null : 0.25,
+    occurredAt: start - (i % 10) * 86_400_000,
+    receivedAt: start,
+    learnerSeq: 1 + Math.floor(i / 500),
+    masteryBefore: 0.3,
+    masteryAfter: 0.692683,
+    pCorrect: 0.41,
+    plateauDetected: false,
+    pInit: 0.3,
+    pLearn: 0.1,
+    pGuess: 0.2,
+    pSlip: 0.1,
+    parametersVersion: 0,
+    modelVersion: 1,
+    ...change,
+  };
+}
+
+/** As the outbox gives them: partition 0, outbox ids `1-first`, `1-first+1` and so on. */
+export function encodedRows(rows: readonly AttemptRow[], first = 0): Buffer {
+  return Buffer.from(rows.map((row, i) => `0\t1\t${first + i}\t${encodeAttemptRow(row)}\n`).join(''));
+}
+
+/** Appends answers `from` to `to - 1` to the outboxes, learner by learner in one partition. */
+export async function fillOutbox(
+  redis: Redis | Cluster,
+  partitions: number,
+  from: number,
+  to: number,
+): Promise<void> {
+  for (let i = from; i < to; ) {
+    const pipeline = redis.pipeline();
+    for (const end = Math.min(to, i + 2000); i < end; i++) {
+      pipeline.xadd(outboxKey((i % 500) % partitions), '*', 'r', encodeAttemptRow(attemptRow(i)));
+    }
+    for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
+  }
+}

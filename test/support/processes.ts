@@ -1,0 +1,10 @@
+import { execFileSync } from 'node:child_process';
+
+/** The living processes of a group; zombies wait for their reaper only and do not count. */
+export function groupMembers(pgid: number): number[] {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,pgid=,stat='], { encoding: 'utf8' }).split('\n');
+  return lines.flatMap((line) => {
+    const [pid, group, state = 'Z'] = line.trim().split(/\s+/);
+    return Number(group) === pgid && !state.startsWith('Z') ? [Number(pid)] : [];
+  });
+}

@@ -1,0 +1,39 @@
+import type { TestContext } from 'node:test';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
+import { migrate } from '../../src/warehouse/migrations.js';
+
+/** A migrated database of its own on the server of the URL. */
+export async function testDatabase(
+  t: TestContext,
+  clickhouseUrl: string,
+): Promise<{ url: string; client: ClickHouseClient }> {
+  const url = new URL(clickhouseUrl);
+  url.pathname = `/t${Math.random().toString(36).slice(2)}`;
+  await ensureDatabase(url.href);
+  const client = connectWarehouse(url.href);
+  t.after(() => client.close());
+  await migrate(client);
+  return { url: url.href, client };
+}
+
+export interface Counts {
+  rows: number;
+  ids: number;
+  learner: number;
+  skill: number;
+}
+
+/** Rows of the table, different outbox ids among them, and what the two rollups count. */
+export async function counts(client: ClickHouseClient): Promise<Counts> {
+  const [row] = await selectRows<Counts>(
+    client,
+    `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(partition_id, outbox_ms, outbox_seq)) AS ids,
+      toUInt32((SELECT sum(attempts) FROM learner_skill_daily)) AS learner,
+      toUInt32((SELECT sum(attempts) FROM skill_daily)) AS skill FROM attempts`,
+  );
+  if (!row) throw new Error('no counts');
+  return row;
+}
+
+export const allOnce = (n: number): Counts => ({ rows: n, ids: n, learner: n, skill: n });

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { authenticate } from '../../workers/clickhouse/accounts.js';
+import { checkAnalystStatement } from '../../workers/clickhouse/analyst-guard.js';
+import { engineFailure, failureOf } from '../../workers/clickhouse/errors.js';
+import { answerFormat, insertFormat, isStreamable } from '../../workers/clickhouse/formats.js';
+import { parseInsertHead } from '../../workers/clickhouse/insert-head.js';
+import { jobOf, laneOf } from '../../workers/clickhouse/request.js';
+import { analystAssignments, literal, parameterAssignments } from '../../workers/clickhouse/settings.js';
+
+test('an insert head gives table, columns, settings, format and where the rows begin', () => {
+  const text =
+    "-- note\nINSERT INTO `db`.t (a, `b`) SETTINGS x='it\\'s, y=1', async_insert = 0 FORMAT TSV\n1\t2\n";
+  const head = parseInsertHead(text);
+  assert.deepEqual(head && { ...head, rowsAt: text.slice(head.rowsAt) }, {
+    table: 'db.t',
+    columns: ['a', 'b'],
+    settings: ["x='it\\'s, y=1'", 'async_insert = 0'],
+    format: 'TSV',
+    rowsAt: '1\t2\n',
+  });
+  assert.equal(parseInsertHead('insert into t format JSONEachRow')?.format, 'JSONEachRow');
+});
+
+test('other inserts are left to the engine', () => {
+  for (const text of [
+    'INSERT INTO t SELECT 1',
+    'INSERT INTO t VALUES (1)',
+    'INSERT INTO t (* EXCEPT(a)) FORMAT TSV\n',
+    "INSERT INTO FUNCTION file('x') FORMAT TSV\n",
+    'INSERT INTO t SETTINGS x=1; DROP TABLE t FORMAT TSV\n',
+  ]) {
+    assert.equal(parseInsertHead(text), null, text);
+  }
+});
+
+test('a head with a long list of blanks or columns is parsed in linear time', () => {
+  const started = process.cpuUsage().user;
+  parseInsertHead(`INSERT INTO t (${'a, '.repeat(20_000)}`);
+  parseInsertHead(`INSERT INTO t${' '.repeat(60_000)}x`);
+  parseInsertHead(`INSERT INTO t (a${' /**/'.repeat(12_000)}x`);
+  parseInsertHead(`INSERT INTO t SETTINGS ${'a=1, '.repeat(12_000)}x`);
+  laneOf('/**/'.repeat(16_000), true);
+  laneOf(`${'/* * '.repeat(10_000)}1`, true);
+  isStreamable(`FORMAT${'/**/ '.repeat(12_000)}(`, 'TSV');
+  assert.ok(process.cpuUsage().user - started < 5_000_000);
+});
+
+test('literals and parameters cannot leave their quotes', () => {
+  assert.equal(literal("a'b\\c\0"), "'a\\'b\\\\c\\0'");
+  assert.deepEqual(parameterAssignments(new Map([['p', "x', readonly=0"]])), [
+    "param_p = 'x\\', readonly=0'",
+  ]);
+  assert.throws(() => parameterAssignments(new Map([['p=1, q', 'x']])), /Unknown setting/);
+});
+
+test('analyst settings: formats pass, power does not, caps are lowered only', () => {
+  const caps = (entries: [string, string][]) => analystAssignments(new Map(entries));
+  assert.deepEqual(caps([]), ["max_execution_time = '60'", "max_memory_usage = '2000000000'"]);
+  assert.deepEqual(caps([['max_execution_time', '7']])[0], "max_execution_time = '7'");
+  for (const high of ['0', '-1', '61', '1e9']) {
+    assert.deepEqual(caps([['max_execution_time', high]])[0], "max_execution_time = '60'");
+  }
+  assert.equal(caps([['output_format_json_quote_64bit_integers', '1']]).length, 3);
+  assert.equal(caps([['readonly', '2']]).length, 2);
+  for (const name of [
+    'readonly',
+    'allow_ddl',
+    'output_format_schema',
+    'format_schema',
+    'max_untracked_memory',
+  ]) {
+    assert.throws(() => caps([[name, '0']]), /readonly mode/, name);
+  }
+});
+
+test('the guard reads printed statements token by token', () => {
+  const tableFunctions = new Set(['file', 'url', 'numbers', 'format', 'cluster']);
+  const check = (text: string) => checkAnalystStatement(text, tableFunctions);
+  for (const text of [
+    "SELECT 'INTO OUTFILE', '\\'file(1)', url, `settings` FROM numbers(3)",
+    "SHOW SETTINGS LIKE 'x'",
+    "SELECT format('{}', 1), default_kind FROM system.columns",
+    '(SELECT 1) UNION ALL (SELECT 2)',
+  ]) {
+    assert.doesNotThrow(() => check(text), text);
+  }
+  for (const text of [
+    "SELECT '\\\\', file('x')",
+    "SELECT `file`('x')",
+    'SELECT * APPLY(file) FROM t',
+    "SELECT * FROM url('x')",
+    "SELECT 1 INTO OUTFILE 'x'",
+    'SELECT * FROM (SELECT 1 SETTINGS readonly = 0)',
+    'EXISTS TABLE default.`/etc/passwd`',
+    'EXISTS TABLE {d:Identifier}.t',
+    'DROP TABLE t',
+    '`SELECT` 1',
+    '',
+  ]) {
+    assert.throws(() => check(text), /readonly mode/, text);
+  }
+});
+
+test('only rows without head and tail are streamed', () => {
+  assert.equal(isStreamable('SELECT 1', 'TabSeparated'), true);
+  assert.equal(isStreamable('SELECT 1 FORMAT JSONEachRow', 'TabSeparated'), true);
+  assert.equal(isStreamable("SELECT formatDateTime(x, '%Y')", 'TSV'), true);
+  for (const text of ['FORMAT JSON', 'format `JSON`', 'FORMAT/**/JSON', 'FORMAT--x\nJSON', 'FORMAT"XML"']) {
+    assert.equal(isStreamable(`SELECT '--' ${text}`, 'TSV'), false, text);
+  }
+  assert.equal(isStreamable('SELECT 1', 'Parquet'), false);
+  assert.equal(answerFormat('SELECT 1 FORMAT CSV SETTINGS a=1', 'TSV'), 'CSV');
+  assert.equal(insertFormat('tabseparated'), 'TabSeparated');
+  assert.throws(() => insertFormat('RowBinary'), /it reads JSONEachRow/);
+});
+
+test('errors have ClickHouse’s status, code and body', () => {
+  const failure = engineFailure('Code: 60. DB::Exception: no table. (UNKNOWN_TABLE)');
+  assert.deepEqual(failure, {
+    code: 60,
+    status: 404,
+    body: 'Code: 60. DB::Exception: no table. (UNKNOWN_TABLE)\n',
+  });
+  assert.deepEqual(failureOf(new Error('odd')).code, 1002);
+});
+
+test('credentials: header before basic before query', () => {
+  const accounts = [{ name: 'u', password: 'p:1', readonly: true }];
+  const none = new URLSearchParams();
+  const basic = `Basic ${Buffer.from('u:p:1').toString('base64')}`;
+  assert.equal(authenticate(accounts, { authorization: basic }, none).name, 'u');
+  assert.equal(authenticate(accounts, {}, new URLSearchParams({ user: 'u', password: 'p:1' })).name, 'u');
+  const wrong = { 'x-clickhouse-user': 'u', 'x-clickhouse-key': 'x', authorization: basic };
+  assert.throws(() => authenticate(accounts, wrong, none), /Authentication failed/);
+  assert.throws(
+    () => authenticate([{ name: 'e', password: '', readonly: false }], {}, none),
+    /Authentication failed/,
+  );
+});
+
+test('requests find their lane, database and rows', () => {
+  assert.equal(laneOf('/* a */ -- b\n select 1', false), 'read');
+  assert.equal(laneOf('INSERT INTO t SELECT 1', false), 'write');
+  assert.equal(laneOf('INSERT INTO t SELECT 1', true), 'analyst');
+  const options = {
+    headers: {},
+    method: 'POST',
+    pathDatabase: null,
+    defaultDatabase: 'skilltrace',
+    analyst: false,
+    id: 'x',
+  };
+  const query = new URLSearchParams({ query: 'INSERT INTO t FORMAT TSV', insert_deduplication_token: 'k' });
+  const { job, lane } = jobOf({ ...options, query }, Buffer.from('1\n'));
+  assert.deepEqual(
+    [lane, job.database, job.insert?.table, job.insert?.format],
+    ['write', 'skilltrace', 't', 'TSV'],
+  );
+  assert.equal(Buffer.from(job.insert?.rows ?? []).toString(), '1\n');
+  assert.ok(job.assignments.includes("insert_deduplication_token = 'k'"));
+  const inBody = jobOf(
+    { ...options, query: new URLSearchParams() },
+    Buffer.from('INSERT INTO t (a) FORMAT CSV\né\n'),
+  );
+  assert.equal(Buffer.from(inBody.job.insert?.rows ?? []).toString(), 'é\n');
+});

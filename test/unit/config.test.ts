@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { ConfigError, describeSettings, loadConfig } from '../../src/config.js';
+import { environmentSchema } from '../../src/contracts/environment.js';
+import { tempDir } from '../support/temp.js';
+
+function problemsOf(env: Record<string, string>): string {
+  try {
+    loadConfig(env);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    return error.message;
+  }
+  return '';
+}
+
+test('the defaults are the contract’s', () => {
+  assert.deepEqual(loadConfig({}), {
+    host: '127.0.0.1',
+    port: 3000,
+    portIsSet: false,
+    apiProcesses: 1,
+    dataDir: resolve('data'),
+    apiKeys: [],
+    redisUrl: null,
+    clickhouseUrl: null,
+    embeddedRedisPort: 0,
+    embeddedClickhousePort: 0,
+    embeddedRedisFsync: 'everysec',
+    idempotencyMaxIds: 20_000_000,
+    role: 'all',
+    skillsFile: null,
+    logLevel: 'info',
+  });
+});
+
+test('an empty variable counts as unset', () => {
+  const empty = Object.fromEntries(Object.keys(environmentSchema.properties).map((name) => [name, '']));
+  assert.deepEqual(loadConfig(empty), loadConfig({}));
+});
+
+test('good values are taken', async (t) => {
+  const dir = await tempDir(t);
+  const skills = join(dir, 'skills.csv');
+  await writeFile(skills, 'skill_id\n');
+  const config = loadConfig({
+    HOST: '::',
+    PORT: '0',
+    API_PROCESSES: '64',
+    DATA_DIR: dir,
+    REDIS_URL: 'rediss://user:p%40ss@a:7000, rediss://b:7001',
+    CLICKHOUSE_URL: 'https://u:p@ch:8443/learning',
+    EMBEDDED_REDIS_PORT: '65535',
+    EMBEDDED_REDIS_FSYNC: 'always',
+    IDEMPOTENCY_MAX_IDS: '10000000000',
+    ROLE: 'pipeline',
+    SKILLS_FILE: skills,
+    LOG_LEVEL: 'silent',
+  });
+  assert.equal(config.redisUrl, 'rediss://user:p%40ss@a:7000,rediss://b:7001');
+  assert.equal(config.clickhouseUrl, 'https://u:p@ch:8443/learning');
+  assert.deepEqual(
+    [config.port, config.portIsSet, config.apiProcesses, config.role, config.skillsFile],
+    [0, true, 64, 'pipeline', skills],
+  );
+});
+
+test('keys come from the variable and the file, each once', async (t) => {
+  const file = join(await tempDir(t), 'keys');
+  await writeFile(file, '\uFEFFkey-c:school\r\n\nkey-a\n,key-d:school:1000000000,\n');
+  const { apiKeys } = loadConfig({ API_KEYS: 'key-a, key-b:other:5,,', API_KEYS_FILE: file });
+  assert.deepEqual(apiKeys, [
+    { key: 'key-a', tenant: 'default', requestsPerMinute: 100 },
+    { key: 'key-b', tenant: 'other', requestsPerMinute: 5 },
+    { key: 'key-c', tenant: 'school', requestsPerMinute: 100 },
+    { key: 'key-d', tenant: 'school', requestsPerMinute: 1_000_000_000 },
+  ]);
+});
+
+const bad: [name: string, value: string, shown: RegExp][] = [
+  ['HOST', 'a b', /"a b"/],
+  ['PORT', '65536', /"65536" .* 0 to 65535/],
+  ['PORT', '80a', /"80a"/],
+  ['PORT', '3e3', /"3e3"/],
+  ['API_PROCESSES', '0', /"0" .* 1 to 64/],
+  ['API_KEYS', 'sec ret', /entry 1 "\*\*\*" .*bad key/],
+  ['API_KEYS', `ok,${'k'.repeat(129)}`, /entry 2 "\*\*\*"/],
+  ['API_KEYS', 'k:t:0', /"\*\*\*:t:0" .*bad requests_per_minute/],
+  ['API_KEYS', 'k:t:1000000001', /1000000001/],
+  ['API_KEYS', 'k::5', /bad tenant/],
+  ['API_KEYS', 'a:b:c:d', /more than three parts/],
+  ['API_KEYS', 'k:t:5,k:t:6', /entry 2 .*the same key/],
+  ['API_KEYS_FILE', '/nowhere/keys', /ENOENT/],
+  ['API_KEYS_FILE', '/', /not a file/],
+  ['REDIS_URL', 'http://localhost:6379', /"http:\/\/localhost:6379"/],
+  ['REDIS_URL', 'localhost:6379', /"localhost:6379"/],
+  ['REDIS_URL', 'redis://', /"redis:\/\/"/],
+  ['REDIS_URL', 'redis://a:6379/x', /number of a database/],
+  ['REDIS_URL', 'redis://a:1/1,redis://b:1', /database 0 only/],
+  ['REDIS_URL', 'redis://a:1,rediss://b:1', /mix/],
+  ['REDIS_URL', ',', /","/],
+  ['CLICKHOUSE_URL', 'tcp://h:9000', /"tcp:\/\/h:9000"/],
+  ['CLICKHOUSE_URL', 'http://h:8123/a/b', /name of a database/],
+  ['EMBEDDED_REDIS_PORT', '-1', /"-1"/],
+  ['EMBEDDED_CLICKHOUSE_PORT', '3000', /PORT has the same/],
+  ['EMBEDDED_REDIS_FSYNC', 'no', /everysec or always/],
+  ['IDEMPOTENCY_MAX_IDS', '999', /1000 to 10000000000/],
+  ['ROLE', 'worker', /all, api or pipeline/],
+  ['SKILLS_FILE', '/nowhere/skills.csv', /ENOENT/],
+  ['LOG_LEVEL', 'loud', /trace, debug/],
+];
+for (const [name, value, shown] of bad) {
+  test(`${name}=${value.slice(0, 30)} is refused with name, value and what is allowed`, () => {
+    const line = problemsOf({ [name]: value });
+    assert.ok(line.startsWith(`${name}: `), line);
+    assert.match(line, shown);
+    assert.match(line, /allowed: ./);
+    assert.equal(line.split('\n').length, 1);
+  });
+}
+
+test('all problems are told at once', () => {
+  const text = problemsOf({ PORT: 'x', ROLE: 'y', REDIS_URL: 'z', API_KEYS: 'a b' });
+  assert.deepEqual(
+    text
+      .split('\n')
+      .map((line) => line.split(':')[0])
+      .sort(),
+    ['API_KEYS', 'PORT', 'REDIS_URL', 'ROLE'],
+  );
+});
+
+test('no key and no password is shown', () => {
+  const secrets = [
+    { API_KEYS: 'hunter2 x' },
+    { API_KEYS: 'hun:hunter2 x' },
+    { API_KEYS: 'hunter2:t:0' },
+    { API_KEYS: 'a:b:c:hunter2' },
+    { API_KEYS: 'a:b:hunter2' },
+    { API_KEYS: 'hunter2:a,hunter2:b' },
+    { REDIS_URL: 'redis://:hunter2@h:99999' },
+    { REDIS_URL: 'redis://:x/hunter2@h' },
+    { REDIS_URL: 'http://hunter2@h' },
+    { REDIS_URL: 'redis://h/a?password=hunter2' },
+    { REDIS_URL: 'redis://:hunter2' },
+    { CLICKHOUSE_URL: 'http://u:hunter2@h:8123/a/b' },
+    { CLICKHOUSE_URL: 'http://u:hunter2' },
+    { CLICKHOUSE_URL: 'ftp://h?user=u&password=hunter2' },
+  ];
+  for (const env of secrets) {
+    const text = problemsOf(env);
+    assert.notEqual(text, '');
+    assert.doesNotMatch(text, /hunter2/);
+  }
+});
+
+test('the help explains every setting', () => {
+  const help = describeSettings();
+  for (const name of Object.keys(environmentSchema.properties))
+    assert.match(help, new RegExp(`\\b${name} \\(`));
+});
