@@ -96,4 +96,5 @@ export function encodeAttemptRow(row: AttemptRow): string {
 /** Ids have no control characters (contracts/events.ts), so a backslash is all that TSV needs escaped. */
 const escapeText = (text: string): string => (text.includes('\\') ? text.replaceAll('\\', '\\\\') : text);
 
-const encodeTime = (ms: number): string => (ms / 1000).toFixed(3);
+/** ClickHouse takes Unix seconds of few digits for something else, so they are always ten. */
+const encodeTime = (ms: number): string => (ms / 1000).toFixed(3).padStart(14, '0');

@@ -27,7 +27,7 @@ export const learningEventCheck = Compile(LearningEvent);
 export const maxBatchEvents = 1000;
 
 /** A batch: its events are checked one by one, for each stands alone. */
-export const EventBatch = Type.Object({
+const EventBatch = Type.Object({
   events: Type.Array(Type.Unknown(), { minItems: 1, maxItems: maxBatchEvents }),
 });
 export const eventBatchCheck = Compile(EventBatch);

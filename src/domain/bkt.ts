@@ -15,7 +15,7 @@ export interface BktStep {
  * Probability of a right answer at mastery L: L (1 - slip) + (1 - L) guess.
  * Source: Corbett & Anderson 1995.
  */
-export function predictCorrect(mastery: number, { pGuess, pSlip }: BktParameters): number {
+function predictCorrect(mastery: number, { pGuess, pSlip }: BktParameters): number {
   return mastery * (1 - pSlip) + (1 - mastery) * pGuess;
 }
 

@@ -43,8 +43,8 @@ export interface Route {
 
 const json = 'application/json';
 
-export const singleEvent: BodyRules = { limit: 16 * 1024, mediaTypes: [json], encodings: ['identity'] };
-export const eventBatch: BodyRules = {
+const singleEvent: BodyRules = { limit: 16 * 1024, mediaTypes: [json], encodings: ['identity'] };
+const eventBatch: BodyRules = {
   limit: 1024 * 1024,
   mediaTypes: [json, 'application/x-ndjson'],
   encodings: ['identity', 'gzip'],

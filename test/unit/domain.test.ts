@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { traceAnswer } from '../../src/domain/bkt.js';
+import { forecastLearner } from '../../src/domain/forecast.js';
+import { applyAnswer, newLearner, newSkill } from '../../src/domain/mastery.js';
+import { normalCdf, normalQuantile } from '../../src/domain/normal.js';
+import { type BktParameters, defaultParameters } from '../../src/domain/params.js';
+import type { Answer, LearnerState, SkillState } from '../../src/domain/types.js';
+
+const probability = (low: number, high: number) => fc.double({ min: low, max: high, noNaN: true });
+const legalParameters: fc.Arbitrary<BktParameters> = fc.record({
+  pInit: probability(0.02, 0.9),
+  pLearn: probability(0.005, 0.4),
+  pGuess: probability(0.02, 0.45),
+  pSlip: probability(0.01, 0.35),
+});
+const answers: fc.Arbitrary<Answer[]> = fc.array(
+  fc.record({
+    isCorrect: fc.boolean(),
+    occurredAt: fc.integer({ min: 0, max: 4e12 }),
+    questionDifficulty: fc.option(probability(-3, 3)),
+  }),
+  { maxLength: 60 },
+);
+
+test('mastery stays in bounds, and no wrong answer raises it', () => {
+  fc.assert(
+    fc.property(legalParameters, probability(0, 1), fc.boolean(), (parameters, mastery, isCorrect) => {
+      const { masteryAfter, pCorrect } = traceAnswer(parameters, mastery, isCorrect);
+      assert.ok(masteryAfter >= 0.001 && masteryAfter <= 0.999);
+      assert.ok(pCorrect > 0 && pCorrect < 1);
+      if (!isCorrect) assert.ok(masteryAfter <= Math.max(mastery, 0.001));
+    }),
+  );
+});
+
+test('mastery after an answer grows with mastery before it', () => {
+  fc.assert(
+    fc.property(
+      legalParameters,
+      probability(0, 1),
+      probability(0, 1),
+      fc.boolean(),
+      (parameters, a, b, isCorrect) => {
+        const [low, high] = a < b ? [a, b] : [b, a];
+        const after = (mastery: number) => traceAnswer(parameters, mastery, isCorrect).masteryAfter;
+        assert.ok(after(low) <= after(high) + 1e-12);
+      },
+    ),
+  );
+});
+
+function replay(list: readonly Answer[]): { learner: LearnerState; skill: SkillState } {
+  let state = { learner: newLearner, skill: newSkill(defaultParameters) };
+  for (const answer of list) state = applyAnswer(state.learner, state.skill, answer, defaultParameters);
+  return { learner: state.learner, skill: state.skill };
+}
+
+test('a replay of the same answers gives the same states bit for bit', () => {
+  fc.assert(fc.property(answers, (list) => assert.deepEqual(replay(list), replay(list))));
+});
+
+test('counts are exact and the clock of a skill never runs backwards', () => {
+  fc.assert(
+    fc.property(answers, (list) => {
+      const { learner, skill } = replay(list);
+      assert.equal(learner.attempts, list.length);
+      assert.equal(skill.correct, list.filter(({ isCorrect }) => isCorrect).length);
+      assert.equal(skill.lastAttemptAt, Math.max(0, ...list.map(({ occurredAt }) => occurredAt)));
+    }),
+  );
+});
+
+test('every forecast keeps its promises', () => {
+  const levels = probability(0.5, 0.99);
+  const days = fc.integer({ min: 1, max: 365 });
+  fc.assert(
+    fc.property(answers, days, levels, fc.integer({ min: 0, max: 50 }), (list, horizon, level, known) => {
+      const { learner, skill } = replay(list);
+      const skills = list.length === 0 ? [] : [skill];
+      const { current, requested } = forecastLearner(learner, skills, known, { days: horizon, level });
+      assert.equal(current.total, current.math + current.rw);
+      for (const part of ['math', 'rw', 'total'] as const) {
+        const { low, high } = requested.intervals[part];
+        assert.ok(low <= requested.scores[part] && requested.scores[part] <= high);
+        for (const score of [low, high, requested.scores[part]]) assert.equal(score % 10, 0);
+      }
+      assert.ok(requested.intervals.total.low >= 400 && requested.intervals.total.high <= 1600);
+    }),
+  );
+});
+
+test('the normal distribution and its quantile invert one another', () => {
+  fc.assert(
+    fc.property(probability(1e-12, 1 - 1e-12), (p) => {
+      assert.ok(Math.abs(normalCdf(normalQuantile(p)) - p) < 1e-12);
+    }),
+  );
+  assert.ok(Math.abs(normalQuantile(0.9) - 1.2815515655446004) < 1e-14);
+});
