@@ -64,11 +64,11 @@ async function openEngine(options: StartOptions): Promise<Session> {
 }
 
 /** A synchronous call on purpose: an asynchronous one waits for a pool thread, and all may be busy. */
-function interrupt(engine: Session, condition: string): void {
-  engine.query(`KILL QUERY WHERE ${condition} ASYNC`);
+function killQuery(engine: Session, id: string): void {
+  engine.query(`KILL QUERY WHERE Settings['log_comment'] = ${literal(id)} ASYNC`);
 }
 
-/** A thread of the engine is gone; its exit handlers would wait for the other queries. */
+/** A defect, or a lost engine thread: an ordinary exit would wait for the running queries (tried: minutes). */
 function crash(error: Error): void {
   log(error.message);
   process.kill(process.pid, 'SIGKILL');
@@ -112,7 +112,7 @@ async function stop(server: Server, lanes: Lanes, engine: Session): Promise<void
   startWatchdog();
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   if (!(await idle(lanes, started + finishMs))) {
-    interrupt(engine, '1');
+    lanes.interruptAll();
     if (!(await idle(lanes, started + interruptedMs))) return void process.kill(process.pid, 'SIGKILL');
   }
   await closeServer(server, closed, Date.now() + 300);
@@ -129,17 +129,14 @@ async function main(): Promise<void> {
   const lines = input[Symbol.asyncIterator]();
   const options = await firstLine(lines);
   const engine = await openEngine(options);
-  const lanes = startLanes(
-    options.dataDir,
-    (id) => interrupt(engine, `Settings['log_comment'] = ${literal(id)}`),
-    crash,
-  );
+  const lanes = startLanes(options.dataDir, (id) => killQuery(engine, id), crash);
+  process.on('uncaughtException', crash);
   const server = createBridge({ lanes, accounts: options.accounts, database: options.database });
   let stopping = false;
   const stopOnce = (): void => {
     if (stopping) return;
     stopping = true;
-    stop(server, lanes, engine).catch(fail);
+    stop(server, lanes, engine).catch(crash);
   };
   process.on('SIGTERM', stopOnce);
   input.once('close', stopOnce);

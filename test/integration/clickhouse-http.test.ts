@@ -328,6 +328,22 @@ test('a slow analyst delays nobody; who hangs up frees the engine', limit, async
   await analyst.close();
 });
 
+test('clients that hang up at once leave no query behind', limit, async () => {
+  const analyst = server.client(analystAccount);
+  const slow = 'SELECT sum(sipHash64(number, 2)) FROM numbers(300000000000)';
+  for (let index = 0; index < 15; index += 1) {
+    const hangUp = new AbortController();
+    const asked = analyst.query({ query: slow, format: 'TabSeparated', abort_signal: hangUp.signal });
+    const refused = assert.rejects(asked);
+    await new Promise((resolve) => setTimeout(resolve, index * 4));
+    hangUp.abort();
+    await refused;
+  }
+  const next = await analyst.query({ query: 'SELECT 1', format: 'TabSeparated' });
+  assert.equal(await next.text(), '1\n');
+  await analyst.close();
+});
+
 test('asynchronous inserts arrive too', limit, async () => {
   await client.command({ query: 'CREATE TABLE later (a UInt32) ENGINE = MergeTree ORDER BY a' });
   const clickhouse_settings = { async_insert: 1, wait_for_async_insert: 1 } as const;

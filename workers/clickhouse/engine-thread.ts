@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ChdbQueryStream, type RawInsertFormat, Session } from 'chdb';
 import { checkAnalystStatement } from './analyst-guard.js';
-import { failureOf } from './errors.js';
+import { BridgeError, failureOf } from './errors.js';
 import type { EngineJob, FromThread, RowInsert, ToThread, WriteSummary } from './messages.js';
 import { literal, quotedName } from './settings.js';
 
@@ -63,14 +63,14 @@ async function runnable(session: Session, job: EngineJob): Promise<string> {
   return statement;
 }
 
+/** One call for all: each is a trip through the thread pool. */
 async function prepare(session: Session, job: EngineJob): Promise<string> {
-  await session.queryAsync(`USE ${quotedName(job.database)}`);
-  const statement = await runnable(session, job);
   const settings = [...job.assignments, `log_comment = ${literal(job.id)}`];
-  await session.queryAsync(`SET ${settings.join(', ')}`);
+  const steps = [`USE ${quotedName(job.database)}`, `SET ${settings.join(', ')}`];
   // Last, and for the session's life: nothing can be set after it.
-  if (job.readonly !== 0) await session.queryAsync(`SET readonly = ${job.readonly}`);
-  return statement;
+  if (job.readonly !== 0) steps.push(`SET readonly = ${job.readonly}`);
+  await session.queryAsync(steps.join(';\n'));
+  return runnable(session, job);
 }
 
 async function pump(stream: ChdbQueryStream): Promise<void> {
@@ -120,6 +120,7 @@ async function runStatement(session: Session, statement: string, job: EngineJob)
 
 async function runJob(session: Session, job: EngineJob): Promise<WriteSummary | null> {
   const statement = await prepare(session, job);
+  if (cancelled) throw new BridgeError(394, 'QUERY_WAS_CANCELLED', 'Query was cancelled');
   if (job.insert !== null) return insertRows(session, job.insert);
   await runStatement(session, statement, job);
   return null;

@@ -26,6 +26,8 @@ export interface Lanes {
   run(lane: Lane, job: EngineJob, sink: ResultSink, abandoned: AbortSignal): Promise<WriteSummary | null>;
   /** Jobs running or waiting. */
   active(): number;
+  /** Refuses what waits and interrupts what runs, writes too: for the end of the process. */
+  interruptAll(): void;
   close(): Promise<void>;
 }
 
@@ -42,6 +44,14 @@ interface EngineThread {
   readonly worker: Worker;
 }
 
+interface Pool {
+  readonly threads: EngineThread[];
+  readonly waiting: Task[];
+}
+
+/** A KILL finds a query only once it has started, so it is repeated until the query is gone. */
+const interruptEveryMs = 250;
+
 function post(thread: EngineThread, message: ToThread): void {
   thread.worker.postMessage(message, message.type === 'run' ? movable(message.job.insert?.rows) : []);
 }
@@ -52,51 +62,44 @@ function movable(rows: Uint8Array | undefined): ArrayBuffer[] {
   return buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize * 8 ? [buffer] : [];
 }
 
-async function forward(thread: EngineThread, task: Task, bytes: Uint8Array): Promise<void> {
-  const wanted = await task.sink.chunk(bytes);
-  post(thread, { type: wanted ? 'next' : 'cancel' });
-}
-
 /**
  * Starts the engine threads of all lanes on the open data folder.
- * @param interrupt stops the query whose log_comment is this id, from outside its session
+ * @param kill stops the query whose log_comment is this id, from outside its session
  * @param onCrash an engine thread died: the process must end, its parent starts it again
  */
 export function startLanes(
   dataDir: string,
-  interrupt: (id: string) => void,
+  kill: (id: string) => void,
   onCrash: (error: Error) => void,
 ): Lanes {
-  const pools = new Map<Lane, { threads: EngineThread[]; waiting: Task[] }>();
-  for (const lane of Object.keys(threadsOf) as Lane[]) {
-    const waiting: Task[] = [];
-    const threads = Array.from({ length: threadsOf[lane] }, () => startThread(dataDir, waiting, onCrash));
-    pools.set(lane, { threads, waiting });
-  }
+  const pools = Object.fromEntries(
+    Object.entries(threadsOf).map(([lane, count]) => [lane, startPool(dataDir, count, onCrash)]),
+  ) as Record<Lane, Pool>;
+  const threads = Object.values(pools).flatMap((pool) => pool.threads);
+  const running = () => threads.filter((thread) => thread.task !== null);
+
   return {
     run: (lane, job, sink, abandoned) =>
       new Promise((resolve, reject) => {
-        const pool = pools.get(lane);
-        if (pool === undefined || pool.waiting.length >= maxWaiting) {
-          reject(new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', 'Too many queries are waiting'));
-          return;
-        }
-        if (lane !== 'write') abandoned.addEventListener('abort', () => interrupt(job.id), { once: true });
-        pool.waiting.push({ job, sink, abandoned, resolve, reject });
-        const idle = pool.threads.find((thread) => thread.task === null);
-        if (idle !== undefined) startNext(idle, pool.waiting);
+        const task = { job, sink, abandoned, resolve, reject };
+        enqueue(pools[lane], task);
+        if (lane !== 'write') watchAbandoned(pools[lane], task, kill);
       }),
-    active: () =>
-      [...pools.values()].reduce(
-        (sum, pool) =>
-          sum + pool.waiting.length + pool.threads.filter((thread) => thread.task !== null).length,
-        0,
-      ),
+    active: () => Object.values(pools).reduce((sum, pool) => sum + pool.waiting.length, running().length),
+    interruptAll: () => {
+      for (const pool of Object.values(pools)) pool.waiting.splice(0).forEach(cancelTask);
+      for (const thread of running()) interrupt(thread, kill);
+    },
     close: async () => {
-      const threads = [...pools.values()].flatMap((pool) => pool.threads);
       await Promise.all(threads.map((thread) => thread.worker.terminate()));
     },
   };
+}
+
+function startPool(dataDir: string, count: number, onCrash: (error: Error) => void): Pool {
+  const waiting: Task[] = [];
+  const threads = Array.from({ length: count }, () => startThread(dataDir, waiting, onCrash));
+  return { threads, waiting };
 }
 
 function startThread(dataDir: string, waiting: Task[], onCrash: (error: Error) => void): EngineThread {
@@ -107,14 +110,55 @@ function startThread(dataDir: string, waiting: Task[], onCrash: (error: Error) =
   return thread;
 }
 
+function enqueue(pool: Pool, task: Task): void {
+  if (pool.waiting.length >= maxWaiting) {
+    task.reject(new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', 'Too many queries are waiting'));
+    return;
+  }
+  pool.waiting.push(task);
+  const idle = pool.threads.find((thread) => thread.task === null);
+  if (idle !== undefined) startNext(idle, pool.waiting);
+}
+
+function cancelTask(task: Task): void {
+  task.reject(new BridgeError(394, 'QUERY_WAS_CANCELLED', 'Query was cancelled'));
+}
+
 function startNext(thread: EngineThread, waiting: Task[]): void {
   let task = waiting.shift();
   while (task?.abandoned.aborted) {
-    task.reject(new BridgeError(394, 'QUERY_WAS_CANCELLED', 'The client has gone'));
+    cancelTask(task);
     task = waiting.shift();
   }
   thread.task = task ?? null;
   if (task !== undefined) post(thread, { type: 'run', job: task.job });
+}
+
+/** Nobody waits for this answer any more: its thread is wanted by others. Writes are let finish. */
+function watchAbandoned(pool: Pool, task: Task, kill: (id: string) => void): void {
+  task.abandoned.addEventListener(
+    'abort',
+    () => {
+      const thread = pool.threads.find((candidate) => candidate.task === task);
+      if (thread !== undefined) interrupt(thread, kill);
+    },
+    { once: true },
+  );
+}
+
+function interrupt(thread: EngineThread, kill: (id: string) => void): void {
+  const task = thread.task;
+  const again = setInterval(() => {
+    if (thread.task !== task || task === null) clearInterval(again);
+    else kill(task.job.id);
+  }, interruptEveryMs);
+  post(thread, { type: 'cancel' });
+  if (task !== null) kill(task.job.id);
+}
+
+async function forward(thread: EngineThread, task: Task, bytes: Uint8Array): Promise<void> {
+  const wanted = await task.sink.chunk(bytes);
+  post(thread, { type: wanted ? 'next' : 'cancel' });
 }
 
 function onMessage(thread: EngineThread, waiting: Task[], message: FromThread): void {

@@ -1,0 +1,186 @@
+import { connect, type Socket } from 'node:net';
+import type { Service } from './service.js';
+
+/** An answer as it came over the wire. */
+export interface Answer {
+  readonly status: number;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** What a JSON answer may hold; tests ask for what they expect. */
+// biome-ignore lint/suspicious/noExplicitAny: JSON of a server under test, asserted field by field
+type Json = any;
+
+export interface JsonAnswer extends Answer {
+  readonly json: Json;
+}
+
+export const jsonOf = (answer: Answer): Json => JSON.parse(answer.text);
+
+/** A raw connection: what is sent is exactly what the test says. */
+export interface Wire {
+  readonly socket: Socket;
+  send(bytes: string | Buffer): void;
+  /** The next complete answer; rejects when the connection ends before it or nothing comes for a while. */
+  next(options?: { head?: boolean; limitMs?: number }): Promise<Answer>;
+  /** Resolves when the other side has closed. */
+  closed(limitMs?: number): Promise<void>;
+  isClosed(): boolean;
+  end(): void;
+}
+
+const answerLimitMs = 15_000;
+
+export function openWire(port: number): Wire {
+  const socket = connect({ host: '127.0.0.1', port, noDelay: true });
+  let buffered = Buffer.alloc(0);
+  let over = false;
+  const listeners = new Set<() => void>();
+  const tell = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const finish = (): void => {
+    over = true;
+    tell();
+  };
+  socket.on('data', (chunk) => {
+    buffered = Buffer.concat([buffered, chunk]);
+    tell();
+  });
+  socket.on('end', finish);
+  socket.on('close', finish);
+  // A reset is one way to close; what came before it is judged.
+  socket.on('error', finish);
+
+  const until = <Value>(what: string, limitMs: number, look: () => Value | undefined): Promise<Value> =>
+    new Promise((resolve, reject) => {
+      const settle = (act: () => void): void => {
+        clearTimeout(timer);
+        listeners.delete(check);
+        act();
+      };
+      const check = (): void => {
+        try {
+          const found = look();
+          if (found !== undefined) settle(() => resolve(found));
+        } catch (error) {
+          settle(() => reject(error));
+        }
+      };
+      const timer = setTimeout(() => {
+        settle(() => reject(new Error(`${what}: not within ${limitMs} ms; so far: ${buffered}`)));
+      }, limitMs);
+      listeners.add(check);
+      check();
+    });
+
+  return {
+    socket,
+    send: (bytes) => {
+      socket.write(bytes);
+    },
+    next: ({ head = false, limitMs = answerLimitMs } = {}) =>
+      until('answer', limitMs, () => {
+        const parsed = parseAnswer(buffered, head);
+        if (parsed === null && over) throw new Error(`the connection closed; so far: ${buffered}`);
+        if (parsed === null) return undefined;
+        buffered = buffered.subarray(parsed.end);
+        return parsed.answer;
+      }),
+    closed: (limitMs = answerLimitMs) => until('close', limitMs, () => (over ? null : undefined)).then(() => undefined),
+    isClosed: () => over,
+    end: () => socket.destroy(),
+  };
+}
+
+/** The first answer of the bytes, or null while it is not complete. */
+function parseAnswer(bytes: Buffer, head: boolean): { answer: Answer; end: number } | null {
+  const headEnd = bytes.indexOf('\r\n\r\n');
+  if (headEnd < 0) return null;
+  const [statusLine = '', ...lines] = bytes.subarray(0, headEnd).toString('latin1').split('\r\n');
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim();
+  }
+  const length = head ? 0 : Number(headers['content-length'] ?? 0);
+  const end = headEnd + 4 + length;
+  if (bytes.length < end) return null;
+  const text = bytes.subarray(headEnd + 4, end).toString('utf8');
+  return { answer: { status: Number(statusLine.split(' ')[1]), headers, text }, end };
+}
+
+/** Sends bytes on a connection of their own and gives the first answer. */
+export async function exchangeRaw(port: number, bytes: string | Buffer): Promise<Answer> {
+  const wire = openWire(port);
+  try {
+    wire.send(bytes);
+    return await wire.next();
+  } finally {
+    wire.end();
+  }
+}
+
+export interface RequestParts {
+  readonly method?: string;
+  readonly path?: string;
+  /** A list where a header is repeated; null leaves one out that would be sent otherwise. */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | null>>;
+  readonly body?: string | Buffer | null;
+}
+
+/** The bytes of a request, by default a POST of JSON with the service's key. */
+export function rawRequest(
+  key: string | null,
+  { method = 'POST', path = '/api/v1/track-answer', headers = {}, body = null }: RequestParts,
+): Buffer {
+  const bytes = Buffer.from(body ?? '');
+  const all: Record<string, string | readonly string[] | null> = {
+    Host: 'test',
+    'X-API-Key': key,
+    ...(body === null ? {} : { 'Content-Type': 'application/json', 'Content-Length': `${bytes.length}` }),
+    ...headers,
+  };
+  const lines = Object.entries(all).flatMap(([name, value]) =>
+    value === null ? [] : [value].flat().map((one) => `${name}: ${one}\r\n`),
+  );
+  return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), bytes]);
+}
+
+/** Small calls on a running service. */
+export interface Caller {
+  raw(parts: RequestParts): Promise<Answer>;
+  get(path: string, headers?: RequestParts['headers']): Promise<JsonAnswer>;
+  /** POST of one event; text and bytes are sent as they are. */
+  track(event: unknown, headers?: RequestParts['headers']): Promise<JsonAnswer>;
+  /** POST of `{"events": [...]}`. */
+  trackAll(events: readonly unknown[], headers?: RequestParts['headers']): Promise<JsonAnswer>;
+}
+
+export function callerOf({ port }: Pick<Service, 'port'>, key: string | null): Caller {
+  const raw = (parts: RequestParts): Promise<Answer> => exchangeRaw(port, rawRequest(key, parts));
+  const json = async (parts: RequestParts): Promise<JsonAnswer> => {
+    const answer = await raw(parts);
+    return { ...answer, json: jsonOf(answer) };
+  };
+  const post = (path: string, body: unknown, headers: RequestParts['headers'] = {}): Promise<JsonAnswer> =>
+    json({ path, headers, body: isBytes(body) ? body : JSON.stringify(body) });
+  return {
+    raw,
+    get: (path, headers = {}) => json({ method: 'GET', path, headers }),
+    track: (event, headers) => post('/api/v1/track-answer', event, headers),
+    trackAll: (events, headers) => post('/api/v1/track-answers', { events }, headers),
+  };
+}
+
+const isBytes = (body: unknown): body is string | Buffer => typeof body === 'string' || Buffer.isBuffer(body);
+
+let learners = 0;
+
+/** A learning event of a learner of its own. */
+export function event(change: Record<string, unknown> = {}): Record<string, unknown> {
+  learners += 1;
+  return { user_id: `learner-${learners}`, skill_id: 'algebra', is_correct: true, ...change };
+}

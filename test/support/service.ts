@@ -1,0 +1,171 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { startApp } from '../../src/app.js';
+import type { ApiKeySetting, Config } from '../../src/config.js';
+import { readStoredEndpoints } from '../../src/embedded/data-dir.js';
+import { freePort } from '../../src/embedded/ports.js';
+import { probeRedis } from '../../src/embedded/probe.js';
+import { hashKey } from '../../src/http/auth.js';
+import { createClosers } from '../../src/lifecycle.js';
+import { allScopes, type Scope } from '../../src/services/ports.js';
+import { createKeyStore, type KeyStore } from '../../src/store/api-keys.js';
+import { connectRedis, type RedisClient, whenReady } from '../../src/store/client.js';
+import { createLogger } from '../../src/telemetry.js';
+import { connectWarehouse } from '../../src/warehouse/client.js';
+import { waitFor } from './wait.js';
+
+/** What `before`/`after` of a file and a test's context have in common. */
+export interface Scoped {
+  after(fn: () => Promise<unknown> | unknown): void;
+}
+
+export interface Service {
+  readonly port: number;
+  readonly baseUrl: string;
+  /** A key of tenant `default` without a limit that a test could reach. */
+  readonly key: string;
+  readonly dataDir: string;
+  readonly redisUrl: string;
+  readonly clickhouseUrl: string;
+  /** Stops it before the end of the test. */
+  stop(): Promise<boolean>;
+}
+
+export const testKey = 'test-key';
+const testKeySetting: ApiKeySetting = { key: testKey, tenant: 'default', requestsPerMinute: 1_000_000_000 };
+
+export function testConfig(dataDir: string, change: Partial<Config> = {}): Config {
+  return {
+    host: '127.0.0.1',
+    port: 0,
+    portIsSet: true,
+    apiProcesses: 1,
+    dataDir,
+    apiKeys: [testKeySetting],
+    redisUrl: null,
+    clickhouseUrl: null,
+    embeddedRedisPort: 0,
+    embeddedClickhousePort: 0,
+    embeddedRedisFsync: 'everysec',
+    idempotencyMaxIds: 20_000_000,
+    role: 'all',
+    skillsFile: null,
+    logLevel: 'silent',
+    ...change,
+  };
+}
+
+/** A data folder of the test; removed after everything that was registered later has ended. */
+export async function dataFolder(): Promise<{ path: string; remove: () => Promise<void> }> {
+  const path = await realpath(await mkdtemp(join(tmpdir(), 'skilltrace-service-')));
+  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 10 }) };
+}
+
+/** Starts the whole service in this process, on a folder and a port of its own; ends it after the test. */
+export async function startService(t: Scoped, change: Partial<Config> = {}): Promise<Service> {
+  const folder = await dataFolder();
+  const config = testConfig(change.dataDir ?? folder.path, change);
+  const logger = createLogger(config.logLevel, 'test');
+  const closers = createClosers(logger);
+  t.after(async () => {
+    await closers.close();
+    await folder.remove();
+  });
+  const { port } = await startApp(config, logger, closers);
+  if (port === null) throw new Error('the service does not listen');
+  const endpoints = readStoredEndpoints(config.dataDir);
+  return {
+    port,
+    baseUrl: `http://127.0.0.1:${port}`,
+    key: testKey,
+    dataDir: config.dataDir,
+    redisUrl: config.redisUrl ?? endpoints?.redisUrl ?? '',
+    clickhouseUrl: config.clickhouseUrl ?? endpoints?.clickhouseUrl ?? '',
+    stop: () => closers.close(),
+  };
+}
+
+/** Another API on the servers of a running service. */
+export const startSecondApi = (t: Scoped, { dataDir }: Service): Promise<Service> =>
+  startService(t, { dataDir, role: 'api' });
+
+export async function redisOf(t: Scoped, url: string): Promise<RedisClient> {
+  const client = connectRedis(url);
+  client.on('error', () => undefined);
+  t.after(() => client.disconnect());
+  await whenReady(client, 10_000);
+  return client;
+}
+
+export function clickhouseOf(t: Scoped, { clickhouseUrl }: Service): ClickHouseClient {
+  const client = connectWarehouse(clickhouseUrl);
+  t.after(() => client.close());
+  return client;
+}
+
+export interface TestKeys {
+  readonly store: KeyStore;
+  /** Puts a fresh key in store and gives it. */
+  add(change?: { tenant?: string; scopes?: readonly Scope[]; quota?: number | null }): Promise<string>;
+  revoke(key: string): Promise<boolean>;
+}
+
+/** Keys in the store of a running service. */
+export async function keysOf(t: Scoped, { redisUrl }: Service): Promise<TestKeys> {
+  const store = createKeyStore(await redisOf(t, redisUrl));
+  let made = 0;
+  return {
+    store,
+    add: async ({ tenant = 'default', scopes = allScopes, quota = null } = {}) => {
+      made += 1;
+      const key = `key-${process.pid}-${made}`;
+      await store.put({ keyHash: hashKey(key), tenant, scopes, requestsPerMinute: quota });
+      return key;
+    },
+    revoke: (key) => store.revoke(hashKey(key)),
+  };
+}
+
+export interface BareRedis {
+  readonly url: string;
+  readonly pid: number;
+  signal(signal: NodeJS.Signals): void;
+  /** Kills it; it keeps nothing, so it comes back empty. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+}
+
+/** A redis-server of the test that nobody supervises and that stores nothing. */
+export async function startBareRedis(t: Scoped): Promise<BareRedis> {
+  const port = await freePort();
+  const url = `redis://127.0.0.1:${port}`;
+  let child: ChildProcess;
+  const start = async (): Promise<void> => {
+    const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+    child = spawn('redis-server', settings, { stdio: 'ignore' });
+    await waitFor('Redis', async () => (await probeRedis(url)) === null);
+  };
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  };
+  t.after(kill);
+  await start();
+  return {
+    url,
+    get pid() {
+      return child.pid ?? 0;
+    },
+    signal: (signal) => {
+      child.kill(signal);
+    },
+    kill,
+    start,
+  };
+}
