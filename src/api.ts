@@ -11,7 +11,7 @@ import { type Closers, StartError } from './lifecycle.js';
 import { createHealth, type Health } from './services/health.js';
 import type { Outbox } from './services/pipeline-ports.js';
 import { createAttemptRecorder } from './services/record-attempts.js';
-import { createKeyStore, createQuotaCounter } from './store/api-keys.js';
+import { createKeyRing, createQuotaCounter } from './store/api-keys.js';
 import { answersPing } from './store/client.js';
 import { forgetOldIds, idWindowSeconds } from './store/id-window.js';
 import type { Logger } from './telemetry.js';
@@ -67,7 +67,7 @@ function routes(
 async function listen({ config, engine, sharePort }: ApiOptions, table: readonly Route[], logger: Logger) {
   const { host, port } = config;
   const gate = createGate(
-    createAuthenticator(createKeyStore(engine.redis), Date.now),
+    createAuthenticator(createKeyRing(engine.redis), Date.now),
     createQuotaGate(createQuotaCounter(engine.redis), Date.now),
   );
   try {

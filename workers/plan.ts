@@ -155,9 +155,7 @@ function resultOf(answer: ToldFigures): string {
 }
 
 function rowOf(event: TrackEvent, before: SkillState, { learner, step }: AnswerEffect): string {
-  return encodeAttemptRow({
-    ...event,
-    ...defaultParameters,
+  const figures = {
     learnerSeq: learner.attempts,
     masteryBefore: before.mastery,
     masteryAfter: step.masteryAfter,
@@ -165,13 +163,20 @@ function rowOf(event: TrackEvent, before: SkillState, { learner, step }: AnswerE
     plateauDetected: false,
     parametersVersion: defaultParametersVersion,
     modelVersion,
-  });
+  };
+  return encodeAttemptRow(event, figures, defaultParameters);
 }
 
-function commitOf(work: LearnerWork, loaded: LoadedLearner, draft: Draft): LearnerCommit {
+function commitOf(
+  { partition, tenant, userId }: LearnerWork,
+  loaded: LoadedLearner,
+  draft: Draft,
+): LearnerCommit {
   const expectedVersion = loaded.learner?.version ?? 0;
   return {
-    ...work,
+    partition,
+    tenant,
+    userId,
     expectedVersion,
     learner: { ...draft.learner, version: expectedVersion + 1 },
     skills: draft.touched,

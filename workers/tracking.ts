@@ -136,10 +136,12 @@ async function planAll(
   task: TrackTask,
   open: readonly LearnerWork[],
 ): Promise<Planned[]> {
-  const queries = open.map((work) => ({
-    ...work,
-    skillIds: [...new Set(work.events.map(({ event }) => event.skillId))],
-    eventIds: work.events.flatMap(({ idHash }) => (idHash === null ? [] : [idHash])),
+  const queries = open.map(({ partition, tenant, userId, events }) => ({
+    partition,
+    tenant,
+    userId,
+    skillIds: [...new Set(events.map(({ event }) => event.skillId))],
+    eventIds: events.flatMap(({ idHash }) => (idHash === null ? [] : [idHash])),
   }));
   const loaded = await loadLearners(context.client, queries, task.importId);
   return Promise.all(

@@ -1,3 +1,5 @@
+import type { BktParameters } from '../domain/params.js';
+
 /**
  * One attempt as it travels from the commit in Redis to the `attempts` table in ClickHouse.
  *
@@ -6,31 +8,31 @@
  * partition are put in front when the outbox is drained, because the outbox gives them.
  */
 
-/** Everything that is known about one counted answer. Times are Unix milliseconds, probabilities 0 to 1. */
-export interface AttemptRow {
-  tenant: string;
-  userId: string;
-  skillId: string;
-  itemId: string | null;
-  eventId: string | null;
-  isCorrect: boolean;
-  timeSpentSeconds: number | null;
-  confidenceScore: number | null;
-  questionDifficulty: number | null;
-  occurredAt: number;
-  receivedAt: number;
+/** The answer itself. Times are Unix milliseconds. */
+export interface AttemptEvent {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly skillId: string;
+  readonly itemId: string | null;
+  readonly eventId: string | null;
+  readonly isCorrect: boolean;
+  readonly timeSpentSeconds: number | null;
+  readonly confidenceScore: number | null;
+  readonly questionDifficulty: number | null;
+  readonly occurredAt: number;
+  readonly receivedAt: number;
+}
+
+/** What counting it came to. Masteries and probabilities 0 to 1, unrounded. */
+export interface AttemptFigures {
   /** 1 for the learner's first counted answer, then without gaps. */
-  learnerSeq: number;
-  masteryBefore: number;
-  masteryAfter: number;
-  pCorrect: number;
-  plateauDetected: boolean;
-  pInit: number;
-  pLearn: number;
-  pGuess: number;
-  pSlip: number;
-  parametersVersion: number;
-  modelVersion: number;
+  readonly learnerSeq: number;
+  readonly masteryBefore: number;
+  readonly masteryAfter: number;
+  readonly pCorrect: number;
+  readonly plateauDetected: boolean;
+  readonly parametersVersion: number;
+  readonly modelVersion: number;
 }
 
 /** Columns given by the outbox, in the order in which they stand before the encoded row. */
@@ -65,36 +67,28 @@ export const rowColumns = [
 /**
  * The row as TSV without the outbox columns and without a line feed. An absent item_id or event_id is the empty
  * string (ids have at least one character), an absent number is `\N`; times are Unix seconds with milliseconds.
+ *
+ * @param parameters in force when the answer was counted: a replay needs them
  */
-export function encodeAttemptRow(row: AttemptRow): string {
-  return [
-    row.tenant,
-    escapeText(row.userId),
-    escapeText(row.skillId),
-    row.itemId === null ? '' : escapeText(row.itemId),
-    row.eventId === null ? '' : escapeText(row.eventId),
-    row.isCorrect ? 1 : 0,
-    row.timeSpentSeconds ?? '\\N',
-    row.confidenceScore ?? '\\N',
-    row.questionDifficulty ?? '\\N',
-    encodeTime(row.occurredAt),
-    encodeTime(row.receivedAt),
-    row.learnerSeq,
-    row.masteryBefore,
-    row.masteryAfter,
-    row.pCorrect,
-    row.plateauDetected ? 1 : 0,
-    row.pInit,
-    row.pLearn,
-    row.pGuess,
-    row.pSlip,
-    row.parametersVersion,
-    row.modelVersion,
-  ].join('\t');
+export function encodeAttemptRow(
+  event: AttemptEvent,
+  figures: AttemptFigures,
+  { pInit, pLearn, pGuess, pSlip }: BktParameters,
+): string {
+  const ids = `${event.tenant}\t${escapeText(event.userId)}\t${escapeText(event.skillId)}\t${escapeText(event.itemId)}\t${escapeText(event.eventId)}`;
+  const answer = `${bit(event.isCorrect)}\t${orNull(event.timeSpentSeconds)}\t${orNull(event.confidenceScore)}\t${orNull(event.questionDifficulty)}`;
+  const times = `${encodeTime(event.occurredAt)}\t${encodeTime(event.receivedAt)}\t${figures.learnerSeq}`;
+  const trace = `${figures.masteryBefore}\t${figures.masteryAfter}\t${figures.pCorrect}\t${bit(figures.plateauDetected)}`;
+  const model = `${pInit}\t${pLearn}\t${pGuess}\t${pSlip}\t${figures.parametersVersion}\t${figures.modelVersion}`;
+  return `${ids}\t${answer}\t${times}\t${trace}\t${model}`;
 }
 
+const bit = (flag: boolean): number => (flag ? 1 : 0);
+const orNull = (value: number | null): number | string => value ?? '\\N';
+
 /** Ids have no control characters (contracts/events.ts), so a backslash is all that TSV needs escaped. */
-const escapeText = (text: string): string => (text.includes('\\') ? text.replaceAll('\\', '\\\\') : text);
+const escapeText = (text: string | null): string =>
+  text?.includes('\\') ? text.replaceAll('\\', '\\\\') : (text ?? '');
 
 /** ClickHouse takes Unix seconds of few digits for something else, so they are always ten. */
 const encodeTime = (ms: number): string => (ms / 1000).toFixed(3).padStart(14, '0');

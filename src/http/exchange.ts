@@ -9,6 +9,7 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ApiError, unavailable } from '../errors.js';
 
 /** Thrown by `body()` when the client went away: nobody is there to answer. */
@@ -33,8 +34,8 @@ export interface Exchange {
   readonly framingProblem: string | null;
   /** The whole body. @throws ApiError PAYLOAD_TOO_LARGE, UNAVAILABLE; ClientGone */
   body(): Promise<Buffer>;
-  /** Sends the answer, unless the client is gone; the first call counts. */
-  answer(answer: Answer, closeConnection: boolean): void;
+  /** Sends the answer, unless the client is gone; call it once. Resolves when it is sent. */
+  answer(answer: Answer, closeConnection: boolean): Promise<void>;
 }
 
 /** How much of a refused body is read and dropped, so that the client gets to see the answer. */
@@ -66,7 +67,9 @@ export function openExchange(res: HttpResponse, req: HttpRequest, bodyLimit: num
     header: (name) => headers.get(name) ?? null,
     framingProblem,
     body: () => body,
-    answer: (answer, closeConnection) => {
+    answer: async (answer, closeConnection) => {
+      // A small body comes with its head: after this turn it is received, and the connection can stay.
+      if (!state.received) await nextTurn();
       if (state.done) return;
       if (state.received) send(res, state, method, answer, closeConnection);
       else refuseEarly(res, state, method, answer);
@@ -155,9 +158,15 @@ function send(res: HttpResponse, state: State, method: string, answer: Answer, c
   res.cork(() => {
     res.writeStatus(statusLine(answer.status));
     for (const [name, value] of Object.entries(answer.headers)) res.writeHeader(name, value);
-    if (method === 'HEAD') res.endWithoutBody(Buffer.byteLength(answer.body), close);
+    if (method === 'HEAD') endHead(res, Buffer.byteLength(answer.body), close);
     else res.end(answer.body, close);
   });
+}
+
+/** Told a length, endWithoutBody() waits for a body of it for ever, and the connection's next request is refused. */
+function endHead(res: HttpResponse, length: number, close: boolean): void {
+  res.writeHeader('Content-Length', `${length}`);
+  res.endWithoutBody(undefined, close);
 }
 
 /**
@@ -183,9 +192,13 @@ function refuseEarly(res: HttpResponse, state: State, method: string, answer: An
 
 function drain(res: HttpResponse, state: State, bytes: number, isLast: boolean): void {
   state.draining += bytes;
-  if (state.done || (!isLast && state.draining <= drainedBytes)) return;
-  finish(state);
-  res.close();
+  if (!isLast && state.draining <= drainedBytes) return;
+  // Not at once: the answer may still lie in uWebSockets.js's buffer, which a close throws away.
+  setImmediate(() => {
+    if (state.done) return;
+    finish(state);
+    res.close();
+  });
 }
 
 const requestIdShape = /^[A-Za-z0-9._:-]{1,128}$/;

@@ -96,7 +96,8 @@ export function parseQuery(query: string, names: readonly string[]): Record<stri
     const name = decodeQueryText(equals < 0 ? part : part.slice(0, equals));
     if (name === null || !names.includes(name)) continue;
     const value = equals < 0 ? '' : decodeQueryText(part.slice(equals + 1));
-    if (value === null || value === '') throw badQuery(name, 'must not be empty');
+    if (value === null) throw badQuery(name, 'is not percent-encoded UTF-8');
+    if (value === '') throw badQuery(name, 'must not be empty');
     if (values[name] !== undefined) throw badQuery(name, 'must be given once');
     values[name] = value;
   }

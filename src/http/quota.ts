@@ -22,6 +22,16 @@ interface Lease {
   taken: number;
 }
 
+/** One request's turn: what was left for it and for those after it. */
+type Turn = Readonly<Lease> & { readonly allowed: boolean };
+
+/** Taken the moment a lease is found to serve: after an await others may have spent it. */
+function take(lease: Lease): Turn {
+  const allowed = lease.left > 0;
+  if (allowed) lease.left -= 1;
+  return { ...lease, allowed };
+}
+
 /**
  * Fixed windows of 60 s that open with a key's first request. Large quotas are taken from Redis in small leases,
  * so that most requests cost no round trip; what a lease holds was taken before, so a quota is never exceeded.
@@ -37,9 +47,9 @@ export function createQuotaGate(counter: QuotaCounter, now: () => number): Quota
   };
 
   /** Requests that find the lease spent together wait for one new lease, else each would take one and drop it. */
-  const share = async (grant: Grant, quota: number): Promise<Lease> => {
+  const share = async (grant: Grant, quota: number): Promise<Turn> => {
     const held = leases.get(grant.keyHash);
-    if (held !== undefined && usable(held, quota, now())) return held;
+    if (held !== undefined && usable(held, quota, now())) return take(held);
     const running = renewals.get(grant.keyHash);
     if (running !== undefined) {
       await running;
@@ -59,11 +69,9 @@ export function createQuotaGate(counter: QuotaCounter, now: () => number): Quota
     pass: async (grant) => {
       const quota = grant.requestsPerMinute;
       if (quota === null) return {};
-      const lease = await (quota <= exactUpTo ? renew(grant, quota, 1) : share(grant, quota));
-      const allowed = lease.left > 0;
-      if (allowed) lease.left -= 1;
-      const headers = headersOf(quota, lease, now());
-      if (!allowed) throw limited(quota, lease, headers, now());
+      const turn = quota <= exactUpTo ? take(await renew(grant, quota, 1)) : await share(grant, quota);
+      const headers = headersOf(quota, turn, now());
+      if (!turn.allowed) throw limited(quota, turn, headers, now());
       return headers;
     },
   };

@@ -122,10 +122,9 @@ async function answer(
     const reply = await replyTo(gate, exchange, match, headers);
     if (reply.status >= 500) logFailure(logger, exchange, match, reply.error);
     const answered = { ...headers, 'Content-Type': 'application/json', ...reply.headers };
-    exchange.answer(
-      { status: reply.status, headers: answered, body: reply.body },
-      traffic.closing || exchange.framingProblem !== null,
-    );
+    const refused = exchange.framingProblem !== null || reply.error?.code === 'PAYLOAD_TOO_LARGE';
+    const close = traffic.closing || refused;
+    await exchange.answer({ status: reply.status, headers: answered, body: reply.body }, close);
   } catch (error) {
     if (!(error instanceof ClientGone)) logFailure(logger, exchange, match, error);
   } finally {

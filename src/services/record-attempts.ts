@@ -1,10 +1,5 @@
 /** Counting answers: from what a platform sent to what it is told. */
-import {
-  eventBatchCheck,
-  type LearningEvent,
-  learningEventCheck,
-  maxBatchEvents,
-} from '../contracts/events.js';
+import { eventBatchCheck, learningEventCheck, maxBatchEvents } from '../contracts/events.js';
 import { problemsOf } from '../contracts/problems.js';
 import type { TrackEvent } from '../contracts/tasks.js';
 import { occurredAtProblem, parseTime } from '../contracts/time.js';
@@ -187,25 +182,21 @@ function toTrackEvent(
     throw invalidEvent([{ path: `${path}occurred_at`, message: problem ?? '' }]);
   }
   return {
-    ...answerOf(body),
     tenant,
+    userId: body.user_id,
+    skillId: body.skill_id,
+    isCorrect: body.is_correct,
+    timeSpentSeconds: body.time_spent_seconds ?? null,
+    confidenceScore: body.confidence_score ?? null,
+    questionDifficulty: body.question_difficulty ?? null,
+    itemId: body.item_id ?? null,
     eventId: body.event_id ?? idempotencyKey,
     occurredAt,
     occurredAtText,
     receivedAt: now,
+    importLine: null,
   };
 }
-
-const answerOf = (body: LearningEvent) => ({
-  userId: body.user_id,
-  skillId: body.skill_id,
-  isCorrect: body.is_correct,
-  timeSpentSeconds: body.time_spent_seconds ?? null,
-  confidenceScore: body.confidence_score ?? null,
-  questionDifficulty: body.question_difficulty ?? null,
-  itemId: body.item_id ?? null,
-  importLine: null,
-});
 
 function invalidEvent(problems: readonly Problem[]): ApiError {
   const first = problems[0];

@@ -47,8 +47,8 @@ const statuses: Record<string, CommitStatus> = {
 };
 
 /** Field of the learner's own record in the learner hash; skills stand behind a letter of their own. */
-export const learnerField = 'L';
-export const skillField = (skillId: string): string => `s${skillId}`;
+const learnerField = 'L';
+const skillField = (skillId: string): string => `s${skillId}`;
 
 /**
  * Reads many learners in one round trip (one per partition on a Cluster).

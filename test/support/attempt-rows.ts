@@ -1,6 +1,9 @@
 import type { Cluster, Redis } from 'ioredis';
-import { type AttemptRow, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
+import { type AttemptEvent, type AttemptFigures, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
+import type { BktParameters } from '../../src/domain/params.js';
 import { outboxKey } from '../../src/store/keys.js';
+
+type AttemptRow = AttemptEvent & AttemptFigures & BktParameters;
 
 const start = Date.UTC(2026, 0, 15, 12);
 
@@ -33,9 +36,11 @@ export function attemptRow(i: number, change: Partial<AttemptRow> = {}): Attempt
   };
 }
 
+const encode = (row: AttemptRow): string => encodeAttemptRow(row, row, row);
+
 /** As the outbox gives them: partition 0, outbox ids `1-first`, `1-first+1` and so on. */
 export function encodedRows(rows: readonly AttemptRow[], first = 0): Buffer {
-  return Buffer.from(rows.map((row, i) => `0\t1\t${first + i}\t${encodeAttemptRow(row)}\n`).join(''));
+  return Buffer.from(rows.map((row, i) => `0\t1\t${first + i}\t${encode(row)}\n`).join(''));
 }
 
 /** Appends answers `from` to `to - 1` to the outboxes, learner by learner in one partition. */
@@ -48,7 +53,7 @@ export async function fillOutbox(
   for (let i = from; i < to; ) {
     const pipeline = redis.pipeline();
     for (const end = Math.min(to, i + 2000); i < end; i++) {
-      pipeline.xadd(outboxKey((i % 500) % partitions), '*', 'r', encodeAttemptRow(attemptRow(i)));
+      pipeline.xadd(outboxKey((i % 500) % partitions), '*', 'r', encode(attemptRow(i)));
     }
     for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
   }

@@ -153,6 +153,7 @@ export function rawRequest(
 export interface Caller {
   raw(parts: RequestParts): Promise<Answer>;
   get(path: string, headers?: RequestParts['headers']): Promise<JsonAnswer>;
+  head(path: string): Promise<Answer>;
   /** POST of one event; text and bytes are sent as they are. */
   track(event: unknown, headers?: RequestParts['headers']): Promise<JsonAnswer>;
   /** POST of `{"events": [...]}`. */
@@ -170,6 +171,19 @@ export function callerOf({ port }: Pick<Service, 'port'>, key: string | null): C
   return {
     raw,
     get: (path, headers = {}) => json({ method: 'GET', path, headers }),
+    head: async (path) => {
+      const wire = openWire(port);
+      try {
+        wire.send(rawRequest(key, { method: 'HEAD', path }));
+        const answer = await wire.next({ head: true });
+        // A body that came after all would show up as the beginning of the next answer.
+        wire.send(rawRequest(null, { method: 'GET', path: '/livez' }));
+        await wire.next();
+        return answer;
+      } finally {
+        wire.end();
+      }
+    },
     track: (event, headers) => post('/api/v1/track-answer', event, headers),
     trackAll: (events, headers) => post('/api/v1/track-answers', { events }, headers),
   };

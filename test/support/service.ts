@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { startApp } from '../../src/app.js';
-import type { ApiKeySetting, Config } from '../../src/config.js';
+import { type Config, loadConfig } from '../../src/config.js';
 import { readStoredEndpoints } from '../../src/embedded/data-dir.js';
 import { freePort } from '../../src/embedded/ports.js';
 import { probeRedis } from '../../src/embedded/probe.js';
@@ -36,27 +36,16 @@ export interface Service {
 }
 
 export const testKey = 'test-key';
-const testKeySetting: ApiKeySetting = { key: testKey, tenant: 'default', requestsPerMinute: 1_000_000_000 };
 
+/** The settings of a test's service: a free port, one key, no log. */
 export function testConfig(dataDir: string, change: Partial<Config> = {}): Config {
-  return {
-    host: '127.0.0.1',
-    port: 0,
-    portIsSet: true,
-    apiProcesses: 1,
-    dataDir,
-    apiKeys: [testKeySetting],
-    redisUrl: null,
-    clickhouseUrl: null,
-    embeddedRedisPort: 0,
-    embeddedClickhousePort: 0,
-    embeddedRedisFsync: 'everysec',
-    idempotencyMaxIds: 20_000_000,
-    role: 'all',
-    skillsFile: null,
-    logLevel: 'silent',
-    ...change,
+  const environment = {
+    PORT: '0',
+    DATA_DIR: dataDir,
+    API_KEYS: `${testKey}:default:1000000000`,
+    LOG_LEVEL: 'silent',
   };
+  return { ...loadConfig(environment), ...change };
 }
 
 /** A data folder of the test; removed after everything that was registered later has ended. */

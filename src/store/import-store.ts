@@ -1,0 +1,74 @@
+/** What is kept of imports: a hash per content, a lock, and per partition the marks that the commits write. */
+import type { ImportRecord, ImportStore } from '../services/import/ports.js';
+import { type RedisClient, whileRedisServes } from './client.js';
+import { partitionPrefix } from './keys.js';
+
+/** Fields `id`, `run`, `line`, `started_at`, `finished_at` (empty while it is not finished); the braces put the lock on the same node. */
+const importKey = (content: string): string => `st:import:{${content}}`;
+const lockKey = (content: string): string => `${importKey(content)}:lock`;
+/** Hash written by the commit script: field = learner key, value = last line counted. */
+export const importMarksKey = (partition: number, id: string): string =>
+  `${partitionPrefix(partition)}:import:${id}`;
+
+/** A holder that takes the lock every two seconds keeps it; a dead one loses it after this long. */
+export const importLockMs = 10_000;
+/**
+ * The marks outlive the import for a while: a second process that lost its lock while it was stopped still finds
+ * them, skips what it has under way, and then sees that the lock is not its own.
+ */
+const marksGraceSeconds = 600;
+
+/** KEYS: lock. ARGV: holder, milliseconds. Result: 0 when it is the holder's now, else the milliseconds left. */
+const lockScript = `
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return redis.call('PTTL', KEYS[1]) end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 0
+`;
+
+/** KEYS: lock. ARGV: holder. */
+const unlockScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`;
+
+export function createImportStore(client: RedisClient, partitions: number): ImportStore {
+  return {
+    find: async (content) => decode(await whileRedisServes(client.hgetall(importKey(content)))),
+    put: async (content, record) => {
+      await whileRedisServes(client.hset(importKey(content), encode(record)));
+    },
+    savePosition: async (content, line) => {
+      await whileRedisServes(client.hset(importKey(content), 'line', line));
+    },
+    finish: async (content, id, line, now) => {
+      // A kill between these steps leaves an import that has nothing left to count, and is finished by the next run.
+      await whileRedisServes(client.hset(importKey(content), 'line', line));
+      const keys = Array.from({ length: partitions }, (_, partition) => importMarksKey(partition, id));
+      await whileRedisServes(Promise.all(keys.map((key) => client.expire(key, marksGraceSeconds))));
+      await whileRedisServes(client.hset(importKey(content), 'finished_at', now));
+    },
+    lock: async (content, holder) =>
+      Number(await whileRedisServes(client.eval(lockScript, 1, lockKey(content), holder, importLockMs))),
+    unlock: async (content, holder) => {
+      await whileRedisServes(client.eval(unlockScript, 1, lockKey(content), holder));
+    },
+  };
+}
+
+const encode = (record: ImportRecord): Record<string, string | number> => ({
+  id: record.id,
+  run: record.run,
+  line: record.line,
+  started_at: record.startedAt,
+  finished_at: record.finishedAt ?? '',
+});
+
+function decode(fields: Readonly<Record<string, string>>): ImportRecord | null {
+  const { id, run, line, started_at: startedAt, finished_at: finishedAt } = fields;
+  if (id === undefined) return null;
+  return {
+    id,
+    run: Number(run),
+    line: Number(line),
+    startedAt: Number(startedAt),
+    finishedAt: finishedAt ? Number(finishedAt) : null,
+  };
+}
