@@ -16,8 +16,16 @@ export function createLogger(level: string, name: string): Logger {
       level,
       base: { pid: process.pid, name },
       timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: describeError },
       redact: ['apiKey', 'password', '*.password', 'headers["x-api-key"]'],
     },
     pino.destination({ dest: 2, sync: false }),
   );
+}
+
+/** An error's own words and stack, with its causes'; not its other fields, where clients keep what they sent. */
+function describeError(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const { type, message, stack } = pino.stdSerializers.err(error);
+  return 'code' in error ? { type, message, code: error.code, stack } : { type, message, stack };
 }

@@ -20,6 +20,8 @@ export type ClickhouseOptions = {
 
 const DATABASE = 'skilltrace';
 const CHILD = fileURLToPath(new URL('../../workers/clickhouse.js', import.meta.url));
+/** Each engine lane may hold a thread of libuv's pool, and gzip needs some as well. */
+const CHILD_ENVIRONMENT = ['UV_THREADPOOL_SIZE=16'];
 /** Opening a large data folder takes its time. */
 const READY_MS = 120_000;
 
@@ -52,7 +54,11 @@ export function startClickhouse(
 }
 
 function spawnChild(options: ClickhouseOptions): ChildProcess {
-  const child = spawn(process.execPath, [CHILD], { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+  // env(1) sets what must be known before Node starts, and then becomes the child.
+  const child = spawn('env', [...CHILD_ENVIRONMENT, process.execPath, CHILD], {
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   const settings = {
     dataDir: options.dir,
     port: options.port,

@@ -40,7 +40,7 @@ function refused(errors: readonly IndexedError[]): Reply {
     ours === undefined
       ? new ApiError('INVALID_REQUEST', message, { details })
       : new ApiError('UNAVAILABLE', message, { details, headers: unavailable('').headers });
-  return { status: error.status, body: errorEnvelope(error), headers: error.headers };
+  return { status: error.status, body: errorEnvelope(error), headers: error.headers, error };
 }
 
 function detailsOf({ index, error }: IndexedError): readonly Problem[] {

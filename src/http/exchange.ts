@@ -71,8 +71,10 @@ export function openExchange(res: HttpResponse, req: HttpRequest, bodyLimit: num
       // A small body comes with its head: after this turn it is received, and the connection can stay.
       if (!state.received) await nextTurn();
       if (state.done) return;
-      if (state.received) send(res, state, method, answer, closeConnection);
-      else refuseEarly(res, state, method, answer);
+      const closingHead = closeConnection && method === 'HEAD';
+      if (state.received && !closingHead) return send(res, state, method, answer, closeConnection);
+      refuseEarly(res, state, method, answer);
+      if (closingHead) drain(res, state, 0, true);
     },
   };
 }
@@ -158,15 +160,15 @@ function send(res: HttpResponse, state: State, method: string, answer: Answer, c
   res.cork(() => {
     res.writeStatus(statusLine(answer.status));
     for (const [name, value] of Object.entries(answer.headers)) res.writeHeader(name, value);
-    if (method === 'HEAD') endHead(res, Buffer.byteLength(answer.body), close);
+    if (method === 'HEAD') endHead(res, Buffer.byteLength(answer.body));
     else res.end(answer.body, close);
   });
 }
 
-/** Told a length, endWithoutBody() waits for a body of it for ever, and the connection's next request is refused. */
-function endHead(res: HttpResponse, length: number, close: boolean): void {
+/** Given any argument, endWithoutBody() never ends: the connection's next request would be refused. */
+function endHead(res: HttpResponse, length: number): void {
   res.writeHeader('Content-Length', `${length}`);
-  res.endWithoutBody(undefined, close);
+  res.endWithoutBody();
 }
 
 /**

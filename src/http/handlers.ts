@@ -66,7 +66,7 @@ async function healthReply(health: Health): Promise<Reply> {
   const data = await health.health();
   if (data.status !== 'down') return ok(JSON.stringify(data));
   const error = unavailable('The service cannot take answers right now');
-  return { status: error.status, body: errorEnvelope(error, data), headers: error.headers };
+  return { status: error.status, body: errorEnvelope(error, data), headers: error.headers, error };
 }
 
 const probeReply = (probe: { readonly status: string }, well: string): Reply => ({

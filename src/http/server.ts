@@ -12,6 +12,7 @@ import { ApiError } from '../errors.js';
 import type { Logger } from '../telemetry.js';
 import { errorEnvelope } from './envelope.js';
 import { ClientGone, type Exchange, openExchange } from './exchange.js';
+import { createFailureLog, type FailureLog } from './failure-log.js';
 import type { Gate } from './gate.js';
 import type { Reply, Route } from './routes.js';
 import './uws-types.js';
@@ -36,11 +37,12 @@ export interface Server {
 /** @throws Error when the port cannot be listened on */
 export async function startServer(options: ServerOptions): Promise<Server> {
   const app = App();
+  const failures = createFailureLog(options.logger, () => performance.now());
   const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
   const serve: Serve = (place) => (res, req) => {
     const exchange = openExchange(res, req, bodyLimitOf(place.route, req));
     const parameters = place.route === null ? [] : parametersOf(place.route, req);
-    void answer(options, traffic, exchange, { ...place, parameters });
+    void answer(options.gate, failures, traffic, exchange, { ...place, parameters });
   };
   register(app, options.routes, serve);
   const socket = await listen(app, options);
@@ -111,7 +113,8 @@ const parametersOf = (route: Route, req: HttpRequest): string[] =>
   [...route.path.matchAll(/:\w+/g)].map((_, i) => req.getParameter(i) ?? '');
 
 async function answer(
-  { gate, logger }: ServerOptions,
+  gate: Gate,
+  failures: FailureLog,
   traffic: Traffic,
   exchange: Exchange,
   match: Match,
@@ -120,13 +123,13 @@ async function answer(
   const headers: Record<string, string> = { 'X-Request-Id': exchange.requestId };
   try {
     const reply = await replyTo(gate, exchange, match, headers);
-    if (reply.status >= 500) logFailure(logger, exchange, match, reply.error);
+    if (reply.status >= 500 && reply.error) failures.log(exchange, match.route, reply.error);
     const answered = { ...headers, 'Content-Type': 'application/json', ...reply.headers };
     const refused = exchange.framingProblem !== null || reply.error?.code === 'PAYLOAD_TOO_LARGE';
     const close = traffic.closing || refused;
     await exchange.answer({ status: reply.status, headers: answered, body: reply.body }, close);
   } catch (error) {
-    if (!(error instanceof ClientGone)) logFailure(logger, exchange, match, error);
+    if (!(error instanceof ClientGone)) failures.log(exchange, match.route, error);
   } finally {
     traffic.open -= 1;
     if (traffic.open === 0) traffic.onIdle();
@@ -151,13 +154,6 @@ async function replyTo(
 
 const internal = (cause: unknown): ApiError =>
   new ApiError('INTERNAL', 'Something went wrong on our side; try again with the same event_id', { cause });
-
-/** The pattern of the path is logged, not the path: it names learners. */
-function logFailure(logger: Logger, exchange: Exchange, { route }: Match, error: unknown): void {
-  const where = { requestId: exchange.requestId, method: exchange.method, route: route?.path ?? null };
-  const unavailable = error instanceof ApiError && error.code === 'UNAVAILABLE';
-  logger[unavailable ? 'warn' : 'error']({ ...where, err: error }, 'request failed');
-}
 
 /** uWebSockets.js shares a port between processes unless told otherwise. */
 const shared = 0;
