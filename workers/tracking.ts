@@ -41,7 +41,7 @@ export interface LearnerWork {
 }
 
 /** How often a learner's answers are computed again because somebody else wrote the learner first. */
-const maxTries = 10;
+const maxTries = 40;
 
 /** @throws ApiError UNAVAILABLE when Redis does not serve: what was committed until then is not known */
 export async function trackBatch(context: TrackContext, task: TrackTask): Promise<TrackReply> {
