@@ -7,11 +7,11 @@ import { partitionPrefix } from './keys.js';
 const importKey = (content: string): string => `st:import:{${content}}`;
 const lockKey = (content: string): string => `${importKey(content)}:lock`;
 /** Hash written by the commit script: field = learner key, value = last line counted. */
-export const importMarksKey = (partition: number, id: string): string =>
+const importMarksKey = (partition: number, id: string): string =>
   `${partitionPrefix(partition)}:import:${id}`;
 
 /** A holder that takes the lock every two seconds keeps it; a dead one loses it after this long. */
-export const importLockMs = 10_000;
+const importLockMs = 10_000;
 /**
  * The marks outlive the import for a while: a second process that lost its lock while it was stopped still finds
  * them, skips what it has under way, and then sees that the lock is not its own.

@@ -1,0 +1,64 @@
+/** What the command line tools have in common: settings, signals, the way they end. */
+import { type Config, loadConfig } from '../config.js';
+import { ApiError } from '../errors.js';
+import {
+  type Closers,
+  createClosers,
+  installShutdown,
+  reportStartFailure,
+  StartError,
+} from '../lifecycle.js';
+import { createLogger, type Logger } from '../telemetry.js';
+
+export interface CommandContext {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly closers: Closers;
+}
+
+/** A shell calls the end by a signal 128 and its number; an unfinished command has not succeeded. */
+const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/**
+ * Runs a command to its end, or until a signal stops it, and closes what it opened.
+ *
+ * @param work does it; a StartError is told in one line, everything else is a defect
+ */
+export async function runCommand(
+  name: string,
+  work: (context: CommandContext) => Promise<void>,
+): Promise<void> {
+  let exitCode = 0;
+  const host = {
+    on: process.on.bind(process),
+    exit: (code: number) => process.exit(code === 0 ? exitCode : code),
+  };
+  const startLogger = createLogger('info', name);
+  for (const [signal, code] of Object.entries(signalExitCodes)) {
+    process.on(signal, () => {
+      exitCode = code;
+    });
+  }
+  const closingLogger = createLogger('info', name);
+  const closers = createClosers(closingLogger);
+  const shutdown = installShutdown(createLogger('warn', name), closers, host);
+  try {
+    const config = loadConfig();
+    // The service's everyday lines would stand between the command's own.
+    const logger = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel, name);
+    await work({ config, logger, closers });
+    await shutdown(0);
+  } catch (error) {
+    // A stop ends connections whose failure is then no news.
+    if (!closers.closing) {
+      reportStartFailure(forUser(error), startLogger);
+      // Where Redis is away, closers run into their limits; the user has read why.
+      closingLogger.level = 'silent';
+    }
+    await shutdown(1);
+  }
+}
+
+/** What the service's callers may be told, the user of a command may be told too. */
+const forUser = (error: unknown): unknown =>
+  error instanceof ApiError ? new StartError(error.message, { cause: error }) : error;

@@ -1,0 +1,209 @@
+/** Reading a file of answers, page by page at constant memory, whatever its size. */
+import { createHash } from 'node:crypto';
+import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs';
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { parse } from 'csv-parse';
+import { StartError } from '../lifecycle.js';
+import {
+  type ImportColumn,
+  importColumns,
+  type RawFields,
+  type RawRow,
+  requiredColumns,
+} from '../services/import/rows.js';
+import { splitLines } from './import-lines.js';
+import type { Progress } from './import-report.js';
+
+/** A file that can be read several times. */
+export interface ImportFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly gzip: boolean;
+}
+
+const readBytes = 256 * 1024;
+const pageRows = 1000;
+/** Longest CSV record in bytes: a quote that is never closed must not gather the file in memory. */
+const maxRecordBytes = 1024 * 1024;
+
+/** @throws StartError for what is no readable file. What it holds shows in its first bytes, not in its name. */
+export function openFile(path: string): ImportFile {
+  try {
+    const stat = statSync(path);
+    if (!stat.isFile()) throw new StartError(`${path} is not a file`);
+    return { path, bytes: stat.size, gzip: startsAsGzip(path) };
+  } catch (error) {
+    throw explained(path, error);
+  }
+}
+
+function startsAsGzip(path: string): boolean {
+  const descriptor = openSync(path, 'r');
+  try {
+    const magic = Buffer.alloc(2);
+    return readSync(descriptor, magic, 0, 2, 0) === 2 && magic[0] === 0x1f && magic[1] === 0x8b;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Reads the whole file once before anything is counted, so that one that is cut off or damaged counts nothing:
+ * mended, it would be another file, and its first rows would count again.
+ *
+ * @param meaning whatever else makes it another import
+ * @returns hash of the file's bytes and of the meaning, hexadecimal
+ */
+export async function checkContent(
+  file: ImportFile,
+  meaning: string,
+  progress: Progress,
+  stopped: () => boolean,
+): Promise<string> {
+  const hash = createHash('sha256');
+  let rows = 0;
+  for await (const page of readPages(file, (chunk) => hash.update(chunk))) {
+    if (stopped()) break;
+    rows += page.length;
+    progress.show(`checking the file: ${rows.toLocaleString('en-US')} rows`);
+  }
+  return createHash('sha256').update(hash.digest()).update(meaning).digest('hex');
+}
+
+/**
+ * The rows of the file: NDJSON if its text starts with a brace, CSV with a header otherwise.
+ *
+ * @param onBytes told of every chunk as it lies in the file
+ * @throws StartError for a damaged gzip, a CSV without its columns, or a record that does not end
+ */
+export async function* readPages(
+  file: ImportFile,
+  onBytes: (chunk: Buffer) => void,
+): AsyncGenerator<readonly RawRow[]> {
+  try {
+    const chunks = textOf(file, onBytes);
+    const first = await chunks.next();
+    if (first.done) throw new StartError(`${file.path} is empty`);
+    const all = withFirst(first.value, chunks);
+    yield* pagesOf(startsWithBrace(first.value) ? ndjsonRows(all) : csvRows(file.path, all));
+  } catch (error) {
+    throw explained(file.path, error);
+  }
+}
+
+async function* textOf(file: ImportFile, onBytes: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
+  const raw = Readable.from(chunksOf(file, onBytes));
+  // The error, if any, is thrown by whoever reads the last stream.
+  yield* file.gzip ? pipeline(raw, createGunzip({ chunkSize: readBytes }), () => undefined) : raw;
+}
+
+async function* chunksOf(file: ImportFile, onBytes: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
+  for await (const chunk of createReadStream(file.path, { highWaterMark: readBytes })) {
+    onBytes(chunk);
+    yield chunk;
+  }
+}
+
+async function* withFirst(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  yield first;
+  yield* rest;
+}
+
+const startsWithBrace = (chunk: Buffer): boolean => /^\uFEFF?\s*\{/.test(chunk.toString('utf8', 0, 1000));
+
+async function* pagesOf(rows: AsyncIterable<RawRow>): AsyncGenerator<readonly RawRow[]> {
+  let page: RawRow[] = [];
+  for await (const row of rows) {
+    page.push(row);
+    if (page.length < pageRows) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
+}
+
+async function* ndjsonRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<RawRow> {
+  for await (const { line, text } of splitLines(chunks)) {
+    if (text === null) yield { line, fields: 'the line is too long' };
+    else if (text.trim() !== '') yield { line, fields: parseObject(text) };
+  }
+}
+
+function parseObject(text: string): RawFields | string {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : 'not a JSON object';
+  } catch (error) {
+    if (error instanceof SyntaxError) return 'not valid JSON';
+    throw error;
+  }
+}
+
+interface CsvRecord {
+  readonly record: readonly string[];
+  readonly info: { readonly lines: number };
+}
+
+/**
+ * Quotes in the middle of a field stand for themselves (`relax_quotes`), for the parser's own way of skipping a
+ * bad record swallows good ones after it. A record that spans lines has the number of its last one.
+ */
+async function* csvRows(path: string, chunks: AsyncIterable<Buffer>): AsyncGenerator<RawRow> {
+  const parser = parse({
+    bom: true,
+    info: true,
+    relax_quotes: true,
+    relax_column_count: true,
+    skip_empty_lines: true,
+    max_record_size: maxRecordBytes,
+  });
+  const records: AsyncIterable<CsvRecord> = pipeline(Readable.from(chunks), parser, () => undefined);
+  let header: Header | null = null;
+  for await (const { record, info } of records) {
+    if (header === null) header = readHeader(path, record);
+    else yield { line: info.lines, fields: fieldsOf(header, record) };
+  }
+  if (header === null) throw new StartError(`${path} is empty`);
+}
+
+interface Header {
+  readonly width: number;
+  readonly places: readonly (readonly [ImportColumn, number])[];
+}
+
+function readHeader(path: string, record: readonly string[]): Header {
+  const names = record.map((name) => name.trim());
+  const missing = requiredColumns.filter((name) => !names.includes(name));
+  if (missing.length > 0) {
+    throw new StartError(`${path}: the first line must name the columns; missing: ${missing.join(', ')}`);
+  }
+  const known = importColumns.filter((name) => names.includes(name));
+  const twice = known.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
+  if (twice !== undefined) throw new StartError(`${path}: the column ${twice} is there twice`);
+  return { width: names.length, places: known.map((name) => [name, names.indexOf(name)]) };
+}
+
+function fieldsOf({ width, places }: Header, record: readonly string[]): RawFields | string {
+  if (record.length !== width) return `the row has ${record.length} fields, the header has ${width}`;
+  const fields: Partial<Record<ImportColumn, unknown>> = {};
+  for (const [name, place] of places) fields[name] = record[place];
+  return fields;
+}
+
+/** Errors that the user can mend, told by their code. */
+function explained(path: string, error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof StartError) return error;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const told = messageOf(path, code, error);
+  return told === null ? error : new StartError(told, { cause: error });
+}
+
+function messageOf(path: string, code: string, error: Error): string | null {
+  if (code.startsWith('Z_')) return `${path}: the gzip is damaged or cut off (${error.message})`;
+  if (code === 'CSV_QUOTE_NOT_CLOSED' || code === 'CSV_MAX_RECORD_SIZE') {
+    return `${path}: line ${'lines' in error ? error.lines : '?'}: a quoted field does not end`;
+  }
+  if (code.startsWith('CSV_')) return `${path}: ${error.message}`;
+  return 'syscall' in error ? `${path} cannot be read: ${error.message}` : null;
+}

@@ -1,0 +1,65 @@
+/** The state of an import: what it counts with, where it stands, and that nobody else does the same. */
+import { joinOrStart } from '../embedded/servers.js';
+import { type Engine, startEngine } from '../engine.js';
+import { StartError } from '../lifecycle.js';
+import { runPipeline } from '../pipeline.js';
+import type { ImportRecord, ImportStore } from '../services/import/ports.js';
+import type { Outbox } from '../services/pipeline-ports.js';
+import { createImportStore } from '../store/import-store.js';
+import { createOutbox } from '../store/outbox.js';
+import type { CommandContext } from './command.js';
+import { type ImportLock, takeImportLock } from './import-lock.js';
+import type { ImportArguments } from './import-options.js';
+
+export interface ImportRun {
+  readonly engine: Engine;
+  readonly outbox: Outbox;
+  readonly store: ImportStore;
+  readonly lock: ImportLock;
+  /** Hash of the file and of what changes its meaning. */
+  readonly content: string;
+  readonly record: ImportRecord;
+}
+
+/**
+ * Joins or starts the servers and finds out where to begin. The pipeline runs here too, for rows must reach
+ * ClickHouse also where no service runs; beside one, both take their share of its jobs.
+ *
+ * @throws StartError for a file that was imported before, or is being imported now
+ */
+export async function beginImport(
+  { config, logger, closers }: CommandContext,
+  args: ImportArguments,
+  content: string,
+): Promise<ImportRun> {
+  const endpoints = await joinOrStart(config, logger, closers);
+  const engine = await startEngine(endpoints, logger, closers);
+  const blocked = engine.blocked();
+  if (blocked !== null) throw new StartError(`Nothing can be imported now: ${blocked}`);
+  const store = createImportStore(engine.redis, engine.partitions);
+  const lock = await takeImportLock(store, content, logger, closers);
+  const record = await openRecord(store, content, args);
+  const outbox = createOutbox(engine.redis, engine.partitions);
+  await runPipeline(endpoints, engine, outbox, logger, closers);
+  return { engine, outbox, store, lock, content, record };
+}
+
+const idCharacters = 32;
+
+async function openRecord(store: ImportStore, content: string, args: ImportArguments): Promise<ImportRecord> {
+  const found = await store.find(content);
+  if (found !== null && found.finishedAt === null) return found;
+  if (found !== null && !args.again) throw importedBefore(found, args);
+  const run = (found?.run ?? 0) + 1;
+  const id = `${content.slice(0, idCharacters)}.${run}`;
+  const record = { id, run, line: 0, startedAt: Date.now(), finishedAt: null };
+  await store.put(content, record);
+  return record;
+}
+
+function importedBefore({ finishedAt }: ImportRecord, { file, tenant }: ImportArguments): StartError {
+  const when = new Date(finishedAt ?? 0).toISOString();
+  return new StartError(
+    `${file} was imported for tenant ${tenant} before (${when}); --again counts all its rows once more`,
+  );
+}

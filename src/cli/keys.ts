@@ -1,0 +1,195 @@
+/** Creates, lists and revokes API keys. */
+import { randomBytes } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { joinOrStart } from '../embedded/servers.js';
+import { hashKey } from '../http/auth.js';
+import { reportStartFailure, StartError } from '../lifecycle.js';
+import { allScopes, type Grant, type Scope } from '../services/ports.js';
+import { createKeyStore, type KeyStore } from '../store/api-keys.js';
+import { connectRedis, whenReady } from '../store/client.js';
+import { createLogger } from '../telemetry.js';
+import { type CommandContext, runCommand } from './command.js';
+import { readTenant } from './import-options.js';
+
+const help = `Usage: npm run keys -- create [options]
+       npm run keys -- list
+       npm run keys -- revoke KEY|HASH
+
+create prints the new key, which is stored as a hash only and cannot be shown again. Options:
+  --tenant T               whose answers the key reaches (default: default)
+  --requests-per-minute N  quota, 1 to 1000000000 (default: 100)
+  --unlimited              no quota
+  --scopes LIST            comma-separated of read, write, admin (default: all)
+  --key KEY                this key, 1 to 128 of A-Za-z0-9._~-, instead of a random one; one that is in
+                           store takes the new quota
+list prints hash, tenant, quota, scopes and time of creation of each key.
+revoke takes a key, or the first 8 or more characters of its hash as list shows it. The running service
+refuses a revoked key within 5 s.
+
+The keys of the service that runs on DATA_DIR (or at REDIS_URL) are meant; where none runs, its servers
+are started for the moment.
+`;
+
+const options = {
+  tenant: { type: 'string' },
+  'requests-per-minute': { type: 'string' },
+  unlimited: { type: 'boolean' },
+  scopes: { type: 'string' },
+  key: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+/** Does the work; resolves with what goes to standard output. */
+type Action = (store: KeyStore) => Promise<string>;
+
+/** @param argv arguments after the command */
+export async function main(argv: readonly string[]): Promise<void> {
+  let action: Action | null;
+  try {
+    action = readAction(argv);
+  } catch (error) {
+    reportStartFailure(error, createLogger('info', 'keys'));
+    process.exitCode = 1;
+    return;
+  }
+  if (action === null) process.stdout.write(help);
+  else await runAction(action);
+}
+
+const runAction = (action: Action): Promise<void> =>
+  runCommand('keys', async (context) => {
+    process.stdout.write(`${await action(await openStore(context))}\n`);
+  });
+
+const redisTimeoutMs = 10_000;
+
+async function openStore({ config, logger, closers }: CommandContext): Promise<KeyStore> {
+  // Keys are in Redis alone: with REDIS_URL set, ClickHouse is neither asked nor started.
+  const redisUrl = config.redisUrl ?? (await joinOrStart(config, logger, closers)).redisUrl;
+  const redis = connectRedis(redisUrl);
+  closers.add('Redis connection', () => redis.disconnect());
+  redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
+  await whenReady(redis, redisTimeoutMs).catch((cause: unknown) => {
+    throw new StartError('Redis cannot be reached; start it or correct REDIS_URL', { cause });
+  });
+  return createKeyStore(redis);
+}
+
+type Values = ReturnType<typeof parse>['values'];
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({ args: [...argv], allowPositionals: true, options });
+  } catch (error) {
+    throw usage(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const usage = (problem: string): StartError =>
+  new StartError(`${problem}\nUsage: npm run keys -- create|list|revoke; --help explains them`);
+
+function readAction(argv: readonly string[]): Action | null {
+  const { values, positionals } = parse(argv);
+  if (values.help) return null;
+  const [command, ...rest] = positionals;
+  const [name] = rest;
+  if (command !== 'create' && Object.keys(values).length > 0) throw usage('only create takes options');
+  if (command === 'create' && name === undefined) return create(values);
+  if (command === 'list' && name === undefined) return list;
+  if (command === 'revoke' && name !== undefined && rest.length === 1) return revoke(name);
+  throw usage(command === 'revoke' ? 'revoke takes one KEY or HASH' : 'create, list or revoke is needed');
+}
+
+const keyPattern = /^[A-Za-z0-9._~-]{1,128}$/;
+
+function create(values: Values): Action {
+  const key = values.key ?? `sk-${randomBytes(24).toString('base64url')}`;
+  if (!keyPattern.test(key)) throw usage('--key: 1 to 128 of A-Za-z0-9._~- are allowed');
+  const grant: Grant = {
+    keyHash: hashKey(key),
+    tenant: readTenant(values.tenant ?? 'default'),
+    requestsPerMinute: readQuota(values),
+    scopes: readScopes(values.scopes),
+  };
+  return async (store) => {
+    const stored = await store.find(grant.keyHash);
+    if (stored !== null) checkSame(stored, grant);
+    await store.put(grant);
+    return key;
+  };
+}
+
+/** A stored key keeps its tenant and scopes, so others must not seem to be given to it. */
+function checkSame(stored: Grant, wanted: Grant): void {
+  if (stored.tenant === wanted.tenant && stored.scopes.join() === wanted.scopes.join()) return;
+  throw new StartError(
+    `This key is in store for tenant ${stored.tenant} with scopes ${stored.scopes.join()}; revoke it first`,
+  );
+}
+
+const defaultQuota = 100;
+const maxQuota = 1_000_000_000;
+
+function readQuota({ unlimited, 'requests-per-minute': text }: Values): number | null {
+  if (unlimited && text !== undefined)
+    throw usage('--unlimited and --requests-per-minute exclude each other');
+  if (unlimited) return null;
+  if (text === undefined) return defaultQuota;
+  const quota = /^\d{1,10}$/.test(text) ? Number(text) : 0;
+  if (quota < 1 || quota > maxQuota) throw usage(`--requests-per-minute: 1 to ${maxQuota} is allowed`);
+  return quota;
+}
+
+function readScopes(list: string | undefined): readonly Scope[] {
+  if (list === undefined) return allScopes;
+  const names = list.split(',').map((name) => name.trim());
+  const unknown = names.find((name) => !allScopes.some((scope) => scope === name));
+  if (unknown !== undefined)
+    throw usage(`--scopes: ${JSON.stringify(unknown)} is none of ${allScopes.join()}`);
+  return allScopes.filter((scope) => names.includes(scope));
+}
+
+const shownHash = 12;
+
+const list: Action = async (store) => {
+  const keys = await store.list();
+  const rows = keys.map(({ keyHash, tenant, requestsPerMinute, scopes, createdAt }) => [
+    keyHash.slice(0, shownHash),
+    tenant,
+    requestsPerMinute === null ? 'unlimited' : `${requestsPerMinute}/min`,
+    scopes.join(),
+    createdAt,
+  ]);
+  return table([['HASH', 'TENANT', 'QUOTA', 'SCOPES', 'CREATED'], ...rows]);
+};
+
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+const leastPrefix = 8;
+
+/** A key that happens to look like a hash is a key first. */
+function revoke(name: string): Action {
+  return async (store) => {
+    const hash = hashKey(name);
+    if (await store.revoke(hash)) return `revoked ${hash.slice(0, shownHash)}`;
+    const prefix = name.toLowerCase();
+    const named =
+      prefix.length < leastPrefix ? [] : (await store.list()).filter((k) => k.keyHash.startsWith(prefix));
+    const [found, ...others] = named;
+    if (others.length > 0)
+      throw new StartError(`${named.length} keys begin with ${prefix}: give more of the hash`);
+    if (found === undefined || !(await store.revoke(found.keyHash)))
+      throw new StartError('There is no such key');
+    return `revoked ${found.keyHash.slice(0, shownHash)}`;
+  };
+}

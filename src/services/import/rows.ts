@@ -1,0 +1,148 @@
+/** What a row of an imported file must be: the bounds of the API, with a file's looser spelling. */
+import { learningIdProblem } from '../../contracts/ids.js';
+import type { TrackEvent } from '../../contracts/tasks.js';
+import { occurredAtProblem, parseTime } from '../../contracts/time.js';
+
+/** Columns that mean something; all others are ignored. */
+export const importColumns = [
+  'user_id',
+  'skill_id',
+  'correct',
+  'item_id',
+  'order',
+  'ts',
+  'response_time_s',
+] as const;
+export const requiredColumns = ['user_id', 'skill_id', 'correct'] as const;
+
+export type ImportColumn = (typeof importColumns)[number];
+
+/** A row as it was read: texts from CSV, JSON values from NDJSON. Undefined, null and '' are absence. */
+export type RawFields = Readonly<Partial<Record<ImportColumn, unknown>>>;
+
+/** One row, or why it cannot be one. Lines count from 1 and grow from row to row. */
+export interface RawRow {
+  readonly line: number;
+  readonly fields: RawFields | string;
+}
+
+export interface RowRules {
+  readonly tenant: string;
+  /** Added to a numeric `ts`, Unix milliseconds; 0 takes it for Unix seconds. */
+  readonly startMs: number;
+  /** Time of a row without `ts`, and the present against which times are checked: the same in a resumed run. */
+  readonly importedAt: number;
+}
+
+export interface CheckedRow {
+  readonly event: TrackEvent;
+  readonly order: number | null;
+}
+
+const maxResponseSeconds = 86_400;
+const decimal = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i;
+
+/** Thrown and caught in this file only. */
+class RowProblem extends Error {}
+
+/**
+ * The row as an event.
+ *
+ * @param receivedAt Unix milliseconds
+ * @returns the row, or what is wrong with it
+ */
+export function checkRow(row: RawRow, rules: RowRules, receivedAt: number): CheckedRow | string {
+  if (typeof row.fields === 'string') return row.fields;
+  try {
+    return { event: eventOf(row.fields, row.line, rules, receivedAt), order: orderOf(row.fields.order) };
+  } catch (error) {
+    if (error instanceof RowProblem) return error.message;
+    throw error;
+  }
+}
+
+function eventOf(fields: RawFields, line: number, rules: RowRules, receivedAt: number): TrackEvent {
+  const userId = idOf('user_id', fields.user_id);
+  const skillId = idOf('skill_id', fields.skill_id);
+  if (userId === null) throw new RowProblem('user_id is missing');
+  if (skillId === null) throw new RowProblem('skill_id is missing');
+  return {
+    tenant: rules.tenant,
+    userId,
+    skillId,
+    isCorrect: correctOf(fields.correct),
+    timeSpentSeconds: secondsOf(fields.response_time_s),
+    confidenceScore: null,
+    questionDifficulty: null,
+    itemId: idOf('item_id', fields.item_id),
+    eventId: null,
+    occurredAt: timeOf(fields.ts, rules),
+    occurredAtText: null,
+    receivedAt,
+    importLine: line,
+  };
+}
+
+const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';
+
+/** A number in NDJSON is the id of its decimal digits. U+FFFD is what invalid UTF-8 is decoded to. */
+function idOf(name: string, value: unknown): string | null {
+  if (isAbsent(value)) return null;
+  const text = typeof value === 'number' && Number.isSafeInteger(value) ? `${value}` : value;
+  if (typeof text !== 'string') throw new RowProblem(`${name} ${shown(value)} must be a text`);
+  if (text.includes('\uFFFD')) throw new RowProblem(`${name} is not valid UTF-8`);
+  const problem = learningIdProblem(text);
+  if (problem !== null) throw new RowProblem(`${name} ${shown(value)} ${problem}`);
+  return text;
+}
+
+function correctOf(value: unknown): boolean {
+  if (isAbsent(value)) throw new RowProblem('correct is missing');
+  const text = String(value).trim().toLowerCase();
+  const number = numberOf(text);
+  if (number === 1 || text === 'true') return true;
+  if (number === 0 || text === 'false') return false;
+  throw new RowProblem(`correct ${shown(value)} must be 1, 0, true or false`);
+}
+
+function secondsOf(value: unknown): number | null {
+  if (isAbsent(value)) return null;
+  const seconds = numberOf(value);
+  if (seconds === null || seconds < 0 || seconds > maxResponseSeconds) {
+    throw new RowProblem(`response_time_s ${shown(value)} must be a number from 0 to ${maxResponseSeconds}`);
+  }
+  // -0 is a zero too, but the warehouse would be sent a sign.
+  return seconds + 0;
+}
+
+function orderOf(value: unknown): number | null {
+  if (isAbsent(value)) return null;
+  const order = numberOf(value);
+  if (order === null) throw new RowProblem(`order ${shown(value)} must be a number`);
+  return order;
+}
+
+function timeOf(value: unknown, rules: RowRules): number {
+  if (isAbsent(value)) return rules.importedAt;
+  const seconds = numberOf(value);
+  const ms = seconds === null ? parseTime(String(value).trim()) : rules.startMs + Math.round(seconds * 1000);
+  if (ms === null) throw new RowProblem(`ts ${shown(value)} must be an RFC 3339 time or seconds`);
+  const problem = occurredAtProblem(ms, rules.importedAt);
+  if (problem !== null) throw new RowProblem(`ts ${shown(value)} ${problem}`);
+  return ms;
+}
+
+/** Null for what is no finite number. */
+function numberOf(value: unknown): number | null {
+  const text = typeof value === 'number' ? `${value}` : typeof value === 'string' ? value.trim() : '';
+  const number = decimal.test(text) ? Number(text) : Number.NaN;
+  return Number.isFinite(number) ? number : null;
+}
+
+const shownCharacters = 60;
+
+/** The value as JSON, which escapes what a terminal would obey, cut to a bearable length. */
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters)}...`;
+}

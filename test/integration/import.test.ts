@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { connectRedis, whenReady } from '../../src/store/client.js';
+import { createOutbox } from '../../src/store/outbox.js';
+import { selectRows } from '../../src/warehouse/client.js';
+import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { tempDir } from '../support/temp.js';
+import { waitFor } from '../support/wait.js';
+import { testDatabase } from '../support/warehouse.js';
+
+const entry = new URL('../../src/cli/import.js', import.meta.url).href;
+
+interface Servers {
+  readonly env: Record<string, string>;
+  readonly clickhouse: ClickHouseClient;
+}
+
+async function startServers(t: TestContext): Promise<Servers> {
+  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const { url, client } = await testDatabase(t, clickhouseUrl);
+  const env = { REDIS_URL: redisUrl, CLICKHOUSE_URL: url, DATA_DIR: await tempDir(t) };
+  return { env, clickhouse: client };
+}
+
+function startImport(t: TestContext, env: Record<string, string>, ...args: string[]): ChildProcess {
+  const script = `import(${JSON.stringify(entry)}).then((m) => m.main(process.argv.slice(1)))`;
+  const child = spawn(process.execPath, ['-e', script, '--', ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  return child;
+}
+
+async function endOf(child: ChildProcess): Promise<{ code: number | null; out: string; err: string }> {
+  const read = { out: '', err: '' };
+  child.stdout?.on('data', (text: Buffer) => {
+    read.out += text;
+  });
+  child.stderr?.on('data', (text: Buffer) => {
+    read.err += text;
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, ...read };
+}
+
+const runImport = (t: TestContext, { env }: Servers, ...args: string[]) =>
+  endOf(startImport(t, env, ...args));
+
+/** Rows as text: learners answer in turns of 1 to 40, every tenth answer is wrong. */
+function answers(rows: number, learners: number): string {
+  const lines = Array.from({ length: rows }, (_, i) => {
+    const user = Math.floor(i / (1 + (i % 40))) % learners;
+    return `u${user},s${i % 7},${i % 10 === 0 ? 0 : 1},i${i},${i}`;
+  });
+  return `user_id,skill_id,correct,item_id,order\n${lines.join('\n')}\n`;
+}
+
+interface Stored {
+  rows: number;
+  learners: number;
+  correct: number;
+  ids: number;
+  /** Learners whose sequence has gaps, or whose items are not in the order of the file. */
+  disordered: number;
+}
+
+async function stored({ clickhouse }: Servers): Promise<Stored> {
+  const [row] = await selectRows<Stored>(
+    clickhouse,
+    `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(user_id)) AS learners,
+      toUInt32(sum(is_correct)) AS correct, toUInt32(uniqExact(item_id)) AS ids,
+      toUInt32((SELECT count() FROM (
+        SELECT user_id, arraySort(x -> x.1, groupArray((learner_seq, toUInt32OrZero(substring(item_id, 2))))) AS a
+        FROM attempts GROUP BY tenant, user_id
+        HAVING a.1 != range(1, length(a) + 1) OR a.2 != arraySort(a.2)))) AS disordered
+     FROM attempts`,
+  );
+  if (!row) throw new Error('no figures');
+  return row;
+}
+
+test('every row is counted or rejected, and a finished file is remembered', {
+  timeout: 180_000,
+}, async (t) => {
+  const servers = await startServers(t);
+  const file = join(await tempDir(t), 'answers.csv.gz');
+  const text = `${answers(3000, 50)}u1,s1,maybe,i,1\n,s1,1,i,1\nu1,s1\n`;
+  await writeFile(file, gzipSync(text));
+  const first = await runImport(t, servers, file, '--json');
+  assert.equal(first.code, 0, first.err);
+  const summary = JSON.parse(first.out);
+  assert.deepEqual(
+    [summary.rows, summary.counted, summary.skipped, summary.rejected, summary.stored],
+    [3003, 3000, 0, 3, true],
+  );
+  const rejects = (await readFile(summary.rejects_file, 'utf8')).trim().split('\n');
+  assert.deepEqual(
+    rejects.map((line) => JSON.parse(line)),
+    [
+      { line: 3002, reason: 'correct "maybe" must be 1, 0, true or false' },
+      { line: 3003, reason: 'user_id is missing' },
+      { line: 3004, reason: 'the row has 2 fields, the header has 5' },
+    ],
+  );
+  assert.ok(summary.rejects_file.startsWith(join(servers.env.DATA_DIR as string, 'imports')));
+  assert.equal((await stat(summary.rejects_file)).mode & 0o777, 0o600);
+  const once = { rows: 3000, learners: 50, correct: 2700, ids: 3000, disordered: 0 };
+  assert.deepEqual(await stored(servers), once);
+
+  const second = await runImport(t, servers, file);
+  assert.deepEqual([second.code, second.out], [1, '']);
+  assert.match(second.err, /^.* was imported for tenant default before .*--again/);
+  assert.equal(second.err.trim().split('\n').length, 1);
+
+  const other = await runImport(t, servers, file, '--tenant', 'other');
+  assert.equal(other.code, 0, other.err);
+  assert.match(other.out, /3,000 counted/);
+  const again = await runImport(t, servers, file, '--again');
+  assert.equal(again.code, 0, again.err);
+  assert.equal((await stored(servers)).rows, 9000);
+});
+
+/** A quick machine was through before the kill, which left rows in the outbox: another import drains them. */
+async function drainAfter(t: TestContext, servers: Servers, err: string): Promise<void> {
+  assert.match(err, /was imported/);
+  const file = join(await tempDir(t), 'none.csv');
+  await writeFile(file, answers(0, 1));
+  assert.equal((await runImport(t, servers, file)).code, 0);
+}
+
+test('an import that is killed again and again counts every row once, in order', {
+  timeout: 300_000,
+}, async (t) => {
+  const servers = await startServers(t);
+  const file = join(await tempDir(t), 'answers.csv');
+  const rows = 40_000;
+  await writeFile(file, answers(rows, 300));
+  const redis = connectRedis(servers.env.REDIS_URL as string);
+  t.after(() => redis.disconnect());
+  await whenReady(redis, 10_000);
+  const outbox = createOutbox(redis, 16);
+  const known = async () => (await stored(servers)).rows + (await outbox.facts()).outboxLength;
+  for (const share of [0.02, 0.3, 0.6]) {
+    const child = startImport(t, servers.env, file);
+    const ended = endOf(child);
+    await waitFor(
+      `${share} of the rows`,
+      async () => child.exitCode !== null || (await known()) > share * rows,
+      90_000,
+    );
+    child.kill('SIGKILL');
+    await ended;
+  }
+  const { code, out, err } = await runImport(t, servers, file, '--json');
+  if (code === 0) t.diagnostic(out.trim());
+  else await drainAfter(t, servers, err);
+  await waitFor('the outbox', async () => (await outbox.facts()).outboxLength === 0);
+  assert.deepEqual(await stored(servers), {
+    rows,
+    learners: 300,
+    correct: rows - rows / 10,
+    ids: rows,
+    disordered: 0,
+  });
+});
+
+test('a signal stops it so that it can go on; two at once do not', { timeout: 240_000 }, async (t) => {
+  const servers = await startServers(t);
+  const file = join(await tempDir(t), 'answers.csv');
+  const rows = 40_000;
+  await writeFile(file, answers(rows, 300));
+  const child = startImport(t, servers.env, file);
+  const ended = endOf(child);
+  await waitFor('some rows', async () => child.exitCode !== null || (await stored(servers)).rows > 0, 60_000);
+  const beside = await runImport(t, servers, file);
+  assert.equal(beside.code, 1);
+  assert.match(beside.err, /being imported by another process|was imported/);
+  child.kill('SIGINT');
+  await sleep(100);
+  child.kill('SIGINT');
+  const { code, err, out } = await ended;
+  if (out === '') assert.match(err, /^Stopped; run the same command again to resume\n$/);
+  assert.ok(code === 130 || out !== '', `${code}`);
+  const { err: problems } = await runImport(t, servers, file);
+  assert.ok(problems === '' || /was imported/.test(problems), problems);
+  const figures = await stored(servers);
+  assert.deepEqual([figures.rows, figures.ids, figures.disordered], [rows, rows, 0]);
+});
+
+test('with no service and no servers it starts its own, and leaves none', { timeout: 120_000 }, async (t) => {
+  const dir = await tempDir(t);
+  const file = join(dir, 'answers.ndjson');
+  await writeFile(file, '{"user_id":"a","skill_id":"s","correct":true}\n{"user_id":"a"}\n');
+  const env = { DATA_DIR: join(dir, 'data'), REDIS_URL: '', CLICKHOUSE_URL: '' };
+  const { code, out, err } = await endOf(startImport(t, env, file, '--json'));
+  assert.equal(code, 0, err);
+  const { counted, rejected, stored: isStored } = JSON.parse(out);
+  assert.deepEqual([counted, rejected, isStored], [1, 1, true]);
+  assert.equal(existsSync(join(env.DATA_DIR, 'endpoints.json')), false);
+});
+
+test('help, wrong arguments and damaged files end at once', { timeout: 60_000 }, async (t) => {
+  const dir = await tempDir(t);
+  const env = { DATA_DIR: join(dir, 'data') };
+  const cut = join(dir, 'cut.csv.gz');
+  await writeFile(cut, gzipSync(answers(2000, 5)).subarray(0, 4000));
+  const help = await endOf(startImport(t, env, '--help'));
+  assert.deepEqual([help.code, help.err], [0, '']);
+  assert.match(help.out, /^Usage: npm run import/);
+  for (const [args, message] of [
+    [[], /exactly one FILE/],
+    [['x', '--whatever'], /--whatever/],
+    [[join(dir, 'none.csv')], /cannot be read/],
+    [[cut], /gzip is damaged or cut off/],
+  ] as const) {
+    const { code, out, err } = await endOf(startImport(t, env, ...args));
+    assert.deepEqual([code, out], [1, ''], err);
+    assert.match(err, message);
+  }
+  assert.equal(existsSync(env.DATA_DIR), false, 'nothing was started');
+});
+
+const reference = process.env.REFERENCE_DATA;
+
+test('a real log: the figures in ClickHouse are those of the file', {
+  timeout: 600_000,
+  skip: reference ? false : 'REFERENCE_DATA is not set',
+}, async (t) => {
+  const servers = await startServers(t);
+  const file = join(reference ?? '', 'algebra05.csv.gz');
+  const { code, out, err } = await runImport(t, servers, file, '--start', '2005-08-01', '--json');
+  assert.equal(code, 0, err);
+  t.diagnostic(out.trim());
+  const [header = '', ...lines] = gunzipSync(readFileSync(file)).toString().trim().split('\n');
+  const names = header.split(',');
+  const rows = lines.map((line) => line.split(','));
+  const column = (name: string) => rows.map((row) => row[names.indexOf(name)]);
+  const { rows: count, learners, correct } = await stored(servers);
+  assert.deepEqual(
+    [count, learners, correct],
+    [rows.length, new Set(column('user_id')).size, column('correct').filter((value) => value === '1').length],
+  );
+});

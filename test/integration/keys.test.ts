@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { type TestContext, test } from 'node:test';
+import { hashKey } from '../../src/http/auth.js';
+import { createKeyStore } from '../../src/store/api-keys.js';
+import { connectRedis, whenReady } from '../../src/store/client.js';
+import { startTestRedis } from '../support/embedded.js';
+import { tempDir } from '../support/temp.js';
+
+const entry = new URL('../../src/cli/keys.js', import.meta.url).href;
+
+async function start(t: TestContext) {
+  const redisUrl = await startTestRedis(t);
+  const env = { ...process.env, REDIS_URL: redisUrl, DATA_DIR: await tempDir(t) };
+  const script = `import(${JSON.stringify(entry)}).then((m) => m.main(process.argv.slice(1)))`;
+  const keys = (...args: string[]) =>
+    new Promise<{ code: number; out: string; err: string }>((resolve) => {
+      const child = execFile(process.execPath, ['-e', script, '--', ...args], { env }, (_, out, err) => {
+        resolve({ code: child.exitCode ?? -1, out: out.trim(), err: err.trim() });
+      });
+    });
+  const redis = connectRedis(redisUrl);
+  t.after(() => redis.disconnect());
+  await whenReady(redis, 10_000);
+  return { keys, store: createKeyStore(redis) };
+}
+
+test('keys are created, listed and revoked', { timeout: 120_000 }, async (t) => {
+  const { keys, store } = await start(t);
+  const made = await keys('create');
+  assert.deepEqual([made.code, made.err], [0, '']);
+  assert.match(made.out, /^sk-[\w-]{32}$/);
+  const keyHash = hashKey(made.out);
+  assert.deepEqual(await store.find(keyHash).then((grant) => grant && { ...grant, createdAt: '' }), {
+    keyHash,
+    tenant: 'default',
+    requestsPerMinute: 100,
+    scopes: ['read', 'write', 'admin'],
+    createdAt: '',
+  });
+  const own = await keys(
+    'create',
+    '--key',
+    'mine',
+    '--tenant',
+    'school',
+    '--unlimited',
+    '--scopes',
+    'write,read',
+  );
+  assert.equal(own.out, 'mine', own.err);
+
+  const list = (await keys('list')).out.split('\n');
+  assert.equal(list.length, 3);
+  assert.match(
+    list[1] ?? '',
+    new RegExp(`^${keyHash.slice(0, 12)}  default  100/min    read,write,admin  20`),
+  );
+  assert.match(
+    list[2] ?? '',
+    new RegExp(`^${hashKey('mine').slice(0, 12)}  school   unlimited  read,write `),
+  );
+
+  assert.equal((await keys('revoke', 'mine')).code, 0);
+  assert.equal((await keys('revoke', keyHash.slice(0, 12))).out, `revoked ${keyHash.slice(0, 12)}`);
+  const gone = await keys('revoke', 'mine');
+  assert.deepEqual([gone.code, gone.out, gone.err], [1, '', 'There is no such key']);
+  assert.deepEqual(await store.list(), []);
+});
+
+test('a key in store takes a new quota, but no other tenant', { timeout: 120_000 }, async (t) => {
+  const { keys, store } = await start(t);
+  await keys('create', '--key', 'mine');
+  assert.equal((await keys('create', '--key', 'mine', '--requests-per-minute', '7')).code, 0);
+  assert.equal((await store.find(hashKey('mine')))?.requestsPerMinute, 7);
+  const other = await keys('create', '--key', 'mine', '--tenant', 'b');
+  assert.equal(other.code, 1);
+  assert.match(other.err, /in store for tenant default/);
+});
+
+test('wrong arguments of the keys command are refused', { timeout: 120_000 }, async (t) => {
+  const { keys } = await start(t);
+  assert.match((await keys('--help')).out, /^Usage: npm run keys/);
+  const wrong: [string[], RegExp][] = [
+    [[], /create, list or revoke is needed/],
+    [['revoke'], /revoke takes one/],
+    [['list', '--unlimited'], /only create takes options/],
+    [['create', '--key', 'a:b'], /--key/],
+    [['create', '--tenant', ''], /--tenant/],
+    [['create', '--requests-per-minute', '0'], /--requests-per-minute/],
+    [['create', '--requests-per-minute', '5', '--unlimited'], /exclude each other/],
+    [['create', '--scopes', 'read,root'], /"root" is none of/],
+  ];
+  for (const [args, message] of wrong) {
+    const { code, out, err } = await keys(...args);
+    assert.deepEqual([code, out], [1, ''], args.join(' '));
+    assert.match(err, message);
+  }
+});

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createBatcher } from '../../src/compute/batcher.js';
+import type { TrackEvent, TrackOutcome, TrackTask } from '../../src/contracts/tasks.js';
+import { createFeeder, StalledError } from '../../src/services/import/feeder.js';
+
+const shards = 4;
+const lanes = 2;
+
+/** Numbers in [0, 1), the same for the same seed (mulberry32). */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const eventOf = (line: number, user: number): TrackEvent => ({
+  tenant: 't',
+  userId: `${user}`,
+  skillId: 's',
+  isCorrect: true,
+  timeSpentSeconds: null,
+  confidenceScore: null,
+  questionDifficulty: null,
+  itemId: null,
+  eventId: null,
+  occurredAt: 0,
+  occurredAtText: null,
+  receivedAt: 0,
+  importLine: line,
+});
+
+/**
+ * Learners' marks and counted lines by the rules of the commit script, behind the real batcher: a batch may be
+ * refused, counted with its answer lost, or refused for some of its learners.
+ */
+function createCounter(random: () => number, trouble: number) {
+  const marks = new Map<string, number>();
+  const counted: number[] = [];
+  const commit = (events: readonly TrackEvent[], refused: ReadonlySet<string>): TrackOutcome[] => {
+    const before = new Map(marks);
+    return events.map(({ userId, importLine }) => {
+      if (refused.has(userId)) return 'unavailable';
+      if ((importLine ?? 0) <= (before.get(userId) ?? 0)) return 'skipped';
+      marks.set(userId, importLine ?? 0);
+      counted.push(importLine ?? 0);
+      return 'counted';
+    });
+  };
+  const run = async (task: TrackTask) => {
+    const events = JSON.parse(task.events) as TrackEvent[];
+    await new Promise(setImmediate);
+    const fate = random();
+    if (fate < trouble / 3) return { unavailable: 'away' };
+    const users = new Set(events.filter(() => random() < 0.3).map(({ userId }) => userId));
+    const outcomes = commit(events, fate < (2 * trouble) / 3 ? users : new Set());
+    if (fate > 1 - trouble / 3) throw new Error('the answer was lost');
+    return { outcomes, data: outcomes.map(() => '') };
+  };
+  const tracker = createBatcher({
+    lanes,
+    laneOf: ({ userId }) => (Number(userId) % shards) % lanes,
+    maxBatch: 512,
+    maxWaiting: 900,
+    run,
+    onFailure: () => undefined,
+  });
+  return { tracker, counted };
+}
+
+test('whatever is refused or lost, each line counts once and in order', { timeout: 120_000 }, async (t) => {
+  for (let seed = 1; seed <= 6; seed++) {
+    const random = randomOf(seed);
+    const { tracker, counted } = createCounter(random, 0.3);
+    let told = 0;
+    const feeder = createFeeder({
+      tracker,
+      importId: 'i',
+      shards,
+      shardOf: ({ userId }) => Number(userId) % shards,
+      settled: (now, before) => {
+        told += now + before;
+      },
+      now: () => performance.now(),
+    });
+    const rows = Array.from({ length: 8000 }, (_, i) => eventOf(i + 1, Math.floor(random() * 12)));
+    for (let at = 0; at < rows.length; at += 1000) await feeder.push(rows.slice(at, at + 1000));
+    await feeder.drain();
+    assert.equal(feeder.firstOpenLine(), null);
+    assert.equal(told, rows.length, `seed ${seed}`);
+    assert.deepEqual(
+      [...counted].sort((a, b) => a - b),
+      rows.map(({ importLine }) => importLine),
+      `seed ${seed}`,
+    );
+  }
+  t.diagnostic('6 runs of 8,000 rows with a third of the batches in trouble');
+});
+
+test('refusals without an end stop the import, and the open lines are known', {
+  timeout: 60_000,
+}, async () => {
+  let clock = 0;
+  const feeder = createFeeder({
+    tracker: {
+      track: (events, _mode, done) => {
+        events.forEach((_, place) => {
+          done(place, { outcome: 'unavailable', data: 'the store is away' });
+        });
+      },
+    },
+    importId: 'i',
+    shards: 1,
+    shardOf: () => 0,
+    settled: () => undefined,
+    now: () => {
+      clock += 10_000;
+      return clock;
+    },
+  });
+  await feeder.push([eventOf(3, 1), eventOf(4, 1)]);
+  await assert.rejects(
+    feeder.drain(),
+    (error) => error instanceof StalledError && /30 s: the store is away/.test(error.message),
+  );
+  assert.equal(feeder.firstOpenLine(), 3);
+  await feeder.stop();
+});
