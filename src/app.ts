@@ -27,6 +27,8 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
     config.role === 'all' ? await startEmbedded(config, logger, closers) : await resolveEndpoints(config);
   const engine = await startEngine(endpoints, logger, closers);
   if (config.redisUrl !== null) await warnOfRisks(engine, logger);
+  if (config.skillsFile !== null)
+    logger.warn('SKILLS_FILE: the file is there, but this version does not read it yet');
   const pipeline = config.role === 'api' ? null : await startDraining(endpoints, engine, logger, closers);
   if (config.role === 'pipeline') {
     const port = config.portIsSet ? await serve(config, engine, pipeline, logger, closers, true) : null;

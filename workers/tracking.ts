@@ -11,6 +11,7 @@ import type {
   WorkerSettings,
 } from '../src/contracts/tasks.js';
 import { goalModel } from '../src/domain/params.js';
+import { ApiError } from '../src/errors.js';
 import type { RedisClient } from '../src/store/client.js';
 import { hashEventId } from '../src/store/event-ids.js';
 import { partitionOf } from '../src/store/keys.js';
@@ -59,6 +60,7 @@ interface ReplyBuilder {
   readonly result: TrackReply;
   settle(work: LearnerWork, plan: LearnerPlan): void;
   refuse(work: LearnerWork, reason: string): void;
+  fail(work: LearnerWork, error: unknown): void;
 }
 
 function createReply(events: number): ReplyBuilder {
@@ -77,6 +79,10 @@ function createReply(events: number): ReplyBuilder {
     },
     refuse: (work, reason) => {
       for (const { place } of work.events) set(place, 'unavailable', reason);
+    },
+    fail: (work, error) => {
+      const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      for (const { place } of work.events) set(place, 'failed', cause);
     },
   };
 }
@@ -104,7 +110,7 @@ async function trackOnce(
   open: readonly LearnerWork[],
   reply: ReplyBuilder,
 ): Promise<LearnerWork[]> {
-  const plans = await planAll(context, task, open);
+  const plans = await planEach(context, task, open, reply);
   await context.knownSkills.add(
     context.client,
     plans.flatMap(({ plan }) => plan.newSkills),
@@ -129,6 +135,28 @@ const refusals: Record<Exclude<CommitStatus, 'committed' | 'conflict'>, string> 
 interface Planned {
   readonly work: LearnerWork;
   readonly plan: LearnerPlan;
+}
+
+/**
+ * A learner whose record cannot be read fails alone: nothing is written yet, so the others are planned again, one
+ * by one.
+ */
+async function planEach(
+  context: TrackContext,
+  task: TrackTask,
+  open: readonly LearnerWork[],
+  reply: ReplyBuilder,
+): Promise<Planned[]> {
+  try {
+    return await planAll(context, task, open);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    if (open.length > 1) {
+      return (await Promise.all(open.map((work) => planEach(context, task, [work], reply)))).flat();
+    }
+    for (const work of open) reply.fail(work, error);
+    return [];
+  }
 }
 
 async function planAll(

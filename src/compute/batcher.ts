@@ -82,6 +82,8 @@ async function runBatch(options: BatcherOptions, batch: readonly Waiting[]): Pro
   try {
     const reply = await options.run({ ...mode, events: JSON.stringify(batch.map(({ event }) => event)) });
     if ('unavailable' in reply) return batch.map(() => ({ outcome: 'unavailable', data: reply.unavailable }));
+    const causes = reply.data.filter((_, i) => reply.outcomes[i] === 'failed');
+    for (const cause of new Set(causes)) options.onFailure(new Error(cause));
     return reply.outcomes.map((outcome, i) => ({ outcome, data: reply.data[i] as string }));
   } catch (error) {
     options.onFailure(error);

@@ -83,7 +83,10 @@ const properties = {
     allowed: 'all, api or pipeline',
   }),
   SKILLS_FILE: Type.Optional(
-    text({ description: 'catalogue of skills, loaded at start', allowed: 'a readable CSV or JSON file' }),
+    text({
+      description: 'catalogue of skills; checked at start, not read yet by this version',
+      allowed: 'a readable CSV or JSON file',
+    }),
   ),
   LOG_LEVEL: Type.Union(
     (['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const).map((level) =>

@@ -6,7 +6,7 @@ import { Id } from './ids.js';
 const orNull = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 
 /** One answered question, as a platform sends it. Unknown fields are ignored. */
-export const LearningEvent = Type.Object(
+const LearningEvent = Type.Object(
   {
     user_id: Id,
     skill_id: Id,
@@ -20,7 +20,6 @@ export const LearningEvent = Type.Object(
   },
   { description: 'One answered question of one learner on one skill' },
 );
-export type LearningEvent = Static<typeof LearningEvent>;
 export const learningEventCheck = Compile(LearningEvent);
 
 /** The most events that one batch may hold. */

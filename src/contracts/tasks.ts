@@ -41,7 +41,7 @@ export type TrackOutcome =
   | 'skipped'
   /** The id was used for a different event of this learner. */
   | 'reused'
-  /** A defect: whether it was counted is not known. */
+  /** A defect: whether it was counted is not known; `data` says why, for the log alone. */
   | 'failed'
   /** Not counted as far as is known, try again later; `data` says why. */
   | 'unavailable';

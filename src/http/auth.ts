@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { ApiError } from '../errors.js';
 import type { Grant, KeyRing } from '../services/ports.js';
 
@@ -56,7 +56,7 @@ export function createAuthenticator(keys: KeyRing, now: () => number): Authentic
 }
 
 /** Name under which a key is stored; the key itself never is. */
-export const hashKey = (key: string): string => hash('sha256', key, 'hex');
+export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex');
 
 const unauthorized = (message: string): ApiError =>
   new ApiError('UNAUTHORIZED', message, { headers: { 'WWW-Authenticate': 'ApiKey' } });

@@ -39,7 +39,7 @@ const statusByCode = new Map(
 );
 
 /** HTTP status for a ClickHouse exception code. */
-export function statusOf(code: number): number {
+function statusOf(code: number): number {
   return statusByCode.get(code) ?? 500;
 }
 
