@@ -1,4 +1,5 @@
 /** One run over the file: from its position to the end, or until it is stopped. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
 import { createFeeder, type Feeder, StalledError } from '../services/import/feeder.js';
@@ -14,6 +15,9 @@ import type { ImportRun } from './import-run.js';
 import { untilStored } from './import-stored.js';
 
 const savePositionMs = 1000;
+/** Live answers share the outbox: an import waits for ClickHouse before it fills it, far below its bound. */
+const maxBacklog = 200_000;
+const backlogPauseMs = 200;
 const progressMs = 500;
 /** ClickHouse may be away: after this long without a move the rows are left to the service's pipeline. */
 const storePatienceMs = 60_000;
@@ -70,6 +74,7 @@ function readThrough(
   standing: Standing,
   reject: (line: number, reason: string) => void,
 ): Promise<number> {
+  const stopped = (): boolean => closers.closing;
   const pages = readPages(file, (chunk) => {
     standing.bytes += chunk.length;
   });
@@ -80,8 +85,8 @@ function readThrough(
     feeder,
     figures: standing.figures,
     reject,
-    reached: positionSaver(run, logger),
-    stopped: () => closers.closing,
+    reached: pace(run, logger, stopped),
+    stopped,
   });
 }
 
@@ -99,9 +104,20 @@ function feederOf({ engine, record }: ImportRun, figures: ImportFigures): Feeder
   });
 }
 
-/** A position that cannot be saved stays behind, which costs time when resuming and nothing else. */
-function positionSaver({ store, content, lock }: ImportRun, logger: Logger) {
+/**
+ * Saves the position once a second, and waits where too much of the file waits for ClickHouse. A position that
+ * cannot be saved stays behind, which costs time when resuming and nothing else.
+ */
+function pace({ store, content, lock, outbox }: ImportRun, logger: Logger, stopped: () => boolean) {
   let savedAt = performance.now();
+  const backlog = async (): Promise<number> => {
+    try {
+      return (await outbox.facts()).outboxLength;
+    } catch (error) {
+      logger.debug({ err: error }, 'the backlog is not known');
+      return 0;
+    }
+  };
   return async (line: number): Promise<void> => {
     lock.check();
     if (performance.now() - savedAt < savePositionMs) return;
@@ -109,6 +125,7 @@ function positionSaver({ store, content, lock }: ImportRun, logger: Logger) {
     await store
       .savePosition(content, line)
       .catch((error: unknown) => logger.debug({ err: error }, 'the position is saved later'));
+    while (!stopped() && (await backlog()) > maxBacklog) await sleep(backlogPauseMs);
   };
 }
 
