@@ -13,9 +13,11 @@ export const apiKeysKey = 'st:keys';
 /** Common beginning of everything that a partition owns; the scripts append to it. */
 export const partitionPrefix = (partition: number): string => `st:{p${partition}}`;
 
-/** Learner hash: one field for the learner, one per skill. */
+/** Name of a learner within the partition. */
+export const learnerName = (tenant: string, userId: string): string => `${tenant}:${userId}`;
+/** Learner hash: one field for the learner, one per skill. The scripts make the same key from prefix and name. */
 export const learnerKey = (partition: number, tenant: string, userId: string): string =>
-  `${partitionPrefix(partition)}:l:${tenant}:${userId}`;
+  `${partitionPrefix(partition)}:l:${learnerName(tenant, userId)}`;
 /** Outbox stream: one entry per attempt, field `r` = the row as TSV without its outbox columns. */
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
 /** Marker of the deployment: absent means that this Redis is new, or came back empty. */

@@ -1,6 +1,6 @@
 import type { LearnerState, SkillState } from '../domain/types.js';
 import { isCluster, type RedisClient, whileRedisServes } from './client.js';
-import { knownSkillsKey, learnerKey, partitionPrefix } from './keys.js';
+import { knownSkillsKey, learnerKey, learnerName, partitionPrefix } from './keys.js';
 import { decodeLearner, decodeSkill, encodeLearner, encodeSkill } from './learner-codec.js';
 import { createPacker, createReader, type Packer } from './packer.js';
 
@@ -60,13 +60,13 @@ export function loadLearners(
   importId: string | null,
 ): Promise<LoadedLearner[]> {
   return perCall(client, queries, async (group) => {
-    const { prefixes, keys } = keysOf(group);
+    const prefixes = prefixesOf(group);
     const request = createPacker();
     request.text(importId ?? '');
     request.u16(group.length);
     for (const query of group) packQuery(request, query, prefixes.indexOf(partitionPrefix(query.partition)));
     const reply = await whileRedisServes(
-      client.loadLearnersBuffer(keys.length, ...keys, `${prefixes.length}`, request.done()),
+      client.loadLearnersBuffer(prefixes.length, ...prefixes, request.done()),
     );
     return unpackLoaded(reply, group, importId !== null);
   });
@@ -74,6 +74,7 @@ export function loadLearners(
 
 function packQuery(request: Packer, query: LearnerQuery, prefixIndex: number): void {
   request.u16(prefixIndex + 1);
+  request.text(learnerName(query.tenant, query.userId));
   request.u16(query.skillIds.length);
   for (const skillId of query.skillIds) request.text(skillField(skillId));
   request.u16(query.eventIds.length);
@@ -110,22 +111,21 @@ export function commitLearners(
   outboxBound: number,
 ): Promise<CommitStatus[]> {
   return perCall(client, commits, async (group) => {
-    const { prefixes, keys } = keysOf(group);
+    const prefixes = prefixesOf(group);
     const request = createPacker();
     request.text(importId ?? '');
     request.u32(outboxBound);
     request.u16(group.length);
     for (const commit of group)
       packCommit(request, commit, prefixes.indexOf(partitionPrefix(commit.partition)));
-    const reply = await whileRedisServes(
-      client.commitAttempts(keys.length, ...keys, `${prefixes.length}`, request.done()),
-    );
+    const reply = await whileRedisServes(client.commitAttempts(prefixes.length, ...prefixes, request.done()));
     return [...reply].map((digit) => statuses[digit] as CommitStatus);
   });
 }
 
 function packCommit(request: Packer, commit: LearnerCommit, prefixIndex: number): void {
   request.u16(prefixIndex + 1);
+  request.text(learnerName(commit.tenant, commit.userId));
   request.u32(commit.expectedVersion);
   request.u16(commit.skills.size + 1);
   request.text(learnerField);
@@ -146,11 +146,9 @@ function packCommit(request: Packer, commit: LearnerCommit, prefixIndex: number)
 
 type Placed = Pick<LearnerQuery, 'partition' | 'tenant' | 'userId'>;
 
-function keysOf(group: readonly Placed[]): { prefixes: string[]; keys: string[] } {
-  const prefixes = [...new Set(group.map(({ partition }) => partitionPrefix(partition)))];
-  const learners = group.map(({ partition, tenant, userId }) => learnerKey(partition, tenant, userId));
-  return { prefixes, keys: [...prefixes, ...learners] };
-}
+const prefixesOf = (group: readonly Placed[]): string[] => [
+  ...new Set(group.map(({ partition }) => partitionPrefix(partition))),
+];
 
 /** One call for everything on a single node; on a Cluster a script may touch one slot, so one per partition. */
 async function perCall<Item extends Placed, Result>(

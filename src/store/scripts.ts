@@ -31,25 +31,25 @@ end
 `;
 
 const reader = `
-local data, pos = ARGV[#ARGV], 1
+local data, pos = ARGV[1], 1
 local function u16() local v v, pos = struct.unpack('<I2', data, pos) return v end
 local function u32() local v v, pos = struct.unpack('<I4', data, pos) return v end
 local function text() local v v, pos = struct.unpack('<I2c0', data, pos) return v end
+local function learnerKey(prefix, name) return prefix .. ':l:' .. name end
 local function fixed(n) local v = string.sub(data, pos, pos + n - 1) pos = pos + n return v end
 `;
 
 /**
  * Reads what a batch needs of its learners.
- * KEYS: prefixes of the partitions, then a key per learner.
- * ARGV: number of prefixes; the request:
- *   text importId, u16 learners, each: u16 prefix index, u16 fields, each text; u16 ids, each 10 bytes.
+ * KEYS: prefixes of the partitions; all other keys begin with one of them, so they share its slot.
+ * ARGV: the request:
+ *   text importId, u16 learners, each: u16 prefix index, text name; u16 fields, each text; u16 ids, each 10 bytes.
  * Result: one string, in the request's order, absent things empty:
  *   per learner: its record, each field's record, each id's answer, its import mark if there is an import; all text.
  */
 export const loadScript = `
 ${reader}
 ${idIndex}
-local prefixes = tonumber(ARGV[1])
 local importId = text()
 local out = {}
 local function give(value)
@@ -57,7 +57,8 @@ local function give(value)
   out[#out + 1] = struct.pack('<I2', #value) .. value
 end
 for learner = 1, u16() do
-  local key, prefix = KEYS[prefixes + learner], KEYS[u16()]
+  local prefix = KEYS[u16()]
+  local key = learnerKey(prefix, text())
   local fields = { 'L' }
   for i = 1, u16() do fields[i + 1] = text() end
   for _, value in ipairs(redis.call('HMGET', key, unpack(fields))) do give(value) end
@@ -69,9 +70,9 @@ return table.concat(out)
 
 /**
  * Commits a batch: per learner all or nothing, and only if nobody else wrote that learner since it was read.
- * KEYS: prefixes of the partitions, then a key per learner.
- * ARGV: number of prefixes; the request:
- *   text importId, u32 outbox bound, u16 learners, each: u16 prefix index, u32 expected version (0: new),
+ * KEYS: prefixes of the partitions.
+ * ARGV: the request:
+ *   text importId, u32 outbox bound, u16 learners, each: u16 prefix index, text name, u32 expected version (0: new),
  *   u16 fields, each text name and text record; u16 rows, each text; u16 ids, each 10 bytes and text answer;
  *   text import mark.
  * Result: a digit per learner: 0 committed, 1 somebody else wrote it, 2 outbox full, 3 Redis came back empty.
@@ -79,7 +80,6 @@ return table.concat(out)
 export const commitScript = `
 ${reader}
 ${idIndex}
-local prefixes = tonumber(ARGV[1])
 local importId, outboxBound = text(), u32()
 
 local function splitBucket(prefix, count)
@@ -117,7 +117,8 @@ end
 
 local statuses = {}
 for learner = 1, u16() do
-  local key, prefix = KEYS[prefixes + learner], KEYS[u16()]
+  local prefix = KEYS[u16()]
+  local key = learnerKey(prefix, text())
   local refused = refusal(key, prefix, u32())
   local fields = {}
   for _ = 1, u16() do fields[#fields + 1] = text() fields[#fields + 1] = text() end

@@ -1,0 +1,229 @@
+/** Predictions, mastery, health and the probes. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { callerOf, event } from '../support/http.js';
+import { startService } from '../support/service.js';
+
+const service = await startService({ after });
+const caller = callerOf(service, service.key);
+const stranger = callerOf(service, null);
+
+before(async () => {
+  const events = Array.from({ length: 60 }, (_, i) =>
+    event({ user_id: 'ada', skill_id: `skill-${i % 7}`, is_correct: i % 3 > 0, time_spent_seconds: 30 }),
+  );
+  assert.equal((await caller.trackAll(events)).status, 200);
+  assert.equal((await caller.track(event({ user_id: 'one' }))).status, 200);
+});
+
+const predicted = (days: number) =>
+  ['math', 'rw', 'total'].map((part) => `predicted_${part}_in_${days}_days`);
+
+for (const user of ['ada', 'one']) {
+  for (const query of [
+    '',
+    '?days=1',
+    '?days=30',
+    '?days=365',
+    '?days=90&confidence_level=0.99',
+    '?confidence_level=0.5',
+  ]) {
+    test(`predictions of ${user}${query}: the rules hold`, async () => {
+      const { status, json } = await caller.get(`/api/v1/predictions/${user}${query}`);
+      assert.equal(status, 200);
+      const { data } = json;
+      const days = Number(/days=(\d+)/.exec(query)?.[1] ?? 30);
+      const names = [...new Set([...predicted(30), ...predicted(days)])];
+      assert.deepEqual(
+        Object.keys(data)
+          .filter((name) => name.startsWith('predicted_'))
+          .sort(),
+        [...names].sort(),
+      );
+      assert.equal(data.current_total, data.current_math + data.current_rw);
+      for (const horizon of [30, days]) {
+        const [math, rw, total] = predicted(horizon).map((name) => data[name]);
+        assert.equal(total, math + rw);
+      }
+      for (const section of ['math', 'rw']) {
+        const { low, high } = data.confidence_intervals[section];
+        const score = data[`predicted_${section}_in_${days}_days`];
+        for (const figure of [low, score, high, data[`current_${section}`]]) {
+          assert.ok(figure >= 200 && figure <= 800 && figure % 10 === 0, `${section} ${figure}`);
+        }
+        assert.ok(low <= score && score <= high);
+      }
+      const { low, high } = data.confidence_intervals.total;
+      const total = data[`predicted_total_in_${days}_days`];
+      assert.ok(low <= total && total <= high && low >= 400 && high <= 1600);
+      assert.equal(data.forecast_days, days);
+      assert.equal(data.confidence_level, Number(/level=([\d.]+)/.exec(query)?.[1] ?? 0.8));
+      assert.ok(Array.isArray(data.recommendations));
+      assert.deepEqual(Object.keys(data.data_points).sort(), Object.keys(data.reliability).sort());
+    });
+  }
+}
+
+test('goal_tracking does not depend on days, but for goal_probability', async () => {
+  const goalOf = async (query: string) => {
+    const { goal_probability, ...rest } = (await caller.get(`/api/v1/predictions/ada${query}`)).json.data
+      .goal_tracking;
+    assert.ok(goal_probability >= 0 && goal_probability <= 1);
+    return rest;
+  };
+  const goal = await goalOf('');
+  assert.deepEqual(Object.keys(goal).sort(), [
+    'days_to_goal',
+    'on_track',
+    'progress_percent',
+    'target_score',
+  ]);
+  assert.ok(goal.days_to_goal === null || (Number.isInteger(goal.days_to_goal) && goal.days_to_goal <= 365));
+  assert.equal(typeof goal.on_track, 'boolean');
+  assert.ok(Number.isInteger(goal.target_score));
+  assert.equal(goal.progress_percent, Math.round(goal.progress_percent * 10) / 10);
+  assert.deepEqual(await goalOf('?days=365'), goal);
+});
+
+const queries: readonly (readonly [string, number])[] = [
+  ['', 200],
+  ['?', 200],
+  ['?other=&other=&other', 200],
+  ['?day=0', 200],
+  ['?%64ays=7', 200],
+  ['?days=007', 200],
+  ['?days=30&confidence_level=0.80', 200],
+  ['?days=0', 400],
+  ['?days=366', 400],
+  ['?days=-1', 400],
+  ['?days=%2B7', 400],
+  ['?days=30.5', 400],
+  ['?days=1e2', 400],
+  ['?days=0x10', 400],
+  ['?days=abc', 400],
+  ['?days=NaN', 400],
+  ['?days=null', 400],
+  ['?days=', 400],
+  ['?days', 400],
+  ['?days=7&days=7', 400],
+  ['?days=7&%64ays=8', 400],
+  ['?days=7,8', 400],
+  ['?days=%207', 400],
+  ['?days=%zz', 400],
+  ['?days=%FF', 400],
+  ['?days=99999999999999999999', 400],
+  ['?confidence_level=0.49', 400],
+  ['?confidence_level=0.995', 400],
+  ['?confidence_level=', 400],
+  ['?confidence_level=0,8', 400],
+  ['?confidence_level=.8&confidence_level=.8', 400],
+];
+
+test('query values', async () => {
+  for (const [query, status] of queries) {
+    const answer = await caller.get(`/api/v1/predictions/ada${query}`);
+    assert.equal(answer.status, status, query);
+    if (status === 400) assert.equal(answer.json.error.code, 'INVALID_REQUEST');
+  }
+});
+
+const paths: readonly (readonly [string, number, string])[] = [
+  ['nobody', 404, 'USER_NOT_FOUND'],
+  ['%2F', 404, 'USER_NOT_FOUND'],
+  ['a%2Fb%3Fc%23d', 404, 'USER_NOT_FOUND'],
+  ['a%25', 404, 'USER_NOT_FOUND'],
+  ['..', 404, 'USER_NOT_FOUND'],
+  ['x'.repeat(128), 404, 'USER_NOT_FOUND'],
+  [encodeURIComponent('😀'.repeat(128)), 404, 'USER_NOT_FOUND'],
+  ['', 404, 'NOT_FOUND'],
+  ['a/b', 404, 'NOT_FOUND'],
+  ['a/', 404, 'NOT_FOUND'],
+  ['x'.repeat(129), 400, 'INVALID_REQUEST'],
+  ['%', 400, 'INVALID_REQUEST'],
+  ['%2', 400, 'INVALID_REQUEST'],
+  ['%zz', 400, 'INVALID_REQUEST'],
+  ['%00', 400, 'INVALID_REQUEST'],
+  ['%0A', 400, 'INVALID_REQUEST'],
+  ['%C2%85', 400, 'INVALID_REQUEST'],
+  ['%FF', 400, 'INVALID_REQUEST'],
+  ['%C0%AF', 400, 'INVALID_REQUEST'],
+  ['%ED%A0%80', 400, 'INVALID_REQUEST'],
+];
+
+for (const call of ['mastery', 'predictions']) {
+  test(`ids in the path of ${call}`, async () => {
+    for (const [id, status, code] of paths) {
+      const answer = await caller.get(`/api/v1/${call}/${id}`);
+      assert.deepEqual([answer.status, answer.json.error.code], [status, code], id);
+    }
+  });
+}
+
+test('percent-encoded ids find their learner, byte for byte', async () => {
+  for (const user_id of [
+    'a/b',
+    'a%b',
+    'a b+c',
+    'ä?&#',
+    '..',
+    '😀',
+    '100%2F',
+    'café',
+    'cafe\u0301',
+    "'; --",
+    '__proto__',
+  ]) {
+    await caller.track(event({ user_id, skill_id: '__proto__' }));
+    const path = `/api/v1/mastery/${user_id === '..' ? '%2E%2E' : encodeURIComponent(user_id)}`;
+    const { json } = await caller.get(path);
+    assert.equal(json.data.user_id, user_id);
+    assert.equal(json.data.skills[0].skill_id, '__proto__');
+    assert.equal(json.data.skills[0].total_attempts, 1);
+  }
+});
+
+test('mastery: every skill by skill_id, as the last answers told', async () => {
+  const user_id = 'mastery';
+  const occurred_at = '2026-01-15T10:00:00.250Z';
+  for (const skill_id of ['b', 'a', 'B', '\uffee', '😀', '10', '9']) {
+    await caller.track(event({ user_id, skill_id, occurred_at, is_correct: false }));
+  }
+  const last = await caller.track(event({ user_id, skill_id: 'a', occurred_at }));
+  const { json } = await caller.get(`/api/v1/mastery/${user_id}`);
+  assert.equal(json.data.user_id, user_id);
+  const order = json.data.skills.map(({ skill_id }: { skill_id: string }) => skill_id);
+  assert.deepEqual(order, ['10', '9', 'B', 'a', 'b', '\uffee', '😀']);
+  const { mastery_at_last_attempt, ...skill } = json.data.skills[3];
+  assert.equal(mastery_at_last_attempt, last.json.data.mastery_after);
+  assert.deepEqual([skill.total_attempts, skill.correct_attempts], [2, 1]);
+  assert.equal(skill.last_attempt_at, occurred_at);
+  assert.equal(typeof skill.mastered, 'boolean');
+  assert.equal(typeof skill.plateau_detected, 'boolean');
+  for (const name of ['section', 'efficiency_index', 'correct_per_minute', 'confidence_bias', 'mastery']) {
+    assert.ok(name in skill, name);
+  }
+});
+
+test('health: its shape, without a key and with a wrong one', async () => {
+  for (const key of [null, 'wrong', service.key]) {
+    const { status, headers, json } = await callerOf(service, key).get('/api/v1/health');
+    assert.equal(status, 200);
+    assert.equal(json.success, true);
+    assert.equal(json.data.status, 'ok');
+    assert.match(json.data.version, /^\d+\.\d+\.\d+/);
+    assert.ok(json.data.uptime_seconds >= 0);
+    assert.equal(json.data.idempotency_window_seconds, 86_400);
+    const { redis, clickhouse, workers, pipeline } = json.data.checks;
+    for (const check of [redis, clickhouse, workers, pipeline]) assert.equal(check.status, 'ok');
+    for (const name of ['outbox_length', 'oldest_pending_seconds', 'parked'])
+      assert.ok(name in pipeline, name);
+    assert.equal(headers.ratelimit, undefined);
+  }
+});
+
+test('livez and readyz: status and reasons, no envelope, no key', async () => {
+  const livez = await stranger.get('/livez');
+  assert.deepEqual([livez.status, livez.json], [200, { status: 'ok', reasons: [] }]);
+  const readyz = await stranger.get('/readyz');
+  assert.deepEqual([readyz.status, readyz.json], [200, { status: 'ready', reasons: [] }]);
+});
