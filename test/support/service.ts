@@ -35,10 +35,10 @@ export interface Service {
   stop(): Promise<boolean>;
 }
 
-export const testKey = 'test-key';
+const testKey = 'test-key';
 
 /** The settings of a test's service: a free port, one key, no log. */
-export function testConfig(dataDir: string, change: Partial<Config> = {}): Config {
+function testConfig(dataDir: string, change: Partial<Config> = {}): Config {
   const environment = {
     PORT: '0',
     DATA_DIR: dataDir,
