@@ -14,7 +14,15 @@ import {
   type ToldFigures,
 } from '../src/store/event-ids.js';
 import type { LearnerCommit, LoadedLearner } from '../src/store/learner-store.js';
-import type { LearnerWork } from './tracking.js';
+
+/** The answers of one learner in a batch. */
+export interface LearnerWork {
+  readonly partition: number;
+  readonly tenant: string;
+  readonly userId: string;
+  /** Events with their places in the task, in order of arrival. */
+  readonly events: { readonly place: number; readonly event: TrackEvent; readonly idHash: Buffer | null }[];
+}
 
 /** What one learner's answers come to: what to tell, and what to write if anything was counted. */
 export interface LearnerPlan {

@@ -24,21 +24,12 @@ import {
   readLearner,
 } from '../src/store/learner-store.js';
 import type { KnownSkills } from './known-skills.js';
-import { type LearnerPlan, planLearner } from './plan.js';
+import { type LearnerPlan, type LearnerWork, planLearner } from './plan.js';
 
 export interface TrackContext {
   readonly client: RedisClient;
   readonly settings: WorkerSettings;
   readonly knownSkills: KnownSkills;
-}
-
-/** The answers of one learner in a batch. */
-export interface LearnerWork {
-  readonly partition: number;
-  readonly tenant: string;
-  readonly userId: string;
-  /** Events with their places in the task, in order of arrival. */
-  readonly events: { readonly place: number; readonly event: TrackEvent; readonly idHash: Buffer | null }[];
 }
 
 /** How often a learner's answers are computed again because somebody else wrote the learner first. */

@@ -11,8 +11,7 @@ import {
   parseQuery,
 } from './parse.js';
 import type { QuotaGate } from './quota.js';
-import type { Reply, Route } from './routes.js';
-import type { Match } from './server.js';
+import type { Match, Reply, Route } from './routes.js';
 
 /**
  * Takes a request through all checks, in the contract's order, to its handler.

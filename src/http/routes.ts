@@ -41,6 +41,21 @@ export interface Route {
   readonly handle: (call: Call) => Promise<Reply> | Reply;
 }
 
+/** What the router found for a request. */
+export interface Place {
+  /** Null for an unknown path, or for a known one under another method. */
+  readonly route: Route | null;
+  /** Methods of a known path; null for an unknown one. */
+  readonly allow: string | null;
+  /** Whether the path is served without a key. */
+  readonly keyless: boolean;
+}
+
+export interface Match extends Place {
+  /** Path parameters, still percent-encoded. */
+  readonly parameters: readonly string[];
+}
+
 const json = 'application/json';
 
 const singleEvent: BodyRules = { limit: 16 * 1024, mediaTypes: [json], encodings: ['identity'] };

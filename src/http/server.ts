@@ -14,7 +14,7 @@ import { errorEnvelope } from './envelope.js';
 import { ClientGone, type Exchange, openExchange } from './exchange.js';
 import { createFailureLog, type FailureLog } from './failure-log.js';
 import type { Gate } from './gate.js';
-import type { Reply, Route } from './routes.js';
+import type { Match, Place, Reply, Route } from './routes.js';
 import './uws-types.js';
 
 export interface ServerOptions {
@@ -61,21 +61,6 @@ interface Traffic {
   open: number;
   closing: boolean;
   onIdle: () => void;
-}
-
-/** What the router found for a request. */
-interface Place {
-  /** Null for an unknown path, or for a known one under another method. */
-  readonly route: Route | null;
-  /** Methods of a known path; null for an unknown one. */
-  readonly allow: string | null;
-  /** Whether the path is served without a key. */
-  readonly keyless: boolean;
-}
-
-export interface Match extends Place {
-  /** Path parameters, still percent-encoded. */
-  readonly parameters: readonly string[];
 }
 
 type Serve = (place: Place) => (res: HttpResponse, req: HttpRequest) => void;
