@@ -12,6 +12,7 @@ import { connectRedis, whenReady } from '../../src/store/client.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { referenceFile } from '../support/reference.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 import { testDatabase } from '../support/warehouse.js';
@@ -229,14 +230,14 @@ test('help, wrong arguments and damaged files end at once', { timeout: 60_000 },
   assert.equal(existsSync(env.DATA_DIR), false, 'nothing was started');
 });
 
-const reference = process.env.REFERENCE_DATA;
+const reference = referenceFile('algebra05.csv.gz');
 
 test('a real log: the figures in ClickHouse are those of the file', {
   timeout: 600_000,
-  skip: reference ? false : 'REFERENCE_DATA is not set',
+  skip: reference === null && 'REFERENCE_DATA names no folder with algebra05.csv.gz',
 }, async (t) => {
   const servers = await startServers(t);
-  const file = join(reference ?? '', 'algebra05.csv.gz');
+  const file = reference ?? '';
   const { code, out, err } = await runImport(t, servers, file, '--start', '2005-08-01', '--json');
   assert.equal(code, 0, err);
   t.diagnostic(out.trim());
