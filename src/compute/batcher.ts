@@ -31,22 +31,36 @@ const full: Tracked = {
   outcome: 'unavailable',
   data: 'Too many answers wait to be counted; try again later',
 };
+const closing: Tracked = { outcome: 'unavailable', data: 'The service is stopping; try again later' };
 const failed: Tracked = { outcome: 'failed', data: '' };
+
+export interface Batcher extends AttemptTracker {
+  readonly waiting: () => number;
+  /** Refuses what waits and what comes; the batches that are away are still told. */
+  readonly stop: () => void;
+}
 
 /**
  * Gathers answers into micro-batches, one in flight per lane: while a batch is away the next one grows, so the
  * batches are as large as the load is heavy, and nobody waits for a timer.
  */
-export function createBatcher(options: BatcherOptions): AttemptTracker & { readonly waiting: () => number } {
+export function createBatcher(options: BatcherOptions): Batcher {
   const lanes = Array.from({ length: options.lanes }, (): Lane => ({ waiting: [], busy: false }));
+  let refusal: Tracked | null = null;
   return {
     waiting: () => lanes.reduce((sum, lane) => sum + lane.waiting.length, 0),
     track: (events, mode, done) => {
       events.forEach((event, place) => {
         const lane = lanes[options.laneOf(event)] as Lane;
-        if (lane.waiting.length >= options.maxWaiting) done(place, full);
+        if (refusal !== null) done(place, refusal);
+        else if (lane.waiting.length >= options.maxWaiting) done(place, full);
         else enqueue(options, lane, { event, place, mode, done });
       });
+    },
+    stop: () => {
+      refusal = closing;
+      const refused = lanes.flatMap((lane) => lane.waiting.splice(0));
+      for (const { place, done } of refused) done(place, closing);
     },
   };
 }

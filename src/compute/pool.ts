@@ -58,10 +58,12 @@ export function startCompute(
     onFailure: (error) => logger.error({ err: error }, 'a batch of answers failed'),
   });
   return {
-    ...batcher,
+    track: batcher.track,
+    waiting: batcher.waiting,
     threads: () => tracking.threads.length + forecasting.threads.length,
     forecast: (task) => forecast(forecasting, task),
     close: async () => {
+      batcher.stop();
       await Promise.all([tracking.close(), forecasting.close()]);
     },
   };
