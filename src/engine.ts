@@ -96,8 +96,10 @@ async function watchDeployment(
   closers: Closers,
 ): Promise<DeploymentWatch> {
   let deployment: Deployment | null = null;
-  let running = Promise.resolve();
+  let looking = false;
   const look = async (): Promise<void> => {
+    if (looking) return;
+    looking = true;
     try {
       const found = await openDeployment(redis, () => hasAttempts(clickhouse));
       if (found.state === 'emptied' && deployment?.state !== 'emptied') {
@@ -108,12 +110,12 @@ async function watchDeployment(
       deployment = found;
     } catch (error) {
       logger.debug({ err: error }, 'Redis or ClickHouse is away: the deployment is looked at later');
+    } finally {
+      looking = false;
     }
   };
   await look();
-  const timer = setInterval(() => {
-    running = running.then(look);
-  }, watchMs);
+  const timer = setInterval(look, watchMs);
   closers.add('deployment watch', () => clearInterval(timer));
   const first = deployment as Deployment | null;
   return {

@@ -53,8 +53,7 @@ export function startCompute(
     laneOf: (event) => laneKey(event) % threads,
     maxBatch,
     maxWaiting,
-    run: (task: TrackTask): Promise<TrackReply | { unavailable: string }> =>
-      tracking.run(task, { signal: AbortSignal.timeout(batchTimeoutMs) }),
+    run: (task) => track(tracking, task, logger),
     onFailure: (error) => logger.error({ err: error }, 'a batch of answers failed'),
   });
   return {
@@ -67,6 +66,21 @@ export function startCompute(
       await Promise.all([tracking.close(), forecasting.close()]);
     },
   };
+}
+
+/** A batch that was given up may have been committed, so the caller is to try again with its event ids. */
+async function track(
+  pool: Piscina,
+  task: TrackTask,
+  logger: Logger,
+): Promise<TrackReply | { readonly unavailable: string }> {
+  try {
+    return await pool.run(task, { signal: AbortSignal.timeout(batchTimeoutMs) });
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'AbortError') throw error;
+    logger.error({ err: error }, 'a batch of answers took too long and was given up');
+    return { unavailable: 'Counting took too long; try again with the same event_id' };
+  }
 }
 
 async function forecast(pool: Piscina, task: ForecastTask): Promise<ForecastReply> {

@@ -39,7 +39,11 @@ function refused(errors: readonly IndexedError[]): Reply {
   const error =
     ours === undefined
       ? new ApiError('INVALID_REQUEST', message, { details })
-      : new ApiError('UNAVAILABLE', message, { details, headers: unavailable('').headers });
+      : new ApiError('UNAVAILABLE', message, {
+          details,
+          headers: unavailable('').headers,
+          cause: ours.error,
+        });
   return { status: error.status, body: errorEnvelope(error), headers: error.headers, error };
 }
 

@@ -6,6 +6,7 @@ import {
   drainJobId,
   drainQueueName,
   drainShards,
+  type FixedBatch,
   queuePrefix,
 } from '../contracts/jobs.js';
 import type { DrainResult, DrainShard } from '../services/pipeline-ports.js';
@@ -57,23 +58,46 @@ export function createDrainWorker(
   signal: AbortSignal,
 ): Worker<DrainJobData, DrainResult> {
   const oneByOne = createTurns();
-  const process = (job: Job<DrainJobData, DrainResult>): Promise<DrainResult> => {
-    const { data } = job;
-    if (data.v !== 1) throw new Error(`drain job of version ${String(data.v)}: this process knows version 1`);
-    const save = (batch: NonNullable<DrainJobData['batch']>) => job.updateData({ ...data, batch });
-    const task = { partitions: partitionsOf(data.shard, partitions), batch: data.batch, save, signal };
-    return oneByOne(data.shard, () => drain(task));
+  const keep = async (job: DrainJob, token: string, batch: FixedBatch): Promise<void> => {
+    const key = worker.toKey(`${job.id}`);
+    const data = JSON.stringify({ ...job.data, batch });
+    const kept = await connection.eval(keepScript, 2, `${key}:lock`, key, token, data);
+    if (kept !== 1) throw new Error('the job was given to another worker meanwhile');
   };
-  return new Worker<DrainJobData, DrainResult>(drainQueueName, async (job) => process(job), {
-    connection,
-    prefix: queuePrefix,
-    concurrency: drainShards,
-    lockDuration: lockMs,
-    stalledInterval: stalledCheckMs,
-    maxStalledCount: unlimited,
-    settings: { backoffStrategy: (attempt) => retryDelay(attempt, Math.random()) },
-  });
+  const run = (job: DrainJob, token: string): Promise<DrainResult> => {
+    const { v, shard, batch } = job.data;
+    if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows version 1`);
+    const save = (fixed: FixedBatch): Promise<void> => keep(job, token, fixed);
+    return oneByOne(shard, () => drain({ partitions: partitionsOf(shard, partitions), batch, save, signal }));
+  };
+  const worker = new Worker<DrainJobData, DrainResult>(
+    drainQueueName,
+    async (job, token = '') => run(job, token),
+    {
+      connection,
+      prefix: queuePrefix,
+      concurrency: drainShards,
+      lockDuration: lockMs,
+      stalledInterval: stalledCheckMs,
+      maxStalledCount: unlimited,
+      settings: { backoffStrategy: (attempt) => retryDelay(attempt, Math.random()) },
+    },
+  );
+  return worker;
 }
+
+type DrainJob = Job<DrainJobData, DrainResult>;
+
+/**
+ * Keeps a fixed batch in the job's data, but only for the worker that holds the job: one that was stopped between
+ * reading and fixing may wake up when another has drained the same rows, and BullMQ's own updateData would let it
+ * fix them again. KEYS: lock, job. ARGV: the worker's token, data. Result: 1 if kept.
+ */
+const keepScript = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[2], 'data', ARGV[2])
+return 1
+`;
 
 /** A job whose lock was lost may be handed out again while it runs: the second run of a shard waits its turn. */
 function createTurns(): <T>(shard: number, run: () => Promise<T>) => Promise<T> {

@@ -57,12 +57,19 @@ export function createDrain(options: DrainOptions): DrainShard {
     if (read.rows === 0) return { rows: 0, present: 0 };
     const epoch = await outbox.epoch();
     const batch = task.batch ?? (await fix(task, read, epoch));
-    const present = mustVerify(batch, read, epoch)
-      ? await insertMissing(read, task.signal)
-      : await insertAll(read, task.signal);
+    const verify = mustVerify(batch, read, epoch);
+    const present = verify ? await insertMissing(read, task.signal) : await insertAll(read, task.signal);
+    if (verify || task.batch !== null) await complete(read, present, task.signal);
+    await checkEpoch(epoch);
     await outbox.trim(batch.ranges);
     return { rows: read.rows, present };
   };
+
+  /** A Redis that took over meanwhile may have given ids of these ranges to rows that were never read. */
+  async function checkEpoch({ id }: OutboxEpoch): Promise<void> {
+    if ((await outbox.epoch()).id !== id)
+      throw new Error('Redis was replaced meanwhile: the block is tried again');
+  }
 
   async function fix(task: DrainTask, read: OutboxBatch, epoch: OutboxEpoch): Promise<FixedBatch> {
     const { since, settledAt } = watch(epoch);
@@ -78,23 +85,36 @@ export function createDrain(options: DrainOptions): DrainShard {
     return 0;
   }
 
-  /**
-   * Rows that are there may still miss in the rollups, when the insert that brought them was killed; their token
-   * is unknown, so the rollups are compared with the table and computed again where they differ.
-   */
+  /** @returns how many rows were there already */
   async function insertMissing(read: OutboxBatch, signal: DrainTask['signal']): Promise<number> {
     if ((await warehouse.countPresent(read.ranges, signal)) === 0) return insertAll(read, signal);
     const present = await warehouse.presentRows(read.ranges, signal);
     const missing = await outbox.read(read.ranges, present);
-    if (missing.rows > 0) await warehouse.insert(missing.chunks, tokenOfRows(missing), signal);
-    const repaired = await warehouse.repairRollups(read.ranges, signal);
-    logger.warn(
-      { rows: read.rows, present: present.size, repaired },
-      'rows of the outbox were already stored',
-    );
+    if (missing.rows > 0) await warehouse.insert(missing.chunks, tokenOfRows(missing, 0), signal);
     return present.size;
   }
+
+  /**
+   * Makes sure of a block that was tried before. ClickHouse notes a token before it moves the part into place: one
+   * that was killed in between takes every repeat for a double and stores nothing. So what misses goes in under
+   * new tokens, and the rollups are compared with the table and computed again where they differ.
+   */
+  async function complete(read: OutboxBatch, present: number, signal: DrainTask['signal']): Promise<void> {
+    for (let round = 1; (await warehouse.countPresent(read.ranges, signal)) < read.rows; round++) {
+      if (round > maxRounds)
+        throw new Error('ClickHouse keeps taking a block for a double that it does not have');
+      const missing = await outbox.read(read.ranges, await warehouse.presentRows(read.ranges, signal));
+      await warehouse.insert(missing.chunks, tokenOfRows(missing, round), signal);
+    }
+    const repaired = await warehouse.repairRollups(read.ranges, signal);
+    if (present > 0 || repaired.length > 0) {
+      logger.warn({ rows: read.rows, present, repaired }, 'a block was stored in part by an earlier attempt');
+    }
+  }
 }
+
+/** The table and its rollups may each hold a token without its part. */
+const maxRounds = 5;
 
 /**
  * Remembers since when the epoch in force was seen: rows added later cannot have come back. Callers read the
@@ -116,7 +136,7 @@ const mustVerify = (batch: FixedBatch, read: OutboxBatch, epoch: OutboxEpoch): b
 const tokenOfRanges = (read: OutboxBatch): string =>
   hash(read.ranges.map((range) => `${range.partition}:${range.from}:${range.to}:${range.rows}`));
 
-const tokenOfRows = (read: OutboxBatch): string => hash(read.chunks);
+const tokenOfRows = (read: OutboxBatch, round: number): string => hash([`round ${round}`, ...read.chunks]);
 
 function hash(parts: readonly (string | Buffer)[]): string {
   const sha = createHash('sha256');

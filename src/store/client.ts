@@ -19,7 +19,7 @@ const options = {
   maxRetriesPerRequest: 0,
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
-  retryStrategy: (attempt: number) => Math.min(50 * 2 ** attempt, 1000),
+  retryStrategy: (attempt: number) => Math.min(25 * 2 ** attempt, 250),
 } satisfies RedisOptions;
 
 /**

@@ -24,7 +24,7 @@ export async function forgetOldIds(
   const expired = now - idWindowSeconds;
   const left = await Promise.all(prefixes.map((prefix) => forgetUntil(client, prefix, expired)));
   await forgetSurplus(client, left, maxIds);
-  const youngestForgotten = Number((await client.get(forgottenIdsKey)) ?? 0);
+  const youngestForgotten = Number((await client.zscore(forgottenIdsKey, 'second')) ?? 0);
   return Math.min(idWindowSeconds, now - youngestForgotten);
 }
 
@@ -60,7 +60,7 @@ async function forgetSurplus(client: RedisClient, ids: PartitionIds[], maxIds: n
   }
 }
 
+/** Several processes note at once, and the youngest second must win: hence a score that only grows. */
 async function noteForgotten(client: RedisClient, second: number): Promise<void> {
-  const noted = Number((await client.get(forgottenIdsKey)) ?? 0);
-  if (second > noted) await client.set(forgottenIdsKey, second, 'EX', idWindowSeconds);
+  await client.zadd(forgottenIdsKey, 'GT', second, 'second');
 }

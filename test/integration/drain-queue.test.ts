@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { FixedBatch } from '../../src/contracts/jobs.js';
+import { connectQueues } from '../../src/jobs/connection.js';
+import { armShard, createDrainQueue, createDrainWorker } from '../../src/jobs/drain-queue.js';
+import type { DrainTask } from '../../src/services/pipeline-ports.js';
+import { createLogger } from '../../src/telemetry.js';
+import { startTestRedis } from '../support/embedded.js';
+
+const batch: FixedBatch = {
+  ranges: [{ partition: 0, from: '1-0', to: '2-0', rows: 2 }],
+  rows: 2,
+  fixedAt: 1,
+  verify: false,
+};
+
+test('only the worker that holds the job may fix its batch', { timeout: 30_000 }, async (t) => {
+  const connection = connectQueues(await startTestRedis(t), createLogger('fatal', 'test'));
+  const queue = createDrainQueue(connection);
+  const seen: (FixedBatch | null)[] = [];
+  const refusals: unknown[] = [];
+  let finished = (): void => undefined;
+  const done = new Promise<void>((resolve) => {
+    finished = resolve;
+  });
+  /** The first run loses its job, as one does that stood still for longer than its lock; the second keeps it. */
+  const drain = async ({ batch: fixed, save }: DrainTask) => {
+    seen.push(fixed);
+    const lock = queue.toKey('drain-0:lock');
+    if (seen.length === 1) await connection.set(lock, 'another worker', 'PX', 1000);
+    await save(batch).catch((error: unknown) => refusals.push(error));
+    if (seen.length === 1) throw new Error('tried again');
+    if (fixed !== null) finished();
+    else throw new Error('and once more, with what was kept');
+    return { rows: 0, present: 0 };
+  };
+  const worker = createDrainWorker(connection, 2, drain, new AbortController().signal);
+  worker.on('error', () => undefined);
+  try {
+    await armShard(queue, 0);
+    await done;
+    assert.match(String(refusals[0]), /given to another worker/);
+    assert.equal(refusals.length, 1);
+    assert.deepEqual(seen, [null, null, batch]);
+  } finally {
+    await worker.close(true);
+    await queue.close();
+    connection.disconnect();
+  }
+});
