@@ -3,14 +3,17 @@ import type { Logger } from '../telemetry.js';
 
 /** BullMQ wants commands to wait for a reconnect, its workers block on the connection. */
 const options = { maxRetriesPerRequest: null };
-const retryStrategy = (attempt: number): number => Math.min(50 * 2 ** attempt, 1000);
+const retryDelay = (attempt: number): number => Math.min(50 * 2 ** attempt, 1000);
 
 /**
  * Connection for the queues, which BullMQ duplicates where it blocks; whoever connects disconnects.
  *
+ * @param stopped once true, a lost connection is not made again: BullMQ waits for a reply to its farewell, and with
+ *   Redis away it would wait for ever
  * @param url one `redis://` or `rediss://` URL, or several of a Cluster's nodes separated by commas
  */
-export function connectQueues(url: string, logger: Logger): Redis | Cluster {
+export function connectQueues(url: string, logger: Logger, stopped: () => boolean): Redis | Cluster {
+  const retryStrategy = (attempt: number): number | null => (stopped() ? null : retryDelay(attempt));
   const nodes = url.split(',').map((node) => node.trim());
   const client =
     nodes.length > 1

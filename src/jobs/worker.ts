@@ -46,7 +46,7 @@ export function startPipeline(options: PipelineOptions): Pipeline {
   const totals = { rows: 0, blocks: 0, retries: 0, lastError: null as string | null };
   const abort = new AbortController();
   const stop = new AbortController();
-  const connection = connectQueues(redisUrl, logger);
+  const connection = connectQueues(redisUrl, logger, () => stop.signal.aborted);
   const queue = createDrainQueue(connection);
   const worker = createDrainWorker(connection, partitions, drain, abort.signal);
   const arm = (shard: number) => armShard(queue, shard);

@@ -15,7 +15,7 @@ const batch: FixedBatch = {
 };
 
 test('only the worker that holds the job may fix its batch', { timeout: 30_000 }, async (t) => {
-  const connection = connectQueues(await startTestRedis(t), createLogger('fatal', 'test'));
+  const connection = connectQueues(await startTestRedis(t), createLogger('fatal', 'test'), () => false);
   const queue = createDrainQueue(connection);
   const seen: (FixedBatch | null)[] = [];
   const refusals: unknown[] = [];
