@@ -41,12 +41,12 @@ export async function countFile(
   const feeder = feederOf(run, standing.figures);
   const rejects = openRejects(context.config.dataDir, file.path, run.record.id);
   const { id: epoch } = await run.outbox.epoch();
-  const standDown = stopWithSignal(context, feeder, progress);
+  const enter = stopWithSignal(context, feeder, progress);
   const stopShowing = showProgress(context, run, file, standing, progress);
   try {
     const line = await resumable(() => readThrough(context, args, file, run, feeder, standing, rejects.add));
-    standDown();
     if (context.closers.closing) return null;
+    enter('storing');
     const seconds = (performance.now() - standing.since) / 1000;
     await resumable(() => finish(run, line));
     return {
@@ -59,7 +59,7 @@ export async function countFile(
       ...(await waitForStorage(context, run, epoch)),
     };
   } finally {
-    standDown();
+    enter('done');
     stopShowing();
     rejects.close();
   }
@@ -144,20 +144,29 @@ async function resumable<Value>(work: () => Promise<Value>): Promise<Value> {
   }
 }
 
+type Stage = 'counting' | 'storing' | 'done';
+
 /**
- * Rows that are under way are counted before the connections close; the others are for the next run.
- * @returns to be called when there is nothing left to stop
+ * Says what a signal has interrupted. Rows that are under way are counted before the connections close; the others
+ * are for the next run.
+ * @returns told how far the run is
  */
-function stopWithSignal({ closers }: CommandContext, feeder: Feeder, progress: Progress): () => void {
-  let running = true;
+function stopWithSignal(
+  { closers }: CommandContext,
+  feeder: Feeder,
+  progress: Progress,
+): (to: Stage) => void {
+  let stage: Stage = 'counting';
   closers.add('import', async () => {
     progress.show('');
-    if (!running) return;
+    if (stage === 'storing')
+      process.stderr.write('Every row is counted; the outbox keeps them for ClickHouse\n');
+    if (stage !== 'counting') return;
     process.stderr.write('Stopped; run the same command again to resume\n');
     await feeder.stop();
   });
-  return () => {
-    running = false;
+  return (to) => {
+    stage = to;
   };
 }
 
