@@ -6,7 +6,7 @@ import { unavailable } from './errors.js';
 import { type Closers, StartError } from './lifecycle.js';
 import type { LearnerReader } from './services/ports.js';
 import { connectRedis, type RedisClient, whenReady } from './store/client.js';
-import { type Deployment, openDeployment } from './store/deployment.js';
+import { type Deployment, defaultPartitions, openDeployment } from './store/deployment.js';
 import { partitionOf } from './store/keys.js';
 import { readLearner } from './store/learner-store.js';
 import type { Logger } from './telemetry.js';
@@ -23,8 +23,6 @@ export interface Engine {
   readonly blocked: () => string | null;
 }
 
-/** Partitions to start with while Redis cannot tell; nothing is read or written until it can. */
-const assumedPartitions = 16;
 /**
  * Most rows that one partition's outbox may hold: an hour without ClickHouse at 1,000 answers a second, in about
  * 2 GB of Redis for all partitions together.
@@ -119,7 +117,8 @@ async function watchDeployment(
   closers.add('deployment watch', () => clearInterval(timer));
   const first = deployment as Deployment | null;
   return {
-    partitions: first?.state === 'ready' ? first.partitions : assumedPartitions,
+    // While Redis cannot tell how many there are, nothing is read or written.
+    partitions: first?.state === 'ready' ? first.partitions : defaultPartitions,
     blocked: () => blockedReason(deployment),
   };
 }

@@ -47,11 +47,7 @@ export function forecastLearner(
   knownSkills: number,
   { days, level }: ForecastRequest,
 ): Forecast {
-  const evidence = {
-    math: sectionEvidence('math', learner, skills, knownSkills),
-    rw: sectionEvidence('rw', learner, skills, knownSkills),
-  };
-  const estimate = estimateAbilities(evidence);
+  const estimate = estimateLearner(learner, skills, knownSkills);
   const at = (day: number): ScoreForecast => forecastScores(estimate, noChange, day, level);
   const requested = at(days);
   const current = scoresOf(estimate.theta);
@@ -71,6 +67,16 @@ const noChange: PerSection<number> = { math: 0, rw: 0 };
 
 /** No skill has a section yet: each counts half in both. */
 const unmappedWeight = 0.5;
+
+const estimateLearner = (
+  learner: LearnerState,
+  skills: readonly SkillState[],
+  knownSkills: number,
+): AbilityEstimate =>
+  estimateAbilities({
+    math: sectionEvidence('math', learner, skills, knownSkills),
+    rw: sectionEvidence('rw', learner, skills, knownSkills),
+  });
 
 function sectionEvidence(
   section: Section,
@@ -105,9 +111,5 @@ export function baselineOf(
 ): number | null {
   if (learner.baselineTotal !== null) return learner.baselineTotal;
   if (learner.attempts < goalModel.baselineAnswers) return null;
-  const evidence = {
-    math: sectionEvidence('math', learner, skills, knownSkills),
-    rw: sectionEvidence('rw', learner, skills, knownSkills),
-  };
-  return scoresOf(estimateAbilities(evidence).theta).total;
+  return scoresOf(estimateLearner(learner, skills, knownSkills).theta).total;
 }

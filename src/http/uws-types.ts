@@ -3,7 +3,6 @@ import type { us_listen_socket } from 'uWebSockets.js';
 
 declare module 'uWebSockets.js' {
   export const LIBUS_LISTEN_EXCLUSIVE_PORT: number;
-  export const LIBUS_LISTEN_DEFAULT: number;
 
   interface TemplatedApp {
     listen(

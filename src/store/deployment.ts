@@ -3,7 +3,7 @@ import type { RedisClient } from './client.js';
 import { markerKey, metaKey } from './keys.js';
 
 /** Partitions of a new deployment; stored at the first start and fixed from then on. */
-const defaultPartitions = 16;
+export const defaultPartitions = 16;
 
 export type Deployment =
   | { readonly state: 'ready'; readonly partitions: number }
