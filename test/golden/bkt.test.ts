@@ -1,24 +1,59 @@
 import { test } from 'node:test';
-import { traceAnswer } from '../../src/domain/bkt.js';
-import { defaultParameters } from '../../src/domain/params.js';
+import { difficultyShift, itemGuessSlip, pStar, traceAnswer } from '../../src/domain/bkt.js';
+import { defaultParameters, difficultyModel } from '../../src/domain/params.js';
 import { close, vectors } from './vectors.js';
 
-for (const [i, sequence] of vectors.bkt_plain.entries()) {
-  test(`plain BKT, sequence ${i + 1}: ${sequence.map(({ y }) => y).join('')}`, () => {
-    let mastery = defaultParameters.pInit;
-    for (const { y, mastery_before, p_correct, posterior, mastery_after } of sequence) {
-      close(mastery, mastery_before, 'mastery before');
-      const step = traceAnswer(defaultParameters, mastery, y === 1);
-      close(step.pCorrect, p_correct, 'p correct');
-      close(step.posterior, posterior, 'posterior');
-      close(step.masteryAfter, mastery_after, 'mastery after');
-      mastery = step.masteryAfter;
-    }
+const shiftOf = (difficulty: number | null): number =>
+  difficulty === null ? 0 : difficultyShift(defaultParameters, difficulty, difficultyModel.scale);
+
+for (const [name, sequences] of Object.entries({
+  plain: vectors.bkt_plain,
+  'by difficulty': vectors.bkt_difficulty,
+})) {
+  for (const [i, sequence] of sequences.entries()) {
+    test(`BKT, ${name}, sequence ${i + 1}: ${sequence.map(({ y }) => y).join('')}`, () => {
+      let mastery = defaultParameters.pInit;
+      for (const { y, b, mastery_before, p_correct, posterior, mastery_after } of sequence) {
+        close(mastery, mastery_before, 'mastery before');
+        const step = traceAnswer(defaultParameters, mastery, y === 1, { difficultyShift: shiftOf(b) });
+        close(step.pCorrect, p_correct, 'p correct');
+        close(step.posterior, posterior, 'posterior');
+        close(step.masteryAfter, mastery_after, 'mastery after');
+        mastery = step.masteryAfter;
+      }
+    });
+  }
+}
+
+for (const { b, guess, slip, bf_correct, bf_incorrect } of vectors.item_guess_slip) {
+  test(`guess and slip at difficulty ${b}`, () => {
+    const { pGuess, pSlip } = itemGuessSlip(defaultParameters, shiftOf(b));
+    close(pGuess, guess, 'guess');
+    close(pSlip, slip, 'slip');
+    close((1 - pSlip) / pGuess, bf_correct, 'Bayes factor of a right answer');
+    close(pSlip / (1 - pGuess), bf_incorrect, 'Bayes factor of a wrong answer');
   });
 }
 
-for (const { L, y, after } of vectors.bkt_extremes.filter(({ guard }) => guard !== false)) {
-  test(`BKT with the guard at mastery ${L}, answer ${y}`, () => {
-    close(traceAnswer(defaultParameters, L, y === 1).masteryAfter, after);
+for (const { L, y, w, after } of vectors.bkt_weight) {
+  test(`BKT with weight ${w} at mastery ${L}, answer ${y}`, () => {
+    const evidence = { difficultyShift: 0, weight: w };
+    close(traceAnswer(defaultParameters, L, y === 1, evidence).masteryAfter, after);
   });
 }
+
+for (const { L, y, conf, after } of vectors.bkt_confidence) {
+  test(`BKT with confidence ${conf} at mastery ${L}, answer ${y}`, () => {
+    const evidence = { difficultyShift: 0, confidence: conf };
+    close(traceAnswer(defaultParameters, L, y === 1, evidence).masteryAfter, after);
+  });
+}
+
+for (const { L, y, after, guard = true } of vectors.bkt_extremes) {
+  test(`BKT ${guard ? 'with' : 'without'} the guard at mastery ${L}, answer ${y}`, () => {
+    const evidence = { difficultyShift: 0 };
+    close(traceAnswer(defaultParameters, L, y === 1, evidence, guard).masteryAfter, after);
+  });
+}
+
+test('P* of the defaults', () => close(pStar(defaultParameters), vectors.p_star.defaults));

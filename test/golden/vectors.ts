@@ -13,16 +13,43 @@ interface DayForecast {
   [figure: string]: number | [number, number];
 }
 
+interface BktVector {
+  y: 0 | 1;
+  /** Supplied difficulty; null where none was. */
+  b: number | null;
+  mastery_before: number;
+  p_correct: number;
+  posterior: number;
+  mastery_after: number;
+}
+
+interface PlateauVector {
+  mastery: number;
+  slope: number | null;
+  se: number | null;
+  plateau: boolean;
+}
+
 interface Vectors {
   tolerance: number;
-  bkt_plain: {
-    y: 0 | 1;
-    mastery_before: number;
-    p_correct: number;
-    posterior: number;
-    mastery_after: number;
-  }[][];
+  bkt_plain: BktVector[][];
+  bkt_difficulty: BktVector[][];
+  item_guess_slip: { b: number; guess: number; slip: number; bf_correct: number; bf_incorrect: number }[];
+  bkt_weight: { L: number; y: 0 | 1; w: number; after: number }[];
+  bkt_confidence: { L: number; y: 0 | 1; conf: number; after: number }[];
   bkt_extremes: { L: number; y: 0 | 1; after: number; guard?: boolean }[];
+  p_star: { defaults: number };
+  decay: { L: number; idle_days: number; correct_days: number; half_life: number; effective: number }[];
+  rapid_threshold: { mean: number | null; n: number; thr: number }[];
+  plateau: {
+    stuck: PlateauVector[];
+    learner: PlateauVector[];
+    linear_input: { slope_flag: [slope: number | null, plateau: boolean][] };
+  };
+  efficiency_sample: { y: 0 | 1; p_exp: number; sec: number; zP: number; zT: number; e: number }[];
+  efficiency_ewma: { E: number; index: number; rcs_per_min: number };
+  time_norm: { n: number; mean_ln: number; m2: number; mu: number; sd: number };
+  calibration: { conf_correct: [confidence: number, y: 0 | 1][]; brier: number; bias: number };
   ekf: { y: 0 | 1; b: number; theta: number; v: number }[];
   forecast: Record<
     string,

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { calibration, newCalibration, updateCalibration } from '../../src/domain/calibration.js';
+import {
+  correctPerMinute,
+  efficiencyIndex,
+  newPace,
+  timeNorm,
+  updatePace,
+} from '../../src/domain/efficiency.js';
+import { dayMs, effectiveMastery, halfLifeDays } from '../../src/domain/forgetting.js';
+import { defaultParameters } from '../../src/domain/params.js';
+import {
+  isPlateau,
+  newPlateau,
+  type PlateauState,
+  plateauSlope,
+  updatePlateau,
+} from '../../src/domain/plateau.js';
+import { rapidThreshold } from '../../src/domain/rapid.js';
+import { close, vectors } from './vectors.js';
+
+for (const { L, idle_days, correct_days, half_life, effective } of vectors.decay) {
+  test(`mastery ${L} after ${idle_days} idle days, ${correct_days} days with a right answer`, () => {
+    const skill = { mastery: L, correctDays: correct_days, lastAttemptAt: 0, attempts: 1 };
+    close(halfLifeDays(correct_days), half_life, 'half-life');
+    close(
+      effectiveMastery(defaultParameters.pInit, skill, idle_days * dayMs),
+      effective,
+      'effective mastery',
+    );
+  });
+}
+
+for (const { mean, n, thr } of vectors.rapid_threshold) {
+  test(`rapid threshold at a mean of ${mean} s over ${n} answers`, () => {
+    close(rapidThreshold(mean === null ? null : { answers: n, meanSeconds: mean }), thr);
+  });
+}
+
+function checkPlateau(
+  state: PlateauState,
+  expected: { slope: number | null; se: number | null; plateau: boolean },
+): void {
+  const trend = plateauSlope(state);
+  if (expected.slope === null) assert.equal(trend, null);
+  else close(trend?.slope ?? Number.NaN, expected.slope, 'slope');
+  if (expected.se !== null) close(trend?.standardError ?? Number.NaN, expected.se, 'standard error');
+  assert.equal(isPlateau(state), expected.plateau);
+}
+
+for (const name of ['stuck', 'learner'] as const) {
+  test(`plateau: ${name}`, () => {
+    let state = newPlateau;
+    for (const step of vectors.plateau[name]) {
+      state = updatePlateau(state, step.mastery, 0);
+      checkPlateau(state, step);
+    }
+  });
+}
+
+test('plateau: steady progress of .01 per attempt', () => {
+  let state = newPlateau;
+  for (const [i, [slope, plateau]] of vectors.plateau.linear_input.slope_flag.entries()) {
+    state = updatePlateau(state, 0.3 + 0.01 * i, 0);
+    checkPlateau(state, { slope, se: slope === null ? null : 0, plateau });
+  }
+});
+
+test('efficiency of each answer, as the first of its learner', () => {
+  for (const { y, p_exp, sec, e } of vectors.efficiency_sample) {
+    close(updatePace(newPace, y === 1, p_exp, sec, timeNorm(null), false).efficiency, e);
+  }
+});
+
+test('efficiency over all the answers', () => {
+  let state = newPace;
+  for (const { y, p_exp, sec } of vectors.efficiency_sample) {
+    state = updatePace(state, y === 1, p_exp, sec, timeNorm(null), false);
+  }
+  close(state.efficiency, vectors.efficiency_ewma.E, 'E');
+  // The reference index comes from the listed efficiencies, which have six decimals: on its scale that shows.
+  const listed = vectors.efficiency_sample.reduce((sum, { e }) => sum + e, 0) / state.timed;
+  const index = efficiencyIndex({ ...state, efficiency: listed });
+  close(index ?? Number.NaN, vectors.efficiency_ewma.index, 'index');
+  close(
+    correctPerMinute(state) ?? Number.NaN,
+    vectors.efficiency_ewma.rcs_per_min,
+    'right answers per minute',
+  );
+});
+
+test('time norm', () => {
+  const { n, mean_ln, m2, mu, sd } = vectors.time_norm;
+  const norm = timeNorm({ answers: n, logMean: mean_ln, logM2: m2 });
+  close(norm.logMean, mu, 'mean');
+  close(norm.logSd, sd, 'sd');
+});
+
+test('calibration', () => {
+  let state = newCalibration;
+  for (const [confidence, y] of vectors.calibration.conf_correct) {
+    state = updateCalibration(state, confidence, y === 1);
+  }
+  const { brier, bias } = calibration(state) ?? { brier: Number.NaN, bias: Number.NaN };
+  close(brier, vectors.calibration.brier, 'Brier score');
+  close(bias, vectors.calibration.bias, 'bias');
+});

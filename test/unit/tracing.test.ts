@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { difficultyShift, itemGuessSlip, pStar, traceAnswer } from '../../src/domain/bkt.js';
+import { newCalibration, updateCalibration } from '../../src/domain/calibration.js';
+import { newPace, timeNorm, updatePace } from '../../src/domain/efficiency.js';
+import { dayMs, effectiveMastery, halfLifeDays } from '../../src/domain/forgetting.js';
+import {
+  type BktParameters,
+  defaultParameters,
+  fitBounds,
+  guessSlipMargin,
+} from '../../src/domain/params.js';
+import { newPlateau, updatePlateau } from '../../src/domain/plateau.js';
+import { isRapid, newRapid, updateRapid } from '../../src/domain/rapid.js';
+import {
+  between,
+  ordered,
+  reportedConfidence,
+  reportedSeconds,
+  rounding,
+  upTo,
+} from '../support/arbitraries.js';
+
+const within = ({ low, high }: { low: number; high: number }) => between(low, high);
+
+const { wide } = fitBounds;
+const parameters: fc.Arbitrary<BktParameters> = fc
+  .record({
+    pInit: within(wide.pInit),
+    pLearn: within(wide.pLearn),
+    pGuess: within(wide.pGuess),
+    pSlip: within(wide.pSlip),
+  })
+  .filter(({ pGuess, pSlip }) => 1 - pSlip - pGuess >= guessSlipMargin);
+const bounds = fc.constantFrom(fitBounds.narrow, fitBounds.wide);
+const scale = between(0, 1);
+const difficulty = between(-6, 6);
+const mastery = between(0, 1);
+const evidence = fc.record({
+  weight: between(0, 1),
+  confidence: reportedConfidence,
+});
+
+test('one answer: bounds, and a right answer never lowers mastery, a wrong one never raises it', () => {
+  fc.assert(
+    fc.property(
+      parameters,
+      mastery,
+      fc.boolean(),
+      difficulty,
+      scale,
+      bounds,
+      evidence,
+      (skill, before, isCorrect, b, k, itemBounds, rest) => {
+        const item = { difficultyShift: difficultyShift(skill, b, k, itemBounds), ...rest };
+        const { pCorrect, posterior, masteryAfter } = traceAnswer(skill, before, isCorrect, item);
+        assert.ok(masteryAfter >= 0.001 && masteryAfter <= 0.999);
+        assert.ok(pCorrect > 0 && pCorrect < 1);
+        assert.ok(posterior >= 0 && posterior <= 1);
+        if (isCorrect) assert.ok(masteryAfter >= Math.min(before, 0.999) - rounding);
+        else assert.ok(masteryAfter <= Math.max(before, 0.001));
+      },
+    ),
+    { numRuns: 2000 },
+  );
+});
+
+test('guess and slip of 0 are evidence that cannot be outdone, not an error', () => {
+  const certain = { ...defaultParameters, pGuess: 0, pSlip: 0 };
+  assert.equal(traceAnswer(certain, 0.5, true).posterior, 1);
+  assert.equal(traceAnswer(certain, 0.5, false).posterior, 0);
+});
+
+test('without the guard a wrong answer raises mastery below P*, and only there', () => {
+  fc.assert(
+    fc.property(parameters, between(0.001, 0.999), (skill, before) => {
+      fc.pre(Math.abs(before - pStar(skill)) > 1e-9);
+      const { masteryAfter } = traceAnswer(skill, before, false, { difficultyShift: 0 }, false);
+      if (before < pStar(skill)) assert.ok(masteryAfter >= before);
+      else assert.ok(masteryAfter <= before);
+    }),
+  );
+});
+
+test('mastery after an answer grows with mastery before it', () => {
+  fc.assert(
+    fc.property(
+      parameters,
+      fc.tuple(mastery, mastery).map(ordered),
+      fc.boolean(),
+      difficulty,
+      (skill, [low, high], isCorrect, b) => {
+        const item = { difficultyShift: difficultyShift(skill, b, 0.5) };
+        const after = (before: number) => traceAnswer(skill, before, isCorrect, item).masteryAfter;
+        assert.ok(after(low) <= after(high) + rounding);
+      },
+    ),
+  );
+});
+
+test('the harder the question, the more mastery after any answer, and the lower the chance', () => {
+  fc.assert(
+    fc.property(
+      parameters,
+      mastery,
+      fc.boolean(),
+      fc.tuple(difficulty, difficulty).map(ordered),
+      scale,
+      bounds,
+      (skill, before, isCorrect, [easy, hard], k, itemBounds) => {
+        const on = (b: number) =>
+          traceAnswer(skill, before, isCorrect, {
+            difficultyShift: difficultyShift(skill, b, k, itemBounds),
+          });
+        assert.ok(on(easy).masteryAfter <= on(hard).masteryAfter + rounding);
+        assert.ok(on(easy).pCorrect >= on(hard).pCorrect - rounding);
+      },
+    ),
+    { numRuns: 1000 },
+  );
+});
+
+test('on any question 1 - slip > guess, inside the bounds in force where the skill is', () => {
+  fc.assert(
+    fc.property(parameters, difficulty, scale, bounds, (skill, b, k, itemBounds) => {
+      const shift = difficultyShift(skill, b, k, itemBounds);
+      assert.ok(Math.abs(shift) <= 3 * k && shift * b >= 0);
+      const { pGuess, pSlip } = itemGuessSlip(skill, shift);
+      assert.ok(1 - pSlip > pGuess);
+      for (const [value, own, { low, high }] of [
+        [pGuess, skill.pGuess, itemBounds.itemGuess],
+        [pSlip, skill.pSlip, itemBounds.itemSlip],
+      ] as const) {
+        assert.ok(value >= Math.min(low, own) - rounding && value <= Math.max(high, own) + rounding);
+      }
+    }),
+  );
+});
+
+test('no difficulty, or one that does not count, is plain BKT bit for bit', () => {
+  fc.assert(
+    fc.property(parameters, mastery, fc.boolean(), difficulty, (skill, before, isCorrect, b) => {
+      const { pGuess, pSlip } = itemGuessSlip(skill, 0);
+      assert.deepEqual([pGuess, pSlip], [skill.pGuess, skill.pSlip]);
+      const plain = traceAnswer(skill, before, isCorrect);
+      for (const shift of [difficultyShift(skill, 0, 0.5), difficultyShift(skill, b, 0)]) {
+        assert.ok(Object.is(shift, 0));
+        assert.deepEqual(traceAnswer(skill, before, isCorrect, { difficultyShift: shift }), plain);
+      }
+    }),
+  );
+});
+
+test('forgetting: a day of grace exactly, then down with time, never below the prior', () => {
+  fc.assert(
+    fc.property(
+      between(0.01, 0.98),
+      between(0.001, 0.999),
+      fc.integer({ min: 0, max: 60 }),
+      fc.tuple(between(0, 4000), between(0, 4000)).map(ordered),
+      (pInit, stored, correctDays, [sooner, later]) => {
+        const skill = { mastery: stored, correctDays, lastAttemptAt: 5e11, attempts: 3 };
+        const at = (days: number) => effectiveMastery(pInit, skill, 5e11 + days * dayMs);
+        for (const days of [-400, 0, 0.5, 1]) assert.equal(at(days), stored);
+        assert.ok(at(later) <= at(sooner));
+        assert.ok(at(later) >= Math.min(stored, pInit) && at(later) <= stored);
+        if (stored > pInit + 0.01) assert.ok(effectiveMastery(pInit, skill, 5e11 + dayMs + 1) < stored);
+      },
+    ),
+  );
+});
+
+test('a skill without attempts stands at the prior in force', () => {
+  const skill = { mastery: 0.3, correctDays: 0, lastAttemptAt: 0, attempts: 0 };
+  assert.equal(effectiveMastery(0.42, skill, 1e12), 0.42);
+});
+
+test('the half-life grows with days of right answers, from 30 to 365 days', () => {
+  const days = Array.from({ length: 3000 }, (_, correctDays) => halfLifeDays(correctDays));
+  assert.deepEqual([days[0], days[1], days[3], days.at(-1)], [30, 30, 60, 365]);
+  assert.ok(days.every((value, i) => i === 0 || value >= (days[i - 1] ?? 0)));
+});
+
+const start = {
+  mastery: 0.3,
+  attempts: 0,
+  correctDays: 1,
+  lastAttemptAt: 0,
+  plateau: newPlateau,
+  rapid: newRapid,
+  pace: newPace,
+  calibration: newCalibration,
+};
+const answer = fc.record({
+  isCorrect: fc.boolean(),
+  idleDays: between(-2, 40),
+  b: difficulty,
+  time: reportedSeconds,
+  confidence: reportedConfidence,
+});
+type TracedAnswer = typeof answer extends fc.Arbitrary<infer One> ? One : never;
+
+function trace(
+  state: typeof start,
+  { isCorrect, idleDays, b, time, confidence }: TracedAnswer,
+): typeof start {
+  const now = state.lastAttemptAt + idleDays * dayMs;
+  const before = effectiveMastery(defaultParameters.pInit, state, now);
+  const item = { difficultyShift: difficultyShift(defaultParameters, b, 0.5) };
+  const { pCorrect, masteryAfter } = traceAnswer(defaultParameters, before, isCorrect, item);
+  return {
+    mastery: masteryAfter,
+    attempts: state.attempts + 1,
+    correctDays: state.correctDays + (isCorrect ? 1 : 0),
+    lastAttemptAt: Math.max(state.lastAttemptAt, now),
+    plateau: updatePlateau(state.plateau, masteryAfter, idleDays),
+    rapid: updateRapid(state.rapid, time, 3),
+    pace: updatePace(state.pace, isCorrect, pCorrect, time, timeNorm(null), isRapid(time, 3)),
+    calibration: updateCalibration(state.calibration, confidence, isCorrect),
+  };
+}
+
+test('a replay, also one that starts from a stored state, gives the same states bit for bit', () => {
+  fc.assert(
+    fc.property(upTo(60, answer), fc.nat({ max: 60 }), (answers, stop) => {
+      const stored = JSON.stringify(answers.slice(0, stop).reduce(trace, start));
+      const resumed = answers.slice(stop).reduce(trace, JSON.parse(stored));
+      assert.deepEqual(resumed, answers.reduce(trace, start));
+    }),
+  );
+});
