@@ -1,0 +1,107 @@
+/**
+ * What fitting Bayesian Knowledge Tracing costs, in ns per observation and EM iteration, preparation included, on
+ * synthetic answers: `node dist/bench/fit.js [answers] [skills]`. One thread without and with difficulties, then
+ * all threads on shared trees.
+ */
+import { availableParallelism } from 'node:os';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import type { AnswerLog } from '../src/domain/answer-log.js';
+import type { SkillEstimate } from '../src/domain/bkt-fit/em.js';
+import {
+  type BktFit,
+  type FitOptions,
+  type FitRound,
+  fitBkt,
+  fitRange,
+  fitRounds,
+} from '../src/domain/bkt-fit/fit.js';
+import { type AnswerTrees, growTrees } from '../src/domain/bkt-fit/trees.js';
+import { fitBounds, priorStrengths } from '../src/domain/params.js';
+
+const options: FitOptions = { bounds: fitBounds.narrow, strengths: priorStrengths, difficultyScale: 0 };
+const everyone = (): boolean => true;
+const attempts = 20;
+
+/** Learners with 20 attempts on each of five skills, who answer right more and more often; each its own pace. */
+function makeLog(answers: number, skills: number): AnswerLog {
+  const learners = Math.ceil(answers / (5 * attempts));
+  const places = learners * 5 * attempts;
+  const skill = Uint32Array.from({ length: places }, (_, i) => (Math.floor(i / attempts) * 7919) % skills);
+  const pace = Float64Array.from({ length: learners * 5 }, () => 0.3 * Math.random() ** 2);
+  const correct = Uint8Array.from(skill, (_, i) => {
+    const learned = (i % attempts) * (pace[Math.floor(i / attempts)] as number);
+    return Math.random() < 0.9 - 0.6 * Math.exp(-learned) ? 1 : 0;
+  });
+  return {
+    starts: Uint32Array.from({ length: learners + 1 }, (_, learner) => learner * 5 * attempts),
+    skill,
+    item: new Uint32Array(places),
+    correct,
+    at: new Float64Array(places),
+    seconds: new Float32Array(places).fill(Number.NaN),
+    difficulty: Float32Array.from(skill, () => 4 * Math.random() - 2),
+    skills,
+    items: 0,
+  };
+}
+
+interface Share {
+  readonly trees: AnswerTrees;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Fits with a thread for each range of skills, round by round. */
+async function fitInThreads(log: AnswerLog, threads: number): Promise<BktFit> {
+  const trees = growTrees(log, everyone);
+  const bound = (thread: number): number => Math.round((thread * log.skills) / threads);
+  const workers = Array.from({ length: threads }, (_, thread) => {
+    const share: Share = { trees, from: bound(thread), to: bound(thread + 1) };
+    return new Worker(new URL(import.meta.url), { workerData: share });
+  });
+  const rounds = fitRounds(trees, options);
+  let round = rounds.next();
+  while (!round.done) {
+    const now = round.value;
+    round = rounds.next((await Promise.all(workers.map((worker) => ask(worker, now)))).flat());
+  }
+  await Promise.all(workers.map((worker) => worker.terminate()));
+  return round.value;
+}
+
+function ask(worker: Worker, round: FitRound): Promise<SkillEstimate[]> {
+  return new Promise((resolve, reject) => {
+    worker.once('message', resolve).once('error', reject);
+    worker.postMessage(round);
+  });
+}
+
+async function time(name: string, fit: () => BktFit | Promise<BktFit>): Promise<void> {
+  const start = performance.now();
+  const { totals } = await fit();
+  const ms = performance.now() - start;
+  const each = (ms * 1e6) / totals.observationIterations;
+  const { observations, iterations } = totals;
+  process.stdout.write(
+    `${name.padEnd(28)}${ms.toFixed(0).padStart(7)} ms${each.toFixed(1).padStart(7)} ns per observation and iteration` +
+      ` (${observations} observations, ${iterations} skill iterations)\n`,
+  );
+}
+
+async function main(answers = 1_000_000, skills = 200): Promise<void> {
+  const log = makeLog(answers, skills);
+  const threads = availableParallelism();
+  fitBkt(makeLog(50_000, skills), everyone, options); // compiles
+  await time('one thread', () => fitBkt(log, everyone, options));
+  await time('one thread, difficulties', () => fitBkt(log, everyone, { ...options, difficultyScale: 0.5 }));
+  await time(`${threads} threads`, () => fitInThreads(log, threads));
+}
+
+if (isMainThread) {
+  await main(...process.argv.slice(2).map(Number));
+} else {
+  const { trees, from, to }: Share = workerData;
+  parentPort?.on('message', (round: FitRound) => {
+    parentPort?.postMessage(fitRange(trees, from, to, round, options));
+  });
+}

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { AnswerLog } from '../../src/domain/answer-log.js';
+import { chooseFitOptions } from '../../src/domain/bkt-fit/choose.js';
+import { type FitOptions, fitBkt, fitRange, fitRounds, fitTrees } from '../../src/domain/bkt-fit/fit.js';
+import { heldOutLogLoss, isHeldOut, mayPublish, traceLog } from '../../src/domain/bkt-fit/held-out.js';
+import { growTrees } from '../../src/domain/bkt-fit/trees.js';
+import {
+  type BktParameters,
+  defaultParameters,
+  fitBounds,
+  fitPriorMeans,
+  priorStrengths,
+} from '../../src/domain/params.js';
+import { seeded, syntheticLog } from '../support/answer-logs.js';
+
+const everyone = () => true;
+const options: FitOptions = { bounds: fitBounds.narrow, strengths: priorStrengths, difficultyScale: 0 };
+
+/** Skills as a tenant might have them, about the prior means. */
+function skillsOf(count: number, seed: number): BktParameters[] {
+  const random = seeded(seed);
+  const between = (low: number, high: number): number => low + (high - low) * random();
+  return Array.from({ length: count }, () => ({
+    pInit: between(0.15, 0.6),
+    pLearn: between(0.04, 0.2),
+    pGuess: between(0.1, 0.32),
+    pSlip: between(0.04, 0.18),
+  }));
+}
+
+const model = (parameters: readonly BktParameters[]) => ({
+  skills: parameters.map((one) => ({ parameters: one, difficultyMean: 0 })),
+  difficultyScale: 0,
+  bounds: fitBounds.narrow,
+});
+
+function lossesOf(log: AnswerLog, candidate: readonly BktParameters[], current: readonly BktParameters[]) {
+  const compared = heldOutLogLoss(log, everyone, model(candidate), model(current));
+  const mean = (of: 'candidate' | 'current') =>
+    compared.reduce((sum, skill) => sum + skill[of], 0) / compared.length;
+  return { candidate: mean('candidate'), current: mean('current') };
+}
+
+test('on new learners a fit beats the defaults from few learners on, and nears the truth with many', () => {
+  const truth = skillsOf(12, 1);
+  const fresh = syntheticLog({ learners: 300, truth, seed: 2 });
+  for (const [learners, fromTruth] of [
+    [20, 0.02],
+    [200, 0.004],
+    [1000, 0.0015],
+  ] as const) {
+    const { skills } = fitBkt(syntheticLog({ learners, truth, seed: 3 }), everyone, options);
+    const fitted = skills.map(({ parameters }) => parameters);
+    const against = lossesOf(fresh, fitted, truth);
+    assert.ok(against.candidate - against.current < fromTruth, `${learners}: ${JSON.stringify(against)}`);
+    const start = lossesOf(
+      fresh,
+      fitted,
+      truth.map(() => defaultParameters),
+    );
+    assert.ok(start.candidate < start.current, `${learners}: ${JSON.stringify(start)}`);
+  }
+});
+
+test('the same answers give the same fit, whole or by ranges of skills', () => {
+  const log = syntheticLog({ learners: 220, truth: skillsOf(7, 4), seed: 5 });
+  const trees = growTrees(log, everyone);
+  const whole = fitTrees(trees, options);
+  const rounds = fitRounds(trees, options);
+  let round = rounds.next();
+  while (!round.done) {
+    const now = round.value;
+    const ranges = [
+      [0, 3],
+      [3, 4],
+      [4, 7],
+    ] as const;
+    round = rounds.next(ranges.flatMap(([from, to]) => fitRange(trees, from, to, now, options)));
+  }
+  assert.deepEqual(round.value, whole);
+  assert.deepEqual(fitBkt(log, everyone, options), whole);
+  const sum = (of: (skill: (typeof whole.skills)[number]) => number) =>
+    whole.skills.reduce((total, skill) => total + of(skill), 0);
+  assert.deepEqual(whole.totals, {
+    iterations: sum(({ iterations }) => iterations),
+    observations: log.skill.length,
+    observationIterations: sum(({ iterations, observations }) => iterations * observations),
+  });
+});
+
+test('skills with few learners are served the mean of the fitted ones; with too few of those the defaults', () => {
+  const log = syntheticLog({ learners: 30, truth: skillsOf(7, 6), seed: 7 });
+  const few = (limit: number): AnswerLog => {
+    // Skill 0 has answers of the first 10 learners only; beyond the limit skills have none.
+    const skill = log.skill.map((one, place) =>
+      one > limit || (one === 0 && place >= (log.starts[10] as number)) ? 1 : one,
+    );
+    return { ...log, skill };
+  };
+  const { skills, prior } = fitBkt(few(6), everyone, options);
+  assert.deepEqual(
+    skills.map(({ source }) => source),
+    ['prior', ...Array(6).fill('fitted')],
+  );
+  const mean = skills.slice(1).reduce((sum, { parameters }) => sum + parameters.pInit, 0) / 6;
+  assert.ok(Math.abs(prior.parameters.pInit - mean) < 1e-12);
+  assert.deepEqual(skills[0]?.parameters, prior.parameters);
+  const tiny = fitBkt(few(3), everyone, options);
+  assert.deepEqual(tiny.means, fitPriorMeans);
+  assert.deepEqual(
+    tiny.skills.map(({ source }) => source),
+    ['default', 'fitted', 'fitted', 'fitted', 'default', 'default', 'default'],
+  );
+  assert.deepEqual(tiny.skills[6]?.parameters, defaultParameters);
+});
+
+test('a warm start takes fewer iterations; a cold one beside it saves a fit from a bad start', () => {
+  const log = syntheticLog({ learners: 400, truth: skillsOf(6, 8), seed: 9 });
+  const cold = fitBkt(log, everyone, options);
+  const warm = cold.skills.map(({ parameters }) => parameters);
+  assert.ok(fitBkt(log, everyone, { ...options, warm }).totals.iterations < cold.totals.iterations);
+  const bad = warm.map(() => ({ pInit: 0.9, pLearn: 0.005, pGuess: 0.02, pSlip: 0.2 }));
+  const lossFrom = (coldStart: boolean): number => {
+    const { skills } = fitBkt(log, everyone, { ...options, warm: bad, coldStart });
+    return lossesOf(
+      log,
+      skills.map(({ parameters }) => parameters),
+      warm,
+    ).candidate;
+  };
+  assert.ok(lossFrom(true) <= lossFrom(false) + 1e-6);
+});
+
+test('options: few learners keep the strongest prior, many give the data more say', () => {
+  const wide = skillsOf(8, 10).map((skill) => ({ ...skill, pGuess: 0.45, pSlip: 0.35, pLearn: 0.05 }));
+  const few = chooseFitOptions(syntheticLog({ learners: 4, truth: skillsOf(8, 10), seed: 11 }), everyone);
+  assert.deepEqual(few.chosen.bounds, fitBounds.narrow);
+  const many = chooseFitOptions(syntheticLog({ learners: 500, truth: wide, seed: 12 }), everyone);
+  assert.deepEqual(many.chosen.bounds, fitBounds.wide);
+  assert.equal(many.chosen.difficultyScale, 0);
+  const again = chooseFitOptions(syntheticLog({ learners: 500, truth: wide, seed: 12 }), everyone);
+  assert.deepEqual(many, again);
+});
+
+test('options: the scale of the difficulty is found where difficulties are supplied', () => {
+  for (const difficultyScale of [0, 0.5, 1]) {
+    const log = syntheticLog({ learners: 250, truth: skillsOf(6, 13), seed: 14, difficultyScale });
+    assert.equal(chooseFitOptions(log, everyone).chosen.difficultyScale, difficultyScale);
+  }
+});
+
+test('a fifth of the learners is held out, always the same ones', () => {
+  const heldOut = Array.from({ length: 10_000 }, (_, learner) => isHeldOut(learner)).filter(Boolean).length;
+  assert.ok(heldOut > 1850 && heldOut < 2150, `${heldOut}`);
+});
+
+test('parameters that foretell held-out answers worse may not be published, others may', () => {
+  const truth = skillsOf(3, 15);
+  const log = syntheticLog({ learners: 200, truth, seed: 16 });
+  const worse = [...truth.slice(0, 2), { pInit: 0.9, pLearn: 0.005, pGuess: 0.02, pSlip: 0.01 }];
+  const compared = heldOutLogLoss(log, isHeldOut, model(worse), model(truth));
+  assert.deepEqual(compared.map(mayPublish), [true, true, false]);
+  assert.equal(compared[0]?.candidate, compared[0]?.current);
+  const answers = compared.reduce((sum, skill) => sum + skill.answers, 0);
+  let traced = 0;
+  traceLog(log, isHeldOut, model(truth), () => traced++);
+  assert.equal(answers, traced);
+  const nobody = heldOutLogLoss(log, () => false, model(worse), model(truth));
+  assert.deepEqual(nobody.map(mayPublish), [true, true, true]);
+});
+
+test('a prediction rests on earlier answers only', () => {
+  const truth = skillsOf(2, 17);
+  const log = syntheticLog({ learners: 20, truth, seed: 18 });
+  const predict = (of: AnswerLog): number[] => {
+    const told: number[] = [];
+    traceLog(of, everyone, model(truth), (place, pCorrect) => {
+      told[place] = pCorrect;
+    });
+    return told;
+  };
+  const before = predict(log);
+  fc.assert(
+    fc.property(fc.nat(log.skill.length - 1), (from) => {
+      const changed = { ...log, correct: log.correct.map((y, place) => (place >= from ? 1 - y : y)) };
+      assert.deepEqual(predict(changed).slice(0, from + 1), before.slice(0, from + 1));
+    }),
+  );
+});

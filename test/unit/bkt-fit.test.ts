@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { AnswerLog } from '../../src/domain/answer-log.js';
+import { difficultyShift, pStar, traceAnswer } from '../../src/domain/bkt.js';
+import { type FitRules, fitSkill } from '../../src/domain/bkt-fit/em.js';
+import {
+  type Expectations,
+  filterForward,
+  newWorkspace,
+  type SkillTree,
+  skillTree,
+  smoothBackward,
+} from '../../src/domain/bkt-fit/filter.js';
+import { growTrees } from '../../src/domain/bkt-fit/trees.js';
+import { effectiveMastery } from '../../src/domain/forgetting.js';
+import {
+  type BktParameters,
+  defaultParameters,
+  fitBounds,
+  fitPriorMeans,
+  priorStrengths,
+} from '../../src/domain/params.js';
+import { answerLog, type LoggedAnswer, syntheticLog } from '../support/answer-logs.js';
+
+const dayMs = 86_400_000;
+const everyone = () => true;
+const written: FitRules = { bounds: fitBounds.narrow, strengths: priorStrengths };
+/** A pull of next to nothing, so that the data speak. */
+const weak = { pInit: 0.01, pLearn: 0.01, pGuess: 0.01, pSlip: 0.01 };
+const free: FitRules = { bounds: fitBounds.wide, strengths: weak };
+
+const near = (actual: number, expected: number, tolerance: number, what = ''): void =>
+  assert.ok(Math.abs(actual - expected) <= tolerance, `${what}: ${actual} is not ${expected}`);
+
+/** Answers on one skill as a string of 0 and 1. */
+const answers = (pattern: string): LoggedAnswer[] =>
+  Array.from(pattern, (answer) => ({ skill: 0, correct: answer === '1' }));
+
+const logOf = (patterns: readonly string[]): AnswerLog => answerLog(1, patterns.map(answers));
+
+function treeOf(log: AnswerLog, difficultyScale = 0): SkillTree {
+  return skillTree(growTrees(log, everyone, { withDifficulty: difficultyScale > 0 }), 0, difficultyScale);
+}
+
+function fit(log: AnswerLog, rules: FitRules, start = defaultParameters, difficultyScale = 0) {
+  const tree = treeOf(log, difficultyScale);
+  return fitSkill(tree, start, fitPriorMeans, rules, newWorkspace(tree.size));
+}
+
+/** Expected visits of one sequence by summing over every path of hidden states, and its likelihood. */
+function enumerate(pattern: string, p: BktParameters): { likelihood: number; sums: Expectations } {
+  const sums = {
+    starts: 0,
+    startsKnown: 0,
+    learned: 0,
+    notLearned: 0,
+    known: 0,
+    knownRight: 0,
+    unknown: 0,
+    unknownRight: 0,
+  };
+  let likelihood = 0;
+  // Without forgetting a path is the attempt from which on the skill is known; `length` is never.
+  for (let from = 0; from <= pattern.length; from++) {
+    let path = from === 0 ? p.pInit : 1 - p.pInit;
+    for (const [t, answer] of [...pattern].entries()) {
+      const right = t >= from ? 1 - p.pSlip : p.pGuess;
+      path *= answer === '1' ? right : 1 - right;
+      if (t > 0 && t <= from) path *= t === from ? p.pLearn : 1 - p.pLearn;
+    }
+    likelihood += path;
+    const rights = [...pattern].map((answer) => path * Number(answer));
+    const total = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0);
+    sums.starts += path;
+    sums.startsKnown += from === 0 ? path : 0;
+    sums.learned += from > 0 && from < pattern.length ? path : 0;
+    sums.notLearned += path * Math.max(0, from - 1);
+    sums.known += path * (pattern.length - from);
+    sums.unknown += path * from;
+    sums.knownRight += total(rights.slice(from));
+    sums.unknownRight += total(rights.slice(0, from));
+  }
+  return { likelihood, sums };
+}
+
+const pattern = fc
+  .array(fc.constantFrom('0', '1'), { minLength: 1, maxLength: 7 })
+  .map((list) => list.join(''));
+const probability = (min: number, max: number) => fc.double({ min, max, noNaN: true });
+const anyParameters: fc.Arbitrary<BktParameters> = fc.record({
+  pInit: probability(0.02, 0.98),
+  pLearn: probability(0.01, 0.9),
+  pGuess: probability(0.02, 0.5),
+  pSlip: probability(0.01, 0.45),
+});
+
+/** Far enough from the extremes that 1 - p keeps its digits over seven answers. */
+const mildParameters: fc.Arbitrary<BktParameters> = fc.record({
+  pInit: probability(0.02, 0.98),
+  pLearn: probability(0.01, 0.6),
+  pGuess: probability(0.1, 0.5),
+  pSlip: probability(0.05, 0.45),
+});
+
+test('the smoother expects what a sum over all hidden paths gives, shared nodes and all', () => {
+  fc.assert(
+    fc.property(fc.array(pattern, { minLength: 1, maxLength: 8 }), mildParameters, (patterns, parameters) => {
+      const tree = treeOf(logOf(patterns));
+      const work = newWorkspace(tree.size);
+      const logLikelihood = filterForward(tree, parameters, work, { bounds: fitBounds.wide, floor: 0 });
+      const found = smoothBackward(tree, parameters.pLearn, work);
+      const exact = patterns.map((one) => enumerate(one, parameters));
+      near(
+        logLikelihood,
+        exact.reduce((sum, { likelihood }) => sum + Math.log(likelihood), 0),
+        1e-9,
+      );
+      for (const name of Object.keys(found) as (keyof Expectations)[]) {
+        const expected = exact.reduce((sum, { likelihood, sums }) => sum + sums[name] / likelihood, 0);
+        near(found[name], expected, 1e-9, name);
+      }
+    }),
+  );
+});
+
+test('a tree shares what learners have in common, and keeps all counts', () => {
+  const trees = growTrees(logOf(['110', '11', '111', '0']), everyone);
+  assert.equal(trees.starts[1], 5);
+  assert.deepEqual([...trees.parent.slice(0, 5)], [-1, 0, 1, 1, -1]);
+  assert.deepEqual([...trees.through.slice(0, 5)], [3, 3, 1, 1, 1]);
+  assert.deepEqual([...trees.ending.slice(0, 5)], [0, 1, 1, 1, 1]);
+  assert.deepEqual([trees.learners[0], trees.observations[0]], [4, 9]);
+});
+
+test('a fit reads the first 60 attempts of the chosen learners, without rapid answers', () => {
+  const long = Array.from({ length: 70 }, (_, i) => ({ skill: 0, correct: true, seconds: i < 5 ? 0.5 : 20 }));
+  const untimed = answers('101');
+  const trees = growTrees(answerLog(1, [long, untimed, long]), (learner) => learner < 2, {
+    rapidBelow: () => 3,
+  });
+  assert.equal(trees.observations[0], 60 + 3);
+  assert.equal(trees.learners[0], 2);
+});
+
+test('after a pause of more than 30 days the filter goes on from the decayed mastery, as the served rule does', () => {
+  const at = [0, 0.1, 1.2, 50, 50.1, 80.09].map((days) => days * dayMs);
+  const given = [true, true, false, true, false, true];
+  const tree = treeOf(
+    answerLog(1, [given.map((correct, i) => ({ skill: 0, correct, at: at[i] as number }))]),
+  );
+  const work = newWorkspace(tree.size);
+  filterForward(tree, defaultParameters, work, { bounds: fitBounds.narrow });
+  const last = traceAnswer(defaultParameters, work.before[2] as number, false).masteryAfter;
+  const state = { mastery: last, attempts: 3, correctDays: 1, lastAttemptAt: at[2] as number };
+  near(work.before[3] as number, effectiveMastery(defaultParameters.pInit, state, at[3] as number), 1e-7);
+  assert.ok((work.before[3] as number) < last);
+  // A pause of less than 30 days is none to a fit. The new part is no first attempt of its own.
+  near(
+    work.before[5] as number,
+    traceAnswer(defaultParameters, work.before[4] as number, false).masteryAfter,
+    1e-9,
+  );
+  assert.equal(smoothBackward(tree, defaultParameters.pLearn, work).starts, 1);
+});
+
+test('with difficulty the filter is the served rule: centred, scaled and truncated alike', () => {
+  const difficulties = [-3, 2.5, Number.NaN, 0.4, 3, -0.2];
+  const given = [true, false, true, false, true, true];
+  const log = answerLog(1, [
+    given.map((correct, i) => ({ skill: 0, correct, difficulty: difficulties[i] as number })),
+  ]);
+  const mean = (-3 + 2.5 + 0.4 + 3 - 0.2) / 5;
+  for (const scale of [0.25, 0.5, 1]) {
+    const tree = treeOf(log, scale);
+    const work = newWorkspace(tree.size);
+    filterForward(tree, defaultParameters, work, { bounds: fitBounds.narrow });
+    let mastery = defaultParameters.pInit;
+    for (const [i, b] of difficulties.entries()) {
+      near(work.before[i] as number, mastery, 1e-6);
+      const shift = Number.isNaN(b) ? 0 : difficultyShift(defaultParameters, b - mean, scale);
+      const evidence = { difficultyShift: shift };
+      mastery = traceAnswer(defaultParameters, mastery, given[i] as boolean, evidence, false).masteryAfter;
+    }
+  }
+});
+
+const anyLog: fc.Arbitrary<AnswerLog> = fc
+  .array(
+    fc.array(
+      fc.record({
+        skill: fc.constant(0),
+        correct: fc.boolean(),
+        at: fc.constantFrom(0, 10, 100, 1000).map((days) => days * dayMs),
+        difficulty: fc.constantFrom(Number.NaN, -3, -1, 0, 2, 3),
+      }),
+      { minLength: 1, maxLength: 12 },
+    ),
+    { minLength: 1, maxLength: 30 },
+  )
+  .map((learners) => answerLog(1, learners));
+
+const degenerate = [
+  ['1'],
+  ['0'],
+  ['1'.repeat(60)],
+  ['0'.repeat(60)],
+  Array(50).fill('11111'),
+  Array(50).fill('00000'),
+];
+
+function holds(log: AnswerLog, rules: FitRules, start: BktParameters, scale: number): void {
+  const { parameters, objective } = fit(log, rules, start, scale);
+  const { pInit, pGuess, pSlip } = parameters;
+  assert.ok(Number.isFinite(objective));
+  assert.ok(1 - pSlip - pGuess >= 0.05 - 1e-12);
+  assert.ok(pStar(parameters) <= 0.9 * pInit + 1e-12);
+  for (const name of ['pInit', 'pLearn', 'pGuess', 'pSlip'] as const) {
+    const { low, high } = rules.bounds[name];
+    // Learning may have to be below its bound: P* comes first. So may guess and slip, for the margin.
+    const least = name === 'pLearn' ? 0 : low - 0.03;
+    assert.ok(parameters[name] >= least && parameters[name] <= high, `${name} ${parameters[name]}`);
+  }
+}
+
+test('constraints hold on any log, from any start', () => {
+  fc.assert(
+    fc.property(anyLog, anyParameters, fc.constantFrom(0, 0.5, 1), (log, start, scale) => {
+      holds(log, written, start, scale);
+      holds(log, free, start, scale);
+    }),
+  );
+  for (const patterns of degenerate)
+    for (const rules of [written, free]) holds(logOf(patterns), rules, defaultParameters, 0);
+});
+
+test('every iteration raises the penalised likelihood', () => {
+  const truth = { pInit: 0.4, pLearn: 0.15, pGuess: 0.25, pSlip: 0.1 };
+  const log = syntheticLog({ learners: 60, truth: [truth], seed: 5, difficultyScale: 0.5 });
+  const start = { ...truth, pInit: 0.8 };
+  const cases: [FitRules, scale: number][] = [
+    [written, 0],
+    [free, 0],
+    [free, 0.5],
+  ];
+  for (const [rules, scale] of cases) {
+    const after = (maxIterations: number) =>
+      fit(log, { ...rules, maxIterations, tolerance: 0 }, start, scale).objective;
+    for (let iteration = 1; iteration <= 15; iteration++) assert.ok(after(iteration) > after(iteration - 1));
+  }
+});
+
+test('where the truncation of difficulty moves with the parameters, the best fit is kept', () => {
+  const truth = { pInit: 0.4, pLearn: 0.15, pGuess: 0.25, pSlip: 0.1 };
+  const log = syntheticLog({ learners: 60, truth: [truth], seed: 5, difficultyScale: 0.5 });
+  const after = (maxIterations: number) =>
+    fit(log, { ...written, maxIterations, tolerance: 0 }, truth, 0.5).objective;
+  for (let iteration = 1; iteration <= 15; iteration++) assert.ok(after(iteration) >= after(iteration - 1));
+});
+
+test('parameters come back from many synthetic learners, with difficulty too', () => {
+  const truth = { pInit: 0.35, pLearn: 0.12, pGuess: 0.2, pSlip: 0.08 };
+  for (const scale of [0, 0.75]) {
+    const log = syntheticLog({
+      learners: 4000,
+      truth: [truth],
+      seed: 11,
+      ...(scale > 0 && { difficultyScale: scale }),
+    });
+    const { parameters } = fit(log, { ...free, tolerance: 1e-7 }, defaultParameters, scale);
+    for (const name of ['pInit', 'pLearn', 'pGuess', 'pSlip'] as const)
+      near(parameters[name], truth[name], 0.02, name);
+  }
+});
+
+test('a skill with few learners stays near the prior, one with many leaves it', () => {
+  const truth = { pInit: 0.8, pLearn: 0.05, pGuess: 0.35, pSlip: 0.2 };
+  const pull = (learners: number): number =>
+    Math.abs(
+      fit(syntheticLog({ learners, truth: [truth], seed: 3 }), written).parameters.pInit -
+        fitPriorMeans.pInit,
+    );
+  const [few, some, many] = [pull(2), pull(40), pull(1000)] as const;
+  assert.ok(few < 0.06 && few < some && some < many && many > 0.35, `${few}, ${some}, ${many}`);
+});
