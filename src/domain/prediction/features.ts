@@ -1,0 +1,174 @@
+import { clamp, logit } from '../probability.js';
+import {
+  elsewhereAt,
+  type ItemTrace,
+  type LearnerTrace,
+  type SkillTrace,
+  type Traces,
+  wholeSeconds,
+} from './traces.js';
+
+/** One figure that the prediction is a weighted sum of. */
+interface Feature {
+  readonly name: string;
+  /** Weight before there is a fit; fits are drawn to it. */
+  readonly start: number;
+  /**
+   * Sign that the weight keeps, 0 for any. It is what makes the prediction monotone: figures with + never fall with
+   * a right answer on another item of the skill nor rise with a wrong one, those with - the other way round, and
+   * those with 0 do not change at all.
+   */
+  readonly sign: 1 | -1 | 0;
+  /** Whether skills have a slope of their own on it. */
+  readonly bySkill?: true;
+  /** Whether items have one. */
+  readonly byItem?: true;
+}
+
+/**
+ * All features in the order of their columns. Absent history is 0. "Last right" means that the last answer on the
+ * skill was right; recency enters through right answers only, for it could not keep a sign otherwise. Logarithms are
+ * ln(1 + x), times in minutes.
+ */
+export const features = [
+  /** Log-odds of BKT's own probability of a right answer. */
+  { name: 'bkt', start: 0.44, sign: 1, bySkill: true },
+  { name: 'ability', start: 0.35, sign: 1, bySkill: true, byItem: true },
+  { name: 'skillResidual', start: 0.26, sign: 1 },
+  { name: 'recentAnswers', start: 0.3, sign: 1, bySkill: true },
+  { name: 'slowAnswers', start: 0.2, sign: 1, byItem: true },
+  { name: 'wrongRun', start: -0.08, sign: -1 },
+  { name: 'rightAnswers', start: 0.02, sign: 1, bySkill: true },
+  { name: 'wrongAnswers', start: -0.08, sign: -1 },
+  { name: 'timeSinceRight', start: -0.03, sign: -1, bySkill: true },
+  { name: 'everRightOnSkill', start: 0.45, sign: 1, bySkill: true },
+  { name: 'rightOnSkill', start: 0.01, sign: 1, bySkill: true },
+  { name: 'answersSinceRightOnSkill', start: -0.05, sign: -1, bySkill: true },
+  { name: 'timeSinceRightOnSkill', start: -0.03, sign: -1 },
+  /** Last right: 1 / (1 + answers since). */
+  { name: 'lastRightByAnswers', start: 0.05, sign: 1, bySkill: true },
+  /** Last right: 1 / (1 + ln(1 + minutes since)). */
+  { name: 'lastRightByTime', start: 0.1, sign: 1, bySkill: true },
+  { name: 'rightOnItem', start: 0.35, sign: 1 },
+  { name: 'wrongOnItem', start: -0.05, sign: -1 },
+  /** 1 where the last answer on the item was right, -1 where it was wrong. */
+  { name: 'lastOnItem', start: 0.15, sign: 1 },
+  { name: 'itemSeen', start: 0, sign: 0 },
+  /** Answers to other skills since the item, and the same where its last answer was right. */
+  { name: 'itemLag', start: -0.01, sign: 0 },
+  { name: 'itemLagIfRight', start: -0.02, sign: 0 },
+  { name: 'itemTime', start: -0.04, sign: 0 },
+  { name: 'itemTimeIfRight', start: 0, sign: 0 },
+  /** 1 where the item was last answered wrong and no other skill since. */
+  { name: 'itemRetry', start: -0.1, sign: 0, byItem: true },
+  /** Minus the supplied difficulty, which is centred by skill; 0 where none was supplied. */
+  { name: 'easiness', start: 0.2, sign: 1 },
+] as const satisfies readonly Feature[];
+
+export type FeatureName = (typeof features)[number]['name'];
+
+/** Columns of features with slopes by skill and by item, in the order of their terms. */
+const columnsWhere = (has: (feature: Feature) => boolean): readonly number[] =>
+  features.flatMap((feature, column) => (has(feature) ? [column] : []));
+export const skillColumns = columnsWhere(({ bySkill }) => bySkill === true);
+export const itemColumns = columnsWhere(({ byItem }) => byItem === true);
+
+export const columnOf = (name: FeatureName): number => features.findIndex((feature) => feature.name === name);
+
+/** All that a prediction takes from the learner's history and the question. */
+export interface FeatureInput {
+  readonly traces: Traces;
+  /** Probability of a right answer by BKT. */
+  readonly bktProbability: number;
+  /** The learner's earlier answers on the skill, and the right ones of them. */
+  readonly skillAttempts: number;
+  readonly skillRight: number;
+  /** The answer's place among all of the learner, from 1. */
+  readonly place: number;
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** Supplied difficulty minus the skill's mean, in logits; null: not supplied. */
+  readonly difficulty: number | null;
+}
+
+/** Where features are written: a row of a store of columns, or one row by itself. */
+export type FeatureRow = Float32Array | Float64Array;
+
+/** Places in a row: the features, then the run of wrong answers on the item up to now, which has terms by length. */
+export const runColumn = features.length;
+export const rowWidth = features.length + 1;
+
+const probabilityFloor = 1e-4;
+const minuteMs = 60_000;
+
+/** Writes the features of one answer, told before it, to `row[from]` and the places after it. */
+export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput): void {
+  const { traces, bktProbability, skillRight, place, at, difficulty } = input;
+  row[from] = logit(clamp(bktProbability, probabilityFloor, 1 - probabilityFloor));
+  row[from + 2] = traces.skill.residual;
+  writeLearner(row, from, traces.learner, at);
+  writeSkill(row, from + 9, traces.skill, skillRight, place, wholeSeconds(at));
+  const elsewhere = elsewhereAt(place, input.skillAttempts);
+  writeItem(row, from + 15, traces.item, elsewhere, wholeSeconds(at));
+  row[from + 24] = difficulty === null ? 0 : -difficulty;
+  row[from + runColumn] = traces.item?.wrongRun ?? 0;
+}
+
+function writeLearner(row: FeatureRow, from: number, learner: LearnerTrace, at: number): void {
+  row[from + 1] = learner.ability;
+  row[from + 3] = learner.recent;
+  row[from + 4] = learner.slow;
+  row[from + 5] = Math.log1p(learner.wrongRun);
+  row[from + 6] = Math.log1p(learner.right);
+  row[from + 7] = Math.log1p(learner.wrong);
+  row[from + 8] = learner.right === 0 ? 0 : lagOf((at - learner.lastRightAt) / minuteMs);
+}
+
+function writeSkill(
+  row: FeatureRow,
+  from: number,
+  { lastPlace, lastRightPlace, lastRightAt }: SkillTrace,
+  right: number,
+  place: number,
+  seconds: number,
+): void {
+  const ever = lastRightPlace > 0;
+  const lastRight = ever && lastRightPlace === lastPlace;
+  const answers = Math.max(0, place - 1 - lastRightPlace);
+  const time = lagOf((seconds - lastRightAt) / 60);
+  row[from] = ever ? 1 : 0;
+  row[from + 1] = Math.log1p(right);
+  row[from + 2] = ever ? Math.log1p(answers) : 0;
+  row[from + 3] = ever ? time : 0;
+  row[from + 4] = lastRight ? 1 / (1 + answers) : 0;
+  row[from + 5] = lastRight ? 1 / (1 + time) : 0;
+}
+
+const itemFeatures = 9;
+
+function writeItem(
+  row: FeatureRow,
+  from: number,
+  item: ItemTrace | null,
+  elsewhere: number,
+  seconds: number,
+): void {
+  if (item === null || item.right + item.wrong === 0) {
+    row.fill(0, from, from + itemFeatures);
+    return;
+  }
+  const lastRight = item.wrongRun === 0;
+  const lag = lagOf(elsewhere - item.elsewhere);
+  const time = lagOf((seconds - item.at) / 60);
+  row[from] = Math.log1p(item.right);
+  row[from + 1] = Math.log1p(item.wrong);
+  row[from + 2] = lastRight ? 1 : -1;
+  row[from + 3] = 1;
+  row[from + 4] = lag;
+  row[from + 5] = lastRight ? lag : 0;
+  row[from + 6] = time;
+  row[from + 7] = lastRight ? time : 0;
+  row[from + 8] = !lastRight && lag === 0 ? 1 : 0;
+}
+
+const lagOf = (x: number): number => Math.log1p(Math.max(0, x));

@@ -1,0 +1,27 @@
+import { predictionModel } from '../params.js';
+import { clamp, logit } from '../probability.js';
+
+/** What answers on one item came to: sums, so that processes add to them in any order. */
+export interface ItemCounts {
+  readonly answers: number;
+  readonly right: number;
+  /** Sum of the probabilities of a right answer, the item's own term left out. */
+  readonly expected: number;
+}
+
+const probabilityFloor = 1e-3;
+
+/**
+ * The item's own term in the log-odds of a right answer: how much better than expected its answers are, drawn to 0
+ * as if it had some more answers that came out as expected. 0 without answers. One learner's answers on an item
+ * should count once a day, so that nobody can move it alone.
+ *
+ * @returns logits; above 0 for an item that is easier than its skill
+ */
+export function itemDifficulty({ answers, right, expected }: ItemCounts): number {
+  if (answers === 0) return 0;
+  const prior = predictionModel.itemPriorAnswers;
+  const mean = clamp(expected / answers, probabilityFloor, 1 - probabilityFloor);
+  const share = clamp((right + prior * mean) / (answers + prior), probabilityFloor, 1 - probabilityFloor);
+  return logit(share) - logit(mean);
+}

@@ -1,0 +1,133 @@
+/**
+ * The served probability of a right answer: the sigmoid of a sum of terms, each of which can be shown. BKT, which
+ * mastery rests on, is one of them; ability, the item and the latest answers are others.
+ *
+ * For another item of the same skill, a right answer never lowers the probability and a wrong one never raises it:
+ * every weight keeps the sign of its feature, the slopes of skill and item included.
+ */
+import { type BktParameters, defaultParameters } from '../params.js';
+import { logit, sigmoid } from '../probability.js';
+import {
+  type FeatureName,
+  type FeatureRow,
+  features,
+  itemColumns,
+  runColumn,
+  skillColumns,
+} from './features.js';
+import { maxItemRun } from './traces.js';
+
+/** The weights that all skills and items of a tenant share, by column; plain JSON. */
+export interface PredictionModel {
+  /** Log-odds of an answer whose features all have their means. */
+  readonly bias: number;
+  readonly weights: readonly number[];
+  /** Subtracted from the features: slopes of skills and items turn about the mean. */
+  readonly means: readonly number[];
+  /** Terms of 1 to 8 wrong answers in a row on the item up to now. */
+  readonly runs: readonly number[];
+}
+
+/** A skill's terms: intercept, then slopes on `skillColumns`, added to the weights. */
+export type SkillTerms = ArrayLike<number>;
+export const skillTermCount = 1 + skillColumns.length;
+
+/** An item's slopes on `itemColumns`, added to the weights. */
+export type ItemTerms = ArrayLike<number>;
+export const itemTermCount = itemColumns.length;
+
+/** What is known of the skill and the item in question. */
+export interface Terms {
+  /** Null for a skill that no fit has seen. */
+  readonly skill: SkillTerms | null;
+  /** Null without an item, or for one that no fit has seen. */
+  readonly item: ItemTerms | null;
+  /** The item's own term, from its counters (see `itemDifficulty`); 0 where nothing is known. */
+  readonly itemDifficulty: number;
+}
+
+export interface Prediction {
+  /** Probability of a right answer. */
+  readonly pCorrect: number;
+  /** The same without the item's own term: what the item's counters expect. */
+  readonly pWithoutItem: number;
+}
+
+/** One term of a prediction, in logits. */
+export interface Term {
+  readonly name: FeatureName | 'base' | 'skill' | 'item' | 'itemRun';
+  readonly logits: number;
+}
+
+/** Term of a column in the slopes of a skill and of an item; -1: none. */
+const placesOf = (columns: readonly number[], first: number): Int8Array =>
+  Int8Array.from(features, (_, column) => (columns.includes(column) ? columns.indexOf(column) + first : -1));
+const skillPlaces = placesOf(skillColumns, 1);
+const itemPlaces = placesOf(itemColumns, 0);
+
+/** Weight of a feature for this skill and item, cut at 0 where it would lose its sign. */
+function weightOf({ weights }: PredictionModel, { skill, item }: Terms, column: number): number {
+  const skillPlace = skillPlaces[column] as number;
+  const itemPlace = itemPlaces[column] as number;
+  let weight = weights[column] as number;
+  if (skill !== null && skillPlace >= 0) weight += skill[skillPlace] as number;
+  if (item !== null && itemPlace >= 0) weight += item[itemPlace] as number;
+  const { sign } = features[column] as (typeof features)[number];
+  return sign * weight < 0 ? 0 : weight;
+}
+
+/** Log-odds that do not depend on the learner's history: of the tenant's mean answer, and of the skill. */
+const runTerm = ({ runs }: PredictionModel, row: FeatureRow): number => {
+  const run = row[runColumn] as number;
+  return run === 0 ? 0 : (runs[Math.min(run, maxItemRun) - 1] ?? 0);
+};
+
+/** @param row of features as `writeFeatures` writes it */
+export function predict(model: PredictionModel, terms: Terms, row: FeatureRow): Prediction {
+  let logits = model.bias + (terms.skill?.[0] ?? 0) + runTerm(model, row);
+  for (let column = 0; column < features.length; column++) {
+    const distance = (row[column] as number) - (model.means[column] as number);
+    logits += weightOf(model, terms, column) * distance;
+  }
+  return { pCorrect: sigmoid(logits + terms.itemDifficulty), pWithoutItem: sigmoid(logits) };
+}
+
+/**
+ * The terms whose sum is the log-odds of `pCorrect`: the base, the skill's and the item's own, and one per feature
+ * that is not 0. The means go into the base, so that absent history has no term.
+ */
+export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): Term[] {
+  const weights = features.map((_, column) => weightOf(model, terms, column));
+  const centred = weights.reduce((sum, weight, column) => sum + weight * (model.means[column] as number), 0);
+  const own: Term[] = [
+    { name: 'base', logits: model.bias - centred },
+    { name: 'skill', logits: terms.skill?.[0] ?? 0 },
+    { name: 'item', logits: terms.itemDifficulty },
+    { name: 'itemRun', logits: runTerm(model, row) },
+  ];
+  const weighted = features.map(({ name }, column): Term => {
+    return { name, logits: (weights[column] as number) * (row[column] as number) };
+  });
+  return [...own, ...weighted].filter(({ name, logits }) => name === 'base' || logits !== 0);
+}
+
+/** Log-odds that BKT gives the first answer of a learner. */
+export const firstLogOdds = ({ pInit, pGuess, pSlip }: BktParameters): number =>
+  logit(pInit * (1 - pSlip) + (1 - pInit) * pGuess);
+
+const bktWeight = features[0].start;
+
+/** In force before the first fit: a learner's first answer on a skill with default parameters has BKT's own p. */
+export const startModel: PredictionModel = {
+  bias: (1 - bktWeight) * firstLogOdds(defaultParameters),
+  weights: features.map(({ start }) => start),
+  means: features.map(() => 0),
+  runs: new Array(maxItemRun).fill(0),
+};
+
+/** Terms with `startModel` for a skill with parameters of its own: there too, the first p is BKT's. */
+export function startTerms(parameters: BktParameters): number[] {
+  const terms = new Array<number>(skillTermCount).fill(0);
+  terms[0] = (1 - bktWeight) * (firstLogOdds(parameters) - firstLogOdds(defaultParameters));
+  return terms;
+}

@@ -1,0 +1,185 @@
+/**
+ * What the served probability of a right answer is predicted from: a fixed number of figures per learner, per
+ * learner and skill, and per remembered item of a learner, each brought up to date by one answer in constant time.
+ */
+import { predictionModel as model } from '../params.js';
+import { clamp, sigmoid } from '../probability.js';
+
+/** Figures of one learner over all skills. */
+export interface LearnerTrace {
+  /** Ability in logits above a new learner's, and its variance. */
+  readonly ability: number;
+  readonly variance: number;
+  /** Moving averages of the answers, right as .5 and wrong as -.5: over a few answers and over dozens. */
+  readonly recent: number;
+  readonly slow: number;
+  readonly right: number;
+  readonly wrong: number;
+  /** Wrong answers in a row up to now. */
+  readonly wrongRun: number;
+  /** Of the last right answer, Unix milliseconds; 0: never. */
+  readonly lastRightAt: number;
+}
+
+/** Figures of one learner on one skill. Places number a learner's answers over all skills from 1; 0: never. */
+export interface SkillTrace {
+  /** How much better than by ability the learner does on the skill, logits. */
+  readonly residual: number;
+  readonly lastPlace: number;
+  readonly lastRightPlace: number;
+  /** Whole Unix seconds. */
+  readonly lastRightAt: number;
+}
+
+/** Figures of one learner on one item; counts stop at 255. */
+export interface ItemTrace {
+  readonly right: number;
+  readonly wrong: number;
+  /** Wrong answers in a row up to its last one, at most 8. */
+  readonly wrongRun: number;
+  /**
+   * Answers that the learner had given to other skills when the item was last answered. The lag since then, counted
+   * so, stands still while other items of the skill are answered: else a right answer on one of them could lower
+   * the prediction for this one.
+   */
+  readonly elsewhere: number;
+  /** Of the last answer, whole Unix seconds. */
+  readonly at: number;
+}
+
+export const newLearnerTrace: LearnerTrace = {
+  ability: 0,
+  variance: model.abilityVariance,
+  recent: 0,
+  slow: 0,
+  right: 0,
+  wrong: 0,
+  wrongRun: 0,
+  lastRightAt: 0,
+};
+
+export const newSkillTrace: SkillTrace = { residual: 0, lastPlace: 0, lastRightPlace: 0, lastRightAt: 0 };
+
+export const newItemTrace: ItemTrace = { right: 0, wrong: 0, wrongRun: 0, elsewhere: 0, at: 0 };
+
+export interface Traces {
+  readonly learner: LearnerTrace;
+  readonly skill: SkillTrace;
+  /** Null for an answer without an item; `newItemTrace` for an item of which nothing is remembered. */
+  readonly item: ItemTrace | null;
+}
+
+/** What an answer is to the traces. */
+export interface TracedAnswer {
+  readonly isCorrect: boolean;
+  /** Unix milliseconds. */
+  readonly occurredAt: number;
+}
+
+/** Highest counts that an item's record holds. */
+const maxItemCount = 255;
+/** Longer runs of wrong answers on an item tell no more. */
+export const maxItemRun = 8;
+
+/**
+ * The traces after one answer. The same input gives the same figures bit for bit.
+ *
+ * @param place of the answer among all of the learner, from 1
+ * @param skillAttempts the learner's earlier answers on the skill
+ * @param abilityOffset log-odds of a right answer of a new learner on this skill and item
+ */
+export function updateTraces(
+  { learner, skill, item }: Traces,
+  answer: TracedAnswer,
+  place: number,
+  skillAttempts: number,
+  abilityOffset: number,
+): Traces {
+  const filtered = filterAbility(learner, skill, answer.isCorrect, abilityOffset);
+  return {
+    learner: countForLearner(learner, answer, filtered),
+    skill: countForSkill(skill, answer, place, filtered.residual),
+    item: item && countForItem(item, answer, elsewhereAt(place, skillAttempts)),
+  };
+}
+
+/** Answers that the learner gave to other skills before this place; never below 0, whatever was lost. */
+export const elsewhereAt = (place: number, skillAttempts: number): number =>
+  Math.max(0, place - 1 - skillAttempts);
+
+interface Filtered {
+  readonly ability: number;
+  readonly variance: number;
+  readonly residual: number;
+}
+
+/**
+ * One step of an extended Kalman filter of the Rasch model on two levels: ability over all skills, whose variance
+ * shrinks with every answer and grows a little again, and the skill's residual, whose variance stays (it is at its
+ * cap from the first answer on). Both move towards the answer, so that a right one lowers neither.
+ */
+function filterAbility(
+  learner: LearnerTrace,
+  skill: SkillTrace,
+  isCorrect: boolean,
+  abilityOffset: number,
+): Filtered {
+  const { abilityVariance, abilityNoise, abilityBound, residualVariance, residualBound } = model;
+  const expected = sigmoid(learner.ability + skill.residual + abilityOffset);
+  const information = expected * (1 - expected);
+  const variance = Math.min(learner.variance + abilityNoise, abilityVariance);
+  const surprise = ((isCorrect ? 1 : 0) - expected) / (1 + information * (variance + residualVariance));
+  return {
+    ability: clamp(learner.ability + variance * surprise, -abilityBound, abilityBound),
+    variance: variance * (1 - (information * variance) / (1 + information * (variance + residualVariance))),
+    residual: clamp(skill.residual + residualVariance * surprise, -residualBound, residualBound),
+  };
+}
+
+function countForLearner(
+  learner: LearnerTrace,
+  { isCorrect, occurredAt }: TracedAnswer,
+  { ability, variance }: Filtered,
+): LearnerTrace {
+  const outcome = isCorrect ? 0.5 : -0.5;
+  return {
+    ability,
+    variance,
+    recent: learner.recent + model.recentRate * (outcome - learner.recent),
+    slow: learner.slow + model.slowRate * (outcome - learner.slow),
+    right: learner.right + (isCorrect ? 1 : 0),
+    wrong: learner.wrong + (isCorrect ? 0 : 1),
+    wrongRun: isCorrect ? 0 : learner.wrongRun + 1,
+    lastRightAt: isCorrect ? Math.max(learner.lastRightAt, occurredAt) : learner.lastRightAt,
+  };
+}
+
+function countForSkill(
+  skill: SkillTrace,
+  { isCorrect, occurredAt }: TracedAnswer,
+  place: number,
+  residual: number,
+): SkillTrace {
+  return {
+    residual,
+    lastPlace: place,
+    lastRightPlace: isCorrect ? place : skill.lastRightPlace,
+    lastRightAt: isCorrect ? Math.max(skill.lastRightAt, wholeSeconds(occurredAt)) : skill.lastRightAt,
+  };
+}
+
+function countForItem(
+  item: ItemTrace,
+  { isCorrect, occurredAt }: TracedAnswer,
+  elsewhere: number,
+): ItemTrace {
+  return {
+    right: Math.min(maxItemCount, item.right + (isCorrect ? 1 : 0)),
+    wrong: Math.min(maxItemCount, item.wrong + (isCorrect ? 0 : 1)),
+    wrongRun: isCorrect ? 0 : Math.min(maxItemRun, item.wrongRun + 1),
+    elsewhere,
+    at: Math.max(item.at, wholeSeconds(occurredAt)),
+  };
+}
+
+export const wholeSeconds = (ms: number): number => Math.max(0, Math.floor(ms / 1000));

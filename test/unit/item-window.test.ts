@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../../src/domain/item-window.js';
+import { upTo } from '../support/arbitraries.js';
+
+const leastRemembered = 128;
+
+/** Answers items one after another; tells which ones were still remembered when they came again. */
+function answerAll(items: readonly number[]) {
+  const kept = new Map<number, RememberedItem<number>>();
+  let window = newItemWindow;
+  const recalled = items.map((item, place) => {
+    const found = kept.get(item);
+    const before = recallItem(window, found);
+    window = openWindow(window, found);
+    kept.set(item, { generation: window.generation, trace: place });
+    return before;
+  });
+  return { kept, window, recalled };
+}
+
+/** Different items answered since the last answer on this one. */
+function distinctSince(items: readonly number[], place: number): number {
+  const last = items.slice(0, place).lastIndexOf(items[place] as number);
+  return last < 0 ? Number.POSITIVE_INFINITY : new Set(items.slice(last + 1, place)).size;
+}
+
+test('at least the last 128 different items are remembered, with what was written last', () => {
+  fc.assert(
+    fc.property(upTo(1500, fc.integer({ min: 0, max: 400 })), (items) => {
+      const { recalled } = answerAll(items);
+      recalled.forEach((trace, place) => {
+        if (trace !== null) assert.equal(trace, items.slice(0, place).lastIndexOf(items[place] as number));
+        else assert.ok(distinctSince(items, place) >= leastRemembered);
+      });
+    }),
+    { numRuns: 20 },
+  );
+});
+
+test('never more than 256 items are remembered, 128 of them in the current generation', () => {
+  const { kept, window } = answerAll(Array.from({ length: 2000 }, (_, i) => i));
+  const remembered = [...kept.values()].filter((item) => recallItem(window, item) !== null);
+  assert.ok(remembered.length <= 2 * leastRemembered);
+  assert.deepEqual(window, { generation: 15, size: 2000 - 15 * leastRemembered });
+});

@@ -1,0 +1,514 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { AnswerLog, LearnerFilter } from '../../src/domain/answer-log.js';
+import { traceAnswer } from '../../src/domain/bkt.js';
+import { type BktParameters, defaultParameters, predictionModel } from '../../src/domain/params.js';
+import {
+  columnOf,
+  type FeatureInput,
+  features,
+  rowWidth,
+  writeFeatures,
+} from '../../src/domain/prediction/features.js';
+import { type FittedPrediction, fitPrediction } from '../../src/domain/prediction/fit.js';
+import { type ItemCounts, itemDifficulty } from '../../src/domain/prediction/items.js';
+import {
+  explain,
+  firstLogOdds,
+  itemTermCount,
+  type PredictionModel,
+  predict,
+  skillTermCount,
+  startModel,
+  startTerms,
+  type Terms,
+} from '../../src/domain/prediction/model.js';
+import { abilityOffset, fitOffsets } from '../../src/domain/prediction/offsets.js';
+import { type FeatureStore, newFeatureStore, replayLearners } from '../../src/domain/prediction/replay.js';
+import {
+  type ItemTrace,
+  newItemTrace,
+  newLearnerTrace,
+  newSkillTrace,
+  type SkillTrace,
+  updateTraces,
+} from '../../src/domain/prediction/traces.js';
+import { logit, sigmoid } from '../../src/domain/probability.js';
+import { seeded } from '../support/answer-logs.js';
+import { between, rounding, upTo } from '../support/arbitraries.js';
+
+interface Logged {
+  readonly skill: number;
+  readonly item: number;
+  readonly correct: boolean;
+  readonly at: number;
+}
+
+const everyone = (): boolean => true;
+
+function logOf(learners: readonly (readonly Logged[])[], skills: number, items: number): AnswerLog {
+  const answers = learners.flat();
+  const starts = new Uint32Array(learners.length + 1);
+  for (const [learner, own] of learners.entries())
+    starts[learner + 1] = (starts[learner] as number) + own.length;
+  return {
+    starts,
+    skill: Uint32Array.from(answers, ({ skill }) => skill),
+    item: Uint32Array.from(answers, ({ item }) => item),
+    correct: Uint8Array.from(answers, ({ correct }) => (correct ? 1 : 0)),
+    at: Float64Array.from(answers, ({ at }) => at),
+    seconds: new Float32Array(answers.length).fill(Number.NaN),
+    difficulty: new Float32Array(answers.length).fill(Number.NaN),
+    skills,
+    items,
+  };
+}
+
+/** Features of a log under the default parameters of BKT. */
+function replayAll(log: AnswerLog, ranges: readonly (readonly [number, number])[]): FeatureStore {
+  const bkt = new Float32Array(log.skill.length).fill(0.6);
+  const offsets = fitOffsets(log, everyone, null);
+  const store = newFeatureStore(log.skill.length);
+  const input = { bkt, shifts: null, difficultyMeans: new Float64Array(log.skills), offsets };
+  for (const [from, to] of ranges) replayLearners(log, from, to, input, store);
+  return store;
+}
+
+interface Fitted extends FittedPrediction {
+  readonly itemCounts: readonly ItemCounts[];
+}
+
+function fitOn(log: AnswerLog, learners: LearnerFilter, store: FeatureStore): Fitted {
+  const fitted = fitPrediction(log, learners, store);
+  const itemCounts = Array.from({ length: log.items + 1 }, () => ({ answers: 0, right: 0, expected: 0 }));
+  const end = log.starts.findIndex((_, learner) => !learners(learner));
+  const answers = log.starts[end < 0 ? log.starts.length - 1 : end] as number;
+  for (let i = 0; i < answers; i++) {
+    const item = log.item[i] as number;
+    const counts = itemCounts[item] as (typeof itemCounts)[number];
+    const terms = {
+      ...termsOf({ ...fitted, itemCounts: [] }, log.skill[i] as number, item),
+      itemDifficulty: 0,
+    };
+    counts.answers++;
+    counts.right += log.correct[i] as number;
+    counts.expected += predict(fitted.model, terms, rowAt(store, i)).pWithoutItem;
+  }
+  return { ...fitted, itemCounts };
+}
+
+const rowAt = ({ rows }: FeatureStore, i: number): Float32Array =>
+  rows.subarray(i * rowWidth, (i + 1) * rowWidth);
+
+const fitAll = (log: AnswerLog): Fitted => fitOn(log, everyone, replayAll(log, [[0, log.starts.length - 1]]));
+
+const termsOf = ({ skillTerms, itemTerms, itemCounts }: Fitted, skill: number, item: number): Terms => ({
+  skill: skillTerms.subarray(skill * skillTermCount, (skill + 1) * skillTermCount),
+  item: item === 0 ? null : itemTerms.subarray(item * itemTermCount, (item + 1) * itemTermCount),
+  itemDifficulty: item === 0 ? 0 : itemDifficulty(itemCounts[item] ?? { answers: 0, right: 0, expected: 0 }),
+});
+
+interface SkillHistory {
+  trace: SkillTrace;
+  attempts: number;
+  right: number;
+  mastery: number;
+}
+
+/** One learner as the service keeps it, without a store. */
+function newLearnerHistory() {
+  let learner = newLearnerTrace;
+  let place = 0;
+  const skills = new Map<number, SkillHistory>();
+  const items = new Map<number, ItemTrace>();
+  const skillOf = (skill: number): SkillHistory => {
+    const known = skills.get(skill) ?? {
+      trace: newSkillTrace,
+      attempts: 0,
+      right: 0,
+      mastery: defaultParameters.pInit,
+    };
+    skills.set(skill, known);
+    return known;
+  };
+  const tracesOf = (skill: number, item: number) => ({
+    learner,
+    skill: skillOf(skill).trace,
+    item: item === 0 ? null : (items.get(item) ?? newItemTrace),
+  });
+  return {
+    row(skill: number, item: number, at: number): Float64Array {
+      const { attempts, right, mastery } = skillOf(skill);
+      const { pGuess, pSlip } = defaultParameters;
+      const row = new Float64Array(rowWidth);
+      writeFeatures(row, 0, {
+        traces: tracesOf(skill, item),
+        bktProbability: mastery * (1 - pSlip) + (1 - mastery) * pGuess,
+        skillAttempts: attempts,
+        skillRight: right,
+        place: place + 1,
+        at,
+        difficulty: null,
+      });
+      return row;
+    },
+    answer({ skill, item, correct, at }: Logged): void {
+      const own = skillOf(skill);
+      const answer = { isCorrect: correct, occurredAt: at };
+      const after = updateTraces(tracesOf(skill, item), answer, ++place, own.attempts, 0.3);
+      learner = after.learner;
+      own.trace = after.skill;
+      own.attempts++;
+      if (correct) own.right++;
+      own.mastery = traceAnswer(defaultParameters, own.mastery, correct).masteryAfter;
+      if (after.item !== null) items.set(item, after.item);
+    },
+  };
+}
+
+const skillCount = 3;
+const itemCount = 6;
+/** Item i belongs to skill (i - 1) mod 3; items 4 to 6 come last and may stay fresh. */
+const skillOfItem = (item: number): number => (item - 1) % skillCount;
+
+const history: fc.Arbitrary<Logged[]> = fc
+  .array(
+    fc.tuple(fc.integer({ min: 0, max: itemCount }), fc.boolean(), fc.integer({ min: 0, max: 200_000 })),
+    {
+      minLength: 1,
+      maxLength: 40,
+      size: 'max',
+    },
+  )
+  .map((answers) => {
+    let at = 1.7e12;
+    return answers.map(([item, correct, seconds]) => {
+      at += seconds < 100_000 ? 0 : (seconds - 100_000) * 1000 + 7;
+      return { skill: item === 0 ? 0 : skillOfItem(item), item, correct, at };
+    });
+  });
+
+/** Any weights with the signs of their features, and any slopes at all. */
+const legalModel: fc.Arbitrary<{ model: PredictionModel; terms: (skill: number, item: number) => Terms }> = fc
+  .record({ seed: fc.integer(), size: between(0, 3) })
+  .map(({ seed, size }) => {
+    const random = seeded(seed);
+    const spread = (): number => (random() - 0.5) * size;
+    const terms = new Map<string, Terms>();
+    const fresh = (item: number): Terms => ({
+      skill: Array.from({ length: skillTermCount }, spread),
+      item: item === 0 ? null : Array.from({ length: itemTermCount }, spread),
+      itemDifficulty: item === 0 ? 0 : spread(),
+    });
+    for (let skill = 0; skill < skillCount; skill++) {
+      const { skill: own } = fresh(0);
+      for (let item = 0; item <= itemCount; item++)
+        terms.set(`${skill} ${item}`, { ...fresh(item), skill: own });
+    }
+    return {
+      model: {
+        bias: spread(),
+        weights: features.map(({ sign }) => (sign === 0 ? spread() : sign * Math.abs(spread()))),
+        means: features.map(spread),
+        runs: Array.from({ length: 8 }, spread),
+      },
+      terms: (skill, item) => terms.get(`${skill} ${item}`) ?? fresh(item),
+    };
+  });
+
+/** Around every answer: no other item of its skill moves against it. */
+function assertMonotone(
+  answers: readonly Logged[],
+  model: PredictionModel,
+  terms: (skill: number, item: number) => Terms,
+): void {
+  const learner = newLearnerHistory();
+  for (const answer of answers) {
+    const others = [0, 1, 2, 3, 4, 5, 6].filter(
+      (item) => item === 0 || (item !== answer.item && skillOfItem(item) === answer.skill),
+    );
+    const told = (): number[] =>
+      others.map((item) => {
+        const row = learner.row(answer.skill, item, answer.at);
+        return predict(model, terms(answer.skill, item), row).pCorrect;
+      });
+    const before = told();
+    learner.answer(answer);
+    for (const [i, after] of told().entries()) {
+      const change = after - (before[i] as number);
+      assert.ok((answer.correct ? -change : change) <= rounding, `item ${others[i]} moved by ${change}`);
+    }
+  }
+}
+
+test('no other item of the skill is predicted worse after a right answer or better after a wrong one', () => {
+  fc.assert(fc.property(history, (answers) => assertMonotone(answers, startModel, () => noTerms)));
+  fc.assert(
+    fc.property(history, legalModel, (answers, { model, terms }) => assertMonotone(answers, model, terms)),
+  );
+});
+
+const noTerms: Terms = { skill: null, item: null, itemDifficulty: 0 };
+
+test('fitted weights are monotone too, whatever they were fitted to', () => {
+  const log = fc.array(history, { minLength: 1, maxLength: 12, size: 'max' });
+  fc.assert(
+    fc.property(log, history, (learners, answers) => {
+      const fitted = fitAll(logOf(learners, skillCount, itemCount));
+      assertMonotone(answers, fitted.model, (skill, item) => termsOf(fitted, skill, item));
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('the terms that are shown add up to the log-odds of the prediction', () => {
+  fc.assert(
+    fc.property(history, legalModel, (answers, { model, terms }) => {
+      const learner = newLearnerHistory();
+      for (const answer of answers) learner.answer(answer);
+      const { skill, item, at } = answers.at(-1) as Logged;
+      const row = learner.row(skill, item, at);
+      const own = terms(skill, item);
+      const sum = explain(model, own, row).reduce((total, { logits }) => total + logits, 0);
+      const { pCorrect, pWithoutItem } = predict(model, own, row);
+      assert.ok(Math.abs(sigmoid(sum) - pCorrect) < 1e-9);
+      assert.ok(Math.abs(sigmoid(sum - own.itemDifficulty) - pWithoutItem) < 1e-9);
+    }),
+  );
+});
+
+const firstInput: FeatureInput = {
+  traces: { learner: newLearnerTrace, skill: newSkillTrace, item: newItemTrace },
+  bktProbability: 0.41,
+  skillAttempts: 0,
+  skillRight: 0,
+  place: 1,
+  at: 1.7e12,
+  difficulty: null,
+};
+
+function firstRow(input: Partial<FeatureInput>): Float64Array {
+  const row = new Float64Array(rowWidth);
+  writeFeatures(row, 0, { ...firstInput, ...input });
+  return row;
+}
+
+test('before there is a fit, the first prediction is that of BKT', () => {
+  const probability = between(0.02, 0.45);
+  const parameters = fc.record({
+    pInit: probability,
+    pLearn: probability,
+    pGuess: probability,
+    pSlip: probability,
+  });
+  fc.assert(
+    fc.property(parameters, (own: BktParameters) => {
+      const bktProbability = sigmoid(firstLogOdds(own));
+      const { pCorrect } = predict(
+        startModel,
+        { ...noTerms, skill: startTerms(own) },
+        firstRow({ bktProbability }),
+      );
+      assert.ok(Math.abs(pCorrect - bktProbability) < 1e-9);
+    }),
+  );
+});
+
+test('a learner without history has no feature but that of BKT', () => {
+  const row = firstRow({});
+  assert.ok(Math.abs((row[0] as number) - logit(0.41)) < 1e-9);
+  assert.ok(row.subarray(1).every((value) => value === 0));
+});
+
+test('a harder question is less likely answered right', () => {
+  fc.assert(
+    fc.property(between(-3, 3), between(-3, 3), (a, b) => {
+      const p = (difficulty: number) => predict(startModel, noTerms, firstRow({ difficulty })).pCorrect;
+      assert.ok(a === b || a < b === p(a) > p(b));
+    }),
+  );
+});
+
+test('traces count answers, runs and the last right answer', () => {
+  const start = { learner: newLearnerTrace, skill: newSkillTrace, item: newItemTrace };
+  const right = updateTraces(start, { isCorrect: true, occurredAt: 61_999 }, 1, 0, 0);
+  assert.deepEqual(right.skill, {
+    residual: right.skill.residual,
+    lastPlace: 1,
+    lastRightPlace: 1,
+    lastRightAt: 61,
+  });
+  assert.deepEqual(right.item, { right: 1, wrong: 0, wrongRun: 0, elsewhere: 0, at: 61 });
+  assert.equal(right.learner.lastRightAt, 61_999);
+  const wrong = updateTraces(right, { isCorrect: false, occurredAt: 50_000 }, 5, 1, 0);
+  assert.deepEqual([wrong.learner.right, wrong.learner.wrong, wrong.learner.wrongRun], [1, 1, 1]);
+  assert.deepEqual([wrong.skill.lastPlace, wrong.skill.lastRightPlace, wrong.skill.lastRightAt], [5, 1, 61]);
+  assert.deepEqual(wrong.item, { right: 1, wrong: 1, wrongRun: 1, elsewhere: 3, at: 61 });
+  assert.equal(
+    updateTraces({ ...start, item: null }, { isCorrect: true, occurredAt: 0 }, 1, 0, 0).item,
+    null,
+  );
+});
+
+test('ability and residual stay within their bounds and follow the answers', () => {
+  const answers = upTo(300, fc.tuple(fc.boolean(), between(-8, 8)));
+  fc.assert(
+    fc.property(answers, (given) => {
+      let traces = { learner: newLearnerTrace, skill: newSkillTrace, item: newItemTrace as ItemTrace | null };
+      for (const [i, [isCorrect, offset]] of given.entries()) {
+        const after = updateTraces(traces, { isCorrect, occurredAt: 1000 * i }, i + 1, i, offset);
+        const step = after.learner.ability - traces.learner.ability;
+        assert.ok(isCorrect ? step >= 0 : step <= 0);
+        traces = after;
+      }
+      assert.ok(Math.abs(traces.learner.ability) <= predictionModel.abilityBound);
+      assert.ok(Math.abs(traces.skill.residual) <= predictionModel.residualBound);
+      assert.ok(traces.learner.variance > 0 && traces.learner.variance <= predictionModel.abilityVariance);
+      assert.ok((traces.item?.right ?? 0) <= 255 && (traces.item?.wrongRun ?? 0) <= 8);
+    }),
+  );
+});
+
+test('the item term follows the right answers and is drawn to 0', () => {
+  assert.equal(itemDifficulty({ answers: 0, right: 0, expected: 0 }), 0);
+  const counts = fc.integer({ min: 1, max: 500 }).chain((answers) =>
+    fc.record({
+      answers: fc.constant(answers),
+      right: fc.integer({ min: 0, max: answers }),
+      expected: between(0, answers),
+    }),
+  );
+  fc.assert(
+    fc.property(counts, (own) => {
+      const term = itemDifficulty(own);
+      assert.ok(Number.isFinite(term) && Math.abs(term) < 14);
+      if (own.right < own.answers) assert.ok(itemDifficulty({ ...own, right: own.right + 1 }) >= term);
+    }),
+  );
+  const one = itemDifficulty({ answers: 1, right: 1, expected: 0.6 });
+  const many = itemDifficulty({ answers: 100, right: 100, expected: 60 });
+  assert.ok(one > 0 && one < 0.5 && many > 2);
+});
+
+interface Truth {
+  readonly log: AnswerLog;
+  readonly items: readonly number[];
+}
+
+/** Learners of different ability on items that are centred within their skill; nobody learns. */
+function synthetic(learners: number, answersEach: number): Truth {
+  const random = seeded(11);
+  const normal = (): number => random() + random() + random() + random() + random() + random() - 3;
+  const drawn = Array.from({ length: 31 }, () => 1.5 * normal());
+  const items = drawn.map(
+    (ease, item) => ease - meanOf(drawn.filter((_, i) => i > 0 && (i - item) % skillCount === 0)),
+  );
+  const abilities = Array.from({ length: learners }, () => 2 * normal());
+  const given = abilities.map((ability) => {
+    const residuals = Array.from({ length: skillCount }, () => normal());
+    return Array.from({ length: answersEach }, (_, i): Logged => {
+      const item = 1 + Math.floor(random() * 30);
+      const skill = skillOfItem(item);
+      const p = sigmoid(0.5 + ability + (residuals[skill] as number) + (items[item] as number));
+      return { skill, item, correct: random() < p, at: 1.7e12 + 60_000 * i };
+    });
+  });
+  return { log: logOf(given, skillCount, 30), items };
+}
+
+test('a fit finds the items of a synthetic log and foretells its other learners', () => {
+  const { log, items } = synthetic(300, 40);
+  const store = replayAll(log, [[0, 300]]);
+  const fitted = fitOn(log, (learner) => learner < 200, store);
+  const found = fitted.itemCounts.slice(1).map(itemDifficulty);
+  assert.ok(correlation(found, items.slice(1)) > 0.85);
+  const start = heldOutLoss(log, store, 200, (row) => predict(startModel, noTerms, row).pCorrect);
+  const loss = heldOutLoss(
+    log,
+    store,
+    200,
+    (row, skill, item) => predict(fitted.model, termsOf(fitted, skill, item), row).pCorrect,
+  );
+  assert.ok(loss < start - 0.02, `${loss} against ${start}`);
+  assert.ok((fitted.model.weights[columnOf('ability')] as number) > 0.3);
+});
+
+const meanOf = (xs: readonly number[]): number => xs.reduce((sum, x) => sum + x, 0) / xs.length;
+
+function correlation(a: readonly number[], b: readonly number[]): number {
+  const [centreA, centreB] = [meanOf(a), meanOf(b)];
+  const product = (xs: readonly number[], ys: readonly number[], x0: number, y0: number): number =>
+    xs.reduce((sum, x, i) => sum + (x - x0) * ((ys[i] as number) - y0), 0);
+  const spread = Math.sqrt(product(a, a, centreA, centreA) * product(b, b, centreB, centreB));
+  return product(a, b, centreA, centreB) / spread;
+}
+
+/** Mean log loss on the learners from `first` on. */
+function heldOutLoss(
+  log: AnswerLog,
+  store: FeatureStore,
+  first: number,
+  p: (row: Float32Array, skill: number, item: number) => number,
+): number {
+  const from = log.starts[first] as number;
+  let loss = 0;
+  for (let i = from; i < log.skill.length; i++) {
+    const told = p(rowAt(store, i), log.skill[i] as number, log.item[i] as number);
+    loss -= Math.log(log.correct[i] === 1 ? told : 1 - told);
+  }
+  return loss / (log.skill.length - from);
+}
+
+test('a fit of the same log gives the same figures, and its replay may be done in parts', () => {
+  const { log } = synthetic(60, 100);
+  const whole = replayAll(log, [[0, 60]]);
+  const parts = replayAll(log, [
+    [20, 60],
+    [0, 20],
+  ]);
+  assert.deepEqual(parts, whole);
+  assert.deepEqual(fitOn(log, everyone, parts), fitOn(log, everyone, whole));
+});
+
+test('weights stay as they start below the least number of answers', () => {
+  const { log } = synthetic(20, 40);
+  const { model } = fitAll(log);
+  for (const [column, { start }] of features.entries()) {
+    assert.ok(Math.abs((model.weights[column] as number) - start) < 1e-9);
+  }
+});
+
+const repeated = (answers: number, correct: (i: number) => boolean, item: number): Logged[] =>
+  Array.from({ length: answers }, (_, i) => ({ skill: 0, item, correct: correct(i), at: 0 }));
+
+test('logs of one learner, one skill, one kind of answer, without items or times can be fitted', () => {
+  const kinds: readonly ((i: number) => boolean)[] = [() => true, () => false, (i) => i % 3 > 0];
+  for (const kind of kinds) {
+    for (const item of [0, 1]) {
+      for (const answers of [1, 50, 6000]) assertUsable(logOf([repeated(answers, kind, item)], 1, item));
+    }
+  }
+  assertUsable(logOf([], 0, 0));
+});
+
+function assertUsable(log: AnswerLog): void {
+  const fitted = fitAll(log);
+  const figures = [
+    fitted.model.bias,
+    ...fitted.model.weights,
+    ...fitted.model.means,
+    ...fitted.model.runs,
+    ...fitted.skillTerms,
+    ...fitted.itemTerms,
+    ...fitted.itemCounts.map(itemDifficulty),
+  ];
+  assert.ok(figures.every(Number.isFinite));
+  const { pCorrect } = predict(
+    fitted.model,
+    log.skills === 0 ? noTerms : termsOf(fitted, 0, 0),
+    firstRow({}),
+  );
+  assert.ok(pCorrect > 0 && pCorrect < 1);
+  assert.ok(Number.isFinite(abilityOffset(fitOffsets(log, everyone, null), 0, 0, 0)));
+}
