@@ -1,10 +1,24 @@
 import { encodeAttemptRow } from '../src/contracts/attempt-row.js';
 import type { LearningEventResult } from '../src/contracts/events.js';
 import type { TrackEvent, TrackOutcome } from '../src/contracts/tasks.js';
+import { type Conditions, conditionsFor } from '../src/domain/conditions.js';
+import { efficiencyIndex } from '../src/domain/efficiency.js';
 import { baselineOf } from '../src/domain/forecast.js';
-import { type AnswerEffect, applyAnswer, newLearner, newSkill } from '../src/domain/mastery.js';
-import { defaultParameters, defaultParametersVersion, modelVersion } from '../src/domain/params.js';
-import { round4 } from '../src/domain/probability.js';
+import type { RememberedItem } from '../src/domain/item-window.js';
+import {
+  type AnswerEffect,
+  type AnswerStates,
+  applyAnswer,
+  isFirstOfDay,
+  newLearner,
+  newSkill,
+} from '../src/domain/mastery.js';
+import { modelVersion } from '../src/domain/params.js';
+import { isPlateau } from '../src/domain/plateau.js';
+import type { ItemTrace } from '../src/domain/prediction/traces.js';
+import { logit, round4, sigmoid } from '../src/domain/probability.js';
+import { type Advice, adviceText, adviseOn } from '../src/domain/recommend.js';
+import { type ItemModel, skillModelOf, type TenantModel } from '../src/domain/tenant-model.js';
 import type { LearnerState, SkillState } from '../src/domain/types.js';
 import {
   decodeFirstAnswer,
@@ -13,6 +27,8 @@ import {
   fingerprintOf,
   type ToldFigures,
 } from '../src/store/event-ids.js';
+import { hashItem } from '../src/store/item-id.js';
+import type { ItemDelta } from '../src/store/item-store.js';
 import type { LearnerCommit, LoadedLearner } from '../src/store/learner-store.js';
 
 /** The answers of one learner in a batch. */
@@ -31,6 +47,23 @@ export interface LearnerPlan {
   readonly commit: LearnerCommit | null;
   /** Skills that this learner answers for the first time. */
   readonly newSkills: readonly { readonly tenant: string; readonly skillId: string }[];
+  /** What the answers add to what is known of their items, once they are committed. */
+  readonly itemAnswers: readonly ItemDelta[];
+}
+
+/** What answers are counted with, beside the learner's own states. */
+export interface PlanContext {
+  readonly model: TenantModel;
+  readonly findItem: (itemId: string) => ItemModel | null;
+  /** Given when these answers may bring the learner to the baseline. */
+  readonly baseline: BaselineInput | null;
+  readonly acceptNewIds: boolean;
+}
+
+/** What a plan was asked of the store, in the order of what was loaded. */
+export interface PlanQuery {
+  readonly skillIds: readonly string[];
+  readonly items: readonly string[];
 }
 
 /** All the learner's skills as stored, for the baseline. */
@@ -44,33 +77,31 @@ interface Draft {
   learner: LearnerState;
   readonly skills: Map<string, SkillState>;
   readonly touched: Map<string, SkillState>;
+  readonly items: Map<string, RememberedItem<ItemTrace>>;
+  readonly touchedItems: Set<string>;
   readonly answersById: Map<string, FirstAnswer>;
   readonly rows: string[];
   readonly firstAnswers: { id: Buffer; answer: Buffer }[];
+  readonly itemAnswers: ItemDelta[];
   importLine: number;
 }
 
-/**
- * Applies a learner's answers in order. Pure but for what it is given: nothing is read or written here.
- *
- * @param skillIds the skills of `loaded.skills`, in its order
- * @param baseline given when these answers may bring the learner to the baseline
- */
+/** Applies a learner's answers in order. Pure but for what it is given: nothing is read or written here. */
 export function planLearner(
   work: LearnerWork,
-  skillIds: readonly string[],
+  query: PlanQuery,
   loaded: LoadedLearner,
-  baseline: BaselineInput | null,
-  acceptNewIds: boolean,
+  context: PlanContext,
 ): LearnerPlan {
-  const draft = draftOf(work, skillIds, loaded);
+  const { skillIds } = query;
+  const draft = draftOf(work, query, loaded);
   const told = work.events.map(({ event, idHash }) => {
     if (event.importLine !== null && event.importLine <= loaded.importLine)
       return { outcome: 'skipped', data: '' } as const;
     const first = idHash && draft.answersById.get(idHash.toString('latin1'));
     if (first) return repeat(event, first);
-    if (idHash && !acceptNewIds) return { outcome: 'unavailable', data: idsExhausted } as const;
-    return { outcome: 'counted', data: count(draft, event, idHash, baseline) } as const;
+    if (idHash && !context.acceptNewIds) return { outcome: 'unavailable', data: idsExhausted } as const;
+    return { outcome: 'counted', data: count(draft, event, idHash, context) } as const;
   });
   const newSkills = [...draft.touched.keys()].filter(
     (skillId) => loaded.skills[skillIds.indexOf(skillId)] === null,
@@ -79,50 +110,86 @@ export function planLearner(
     told,
     commit: draft.rows.length === 0 ? null : commitOf(work, loaded, draft),
     newSkills: newSkills.map((skillId) => ({ tenant: work.tenant, skillId })),
+    itemAnswers: draft.itemAnswers,
   };
 }
 
 const idsExhausted = 'Event ids cannot be remembered long enough right now; try again later';
 
-function draftOf(work: LearnerWork, skillIds: readonly string[], loaded: LoadedLearner): Draft {
-  const skills = new Map<string, SkillState>();
-  skillIds.forEach((skillId, i) => {
-    const skill = loaded.skills[i];
-    if (skill) skills.set(skillId, skill);
+function draftOf(work: LearnerWork, { skillIds, items }: PlanQuery, loaded: LoadedLearner): Draft {
+  const asked = work.events.flatMap(({ idHash }) => (idHash === null ? [] : [idHash.toString('latin1')]));
+  return {
+    learner: loaded.learner ?? newLearner,
+    skills: found(skillIds, loaded.skills),
+    touched: new Map(),
+    items: found(items, loaded.items),
+    touchedItems: new Set(),
+    answersById: found(
+      asked,
+      loaded.firstAnswers.map((record) => record && decodeFirstAnswer(record)),
+    ),
+    rows: [],
+    firstAnswers: [],
+    itemAnswers: [],
+    importLine: 0,
+  };
+}
+
+/** What was found, by the keys that were asked for. */
+function found<Value>(keys: readonly string[], values: readonly (Value | null)[]): Map<string, Value> {
+  const map = new Map<string, Value>();
+  keys.forEach((key, i) => {
+    const value = values[i];
+    if (value !== null && value !== undefined) map.set(key, value);
   });
-  const answersById = new Map<string, FirstAnswer>();
-  const asked = work.events.flatMap(({ idHash }) => (idHash === null ? [] : [idHash]));
-  asked.forEach((idHash, i) => {
-    const record = loaded.firstAnswers[i];
-    if (record) answersById.set(idHash.toString('latin1'), decodeFirstAnswer(record));
-  });
-  const learner = loaded.learner ?? newLearner;
-  return { learner, skills, touched: new Map(), answersById, rows: [], firstAnswers: [], importLine: 0 };
+  return map;
 }
 
 /** A repeated id gives the first answer again; the same id on a different event is refused. */
 function repeat(event: TrackEvent, first: FirstAnswer): { outcome: TrackOutcome; data: string } {
   if (!first.fingerprint.equals(fingerprintOf(event))) return { outcome: 'reused', data: '' };
-  return { outcome: 'replayed', data: resultOf(first) };
+  return { outcome: 'replayed', data: resultOf(first, event.skillId) };
 }
 
 /** Counts one answer; returns what to tell. */
-function count(
-  draft: Draft,
-  event: TrackEvent,
-  idHash: Buffer | null,
-  baseline: BaselineInput | null,
-): string {
-  const before = draft.skills.get(event.skillId) ?? newSkill(defaultParameters);
-  const effect = applyAnswer(draft.learner, before, event, defaultParameters);
+function count(draft: Draft, event: TrackEvent, idHash: Buffer | null, context: PlanContext): string {
+  const before = statesOf(draft, event, context.model);
+  const item = event.itemId === null ? null : context.findItem(event.itemId);
+  const conditions = conditionsFor(context.model, event.skillId, item, before, event);
+  const effect = applyAnswer(before, event, conditions);
+  const advice = adviseOn(before.skill, effect, event, conditions);
+  keep(draft, event, effect, context.baseline);
+  draft.rows.push(rowOf(event, effect, conditions, advice));
+  if (event.itemId !== null && isFirstOfDay(before, event)) {
+    draft.itemAnswers.push(itemAnswer(event.itemId, event.isCorrect, conditions));
+  }
+  const told = figuresOf(effect, advice);
+  if (idHash !== null) remember(draft, event, idHash, { ...told, fingerprint: fingerprintOf(event) });
+  return resultOf(told, event.skillId);
+}
+
+/** One answer for the item's counters, expected without what is known of the item. */
+const itemAnswer = (itemId: string, isCorrect: boolean, conditions: Conditions): ItemDelta => ({
+  itemId,
+  answers: 1,
+  right: isCorrect ? 1 : 0,
+  expected: sigmoid(logit(conditions.pCorrect) - conditions.itemDifficulty),
+});
+
+function statesOf({ learner, skills, items }: Draft, event: TrackEvent, model: TenantModel): AnswerStates {
+  const skill = skills.get(event.skillId) ?? newSkill(skillModelOf(model, event.skillId).parameters);
+  return { learner, skill, item: event.itemId === null ? null : items.get(event.itemId) };
+}
+
+function keep(draft: Draft, event: TrackEvent, effect: AnswerEffect, baseline: BaselineInput | null): void {
   draft.skills.set(event.skillId, effect.skill);
   draft.touched.set(event.skillId, effect.skill);
+  if (event.itemId !== null && effect.item) {
+    draft.items.set(event.itemId, effect.item);
+    draft.touchedItems.add(event.itemId);
+  }
   draft.learner = baseline === null ? effect.learner : withBaseline(effect.learner, draft, baseline);
-  draft.rows.push(rowOf(event, before, effect));
   draft.importLine = event.importLine ?? 0;
-  const told = figuresOf(before, effect);
-  if (idHash !== null) remember(draft, event, idHash, { ...told, fingerprint: fingerprintOf(event) });
-  return resultOf(told);
 }
 
 function remember(draft: Draft, event: TrackEvent, idHash: Buffer, first: FirstAnswer): void {
@@ -139,17 +206,18 @@ function withBaseline(
   return { ...learner, baselineTotal: baselineOf(learner, [...current.values()], knownSkills) };
 }
 
-function figuresOf(before: SkillState, { skill }: AnswerEffect): ToldFigures {
+function figuresOf({ skill, masteryBefore }: AnswerEffect, advice: Advice | null): ToldFigures {
   return {
-    masteryBefore: round4(before.mastery),
+    masteryBefore: round4(masteryBefore),
     masteryAfter: round4(skill.mastery),
     attempts: skill.attempts,
     correct: skill.correct,
-    plateauDetected: false,
+    plateauDetected: isPlateau(skill.plateau),
+    advice,
   };
 }
 
-function resultOf(answer: ToldFigures): string {
+function resultOf(answer: ToldFigures, skillId: string): string {
   const result: LearningEventResult = {
     mastery_before: answer.masteryBefore,
     mastery_after: answer.masteryAfter,
@@ -157,22 +225,30 @@ function resultOf(answer: ToldFigures): string {
     plateau_detected: answer.plateauDetected,
     total_attempts: answer.attempts,
     correct_attempts: answer.correct,
-    recommendation: null,
+    recommendation: answer.advice && adviceText(answer.advice, skillId),
+    ...(answer.advice && { recommendation_code: answer.advice.code }),
   };
   return JSON.stringify(result);
 }
 
-function rowOf(event: TrackEvent, before: SkillState, { learner, step }: AnswerEffect): string {
+function rowOf(
+  event: TrackEvent,
+  effect: AnswerEffect,
+  conditions: Conditions,
+  advice: Advice | null,
+): string {
+  const { learner, skill } = effect;
   const figures = {
     learnerSeq: learner.attempts,
-    masteryBefore: before.mastery,
-    masteryAfter: step.masteryAfter,
-    pCorrect: step.pCorrect,
-    plateauDetected: false,
-    parametersVersion: defaultParametersVersion,
+    masteryBefore: effect.masteryBefore,
+    masteryAfter: skill.mastery,
+    plateauDetected: isPlateau(skill.plateau),
+    isRapid: effect.isRapid,
+    efficiencyIndex: efficiencyIndex(skill.pace),
+    recommendationCode: advice?.code ?? '',
     modelVersion,
   };
-  return encodeAttemptRow(event, figures, defaultParameters);
+  return encodeAttemptRow(event, figures, conditions);
 }
 
 function commitOf(
@@ -190,6 +266,11 @@ function commitOf(
     skills: draft.touched,
     rows: draft.rows,
     firstAnswers: draft.firstAnswers,
+    itemGeneration: loaded.learner?.items.generation ?? 0,
+    items: [...draft.touchedItems].flatMap((itemId) => {
+      const item = draft.items.get(itemId);
+      return item === undefined ? [] : [{ id: hashItem(itemId), item }];
+    }),
     importLine: draft.importLine,
   };
 }

@@ -2,6 +2,9 @@
 import { workerData } from 'piscina';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
 import { ApiError } from '../src/errors.js';
+import { createModelCache } from '../src/store/model-cache.js';
+import { createLogger } from '../src/telemetry.js';
+import { createItemTable } from './item-table.js';
 import { createKnownSkills } from './known-skills.js';
 import { workerRedis } from './redis.js';
 import { trackBatch } from './tracking.js';
@@ -9,11 +12,24 @@ import { trackBatch } from './tracking.js';
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
 const knownSkills = createKnownSkills();
+const logger = createLogger('info', 'track worker');
+const models = createModelCache({
+  redis,
+  onUnreadable: (error, tenant, version) =>
+    logger.error({ err: error, tenant, version }, 'a model cannot be read: the one before stays in force'),
+});
+const items = createItemTable(redis, Date.now);
+
+const flushMs = 1000;
+setInterval(() => {
+  // Item difficulty bears the loss of some answers; who needs Redis for more says that it is away.
+  items.flush().catch((error: unknown) => logger.debug({ err: error }, 'item counters are lost'));
+}, flushMs).unref();
 
 /** An error's class does not survive the thread boundary, so one that callers are told of becomes plain values. */
 export default async function track(task: TrackTask): Promise<TrackReply | { unavailable: string }> {
   try {
-    return await trackBatch({ client: await redis(), settings, knownSkills }, task);
+    return await trackBatch({ client: await redis(), settings, knownSkills, models, items }, task);
   } catch (error) {
     if (error instanceof ApiError) return { unavailable: error.message };
     throw error;

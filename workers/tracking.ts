@@ -11,9 +11,11 @@ import type {
   WorkerSettings,
 } from '../src/contracts/tasks.js';
 import { goalModel } from '../src/domain/params.js';
+import type { TenantModel } from '../src/domain/tenant-model.js';
 import { ApiError } from '../src/errors.js';
 import type { RedisClient } from '../src/store/client.js';
 import { hashEventId } from '../src/store/event-ids.js';
+import { hashItem } from '../src/store/item-id.js';
 import { partitionOf } from '../src/store/keys.js';
 import {
   type CommitStatus,
@@ -23,6 +25,8 @@ import {
   loadLearners,
   readLearner,
 } from '../src/store/learner-store.js';
+import type { ModelCache } from '../src/store/model-cache.js';
+import type { ItemTable } from './item-table.js';
 import type { KnownSkills } from './known-skills.js';
 import { type LearnerPlan, type LearnerWork, planLearner } from './plan.js';
 
@@ -30,6 +34,8 @@ export interface TrackContext {
   readonly client: RedisClient;
   readonly settings: WorkerSettings;
   readonly knownSkills: KnownSkills;
+  readonly models: ModelCache;
+  readonly items: ItemTable;
 }
 
 /** How often a learner's answers are computed again because somebody else wrote the learner first. */
@@ -109,9 +115,10 @@ async function trackOnce(
   const writing = plans.filter(({ plan }) => plan.commit !== null);
   const statuses = await commitPlans(context, task, writing);
   const again: LearnerWork[] = [];
-  for (const { work, plan } of plans) {
+  for (const planned of plans) {
+    const { work } = planned;
     const status = statuses.get(work) ?? 'committed';
-    if (status === 'committed') reply.settle(work, plan);
+    if (status === 'committed') settle(context, planned, reply);
     else if (status === 'conflict') again.push(work);
     else reply.refuse(work, refusals[status]);
   }
@@ -126,6 +133,14 @@ const refusals: Record<Exclude<CommitStatus, 'committed' | 'conflict'>, string> 
 interface Planned {
   readonly work: LearnerWork;
   readonly plan: LearnerPlan;
+  /** Of the tenant's model. */
+  readonly modelVersion: number;
+}
+
+/** Tells what became of a learner's answers, and notes what they say about their items. */
+function settle({ items }: TrackContext, { work, plan, modelVersion }: Planned, reply: ReplyBuilder): void {
+  for (const delta of plan.itemAnswers) items.count(work.tenant, modelVersion, delta);
+  reply.settle(work, plan);
 }
 
 /**
@@ -155,22 +170,58 @@ async function planAll(
   task: TrackTask,
   open: readonly LearnerWork[],
 ): Promise<Planned[]> {
-  const queries = open.map(({ partition, tenant, userId, events }) => ({
-    partition,
-    tenant,
-    userId,
-    skillIds: [...new Set(events.map(({ event }) => event.skillId))],
-    eventIds: events.flatMap(({ idHash }) => (idHash === null ? [] : [idHash])),
-  }));
-  const loaded = await loadLearners(context.client, queries, task.importId);
+  const queries = open.map(queryOf);
+  const [loaded, models] = await Promise.all([
+    loadLearners(context.client, queries, task.importId),
+    loadModels(context, open),
+  ]);
   return Promise.all(
     open.map(async (work, i) => {
       const found = loaded[i] as LoadedLearner;
-      const skillIds = (queries[i] as (typeof queries)[number]).skillIds;
-      const baseline = await baselineInput(context.client, work, found);
-      return { work, plan: planLearner(work, skillIds, found, baseline, task.acceptNewIds) };
+      const query = queries[i] as ReturnType<typeof queryOf>;
+      const model = models.get(work.tenant) as TenantModel;
+      const plan = planLearner(work, query, found, {
+        model,
+        findItem: (itemId) => context.items.find(work.tenant, model.version, itemId),
+        baseline: await baselineInput(context.client, work, found),
+        acceptNewIds: task.acceptNewIds,
+      });
+      return { work, plan, modelVersion: model.version };
     }),
   );
+}
+
+function queryOf({ partition, tenant, userId, events }: LearnerWork) {
+  const items = distinct(events.flatMap(({ event }) => event.itemId ?? []));
+  return {
+    partition,
+    tenant,
+    userId,
+    skillIds: distinct(events.map(({ event }) => event.skillId)),
+    eventIds: events.flatMap(({ idHash }) => (idHash === null ? [] : [idHash])),
+    items,
+    itemIds: items.map(hashItem),
+  };
+}
+
+const distinct = (texts: readonly string[]): string[] => [...new Set(texts)];
+
+/** The models of all tenants in the batch, and what is known of the items. */
+async function loadModels(
+  { models, items }: TrackContext,
+  open: readonly LearnerWork[],
+): Promise<Map<string, TenantModel>> {
+  const byTenant = new Map<string, TenantModel>();
+  const tenants = distinct(open.map(({ tenant }) => tenant));
+  await Promise.all(
+    tenants.map(async (tenant) => {
+      const model = await models.get(tenant);
+      byTenant.set(tenant, model);
+      const events = open.filter((work) => work.tenant === tenant).flatMap((work) => work.events);
+      await items.load(tenant, model.version, distinct(events.flatMap(({ event }) => event.itemId ?? [])));
+    }),
+  );
+  return byTenant;
 }
 
 /** The answer that brings a learner to the baseline needs all skills, once in the learner's life. */

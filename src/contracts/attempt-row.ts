@@ -1,4 +1,4 @@
-import type { BktParameters } from '../domain/params.js';
+import type { Conditions } from '../domain/conditions.js';
 
 /**
  * One attempt as it travels from the commit in Redis to the `attempts` table in ClickHouse.
@@ -23,22 +23,29 @@ export interface AttemptEvent {
   readonly receivedAt: number;
 }
 
-/** What counting it came to. Masteries and probabilities 0 to 1, unrounded. */
+/** What counting it came to. Masteries 0 to 1, unrounded. */
 export interface AttemptFigures {
   /** 1 for the learner's first counted answer, then without gaps. */
   readonly learnerSeq: number;
+  /** After forgetting. */
   readonly masteryBefore: number;
   readonly masteryAfter: number;
-  readonly pCorrect: number;
   readonly plateauDetected: boolean;
-  readonly parametersVersion: number;
+  readonly isRapid: boolean;
+  /** 0 to 100; null while there are too few times. */
+  readonly efficiencyIndex: number | null;
+  /** Empty where nothing was recommended. */
+  readonly recommendationCode: string;
   readonly modelVersion: number;
 }
 
 /** Columns given by the outbox, in the order in which they stand before the encoded row. */
 export const outboxColumns = ['partition_id', 'outbox_ms', 'outbox_seq'] as const;
 
-/** Columns of an encoded row, in its order. */
+/**
+ * Columns of an encoded row, in its order. New ones come last: a row that an earlier version left in the outbox
+ * is shorter, and ClickHouse gives it the columns' defaults.
+ */
 export const rowColumns = [
   'tenant',
   'user_id',
@@ -62,25 +69,39 @@ export const rowColumns = [
   'p_slip',
   'parameters_version',
   'model_version',
+  'parameters_source',
+  'difficulty_shift',
+  'ability_offset',
+  'item_difficulty',
+  'rapid_seconds',
+  'log_time_mean',
+  'log_time_sd',
+  'rapid',
+  'efficiency_index',
+  'recommendation_code',
 ] as const;
 
 /**
  * The row as TSV without the outbox columns and without a line feed. An absent item_id or event_id is the empty
  * string (ids have at least one character), an absent number is `\N`; times are Unix seconds with milliseconds.
  *
- * @param parameters in force when the answer was counted: a replay needs them
+ * @param conditions what the update took from outside the learner's state: with it, rows alone can be replayed
  */
 export function encodeAttemptRow(
   event: AttemptEvent,
   figures: AttemptFigures,
-  { pInit, pLearn, pGuess, pSlip }: BktParameters,
+  conditions: Conditions,
 ): string {
+  const { pInit, pLearn, pGuess, pSlip } = conditions.parameters;
   const ids = `${event.tenant}\t${escapeText(event.userId)}\t${escapeText(event.skillId)}\t${escapeText(event.itemId)}\t${escapeText(event.eventId)}`;
   const answer = `${bit(event.isCorrect)}\t${orNull(event.timeSpentSeconds)}\t${orNull(event.confidenceScore)}\t${orNull(event.questionDifficulty)}`;
   const times = `${encodeTime(event.occurredAt)}\t${encodeTime(event.receivedAt)}\t${figures.learnerSeq}`;
-  const trace = `${figures.masteryBefore}\t${figures.masteryAfter}\t${figures.pCorrect}\t${bit(figures.plateauDetected)}`;
-  const model = `${pInit}\t${pLearn}\t${pGuess}\t${pSlip}\t${figures.parametersVersion}\t${figures.modelVersion}`;
-  return `${ids}\t${answer}\t${times}\t${trace}\t${model}`;
+  const trace = `${figures.masteryBefore}\t${figures.masteryAfter}\t${conditions.pCorrect}\t${bit(figures.plateauDetected)}`;
+  const model = `${pInit}\t${pLearn}\t${pGuess}\t${pSlip}\t${conditions.version}\t${figures.modelVersion}`;
+  const terms = `${conditions.source}\t${conditions.difficultyShift}\t${conditions.abilityOffset}\t${conditions.itemDifficulty}`;
+  const pace = `${conditions.rapidSeconds}\t${conditions.time.logMean}\t${conditions.time.logSd}`;
+  const told = `${bit(figures.isRapid)}\t${orNull(figures.efficiencyIndex)}\t${figures.recommendationCode}`;
+  return `${ids}\t${answer}\t${times}\t${trace}\t${model}\t${terms}\t${pace}\t${told}`;
 }
 
 const bit = (flag: boolean): number => (flag ? 1 : 0);

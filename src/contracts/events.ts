@@ -40,5 +40,8 @@ export const LearningEventResult = Type.Object({
   total_attempts: Type.Integer(),
   correct_attempts: Type.Integer(),
   recommendation: Type.Union([Type.String({ maxLength: 200 }), Type.Null()]),
+  recommendation_code: Type.Optional(
+    Type.String({ description: 'The recommendation for machines, only where there is one' }),
+  ),
 });
 export type LearningEventResult = Static<typeof LearningEventResult>;

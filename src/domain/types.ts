@@ -1,4 +1,10 @@
 import type { Ability } from './ability.js';
+import type { CalibrationState } from './calibration.js';
+import type { PaceState } from './efficiency.js';
+import type { ItemWindow } from './item-window.js';
+import type { PlateauState } from './plateau.js';
+import type { LearnerTrace, SkillTrace } from './prediction/traces.js';
+import type { RapidState } from './rapid.js';
 
 export type Section = 'math' | 'rw';
 
@@ -15,6 +21,12 @@ export interface SkillState {
   /** Distinct days with a right answer: spaced practice decays more slowly. */
   readonly correctDays: number;
   readonly lastCorrectDay: number;
+  readonly plateau: PlateauState;
+  readonly pace: PaceState;
+  readonly rapid: RapidState;
+  readonly calibration: CalibrationState;
+  /** What p_correct is predicted from, beside mastery and counts. */
+  readonly trace: SkillTrace;
 }
 
 /** What is kept of one learner beside the skills. */
@@ -27,11 +39,21 @@ export interface LearnerState {
   readonly rw: Ability;
   /** Total score when the learner first had enough answers for one; null before. */
   readonly baselineTotal: number | null;
+  /** What p_correct is predicted from. */
+  readonly trace: LearnerTrace;
+  /** Which items the learner is remembered by. */
+  readonly items: ItemWindow;
 }
 
 /** An answer as the models see it. */
 export interface Answer {
   readonly isCorrect: boolean;
+  /** Unix milliseconds. */
   readonly occurredAt: number;
+  /** Logits, -3 to 3; null: not supplied. */
   readonly questionDifficulty: number | null;
+  /** 0 to 86400; null: not reported. */
+  readonly timeSpentSeconds: number | null;
+  /** 1 to 5; null: not sent. */
+  readonly confidenceScore: number | null;
 }

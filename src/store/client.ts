@@ -1,5 +1,6 @@
 import { type Callback, Cluster, Redis, type RedisOptions, type Result } from 'ioredis';
 import { unavailable } from '../errors.js';
+import { addItemsScript, putItemsScript } from './item-scripts.js';
 import { commitScript, evictIdsScript, loadScript, takeQuotaScript } from './scripts.js';
 
 /** A single node or a Cluster: everything above works on both. */
@@ -92,6 +93,8 @@ function defineScripts(client: RedisClient): void {
   client.defineCommand('loadLearners', { lua: loadScript });
   client.defineCommand('commitAttempts', { lua: commitScript });
   client.defineCommand('evictIds', { lua: evictIdsScript, numberOfKeys: 1 });
+  client.defineCommand('addItems', { lua: addItemsScript, numberOfKeys: 1 });
+  client.defineCommand('putItems', { lua: putItemsScript, numberOfKeys: 1 });
   client.defineCommand('takeQuota', { lua: takeQuotaScript, numberOfKeys: 1 });
 }
 
@@ -100,6 +103,8 @@ declare module 'ioredis' {
     loadLearnersBuffer(keyCount: number, ...args: (string | Buffer)[]): Result<Buffer, Context>;
     commitAttempts(keyCount: number, ...args: (string | Buffer)[]): Result<string, Context>;
     evictIds(prefix: string, cutoff: number, atMost: number): Result<[number, number, number], Context>;
+    addItems(key: string, deltas: Buffer, atMost: number, make: 0 | 1): Result<number, Context>;
+    putItems(key: string, entries: Buffer, recordBytes: number): Result<number, Context>;
     takeQuota(
       key: string,
       amount: number,

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { TrackEvent } from '../contracts/tasks.js';
+import { type Advice, adviceCodes } from '../domain/recommend.js';
 
 /** Bytes of an id's hash: 80 bits keep the chance of a false hit below 1e-10 a day at 20 million ids. */
 export const idBytes = 10;
@@ -40,6 +41,7 @@ export interface ToldFigures {
   readonly attempts: number;
   readonly correct: number;
   readonly plateauDetected: boolean;
+  readonly advice: Advice | null;
 }
 
 /** The first answer to an event, and the hash of that event. */
@@ -49,10 +51,14 @@ export interface FirstAnswer extends ToldFigures {
 
 const answerBytes = 21;
 const plateauFlag = 1;
+/** Few answers come with advice, so only those carry it: one byte for the code, two for its figure. */
+const adviceBytes = 3;
+const noFigure = 0xffff;
 
 /** @param receivedAt Unix milliseconds; the record leads with its second, by which old ids are forgotten */
 export function encodeFirstAnswer(answer: FirstAnswer, receivedAt: number): Buffer {
-  const record = Buffer.allocUnsafe(answerBytes);
+  const { advice } = answer;
+  const record = Buffer.allocUnsafe(answerBytes + (advice === null ? 0 : adviceBytes));
   record.writeUInt32LE(Math.floor(receivedAt / 1000), 0);
   answer.fingerprint.copy(record, 4);
   record.writeUInt16LE(Math.round(answer.masteryBefore * 1e4), 10);
@@ -60,7 +66,21 @@ export function encodeFirstAnswer(answer: FirstAnswer, receivedAt: number): Buff
   record.writeUIntLE(answer.attempts, 14, 3);
   record.writeUIntLE(answer.correct, 17, 3);
   record.writeUInt8(answer.plateauDetected ? plateauFlag : 0, 20);
+  if (advice !== null) writeAdvice(record, advice);
   return record;
+}
+
+function writeAdvice(record: Buffer, { code, figures }: Advice): void {
+  record.writeUInt8(adviceCodes.indexOf(code), answerBytes);
+  record.writeUInt16LE(figures[0] ?? noFigure, answerBytes + 1);
+}
+
+function readAdvice(record: Buffer): Advice | null {
+  if (record.length === answerBytes) return null;
+  const code = adviceCodes[record.readUInt8(answerBytes)];
+  if (code === undefined) return null;
+  const figure = record.readUInt16LE(answerBytes + 1);
+  return { code, figures: figure === noFigure ? [] : [figure] };
 }
 
 export function decodeFirstAnswer(record: Buffer): FirstAnswer {
@@ -71,5 +91,6 @@ export function decodeFirstAnswer(record: Buffer): FirstAnswer {
     attempts: record.readUIntLE(14, 3),
     correct: record.readUIntLE(17, 3),
     plateauDetected: (record.readUInt8(20) & plateauFlag) !== 0,
+    advice: readAdvice(record),
   };
 }

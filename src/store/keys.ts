@@ -29,6 +29,23 @@ export const forgottenIdsKey = 'st:ids:forgotten';
 /** Request counter of one API key in its current quota window. */
 export const quotaKey = (keyHash: string): string => `st:quota:${keyHash}`;
 
+/** Hash of the model versions in force: field = tenant. One key, so that one command asks for many tenants. */
+export const modelsKey = 'st:{models}:in-force';
+/** List of the changes of what is in force, newest first; the same slot as `modelsKey`. */
+export const modelLogKey = (tenant: string): string => `st:{models}:log:${tenant}`;
+/** Hash of what the last fit of each tenant had seen. */
+export const fitsKey = 'st:models:fits';
+/** Common beginning of a tenant's versions, which share a slot. */
+const modelPrefix = (tenant: string): string => `st:{m:${tenant}}`;
+/** Number of the tenant's newest version, published or not. */
+export const newestVersionKey = (tenant: string): string => `${modelPrefix(tenant)}:newest`;
+/** Set of the versions that have keys. */
+export const versionsKey = (tenant: string): string => `${modelPrefix(tenant)}:versions`;
+/** Hash of one version: `model`, `report`, `based_on`. */
+export const versionKey = (tenant: string, version: number): string => `${modelPrefix(tenant)}:v:${version}`;
+/** Items of one version: field = 8 bytes of item hash, value = its record (item-scripts.ts). */
+export const itemsKey = (tenant: string, version: number): string => `${modelPrefix(tenant)}:i:${version}`;
+
 /**
  * Partition of a learner, 0 to partitions - 1; the same in every process and for ever.
  * FNV-1a over the UTF-16 code units with murmur3's finaliser: placement, not security.

@@ -6,11 +6,20 @@
  * byte of another value is refused, for guessing would change a learner's mastery in silence.
  */
 import type { Ability } from '../domain/ability.js';
+import type { CalibrationState } from '../domain/calibration.js';
+import type { PaceState } from '../domain/efficiency.js';
+import { newLearner, newSkill } from '../domain/mastery.js';
+import { defaultParameters } from '../domain/params.js';
+import type { PlateauState } from '../domain/plateau.js';
+import type { ItemTrace, LearnerTrace, SkillTrace } from '../domain/prediction/traces.js';
+import type { RapidState } from '../domain/rapid.js';
 import type { LearnerState, SkillState } from '../domain/types.js';
 
 const format = 1;
-const learnerBytes = 64;
-const skillBytes = 32;
+const learnerBytes = 122;
+/** At most 124, so that Redis keeps it in one block of 128 bytes. */
+const skillBytes = 116;
+const itemBytes = 11;
 /** Day field of a skill without a right answer. */
 const noDay = 0xffff;
 
@@ -22,17 +31,22 @@ export function encodeLearner(learner: LearnerState): Buffer {
   record.writeUInt16LE(learner.baselineTotal ?? 0, 12);
   writeAbility(record, 16, learner.math);
   writeAbility(record, 40, learner.rw);
+  writeLearnerTrace(record, learner.trace);
+  record.writeUInt32LE(learner.items.generation, 116);
+  record.writeUInt16LE(learner.items.size, 120);
   return record;
 }
 
-export function decodeLearner(record: Buffer): LearnerState {
-  checkFormat(record);
+export function decodeLearner(stored: Buffer): LearnerState {
+  const record = grown(stored, startOfLearner);
   return {
     version: record.readUInt32LE(4),
     attempts: record.readUInt32LE(8),
     baselineTotal: record.readUInt16LE(12) || null,
     math: readAbility(record, 16),
     rw: readAbility(record, 40),
+    trace: readLearnerTrace(record),
+    items: { generation: record.readUInt32LE(116), size: record.readUInt16LE(120) },
   };
 }
 
@@ -45,11 +59,16 @@ export function encodeSkill(skill: SkillState): Buffer {
   record.writeUInt16LE(skill.lastCorrectDay < 0 ? noDay : skill.lastCorrectDay, 12);
   record.writeDoubleLE(skill.mastery, 16);
   record.writeDoubleLE(skill.lastAttemptAt, 24);
+  writePlateau(record, skill.plateau);
+  writePace(record, skill.pace);
+  writeRapid(record, skill.rapid);
+  writeCalibration(record, skill.calibration);
+  writeSkillTrace(record, skill.trace);
   return record;
 }
 
-export function decodeSkill(record: Buffer): SkillState {
-  checkFormat(record);
+export function decodeSkill(stored: Buffer): SkillState {
+  const record = grown(stored, startOfSkill);
   const lastCorrectDay = record.readUInt16LE(12);
   return {
     correctDays: record.readUInt16LE(2),
@@ -58,11 +77,21 @@ export function decodeSkill(record: Buffer): SkillState {
     lastCorrectDay: lastCorrectDay === noDay ? -1 : lastCorrectDay,
     mastery: record.readDoubleLE(16),
     lastAttemptAt: record.readDoubleLE(24),
+    plateau: readPlateau(record),
+    pace: readPace(record),
+    rapid: readRapid(record),
+    calibration: readCalibration(record),
+    trace: readSkillTrace(record),
   };
 }
 
-function checkFormat(record: Buffer): void {
-  if (record[0] !== format) throw new Error(`record format ${record[0]} is not known to this version`);
+/** Records of the start values, whose ends complete the records that an earlier version wrote. */
+const startOfLearner = encodeLearner(newLearner);
+const startOfSkill = encodeSkill(newSkill(defaultParameters));
+
+function grown(stored: Buffer, start: Buffer): Buffer {
+  if (stored[0] !== format) throw new Error(`record format ${stored[0]} is not known to this version`);
+  return stored.length >= start.length ? stored : Buffer.concat([stored, start.subarray(stored.length)]);
 }
 
 function writeAbility(record: Buffer, at: number, { theta, variance, answers }: Ability): void {
@@ -75,4 +104,112 @@ const readAbility = (record: Buffer, at: number): Ability => ({
   theta: record.readDoubleLE(at),
   variance: record.readDoubleLE(at + 8),
   answers: record.readDoubleLE(at + 16),
+});
+
+function writePlateau(record: Buffer, { attempts, sum, timeSum, squareSum, run }: PlateauState): void {
+  record.writeUInt8(run, 1);
+  record.writeUInt16LE(attempts, 14);
+  record.writeDoubleLE(sum, 32);
+  record.writeDoubleLE(timeSum, 40);
+  record.writeDoubleLE(squareSum, 48);
+}
+
+const readPlateau = (record: Buffer): PlateauState => ({
+  attempts: record.readUInt16LE(14),
+  sum: record.readDoubleLE(32),
+  timeSum: record.readDoubleLE(40),
+  squareSum: record.readDoubleLE(48),
+  run: record.readUInt8(1),
+});
+
+function writePace(record: Buffer, { timed, timedCorrect, seconds, efficiency }: PaceState): void {
+  record.writeDoubleLE(seconds, 56);
+  record.writeDoubleLE(efficiency, 64);
+  record.writeUIntLE(timed, 72, 3);
+  record.writeUIntLE(timedCorrect, 75, 3);
+}
+
+const readPace = (record: Buffer): PaceState => ({
+  timed: record.readUIntLE(72, 3),
+  timedCorrect: record.readUIntLE(75, 3),
+  seconds: record.readDoubleLE(56),
+  efficiency: record.readDoubleLE(64),
+});
+
+function writeRapid(record: Buffer, { answers, recent, recentTimed }: RapidState): void {
+  record.writeUIntLE(answers, 78, 3);
+  record.writeUIntLE(recent, 81, 3);
+  record.writeUInt8(recentTimed, 84);
+}
+
+const readRapid = (record: Buffer): RapidState => ({
+  answers: record.readUIntLE(78, 3),
+  recent: record.readUIntLE(81, 3),
+  recentTimed: record.readUInt8(84),
+});
+
+function writeCalibration(record: Buffer, state: CalibrationState): void {
+  record.writeUIntLE(state.answers, 85, 3);
+  record.writeInt32LE(state.biasTenths, 88);
+  record.writeUInt32LE(state.squaredHundredths, 92);
+}
+
+const readCalibration = (record: Buffer): CalibrationState => ({
+  answers: record.readUIntLE(85, 3),
+  biasTenths: record.readInt32LE(88),
+  squaredHundredths: record.readUInt32LE(92),
+});
+
+function writeSkillTrace(record: Buffer, trace: SkillTrace): void {
+  record.writeDoubleLE(trace.residual, 96);
+  record.writeUInt32LE(trace.lastPlace, 104);
+  record.writeUInt32LE(trace.lastRightPlace, 108);
+  record.writeUInt32LE(trace.lastRightAt, 112);
+}
+
+const readSkillTrace = (record: Buffer): SkillTrace => ({
+  residual: record.readDoubleLE(96),
+  lastPlace: record.readUInt32LE(104),
+  lastRightPlace: record.readUInt32LE(108),
+  lastRightAt: record.readUInt32LE(112),
+});
+
+function writeLearnerTrace(record: Buffer, trace: LearnerTrace): void {
+  record.writeDoubleLE(trace.ability, 64);
+  record.writeDoubleLE(trace.variance, 72);
+  record.writeDoubleLE(trace.recent, 80);
+  record.writeDoubleLE(trace.slow, 88);
+  record.writeUInt32LE(trace.right, 96);
+  record.writeUInt32LE(trace.wrong, 100);
+  record.writeUInt32LE(trace.wrongRun, 104);
+  record.writeDoubleLE(trace.lastRightAt, 108);
+}
+
+const readLearnerTrace = (record: Buffer): LearnerTrace => ({
+  ability: record.readDoubleLE(64),
+  variance: record.readDoubleLE(72),
+  recent: record.readDoubleLE(80),
+  slow: record.readDoubleLE(88),
+  right: record.readUInt32LE(96),
+  wrong: record.readUInt32LE(100),
+  wrongRun: record.readUInt32LE(104),
+  lastRightAt: record.readDoubleLE(108),
+});
+
+export function encodeItem(item: ItemTrace): Buffer {
+  const record = Buffer.allocUnsafe(itemBytes);
+  record.writeUInt8(item.right, 0);
+  record.writeUInt8(item.wrong, 1);
+  record.writeUInt8(item.wrongRun, 2);
+  record.writeUInt32LE(item.elsewhere, 3);
+  record.writeUInt32LE(item.at, 7);
+  return record;
+}
+
+export const decodeItem = (record: Buffer): ItemTrace => ({
+  right: record.readUInt8(0),
+  wrong: record.readUInt8(1),
+  wrongRun: record.readUInt8(2),
+  elsewhere: record.readUInt32LE(3),
+  at: record.readUInt32LE(7),
 });

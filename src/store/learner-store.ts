@@ -1,7 +1,16 @@
+import type { RememberedItem } from '../domain/item-window.js';
+import type { ItemTrace } from '../domain/prediction/traces.js';
 import type { LearnerState, SkillState } from '../domain/types.js';
 import { isCluster, type RedisClient, whileRedisServes } from './client.js';
 import { knownSkillsKey, learnerKey, learnerName, partitionPrefix } from './keys.js';
-import { decodeLearner, decodeSkill, encodeLearner, encodeSkill } from './learner-codec.js';
+import {
+  decodeItem,
+  decodeLearner,
+  decodeSkill,
+  encodeItem,
+  encodeLearner,
+  encodeSkill,
+} from './learner-codec.js';
 import { createPacker, createReader, type Packer } from './packer.js';
 
 /** What a batch wants to know of one learner. */
@@ -12,6 +21,8 @@ export interface LearnerQuery {
   readonly skillIds: readonly string[];
   /** Hashes of the event ids to look up. */
   readonly eventIds: readonly Buffer[];
+  /** Hashes of the items to look up. */
+  readonly itemIds: readonly Buffer[];
 }
 
 /** The answer to a query, in its order; null is absent. */
@@ -19,6 +30,8 @@ export interface LoadedLearner {
   readonly learner: LearnerState | null;
   readonly skills: readonly (SkillState | null)[];
   readonly firstAnswers: readonly (Buffer | null)[];
+  /** What is remembered of each item, perhaps from a generation that is forgotten by now. */
+  readonly items: readonly (RememberedItem<ItemTrace> | null)[];
   /** Last line of the running import that was counted for this learner; 0 for none. */
   readonly importLine: number;
 }
@@ -35,6 +48,9 @@ export interface LearnerCommit {
   /** Encoded attempt rows for the outbox, in order. */
   readonly rows: readonly string[];
   readonly firstAnswers: readonly { readonly id: Buffer; readonly answer: Buffer }[];
+  /** Generation of items that was current before; 0 for a new learner. */
+  readonly itemGeneration: number;
+  readonly items: readonly { readonly id: Buffer; readonly item: RememberedItem<ItemTrace> }[];
   readonly importLine: number;
 }
 
@@ -79,6 +95,8 @@ function packQuery(request: Packer, query: LearnerQuery, prefixIndex: number): v
   for (const skillId of query.skillIds) request.text(skillField(skillId));
   request.u16(query.eventIds.length);
   for (const id of query.eventIds) request.bytes(id);
+  request.u16(query.itemIds.length);
+  for (const id of query.itemIds) request.bytes(id);
 }
 
 function unpackLoaded(reply: Buffer, queries: readonly LearnerQuery[], withImport: boolean): LoadedLearner[] {
@@ -90,14 +108,32 @@ function unpackLoaded(reply: Buffer, queries: readonly LearnerQuery[], withImpor
       return skill && decodeSkill(skill);
     });
     const firstAnswers = query.eventIds.map(() => next());
+    const learner = record && decodeLearner(record);
+    const generation = learner?.items.generation ?? 0;
+    const items = query.itemIds.map(() => newerItem(next(), next(), generation));
     const mark = withImport ? next() : null;
     return {
-      learner: record && decodeLearner(record),
+      learner,
       skills,
       firstAnswers,
+      items,
       importLine: mark === null ? 0 : Number(mark.toString()),
     };
   });
+}
+
+/**
+ * An item may stand in both generations; the current one has the newer figures. The two hashes take turns: the one
+ * of the current generation's parity holds it, the other one the generation before.
+ */
+function newerItem(
+  even: Buffer | null,
+  odd: Buffer | null,
+  generation: number,
+): LoadedLearner['items'][number] {
+  const [current, before] = generation % 2 === 0 ? [even, odd] : [odd, even];
+  if (current !== null) return { generation, trace: decodeItem(current) };
+  return before && { generation: generation - 1, trace: decodeItem(before) };
 }
 
 /**
@@ -141,7 +177,23 @@ function packCommit(request: Packer, commit: LearnerCommit, prefixIndex: number)
     request.bytes(id);
     request.text(answer);
   }
+  packItems(request, commit);
   request.text(commit.importLine === 0 ? '' : `${commit.importLine}`);
+}
+
+/** Generations that began meanwhile take the places of those that are forgotten. */
+function packItems(request: Packer, { itemGeneration, learner, items }: LearnerCommit): void {
+  const { generation } = learner.items;
+  const begun = Math.min(generation - itemGeneration, 2);
+  request.u16(begun);
+  for (let i = 0; i < begun; i++) request.u16((generation - i) % 2);
+  const kept = items.filter(({ item }) => item.generation >= generation - 1);
+  request.u16(kept.length);
+  for (const { id, item } of kept) {
+    request.u16(item.generation % 2);
+    request.bytes(id);
+    request.text(encodeItem(item.trace));
+  }
 }
 
 type Placed = Pick<LearnerQuery, 'partition' | 'tenant' | 'userId'>;
@@ -205,3 +257,10 @@ export async function addKnownSkills(
 
 export const countKnownSkills = (client: RedisClient, tenant: string): Promise<number> =>
   whileRedisServes(client.scard(knownSkillsKey(tenant)));
+
+/** The skills that the tenant's learners answer, in no order. */
+export const listKnownSkills = (client: RedisClient, tenant: string): Promise<string[]> =>
+  whileRedisServes(client.smembers(knownSkillsKey(tenant)));
+
+export const isKnownSkill = async (client: RedisClient, tenant: string, skillId: string): Promise<boolean> =>
+  (await whileRedisServes(client.sismember(knownSkillsKey(tenant), skillId))) === 1;

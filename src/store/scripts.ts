@@ -36,6 +36,7 @@ local function u16() local v v, pos = struct.unpack('<I2', data, pos) return v e
 local function u32() local v v, pos = struct.unpack('<I4', data, pos) return v end
 local function text() local v v, pos = struct.unpack('<I2c0', data, pos) return v end
 local function learnerKey(prefix, name) return prefix .. ':l:' .. name end
+local function itemsKey(prefix, generation, name) return prefix .. ':h' .. generation .. ':' .. name end
 local function fixed(n) local v = string.sub(data, pos, pos + n - 1) pos = pos + n return v end
 `;
 
@@ -43,9 +44,11 @@ local function fixed(n) local v = string.sub(data, pos, pos + n - 1) pos = pos +
  * Reads what a batch needs of its learners.
  * KEYS: prefixes of the partitions; all other keys begin with one of them, so they share its slot.
  * ARGV: the request:
- *   text importId, u16 learners, each: u16 prefix index, text name; u16 fields, each text; u16 ids, each 10 bytes.
+ *   text importId, u16 learners, each: u16 prefix index, text name; u16 fields, each text; u16 ids, each 10 bytes;
+ *   u16 items, each 8 bytes.
  * Result: one string, in the request's order, absent things empty:
- *   per learner: its record, each field's record, each id's answer, its import mark if there is an import; all text.
+ *   per learner: its record, each field's record, each id's answer, each item's records of the even and of the odd
+ *   generation, its import mark if there is an import; all text.
  */
 export const loadScript = `
 ${reader}
@@ -58,11 +61,19 @@ local function give(value)
 end
 for learner = 1, u16() do
   local prefix = KEYS[u16()]
-  local key = learnerKey(prefix, text())
+  local name = text()
+  local key = learnerKey(prefix, name)
   local fields = { 'L' }
   for i = 1, u16() do fields[i + 1] = text() end
   for _, value in ipairs(redis.call('HMGET', key, unpack(fields))) do give(value) end
   for _ = 1, u16() do give(findId(prefix, fixed(10))) end
+  local items = {}
+  for i = 1, u16() do items[i] = fixed(8) end
+  if #items > 0 then
+    local even = redis.call('HMGET', itemsKey(prefix, 0, name), unpack(items))
+    local odd = redis.call('HMGET', itemsKey(prefix, 1, name), unpack(items))
+    for i = 1, #items do give(even[i]) give(odd[i]) end
+  end
   if importId ~= '' then give(redis.call('HGET', prefix .. ':import:' .. importId, key)) end
 end
 return table.concat(out)
@@ -74,6 +85,7 @@ return table.concat(out)
  * ARGV: the request:
  *   text importId, u32 outbox bound, u16 learners, each: u16 prefix index, text name, u32 expected version (0: new),
  *   u16 fields, each text name and text record; u16 rows, each text; u16 ids, each 10 bytes and text answer;
+ *   u16 generations of items that are forgotten, each u16 parity; u16 items, each u16 parity, 8 bytes and text record;
  *   text import mark.
  * Result: a digit per learner: 0 committed, 1 somebody else wrote it, 2 outbox full, 3 Redis came back empty.
  */
@@ -118,7 +130,8 @@ end
 local statuses = {}
 for learner = 1, u16() do
   local prefix = KEYS[u16()]
-  local key = learnerKey(prefix, text())
+  local name = text()
+  local key = learnerKey(prefix, name)
   local refused = refusal(key, prefix, u32())
   local fields = {}
   for _ = 1, u16() do fields[#fields + 1] = text() fields[#fields + 1] = text() end
@@ -130,6 +143,14 @@ for learner = 1, u16() do
   for _ = 1, u16() do
     local id, answer = fixed(10), text()
     if not refused then keepId(prefix, id, answer) end
+  end
+  for _ = 1, u16() do
+    local forgotten = itemsKey(prefix, u16(), name)
+    if not refused then redis.call('DEL', forgotten) end
+  end
+  for _ = 1, u16() do
+    local items, item, record = itemsKey(prefix, u16(), name), fixed(8), text()
+    if not refused then redis.call('HSET', items, item, record) end
   end
   local mark = text()
   if not refused and mark ~= '' then redis.call('HSET', prefix .. ':import:' .. importId, key, mark) end

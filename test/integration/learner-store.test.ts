@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { applyAnswer, newLearner, newSkill } from '../../src/domain/mastery.js';
-import { defaultParameters } from '../../src/domain/params.js';
+import type { RememberedItem } from '../../src/domain/item-window.js';
+import type { ItemTrace } from '../../src/domain/prediction/traces.js';
 import { connectRedis, whenReady } from '../../src/store/client.js';
 import { openDeployment } from '../../src/store/deployment.js';
 import { idBytes } from '../../src/store/event-ids.js';
 import { forgetOldIds, idWindowSeconds } from '../../src/store/id-window.js';
+import { hashItem } from '../../src/store/item-id.js';
 import { markerKey, outboxKey } from '../../src/store/keys.js';
 import {
   commitLearners,
@@ -15,6 +16,7 @@ import {
   loadLearners,
   readLearner,
 } from '../../src/store/learner-store.js';
+import { countAnswers } from '../support/answers.js';
 import { startTestRedis } from '../support/embedded.js';
 
 const outboxBound = 1000;
@@ -32,8 +34,7 @@ const nobody = { partition: 3, tenant: 'default', userId: 'ünïcode 🙂 learne
 
 /** One right answer on a new learner. */
 function firstCommit(userId = nobody.userId): LearnerCommit {
-  const answer = { isCorrect: true, occurredAt: 1_700_000_000_000, questionDifficulty: null };
-  const { learner, skill } = applyAnswer(newLearner, newSkill(defaultParameters), answer, defaultParameters);
+  const { learner, skill } = countAnswers([{ isCorrect: true }]);
   return {
     ...nobody,
     userId,
@@ -42,6 +43,8 @@ function firstCommit(userId = nobody.userId): LearnerCommit {
     skills: new Map([['algebra', skill]]),
     rows: ['row 1', 'row 2'],
     firstAnswers: [{ id: randomBytes(idBytes), answer: answerAt(1_700_000_000) }],
+    itemGeneration: 0,
+    items: [],
     importLine: 0,
   };
 }
@@ -58,7 +61,12 @@ test('what is committed is what is loaded, together with ids and rows', async (t
   const commit = firstCommit();
   assert.deepEqual(await commitLearners(client, [commit], null, outboxBound), ['committed']);
   const id = commit.firstAnswers[0]?.id as Buffer;
-  const query = { ...nobody, skillIds: ['algebra', 'other'], eventIds: [id, randomBytes(idBytes)] };
+  const query = {
+    ...nobody,
+    skillIds: ['algebra', 'other'],
+    eventIds: [id, randomBytes(idBytes)],
+    itemIds: [],
+  };
   const [loaded] = await loadLearners(client, [query], null);
   assert.deepEqual(loaded?.learner, commit.learner);
   assert.deepEqual(loaded?.skills, [commit.skills.get('algebra'), null]);
@@ -91,7 +99,7 @@ test('a full outbox refuses, and so does a Redis without marks for a new learner
 test('an import mark is kept with the commit and read back only by that import', async (t) => {
   const client = await connect(t);
   await commitLearners(client, [{ ...firstCommit(), importLine: 41 }], 'file-a', outboxBound);
-  const query = { ...nobody, skillIds: [], eventIds: [] };
+  const query = { ...nobody, skillIds: [], eventIds: [], itemIds: [] };
   const lines = await Promise.all(
     ['file-a', 'file-b', null].map(async (id) => (await loadLearners(client, [query], id))[0]?.importLine),
   );
@@ -115,7 +123,7 @@ async function keepIds(client: Redis, count: number, second: number): Promise<Bu
 }
 
 const findIds = async (client: Redis, eventIds: readonly Buffer[]): Promise<number> => {
-  const [loaded] = await loadLearners(client, [{ ...nobody, skillIds: [], eventIds }], null);
+  const [loaded] = await loadLearners(client, [{ ...nobody, skillIds: [], eventIds, itemIds: [] }], null);
   return loaded?.firstAnswers.filter((answer) => answer !== null).length ?? 0;
 };
 
@@ -125,7 +133,7 @@ const usedMemory = async (client: Redis): Promise<number> =>
 test('an event id takes at most 64 bytes of Redis, and every one is found again', async (t) => {
   const client = await connect(t);
   const count = 50_000;
-  const learnerBytes = 400 * (count / 500);
+  const learnerBytes = 640 * (count / 500);
   const before = await usedMemory(client);
   const ids = await keepIds(client, count, 1_700_000_000);
   const perId = ((await usedMemory(client)) - before - learnerBytes) / count;
@@ -148,4 +156,75 @@ test('ids are forgotten after a day, and the oldest first where there are too ma
   assert.equal(await forgetOldIds(client, 16, 1200, now * 1000), 7200);
   assert.equal(await findIds(client, young), 1000);
   assert.equal(await findIds(client, old), 200);
+});
+
+/** An item as it is remembered after that many right answers. */
+const remembered = (generation: number, right: number): RememberedItem<ItemTrace> => ({
+  generation,
+  trace: { right, wrong: 0, wrongRun: 0, elsewhere: 7, at: 1_700_000_000 },
+});
+
+/** A commit that writes items into the generation that is current then. */
+function itemCommit(
+  version: number,
+  from: number,
+  to: number,
+  items: Record<string, RememberedItem<ItemTrace>>,
+): LearnerCommit {
+  const base = firstCommit();
+  return {
+    ...base,
+    expectedVersion: version,
+    learner: { ...base.learner, version: version + 1, items: { generation: to, size: 1 } },
+    firstAnswers: [],
+    itemGeneration: from,
+    items: Object.entries(items).map(([name, item]) => ({ id: hashItem(name), item })),
+  };
+}
+
+const loadItems = async (client: Redis, names: readonly string[]) => {
+  const query = { ...nobody, skillIds: [], eventIds: [], itemIds: names.map(hashItem) };
+  return (await loadLearners(client, [query], null))[0]?.items;
+};
+
+test('items are read from both generations, the newer figures first, and old generations go', async (t) => {
+  const client = await connect(t);
+  const commit = (...args: Parameters<typeof itemCommit>) =>
+    commitLearners(client, [itemCommit(...args)], null, outboxBound);
+  const names = ['a', 'b', 'never'];
+  await commit(0, 0, 0, { a: remembered(0, 1), b: remembered(0, 2) });
+  assert.deepEqual(await loadItems(client, names), [remembered(0, 1), remembered(0, 2), null]);
+  await commit(1, 0, 1, { a: remembered(1, 3) });
+  assert.deepEqual(await loadItems(client, names), [remembered(1, 3), remembered(0, 2), null]);
+  await commit(2, 1, 2, { c: remembered(2, 4) });
+  assert.deepEqual(await loadItems(client, ['a', 'b', 'c']), [remembered(1, 3), null, remembered(2, 4)]);
+  // A batch of many items may pass over whole generations.
+  await commit(3, 2, 5, { d: remembered(5, 5), e: remembered(4, 6), gone: remembered(3, 1) });
+  assert.deepEqual(await loadItems(client, ['a', 'c', 'd', 'e', 'gone']), [
+    null,
+    null,
+    remembered(5, 5),
+    remembered(4, 6),
+    null,
+  ]);
+});
+
+test('a refused commit leaves the items alone', async (t) => {
+  const client = await connect(t);
+  await commitLearners(client, [itemCommit(0, 0, 0, { a: remembered(0, 1) })], null, outboxBound);
+  const late = itemCommit(0, 0, 2, { a: remembered(2, 9) });
+  assert.deepEqual(await commitLearners(client, [late], null, outboxBound), ['conflict']);
+  assert.deepEqual(await loadItems(client, ['a']), [remembered(0, 1)]);
+});
+
+test('a remembered item takes at most 32 bytes of Redis, its hash included', async (t) => {
+  const client = await connect(t);
+  const count = 128;
+  const items = Object.fromEntries(Array.from({ length: count }, (_, i) => [`item ${i}`, remembered(0, i)]));
+  await commitLearners(client, [itemCommit(0, 0, 0, items)], null, outboxBound);
+  const key = `st:{p3}:h0:${nobody.tenant}:${nobody.userId}`;
+  assert.equal(await client.hlen(key), count);
+  const perItem = Number(await client.memory('USAGE', key)) / count;
+  t.diagnostic(`${perItem.toFixed(1)} bytes per remembered item`);
+  assert.ok(perItem <= 32, `${perItem} bytes per item`);
 });

@@ -1,9 +1,10 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type AttemptEvent, type AttemptFigures, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
-import type { BktParameters } from '../../src/domain/params.js';
+import type { Conditions } from '../../src/domain/conditions.js';
+import { defaultParameters } from '../../src/domain/params.js';
 import { outboxKey } from '../../src/store/keys.js';
 
-type AttemptRow = AttemptEvent & AttemptFigures & BktParameters;
+type AttemptRow = AttemptEvent & AttemptFigures & Conditions;
 
 const start = Date.UTC(2026, 0, 15, 12);
 
@@ -26,12 +27,18 @@ export function attemptRow(i: number, change: Partial<AttemptRow> = {}): Attempt
     masteryAfter: 0.692683,
     pCorrect: 0.41,
     plateauDetected: false,
-    pInit: 0.3,
-    pLearn: 0.1,
-    pGuess: 0.2,
-    pSlip: 0.1,
-    parametersVersion: 0,
-    modelVersion: 1,
+    isRapid: false,
+    efficiencyIndex: i % 5 === 0 ? null : 50,
+    recommendationCode: '',
+    modelVersion: 2,
+    parameters: defaultParameters,
+    version: 0,
+    source: 'default',
+    difficultyShift: 0,
+    abilityOffset: 0,
+    itemDifficulty: 0,
+    rapidSeconds: 3,
+    time: { logMean: 4.3, logSd: 0.6 },
     ...change,
   };
 }

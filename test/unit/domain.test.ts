@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { traceAnswer } from '../../src/domain/bkt.js';
 import { forecastLearner } from '../../src/domain/forecast.js';
-import { applyAnswer, newLearner, newSkill } from '../../src/domain/mastery.js';
 import { normalCdf, normalQuantile } from '../../src/domain/normal.js';
-import { type BktParameters, defaultParameters } from '../../src/domain/params.js';
-import type { Answer, LearnerState, SkillState } from '../../src/domain/types.js';
+import type { BktParameters } from '../../src/domain/params.js';
+import type { Answer } from '../../src/domain/types.js';
+import { countAnswers } from '../support/answers.js';
 
 const probability = (low: number, high: number) => fc.double({ min: low, max: high, noNaN: true });
 const legalParameters: fc.Arbitrary<BktParameters> = fc.record({
@@ -20,6 +20,8 @@ const answers: fc.Arbitrary<Answer[]> = fc.array(
     isCorrect: fc.boolean(),
     occurredAt: fc.integer({ min: 0, max: 4e12 }),
     questionDifficulty: fc.option(probability(-3, 3)),
+    timeSpentSeconds: fc.option(fc.integer({ min: 0, max: 86_400 })),
+    confidenceScore: fc.option(fc.integer({ min: 1, max: 5 })),
   }),
   { maxLength: 60 },
 );
@@ -51,20 +53,14 @@ test('mastery after an answer grows with mastery before it', () => {
   );
 });
 
-function replay(list: readonly Answer[]): { learner: LearnerState; skill: SkillState } {
-  let state = { learner: newLearner, skill: newSkill(defaultParameters) };
-  for (const answer of list) state = applyAnswer(state.learner, state.skill, answer, defaultParameters);
-  return { learner: state.learner, skill: state.skill };
-}
-
 test('a replay of the same answers gives the same states bit for bit', () => {
-  fc.assert(fc.property(answers, (list) => assert.deepEqual(replay(list), replay(list))));
+  fc.assert(fc.property(answers, (list) => assert.deepEqual(countAnswers(list), countAnswers(list))));
 });
 
 test('counts are exact and the clock of a skill never runs backwards', () => {
   fc.assert(
     fc.property(answers, (list) => {
-      const { learner, skill } = replay(list);
+      const { learner, skill } = countAnswers(list);
       assert.equal(learner.attempts, list.length);
       assert.equal(skill.correct, list.filter(({ isCorrect }) => isCorrect).length);
       assert.equal(skill.lastAttemptAt, Math.max(0, ...list.map(({ occurredAt }) => occurredAt)));
@@ -77,7 +73,7 @@ test('every forecast keeps its promises', () => {
   const days = fc.integer({ min: 1, max: 365 });
   fc.assert(
     fc.property(answers, days, levels, fc.integer({ min: 0, max: 50 }), (list, horizon, level, known) => {
-      const { learner, skill } = replay(list);
+      const { learner, skill } = countAnswers(list);
       const skills = list.length === 0 ? [] : [skill];
       const { current, requested } = forecastLearner(learner, skills, known, { days: horizon, level });
       assert.equal(current.total, current.math + current.rw);

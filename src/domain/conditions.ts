@@ -1,0 +1,114 @@
+import { difficultyShift, itemGuessSlip } from './bkt.js';
+import { type TimeNorm, timeNorm } from './efficiency.js';
+import { effectiveMastery } from './forgetting.js';
+import { type AnswerStates, tracesOf } from './mastery.js';
+import { type BktParameters, fitBounds } from './params.js';
+import { type FeatureRow, rowWidth, writeFeatures } from './prediction/features.js';
+import { itemDifficulty } from './prediction/items.js';
+import { predict, type Terms } from './prediction/model.js';
+import { rapidThreshold } from './rapid.js';
+import {
+  type ItemModel,
+  type ParameterSource,
+  type SkillModel,
+  skillModelOf,
+  type TenantModel,
+} from './tenant-model.js';
+import type { Answer } from './types.js';
+
+/**
+ * Every number that the update takes from outside the learner's own state. All of it stands in the attempt row, so
+ * that the rows alone, applied in their order, give the same states bit for bit, whatever was fitted since.
+ */
+export interface Conditions {
+  readonly parameters: BktParameters;
+  /** Version of the model that brought the parameters; 0 for the defaults. */
+  readonly version: number;
+  readonly source: ParameterSource;
+  /** Logit shift of guess and slip by the question's difficulty; 0 where none was supplied. */
+  readonly difficultyShift: number;
+  /** What a new learner's log-odds of a right answer are on this skill and item, for the ability filter. */
+  readonly abilityOffset: number;
+  /** The item's own term in the log-odds of `pCorrect`, learned online; 0 where it is not known. */
+  readonly itemDifficulty: number;
+  /** Answers faster than this many seconds are rapid. */
+  readonly rapidSeconds: number;
+  readonly time: TimeNorm;
+  /** Served probability of a right answer, told before the answer was seen. */
+  readonly pCorrect: number;
+}
+
+/** The question, as far as a prediction may know it. */
+export type Question = Pick<Answer, 'occurredAt' | 'questionDifficulty'>;
+
+/**
+ * What an answer is counted with: everything is known before the answer itself.
+ *
+ * @param item what is known of the item; null without one, or where nobody answered it yet
+ */
+export function conditionsFor(
+  model: TenantModel,
+  skillId: string,
+  item: ItemModel | null,
+  states: AnswerStates,
+  question: Question,
+): Conditions {
+  const skill = skillModelOf(model, skillId);
+  const shift = shiftOf(model, skill, question);
+  const terms = termsOf(skill, item);
+  const row = featuresOf(skill, shift, states, question, scratch);
+  return {
+    parameters: skill.parameters,
+    version: skill.version,
+    source: skill.source,
+    difficultyShift: shift,
+    abilityOffset: model.abilityOffset + skill.abilityOffset + (item?.abilityOffset ?? 0) - shift,
+    itemDifficulty: terms.itemDifficulty,
+    rapidSeconds: rapidThreshold(skill.times),
+    time: timeNorm(skill.times),
+    pCorrect: predict(model.prediction, terms, row).pCorrect,
+  };
+}
+
+/** One row for all predictions of a thread: each is read before the next is written. */
+const scratch = new Float64Array(rowWidth);
+
+const shiftOf = (model: TenantModel, skill: SkillModel, { questionDifficulty }: Question): number =>
+  questionDifficulty === null
+    ? 0
+    : difficultyShift(
+        skill.parameters,
+        questionDifficulty - skill.difficultyMean,
+        model.difficultyScale,
+        fitBounds[model.bounds],
+      );
+
+/** The terms of the skill and the item in the prediction. */
+export const termsOf = (skill: SkillModel, item: ItemModel | null): Terms => ({
+  skill: skill.terms,
+  item: item === null ? null : item.terms,
+  itemDifficulty: item === null ? 0 : itemDifficulty(item),
+});
+
+/** What the prediction is made from, written to the row and returned. */
+export function featuresOf(
+  skill: SkillModel,
+  shift: number,
+  states: AnswerStates,
+  { occurredAt, questionDifficulty }: Question,
+  row: FeatureRow,
+): FeatureRow {
+  const { learner, skill: state } = states;
+  const mastery = effectiveMastery(skill.parameters.pInit, state, occurredAt);
+  const { pGuess, pSlip } = itemGuessSlip(skill.parameters, shift);
+  writeFeatures(row, 0, {
+    traces: tracesOf(states),
+    bktProbability: mastery * (1 - pSlip) + (1 - mastery) * pGuess,
+    skillAttempts: state.attempts,
+    skillRight: state.correct,
+    place: learner.attempts + 1,
+    at: occurredAt,
+    difficulty: questionDifficulty === null ? null : questionDifficulty - skill.difficultyMean,
+  });
+  return row;
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { itemTermCount } from '../../src/domain/prediction/model.js';
+import { hashItem } from '../../src/store/item-id.js';
+import {
+  addItemAnswers,
+  encodeItems,
+  type ItemDelta,
+  makeItems,
+  maxItems,
+  putItems,
+  readItemFigures,
+  readItems,
+} from '../../src/store/item-store.js';
+import { itemsKey } from '../../src/store/keys.js';
+import { startTestRedis } from '../support/embedded.js';
+import { seeded } from '../support/made-answers.js';
+import { redisOf } from '../support/redis.js';
+
+const none = new Array<number>(itemTermCount).fill(0);
+
+test('item counters', { timeout: 60_000 }, async (t) => {
+  const url = await startTestRedis(t);
+  const redis = await redisOf(t, url);
+
+  await t.test('are exact when several connections flush at once', async (t) => {
+    const clients = await Promise.all([1, 2, 3, 4].map(() => redisOf(t, url)));
+    const random = seeded(7);
+    const items = Array.from({ length: 50 }, (_, i) => `item-${i}`);
+    const sums = items.map(() => ({ answers: 0, right: 0, micro: 0 }));
+    const flushes = Array.from({ length: 40 }, () =>
+      items.map((itemId, i): ItemDelta => {
+        const micro = Math.floor(random() * 3e6);
+        const delta = { itemId, answers: 3, right: Math.floor(random() * 4), expected: micro / 1e6 };
+        const sum = sums[i] as (typeof sums)[number];
+        sum.answers += delta.answers;
+        sum.right += delta.right;
+        sum.micro += micro;
+        return delta;
+      }),
+    );
+    const refused = await Promise.all(
+      flushes.map((deltas, i) => addItemAnswers(clients[i % clients.length] ?? redis, 'exact', 0, deltas)),
+    );
+    assert.equal(Math.max(...refused), 0);
+    const found = await readItems(redis, 'exact', 0, items);
+    assert.deepEqual(
+      found.map((item) => item && [item.answers, item.right, Math.round(item.expected * 1e6)]),
+      sums.map(({ answers, right, micro }) => [answers, right, micro]),
+    );
+  });
+
+  await t.test('go beside the terms of a fit, and belong to its version and tenant', async () => {
+    const fitted = { terms: none.map((_, i) => 0.5 * i - 0.25), abilityOffset: -1.5 };
+    const items = {
+      terms: Float32Array.from([...none, ...fitted.terms, ...none]),
+      offsets: Float32Array.of(0, fitted.abilityOffset, 0),
+      sums: {
+        answers: Uint32Array.of(9, 5, 0),
+        right: Uint32Array.of(9, 3, 0),
+        expected: Float64Array.of(9, 2.5, 0),
+      },
+    };
+    const hashes = Buffer.concat(['', 'known', 'unknown'].map(hashItem));
+    const entries = encodeItems(items, hashes);
+    await putItems(redis, 'school', 4, entries);
+    const delta = { itemId: 'known', answers: 1, right: 1, expected: 0.125 };
+    assert.equal(await addItemAnswers(redis, 'school', 4, [delta, { ...delta, itemId: 'new' }]), 0);
+    assert.deepEqual(await readItems(redis, 'school', 4, ['new', 'known', 'unknown']), [
+      { answers: 1, right: 1, expected: 0.125, terms: none, abilityOffset: 0 },
+      { answers: 6, right: 4, expected: 2.625, ...fitted },
+      null,
+    ]);
+    const { terms, offsets } = await readItemFigures(redis, 'school', 4, hashes);
+    assert.deepEqual([terms, offsets], [items.terms, items.offsets]);
+    assert.deepEqual(await readItems(redis, 'other', 4, ['known']), [null]);
+    assert.deepEqual(await readItems(redis, 'school', 5, ['known']), [null]);
+  });
+
+  await t.test('of a version whose items are gone are left alone', async () => {
+    const delta = { itemId: 'late', answers: 1, right: 1, expected: 0.5 };
+    assert.equal(await addItemAnswers(redis, 'school', 3, [delta]), 1);
+    assert.equal(await redis.exists(itemsKey('school', 3)), 0);
+    await makeItems(redis, 'school', 3);
+    assert.equal(await addItemAnswers(redis, 'school', 3, [delta]), 0);
+  });
+
+  await t.test('stop growing at the bound, known items go on', async () => {
+    const key = itemsKey('full', 0);
+    const chunk = 100_000;
+    for (let i = 0; i < maxItems; i += chunk) {
+      const script = `for i = ${i}, ${i + chunk - 1} do redis.call('HSET', KEYS[1], 'f' .. i, '') end`;
+      await redis.eval(script, 1, key);
+    }
+    const delta = (itemId: string): ItemDelta => ({ itemId, answers: 1, right: 0, expected: 0.5 });
+    assert.equal(await addItemAnswers(redis, 'full', 0, ['a', 'b', 'c', 'a'].map(delta)), 2);
+    const [a, b] = await readItems(redis, 'full', 0, ['a', 'b']);
+    assert.deepEqual([a?.answers, b], [2, null]);
+  });
+
+  await t.test('many deltas go in one call of this module', async () => {
+    const deltas = Array.from({ length: 5000 }, (_, i) => ({
+      itemId: `many-${i}`,
+      answers: 1,
+      right: 1,
+      expected: 0.5,
+    }));
+    await addItemAnswers(redis, 'many', 0, deltas);
+    assert.equal(await redis.hlen(itemsKey('many', 0)), 5000);
+  });
+});

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { encodeModel } from '../../src/contracts/model.js';
+import { fitBounds } from '../../src/domain/params.js';
+import { itemTermCount, skillTermCount } from '../../src/domain/prediction/model.js';
+import { type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
+import type { RedisClient } from '../../src/store/client.js';
+import { addItemAnswers, readItems } from '../../src/store/item-store.js';
+import { itemsKey, modelsKey, versionKey } from '../../src/store/keys.js';
+import { createModelCache } from '../../src/store/model-cache.js';
+import { createModelPublisher, publishModel } from '../../src/store/model-store.js';
+import { startTestRedis } from '../support/embedded.js';
+import { redisOf } from '../support/redis.js';
+import { waitFor } from '../support/wait.js';
+
+const noTerms = new Array<number>(itemTermCount).fill(0);
+
+const modelOf = (version: number): TenantModel => ({
+  ...unfittedModel,
+  version,
+  fittedAt: '2026-01-15T12:00:00.000Z',
+  bounds: 'wide',
+  prior: { pInit: 0.4, pLearn: 0.2, pGuess: 0.15, pSlip: 0.05 + version / 1000 },
+  skills: new Map([
+    [
+      '__proto__ \u2028 ü',
+      {
+        parameters: { pInit: 0.1 + 0.2, pLearn: 1 / 3, pGuess: 0.2, pSlip: fitBounds.wide.pSlip.low },
+        source: 'fitted',
+        version,
+        fittedAt: '2026-01-15T12:00:00.000Z',
+        learners: 100,
+        answers: 1000,
+        difficultyMean: -0.125,
+        times: { answers: 10, meanSeconds: 31.5, logMean: 3.2, logM2: 0.7 },
+        terms: Array.from({ length: skillTermCount }, (_, i) => i / 3),
+        abilityOffset: -0.7,
+      },
+    ],
+  ]),
+});
+
+async function publish(redis: RedisClient, tenant: string, basedOn: number): Promise<number | null> {
+  const version = await createModelPublisher(redis).reserve(tenant);
+  const model = encodeModel(modelOf(version));
+  const texts = { model, report: '{}', items: null, publishedAt: 1000 * version };
+  return (await publishModel(redis, { tenant, version, basedOn, ...texts })) ? version : null;
+}
+
+const failOnUnreadable = (error: unknown): never => {
+  throw error;
+};
+
+test('published models', { timeout: 60_000 }, async (t) => {
+  const url = await startTestRedis(t);
+  const redis = await redisOf(t, url);
+  const models = createModelPublisher(redis);
+
+  await t.test('a version is read as it was published, and is listed', async () => {
+    assert.equal(await models.inForce('list'), 0);
+    assert.deepEqual(await models.read('list', 0), unfittedModel);
+    assert.equal(await publish(redis, 'list', 0), 1);
+    assert.equal(await publish(redis, 'list', 1), 2);
+    assert.equal(await models.inForce('list'), 2);
+    assert.deepEqual(await models.read('list', 2), modelOf(2));
+    assert.deepEqual(await models.versions('list'), [
+      { version: 2, basedOn: 1, publishedAt: 2000, inForce: true },
+      { version: 1, basedOn: 0, publishedAt: 1000, inForce: false },
+    ]);
+    assert.ok((await models.tenants()).includes('list'));
+  });
+
+  await t.test('of many that publish at once one wins, and nothing of the others is left', async (t) => {
+    const clients = await Promise.all(Array.from({ length: 6 }, () => redisOf(t, url)));
+    const won = (await Promise.all(clients.map((client) => publish(client, 'race', 0)))).filter(
+      (version) => version !== null,
+    );
+    assert.equal(won.length, 1);
+    assert.equal(await models.inForce('race'), won[0]);
+    const keys = await redis.keys('st:{m:race}:[vi]:*');
+    assert.deepEqual(
+      new Set(keys),
+      new Set([versionKey('race', won[0] ?? 0), itemsKey('race', won[0] ?? 0)]),
+    );
+  });
+
+  await t.test('an earlier version can be used again, as long as it is kept', async () => {
+    for (let version = 0; version < 15; version++) await publish(redis, 'back', version);
+    assert.equal(await models.use('back', 14, 13), 'superseded');
+    assert.equal(await models.use('back', 14, 15), 'used');
+    assert.equal(await models.inForce('back'), 14);
+    assert.equal(await models.use('back', 2, 14), 'not-kept');
+    assert.equal(await models.use('back', 0, 14), 'used');
+    assert.equal(await publish(redis, 'back', 0), 16);
+    assert.deepEqual(
+      (await models.versions('back')).map(({ version }) => version),
+      [16, 15, 14, 13, 12, 11, 10, 9, 8, 7],
+    );
+    const log = await models.changesAfter('back', 14);
+    assert.deepEqual(
+      log.map(({ change, version, basedOn, action }) => [change, version, basedOn, action]),
+      [
+        [15, 15, 14, 'fit'],
+        [16, 14, 15, 'rollback'],
+        [17, 0, 14, 'rollback'],
+        [18, 16, 0, 'fit'],
+      ],
+    );
+    assert.deepEqual(log.at(-1)?.model, encodeModel(modelOf(16)));
+  });
+
+  await t.test('items go on with the next version, and are forgotten before the model is', async () => {
+    const delta = { itemId: 'i', answers: 2, right: 1, expected: 1.25 };
+    await addItemAnswers(redis, 'items', 0, [delta]);
+    for (let version = 0; version < 4; version++) await publish(redis, 'items', version);
+    const [item] = await readItems(redis, 'items', 4, ['i']);
+    assert.deepEqual(item, { answers: 2, right: 1, expected: 1.25, terms: noTerms, abilityOffset: 0 });
+    assert.equal(await redis.exists(itemsKey('items', 1), itemsKey('items', 0)), 0);
+    assert.equal(await models.use('items', 1, 4), 'used');
+    assert.deepEqual(await readItems(redis, 'items', 1, ['i']), [null]);
+    assert.equal(await addItemAnswers(redis, 'items', 1, [delta]), 0);
+  });
+
+  await t.test('what a process left that died while it published is cleared away', async () => {
+    await publish(redis, 'died', 0);
+    const lost = await models.reserve('died');
+    await redis.sadd('st:{m:died}:versions', lost);
+    await redis.hset(versionKey('died', lost), 'model', 'half');
+    assert.equal((await models.versions('died')).length, 1, 'it is not listed');
+    await publish(redis, 'died', 1);
+    assert.equal(await redis.exists(versionKey('died', lost)), 0);
+  });
+
+  await t.test('the cache loads once, and takes up what is published', async (t) => {
+    const cache = cacheOf(t, redis);
+    const first = cache.get('cached');
+    assert.equal(cache.get('cached'), first, 'the same load');
+    assert.deepEqual(await first, unfittedModel);
+    await publish(redis, 'cached', 0);
+    await waitFor('version 1', async () => (await cache.get('cached')).version === 1, 10_000);
+    assert.deepEqual(await cache.get('cached'), modelOf(1));
+    await models.use('cached', 0, 1);
+    await waitFor('version 0', async () => (await cache.get('cached')).version === 0, 10_000);
+  });
+
+  await t.test('the cache keeps what it has while a newer one cannot be read', async (t) => {
+    const unreadable: number[] = [];
+    const cache = cacheOf(t, redis, (_error, _tenant, version) => unreadable.push(version));
+    await publish(redis, 'newer', 0);
+    assert.equal((await cache.get('newer')).version, 1);
+    await redis.hset(versionKey('newer', 2), 'model', JSON.stringify({ format: 2 }));
+    await redis.hset(modelsKey, 'newer', 2);
+    await waitFor('the refusal', () => unreadable.length > 0, 10_000);
+    assert.equal((await cache.get('newer')).version, 1);
+    const fresh = cacheOf(t, redis, () => undefined);
+    await assert.rejects(fresh.get('newer'), { code: 'UNAVAILABLE' });
+    await models.use('newer', 1, 2);
+    assert.equal((await fresh.get('newer')).version, 1, 'the next use tries again');
+    assert.deepEqual(unreadable, [2], 'told once');
+  });
+
+  await t.test('the cache forgets the tenant that was not used for longest', async (t) => {
+    const cache = createModelCache({
+      redis: async () => redis,
+      onUnreadable: failOnUnreadable,
+      maxTenants: 2,
+    });
+    t.after(() => cache.close());
+    const loads = [cache.get('a'), cache.get('b'), cache.get('a'), cache.get('c')];
+    await Promise.all(loads);
+    assert.equal(cache.get('a'), loads[0]);
+    assert.notEqual(cache.get('b'), loads[1]);
+  });
+});
+
+function cacheOf(
+  t: TestContext,
+  redis: RedisClient,
+  onUnreadable: (error: unknown, tenant: string, version: number) => unknown = failOnUnreadable,
+) {
+  const cache = createModelCache({ redis: async () => redis, onUnreadable, pollMs: 50 });
+  t.after(() => cache.close());
+  return cache;
+}

@@ -1,0 +1,83 @@
+/** Made-up histories of answers, the same in every run. */
+
+export interface MadeAnswer {
+  readonly user: string;
+  readonly skill: string;
+  readonly item: string;
+  readonly correct: 0 | 1;
+  /** Seconds since 1970. */
+  readonly ts: number;
+  readonly seconds: number;
+  /** Of the item, as a platform would know it: roughly. */
+  readonly difficulty: number;
+  readonly order: number;
+  readonly fold: number;
+}
+
+/** Numbers from 0 to 1 (mulberry32). */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+const skills = 6;
+const itemsOfSkill = 8;
+
+/** Learners of different ability get better with practice on items of different difficulty; learner l is in fold 1 + l % 5. */
+export function makeAnswers(learners: number, answersOfEach: number, seed = 1): MadeAnswer[] {
+  const random = randomNumbers(seed);
+  const spread = (width: number): number => (random() - 0.5) * width;
+  const difficulty = Array.from({ length: skills * itemsOfSkill }, () => spread(3));
+  return Array.from({ length: learners }, (_, learner) => {
+    const ability = spread(4);
+    const practice = new Array<number>(skills).fill(0);
+    return Array.from({ length: answersOfEach }, (_, i): MadeAnswer => {
+      const skill = Math.floor(random() * skills);
+      const item = skill * itemsOfSkill + Math.floor(random() * itemsOfSkill);
+      const logit = ability + 0.15 * (practice[skill] as number) - (difficulty[item] as number);
+      practice[skill] = (practice[skill] as number) + 1;
+      const correct = random() < 1 / (1 + Math.exp(-logit)) ? 1 : 0;
+      const ts = 1_700_000_000 + learner * 1000 + i * 90 + Math.floor(i / 10) * 86_400;
+      return {
+        user: `u${learner}`,
+        skill: `s${skill}`,
+        item: `i${item}`,
+        correct,
+        ts,
+        seconds: Math.round(2 + 80 * random()),
+        difficulty: Math.round(2 * (difficulty[item] as number)) / 2,
+        order: i + 1,
+        fold: 1 + (learner % 5),
+      };
+    });
+  }).flat();
+}
+
+const columns = {
+  user_id: ({ user }: MadeAnswer) => user,
+  skill_id: ({ skill }: MadeAnswer) => skill,
+  correct: ({ correct }: MadeAnswer) => correct,
+  item_id: ({ item }: MadeAnswer) => item,
+  ts: ({ ts }: MadeAnswer) => ts,
+  order: ({ order }: MadeAnswer) => order,
+  fold: ({ fold }: MadeAnswer) => fold,
+  response_time_s: ({ seconds }: MadeAnswer) => seconds,
+  question_difficulty: ({ difficulty }: MadeAnswer) => difficulty,
+} as const;
+
+export type MadeColumn = keyof typeof columns;
+
+/** Rows of values by column. */
+export const recordsOf = (answers: readonly MadeAnswer[], names: readonly MadeColumn[]) =>
+  answers.map((answer) => Object.fromEntries(names.map((name) => [name, columns[name](answer)])));
+
+/** The answers as CSV with a header. */
+export function csvOf(answers: readonly MadeAnswer[], names: readonly MadeColumn[]): string {
+  const rows = answers.map((answer) => names.map((name) => columns[name](answer)).join());
+  return `${[names.join(), ...rows].join('\n')}\n`;
+}

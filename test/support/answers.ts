@@ -1,0 +1,40 @@
+import { conditionsFor } from '../../src/domain/conditions.js';
+import {
+  type AnswerEffect,
+  type AnswerStates,
+  applyAnswer,
+  newLearner,
+  newSkill,
+} from '../../src/domain/mastery.js';
+import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
+import type { Answer } from '../../src/domain/types.js';
+
+export const anAnswer: Answer = {
+  isCorrect: true,
+  occurredAt: 1_700_000_000_000,
+  questionDifficulty: null,
+  timeSpentSeconds: null,
+  confidenceScore: null,
+};
+
+export const skillId = 'algebra';
+
+/** Counts one answer on the skill, as the workers do. */
+export function countAnswer(
+  states: AnswerStates,
+  answer: Answer,
+  model: TenantModel = unfittedModel,
+): AnswerEffect {
+  return applyAnswer(states, answer, conditionsFor(model, skillId, null, states, answer));
+}
+
+/** A new learner's states after answers on one skill; what an answer does not say is that of `anAnswer`. */
+export function countAnswers(answers: readonly Partial<Answer>[], model = unfittedModel): AnswerStates {
+  let states: AnswerStates = {
+    learner: newLearner,
+    skill: newSkill(skillModelOf(model, skillId).parameters),
+    item: null,
+  };
+  for (const answer of answers) states = countAnswer(states, { ...anAnswer, ...answer }, model);
+  return states;
+}

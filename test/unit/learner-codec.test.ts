@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { newLearner, newSkill } from '../../src/domain/mastery.js';
+import { defaultParameters } from '../../src/domain/params.js';
+import {
+  decodeItem,
+  decodeLearner,
+  decodeSkill,
+  encodeItem,
+  encodeLearner,
+  encodeSkill,
+} from '../../src/store/learner-codec.js';
+import { countAnswers } from '../support/answers.js';
+import { reportedConfidence, reportedSeconds, upTo } from '../support/arbitraries.js';
+
+const answers = upTo(
+  60,
+  fc.record({
+    isCorrect: fc.boolean(),
+    occurredAt: fc.integer({ min: 0, max: 4e12 }),
+    questionDifficulty: fc.option(fc.integer({ min: -3, max: 3 })),
+    timeSpentSeconds: reportedSeconds,
+    confidenceScore: reportedConfidence,
+  }),
+);
+
+test('states survive their records bit for bit', () => {
+  fc.assert(
+    fc.property(answers, (list) => {
+      const { learner, skill } = countAnswers(list);
+      assert.deepEqual(decodeLearner(encodeLearner(learner)), learner);
+      assert.deepEqual(decodeSkill(encodeSkill(skill)), skill);
+    }),
+  );
+});
+
+test('an item survives its record', () => {
+  const item = { right: 255, wrong: 0, wrongRun: 8, elsewhere: 4_000_000_000, at: 1_800_000_000 };
+  assert.deepEqual(decodeItem(encodeItem(item)), item);
+});
+
+test('a skill takes one block of 128 bytes in Redis, 4 of them its own', () => {
+  assert.ok(encodeSkill(newSkill(defaultParameters)).length <= 124);
+});
+
+test('a record of an earlier version is read with start values for what it lacks', () => {
+  const learner = { ...newLearner, version: 3, attempts: 5, baselineTotal: 1010 };
+  const skill = { ...newSkill(defaultParameters), mastery: 0.7, attempts: 5, correct: 4, lastAttemptAt: 9 };
+  assert.deepEqual(decodeLearner(encodeLearner(learner).subarray(0, 64)), learner);
+  assert.deepEqual(decodeSkill(encodeSkill(skill).subarray(0, 32)), skill);
+});
+
+test('a record of an unknown format is refused', () => {
+  const record = encodeLearner(newLearner);
+  record[0] = 2;
+  assert.throws(() => decodeLearner(record), /format 2 is not known/);
+  assert.throws(() => decodeSkill(record), /format 2 is not known/);
+});
