@@ -8,6 +8,7 @@ import { createQuotaGate } from './http/quota.js';
 import { type Route, routesOf } from './http/routes.js';
 import { startServer } from './http/server.js';
 import { type Closers, StartError } from './lifecycle.js';
+import type { ExplainPorts } from './services/explain-mastery.js';
 import { createHealth, type Health } from './services/health.js';
 import type { Outbox } from './services/pipeline-ports.js';
 import { createAttemptRecorder } from './services/record-attempts.js';
@@ -15,6 +16,7 @@ import { createKeyRing, createQuotaCounter } from './store/api-keys.js';
 import { answersPing } from './store/client.js';
 import { forgetOldIds, idWindowSeconds } from './store/id-window.js';
 import type { Logger } from './telemetry.js';
+import { createAttemptHistory } from './warehouse/attempt-history.js';
 import { isAlive } from './warehouse/client.js';
 
 export interface ApiOptions {
@@ -41,7 +43,7 @@ export async function startApi(options: ApiOptions, logger: Logger, closers: Clo
   const idWindow = watchIdWindow(engine, config.idempotencyMaxIds, logger, closers);
   let draining = false;
   const health = healthOf(options, idWindow, () => draining);
-  const server = await listen(options, routes(options, health, idWindow), logger);
+  const server = await listen(options, routes(options, health, idWindow, logger), logger);
   closers.add('HTTP server', () => {
     draining = true;
     return server.close(inFlightMs);
@@ -50,19 +52,35 @@ export async function startApi(options: ApiOptions, logger: Logger, closers: Clo
 }
 
 function routes(
-  { engine, probesOnly }: ApiOptions,
+  options: ApiOptions,
   health: Health,
   idWindow: () => number,
+  logger: Logger,
 ): readonly Route[] {
+  const { engine, probesOnly } = options;
   const recorder = createAttemptRecorder({
     tracker: engine.compute,
     acceptNewIds: () => idWindow() >= minIdWindowSeconds,
     now: Date.now,
   });
-  const { compute: forecaster, learners } = engine;
-  const all = routesOf(createHandlers({ recorder, forecaster, learners, health }));
+  const { compute: forecaster, models, skills } = engine;
+  const mastery = masteryPorts(options, logger);
+  const all = routesOf(createHandlers({ recorder, forecaster, mastery, skills: { models, skills }, health }));
   return probesOnly ? all.filter(({ scope }) => scope === null) : all;
 }
+
+const masteryPorts = ({ engine, outbox }: ApiOptions, logger: Logger): ExplainPorts => ({
+  learners: engine.learners,
+  models: engine.models,
+  now: Date.now,
+  history: createAttemptHistory(engine.clickhouse),
+  sourceLagSeconds: () =>
+    outbox.facts().then(
+      ({ oldestPendingSeconds }) => oldestPendingSeconds,
+      () => null,
+    ),
+  logger,
+});
 
 async function listen({ config, engine, sharePort }: ApiOptions, table: readonly Route[], logger: Logger) {
   const { host, port } = config;

@@ -7,6 +7,7 @@ import type { Config } from './config.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import { resolveEndpoints, startEmbedded } from './embedded/servers.js';
 import { type Engine, startEngine } from './engine.js';
+import { scheduleFits } from './fits.js';
 import type { Closers } from './lifecycle.js';
 import { type RunningPipeline, runPipeline } from './pipeline.js';
 import { redisWarnings } from './store/deployment.js';
@@ -30,6 +31,7 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
   if (config.skillsFile !== null)
     logger.warn('SKILLS_FILE: the file is there, but this version does not read it yet');
   const pipeline = config.role === 'api' ? null : await startDraining(endpoints, engine, logger, closers);
+  if (config.role !== 'api') scheduleFits(config.fitIntervalHours, engine, endpoints, logger, closers);
   if (config.role === 'pipeline') {
     const port = config.portIsSet ? await serve(config, engine, pipeline, logger, closers, true) : null;
     return { port, developmentKey: null };

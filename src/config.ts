@@ -30,6 +30,8 @@ export type Config = {
   embeddedClickhousePort: number;
   embeddedRedisFsync: Environment['EMBEDDED_REDIS_FSYNC'];
   idempotencyMaxIds: number;
+  /** 0: no scheduled fits. */
+  fitIntervalHours: number;
   role: Environment['ROLE'];
   /** Absolute path of a file that was readable at start, or null. */
   skillsFile: string | null;
@@ -120,6 +122,7 @@ function toConfig(values: Environment, env: Source, complain: Complain): Config 
     embeddedClickhousePort: values.EMBEDDED_CLICKHOUSE_PORT,
     embeddedRedisFsync: values.EMBEDDED_REDIS_FSYNC,
     idempotencyMaxIds: values.IDEMPOTENCY_MAX_IDS,
+    fitIntervalHours: values.FIT_INTERVAL_HOURS,
     role: values.ROLE,
     skillsFile: readableFile('SKILLS_FILE', values.SKILLS_FILE, complain),
     logLevel: values.LOG_LEVEL,

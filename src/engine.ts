@@ -4,11 +4,12 @@ import { type Compute, startCompute } from './compute/pool.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import { unavailable } from './errors.js';
 import { type Closers, StartError } from './lifecycle.js';
-import type { LearnerReader } from './services/ports.js';
+import type { LearnerReader, ModelReader, SkillDirectory } from './services/ports.js';
 import { connectRedis, type RedisClient, whenReady } from './store/client.js';
 import { type Deployment, defaultPartitions, openDeployment } from './store/deployment.js';
 import { partitionOf } from './store/keys.js';
-import { readLearner } from './store/learner-store.js';
+import { isKnownSkill, listKnownSkills, readLearner } from './store/learner-store.js';
+import { createModelCache } from './store/model-cache.js';
 import type { Logger } from './telemetry.js';
 import { connectWarehouse } from './warehouse/client.js';
 import { hasAttempts } from './warehouse/presence.js';
@@ -19,6 +20,8 @@ export interface Engine {
   readonly partitions: number;
   readonly compute: Compute;
   readonly learners: LearnerReader;
+  readonly skills: SkillDirectory;
+  readonly models: ModelReader;
   /** Why the state in Redis cannot be used, or null. */
   readonly blocked: () => string | null;
 }
@@ -49,6 +52,12 @@ export async function startEngine(endpoints: Endpoints, logger: Logger, closers:
   );
   closers.add('workers', () => compute.close());
   const { blocked } = watch;
+  const models = createModelCache({
+    redis: () => Promise.resolve(redis),
+    onUnreadable: (error, tenant, version) =>
+      logger.error({ err: error, tenant, version }, 'a model cannot be read: the one before stays in force'),
+  });
+  closers.add('model watch', () => models.close());
   return {
     redis,
     clickhouse,
@@ -60,6 +69,11 @@ export async function startEngine(endpoints: Endpoints, logger: Logger, closers:
         return whileUsable(blocked, () => readLearner(redis, { partition, tenant, userId }));
       },
     },
+    skills: {
+      list: (tenant) => whileUsable(blocked, () => listKnownSkills(redis, tenant)),
+      has: (tenant, skillId) => whileUsable(blocked, () => isKnownSkill(redis, tenant, skillId)),
+    },
+    models: { current: (tenant) => whileUsable(blocked, () => models.get(tenant)) },
     blocked,
   };
 }

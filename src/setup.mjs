@@ -29,6 +29,8 @@ const COMMANDS = {
   start: { about: 'start the service', module: 'src/main.js' },
   test: { about: 'run all tests, or those whose file names contain one of the ARGS' },
   import: { about: 'import a file of answers', module: 'src/cli/import.js' },
+  evaluate: { about: 'measure the models on a file of answers', module: 'src/cli/evaluate.js' },
+  fit: { about: "fit the models' parameters on the answers so far", module: 'src/cli/fit.js' },
   keys: { about: 'create, list and revoke API keys', module: 'src/cli/keys.js' },
   bench: { about: 'measure speed', module: 'bench/main.js' },
 };

@@ -6,7 +6,7 @@ import { createGunzip } from 'node:zlib';
 import { parse } from 'csv-parse';
 import { StartError } from '../lifecycle.js';
 import {
-  type ImportColumn,
+  type FileColumn,
   importColumns,
   type RawFields,
   type RawRow,
@@ -75,18 +75,20 @@ export async function checkContent(
  * The rows of the file: NDJSON if its text starts with a brace, CSV with a header otherwise.
  *
  * @param onBytes told of every chunk as it lies in the file
+ * @param columns which columns of a CSV are read
  * @throws StartError for a damaged gzip, a CSV without its columns, or a record that does not end
  */
 export async function* readPages(
   file: ImportFile,
   onBytes: (chunk: Buffer) => void,
+  columns: readonly FileColumn[] = importColumns,
 ): AsyncGenerator<readonly RawRow[]> {
   try {
     const chunks = textOf(file, onBytes);
     const first = await chunks.next();
     if (first.done) throw new StartError(`${file.path} is empty`);
     const all = withFirst(first.value, chunks);
-    yield* pagesOf(startsWithBrace(first.value) ? ndjsonRows(all) : csvRows(file.path, all));
+    yield* pagesOf(startsWithBrace(first.value) ? ndjsonRows(all) : csvRows(file.path, all, columns));
   } catch (error) {
     throw explained(file.path, error);
   }
@@ -149,7 +151,11 @@ interface CsvRecord {
  * Quotes in the middle of a field stand for themselves (`relax_quotes`), for the parser's own way of skipping a
  * bad record swallows good ones after it. A record that spans lines has the number of its last one.
  */
-async function* csvRows(path: string, chunks: AsyncIterable<Buffer>): AsyncGenerator<RawRow> {
+async function* csvRows(
+  path: string,
+  chunks: AsyncIterable<Buffer>,
+  columns: readonly FileColumn[],
+): AsyncGenerator<RawRow> {
   const parser = parse({
     bom: true,
     info: true,
@@ -161,7 +167,7 @@ async function* csvRows(path: string, chunks: AsyncIterable<Buffer>): AsyncGener
   const records: AsyncIterable<CsvRecord> = pipeline(Readable.from(chunks), parser, () => undefined);
   let header: Header | null = null;
   for await (const { record, info } of records) {
-    if (header === null) header = readHeader(path, record);
+    if (header === null) header = readHeader(path, record, columns);
     else yield { line: info.lines, fields: fieldsOf(header, record) };
   }
   if (header === null) throw new StartError(`${path} is empty`);
@@ -169,16 +175,16 @@ async function* csvRows(path: string, chunks: AsyncIterable<Buffer>): AsyncGener
 
 interface Header {
   readonly width: number;
-  readonly places: readonly (readonly [ImportColumn, number])[];
+  readonly places: readonly (readonly [FileColumn, number])[];
 }
 
-function readHeader(path: string, record: readonly string[]): Header {
+function readHeader(path: string, record: readonly string[], columns: readonly FileColumn[]): Header {
   const names = record.map((name) => name.trim());
   const missing = requiredColumns.filter((name) => !names.includes(name));
   if (missing.length > 0) {
     throw new StartError(`${path}: the first line must name the columns; missing: ${missing.join(', ')}`);
   }
-  const known = importColumns.filter((name) => names.includes(name));
+  const known = columns.filter((name) => names.includes(name));
   const twice = known.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
   if (twice !== undefined) throw new StartError(`${path}: the column ${twice} is there twice`);
   return { width: names.length, places: known.map((name) => [name, names.indexOf(name)]) };
@@ -186,7 +192,7 @@ function readHeader(path: string, record: readonly string[]): Header {
 
 function fieldsOf({ width, places }: Header, record: readonly string[]): RawFields | string {
   if (record.length !== width) return `the row has ${record.length} fields, the header has ${width}`;
-  const fields: Partial<Record<ImportColumn, unknown>> = {};
+  const fields: Partial<Record<FileColumn, unknown>> = {};
   for (const [name, place] of places) fields[name] = record[place];
   return fields;
 }

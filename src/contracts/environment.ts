@@ -77,6 +77,13 @@ const properties = {
     description: 'bound on remembered event ids',
     allowed: 'an integer from 1000 to 10000000000',
   }),
+  FIT_INTERVAL_HOURS: Type.Integer({
+    minimum: 0,
+    maximum: 8760,
+    default: 24,
+    description: "hours between two fits of the models' parameters",
+    allowed: 'an integer from 0 to 8760 (0: no fits but by command)',
+  }),
   ROLE: Type.Union([Type.Literal('all'), Type.Literal('api'), Type.Literal('pipeline')], {
     default: 'all',
     description: 'what this process does; api and pipeline need both URLs, or a DATA_DIR in use by a service',

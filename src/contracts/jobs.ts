@@ -49,3 +49,11 @@ export interface DrainJobData {
 
 /** One id per shard, so that at most one of its jobs is outstanding. */
 export const drainJobId = (shard: number): string => `drain-${shard}`;
+
+/** Queue of the fits: one job a run, which goes through the tenants. */
+export const fitQueueName = 'fit';
+
+/** Nothing but the version: a run finds out itself what there is to fit. */
+export interface FitJobData {
+  v: 1;
+}

@@ -1,25 +1,33 @@
 /** From a checked call to its answer: one small function per route. */
-import { Compile } from 'typebox/compile';
-import { problemsOf } from '../contracts/problems.js';
-import { invalid, unavailable } from '../errors.js';
-import { forecastScores, PredictionQuery } from '../services/forecast-scores.js';
+import { unavailable } from '../errors.js';
+import { type ExplainPorts, explainMastery } from '../services/explain-mastery.js';
+import { forecastScores } from '../services/forecast-scores.js';
 import type { Health } from '../services/health.js';
-import type { Forecaster, LearnerReader } from '../services/ports.js';
-import { readMastery } from '../services/read-mastery.js';
+import type { Forecaster } from '../services/ports.js';
+import { readMastery, readSkillMastery } from '../services/read-mastery.js';
+import { listSkills, readSkill, type SkillPorts } from '../services/read-skills.js';
 import type { AttemptRecorder } from '../services/record-attempts.js';
 import { batchReply } from './batch-reply.js';
 import { errorEnvelope, successEnvelope } from './envelope.js';
 import { parseEvents, parseJson } from './parse.js';
-import type { Call, Handlers, Reply } from './routes.js';
+import { explainQuery, predictionQuery, skillsQuery } from './query.js';
+import type { Handlers, Reply } from './routes.js';
 
 export interface HandlerPorts {
   readonly recorder: AttemptRecorder;
   readonly forecaster: Forecaster;
-  readonly learners: LearnerReader;
+  readonly mastery: ExplainPorts;
+  readonly skills: SkillPorts;
   readonly health: Health;
 }
 
-export const createHandlers = ({ recorder, forecaster, learners, health }: HandlerPorts): Handlers => ({
+export const createHandlers = ({
+  recorder,
+  forecaster,
+  mastery,
+  skills,
+  health,
+}: HandlerPorts): Handlers => ({
   trackAnswer: async ({ tenant, body, idempotencyKey }) => {
     const { data, replayed } = await recorder.recordOne(tenant, parseJson(body), idempotencyKey);
     const headers = replayed ? { 'Idempotent-Replayed': 'true' } : {};
@@ -34,33 +42,26 @@ export const createHandlers = ({ recorder, forecaster, learners, health }: Handl
   predictions: async ({ tenant, parameters, query }) =>
     ok(await forecastScores(forecaster, tenant, parameters[0] as string, predictionQuery(query))),
   mastery: async ({ tenant, parameters }) =>
-    ok(JSON.stringify(await readMastery(learners, tenant, parameters[0] as string))),
+    ok(JSON.stringify(await readMastery(mastery, tenant, parameters[0] as string))),
+  skillMastery: async ({ tenant, parameters, query }) => {
+    const [userId, skillId] = parameters as [string, string];
+    const { explain, steps } = explainQuery(query);
+    const data =
+      explain === 'true'
+        ? await explainMastery(mastery, tenant, userId, skillId, steps)
+        : await readSkillMastery(mastery, tenant, userId, skillId);
+    return ok(JSON.stringify(data));
+  },
+  skills: async ({ tenant, query }) =>
+    ok(JSON.stringify(await listSkills(skills, tenant, skillsQuery(query)))),
+  skill: async ({ tenant, parameters }) =>
+    ok(JSON.stringify(await readSkill(skills, tenant, parameters[0] as string))),
   health: () => healthReply(health),
   livez: () => probeReply(health.livez(), 'ok'),
   readyz: async () => probeReply(await health.readyz(), 'ready'),
 });
 
 const ok = (data: string): Reply => ({ status: 200, body: successEnvelope(data) });
-
-const predictionCheck = Compile(PredictionQuery);
-
-/** Numbers in queries are plain decimals. @throws ApiError INVALID_REQUEST */
-function predictionQuery(query: Call['query']): PredictionQuery {
-  const values = { days: numberOf(query.days, 30), confidence_level: numberOf(query.confidence_level, 0.8) };
-  if (predictionCheck.Check(values)) return values;
-  const problems = problemsOf(predictionCheck.Errors(values));
-  throw invalid(
-    `Invalid query: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
-    problems,
-  );
-}
-
-const plainDecimal = /^\d{1,15}(\.\d{1,15})?$/;
-
-function numberOf(text: string | undefined, otherwise: number): number {
-  if (text === undefined) return otherwise;
-  return plainDecimal.test(text) ? Number(text) : Number.NaN;
-}
 
 async function healthReply(health: Health): Promise<Reply> {
   const data = await health.health();

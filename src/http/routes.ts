@@ -66,7 +66,16 @@ const eventBatch: BodyRules = {
 };
 
 export type Handlers = Record<
-  'trackAnswer' | 'trackAnswers' | 'predictions' | 'mastery' | 'health' | 'livez' | 'readyz',
+  | 'trackAnswer'
+  | 'trackAnswers'
+  | 'predictions'
+  | 'mastery'
+  | 'skillMastery'
+  | 'skills'
+  | 'skill'
+  | 'health'
+  | 'livez'
+  | 'readyz',
   Route['handle']
 >;
 
@@ -86,6 +95,12 @@ export const routesOf = (to: Handlers): readonly Route[] => [
     queryNames: ['days', 'confidence_level'],
   }),
   route('GET', '/api/v1/mastery/:user_id', to.mastery, { scope: 'read' }),
+  route('GET', '/api/v1/mastery/:user_id/:skill_id', to.skillMastery, {
+    scope: 'read',
+    queryNames: ['explain', 'steps'],
+  }),
+  route('GET', '/api/v1/skills', to.skills, { scope: 'read', queryNames: ['limit', 'cursor'] }),
+  route('GET', '/api/v1/skills/:skill_id', to.skill, { scope: 'read' }),
   route('GET', '/api/v1/health', to.health, {}),
   route('GET', '/livez', to.livez, {}),
   route('GET', '/readyz', to.readyz, {}),

@@ -127,7 +127,7 @@ export function startPipeline(options: PipelineOptions): Pipeline {
 }
 
 /** Waits, or not longer than `ms`; the timer keeps nothing alive. */
-async function within(work: Promise<unknown>, ms: number): Promise<void> {
+export async function within(work: Promise<unknown>, ms: number): Promise<void> {
   const done = new AbortController();
   const finish = () => done.abort();
   work.then(finish, finish);

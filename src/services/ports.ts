@@ -3,6 +3,8 @@
  * another.
  */
 import type { ForecastReply, ForecastTask, TrackEvent, TrackOutcome } from '../contracts/tasks.js';
+import type { CountedAnswer } from '../domain/explain.js';
+import type { TenantModel } from '../domain/tenant-model.js';
 import type { LearnerState, SkillState } from '../domain/types.js';
 
 /** What became of one event. */
@@ -45,6 +47,49 @@ export interface LearnerReader {
     tenant: string,
     userId: string,
   ): Promise<{ learner: LearnerState; skills: ReadonlyMap<string, SkillState> } | null>;
+}
+
+/** Knows the models in force. @throws ApiError UNAVAILABLE */
+export interface ModelReader {
+  /** What is served to the tenant; version 0 before the first fit. */
+  current(tenant: string): Promise<TenantModel>;
+}
+
+/** Knows the skills that a tenant's learners have answered. @throws ApiError UNAVAILABLE */
+export interface SkillDirectory {
+  /** In no order. */
+  list(tenant: string): Promise<string[]>;
+  has(tenant: string, skillId: string): Promise<boolean>;
+}
+
+/** A counted answer as it is stored. */
+export interface StoredAttempt extends CountedAnswer {
+  /** Unix milliseconds. */
+  readonly occurredAt: number;
+  /** Number of the answer within the learner, all skills together. */
+  readonly learnerSeq: number;
+  readonly questionDifficulty: number | null;
+  readonly pCorrect: number;
+  readonly parametersVersion: number;
+  /** Earlier answers of the learner that are not stored. */
+  readonly missingBefore: number;
+}
+
+/** Which answers of a learner on a skill are asked for. */
+export interface AttemptQuery {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly skillId: string;
+  /** Number of the learner's last answer that counts. */
+  readonly upTo: number;
+  /** The newest that many. */
+  readonly atMost: number;
+}
+
+/** Reads stored answers back. @throws what the store says, when it is away or does not answer in a few seconds */
+export interface AttemptHistory {
+  /** The newest answers, oldest first, and how many of the learner on the skill there are. */
+  ofSkill(query: AttemptQuery): Promise<{ attempts: readonly StoredAttempt[]; stored: number }>;
 }
 
 export type Scope = 'read' | 'write' | 'admin';

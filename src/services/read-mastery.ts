@@ -1,38 +1,107 @@
+import { calibration } from '../domain/calibration.js';
+import { correctPerMinute, efficiencyIndex } from '../domain/efficiency.js';
+import { effectiveMastery } from '../domain/forgetting.js';
 import { isMastered } from '../domain/mastery.js';
-import { round4 } from '../domain/probability.js';
-import type { SkillState } from '../domain/types.js';
+import { isPlateau } from '../domain/plateau.js';
+import { round1, round4 } from '../domain/probability.js';
+import { type SkillModel, skillModelOf, type TenantModel } from '../domain/tenant-model.js';
+import type { LearnerState, SkillState } from '../domain/types.js';
 import { ApiError } from '../errors.js';
-import type { LearnerReader } from './ports.js';
+import { sortIds } from './id-pages.js';
+import type { LearnerReader, ModelReader } from './ports.js';
+
+export interface MasteryPorts {
+  readonly learners: LearnerReader;
+  readonly models: ModelReader;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+}
 
 /** A learner without a counted answer does not exist. */
 export const userNotFound = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'No answer of this user_id was counted');
 
-/** Data of GET /api/v1/mastery/{user_id}. @throws ApiError USER_NOT_FOUND */
-export async function readMastery(reader: LearnerReader, tenant: string, userId: string): Promise<object> {
-  const found = await reader.read(tenant, userId);
-  if (found === null) throw userNotFound();
-  const skills = [...found.skills].sort(([a], [b]) => byUtf8(a, b));
-  return { user_id: userId, skills: skills.map(([skillId, skill]) => describe(skillId, skill)) };
+/** Data of GET /api/v1/mastery/{user_id}. @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
+export async function readMastery(ports: MasteryPorts, tenant: string, userId: string): Promise<object> {
+  const { skills, model } = await readLearner(ports, tenant, userId);
+  const now = ports.now();
+  return {
+    user_id: userId,
+    skills: sortIds(skills.keys()).map((skillId) =>
+      describeSkill({
+        skillId,
+        skill: skills.get(skillId) as SkillState,
+        model: skillModelOf(model, skillId),
+        now,
+      }),
+    ),
+  };
 }
 
-function describe(skillId: string, skill: SkillState): object {
-  const mastery = round4(skill.mastery);
+/** Data of GET /api/v1/mastery/{user_id}/{skill_id}. @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
+export async function readSkillMastery(
+  ports: MasteryPorts,
+  tenant: string,
+  userId: string,
+  skillId: string,
+): Promise<object> {
+  return { user_id: userId, ...describeSkill(await readTracedSkill(ports, tenant, userId, skillId)) };
+}
+
+/** One skill of one learner, with the model that is in force for it. */
+export interface TracedSkill {
+  readonly skillId: string;
+  readonly skill: SkillState;
+  readonly model: SkillModel;
+  /** When it is looked at, Unix milliseconds. */
+  readonly now: number;
+}
+
+/** @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
+export async function readTracedSkill(
+  ports: MasteryPorts,
+  tenant: string,
+  userId: string,
+  skillId: string,
+): Promise<TracedSkill & { readonly learner: LearnerState; readonly tenantModel: TenantModel }> {
+  const { learner, skills, model } = await readLearner(ports, tenant, userId);
+  const skill = skills.get(skillId);
+  if (skill === undefined) {
+    throw new ApiError('SKILL_NOT_FOUND', 'No answer of this user_id on this skill_id was counted');
+  }
+  const now = ports.now();
+  return { skillId, skill, model: skillModelOf(model, skillId), now, learner, tenantModel: model };
+}
+
+async function readLearner({ learners, models }: MasteryPorts, tenant: string, userId: string) {
+  const [found, model] = await Promise.all([learners.read(tenant, userId), models.current(tenant)]);
+  if (found === null) throw userNotFound();
+  return { ...found, model };
+}
+
+/** Mastery now, after forgetting, unrounded. */
+export const masteryNow = ({ skill, model, now }: TracedSkill): number =>
+  effectiveMastery(model.parameters.pInit, skill, now);
+
+/** A skill's entry in the answers. Answers per minute have 4 decimals, for slow work has few. */
+export function describeSkill(traced: TracedSkill): object {
+  const { skillId, skill } = traced;
+  const mastery = masteryNow(traced);
   return {
     skill_id: skillId,
     section: null,
-    mastery,
-    mastery_at_last_attempt: mastery,
-    mastered: isMastered(skill, skill.mastery),
+    mastery: round4(mastery),
+    mastery_at_last_attempt: round4(skill.mastery),
+    mastered: isMastered(skill, mastery),
     total_attempts: skill.attempts,
     correct_attempts: skill.correct,
-    plateau_detected: false,
-    efficiency_index: null,
-    correct_per_minute: null,
-    confidence_bias: null,
+    plateau_detected: isPlateau(skill.plateau),
+    efficiency_index: orNull(efficiencyIndex(skill.pace), round1),
+    correct_per_minute: orNull(correctPerMinute(skill.pace), round4),
+    confidence_bias: orNull(calibration(skill.calibration)?.bias ?? null, round4),
     last_attempt_at: new Date(skill.lastAttemptAt).toISOString(),
   };
 }
 
-/** Ids are ordered by their UTF-8 bytes, as they are compared. */
-const byUtf8 = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+const orNull = (value: number | null, shown: (x: number) => number): number | null =>
+  value === null ? null : shown(value);

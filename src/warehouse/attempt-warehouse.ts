@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
-import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
+import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 import { outboxColumns, rowColumns } from '../contracts/attempt-row.js';
 import type { OutboxRange } from '../contracts/jobs.js';
 import type { AttemptWarehouse } from '../services/pipeline-ports.js';
 import { isAlive, selectRows } from './client.js';
+import { completeOlderRows } from './older-rows.js';
 import { inRanges, repairRollup } from './repair.js';
 import { rollups } from './rollups.js';
 
@@ -32,8 +33,23 @@ const insertSettings: ClickHouseSettings = {
 
 const columns: [string, ...string[]] = [...outboxColumns, ...rowColumns];
 
+/** CANNOT_PARSE_INPUT_ASSERTION_FAILED: also what a row with too few fields is. */
+const unreadable = '27';
+
 export function createAttemptWarehouse(client: ClickHouseClient): AttemptWarehouse {
+  /** What cannot be read left nothing behind, its token neither: the rows of an older version go in completed. */
   async function insert(chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> {
+    try {
+      await insertBlock(chunks, token, signal);
+    } catch (error) {
+      const isUnreadable = error instanceof ClickHouseError && error.code === unreadable;
+      const completed = isUnreadable ? completeOlderRows(chunks) : null;
+      if (completed === null) throw error;
+      await insertBlock(completed, token, signal);
+    }
+  }
+
+  async function insertBlock(chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> {
     await client.insert({
       table: 'attempts',
       columns,

@@ -78,6 +78,43 @@ const tracing: readonly Column[] = [
   { name: 'model_version', type: 'UInt32', comment: 'Version of the tracing rules' },
 ];
 
+const figure = (name: string, comment: string): Column => ({
+  name,
+  type: 'Float64',
+  codec: 'ZSTD(1)',
+  comment,
+});
+
+/**
+ * What migration 2 brought. The defaults are for rows of before: they were counted with the built-in parameters,
+ * without any of the other terms.
+ */
+export const fittedColumns: readonly Column[] = [
+  {
+    name: 'parameters_source',
+    type: "LowCardinality(String) DEFAULT 'default'",
+    comment: 'Where the four parameters come from: default, prior (mean of fitted skills), fitted or manual',
+  },
+  figure('difficulty_shift', 'Shift of guess and slip by the question difficulty, in logits; 0: none'),
+  figure('ability_offset', 'Offset that the ability filter took for skill and item, in logits'),
+  figure('item_difficulty', 'Difficulty of the question learned from answers, in logits; 0: unknown'),
+  figure('rapid_seconds', 'Answers faster than this were rapid, in seconds; 0: not measured yet'),
+  figure('log_time_mean', 'Mean of ln(seconds) that the solution time was compared with'),
+  figure('log_time_sd', 'Standard deviation of ln(seconds), likewise; 0: not measured yet'),
+  flag('rapid', 'when the answer came too fast to be a solution'),
+  {
+    name: 'efficiency_index',
+    type: 'Nullable(Float64)',
+    codec: 'ZSTD(1)',
+    comment: 'Time-based efficiency on the skill after the answer, 0 to 100; NULL: too few times',
+  },
+  {
+    name: 'recommendation_code',
+    type: 'LowCardinality(String)',
+    comment: 'What the answer was told to do next; empty: nothing',
+  },
+];
+
 const outbox: readonly Column[] = [
   {
     name: 'partition_id',
@@ -102,7 +139,7 @@ export const attempts: Table = {
   name: 'attempts',
   comment: 'One row for every counted answer, never twice',
   engine: 'MergeTree',
-  columns: [...identity, ...answer, ...tracing, ...outbox],
+  columns: [...identity, ...answer, ...tracing, ...fittedColumns, ...outbox],
   indexes: ['outbox_time outbox_ms TYPE minmax GRANULARITY 1'],
   partitionBy: 'toYYYYMM(received_at)',
   orderBy: '(tenant, user_id, learner_seq)',

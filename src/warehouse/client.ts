@@ -35,10 +35,12 @@ export async function selectRows<Row>(
   client: ClickHouseClient,
   query: string,
   signal?: AbortSignal,
+  params: Readonly<Record<string, unknown>> = {},
 ): Promise<Row[]> {
   const result = await client.query({
     query,
     format: 'JSONEachRow',
+    query_params: params,
     ...(signal && { abort_signal: signal }),
   });
   return result.json<Row>();

@@ -4,10 +4,11 @@
  * number is recorded after the last one.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { attempts } from './attempts.js';
+import { attempts, fittedColumns } from './attempts.js';
 import { selectRows } from './client.js';
+import { modelVersions, skillParameters } from './models.js';
 import { createMaterializedView, createView, rollups } from './rollups.js';
-import { createTable, type Table } from './table.js';
+import { addColumns, createTable, type Table } from './table.js';
 
 interface Migration {
   version: number;
@@ -40,6 +41,15 @@ export const migrations: readonly Migration[] = [
         createMaterializedView(rollup),
         createView(rollup),
       ]),
+    ],
+  },
+  {
+    version: 2,
+    name: 'fitted parameters',
+    statements: [
+      addColumns(attempts, fittedColumns, 'model_version'),
+      createTable(modelVersions),
+      createTable(skillParameters),
     ],
   },
 ];

@@ -42,6 +42,14 @@ export function createTable(table: Table): string {
   ].join('\n');
 }
 
+/** Adds columns where they are missing, each behind the one before. */
+export function addColumns({ name }: Table, columns: readonly Column[], after: string): string {
+  const added = columns.map(
+    (column, i) => `ADD COLUMN IF NOT EXISTS ${declareColumn(column)} AFTER ${columns[i - 1]?.name ?? after}`,
+  );
+  return `ALTER TABLE ${name}\n  ${added.join(',\n  ')}`;
+}
+
 const declareColumn = ({ name, type, codec, comment }: Column): string =>
   `${name} ${type} COMMENT ${quote(comment)}${codec ? ` CODEC(${codec})` : ''}`;
 

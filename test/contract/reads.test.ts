@@ -136,7 +136,7 @@ const paths: readonly (readonly [string, number, string])[] = [
   ['x'.repeat(128), 404, 'USER_NOT_FOUND'],
   [encodeURIComponent('😀'.repeat(128)), 404, 'USER_NOT_FOUND'],
   ['', 404, 'NOT_FOUND'],
-  ['a/b', 404, 'NOT_FOUND'],
+  ['a/b/c', 404, 'NOT_FOUND'],
   ['a/', 404, 'NOT_FOUND'],
   ['x'.repeat(129), 400, 'INVALID_REQUEST'],
   ['%', 400, 'INVALID_REQUEST'],
@@ -197,11 +197,57 @@ test('mastery: every skill by skill_id, as the last answers told', async () => {
   assert.equal(mastery_at_last_attempt, last.json.data.mastery_after);
   assert.deepEqual([skill.total_attempts, skill.correct_attempts], [2, 1]);
   assert.equal(skill.last_attempt_at, occurred_at);
-  assert.equal(typeof skill.mastered, 'boolean');
-  assert.equal(typeof skill.plateau_detected, 'boolean');
-  for (const name of ['section', 'efficiency_index', 'correct_per_minute', 'confidence_bias', 'mastery']) {
-    assert.ok(name in skill, name);
+  const { section, mastered, plateau_detected, efficiency_index } = skill;
+  assert.deepEqual([section, mastered, plateau_detected, efficiency_index], [null, false, false, null]);
+  assert.deepEqual([skill.correct_per_minute, skill.confidence_bias], [null, null]);
+  assert.ok(skill.mastery <= mastery_at_last_attempt);
+});
+
+/** Counts answers of one learner on one skill and gives the skill's entry. */
+async function entryAfter(user_id: string, answers: readonly Record<string, unknown>[]) {
+  for (const answer of answers) {
+    assert.equal((await caller.track(event({ user_id, ...answer }))).status, 200);
   }
+  const { json } = await caller.get(`/api/v1/mastery/${user_id}`);
+  return json.data.skills[0];
+}
+
+const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString();
+
+test('mastery: forgotten since the last answer, towards the prior and never below', async () => {
+  const right = { is_correct: true, occurred_at: daysAgo(30) };
+  const entry = await entryAfter('forgets', [right, right, right]);
+  assert.equal(entry.mastery_at_last_attempt, 0.9828);
+  // 30 days less one of grace at a half-life of 30: .3 + .682763 * 2^(-29/30).
+  assert.equal(entry.mastery, 0.6494);
+  const fresh = await entryAfter('fresh', [{ occurred_at: daysAgo(0.9) }]);
+  assert.equal(fresh.mastery, fresh.mastery_at_last_attempt);
+  const old = await entryAfter('old', [{ is_correct: false, occurred_at: '1970-01-02T00:00:00Z' }]);
+  assert.deepEqual([old.mastery, old.mastery_at_last_attempt], [0.1458, 0.1458]);
+});
+
+test('mastery: mastered takes five attempts and a smoothed mastery, not one crossing', async () => {
+  const right = { is_correct: true };
+  assert.equal((await entryAfter('masters', [right, right, right, right])).mastered, false);
+  assert.equal((await entryAfter('masters', [right, right, right])).mastered, true);
+});
+
+test('mastery: pace, efficiency and calibration, only from answers that tell them', async () => {
+  const timed = { time_spent_seconds: 30, confidence_score: 5 };
+  const two = await entryAfter('paced', [timed, { ...timed, is_correct: false }]);
+  assert.deepEqual([two.efficiency_index, two.correct_per_minute, two.confidence_bias], [null, 1, 0.4]);
+  const more = await entryAfter('paced', [{ time_spent_seconds: 1 }, { confidence_score: null }, timed]);
+  assert.equal(more.total_attempts, 5);
+  // Two right answers of three in 90 s; the rapid one and the one without a time do not count.
+  assert.equal(more.correct_per_minute, 1.3333);
+  assert.equal(more.confidence_bias, 0.2333);
+  assert.ok(more.efficiency_index > 0 && more.efficiency_index < 100);
+  assert.equal(Math.round(more.efficiency_index * 10) / 10, more.efficiency_index);
+});
+
+test('mastery: a plateau shows once the test held three times', async () => {
+  const wrong = Array.from({ length: 20 }, () => ({ is_correct: false }));
+  assert.equal((await entryAfter('stuck', wrong)).plateau_detected, true);
 });
 
 test('health: its shape, without a key and with a wrong one', async () => {

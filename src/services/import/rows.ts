@@ -3,7 +3,7 @@ import { learningIdProblem } from '../../contracts/ids.js';
 import type { TrackEvent } from '../../contracts/tasks.js';
 import { occurredAtProblem, parseTime } from '../../contracts/time.js';
 
-/** Columns that mean something; all others are ignored. */
+/** Columns that mean something to an import; all others are ignored. */
 export const importColumns = [
   'user_id',
   'skill_id',
@@ -15,10 +15,11 @@ export const importColumns = [
 ] as const;
 export const requiredColumns = ['user_id', 'skill_id', 'correct'] as const;
 
-export type ImportColumn = (typeof importColumns)[number];
+/** Columns of files of answers, whoever reads them. */
+export type FileColumn = (typeof importColumns)[number] | 'fold' | 'question_difficulty';
 
 /** A row as it was read: texts from CSV, JSON values from NDJSON. Undefined, null and '' are absence. */
-export type RawFields = Readonly<Partial<Record<ImportColumn, unknown>>>;
+export type RawFields = Readonly<Partial<Record<FileColumn, unknown>>>;
 
 /** One row, or why it cannot be one. Lines count from 1 and grow from row to row. */
 export interface RawRow {
@@ -83,7 +84,7 @@ function eventOf(fields: RawFields, line: number, rules: RowRules, receivedAt: n
   };
 }
 
-const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';
+export const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';
 
 /** A number in NDJSON is the id of its decimal digits. U+FFFD is what invalid UTF-8 is decoded to. */
 function idOf(name: string, value: unknown): string | null {
@@ -133,7 +134,7 @@ function timeOf(value: unknown, rules: RowRules): number {
 }
 
 /** Null for what is no finite number. */
-function numberOf(value: unknown): number | null {
+export function numberOf(value: unknown): number | null {
   const text = typeof value === 'number' ? `${value}` : typeof value === 'string' ? value.trim() : '';
   const number = decimal.test(text) ? Number(text) : Number.NaN;
   return Number.isFinite(number) ? number : null;
@@ -142,7 +143,7 @@ function numberOf(value: unknown): number | null {
 const shownCharacters = 60;
 
 /** The value as JSON, which escapes what a terminal would obey, cut to a bearable length. */
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters)}...`;
 }

@@ -1,0 +1,106 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { logLossClip, reliabilityBins } from '../domain/metrics.js';
+import { StartError } from '../lifecycle.js';
+import { maxFold } from '../services/evaluate/rows.js';
+
+export interface EvaluateArguments {
+  readonly file: string;
+  readonly fold: number;
+  /** Where the page goes; null: no page. */
+  readonly report: string | null;
+  /** null: as many as are worth it. */
+  readonly threads: number | null;
+  readonly json: boolean;
+}
+
+const maxThreads = 256;
+
+export const evaluateHelp = `Usage: npm run evaluate -- FILE [options]
+
+Tells how well the models foretell the answers of FILE: they are trained on the learners of all folds but
+one, and predict every answer of that fold's learners from the learner's own earlier answers, through the
+code that serves. What is known of skills and items comes from the training learners alone.
+
+FILE is CSV with a header, or NDJSON, both also as gzip. Columns: user_id, skill_id, correct, and
+optionally item_id, order, ts, fold, response_time_s, question_difficulty, each of which may be empty in a
+row; others are ignored. Rows that do not fit are left out, counted and told on standard error.
+  order                a learner's answers are sorted by it where all of them have one, else by ts where
+                       all of them have one, else they come as in the file
+  ts                   RFC 3339, or Unix seconds
+  fold                 integer 0 to ${maxFold}; the first one told holds for all rows of a learner. Learners
+                       without any are in fold 1 to 5 by a hash of user_id, the same in every run
+  question_difficulty  -3 to 3
+
+Options:
+  --fold N       whose answers are predicted (default: 1)
+  --report HTML  writes a page with reliability plots, learning curves and tables; it opens without a network
+  --threads N    threads of the fit, 1 to ${maxThreads} (default: 1, from a million answers on all cores)
+  --json         the figures as one line of JSON
+  --help         this text
+
+Models: overall_mean (share of right answers in training), skill_mean (the same by skill), bkt (plain
+Bayesian Knowledge Tracing with fitted parameters), served (what the service answers as p_correct).
+Figures: auc (ties count half; null where all answers are alike), rmse, log_loss (natural logarithm,
+of ${logLossClip} at least), accuracy (at .5), ece (calibration error over ${reliabilityBins} bins of equal width).
+In JSON, rows and learners are those that were predicted, the training ones stand under train;
+fit.seconds is the time of the BKT fit with the preparation of its data, fit.iterations the EM iterations
+of all skills together, fit.observations the answers fitted on. monotone tells how often, of probes tried,
+a right answer lowered (right_lowers) or a wrong one raised (wrong_raises) the served probability for
+another item of the skill.
+`;
+
+/** @returns the arguments, or null if help was asked for. @throws StartError */
+export function readEvaluateArguments(argv: readonly string[]): EvaluateArguments | null {
+  const { values, positionals } = parse(argv);
+  if (values.help) return null;
+  const [file, ...more] = positionals;
+  if (file === undefined || more.length > 0) throw usage('exactly one FILE is needed');
+  return {
+    file,
+    fold: readInteger('--fold', values.fold, 0, maxFold),
+    report: values.report === undefined ? null : checkReportPlace(values.report),
+    threads: values.threads === undefined ? null : readInteger('--threads', values.threads, 1, maxThreads),
+    json: values.json,
+  };
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      allowPositionals: true,
+      options: {
+        fold: { type: 'string', default: '1' },
+        report: { type: 'string' },
+        threads: { type: 'string' },
+        json: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+  } catch (error) {
+    throw usage(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const usage = (problem: string): StartError =>
+  new StartError(`${problem}\nUsage: npm run evaluate -- FILE [options]; --help explains them`);
+
+function readInteger(name: string, text: string, low: number, high: number): number {
+  const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= low && value <= high) return value;
+  throw usage(`${name} ${JSON.stringify(text)}: an integer from ${low} to ${high} is needed`);
+}
+
+/** The page is written at the end of a long run: where it cannot be, that shows at the beginning. */
+function checkReportPlace(path: string): string {
+  try {
+    accessSync(dirname(resolve(path)), constants.W_OK);
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw new Error('it is a folder');
+    return path;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartError(`--report ${path} cannot be written: ${reason}`, { cause: error });
+  }
+}

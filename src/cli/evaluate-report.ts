@@ -1,0 +1,124 @@
+/** What an evaluation prints. */
+import type { Metrics, ReliabilityBin } from '../domain/metrics.js';
+import type { ModelResult, Results } from '../services/evaluate/results.js';
+import type { MonotoneCheck } from '../services/evaluate/served.js';
+import type { FitFigures } from '../services/evaluate/train.js';
+
+/** What is told beside the results. */
+export interface Summary {
+  readonly file: string;
+  readonly fold: number;
+  /** Where folds come from. */
+  readonly split: 'fold' | 'hash' | 'mixed';
+  readonly test: Counts;
+  readonly train: Counts;
+  readonly leftOut: number;
+  readonly fit: FitFigures & { readonly predictSeconds: number; readonly threads: number };
+  readonly monotone: MonotoneCheck;
+  readonly results: Results;
+}
+
+export interface Counts {
+  readonly rows: number;
+  readonly learners: number;
+}
+
+const digits = 6;
+const rounded = (value: number): number => Number(value.toFixed(digits));
+const roundedOrNull = (value: number | null): number | null => (value === null ? null : rounded(value));
+
+export function evaluationJson({ test, train, fit, monotone, results, ...summary }: Summary): string {
+  return JSON.stringify({
+    rows: test.rows,
+    learners: test.learners,
+    models: Object.fromEntries(results.models.map(({ name, metrics }) => [name, metricsJson(metrics)])),
+    fit: {
+      seconds: rounded(fit.seconds),
+      iterations: fit.iterations,
+      observations: fit.observations,
+      threads: fit.threads,
+    },
+    file: summary.file,
+    fold: summary.fold,
+    split: summary.split,
+    train,
+    left_out: summary.leftOut,
+    served_fit: { seconds: rounded(fit.servedSeconds) },
+    predict: { seconds: rounded(fit.predictSeconds) },
+    monotone: {
+      probes: monotone.probes,
+      right_lowers: monotone.rightLowers,
+      wrong_raises: monotone.wrongRaises,
+    },
+    reliability: Object.fromEntries(
+      results.models.map(({ name, reliability }) => [name, binsJson(reliability)]),
+    ),
+  });
+}
+
+const metricsJson = ({ auc, rmse, logLoss, accuracy, ece }: Metrics) => ({
+  auc: roundedOrNull(auc),
+  rmse: rounded(rmse),
+  log_loss: rounded(logLoss),
+  accuracy: rounded(accuracy),
+  ece: rounded(ece),
+});
+
+const binsJson = (bins: readonly ReliabilityBin[]) =>
+  bins.map(({ low, high, answers, predicted, correct }) => ({
+    low: rounded(low),
+    high: rounded(high),
+    answers,
+    predicted: roundedOrNull(predicted),
+    correct: roundedOrNull(correct),
+  }));
+
+const splits = {
+  fold: 'folds of the file',
+  hash: 'folds by a hash of user_id',
+  mixed: 'folds of the file, by a hash of user_id where it has none',
+} as const;
+
+export function evaluationText({ file, fold, split, test, train, fit, monotone, results }: Summary): string {
+  const served = results.models.find(({ name }) => name === 'served');
+  return [
+    `${file}, fold ${fold} (${splits[split]})`,
+    `${counts(test)} predicted, trained on ${counts(train)}`,
+    `BKT fitted in ${fit.seconds.toFixed(2)} s (${grouped(fit.iterations)} iterations), the served model in ${fit.servedSeconds.toFixed(2)} s, ${fit.threads} ${fit.threads === 1 ? 'thread' : 'threads'}; predicted in ${fit.predictSeconds.toFixed(2)} s`,
+    '',
+    aligned([['MODEL', 'AUC', 'RMSE', 'LOG LOSS', 'ACCURACY', 'ECE'], ...results.models.map(metricsRow)]),
+    '',
+    `For another item of the skill, a right answer lowered the served probability ${grouped(monotone.rightLowers)} times`,
+    `and a wrong one raised it ${grouped(monotone.wrongRaises)} times, tried at ${grouped(monotone.probes)} answers.`,
+    '',
+    'Reliability of the served model:',
+    aligned([['PREDICTED', 'ANSWERS', 'MEAN', 'RIGHT', 'GAP'], ...(served?.reliability ?? []).map(binRow)]),
+  ].join('\n');
+}
+
+const grouped = (value: number): string => value.toLocaleString('en-US');
+const counts = ({ rows, learners }: Counts): string =>
+  `${grouped(rows)} answers of ${grouped(learners)} learners`;
+
+const shown = (value: number | null): string => (value === null ? 'none' : value.toFixed(4));
+
+const metricsRow = ({ name, metrics }: ModelResult): string[] => [
+  name,
+  ...[metrics.auc, metrics.rmse, metrics.logLoss, metrics.accuracy, metrics.ece].map(shown),
+];
+
+const binRow = ({ low, high, answers, predicted, correct }: ReliabilityBin): string[] => [
+  `${low.toFixed(3)} to ${high.toFixed(3)}`,
+  grouped(answers),
+  ...(predicted === null || correct === null
+    ? ['', '', '']
+    : [predicted, correct, predicted - correct].map(shown)),
+];
+
+/** A table whose first column is aligned left and whose others are aligned right. */
+function aligned(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
+  const cell = (text: string, i: number): string =>
+    i === 0 ? text.padEnd(widths[i] ?? 0) : text.padStart(widths[i] ?? 0);
+  return rows.map((row) => `  ${row.map(cell).join('  ').trimEnd()}`).join('\n');
+}

@@ -1,0 +1,81 @@
+/** What a fit tells: a summary for people, and one line of JSON. */
+import type { Comparison } from '../domain/fit-report.js';
+import type { TenantFit } from '../services/fit-models.js';
+import type { KeptVersion } from '../services/fit-ports.js';
+
+export function fitsText(fits: readonly TenantFit[]): string {
+  return fits.length === 0 ? 'There are no answers to fit on' : fits.map(fitText).join('\n');
+}
+
+function fitText({ tenant, outcome, version, report }: TenantFit): string {
+  const lines = [`Tenant ${tenant}: ${outcome}, version ${version} is in force`];
+  if (report === null) return lines.join('\n');
+  const sample = report.sampledOneIn === 1 ? '' : `, one learner in ${report.sampledOneIn}`;
+  const published = report.skills.filter((skill) => skill.published).length;
+  lines.push(
+    `  ${grouped(report.answers)} answers of ${grouped(report.learners)} learners${sample} in ${report.seconds.toFixed(1)} s`,
+    `  ${published} of ${report.skills.length} skills published, the others held back or kept`,
+    `  log loss of BKT on held-out learners ${compared(report.bkt)}`,
+    `  log loss of the served probability ${compared(report.served)}`,
+  );
+  const worse = report.skills.filter(({ reason }) => reason.startsWith('held-out'));
+  for (const { skillId, reason } of worse.slice(0, shownSkills)) lines.push(`    ${skillId}: ${reason}`);
+  if (worse.length > shownSkills) lines.push(`    and ${worse.length - shownSkills} more`);
+  return lines.join('\n');
+}
+
+const shownSkills = 10;
+
+const compared = ({ answers, oldLogLoss, newLogLoss }: Comparison): string =>
+  oldLogLoss === null || newLogLoss === null
+    ? 'not measured: no answers'
+    : `${oldLogLoss.toFixed(4)} before, ${newLogLoss.toFixed(4)} now (${grouped(answers)} answers)`;
+
+export const fitsJson = (fits: readonly TenantFit[]): string =>
+  JSON.stringify({
+    tenants: fits.map(({ tenant, outcome, version, report }) => ({
+      tenant,
+      outcome,
+      version,
+      report: report && {
+        answers: report.answers,
+        learners: report.learners,
+        sampled_one_in: report.sampledOneIn,
+        held_out_learners: report.heldOutLearners,
+        skills: report.skills.length,
+        skills_published: report.skills.filter((skill) => skill.published).length,
+        bkt: comparisonJson(report.bkt),
+        served: { ...comparisonJson(report.served), published: report.served.published },
+        seconds: Number(report.seconds.toFixed(3)),
+      },
+    })),
+  });
+
+const comparisonJson = ({ answers, oldLogLoss, newLogLoss }: Comparison) => ({
+  answers,
+  old_log_loss: oldLogLoss,
+  new_log_loss: newLogLoss,
+});
+
+export function versionsText(tenant: string, versions: readonly KeptVersion[]): string {
+  if (versions.length === 0) return `Tenant ${tenant} has no fitted version`;
+  const lines = versions.map(
+    ({ version, basedOn, publishedAt, inForce }) =>
+      `  ${inForce ? '*' : ' '} ${version}  ${new Date(publishedAt).toISOString()}  after ${basedOn}`,
+  );
+  const none = versions.some(({ inForce }) => inForce) ? '' : '  * 0  before the first fit\n';
+  return `Versions of tenant ${tenant}, * in force:\n${none}${lines.join('\n')}`;
+}
+
+export const versionsJson = (tenant: string, inForce: number, versions: readonly KeptVersion[]): string =>
+  JSON.stringify({
+    tenant,
+    in_force: inForce,
+    versions: versions.map(({ version, basedOn, publishedAt }) => ({
+      version,
+      based_on: basedOn,
+      published_at: new Date(publishedAt).toISOString(),
+    })),
+  });
+
+const grouped = (value: number): string => value.toLocaleString('en-US');

@@ -1,0 +1,102 @@
+/** Fits the models' parameters on the answers so far, or goes back to earlier ones. */
+import { joinOrStart } from '../embedded/servers.js';
+import { fitParts } from '../fits.js';
+import { reportStartFailure, StartError } from '../lifecycle.js';
+import { type FitParts, recordChanges, runFits } from '../services/fit-models.js';
+import { connectRedis, whenReady } from '../store/client.js';
+import { openDeployment } from '../store/deployment.js';
+import { createLogger } from '../telemetry.js';
+import { connectWarehouse, ensureDatabase } from '../warehouse/client.js';
+import { migrate } from '../warehouse/migrations.js';
+import { hasAttempts } from '../warehouse/presence.js';
+import { type CommandContext, runCommand } from './command.js';
+import { type FitArguments, fitHelp, readFitArguments } from './fit-options.js';
+import { fitsJson, fitsText, versionsJson, versionsText } from './fit-report.js';
+import { createProgress } from './import-report.js';
+
+/** @param argv arguments after the command */
+export async function main(argv: readonly string[]): Promise<void> {
+  let args: FitArguments | null;
+  try {
+    args = readFitArguments(argv);
+  } catch (error) {
+    reportStartFailure(error, createLogger('info', 'fit'));
+    process.exitCode = 1;
+    return;
+  }
+  if (args === null) process.stdout.write(fitHelp);
+  else await carryOut(args);
+}
+
+const carryOut = (args: FitArguments): Promise<void> =>
+  runCommand('fit', async (context) => {
+    const parts = await openParts(context, args);
+    process.stdout.write(`${await resultOf(context, parts, args)}\n`);
+  });
+
+const redisTimeoutMs = 10_000;
+
+async function openParts({ config, logger, closers }: CommandContext, args: FitArguments): Promise<FitParts> {
+  const endpoints = await joinOrStart(config, logger, closers);
+  const redis = connectRedis(endpoints.redisUrl);
+  closers.add('Redis connection', () => redis.disconnect());
+  redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
+  await whenReady(redis, redisTimeoutMs).catch((cause: unknown) => {
+    throw new StartError('Redis cannot be reached; start it or correct REDIS_URL', { cause });
+  });
+  await ensureDatabase(endpoints.clickhouseUrl);
+  const clickhouse = connectWarehouse(endpoints.clickhouseUrl);
+  closers.add('ClickHouse connection', () => clickhouse.close());
+  await migrate(clickhouse);
+  if ((await openDeployment(redis, () => hasAttempts(clickhouse))).state === 'emptied')
+    throw new StartError('Redis came back empty while ClickHouse has attempts: rebuild it first');
+  return fitParts({ redis, clickhouse }, endpoints, { threads: args.threads, beside: false }, logger);
+}
+
+async function resultOf(context: CommandContext, parts: FitParts, args: FitArguments): Promise<string> {
+  const { action, tenant = '', json } = args;
+  if (action.kind === 'fit') return fit(context, parts, args, action.dryRun);
+  if (action.kind !== 'list') await change(parts, tenant, action);
+  const versions = await parts.models.versions(tenant);
+  return json
+    ? versionsJson(tenant, await parts.models.inForce(tenant), versions)
+    : versionsText(tenant, versions);
+}
+
+async function fit(
+  { closers }: CommandContext,
+  parts: FitParts,
+  { tenant, json }: FitArguments,
+  dryRun: boolean,
+): Promise<string> {
+  const abort = new AbortController();
+  closers.add('fit', () => abort.abort());
+  const progress = createProgress(closers);
+  const onStep = (of: string, step: string): void => progress.show(`${of}: ${step}`);
+  const fits = await runFits(parts, { tenant, dryRun, signal: abort.signal, onStep });
+  progress.show('');
+  return json ? fitsJson(fits) : fitsText(fits);
+}
+
+/** @throws StartError where there is no such version, or another came into force at the same moment */
+async function change(
+  parts: FitParts,
+  tenant: string,
+  action: { readonly kind: 'back' } | { readonly kind: 'use'; readonly version: number },
+): Promise<void> {
+  const inForce = await parts.models.inForce(tenant);
+  const version = action.kind === 'use' ? action.version : await versionBefore(parts, tenant, inForce);
+  if (version === inForce) throw new StartError(`Version ${version} of tenant ${tenant} is in force already`);
+  const result = await parts.models.use(tenant, version, inForce);
+  if (result === 'not-kept')
+    throw new StartError(`Version ${version} of tenant ${tenant} is not kept; --list shows those that are`);
+  if (result === 'superseded')
+    throw new StartError(`Another version of tenant ${tenant} came into force meanwhile; try again`);
+  await recordChanges(parts);
+}
+
+async function versionBefore({ models }: FitParts, tenant: string, inForce: number): Promise<number> {
+  const current = (await models.versions(tenant)).find(({ version }) => version === inForce);
+  if (current === undefined) throw new StartError(`Tenant ${tenant} has no version before ${inForce}`);
+  return current.basedOn;
+}

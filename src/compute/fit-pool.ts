@@ -1,0 +1,75 @@
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { Piscina } from 'piscina';
+import type { AnswersReply, ItemsReply, PublishReply } from '../contracts/fit-tasks.js';
+import type { StageArguments, StageName, StageResults, StageRunner } from '../domain/fit-stages.js';
+import { unavailable } from '../errors.js';
+import type { FitThreads } from '../services/fit-ports.js';
+
+export interface StagePoolOptions {
+  /** Where absent, as many as the machine has cores. */
+  readonly threads?: number | undefined;
+  /** Whether this process answers requests: the threads then leave a core to it, and step back. */
+  readonly beside: boolean;
+}
+
+export interface FitPoolOptions extends StagePoolOptions {
+  readonly redisUrl: string;
+  readonly clickhouseUrl: string;
+}
+
+/** Most answers of one fit: about 80 MB of columns, and more change little (2 million gave the same parameters). */
+const maxAnswers = 3_000_000;
+/** Steps back behind the threads that answer requests, where the operating system knows such a thing. */
+const niceIncrement = 10;
+
+/** Threads for the stages alone. */
+export interface StagePool extends StageRunner {
+  /** Ends them, whatever they do. */
+  close(): Promise<void>;
+}
+
+export function createStagePool(options: StagePoolOptions): StagePool {
+  const { pool, ...stages } = startThreads(options);
+  return { ...stages, close: () => pool.destroy() };
+}
+
+/** Starts threads for one run of fits. */
+export function createFitPool({ redisUrl, clickhouseUrl, ...options }: FitPoolOptions): FitThreads {
+  const { pool, ...stages } = startThreads(options);
+  return {
+    ...stages,
+    read: (tenant): Promise<AnswersReply> => pool.run({ kind: 'read', clickhouseUrl, tenant, maxAnswers }),
+    items: async (tenant, version, itemHashes) => {
+      const reply: ItemsReply = await pool.run({ kind: 'items', redisUrl, tenant, version, itemHashes });
+      if ('unavailable' in reply) throw unavailable(reply.unavailable);
+      return reply;
+    },
+    publish: async (task) => {
+      const reply: PublishReply = await pool.run({ kind: 'publish', redisUrl, ...task });
+      if ('unavailable' in reply) throw unavailable(reply.unavailable);
+      return reply.published;
+    },
+    close: () => pool.destroy(),
+  };
+}
+
+function startThreads({ threads, beside }: StagePoolOptions): StageRunner & { readonly pool: Piscina } {
+  const cores = availableParallelism();
+  const count = threads ?? Math.max(1, beside ? cores - 1 : cores);
+  const pool = new Piscina({
+    filename: fileURLToPath(new URL('../../workers/fit.js', import.meta.url)),
+    minThreads: 1,
+    maxThreads: count,
+    // A fit has a bounded number of stages open; a queue without bound grows no further than that.
+    maxQueue: Number.POSITIVE_INFINITY,
+    atomics: 'disabled',
+    niceIncrement: beside ? niceIncrement : 0,
+  });
+  return {
+    pool,
+    threads: count,
+    run: <Name extends StageName>(name: Name, ...args: StageArguments[Name]): Promise<StageResults[Name]> =>
+      pool.run({ kind: 'stage', name, args }),
+  };
+}

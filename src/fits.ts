@@ -1,0 +1,49 @@
+/** Fits of one process: their parts over the engine's connections, and the scheduled runs. */
+import { createFitPool } from './compute/fit-pool.js';
+import type { Endpoints } from './embedded/data-dir.js';
+import type { Engine } from './engine.js';
+import { startScheduledFits } from './jobs/fit-queue.js';
+import type { Closers } from './lifecycle.js';
+import { type FitParts, runFits } from './services/fit-models.js';
+import { createModelPublisher } from './store/model-store.js';
+import type { Logger } from './telemetry.js';
+import { createAnswerHistory } from './warehouse/answer-history.js';
+import { createModelHistory } from './warehouse/models.js';
+
+export interface FitThreadOptions {
+  readonly threads?: number | undefined;
+  /** Whether this process answers requests. */
+  readonly beside: boolean;
+}
+
+export const fitParts = (
+  { redis, clickhouse }: Pick<Engine, 'redis' | 'clickhouse'>,
+  { redisUrl, clickhouseUrl }: Endpoints,
+  options: FitThreadOptions,
+  logger: Logger,
+): FitParts => ({
+  answers: createAnswerHistory(clickhouse),
+  models: createModelPublisher(redis),
+  history: createModelHistory(clickhouse),
+  openThreads: () => createFitPool({ ...options, redisUrl, clickhouseUrl }),
+  logger,
+});
+
+/** @param intervalHours 0: no fits but by command */
+export function scheduleFits(
+  intervalHours: number,
+  engine: Engine,
+  endpoints: Endpoints,
+  logger: Logger,
+  closers: Closers,
+): void {
+  const parts = fitParts(engine, endpoints, { beside: true }, logger);
+  const run = async (signal: AbortSignal): Promise<void> => {
+    // Versions would begin anew, beside those in ClickHouse.
+    const reason = engine.blocked();
+    if (reason !== null) throw new Error(`no fit: ${reason}`);
+    await runFits(parts, { signal });
+  };
+  const fits = startScheduledFits({ redisUrl: endpoints.redisUrl, intervalHours, run, logger });
+  closers.add('scheduled fits', () => fits.close());
+}

@@ -1,0 +1,46 @@
+/** A learner's answers, read back out of ClickHouse. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { AttemptHistory, StoredAttempt } from '../services/ports.js';
+
+/** A caller waits for the answer. */
+const timeoutMs = 3000;
+
+/**
+ * The learner's rows are read whole, for `learner_seq` has no gaps: what it is ahead of a row's place among them is
+ * missing. The table's key finds them at once.
+ */
+const query = `
+SELECT
+  toBool(is_correct) AS isCorrect, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS occurredAt,
+  learner_seq AS learnerSeq, question_difficulty AS questionDifficulty, difficulty_shift AS difficultyShift,
+  mastery_before AS masteryBefore, mastery_after AS masteryAfter, p_correct AS pCorrect,
+  p_init AS pInit, p_learn AS pLearn, p_guess AS pGuess, p_slip AS pSlip,
+  parameters_version AS parametersVersion, missing_before AS missingBefore, toUInt32(count() OVER ()) AS stored
+FROM (
+  SELECT *, toUInt32(learner_seq - row_number() OVER (ORDER BY learner_seq)) AS missing_before
+  FROM attempts
+  WHERE tenant = {tenant:String} AND user_id = {userId:String} AND learner_seq <= {upTo:UInt32}
+)
+WHERE skill_id = {skillId:String}
+ORDER BY learner_seq DESC
+LIMIT {atMost:UInt32}`;
+
+type Row = Omit<StoredAttempt, 'parameters'> & StoredAttempt['parameters'] & { readonly stored: number };
+
+export const createAttemptHistory = (client: ClickHouseClient): AttemptHistory => ({
+  ofSkill: async (wanted) => {
+    const result = await client.query({
+      query,
+      query_params: { ...wanted },
+      format: 'JSONEachRow',
+      abort_signal: AbortSignal.timeout(timeoutMs),
+    });
+    const rows = await result.json<Row>();
+    return { attempts: rows.reverse().map(attemptOf), stored: rows[0]?.stored ?? 0 };
+  },
+});
+
+const attemptOf = ({ stored, pInit, pLearn, pGuess, pSlip, ...row }: Row): StoredAttempt => ({
+  ...row,
+  parameters: { pInit, pLearn, pGuess, pSlip },
+});

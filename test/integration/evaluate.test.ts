@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { runHere } from '../../src/domain/fit-stages.js';
+import { predictAll } from '../../src/services/evaluate/predict.js';
+import { modelNames } from '../../src/services/evaluate/results.js';
+import { readLogRow } from '../../src/services/evaluate/rows.js';
+import { foldsOf, type Split, splitByFold } from '../../src/services/evaluate/split.js';
+import { createAnswerTable } from '../../src/services/evaluate/table.js';
+import { trainModels } from '../../src/services/evaluate/train.js';
+import { csvOf, type MadeAnswer, type MadeColumn, makeAnswers, recordsOf } from '../support/answer-file.js';
+import { referenceFile } from '../support/reference.js';
+import { tempDir } from '../support/temp.js';
+
+const entry = new URL('../../src/cli/evaluate.js', import.meta.url).href;
+const limit = { timeout: 120_000 };
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs the command as the set-up does, and waits for its end. */
+async function evaluate(t: TestContext, ...args: string[]): Promise<Ended> {
+  const script = `import(${JSON.stringify(entry)}).then((m) => m.main(process.argv.slice(1)))`;
+  const child = spawn(process.execPath, ['-e', script, '--', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  t.after(() => child.kill('SIGKILL'));
+  const read = { out: '', err: '' };
+  child.stdout.on('data', (text: Buffer) => {
+    read.out += text;
+  });
+  child.stderr.on('data', (text: Buffer) => {
+    read.err += text;
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, ...read };
+}
+
+async function fileOf(t: TestContext, content: string | Buffer, name = 'answers.csv'): Promise<string> {
+  const file = join(await tempDir(t), name);
+  await writeFile(file, content);
+  return file;
+}
+
+/** The one line of a run with --json. */
+function lineOf({ code, out, err }: Ended) {
+  assert.equal(code, 0, err);
+  assert.match(out, /^\{.*\}\n$/, 'one line and nothing else');
+  assert.equal(out.indexOf('\n'), out.length - 1);
+  return JSON.parse(out);
+}
+
+const answers = makeAnswers(100, 40);
+const all: readonly MadeColumn[] = ['user_id', 'skill_id', 'correct', 'item_id', 'ts', 'order', 'fold'];
+const rich: readonly MadeColumn[] = [...all, 'response_time_s', 'question_difficulty'];
+const bare: readonly MadeColumn[] = ['user_id', 'skill_id', 'correct'];
+
+test(
+  'all columns: one JSON object with every figure, and a page that needs nothing else',
+  limit,
+  async (t) => {
+    const hostile = answers.map((answer) => ({ ...answer, skill: `<script>${answer.skill}` }));
+    const file = await fileOf(t, gzipSync(csvOf(hostile, rich)), '<script>answers');
+    const page = join(await tempDir(t), 'page.html');
+    const ended = await evaluate(t, file, '--json', '--threads', '1', '--report', page);
+    const found = lineOf(ended);
+    assert.equal(ended.err, '');
+    assert.deepEqual(Object.keys(found).slice(0, 4), ['rows', 'learners', 'models', 'fit']);
+    assert.deepEqual([found.rows, found.learners, found.train], [800, 20, { rows: 3200, learners: 80 }]);
+    assert.deepEqual([found.fold, found.split, found.left_out], [1, 'fold', 0]);
+    assert.deepEqual(Object.keys(found.models), ['overall_mean', 'skill_mean', 'bkt', 'served']);
+    for (const [model, figures] of Object.entries<Record<string, number>>(found.models)) {
+      assert.deepEqual(Object.keys(figures), ['auc', 'rmse', 'log_loss', 'accuracy', 'ece'], model);
+      for (const value of Object.values(figures)) assert.ok(value >= 0 && value < 1, `${model} ${value}`);
+      const bins: { answers: number }[] = found.reliability[model];
+      assert.equal(
+        bins.reduce((sum, bin) => sum + bin.answers, 0),
+        found.rows,
+      );
+    }
+    assert.equal(found.models.overall_mean.auc, 0.5);
+    assert.ok(found.models.served.auc > found.models.skill_mean.auc, 'it knows the learner');
+    assert.ok(found.models.served.log_loss < found.models.overall_mean.log_loss);
+    const { probes, ...violations } = found.monotone;
+    assert.ok(probes > 500, `${probes} probes`);
+    assert.deepEqual(violations, { right_lowers: 0, wrong_raises: 0 });
+    assert.equal(found.fit.observations, 3200);
+    assert.ok(found.fit.seconds > 0 && found.fit.iterations > 0);
+    assertSelfContained(readFileSync(page, 'utf8'));
+  },
+);
+
+function assertSelfContained(html: string): void {
+  assert.match(html, /^<!DOCTYPE html>/);
+  assert.doesNotMatch(html, /https?:|src=|href=|url\(|@import|<script|<link/i);
+  assert.equal(html.match(/<figure>/g)?.length, 6, 'a reliability plot per model and two learning curves');
+  assert.doesNotMatch(html, /NaN|Infinity|undefined/);
+}
+
+test('no items, times, order or folds: a hash divides, always alike; text for people', limit, async (t) => {
+  const file = await fileOf(t, csvOf(answers, bare));
+  const ended = await evaluate(t, file, '--threads', '1');
+  assert.deepEqual([ended.code, ended.err], [0, '']);
+  assert.match(ended.out, /folds by a hash of user_id/);
+  assert.match(ended.out, /\n {2}MODEL +AUC +RMSE +LOG LOSS +ACCURACY +ECE\n/);
+  assert.match(ended.out, /\n {2}served +0\.\d{4}/);
+  const first = lineOf(await evaluate(t, file, '--json', '--threads', '1'));
+  const second = lineOf(await evaluate(t, file, '--json', '--threads', '2'));
+  assert.equal(first.split, 'hash');
+  assert.ok(first.learners > 5 && first.learners < 40, `${first.learners} of 100 learners in a fifth`);
+  assert.deepEqual(second.models, first.models, 'the same in every run, whatever the threads');
+});
+
+test(
+  'NDJSON and CSV of the same answers give the same figures; --fold takes another fold',
+  limit,
+  async (t) => {
+    const lines = recordsOf(answers, all).map((record) => JSON.stringify(record));
+    const ndjson = lineOf(await evaluate(t, await fileOf(t, lines.join('\n')), '--json', '--fold', '3'));
+    const csv = await fileOf(t, csvOf(answers, all));
+    assert.deepEqual(ndjson.models, lineOf(await evaluate(t, csv, '--json', '--fold', '3')).models);
+    assert.notDeepEqual(ndjson.models, lineOf(await evaluate(t, csv, '--json')).models);
+  },
+);
+
+test('order rules over the place in the file, and so does ts where there is no order', limit, async (t) => {
+  const backwards = Array.from({ length: 100 }, (_, learner) =>
+    answers.slice(40 * learner, 40 * learner + 40).toReversed(),
+  );
+  const modelsOf = async (made: readonly MadeAnswer[], names: readonly MadeColumn[]) =>
+    lineOf(await evaluate(t, await fileOf(t, csvOf(made, names)), '--json')).models;
+  const expected = await modelsOf(answers, all);
+  assert.deepEqual(await modelsOf(backwards.flat(), all), expected);
+  const timed = all.filter((name) => name !== 'order');
+  assert.deepEqual(await modelsOf(backwards.flat(), timed), expected);
+  const untimed = timed.filter((name) => name !== 'ts');
+  assert.notDeepEqual(await modelsOf(backwards.flat(), untimed), await modelsOf(answers, untimed));
+});
+
+test('rows that do not fit are left out, counted and told', limit, async (t) => {
+  const bad = [
+    'u1,s1,2,i1,0,1,1',
+    ',s1,1,i1,0,1,1',
+    'u1,s1',
+    'u1,s1,1,i1,0,1,1.5',
+    'u1,s1,1,i1,x,1,1',
+    'u1,s1,1,i1,0,1,-1',
+  ];
+  const mixed = ['u1,s1,1,i1,1700000000,99,4', 'new,s1,1,i1,1700000000,1,'];
+  const file = await fileOf(t, `${csvOf(answers, all)}${[...bad, ...mixed].join('\n')}\n`);
+  const ended = await evaluate(t, file, '--json');
+  const found = lineOf(ended);
+  assert.deepEqual([found.left_out, found.rows + found.train.rows, found.split], [6, 4002, 'mixed']);
+  assert.match(ended.err, /^6 rows do not fit and are left out:\n {2}line 4002: correct "2" must be/);
+  assert.match(ended.err, /line 4004: the row has 2 fields.*\n {2}line 4005: fold "1.5" must be an integer/);
+  assert.match(ended.err, /and 1 more\n1 rows tell another fold.*\n1 learners have no fold/);
+});
+
+test(
+  'what cannot be evaluated is said in a line or two, with nothing on standard output',
+  limit,
+  async (t) => {
+    const file = await fileOf(t, csvOf(answers.slice(0, 200), all));
+    const one = await fileOf(t, csvOf(answers.slice(0, 40), all));
+    const useless = await fileOf(t, 'user_id,skill_id,correct\nu,s,maybe\n');
+    const page = join(await tempDir(t), 'missing', 'page.html');
+    const cases: readonly (readonly [readonly string[], RegExp])[] = [
+      [[], /exactly one FILE/],
+      [[`${file}.missing`], /cannot be read/],
+      [[file, '--fold', '9'], /No learner is in fold 9; there are learners in 1, 2, 3, 4, 5/],
+      [[file, '--fold', 'one'], /--fold "one": an integer/],
+      [[file, '--threads', '0'], /--threads "0": an integer from 1/],
+      [[one], /nobody is left to train on/],
+      [[useless], /no answer that can be used\n {2}line 2: correct "maybe"/],
+      [[file, '--report', page], /--report .* cannot be written/],
+      [[file, '--unknown'], /--unknown/],
+    ];
+    for (const [args, expected] of cases) {
+      const { code, out, err } = await evaluate(t, ...args);
+      assert.deepEqual([code, out], [1, ''], args.join(' '));
+      assert.match(err, expected);
+      assert.ok(err.trim().split('\n').length <= 2, err);
+    }
+    assert.ok(!existsSync(page));
+  },
+);
+
+test('--help tells the columns, the options and what the figures mean', limit, async (t) => {
+  const { code, out, err } = await evaluate(t, '--help');
+  assert.deepEqual([code, err], [0, '']);
+  for (const word of ['fold', 'question_difficulty', '--report', 'log_loss', 'training']) {
+    assert.ok(out.includes(word), word);
+  }
+});
+
+/**
+ * The answers as the command divides them, fold 1 for the test. Skills and items are numbered as they come: with
+ * the training learners first, nothing of the others changes a number.
+ */
+function splitOf(made: readonly MadeAnswer[]): Split {
+  const table = createAnswerTable();
+  const trainingFirst = [...made].sort((a, b) => Number(a.fold === 1) - Number(b.fold === 1));
+  for (const [line, fields] of recordsOf(trainingFirst, all).entries()) {
+    const row = readLogRow({ line, fields }, Date.now());
+    assert.ok(typeof row !== 'string', String(row));
+    table.add(row);
+  }
+  return splitByFold(table, foldsOf(table), 1);
+}
+
+/** Everything about an answer but whose it is and when: what a prediction must not know beforehand. */
+const changed = (answer: MadeAnswer): MadeAnswer => ({
+  ...answer,
+  correct: answer.correct === 1 ? 0 : 1,
+  skill: answer.skill === 's0' ? 's1' : 's0',
+  item: answer.item === 'i0' ? 'i9' : 'i0',
+});
+
+test('no prediction knows its answer, a later one, or one of another test learner', limit, async () => {
+  const before = splitOf(answers);
+  const { models } = await trainModels(before.training, runHere);
+  const { predictions: predicted } = predictAll(before, models);
+  for (const known of [0, 1, 17, 39]) {
+    // The first learner is of fold 1, and so first in the test log; what is asked of each is known at its turn.
+    const future = splitOf(
+      answers.map((answer, i) => {
+        if (answer.fold !== 1 || (answer.user === 'u0' && i < known)) return answer;
+        if (answer.user !== 'u0' || i > known) return changed(answer);
+        return { ...answer, correct: answer.correct === 1 ? 0 : 1 };
+      }),
+    );
+    const { predictions: again } = predictAll(future, (await trainModels(future.training, runHere)).models);
+    for (const name of modelNames) {
+      assert.deepEqual(again[name].subarray(0, known + 1), predicted[name].subarray(0, known + 1), name);
+      if (name === 'bkt' || name === 'served') assert.notDeepEqual(again[name], predicted[name], name);
+    }
+  }
+});
+
+test('training is given no answer of a test learner', () => {
+  const { training, test: tested } = splitOf(answers);
+  const other = splitOf(answers.map((answer) => (answer.fold === 1 ? changed(answer) : answer)));
+  assert.deepEqual(other.training, training);
+  assert.notDeepEqual(other.test, tested);
+  assert.equal(training.correct.length + tested.correct.length, answers.length);
+  const own = answers.filter(({ fold }) => fold !== 1).map(({ correct }) => correct);
+  assert.deepEqual([...training.correct], own, 'each answer of the others once, in their order');
+});
+
+const floors = [
+  ['assist2009.csv.gz', 0.718, 0.782],
+  ['algebra05.csv.gz', 0.752, 0.813],
+] as const;
+
+for (const [name, bkt, served] of floors) {
+  const path = referenceFile(name);
+  test(`${name} is foretold as well as it must be`, { ...limit, skip: path === null }, async (t) => {
+    const found = lineOf(await evaluate(t, path ?? '', '--json'));
+    assert.ok(found.models.bkt.auc >= bkt, `bkt ${found.models.bkt.auc}`);
+    assert.ok(found.models.served.auc >= served, `served ${found.models.served.auc}`);
+    assert.ok(found.models.served.ece <= 0.015, `ece ${found.models.served.ece}`);
+    assert.deepEqual([found.monotone.right_lowers, found.monotone.wrong_raises], [0, 0]);
+  });
+}

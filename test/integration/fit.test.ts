@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { fitQueueName, queuePrefix } from '../../src/contracts/jobs.js';
+import { fitParts } from '../../src/fits.js';
+import { startScheduledFits } from '../../src/jobs/fit-queue.js';
+import { runFits } from '../../src/services/fit-models.js';
+import { openDeployment } from '../../src/store/deployment.js';
+import { versionKey } from '../../src/store/keys.js';
+import { createModelPublisher } from '../../src/store/model-store.js';
+import { createLogger } from '../../src/telemetry.js';
+import { selectRows } from '../../src/warehouse/client.js';
+import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { type MadeSkill, madeAnswers, storeAnswers } from '../support/made-answers.js';
+import { redisOf } from '../support/redis.js';
+import { tempDir } from '../support/temp.js';
+import { waitFor } from '../support/wait.js';
+import { testDatabase } from '../support/warehouse.js';
+
+const logger = createLogger('fatal', 'test');
+const entry = new URL('../../src/cli/fit.js', import.meta.url).href;
+
+interface Servers {
+  readonly env: Record<string, string>;
+  readonly clickhouse: ClickHouseClient;
+}
+
+async function startServers(t: TestContext): Promise<Servers> {
+  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const { url, client } = await testDatabase(t, clickhouseUrl);
+  // Else it would look as if it had come back empty.
+  await openDeployment(await redisOf(t, redisUrl), async () => false);
+  const env = { REDIS_URL: redisUrl, CLICKHOUSE_URL: url, DATA_DIR: await tempDir(t) };
+  return { env, clickhouse: client };
+}
+
+function startFit(t: TestContext, { env }: Servers, ...args: string[]): ChildProcess {
+  const script = `import(${JSON.stringify(entry)}).then((m) => m.main(process.argv.slice(1)))`;
+  const child = spawn(process.execPath, ['-e', script, '--', ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  return child;
+}
+
+async function fit(t: TestContext, servers: Servers, ...args: string[]) {
+  const child = startFit(t, servers, ...args);
+  const read = { out: '', err: '' };
+  child.stdout?.on('data', (text: Buffer) => {
+    read.out += text;
+  });
+  child.stderr?.on('data', (text: Buffer) => {
+    read.err += text;
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, ...read };
+}
+
+interface FitResult {
+  readonly tenants: readonly {
+    readonly tenant: string;
+    readonly outcome: string;
+    readonly version: number;
+  }[];
+}
+
+async function fitJson(t: TestContext, servers: Servers, ...args: string[]): Promise<FitResult> {
+  const { code, out, err } = await fit(t, servers, '--json', ...args);
+  assert.equal(code, 0, err);
+  return JSON.parse(out) as FitResult;
+}
+
+/** Far from the defaults, so that each fit is better. */
+const bigSkills: readonly MadeSkill[] = Array.from({ length: 6 }, (_, i) => ({
+  skillId: `skill-${i}`,
+  learners: 400,
+  parameters: { pInit: 0.1 + 0.12 * i, pLearn: 0.02 + 0.03 * i, pGuess: 0.05, pSlip: 0.2 - 0.02 * i },
+}));
+
+/** Like the big ones on average, with too few learners for a fit. */
+const coldSkills: readonly MadeSkill[] = Array.from({ length: 8 }, (_, i) => ({
+  skillId: `skill-cold-${i}`,
+  learners: 15,
+  parameters: { pInit: 0.4, pLearn: 0.1, pGuess: 0.05, pSlip: 0.15 },
+}));
+
+const skills = [...bigSkills, ...coldSkills];
+
+interface StoredSkill {
+  skill_id: string;
+  source: string;
+  parameters_version: number;
+  learners: number;
+  published: number;
+  p_init: number;
+  p_learn: number;
+  p_guess: number;
+  p_slip: number;
+}
+
+const storedSkills = ({ clickhouse }: Servers): Promise<StoredSkill[]> =>
+  selectRows(clickhouse, 'SELECT * FROM skill_parameters WHERE version = 1 ORDER BY skill_id');
+
+const outcomes = ({ tenants }: FitResult) => tenants.map(({ outcome, version }) => [outcome, version]);
+
+test('npm run fit', { timeout: 180_000 }, async (t) => {
+  const servers = await startServers(t);
+  const redis = await redisOf(t, servers.env.REDIS_URL ?? '');
+  const models = createModelPublisher(redis);
+  await storeAnswers(servers.clickhouse, madeAnswers('default', skills, 8, 1));
+
+  await t.test('finds the parameters and publishes them', async (t) => {
+    const dry = await fitJson(t, servers, '--dry-run');
+    assert.deepEqual(outcomes(dry), [['dry run', 0]]);
+    assert.deepEqual(await models.versions('default'), []);
+    const first = await fitJson(t, servers, '--threads', '2');
+    assert.deepEqual(outcomes(first), [['published', 1]]);
+    const stored = await storedSkills(servers);
+    assert.equal(stored.length, skills.length);
+    for (const [i, { parameters }] of bigSkills.entries()) {
+      const skill = stored[i];
+      assert.deepEqual([skill?.source, skill?.parameters_version, skill?.published], ['fitted', 1, 1]);
+      for (const [name, found] of [
+        ['pInit', skill?.p_init],
+        ['pLearn', skill?.p_learn],
+        ['pGuess', skill?.p_guess],
+        ['pSlip', skill?.p_slip],
+      ] as const)
+        assert.ok(Math.abs(parameters[name] - (found ?? 0)) < 0.1, `${name} of ${i}: ${found}`);
+    }
+    const cold = stored.slice(bigSkills.length).map(({ source, published }) => `${source} ${published}`);
+    assert.deepEqual(new Set(cold), new Set(['prior 1']));
+    const model = await models.read('default', 1);
+    assert.equal(model.skills.get('skill-3')?.parameters.pGuess, stored[3]?.p_guess);
+    assert.ok((model.skills.get('skill-3')?.times.answers ?? 0) > 3000);
+  });
+
+  await t.test('leaves a tenant without new answers alone', async (t) => {
+    assert.deepEqual(outcomes(await fitJson(t, servers)), [['nothing new', 1]]);
+    const { out } = await fit(t, servers, '--list');
+    assert.match(out, /\* 1 {2}20/);
+  });
+
+  await t.test('goes back and forth, and every change reaches ClickHouse once', async (t) => {
+    assert.match((await fit(t, servers, '--back')).out, /\* 0 {2}before the first fit/);
+    const again = await fit(t, servers, '--back');
+    assert.deepEqual([again.code, again.err], [1, 'Tenant default has no version before 0\n']);
+    assert.equal((await fit(t, servers, '--use', '9')).code, 1);
+    assert.match((await fit(t, servers, '--use', '1')).out, /\* 1 /);
+    await fit(t, servers);
+    assert.deepEqual(
+      await selectRows(
+        servers.clickhouse,
+        "SELECT change, version, based_on, action, model != '' AS has_model FROM model_versions ORDER BY change",
+      ),
+      [
+        { change: 1, version: 1, based_on: 0, action: 'fit', has_model: 1 },
+        { change: 2, version: 0, based_on: 1, action: 'rollback', has_model: 0 },
+        { change: 3, version: 1, based_on: 0, action: 'rollback', has_model: 1 },
+      ],
+    );
+  });
+
+  await t.test('copies to ClickHouse what a killed run published', async (t) => {
+    await servers.clickhouse.command({ query: 'TRUNCATE TABLE model_versions' });
+    await fit(t, servers);
+    const [row] = await selectRows<{ n: number; skills: number }>(
+      servers.clickhouse,
+      'SELECT toUInt32(count()) AS n, (SELECT toUInt32(count()) FROM skill_parameters) AS skills FROM model_versions',
+    );
+    assert.deepEqual(row, { n: 3, skills: skills.length });
+  });
+
+  await t.test('can be killed at any moment', async (t) => {
+    await storeAnswers(servers.clickhouse, madeAnswers('killed', skills, 8, 2));
+    for (const afterMs of [400, 700, 1000, 1300, 1600, 1900]) {
+      const child = startFit(t, servers, '--tenant', 'killed');
+      await Promise.race([once(child, 'exit'), sleep(afterMs)]);
+      child.kill('SIGKILL');
+      const inForce = await models.inForce('killed');
+      assert.equal((await models.read('killed', inForce)).version, inForce);
+    }
+    await fit(t, servers, '--tenant', 'killed');
+    const inForce = await models.inForce('killed');
+    assert.ok(inForce > 0);
+    assert.equal((await models.read('killed', inForce)).skills.get('skill-0')?.source, 'fitted');
+    assert.equal((await models.versions('killed'))[0]?.version, inForce);
+    const kept = (await models.versions('killed')).map(({ version }) => versionKey('killed', version));
+    assert.deepEqual(new Set(await redis.keys('st:{m:killed}:v:*')), new Set(kept), 'nothing half is left');
+  });
+
+  await t.test('says what is wrong with its arguments', async (t) => {
+    assert.match((await fit(t, servers, '--help')).out, /^Usage: npm run fit/);
+    for (const [wrong, ...more] of [['--threads', '0'], ['--back', '--list'], ['--use', 'x'], ['--nope']]) {
+      const { code, out, err } = await fit(t, servers, wrong ?? '', ...more);
+      assert.deepEqual([code, out, err.includes(wrong ?? '?')], [1, '', true], err);
+    }
+  });
+});
+
+test('scheduled fits', { timeout: 180_000 }, async (t) => {
+  const { env, clickhouse } = await startServers(t);
+  const redisUrl = env.REDIS_URL ?? '';
+  const clickhouseUrl = env.CLICKHOUSE_URL ?? '';
+  const redis = await redisOf(t, redisUrl);
+  const models = createModelPublisher(redis);
+  const endpoints = { redisUrl, clickhouseUrl, analystUrl: null };
+  const parts = fitParts({ redis, clickhouse }, endpoints, { beside: true }, logger);
+
+  await t.test('run by themselves, again after new answers', async (t) => {
+    await storeAnswers(clickhouse, madeAnswers('default', bigSkills, 8, 3));
+    const run = async (signal: AbortSignal): Promise<void> => {
+      await runFits(parts, { signal });
+    };
+    const fits = startScheduledFits({ redisUrl, intervalHours: 1 / 3600, run, logger });
+    t.after(() => fits.close());
+    await waitFor('version 1', async () => (await models.inForce('default')) === 1, 60_000);
+    await storeAnswers(clickhouse, madeAnswers('second', bigSkills, 8, 4));
+    await waitFor('the other tenant', async () => (await models.inForce('second')) === 1, 60_000);
+    assert.equal(await models.inForce('default'), 1);
+    await fits.close();
+    await startScheduledFits({ redisUrl, intervalHours: 0, run, logger }).close();
+  });
+
+  await t.test('end at once when they are closed', async (t) => {
+    await storeAnswers(clickhouse, madeAnswers('closed', skills, 8, 5));
+    let running = false;
+    const run = async (signal: AbortSignal): Promise<void> => {
+      running = true;
+      await runFits(parts, { signal, tenant: 'closed' });
+    };
+    const fits = startScheduledFits({ redisUrl, intervalHours: 1 / 3600, run, logger });
+    t.after(() => fits.close());
+    await waitFor('the run', () => running, 30_000);
+    await fits.close();
+    const inForce = await models.inForce('closed');
+    assert.equal((await models.read('closed', inForce)).version, inForce);
+  });
+
+  await t.test('are run again when their process was killed', async (t) => {
+    const entry = fileURLToPath(new URL('../support/fit-process.js', import.meta.url));
+    await obliterate(redisUrl);
+    const child = spawn(process.execPath, [entry, redisUrl], { stdio: ['ignore', 'pipe', 'inherit'] });
+    t.after(() => child.kill('SIGKILL'));
+    await once(child.stdout, 'data', { signal: AbortSignal.timeout(30_000) });
+    child.kill('SIGKILL');
+    let runs = 0;
+    const run = async (): Promise<void> => {
+      runs += 1;
+    };
+    const fits = startScheduledFits({ redisUrl, intervalHours: 24, run, logger });
+    t.after(() => fits.close());
+    await waitFor('the second run', () => runs === 1, 60_000);
+  });
+});
+
+async function obliterate(redisUrl: string): Promise<void> {
+  const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
+  const queue = new Queue(fitQueueName, { connection, prefix: queuePrefix });
+  await queue.obliterate({ force: true });
+  await queue.close();
+  connection.disconnect();
+}
