@@ -54,4 +54,6 @@ function measure(answers: number): number {
 const answers = Number(process.argv[2] ?? 200_000);
 const rounds = Array.from({ length: 7 }, () => measure(answers)).sort((a, b) => a - b);
 const [least, median, most] = [rounds[0], rounds[3], rounds[6]].map((ns) => Math.round(ns as number));
-process.stdout.write(`${median} ns of CPU per answer (${least} to ${most} over 7 rounds of ${answers} answers)\n`);
+process.stdout.write(
+  `${median} ns of CPU per answer (${least} to ${most} over 7 rounds of ${answers} answers)\n`,
+);

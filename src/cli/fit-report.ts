@@ -8,7 +8,7 @@ export function fitsText(fits: readonly TenantFit[]): string {
 }
 
 function fitText({ tenant, outcome, version, report }: TenantFit): string {
-  const lines = [`Tenant ${tenant}: ${outcome}, version ${version} is in force`];
+  const lines = [`Tenant ${tenant}: ${words[outcome]}, version ${version} is in force`];
   if (report === null) return lines.join('\n');
   const sample = report.sampledOneIn === 1 ? '' : `, one learner in ${report.sampledOneIn}`;
   const published = report.skills.filter((skill) => skill.published).length;
@@ -23,6 +23,15 @@ function fitText({ tenant, outcome, version, report }: TenantFit): string {
   if (worse.length > shownSkills) lines.push(`    and ${worse.length - shownSkills} more`);
   return lines.join('\n');
 }
+
+const words: Readonly<Record<TenantFit['outcome'], string>> = {
+  published: 'published',
+  not_better: 'nothing better than what is in force',
+  nothing_new: 'no new answers since the last fit',
+  too_few: 'too few learners to fit on',
+  superseded: 'another version came first',
+  dry_run: 'would be published',
+};
 
 const shownSkills = 10;
 

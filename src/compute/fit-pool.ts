@@ -59,7 +59,8 @@ function startThreads({ threads, beside }: StagePoolOptions): StageRunner & { re
   const count = threads ?? Math.max(1, beside ? cores - 1 : cores);
   const pool = new Piscina({
     filename: fileURLToPath(new URL('../../workers/fit.js', import.meta.url)),
-    minThreads: 1,
+    // All stay until the end: a thread takes longer to start than many a stage to run.
+    minThreads: count,
     maxThreads: count,
     // A fit has a bounded number of stages open; a queue without bound grows no further than that.
     maxQueue: Number.POSITIVE_INFINITY,

@@ -79,7 +79,8 @@ export async function fitServed(
     oldLogLoss: before.answers === 0 ? null : before.logLoss,
     newLogLoss: before.answers === 0 ? null : after.logLoss,
   };
-  const isWorse = (loss: Loss): boolean => loss.logLoss - before.logLoss > fitModel.heldOutSlack;
+  // A loss that is no number is worse.
+  const isWorse = ({ logLoss }: Loss): boolean => !(logLoss - before.logLoss <= fitModel.heldOutSlack);
   if (before.answers === 0 || !isWorse(after)) {
     const sums = await stages.run('countItems', log, null, work.memory);
     return {

@@ -136,7 +136,7 @@ export function countItems(
   return sums;
 }
 
-export const newItemSums = (items: number): ItemSums => ({
+const newItemSums = (items: number): ItemSums => ({
   answers: new Uint32Array(new SharedArrayBuffer(4 * (items + 1))),
   right: new Uint32Array(new SharedArrayBuffer(4 * (items + 1))),
   expected: new Float64Array(new SharedArrayBuffer(8 * (items + 1))),

@@ -25,10 +25,7 @@ export interface RememberedItem<Trace> {
 }
 
 /** The item's figures, null where it was never answered or is forgotten. */
-export function recallItem<Trace>(
-  window: ItemWindow,
-  item: RememberedItem<Trace> | undefined,
-): Trace | null {
+export function recallItem<Trace>(window: ItemWindow, item: RememberedItem<Trace> | undefined): Trace | null {
   return item === undefined || item.generation < window.generation - 1 ? null : item.trace;
 }
 

@@ -241,7 +241,12 @@ export const predictionModel = {
   recentRate: 0.3,
   slowRate: 0.03,
   /** Answers as expected that are added to an item's own. */
-  itemPriorAnswers: 6,
+  itemPriorAnswers: 10,
+  /**
+   * Log-odds of mean probabilities differ by less than the log-odds do in each answer: by sqrt(1 + pi/8 s^2) for
+   * answers with an sd of s = 1.1 logits.
+   */
+  itemScale: 1.2,
   /** Elo passes: steps fall as step / (from + fall * answers); a later pass starts as after so many answers. */
   offsets: {
     passes: 2,

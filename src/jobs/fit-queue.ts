@@ -14,8 +14,9 @@ const stalledCheckMs = 5000;
 const maxStalled = 3;
 const attempts = 5;
 const firstRetryMs = 30_000;
-/** How long close() waits for the aborted run, and then for BullMQ to put the job back. */
+/** How long close() waits for the aborted run and for BullMQ to put its job back, then for the connections. */
 const finishMs = 2000;
+const disconnectMs = 500;
 
 export interface ScheduledFitsOptions {
   redisUrl: string;
@@ -80,7 +81,7 @@ export function startScheduledFits({
     await within(closed, finishMs);
     // Whatever still waits for Redis fails now; a job that could not be put back is found by its lock.
     connection.disconnect();
-    await within(Promise.all([worker?.disconnect(), queue.close(), closed, scheduled]), finishMs);
+    await within(Promise.all([worker?.disconnect(), queue.close(), closed, scheduled]), disconnectMs);
   }
 
   let closing: Promise<void> | undefined;

@@ -2,10 +2,11 @@
  * Fits and publishes models, tenant by tenant. A run that dies leaves the old version in force or the new one; what
  * it had not finished is found by the next run.
  */
-import { encodeModel, encodeReport } from '../contracts/model.js';
+import { decodeModel, encodeModel, encodeReport } from '../contracts/model.js';
 import type { FitReport } from '../domain/fit-report.js';
 import { fitTenant, holdOut } from '../domain/fit-tenant.js';
-import { modelVersion } from '../domain/params.js';
+import { fitModel, modelVersion } from '../domain/params.js';
+import type { TenantModel } from '../domain/tenant-model.js';
 import type { Logger } from '../telemetry.js';
 import type { AnswerHistory, FitThreads, ModelHistory, ModelPublisher, TenantAnswers } from './fit-ports.js';
 
@@ -15,13 +16,15 @@ export interface TenantFit {
   readonly outcome:
     | 'published'
     /** Nothing was better than what is in force. */
-    | 'not better'
+    | 'not_better'
     /** No new answers since the last fit. */
-    | 'nothing new'
+    | 'nothing_new'
+    /** Too few learners to fit on some and judge by others. */
+    | 'too_few'
     /** Another version came into force meanwhile. */
     | 'superseded'
     /** Would have been published. */
-    | 'dry run';
+    | 'dry_run';
   /** In force now, as far as is known. */
   readonly version: number;
   /** null where nothing was fitted. */
@@ -99,7 +102,7 @@ async function fitOne(
   const seen = `${mark} ${modelVersion}`;
   const basedOn = await models.inForce(tenant);
   if (!dryRun && (await models.lastFit(tenant)) === seen)
-    return { tenant, outcome: 'nothing new', version: basedOn, report: null };
+    return { tenant, outcome: 'nothing_new', version: basedOn, report: null };
   const task = {
     tenant,
     threads: threads(),
@@ -108,35 +111,55 @@ async function fitOne(
     onStep: (step: string) => onStep(tenant, step),
   };
   const fit = await fitAndPublish(parts, task);
-  if (fit.outcome === 'published' || fit.outcome === 'not better') await models.noteFit(tenant, seen);
+  if (isFinished.has(fit.outcome)) await models.noteFit(tenant, seen);
   return fit;
 }
+
+/** Without new answers these would come out the same. */
+const isFinished: ReadonlySet<TenantFit['outcome']> = new Set(['published', 'not_better', 'too_few']);
 
 async function fitAndPublish({ models, logger }: FitParts, task: Task): Promise<TenantFit> {
   const { tenant, threads, basedOn, dryRun, onStep } = task;
   const since = performance.now();
   onStep('reading the answers');
   const { sampledOneIn, learnerHash, itemHashes, ...columns } = await threads.read(tenant);
-  const publishedAt = Date.now();
+  const training = holdOut(learnerHash);
+  if (training.length < fitModel.minLearners || !training.includes(0))
+    return { tenant, outcome: 'too_few', version: basedOn, report: null };
   const version = dryRun ? basedOn + 1 : await models.reserve(tenant);
   const input = {
     ...columns,
-    training: holdOut(learnerHash),
+    training,
     current: await models.read(tenant, basedOn),
     currentItems: basedOn === 0 ? null : await threads.items(tenant, basedOn, itemHashes),
     version,
-    fittedAt: new Date(publishedAt).toISOString(),
+    fittedAt: new Date().toISOString(),
   };
   const { model, items, changed, ...fitted } = await fitTenant(input, threads, onStep);
   const report = { ...fitted.report, sampledOneIn, seconds: (performance.now() - since) / 1000 };
-  if (!changed) return { tenant, outcome: 'not better', version: basedOn, report };
-  if (dryRun) return { tenant, outcome: 'dry run', version: basedOn, report };
+  if (!changed) return { tenant, outcome: 'not_better', version: basedOn, report };
+  if (dryRun) return { tenant, outcome: 'dry_run', version: basedOn, report };
   onStep('publication');
-  const texts = { model: encodeModel(model), report: encodeReport(report) };
-  if (!(await threads.publish({ tenant, version, basedOn, ...texts, items, itemHashes, publishedAt })))
-    return { tenant, outcome: 'superseded', version: await models.inForce(tenant), report };
+  const published = await threads.publish({
+    tenant,
+    version,
+    basedOn,
+    model: encodeChecked(model),
+    report: encodeReport(report),
+    items,
+    itemHashes,
+    publishedAt: Date.now(),
+  });
+  if (!published) return { tenant, outcome: 'superseded', version: await models.inForce(tenant), report };
   logger.info({ tenant, version, answers: report.answers, seconds: report.seconds }, 'a model was published');
   return { tenant, outcome: 'published', version, report };
+}
+
+/** A model that could not be read back, for a figure that is no number, would leave the tenant without any. */
+function encodeChecked(model: TenantModel): string {
+  const text = encodeModel(model);
+  decodeModel(text);
+  return text;
 }
 
 /**

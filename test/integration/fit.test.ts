@@ -12,6 +12,7 @@ import { fitParts } from '../../src/fits.js';
 import { startScheduledFits } from '../../src/jobs/fit-queue.js';
 import { runFits } from '../../src/services/fit-models.js';
 import { openDeployment } from '../../src/store/deployment.js';
+import { readItems } from '../../src/store/item-store.js';
 import { versionKey } from '../../src/store/keys.js';
 import { createModelPublisher } from '../../src/store/model-store.js';
 import { createLogger } from '../../src/telemetry.js';
@@ -118,7 +119,7 @@ test('npm run fit', { timeout: 180_000 }, async (t) => {
 
   await t.test('finds the parameters and publishes them', async (t) => {
     const dry = await fitJson(t, servers, '--dry-run');
-    assert.deepEqual(outcomes(dry), [['dry run', 0]]);
+    assert.deepEqual(outcomes(dry), [['dry_run', 0]]);
     assert.deepEqual(await models.versions('default'), []);
     const first = await fitJson(t, servers, '--threads', '2');
     assert.deepEqual(outcomes(first), [['published', 1]]);
@@ -140,10 +141,12 @@ test('npm run fit', { timeout: 180_000 }, async (t) => {
     const model = await models.read('default', 1);
     assert.equal(model.skills.get('skill-3')?.parameters.pGuess, stored[3]?.p_guess);
     assert.ok((model.skills.get('skill-3')?.times.answers ?? 0) > 3000);
+    const [item] = await readItems(redis, 'default', 1, ['skill-3-item-7']);
+    assert.ok((item?.answers ?? 0) > 100 && item?.abilityOffset !== 0, JSON.stringify(item));
   });
 
   await t.test('leaves a tenant without new answers alone', async (t) => {
-    assert.deepEqual(outcomes(await fitJson(t, servers)), [['nothing new', 1]]);
+    assert.deepEqual(outcomes(await fitJson(t, servers)), [['nothing_new', 1]]);
     const { out } = await fit(t, servers, '--list');
     assert.match(out, /\* 1 {2}20/);
   });
@@ -180,7 +183,7 @@ test('npm run fit', { timeout: 180_000 }, async (t) => {
 
   await t.test('can be killed at any moment', async (t) => {
     await storeAnswers(servers.clickhouse, madeAnswers('killed', skills, 8, 2));
-    for (const afterMs of [400, 700, 1000, 1300, 1600, 1900]) {
+    for (const afterMs of [500, 1000, 1500, 2000, 2500]) {
       const child = startFit(t, servers, '--tenant', 'killed');
       await Promise.race([once(child, 'exit'), sleep(afterMs)]);
       child.kill('SIGKILL');
@@ -194,6 +197,15 @@ test('npm run fit', { timeout: 180_000 }, async (t) => {
     assert.equal((await models.versions('killed'))[0]?.version, inForce);
     const kept = (await models.versions('killed')).map(({ version }) => versionKey('killed', version));
     assert.deepEqual(new Set(await redis.keys('st:{m:killed}:v:*')), new Set(kept), 'nothing half is left');
+  });
+
+  await t.test('leaves very small tenants alone', async (t) => {
+    for (const learners of [1, 19]) {
+      const tenant = `small-${learners}`;
+      const few = bigSkills.map((skill) => ({ ...skill, learners }));
+      await storeAnswers(servers.clickhouse, madeAnswers(tenant, few, 2, 6));
+      assert.deepEqual(outcomes(await fitJson(t, servers, '--tenant', tenant)), [['too_few', 0]]);
+    }
   });
 
   await t.test('says what is wrong with its arguments', async (t) => {

@@ -9,7 +9,7 @@ import {
 import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
 import type { Answer } from '../../src/domain/types.js';
 
-export const anAnswer: Answer = {
+const anAnswer: Answer = {
   isCorrect: true,
   occurredAt: 1_700_000_000_000,
   questionDifficulty: null,
@@ -17,10 +17,10 @@ export const anAnswer: Answer = {
   confidenceScore: null,
 };
 
-export const skillId = 'algebra';
+const skillId = 'algebra';
 
 /** Counts one answer on the skill, as the workers do. */
-export function countAnswer(
+function countAnswer(
   states: AnswerStates,
   answer: Answer,
   model: TenantModel = unfittedModel,

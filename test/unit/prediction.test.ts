@@ -7,8 +7,10 @@ import { type BktParameters, defaultParameters, predictionModel } from '../../sr
 import {
   columnOf,
   type FeatureInput,
+  type FeatureName,
   features,
   rowWidth,
+  runColumn,
   writeFeatures,
 } from '../../src/domain/prediction/features.js';
 import { type FittedPrediction, fitPrediction } from '../../src/domain/prediction/fit.js';
@@ -319,6 +321,78 @@ test('a learner without history has no feature but that of BKT', () => {
   const row = firstRow({});
   assert.ok(Math.abs((row[0] as number) - logit(0.41)) < 1e-9);
   assert.ok(row.subarray(1).every((value) => value === 0));
+});
+
+test('every feature stands in the column of its name', () => {
+  const at = 1.7e12;
+  const learner = {
+    ...newLearnerTrace,
+    ability: 0.7,
+    recent: 0.2,
+    slow: 0.1,
+    right: 3,
+    wrong: 2,
+    wrongRun: 1,
+  };
+  const row = firstRow({
+    traces: {
+      learner: { ...learner, lastRightAt: at - 4 * 60_000 },
+      skill: { residual: -0.4, lastPlace: 5, lastRightPlace: 5, lastRightAt: at / 1000 - 120 },
+      item: { right: 2, wrong: 1, wrongRun: 0, elsewhere: 1, at: at / 1000 - 60 },
+    },
+    skillAttempts: 4,
+    skillRight: 2,
+    place: 9,
+    at,
+    difficulty: 1.5,
+  });
+  const expected: Record<FeatureName, number> = {
+    bkt: logit(0.41),
+    ability: 0.7,
+    skillResidual: -0.4,
+    recentAnswers: 0.2,
+    slowAnswers: 0.1,
+    wrongRun: Math.LN2,
+    rightAnswers: Math.log(4),
+    wrongAnswers: Math.log(3),
+    timeSinceRight: Math.log(5),
+    everRightOnSkill: 1,
+    rightOnSkill: Math.log(3),
+    answersSinceRightOnSkill: Math.log(4),
+    timeSinceRightOnSkill: Math.log(3),
+    lastRightByAnswers: 1 / 4,
+    lastRightByTime: 1 / (1 + Math.log(3)),
+    rightOnItem: Math.log(3),
+    wrongOnItem: Math.LN2,
+    lastOnItem: 1,
+    itemSeen: 1,
+    itemLag: Math.log(4),
+    itemLagIfRight: Math.log(4),
+    itemTime: Math.LN2,
+    itemTimeIfRight: Math.LN2,
+    itemRetry: 0,
+    easiness: -1.5,
+  };
+  for (const [name, value] of Object.entries(expected)) {
+    const found = row[columnOf(name as FeatureName)] as number;
+    assert.ok(Math.abs(found - value) < 1e-9, `${name}: ${found}, not ${value}`);
+  }
+});
+
+test('a wrong answer on an item is followed by a retry until another skill is answered', () => {
+  const item = { right: 0, wrong: 3, wrongRun: 3, elsewhere: 2, at: 1.7e9 };
+  const traces = { ...firstInput.traces, item };
+  const retry = (place: number, skillAttempts: number): number[] => {
+    const row = firstRow({ traces, place, skillAttempts });
+    return [
+      row[columnOf('itemRetry')] as number,
+      row[runColumn] as number,
+      row[columnOf('lastOnItem')] as number,
+    ];
+  };
+  assert.deepEqual(retry(6, 3), [1, 3, -1]);
+  assert.deepEqual(retry(9, 6), [1, 3, -1]);
+  assert.deepEqual(retry(7, 3), [0, 3, -1]);
 });
 
 test('a harder question is less likely answered right', () => {

@@ -67,13 +67,14 @@ export const features = [
 
 export type FeatureName = (typeof features)[number]['name'];
 
-/** Columns of features with slopes by skill and by item, in the order of their terms. */
 const columnsWhere = (has: (feature: Feature) => boolean): readonly number[] =>
   features.flatMap((feature, column) => (has(feature) ? [column] : []));
+
+/** Columns with slopes by skill and by item, in the order of their terms. */
 export const skillColumns = columnsWhere(({ bySkill }) => bySkill === true);
 export const itemColumns = columnsWhere(({ byItem }) => byItem === true);
 
-export const columnOf = (name: FeatureName): number => features.findIndex((feature) => feature.name === name);
+export const columnOf = (wanted: FeatureName): number => features.findIndex(({ name }) => name === wanted);
 
 /** All that a prediction takes from the learner's history and the question. */
 export interface FeatureInput {
@@ -98,6 +99,11 @@ export type FeatureRow = Float32Array | Float64Array;
 export const runColumn = features.length;
 export const rowWidth = features.length + 1;
 
+/** Where the figures of the skill and of the item begin, in the order of the table above. */
+const skillFrom = columnOf('everRightOnSkill');
+const itemFrom = columnOf('rightOnItem');
+const easinessAt = columnOf('easiness');
+
 const probabilityFloor = 1e-4;
 const minuteMs = 60_000;
 
@@ -107,10 +113,10 @@ export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput
   row[from] = logit(clamp(bktProbability, probabilityFloor, 1 - probabilityFloor));
   row[from + 2] = traces.skill.residual;
   writeLearner(row, from, traces.learner, at);
-  writeSkill(row, from + 9, traces.skill, skillRight, place, wholeSeconds(at));
+  writeSkill(row, from + skillFrom, traces.skill, skillRight, place, wholeSeconds(at));
   const elsewhere = elsewhereAt(place, input.skillAttempts);
-  writeItem(row, from + 15, traces.item, elsewhere, wholeSeconds(at));
-  row[from + 24] = difficulty === null ? 0 : -difficulty;
+  writeItem(row, from + itemFrom, traces.item, elsewhere, wholeSeconds(at));
+  row[from + easinessAt] = difficulty === null ? 0 : -difficulty;
   row[from + runColumn] = traces.item?.wrongRun ?? 0;
 }
 
@@ -144,7 +150,7 @@ function writeSkill(
   row[from + 5] = lastRight ? 1 / (1 + time) : 0;
 }
 
-const itemFeatures = 9;
+const itemFeatures = easinessAt - itemFrom;
 
 function writeItem(
   row: FeatureRow,

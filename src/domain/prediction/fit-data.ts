@@ -3,7 +3,7 @@ import { predictionModel } from '../params.js';
 import { features, rowWidth, runColumn } from './features.js';
 import type { FeatureStore } from './replay.js';
 
-/** The answers that a fit reads, and how far it has come. Fits count their answers from 0, in the order of the log. */
+/** The answers that a fit reads, and the log-odds that its terms give them so far. Rows, skills, items and runs stand by place in the log. */
 export interface FitData {
   /** Feature rows of all answers of the log. */
   readonly rows: Float32Array;

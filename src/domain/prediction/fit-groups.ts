@@ -1,7 +1,7 @@
 import { predictionModel } from '../params.js';
 import { clamp, sigmoid } from '../probability.js';
-import { features, itemColumns, rowWidth, skillColumns } from './features.js';
-import type { FitData } from './fit-data.js';
+import { features, itemColumns, skillColumns } from './features.js';
+import { type FitData, standardised } from './fit-data.js';
 import type { Weights } from './fit-weights.js';
 import { maxItemRun } from './traces.js';
 
@@ -90,12 +90,8 @@ export function addTerms(data: FitData, { members, first, column }: Group, terms
 }
 
 /** 1 for an intercept, else the standardised feature. */
-function valueAt({ rows, means, scales }: FitData, place: number, column: number | null): number {
-  if (column === null) return 1;
-  return (
-    ((rows[place * rowWidth + column] as number) - (means[column] as number)) * (scales[column] as number)
-  );
-}
+const valueAt = (data: FitData, place: number, column: number | null): number =>
+  column === null ? 1 : standardised(data, place, column);
 
 /** One Newton step of every term of the group at once, for each touches answers of its own; ridge towards 0. */
 export function stepGroup(data: FitData, group: Group, weights: Weights): void {

@@ -20,8 +20,8 @@ const probabilityFloor = 1e-3;
  */
 export function itemDifficulty({ answers, right, expected }: ItemCounts): number {
   if (answers === 0) return 0;
-  const prior = predictionModel.itemPriorAnswers;
+  const { itemPriorAnswers: prior, itemScale } = predictionModel;
   const mean = clamp(expected / answers, probabilityFloor, 1 - probabilityFloor);
   const share = clamp((right + prior * mean) / (answers + prior), probabilityFloor, 1 - probabilityFloor);
-  return logit(share) - logit(mean);
+  return itemScale * (logit(share) - logit(mean));
 }

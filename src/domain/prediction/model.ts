@@ -76,11 +76,10 @@ function weightOf({ weights }: PredictionModel, { skill, item }: Terms, column: 
   return sign * weight < 0 ? 0 : weight;
 }
 
-/** Log-odds that do not depend on the learner's history: of the tenant's mean answer, and of the skill. */
-const runTerm = ({ runs }: PredictionModel, row: FeatureRow): number => {
+function runTerm({ runs }: PredictionModel, row: FeatureRow): number {
   const run = row[runColumn] as number;
   return run === 0 ? 0 : (runs[Math.min(run, maxItemRun) - 1] ?? 0);
-};
+}
 
 /** @param row of features as `writeFeatures` writes it */
 export function predict(model: PredictionModel, terms: Terms, row: FeatureRow): Prediction {
