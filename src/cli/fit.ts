@@ -7,7 +7,7 @@ import { connectRedis, whenReady } from '../store/client.js';
 import { openDeployment } from '../store/deployment.js';
 import { createLogger } from '../telemetry.js';
 import { connectWarehouse, ensureDatabase } from '../warehouse/client.js';
-import { migrate } from '../warehouse/migrations.js';
+import { migrate, SchemaTooNewError } from '../warehouse/migrations.js';
 import { hasAttempts } from '../warehouse/presence.js';
 import { type CommandContext, runCommand } from './command.js';
 import { type FitArguments, fitHelp, readFitArguments } from './fit-options.js';
@@ -47,7 +47,9 @@ async function openParts({ config, logger, closers }: CommandContext, args: FitA
   await ensureDatabase(endpoints.clickhouseUrl);
   const clickhouse = connectWarehouse(endpoints.clickhouseUrl);
   closers.add('ClickHouse connection', () => clickhouse.close());
-  await migrate(clickhouse);
+  await migrate(clickhouse).catch((cause: unknown) => {
+    throw cause instanceof SchemaTooNewError ? new StartError(cause.message, { cause }) : cause;
+  });
   if ((await openDeployment(redis, () => hasAttempts(clickhouse))).state === 'emptied')
     throw new StartError('Redis came back empty while ClickHouse has attempts: rebuild it first');
   return fitParts({ redis, clickhouse }, endpoints, { threads: args.threads, beside: false }, logger);

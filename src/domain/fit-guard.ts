@@ -34,20 +34,22 @@ export interface GuardedSkills {
   readonly prior: BktParameters | null;
 }
 
+/** What decides, measured on the same held-out answers, and the times that come with the parameters. */
+export interface GuardEvidence {
+  /** The fitted parameters against those in force, by skill. */
+  readonly losses: readonly LossComparison[];
+  /** Every skill with the new prior against every skill with what cold ones have now. */
+  readonly cold: LossComparison;
+  readonly times: readonly SkillTimes[];
+}
+
 /**
- * Judges skill by skill, and skills that share the prior together: each of them has too few learners to tell. A
- * skill that no held-out learner answered cannot be judged and is published: it is small, and its fit is close to
- * the prior.
- *
- * @param losses of the fitted parameters and those in force, on the same held-out answers
+ * Judges skill by skill. Skills without a fit of their own have too few answers to tell: the prior is judged once
+ * for all of them, as if no skill had a fit. A skill that no held-out learner answered cannot be judged and is
+ * published: it is small, and its fit is close to the prior.
  */
-export function guardSkills(
-  input: GuardInput,
-  fit: BktFit,
-  losses: readonly LossComparison[],
-  times: readonly SkillTimes[],
-): GuardedSkills {
-  const cold = poolLosses(losses.filter((_, k) => isCold(input, k, fit)));
+export function guardSkills(input: GuardInput, fit: BktFit, evidence: GuardEvidence): GuardedSkills {
+  const { losses, cold, times } = evidence;
   const judged = input.skillIds.map((skillId, k) => {
     const loss = losses[k] as LossComparison;
     const fitted = fit.skills[k] as SkillFit;
@@ -58,6 +60,12 @@ export function guardSkills(
   const isBetter = fit.prior.source === 'prior' && mayPublish(cold);
   return { skills: judged, prior: isBetter ? fit.prior.parameters : input.current.prior };
 }
+
+/** Every skill with the same parameters. */
+export const tracedAlike = ({ skills, ...rules }: TracedModel, parameters: BktParameters): TracedModel => ({
+  ...rules,
+  skills: skills.map(({ difficultyMean }) => ({ parameters, difficultyMean })),
+});
 
 /** A skill that has no fit of its own, neither in force nor now. */
 const isCold = ({ current, skillIds }: GuardInput, skill: number, fit: BktFit): boolean =>
@@ -76,7 +84,7 @@ interface Judged {
   readonly skillId: string;
   readonly fitted: SkillFit;
   readonly loss: LossComparison;
-  /** What decides: the skill's own loss, or that of all skills without a fit. */
+  /** What decides: the skill's own loss, or that of the prior. */
   readonly decisive: LossComparison;
   readonly times: SkillTimes;
 }

@@ -7,14 +7,21 @@ import type { Candidate } from './bkt-fit/choose.js';
 import { type BktFit, fitRounds } from './bkt-fit/fit.js';
 import type { LossComparison } from './bkt-fit/held-out.js';
 import type { AnswerTrees } from './bkt-fit/trees.js';
-import { type GuardedSkills, type GuardInput, guardSkills, poolLosses, tracedBy } from './fit-guard.js';
+import {
+  type GuardedSkills,
+  type GuardInput,
+  guardSkills,
+  poolLosses,
+  tracedAlike,
+  tracedBy,
+} from './fit-guard.js';
 import { type FittedItems, fitServed, type PredictionFit, type PredictionInput } from './fit-prediction.js';
 import type { Comparison, FitReport, SkillReport } from './fit-report.js';
 import type { StageRunner, Training } from './fit-stages.js';
-import { fitBounds, fitModel } from './params.js';
+import { defaultParameters, fitBounds, fitModel } from './params.js';
 import { splitEvenly } from './ranges.js';
 import { rapidThreshold } from './rapid.js';
-import type { TenantModel } from './tenant-model.js';
+import type { SkillTimes, TenantModel } from './tenant-model.js';
 
 export interface FitInput extends PredictionInput, GuardInput {
   /** Model in force, which the new one has to hold its own against. */
@@ -45,7 +52,7 @@ export async function fitTenant(
   stages: StageRunner,
   onStep: (step: string) => void = () => undefined,
 ): Promise<FittedModel> {
-  const { log, training, current, skillIds } = input;
+  const { log, training } = input;
   onStep('solution times');
   const times = await stages.run('measureTimes', log);
   const rapidBelow = times.map(rapidThreshold);
@@ -55,20 +62,45 @@ export async function fitTenant(
   const trees = await stages.run('grow', log, training, rapidBelow, chosen.difficultyScale > 0);
   const fit = await fitSkills(input, trees, chosen, stages, onStep);
   onStep('judgement');
-  const candidate = { skills: fit.skills, difficultyScale: chosen.difficultyScale, bounds: chosen.bounds };
-  const before = tracedBy(current, skillIds);
-  const losses = await stages.run('compareBkt', log, training, candidate, before);
-  const guarded = guardSkills(input, fit, losses, times);
-  const base = assemble(input, chosen, guarded);
-  const after = await stages.run('compareBkt', log, training, tracedBy(base, skillIds), before);
+  const { guarded, base, losses } = await judgeParameters(input, fit, chosen, times, stages);
   const served = await fitServed(input, base, stages, onStep);
   const isNew = guarded.skills.some(({ report }) => report.published);
   return {
     model: served.model,
     items: served.items,
     changed: served.report.published || (served.parametersHold && isNew),
-    report: reportOf(input, guarded, after, served),
+    report: reportOf(input, guarded, losses, served),
   };
+}
+
+interface JudgedParameters {
+  readonly guarded: GuardedSkills;
+  /** The current model with the parameters that passed. */
+  readonly base: TenantModel;
+  /** What passed against what is in force, by skill. */
+  readonly losses: readonly LossComparison[];
+}
+
+async function judgeParameters(
+  input: FitInput,
+  fit: BktFit,
+  chosen: Candidate,
+  times: readonly SkillTimes[],
+  stages: StageRunner,
+): Promise<JudgedParameters> {
+  const { log, training, current, skillIds } = input;
+  const candidate = { skills: fit.skills, difficultyScale: chosen.difficultyScale, bounds: chosen.bounds };
+  const before = tracedBy(current, skillIds);
+  const prior = tracedAlike(candidate, fit.prior.parameters);
+  const priorBefore = tracedAlike(before, current.prior ?? defaultParameters);
+  const guarded = guardSkills(input, fit, {
+    losses: await stages.run('compareBkt', log, training, candidate, before),
+    cold: poolLosses(await stages.run('compareBkt', log, training, prior, priorBefore)),
+    times,
+  });
+  const base = assemble(input, chosen, guarded);
+  const losses = await stages.run('compareBkt', log, training, tracedBy(base, skillIds), before);
+  return { guarded, base, losses };
 }
 
 async function fitSkills(

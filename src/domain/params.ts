@@ -277,5 +277,7 @@ export const predictionModel = {
     itemAbilityRidge: 20,
     itemSlopeRidge: 10,
     runRidge: 1,
+    /** So many answers of one learner count for an item, and one on each further day. */
+    itemAnswersEach: 8,
   },
 } as const;

@@ -19,7 +19,7 @@ import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
 import { type MadeSkill, madeAnswers, storeAnswers } from '../support/made-answers.js';
-import { redisOf } from '../support/redis.js';
+import { redisOf } from '../support/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 import { testDatabase } from '../support/warehouse.js';

@@ -15,7 +15,7 @@ import {
 import { itemsKey } from '../../src/store/keys.js';
 import { startTestRedis } from '../support/embedded.js';
 import { seeded } from '../support/made-answers.js';
-import { redisOf } from '../support/redis.js';
+import { redisOf } from '../support/service.js';
 
 const none = new Array<number>(itemTermCount).fill(0);
 

@@ -10,7 +10,7 @@ import { itemsKey, modelsKey, versionKey } from '../../src/store/keys.js';
 import { createModelCache } from '../../src/store/model-cache.js';
 import { createModelPublisher, publishModel } from '../../src/store/model-store.js';
 import { startTestRedis } from '../support/embedded.js';
-import { redisOf } from '../support/redis.js';
+import { redisOf } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 
 const noTerms = new Array<number>(itemTermCount).fill(0);

@@ -20,11 +20,7 @@ const anAnswer: Answer = {
 const skillId = 'algebra';
 
 /** Counts one answer on the skill, as the workers do. */
-function countAnswer(
-  states: AnswerStates,
-  answer: Answer,
-  model: TenantModel = unfittedModel,
-): AnswerEffect {
+function countAnswer(states: AnswerStates, answer: Answer, model: TenantModel = unfittedModel): AnswerEffect {
   return applyAnswer(states, answer, conditionsFor(model, skillId, null, states, answer));
 }
 

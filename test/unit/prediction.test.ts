@@ -545,6 +545,16 @@ test('a fit of the same log gives the same figures, and its replay may be done i
   assert.deepEqual(fitOn(log, everyone, parts), fitOn(log, everyone, whole));
 });
 
+test('of one learner, the first few answers count for an item, and then one a day', () => {
+  const { itemAnswersEach } = predictionModel.fit;
+  const repeats = repeated(itemAnswersEach + 3, (i) => i % 2 === 0, 1);
+  const nextDay = { skill: 0, item: 1, correct: true, at: 86_400_000 };
+  const without = { skill: 0, item: 0, correct: true, at: 86_400_000 };
+  const log = logOf([[...repeats, nextDay, nextDay, without]], 1, 1);
+  const expected = repeats.map((_, i) => (i < itemAnswersEach ? 1 : 0));
+  assert.deepEqual([...replayAll(log, [[0, 1]]).countsForItem], [...expected, 1, 0, 0]);
+});
+
 test('weights stay as they start below the least number of answers', () => {
   const { log } = synthetic(20, 40);
   const { model } = fitAll(log);

@@ -3,22 +3,22 @@ import { predictionModel } from '../params.js';
 import { features, rowWidth, runColumn } from './features.js';
 import type { FeatureStore } from './replay.js';
 
-/** The answers that a fit reads, and the log-odds that its terms give them so far. Rows, skills, items and runs stand by place in the log. */
+/** The answers that a fit reads, and the log-odds that its terms give them so far. */
 export interface FitData {
-  /** Feature rows of all answers of the log. */
-  readonly rows: Float32Array;
   /** Where in the log each answer stands. */
   readonly places: Uint32Array;
+  /** By place in the log, as all that follow: rows of features. */
+  readonly rows: Float32Array;
   readonly correct: Uint8Array;
-  /** By place in the log; item 0: none. */
+  /** Item 0: none. */
   readonly skill: Uint32Array;
   readonly item: Uint32Array;
-  /** By place in the log: wrong answers in a row on the item, 0 to 8. */
+  /** Wrong answers in a row on the item, 0 to 8. */
   readonly run: Uint8Array;
-  /** By column: mean, and 1 / max(sd, floor). */
+  /** By column, over the answers of the fit: mean, and 1 / max(sd, floor). */
   readonly means: Float64Array;
   readonly scales: Float64Array;
-  /** Log-odds of a right answer by the terms so far, by answer. */
+  /** Log-odds of a right answer by the terms so far, in the order of `places`. */
   readonly logits: Float64Array;
 }
 

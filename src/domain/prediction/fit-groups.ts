@@ -69,14 +69,13 @@ function skillsOfItems({ places, skill, item }: FitData, items: number): Uint32A
 }
 
 /** In the order in which they are fitted: slopes of items come after those of skills, which bound them. */
-export const inOrder = (groups: Groups): readonly Group[] =>
-  [
-    groups.skillIntercepts,
-    ...groups.skillSlopes,
-    groups.itemIntercepts,
-    groups.itemSlopes.toReversed(),
-    groups.runs,
-  ].flat();
+export const inOrder = (groups: Groups): readonly Group[] => [
+  groups.skillIntercepts,
+  ...groups.skillSlopes,
+  groups.itemIntercepts,
+  ...groups.itemSlopes,
+  groups.runs,
+];
 
 /** Adds the terms times their features to the log-odds of every answer. */
 export function addTerms(data: FitData, { members, first, column }: Group, terms: Float64Array): void {

@@ -1,6 +1,7 @@
 /** Replays a log as it would have been served, and keeps the features of every answer for the fit. */
 import type { AnswerLog } from '../answer-log.js';
 import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../item-window.js';
+import { predictionModel } from '../params.js';
 import { type FeatureInput, rowWidth, writeFeatures } from './features.js';
 import { type AbilityOffsets, abilityOffset } from './offsets.js';
 import {
@@ -29,7 +30,7 @@ export interface ReplayInput {
 export interface FeatureStore {
   /** `rowWidth` figures per answer, by place in the log. */
   readonly rows: Float32Array;
-  /** 1 for the first answer of a learner to an item on a day, which counts for the item. */
+  /** 1 for answers that count for their item: a learner's first few, and the first of any further day. */
   readonly countsForItem: Uint8Array;
 }
 
@@ -104,7 +105,7 @@ function replayAnswer(
     difficulty: difficultyAt(log, at, input.difficultyMeans),
   };
   writeFeatures(store.rows, at * rowWidth, before);
-  store.countsForItem[at] = isFirstOfDay(item, recalled, answer) ? 1 : 0;
+  store.countsForItem[at] = item !== 0 && countsForItem(recalled, answer) ? 1 : 0;
   const shift = input.shifts === null ? 0 : (input.shifts[at] as number);
   const offset = abilityOffset(input.offsets, skill, item, shift);
   const after = updateTraces(traces, answer, place, own.attempts, offset);
@@ -140,5 +141,12 @@ function difficultyAt({ difficulty, skill }: AnswerLog, at: number, means: Array
 
 const dayOf = (seconds: number): number => Math.floor(seconds / 86_400);
 
-const isFirstOfDay = (item: number, recalled: ItemTrace | null, { occurredAt }: TracedAnswer): boolean =>
-  item !== 0 && (recalled === null || dayOf(recalled.at) !== dayOf(occurredAt / 1000));
+/**
+ * Serving counts a learner's first answer of a day alone, so that nobody can move a new item's term by answering it
+ * again and again. A fit sees the whole log, and where items are practised often, most of what it knows of them
+ * stands in the answers that follow.
+ */
+function countsForItem(recalled: ItemTrace | null, { occurredAt }: TracedAnswer): boolean {
+  if (recalled === null || recalled.right + recalled.wrong < predictionModel.fit.itemAnswersEach) return true;
+  return dayOf(recalled.at) !== dayOf(occurredAt / 1000);
+}
