@@ -2,10 +2,10 @@
 import { workerData } from 'piscina';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
 import { ApiError } from '../src/errors.js';
-import { createModelCache } from '../src/store/model-cache.js';
 import { createLogger } from '../src/telemetry.js';
 import { createItemTable } from './item-table.js';
 import { createKnownSkills } from './known-skills.js';
+import { createWorkerModels } from './models.js';
 import { workerRedis } from './redis.js';
 import { trackBatch } from './tracking.js';
 
@@ -13,11 +13,7 @@ const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
 const knownSkills = createKnownSkills();
 const logger = createLogger('info', 'track worker');
-const models = createModelCache({
-  redis,
-  onUnreadable: (error, tenant, version) =>
-    logger.error({ err: error, tenant, version }, 'a model cannot be read: the one before stays in force'),
-});
+const models = createWorkerModels(redis, 'track worker');
 const items = createItemTable(redis, Date.now);
 
 const flushMs = 1000;
