@@ -16,6 +16,36 @@ export interface CommandContext {
   readonly closers: Closers;
 }
 
+/** A command: its name, its help, and how it reads its arguments (null: help was asked for) and does its work. */
+export interface Command<Arguments> {
+  readonly name: string;
+  readonly help: string;
+  /** @throws StartError */
+  readonly read: (argv: readonly string[]) => Arguments | null;
+  readonly work: (context: CommandContext, args: Arguments) => Promise<void>;
+}
+
+/** The whole life of a command. */
+export async function startCommand<Arguments>(
+  { name, help, read, work }: Command<Arguments>,
+  argv: readonly string[],
+): Promise<void> {
+  let args: Arguments | null;
+  try {
+    args = read(argv);
+  } catch (error) {
+    reportStartFailure(error, createLogger('info', name));
+    process.exitCode = 1;
+    return;
+  }
+  if (args === null) {
+    process.stdout.write(help);
+    return;
+  }
+  const wanted = args;
+  await runCommand(name, (context) => work(context, wanted));
+}
+
 /** A shell calls the end by a signal 128 and its number; an unfinished command has not succeeded. */
 const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
@@ -24,10 +54,7 @@ const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
  *
  * @param work does it; a StartError is told in one line, everything else is a defect
  */
-export async function runCommand(
-  name: string,
-  work: (context: CommandContext) => Promise<void>,
-): Promise<void> {
+async function runCommand(name: string, work: (context: CommandContext) => Promise<void>): Promise<void> {
   let exitCode = 0;
   const host = {
     on: process.on.bind(process),

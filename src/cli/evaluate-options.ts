@@ -1,9 +1,9 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { logLossClip, reliabilityBins } from '../domain/metrics.js';
 import { StartError } from '../lifecycle.js';
 import { maxFold } from '../services/evaluate/rows.js';
+import { onlyFile, parseArguments, readInteger, usageOf } from './arguments.js';
 
 export interface EvaluateArguments {
   readonly file: string;
@@ -51,46 +51,26 @@ a right answer lowered (right_lowers) or a wrong one raised (wrong_raises) the s
 another item of the skill.
 `;
 
+const usage = usageOf('npm run evaluate -- FILE [options]');
+
 /** @returns the arguments, or null if help was asked for. @throws StartError */
 export function readEvaluateArguments(argv: readonly string[]): EvaluateArguments | null {
-  const { values, positionals } = parse(argv);
+  const { values, positionals } = parseArguments(usage, argv, {
+    fold: { type: 'string', default: '1' },
+    report: { type: 'string' },
+    threads: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  });
   if (values.help) return null;
-  const [file, ...more] = positionals;
-  if (file === undefined || more.length > 0) throw usage('exactly one FILE is needed');
   return {
-    file,
-    fold: readInteger('--fold', values.fold, 0, maxFold),
+    file: onlyFile(usage, positionals),
+    fold: readInteger(usage, '--fold', values.fold, 0, maxFold),
     report: values.report === undefined ? null : checkReportPlace(values.report),
-    threads: values.threads === undefined ? null : readInteger('--threads', values.threads, 1, maxThreads),
+    threads:
+      values.threads === undefined ? null : readInteger(usage, '--threads', values.threads, 1, maxThreads),
     json: values.json,
   };
-}
-
-function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...argv],
-      allowPositionals: true,
-      options: {
-        fold: { type: 'string', default: '1' },
-        report: { type: 'string' },
-        threads: { type: 'string' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    });
-  } catch (error) {
-    throw usage(error instanceof Error ? error.message : String(error));
-  }
-}
-
-const usage = (problem: string): StartError =>
-  new StartError(`${problem}\nUsage: npm run evaluate -- FILE [options]; --help explains them`);
-
-function readInteger(name: string, text: string, low: number, high: number): number {
-  const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= low && value <= high) return value;
-  throw usage(`${name} ${JSON.stringify(text)}: an integer from ${low} to ${high} is needed`);
 }
 
 /** The page is written at the end of a long run: where it cannot be, that shows at the beginning. */

@@ -5,15 +5,14 @@ import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createFitPool } from '../compute/fit-pool.js';
 import type { AnswerLog } from '../domain/answer-log.js';
-import { type Closers, reportStartFailure, StartError } from '../lifecycle.js';
+import { type Closers, StartError } from '../lifecycle.js';
 import { evaluationPage } from '../services/evaluate/page.js';
 import { predictAll } from '../services/evaluate/predict.js';
 import { resultsOf } from '../services/evaluate/results.js';
 import { foldsOf, type Split, splitByFold } from '../services/evaluate/split.js';
 import type { AnswerTable } from '../services/evaluate/table.js';
 import { type Trained, trainModels } from '../services/evaluate/train.js';
-import { createLogger } from '../telemetry.js';
-import { type CommandContext, runCommand } from './command.js';
+import { type CommandContext, startCommand } from './command.js';
 import { type EvaluateArguments, evaluateHelp, readEvaluateArguments } from './evaluate-options.js';
 import { type LeftOut, notesOn, readTable } from './evaluate-read.js';
 import { type Counts, evaluationJson, evaluationText, type Summary } from './evaluate-report.js';
@@ -21,33 +20,25 @@ import { openFile } from './import-file.js';
 import { createProgress, type Progress } from './import-report.js';
 
 /** @param argv arguments after the command */
-export async function main(argv: readonly string[]): Promise<void> {
-  let args: EvaluateArguments | null;
-  try {
-    args = readEvaluateArguments(argv);
-  } catch (error) {
-    reportStartFailure(error, createLogger('info', 'evaluate'));
-    process.exitCode = 1;
-    return;
-  }
-  if (args === null) process.stdout.write(evaluateHelp);
-  else await evaluateFile(args);
-}
+export const main = (argv: readonly string[]): Promise<void> =>
+  startCommand(
+    { name: 'evaluate', help: evaluateHelp, read: readEvaluateArguments, work: evaluateFile },
+    argv,
+  );
 
-const evaluateFile = (args: EvaluateArguments): Promise<void> =>
-  runCommand('evaluate', async (context) => {
-    const progress = createProgress(context.closers);
-    const stopped = (): boolean => context.closers.closing;
-    const { table, leftOut } = await readTable(openFile(args.file), progress, stopped);
-    if (stopped()) return;
-    progress.show('');
-    for (const note of notesOn(table, leftOut)) process.stderr.write(`${note}\n`);
-    const summary = await evaluateTable(context, args, table, leftOut, progress);
-    progress.show('');
-    if (summary === null) return;
-    if (args.report !== null) writeFileSync(args.report, pageOf(summary, table));
-    process.stdout.write(`${args.json ? evaluationJson(summary) : evaluationText(summary)}\n`);
-  });
+async function evaluateFile(context: CommandContext, args: EvaluateArguments): Promise<void> {
+  const progress = createProgress(context.closers);
+  const stopped = (): boolean => context.closers.closing;
+  const { table, leftOut } = await readTable(openFile(args.file), progress, stopped);
+  if (stopped()) return;
+  progress.show('');
+  for (const note of notesOn(table, leftOut)) process.stderr.write(`${note}\n`);
+  const summary = await evaluateTable(context, args, table, leftOut, progress);
+  progress.show('');
+  if (summary === null) return;
+  if (args.report !== null) writeFileSync(args.report, pageOf(summary, table));
+  process.stdout.write(`${args.json ? evaluationJson(summary) : evaluationText(summary)}\n`);
+}
 
 /** @returns null if a signal came */
 async function evaluateTable(

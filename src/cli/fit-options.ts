@@ -1,6 +1,4 @@
-import { parseArgs } from 'node:util';
-import { StartError } from '../lifecycle.js';
-import { readTenant } from './import-options.js';
+import { parseArguments, readInteger, readTenant, usageOf } from './arguments.js';
 
 export interface FitArguments {
   /** undefined: all with answers. */
@@ -52,34 +50,29 @@ export function readFitArguments(argv: readonly string[]): FitArguments | null {
     tenant: action.kind === 'fit' ? tenant : (tenant ?? defaultTenant),
     action,
     threads:
-      values.threads === undefined ? undefined : readNumber('--threads', values.threads, 1, maxThreads),
+      values.threads === undefined
+        ? undefined
+        : readInteger(usage, '--threads', values.threads, 1, maxThreads),
     json: values.json,
   };
 }
 
-function parse(argv: readonly string[]) {
-  try {
-    const { values } = parseArgs({
-      args: [...argv],
-      options: {
-        tenant: { type: 'string' },
-        'dry-run': { type: 'boolean', default: false },
-        threads: { type: 'string' },
-        list: { type: 'boolean', default: false },
-        back: { type: 'boolean', default: false },
-        use: { type: 'string' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    });
-    return values;
-  } catch (error) {
-    throw usage(error instanceof Error ? error.message : String(error));
-  }
-}
+const usage = usageOf('npm run fit [-- options]');
 
-const usage = (problem: string): StartError =>
-  new StartError(`${problem}\nUsage: npm run fit [-- options]; --help explains them`);
+function parse(argv: readonly string[]) {
+  const { values, positionals } = parseArguments(usage, argv, {
+    tenant: { type: 'string' },
+    'dry-run': { type: 'boolean', default: false },
+    threads: { type: 'string' },
+    list: { type: 'boolean', default: false },
+    back: { type: 'boolean', default: false },
+    use: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  });
+  if (positionals.length > 0) throw usage(`${JSON.stringify(positionals[0])} is no option`);
+  return values;
+}
 
 function readAction(values: ReturnType<typeof parse>): FitArguments['action'] {
   const { list, back, use } = values;
@@ -87,13 +80,6 @@ function readAction(values: ReturnType<typeof parse>): FitArguments['action'] {
   if (chosen > 1) throw usage('--dry-run, --list, --back and --use exclude one another');
   if (list) return { kind: 'list' };
   if (back) return { kind: 'back' };
-  if (use !== undefined) return { kind: 'use', version: readNumber('--use', use, 0, 2 ** 32 - 1) };
+  if (use !== undefined) return { kind: 'use', version: readInteger(usage, '--use', use, 0, 2 ** 32 - 1) };
   return { kind: 'fit', dryRun: values['dry-run'] };
-}
-
-function readNumber(name: string, text: string, low: number, high: number): number {
-  const value = /^\d{1,10}$/.test(text) ? Number(text) : -1;
-  if (value < low || value > high)
-    throw usage(`${name} ${JSON.stringify(text)}: ${low} to ${high} is allowed`);
-  return value;
 }

@@ -1,38 +1,26 @@
 /** Fits the models' parameters on the answers so far, or goes back to earlier ones. */
 import { joinOrStart } from '../embedded/servers.js';
 import { fitParts } from '../fits.js';
-import { reportStartFailure, StartError } from '../lifecycle.js';
+import { StartError } from '../lifecycle.js';
 import { type FitParts, recordChanges, runFits } from '../services/fit-models.js';
 import { connectRedis, whenReady } from '../store/client.js';
 import { openDeployment } from '../store/deployment.js';
-import { createLogger } from '../telemetry.js';
 import { connectWarehouse, ensureDatabase } from '../warehouse/client.js';
 import { migrate, SchemaTooNewError } from '../warehouse/migrations.js';
 import { hasAttempts } from '../warehouse/presence.js';
-import { type CommandContext, runCommand } from './command.js';
+import { type CommandContext, startCommand } from './command.js';
 import { type FitArguments, fitHelp, readFitArguments } from './fit-options.js';
 import { fitsJson, fitsText, versionsJson, versionsText } from './fit-report.js';
 import { createProgress } from './import-report.js';
 
 /** @param argv arguments after the command */
-export async function main(argv: readonly string[]): Promise<void> {
-  let args: FitArguments | null;
-  try {
-    args = readFitArguments(argv);
-  } catch (error) {
-    reportStartFailure(error, createLogger('info', 'fit'));
-    process.exitCode = 1;
-    return;
-  }
-  if (args === null) process.stdout.write(fitHelp);
-  else await carryOut(args);
-}
+export const main = (argv: readonly string[]): Promise<void> =>
+  startCommand({ name: 'fit', help: fitHelp, read: readFitArguments, work: carryOut }, argv);
 
-const carryOut = (args: FitArguments): Promise<void> =>
-  runCommand('fit', async (context) => {
-    const parts = await openParts(context, args);
-    process.stdout.write(`${await resultOf(context, parts, args)}\n`);
-  });
+async function carryOut(context: CommandContext, args: FitArguments): Promise<void> {
+  const parts = await openParts(context, args);
+  process.stdout.write(`${await resultOf(context, parts, args)}\n`);
+}
 
 const redisTimeoutMs = 10_000;
 

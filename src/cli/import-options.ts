@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util';
 import { occurredAtProblem, parseTime } from '../contracts/time.js';
 import { StartError } from '../lifecycle.js';
+import { onlyFile, parseArguments, readTenant, usageOf } from './arguments.js';
 
 export interface ImportArguments {
   readonly file: string;
@@ -35,50 +35,25 @@ no row twice. Rows that do not fit go with line number and reason to a file unde
 import goes on. It uses the servers of the service that runs on DATA_DIR, or starts its own.
 `;
 
-const tenantPattern = /^[A-Za-z0-9._~-]{1,128}$/;
+const usage = usageOf('npm run import -- FILE [options]');
 
 /** @returns the arguments, or null if help was asked for. @throws StartError */
 export function readImportArguments(argv: readonly string[], now: number): ImportArguments | null {
-  const { values, positionals } = parse(argv);
+  const { values, positionals } = parseArguments(usage, argv, {
+    tenant: { type: 'string', default: 'default' },
+    start: { type: 'string' },
+    again: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  });
   if (values.help) return null;
-  const [file, ...more] = positionals;
-  if (file === undefined || more.length > 0) throw usage('exactly one FILE is needed');
   return {
-    file,
+    file: onlyFile(usage, positionals),
     tenant: readTenant(values.tenant),
     startMs: values.start === undefined ? null : readStart(values.start, now),
     again: values.again,
     json: values.json,
   };
-}
-
-function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...argv],
-      allowPositionals: true,
-      options: {
-        tenant: { type: 'string', default: 'default' },
-        start: { type: 'string' },
-        again: { type: 'boolean', default: false },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    });
-  } catch (error) {
-    throw usage(error instanceof Error ? error.message : String(error));
-  }
-}
-
-const usage = (problem: string): StartError =>
-  new StartError(`${problem}\nUsage: npm run import -- FILE [options]; --help explains them`);
-
-/** @throws StartError for what cannot be a tenant */
-export function readTenant(tenant: string): string {
-  if (!tenantPattern.test(tenant)) {
-    throw new StartError(`--tenant ${JSON.stringify(tenant)}: 1 to 128 of A-Za-z0-9._~- are allowed`);
-  }
-  return tenant;
 }
 
 function readStart(text: string, now: number): number {

@@ -1,15 +1,13 @@
 /** Creates, lists and revokes API keys. */
 import { randomBytes } from 'node:crypto';
-import { parseArgs } from 'node:util';
 import { joinOrStart } from '../embedded/servers.js';
 import { hashKey } from '../http/auth.js';
-import { reportStartFailure, StartError } from '../lifecycle.js';
+import { StartError } from '../lifecycle.js';
 import { allScopes, type Grant, type Scope } from '../services/ports.js';
 import { createKeyStore, type KeyStore } from '../store/api-keys.js';
 import { connectRedis, whenReady } from '../store/client.js';
-import { createLogger } from '../telemetry.js';
-import { type CommandContext, runCommand } from './command.js';
-import { readTenant } from './import-options.js';
+import { parseArguments, readInteger, readTenant, usageOf } from './arguments.js';
+import { type CommandContext, startCommand } from './command.js';
 
 const help = `Usage: npm run keys -- create [options]
        npm run keys -- list
@@ -43,23 +41,12 @@ const options = {
 type Action = (store: KeyStore) => Promise<string>;
 
 /** @param argv arguments after the command */
-export async function main(argv: readonly string[]): Promise<void> {
-  let action: Action | null;
-  try {
-    action = readAction(argv);
-  } catch (error) {
-    reportStartFailure(error, createLogger('info', 'keys'));
-    process.exitCode = 1;
-    return;
-  }
-  if (action === null) process.stdout.write(help);
-  else await runAction(action);
-}
+export const main = (argv: readonly string[]): Promise<void> =>
+  startCommand({ name: 'keys', help, read: readAction, work: runAction }, argv);
 
-const runAction = (action: Action): Promise<void> =>
-  runCommand('keys', async (context) => {
-    process.stdout.write(`${await action(await openStore(context))}\n`);
-  });
+async function runAction(context: CommandContext, action: Action): Promise<void> {
+  process.stdout.write(`${await action(await openStore(context))}\n`);
+}
 
 const redisTimeoutMs = 10_000;
 
@@ -77,16 +64,9 @@ async function openStore({ config, logger, closers }: CommandContext): Promise<K
 
 type Values = ReturnType<typeof parse>['values'];
 
-function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({ args: [...argv], allowPositionals: true, options });
-  } catch (error) {
-    throw usage(error instanceof Error ? error.message : String(error));
-  }
-}
+const usage = usageOf('npm run keys -- create|list|revoke');
 
-const usage = (problem: string): StartError =>
-  new StartError(`${problem}\nUsage: npm run keys -- create|list|revoke; --help explains them`);
+const parse = (argv: readonly string[]) => parseArguments(usage, argv, options);
 
 function readAction(argv: readonly string[]): Action | null {
   const { values, positionals } = parse(argv);
@@ -135,9 +115,7 @@ function readQuota({ unlimited, 'requests-per-minute': text }: Values): number |
     throw usage('--unlimited and --requests-per-minute exclude each other');
   if (unlimited) return null;
   if (text === undefined) return defaultQuota;
-  const quota = /^\d{1,10}$/.test(text) ? Number(text) : 0;
-  if (quota < 1 || quota > maxQuota) throw usage(`--requests-per-minute: 1 to ${maxQuota} is allowed`);
-  return quota;
+  return readInteger(usage, '--requests-per-minute', text, 1, maxQuota);
 }
 
 function readScopes(list: string | undefined): readonly Scope[] {
