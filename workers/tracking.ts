@@ -154,7 +154,7 @@ async function planEach(
   reply: ReplyBuilder,
 ): Promise<Planned[]> {
   try {
-    return await planAll(context, task, open);
+    return await planAll(context, task, open, reply);
   } catch (error) {
     if (error instanceof ApiError) throw error;
     if (open.length > 1) {
@@ -169,26 +169,32 @@ async function planAll(
   context: TrackContext,
   task: TrackTask,
   open: readonly LearnerWork[],
+  reply: ReplyBuilder,
 ): Promise<Planned[]> {
   const queries = open.map(queryOf);
   const [loaded, models] = await Promise.all([
     loadLearners(context.client, queries, task.importId),
     loadModels(context, open),
   ]);
-  return Promise.all(
+  const plans = await Promise.all(
     open.map(async (work, i) => {
       const found = loaded[i] as LoadedLearner;
       const query = queries[i] as ReturnType<typeof queryOf>;
-      const model = models.get(work.tenant) as TenantModel;
+      const model = models.get(work.tenant) as TenantModel | ApiError;
+      if (model instanceof ApiError) {
+        reply.refuse(work, model.message);
+        return [];
+      }
       const plan = planLearner(work, query, found, {
         model,
         findItem: (itemId) => context.items.find(work.tenant, model.version, itemId),
         baseline: await baselineInput(context.client, work, found),
         acceptNewIds: task.acceptNewIds,
       });
-      return { work, plan, modelVersion: model.version };
+      return [{ work, plan, modelVersion: model.version }];
     }),
   );
+  return plans.flat();
 }
 
 function queryOf({ partition, tenant, userId, events }: LearnerWork) {
@@ -206,22 +212,37 @@ function queryOf({ partition, tenant, userId, events }: LearnerWork) {
 
 const distinct = (texts: readonly string[]): string[] => [...new Set(texts)];
 
-/** The models of all tenants in the batch, and what is known of the items. */
+/** The models of all tenants in the batch; one tenant's that cannot be used must not refuse the answers of others. */
 async function loadModels(
-  { models, items }: TrackContext,
+  context: TrackContext,
   open: readonly LearnerWork[],
-): Promise<Map<string, TenantModel>> {
-  const byTenant = new Map<string, TenantModel>();
+): Promise<Map<string, TenantModel | ApiError>> {
+  const byTenant = new Map<string, TenantModel | ApiError>();
   const tenants = distinct(open.map(({ tenant }) => tenant));
   await Promise.all(
     tenants.map(async (tenant) => {
-      const model = await models.get(tenant);
-      byTenant.set(tenant, model);
-      const events = open.filter((work) => work.tenant === tenant).flatMap((work) => work.events);
-      await items.load(tenant, model.version, distinct(events.flatMap(({ event }) => event.itemId ?? [])));
+      const works = open.filter((work) => work.tenant === tenant);
+      byTenant.set(tenant, await loadModel(context, tenant, works).catch(asRefusal));
     }),
   );
   return byTenant;
+}
+
+function asRefusal(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  throw error;
+}
+
+/** The tenant's model, once everything is known of the items too. */
+async function loadModel(
+  { models, items }: TrackContext,
+  tenant: string,
+  works: readonly LearnerWork[],
+): Promise<TenantModel> {
+  const model = await models.get(tenant);
+  const itemIds = works.flatMap(({ events }) => events.flatMap(({ event }) => event.itemId ?? []));
+  await items.load(tenant, model.version, distinct(itemIds));
+  return model;
 }
 
 /** The answer that brings a learner to the baseline needs all skills, once in the learner's life. */

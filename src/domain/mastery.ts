@@ -96,10 +96,13 @@ export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Co
   };
 }
 
-/** Whether this is the learner's first answer on the item on its day: only those count for the item's difficulty. */
+/**
+ * Whether this is the learner's first answer on the item on its day: only those count for the item's difficulty. A
+ * late answer is none, or answers dated back would count without end.
+ */
 export function isFirstOfDay({ learner, item }: AnswerStates, { occurredAt }: Answer): boolean {
   const trace = item === null ? null : recallItem(learner.items, item);
-  return trace === null || dayOf(trace.at * 1000) !== dayOf(occurredAt);
+  return trace === null || dayOf(trace.at * 1000) < dayOf(occurredAt);
 }
 
 const dayOf = (ms: number): number => Math.floor(ms / dayMs);

@@ -51,6 +51,8 @@ export interface FirstAnswer extends ToldFigures {
 
 const answerBytes = 21;
 const plateauFlag = 1;
+/** Counts are told up to what three bytes hold: a record that cannot be written would end its learner for ever. */
+const maxCount = 2 ** 24 - 1;
 /** Few answers come with advice, so only those carry it: one byte for the code, two for its figure. */
 const adviceBytes = 3;
 const noFigure = 0xffff;
@@ -63,8 +65,8 @@ export function encodeFirstAnswer(answer: FirstAnswer, receivedAt: number): Buff
   answer.fingerprint.copy(record, 4);
   record.writeUInt16LE(Math.round(answer.masteryBefore * 1e4), 10);
   record.writeUInt16LE(Math.round(answer.masteryAfter * 1e4), 12);
-  record.writeUIntLE(answer.attempts, 14, 3);
-  record.writeUIntLE(answer.correct, 17, 3);
+  record.writeUIntLE(Math.min(answer.attempts, maxCount), 14, 3);
+  record.writeUIntLE(Math.min(answer.correct, maxCount), 17, 3);
   record.writeUInt8(answer.plateauDetected ? plateauFlag : 0, 20);
   if (advice !== null) writeAdvice(record, advice);
   return record;

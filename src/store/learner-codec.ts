@@ -22,6 +22,7 @@ const skillBytes = 116;
 const itemBytes = 11;
 /** Day field of a skill without a right answer. */
 const noDay = 0xffff;
+const maxCount = 2 ** 24 - 1;
 
 export function encodeLearner(learner: LearnerState): Buffer {
   const record = Buffer.alloc(learnerBytes);
@@ -38,7 +39,7 @@ export function encodeLearner(learner: LearnerState): Buffer {
 }
 
 export function decodeLearner(stored: Buffer): LearnerState {
-  const record = grown(stored, startOfLearner);
+  const record = grown(stored, startOfLearner, firstBytes.learner);
   return {
     version: record.readUInt32LE(4),
     attempts: record.readUInt32LE(8),
@@ -68,7 +69,7 @@ export function encodeSkill(skill: SkillState): Buffer {
 }
 
 export function decodeSkill(stored: Buffer): SkillState {
-  const record = grown(stored, startOfSkill);
+  const record = grown(stored, startOfSkill, firstBytes.skill);
   const lastCorrectDay = record.readUInt16LE(12);
   return {
     correctDays: record.readUInt16LE(2),
@@ -89,9 +90,18 @@ export function decodeSkill(stored: Buffer): SkillState {
 const startOfLearner = encodeLearner(newLearner);
 const startOfSkill = encodeSkill(newSkill(defaultParameters));
 
-function grown(stored: Buffer, start: Buffer): Buffer {
+/** Bytes of the first version's records: a shorter one is damaged. */
+const firstBytes = { learner: 64, skill: 32 } as const;
+
+function grown(stored: Buffer, start: Buffer, leastBytes: number): Buffer {
   if (stored[0] !== format) throw new Error(`record format ${stored[0]} is not known to this version`);
+  if (stored.length < leastBytes) throw new Error(`a record of ${stored.length} bytes is cut off`);
   return stored.length >= start.length ? stored : Buffer.concat([stored, start.subarray(stored.length)]);
+}
+
+/** Three bytes. A count stops at what they hold: a record that cannot be written would end its learner for ever. */
+function writeCount(record: Buffer, count: number, at: number): void {
+  record.writeUIntLE(Math.min(count, maxCount), at, 3);
 }
 
 function writeAbility(record: Buffer, at: number, { theta, variance, answers }: Ability): void {
@@ -125,8 +135,8 @@ const readPlateau = (record: Buffer): PlateauState => ({
 function writePace(record: Buffer, { timed, timedCorrect, seconds, efficiency }: PaceState): void {
   record.writeDoubleLE(seconds, 56);
   record.writeDoubleLE(efficiency, 64);
-  record.writeUIntLE(timed, 72, 3);
-  record.writeUIntLE(timedCorrect, 75, 3);
+  writeCount(record, timed, 72);
+  writeCount(record, timedCorrect, 75);
 }
 
 const readPace = (record: Buffer): PaceState => ({
@@ -137,7 +147,7 @@ const readPace = (record: Buffer): PaceState => ({
 });
 
 function writeRapid(record: Buffer, { answers, recent, recentTimed }: RapidState): void {
-  record.writeUIntLE(answers, 78, 3);
+  writeCount(record, answers, 78);
   record.writeUIntLE(recent, 81, 3);
   record.writeUInt8(recentTimed, 84);
 }
@@ -149,7 +159,7 @@ const readRapid = (record: Buffer): RapidState => ({
 });
 
 function writeCalibration(record: Buffer, state: CalibrationState): void {
-  record.writeUIntLE(state.answers, 85, 3);
+  writeCount(record, state.answers, 85);
   record.writeInt32LE(state.biasTenths, 88);
   record.writeUInt32LE(state.squaredHundredths, 92);
 }

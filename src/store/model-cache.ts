@@ -34,7 +34,16 @@ export function createModelCache(options: ModelCacheOptions): ModelCache {
   const { redis, onUnreadable, pollMs = 2000, maxTenants = 1000 } = options;
   /** In order of use, the longest unused first. */
   const entries = new Map<string, Entry>();
+  /** Unreadable version that was told last, by tenant. */
+  const told = new Map<string, number>();
   let polling = false;
+
+  function tell(error: unknown, tenant: string, version: number): void {
+    if (Object.is(told.get(tenant), version)) return;
+    if (told.size > maxTenants) told.clear();
+    told.set(tenant, version);
+    onUnreadable(error, tenant, version);
+  }
 
   function get(tenant: string): Promise<TenantModel> {
     const entry = entries.get(tenant) ?? load(tenant);
@@ -64,7 +73,7 @@ export function createModelCache(options: ModelCacheOptions): ModelCache {
       return await readModel(client, tenant, version);
     } catch (error) {
       if (error instanceof ApiError) throw error;
-      onUnreadable(error, tenant, version);
+      tell(error, tenant, version);
       throw unavailable('The model of this tenant cannot be used right now', error);
     }
   }
@@ -94,7 +103,7 @@ export function createModelCache(options: ModelCacheOptions): ModelCache {
     if (entry === undefined || entry.seen === -1 || entry.seen === version) return;
     const model = await readModel(client, tenant, version).catch((error: unknown) => {
       if (error instanceof ApiError) throw error;
-      onUnreadable(error, tenant, version);
+      tell(error, tenant, version);
       return null;
     });
     entry.seen = version;

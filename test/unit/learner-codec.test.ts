@@ -57,3 +57,20 @@ test('a record of an unknown format is refused', () => {
   assert.throws(() => decodeLearner(record), /format 2 is not known/);
   assert.throws(() => decodeSkill(record), /format 2 is not known/);
 });
+
+test('a record that is cut off is refused', () => {
+  assert.throws(() => decodeLearner(encodeLearner(newLearner).subarray(0, 7)), /cut off/);
+  assert.throws(() => decodeSkill(encodeSkill(newSkill(defaultParameters)).subarray(0, 31)), /cut off/);
+});
+
+test('counts stop at what their bytes hold instead of ending the learner', () => {
+  const most = 2 ** 24 - 1;
+  const skill = newSkill(defaultParameters);
+  const large = {
+    ...skill,
+    pace: { ...skill.pace, timed: most + 5 },
+    rapid: { ...skill.rapid, answers: most },
+  };
+  assert.equal(decodeSkill(encodeSkill(large)).pace.timed, most);
+  assert.equal(decodeSkill(encodeSkill(large)).rapid.answers, most);
+});
