@@ -1,18 +1,12 @@
 import { encodeAttemptRow } from '../src/contracts/attempt-row.js';
 import type { LearningEventResult } from '../src/contracts/events.js';
 import type { TrackEvent, TrackOutcome } from '../src/contracts/tasks.js';
+import { type AnswerStates, isFirstOfDay } from '../src/domain/answer-states.js';
 import { type Conditions, conditionsFor } from '../src/domain/conditions.js';
 import { efficiencyIndex } from '../src/domain/efficiency.js';
 import { baselineOf } from '../src/domain/forecast.js';
 import type { RememberedItem } from '../src/domain/item-window.js';
-import {
-  type AnswerEffect,
-  type AnswerStates,
-  applyAnswer,
-  isFirstOfDay,
-  newLearner,
-  newSkill,
-} from '../src/domain/mastery.js';
+import { type AnswerEffect, applyAnswer, newLearner, newSkill } from '../src/domain/mastery.js';
 import { modelVersion } from '../src/domain/params.js';
 import { isPlateau } from '../src/domain/plateau.js';
 import type { ItemTrace } from '../src/domain/prediction/traces.js';

@@ -75,12 +75,19 @@ export function readEvaluateArguments(argv: readonly string[]): EvaluateArgument
 
 /** The page is written at the end of a long run: where it cannot be, that shows at the beginning. */
 function checkReportPlace(path: string): string {
+  const place = resolve(path);
   try {
-    accessSync(dirname(resolve(path)), constants.W_OK);
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw new Error('it is a folder');
-    return path;
+    accessSync(dirname(place), constants.W_OK);
+    const there = statSync(place, { throwIfNoEntry: false });
+    if (there?.isDirectory()) throw new Error('it is a folder');
+    if (there !== undefined) accessSync(place, constants.W_OK);
+    return place;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new StartError(`--report ${path} cannot be written: ${reason}`, { cause: error });
+    throw unwritableReport(path, error);
   }
+}
+
+export function unwritableReport(path: string, cause: unknown): StartError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new StartError(`--report ${path} cannot be written: ${reason}`, { cause });
 }

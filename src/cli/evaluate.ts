@@ -13,7 +13,12 @@ import { foldsOf, type Split, splitByFold } from '../services/evaluate/split.js'
 import type { AnswerTable } from '../services/evaluate/table.js';
 import { type Trained, trainModels } from '../services/evaluate/train.js';
 import { type CommandContext, startCommand } from './command.js';
-import { type EvaluateArguments, evaluateHelp, readEvaluateArguments } from './evaluate-options.js';
+import {
+  type EvaluateArguments,
+  evaluateHelp,
+  readEvaluateArguments,
+  unwritableReport,
+} from './evaluate-options.js';
 import { type LeftOut, notesOn, readTable } from './evaluate-read.js';
 import { type Counts, evaluationJson, evaluationText, type Summary } from './evaluate-report.js';
 import { openFile } from './import-file.js';
@@ -36,8 +41,17 @@ async function evaluateFile(context: CommandContext, args: EvaluateArguments): P
   const summary = await evaluateTable(context, args, table, leftOut, progress);
   progress.show('');
   if (summary === null) return;
-  if (args.report !== null) writeFileSync(args.report, pageOf(summary, table));
   process.stdout.write(`${args.json ? evaluationJson(summary) : evaluationText(summary)}\n`);
+  if (args.report !== null) writeReport(args.report, pageOf(summary, table));
+}
+
+/** Its place was looked at before the run; a disk may be full by now. The figures are printed then. */
+function writeReport(path: string, page: string): void {
+  try {
+    writeFileSync(path, page);
+  } catch (cause) {
+    throw unwritableReport(path, cause);
+  }
 }
 
 /** @returns null if a signal came */

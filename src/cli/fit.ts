@@ -1,11 +1,14 @@
 /** Fits the models' parameters on the answers so far, or goes back to earlier ones. */
+import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
+import type { Endpoints } from '../embedded/data-dir.js';
 import { joinOrStart } from '../embedded/servers.js';
+import { ApiError } from '../errors.js';
 import { fitParts } from '../fits.js';
 import { StartError } from '../lifecycle.js';
 import { type FitParts, recordChanges, runFits } from '../services/fit-models.js';
-import { connectRedis, whenReady } from '../store/client.js';
+import { connectRedis, type RedisClient, whenReady } from '../store/client.js';
 import { openDeployment } from '../store/deployment.js';
-import { connectWarehouse, ensureDatabase } from '../warehouse/client.js';
+import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/client.js';
 import { migrate, SchemaTooNewError } from '../warehouse/migrations.js';
 import { hasAttempts } from '../warehouse/presence.js';
 import { type CommandContext, startCommand } from './command.js';
@@ -18,29 +21,57 @@ export const main = (argv: readonly string[]): Promise<void> =>
   startCommand({ name: 'fit', help: fitHelp, read: readFitArguments, work: carryOut }, argv);
 
 async function carryOut(context: CommandContext, args: FitArguments): Promise<void> {
-  const parts = await openParts(context, args);
-  process.stdout.write(`${await resultOf(context, parts, args)}\n`);
+  const { config, logger, closers } = context;
+  const endpoints = await joinOrStart(config, logger, closers);
+  const clickhouse = connectWarehouse(endpoints.clickhouseUrl);
+  closers.add('ClickHouse connection', () => clickhouse.close());
+  try {
+    const redis = await openRedis(endpoints, context);
+    await prepare(endpoints, clickhouse, redis);
+    const options = { threads: args.threads, beside: false };
+    const parts = fitParts({ redis, clickhouse }, endpoints, options, logger);
+    process.stdout.write(`${await resultOf(context, parts, args)}\n`);
+  } catch (error) {
+    throw await explained(error, clickhouse);
+  }
+}
+
+/** Servers that are away are no defect. */
+async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<unknown> {
+  if (error instanceof StartError) return error;
+  const away = error instanceof ApiError ? 'Redis' : (await isAlive(clickhouse)) ? null : 'ClickHouse';
+  if (away === null) return error;
+  return new StartError(`${away} does not answer; run the command again when it does`, { cause: error });
 }
 
 const redisTimeoutMs = 10_000;
 
-async function openParts({ config, logger, closers }: CommandContext, args: FitArguments): Promise<FitParts> {
-  const endpoints = await joinOrStart(config, logger, closers);
-  const redis = connectRedis(endpoints.redisUrl);
+async function openRedis({ redisUrl }: Endpoints, { logger, closers }: CommandContext): Promise<RedisClient> {
+  const redis = connectRedis(redisUrl);
   closers.add('Redis connection', () => redis.disconnect());
   redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
   await whenReady(redis, redisTimeoutMs).catch((cause: unknown) => {
     throw new StartError('Redis cannot be reached; start it or correct REDIS_URL', { cause });
   });
-  await ensureDatabase(endpoints.clickhouseUrl);
-  const clickhouse = connectWarehouse(endpoints.clickhouseUrl);
-  closers.add('ClickHouse connection', () => clickhouse.close());
+  return redis;
+}
+
+/** @throws StartError where the servers are not those of a service, or of a newer one */
+async function prepare(
+  { clickhouseUrl }: Endpoints,
+  clickhouse: ClickHouseClient,
+  redis: RedisClient,
+): Promise<void> {
+  await ensureDatabase(clickhouseUrl).catch((cause: unknown) => {
+    throw cause instanceof ClickHouseError
+      ? new StartError(`ClickHouse: ${cause.message}`, { cause })
+      : cause;
+  });
   await migrate(clickhouse).catch((cause: unknown) => {
     throw cause instanceof SchemaTooNewError ? new StartError(cause.message, { cause }) : cause;
   });
   if ((await openDeployment(redis, () => hasAttempts(clickhouse))).state === 'emptied')
     throw new StartError('Redis came back empty while ClickHouse has attempts: rebuild it first');
-  return fitParts({ redis, clickhouse }, endpoints, { threads: args.threads, beside: false }, logger);
 }
 
 async function resultOf(context: CommandContext, parts: FitParts, args: FitArguments): Promise<string> {

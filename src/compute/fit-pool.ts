@@ -18,7 +18,7 @@ export interface FitPoolOptions extends StagePoolOptions {
   readonly clickhouseUrl: string;
 }
 
-/** Most answers of one fit: columns and features then take about 0.5 GB, and more answers change little. */
+/** Most answers of one fit: columns and features then take about 0.7 GB, and more answers change little. */
 const maxAnswers = 3_000_000;
 /** Steps back behind the threads that answer requests, where the operating system knows such a thing. */
 const niceIncrement = 10;

@@ -52,6 +52,7 @@ const StoredModel = Type.Object({
     weights: figures(features.length),
     means: figures(features.length),
     runs: figures(maxItemRun),
+    itemPriorAnswers: Type.Number({ exclusiveMinimum: 0 }),
   }),
   abilityOffset: Figure,
   skills: Type.Array(StoredSkill),
@@ -79,11 +80,11 @@ const modelCheck = Compile(StoredModel);
 const reportCheck = Compile(StoredReport);
 
 export function encodeModel(model: TenantModel): string {
-  const { bias, weights, means, runs } = model.prediction;
+  const { bias, weights, means, runs, itemPriorAnswers } = model.prediction;
   const stored: Static<typeof StoredModel> = {
     format,
     ...model,
-    prediction: { bias, weights: [...weights], means: [...means], runs: [...runs] },
+    prediction: { bias, weights: [...weights], means: [...means], runs: [...runs], itemPriorAnswers },
     skills: [...model.skills].map(([skillId, skill]) => ({
       skillId,
       ...skill,

@@ -1,7 +1,7 @@
+import { type AnswerStates, tracesOf } from './answer-states.js';
 import { difficultyShift, itemGuessSlip } from './bkt.js';
 import { type TimeNorm, timeNorm } from './efficiency.js';
 import { effectiveMastery } from './forgetting.js';
-import { type AnswerStates, tracesOf } from './mastery.js';
 import { type BktParameters, fitBounds } from './params.js';
 import { type FeatureRow, rowWidth, writeFeatures } from './prediction/features.js';
 import { itemDifficulty } from './prediction/items.js';
@@ -11,6 +11,7 @@ import {
   type ItemModel,
   type ParameterSource,
   type SkillModel,
+  type SkillTimes,
   skillModelOf,
   type TenantModel,
 } from './tenant-model.js';
@@ -55,8 +56,9 @@ export function conditionsFor(
 ): Conditions {
   const skill = skillModelOf(model, skillId);
   const shift = shiftOf(model, skill, question);
-  const terms = termsOf(skill, item);
+  const terms = termsOf(model, skill, item);
   const row = featuresOf(skill, shift, states, question, scratch);
+  const norms = normsOf(skill.times);
   return {
     parameters: skill.parameters,
     version: skill.version,
@@ -64,10 +66,26 @@ export function conditionsFor(
     difficultyShift: shift,
     abilityOffset: model.abilityOffset + skill.abilityOffset + (item?.abilityOffset ?? 0) - shift,
     itemDifficulty: terms.itemDifficulty,
-    rapidSeconds: rapidThreshold(skill.times),
-    time: timeNorm(skill.times),
-    pCorrect: predict(model.prediction, terms, row).pCorrect,
+    rapidSeconds: norms.rapidSeconds,
+    time: norms.time,
+    pCorrect: predict(model.prediction, terms, row),
   };
+}
+
+interface TimeNorms {
+  readonly rapidSeconds: number;
+  readonly time: TimeNorm;
+}
+
+/** Norms by the times that they follow from: these stay the same from one version of a model to the next. */
+const knownNorms = new WeakMap<SkillTimes, TimeNorms>();
+
+function normsOf(times: SkillTimes): TimeNorms {
+  const known = knownNorms.get(times);
+  if (known !== undefined) return known;
+  const norms = { rapidSeconds: rapidThreshold(times), time: timeNorm(times) };
+  knownNorms.set(times, norms);
+  return norms;
 }
 
 /** One row for all predictions of a thread: each is read before the next is written. */
@@ -84,10 +102,10 @@ const shiftOf = (model: TenantModel, skill: SkillModel, { questionDifficulty }: 
       );
 
 /** The terms of the skill and the item in the prediction. */
-export const termsOf = (skill: SkillModel, item: ItemModel | null): Terms => ({
+export const termsOf = ({ prediction }: TenantModel, skill: SkillModel, item: ItemModel | null): Terms => ({
   skill: skill.terms,
   item: item === null ? null : item.terms,
-  itemDifficulty: item === null ? 0 : itemDifficulty(item),
+  itemDifficulty: item === null ? 0 : itemDifficulty(item, prediction.itemPriorAnswers),
 });
 
 /** What the prediction is made from, written to the row and returned. */

@@ -122,6 +122,6 @@ export function explainPrediction(subject: PredictionSubject): {
   const { prediction } = subject.tenantModel;
   const question = { occurredAt: now, questionDifficulty: null };
   const row = featuresOf(model, 0, { learner, skill, item: null }, question, new Float64Array(rowWidth));
-  const terms = termsOf(model, null);
-  return { pCorrect: predict(prediction, terms, row).pCorrect, terms: explain(prediction, terms, row) };
+  const terms = termsOf(subject.tenantModel, model, null);
+  return { pCorrect: predict(prediction, terms, row), terms: explain(prediction, terms, row) };
 }

@@ -15,9 +15,11 @@ import {
 } from './fit-served.js';
 import type { StageRunner } from './fit-stages.js';
 import { fitModel } from './params.js';
+import { type FittedPrediction, fitSteps } from './prediction/fit.js';
+import type { BlockName } from './prediction/fit-blocks.js';
 import { itemTermCount, skillTermCount } from './prediction/model.js';
 import type { AbilityOffsets } from './prediction/offsets.js';
-import { splitEvenly } from './ranges.js';
+import { type Range, splitEvenly } from './ranges.js';
 import { type ItemModel, type SkillModel, skillModelOf, type TenantModel } from './tenant-model.js';
 
 /** What a fit found for items, by index, place 0 being none. */
@@ -145,13 +147,28 @@ async function fitTerms(work: Work, base: TenantModel): Promise<FittedTerms> {
   // As they are served: item figures have single precision.
   const offsets = { ...found, items: sharedFloats(found.items) };
   await replay(work, skills, offsets);
-  const { model, skillTerms, itemTerms } = await stages.run('fitTerms', log, training, memory.store);
+  const { model, skillTerms, itemTerms } = await stepTerms(work, found.itemVariance);
   const terms = {
     prediction: model,
     skillTerms: sharedFloats(skillTerms),
     itemTerms: sharedFloats(itemTerms),
   };
   return { terms, offsets, items: { terms: terms.itemTerms, offsets: offsets.items } };
+}
+
+async function stepTerms({ input, memory, stages }: Work, itemVariance: number): Promise<FittedPrediction> {
+  const { log, training } = input;
+  const fit = await stages.run('startTerms', log, training, memory.store, itemVariance);
+  const parts = splitCount(fit.ranges, stages.threads);
+  const move = (name: BlockName): Promise<unknown> =>
+    Promise.all(parts.map(([from, to]) => stages.run('moveRanges', fit, name, from, to)));
+  await move('weights');
+  for (const step of fitSteps()) {
+    await Promise.all(parts.map(([from, to]) => stages.run('sumRanges', fit, step, from, to)));
+    await stages.run('solveStep', fit, step.name);
+    await move(step.name);
+  }
+  return stages.run('fittedPrediction', fit, itemVariance);
 }
 
 function trace(work: Work, model: TenantModel): Promise<void> {
@@ -172,8 +189,15 @@ async function judge(work: Work, terms: ServedTerms): Promise<Loss> {
   const { log, training } = input;
   await inRanges(work, (from, to) => stages.run('predictRange', log, from, to, terms, memory));
   const sums = await stages.run('countItems', log, training, memory);
-  return stages.run('judgeServed', log, training, sums, memory);
+  return stages.run('judgeServed', log, training, sums, memory, terms.prediction.itemPriorAnswers);
 }
+
+/** Ranges of equal work: as many as there are threads, for they are the same size. */
+const splitCount = (count: number, threads: number): Range[] =>
+  splitEvenly(
+    Uint32Array.from({ length: count + 1 }, (_, i) => i),
+    threads,
+  );
 
 async function inRanges(
   { input, stages }: Work,

@@ -8,10 +8,15 @@ import { difficultyShift } from './bkt.js';
 import { lossOf, type TracedModel, traceLog } from './bkt-fit/held-out.js';
 import { rowWidth } from './prediction/features.js';
 import { itemDifficulty } from './prediction/items.js';
-import { itemTermCount, type PredictionModel, predict, skillTermCount } from './prediction/model.js';
+import {
+  itemTermCount,
+  logOddsWithoutItem,
+  type PredictionModel,
+  skillTermCount,
+} from './prediction/model.js';
 import type { AbilityOffsets } from './prediction/offsets.js';
 import { type FeatureStore, newFeatureStore, replayLearners } from './prediction/replay.js';
-import { logit, sigmoid } from './probability.js';
+import { sigmoid } from './probability.js';
 
 /** Which learners a fit learns from, one byte each: 1 for those, 0 for the held-out ones. */
 export type Training = Uint8Array;
@@ -108,13 +113,9 @@ export function predictRange(
   for (let place = log.starts[from] as number; place < end; place++) {
     const skill = log.skill[place] as number;
     const item = log.item[place] as number;
-    const terms = {
-      skill: skillTerms.subarray(skill * skillTermCount, (skill + 1) * skillTermCount),
-      item: item === 0 ? null : itemTerms.subarray(item * itemTermCount, (item + 1) * itemTermCount),
-      itemDifficulty: 0,
-    };
-    const row = store.rows.subarray(place * rowWidth, (place + 1) * rowWidth);
-    logits[place] = logit(predict(prediction, terms, row).pWithoutItem);
+    const terms = skillTerms.subarray(skill * skillTermCount, (skill + 1) * skillTermCount);
+    const own = item === 0 ? null : itemTerms.subarray(item * itemTermCount, (item + 1) * itemTermCount);
+    logits[place] = logOddsWithoutItem(prediction, terms, own, store.rows, place * rowWidth);
   }
   return { learners: to - from };
 }
@@ -160,9 +161,13 @@ export function judgeServed(
   training: Training,
   { answers, right, expected }: ItemSums,
   { logits }: Pick<ServedMemory, 'logits'>,
+  itemPriorAnswers: number,
 ): { readonly answers: number; readonly logLoss: number } {
   const difficulty = Float64Array.from(answers, (count, item) =>
-    itemDifficulty({ answers: count, right: right[item] as number, expected: expected[item] as number }),
+    itemDifficulty(
+      { answers: count, right: right[item] as number, expected: expected[item] as number },
+      itemPriorAnswers,
+    ),
   );
   let judged = 0;
   let loss = 0;

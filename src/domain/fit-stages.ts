@@ -8,7 +8,10 @@ import { type FitOptions, type FitRound, fitRange } from './bkt-fit/fit.js';
 import { heldOutLogLoss, type TracedModel } from './bkt-fit/held-out.js';
 import { type AnswerTrees, growTrees } from './bkt-fit/trees.js';
 import { countItems, judgeServed, predictRange, replayRange, type Training, traceBkt } from './fit-served.js';
-import { fitPrediction } from './prediction/fit.js';
+import { fittedPrediction } from './prediction/fit.js';
+import { newFitMemory } from './prediction/fit-blocks.js';
+import { solveStep } from './prediction/fit-solve.js';
+import { moveRanges, sumRanges } from './prediction/fit-sums.js';
 import { fitOffsets } from './prediction/offsets.js';
 import type { FeatureStore } from './prediction/replay.js';
 import { measureTimes } from './skill-times.js';
@@ -42,8 +45,12 @@ const fitStages = {
   fitOffsets: (log: AnswerLog, training: Training, shifts: Float32Array | null) =>
     fitOffsets(log, trainers(training), shifts),
   replayRange,
-  fitTerms: (log: AnswerLog, training: Training, store: FeatureStore) =>
-    fitPrediction(log, trainers(training), store),
+  startTerms: (log: AnswerLog, training: Training, store: FeatureStore, itemVariance: number) =>
+    newFitMemory(log, trainers(training), store, itemVariance),
+  sumRanges,
+  solveStep,
+  moveRanges,
+  fittedPrediction,
   predictRange,
   countItems,
   judgeServed,

@@ -5,6 +5,9 @@ import type { SkillState } from './types.js';
 /** Milliseconds of a day. */
 export const dayMs = 86_400_000;
 
+/** UTC day since 1970 of a time in Unix milliseconds. */
+export const dayOf = (ms: number): number => Math.floor(ms / dayMs);
+
 /**
  * Days after which half of what mastery has above its prior is gone: spaced practice decays more slowly.
  * Source: half-life regression (Settles & Meeder 2016), by the number of distinct days with a right answer.

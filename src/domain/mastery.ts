@@ -1,26 +1,18 @@
 import { newAbility, updateAbility } from './ability.js';
+import { type AnswerStates, tracesOf } from './answer-states.js';
 import { type BktStep, traceAnswer } from './bkt.js';
 import { newCalibration, updateCalibration } from './calibration.js';
 import type { Conditions } from './conditions.js';
 import { newPace, updatePace } from './efficiency.js';
-import { dayMs, effectiveMastery } from './forgetting.js';
-import {
-  type ItemWindow,
-  newItemWindow,
-  openWindow,
-  type RememberedItem,
-  recallItem,
-} from './item-window.js';
+import { dayMs, dayOf, effectiveMastery } from './forgetting.js';
+import { type ItemWindow, newItemWindow, openWindow } from './item-window.js';
 import { type BktParameters, masteredAt } from './params.js';
 import { newPlateau, smoothedMastery, updatePlateau } from './plateau.js';
 import {
-  type ItemTrace,
   type LearnerTrace,
-  newItemTrace,
   newLearnerTrace,
   newSkillTrace,
   type SkillTrace,
-  type Traces,
   updateTraces,
 } from './prediction/traces.js';
 import { isRapid, newRapid, updateRapid } from './rapid.js';
@@ -49,14 +41,6 @@ export const newSkill = ({ pInit }: BktParameters): SkillState => ({
   calibration: newCalibration,
   trace: newSkillTrace,
 });
-
-/** A learner's states that one answer reads and writes. */
-export interface AnswerStates {
-  readonly learner: LearnerState;
-  readonly skill: SkillState;
-  /** What is remembered of the item; null for an answer without an item, undefined for one that was never met. */
-  readonly item: RememberedItem<ItemTrace> | null | undefined;
-}
 
 /** The states after one answer, and the step that led there. */
 export interface AnswerEffect extends AnswerStates {
@@ -95,24 +79,6 @@ export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Co
     isRapid: rapid,
   };
 }
-
-/**
- * Whether this is the learner's first answer on the item on its day: only those count for the item's difficulty. A
- * late answer is none, or answers dated back would count without end.
- */
-export function isFirstOfDay({ learner, item }: AnswerStates, { occurredAt }: Answer): boolean {
-  const trace = item === null ? null : recallItem(learner.items, item);
-  return trace === null || dayOf(trace.at * 1000) < dayOf(occurredAt);
-}
-
-const dayOf = (ms: number): number => Math.floor(ms / dayMs);
-
-/** The traces that an answer is predicted from; no item trace where none is remembered. */
-export const tracesOf = ({ learner, skill, item }: AnswerStates): Traces => ({
-  learner: learner.trace,
-  skill: skill.trace,
-  item: item === null ? null : (recallItem(learner.items, item) ?? newItemTrace),
-});
 
 /** States are written out field by field: copying by spread takes ten times as long (bench/answer.ts). */
 function traceSkill(

@@ -240,8 +240,17 @@ export const predictionModel = {
   /** Weight of the newest answer in the moving averages. */
   recentRate: 0.3,
   slowRate: 0.03,
-  /** Answers as expected that are added to an item's own. */
-  itemPriorAnswers: 10,
+  /**
+   * How far items are trusted follows from the variance of their effects in the tenant's log (`itemVariance`), which
+   * is kept within these bounds; `start` is about that of real logs and weighs as much as some items that tell it
+   * well. Tenants without a fit have `startPrior` answers as expected that are added to an item's own; a fit has
+   * priorOver / variance, which is no less.
+   */
+  items: {
+    variance: { low: 0.002, high: 4, start: 0.8, startItems: 2 },
+    priorOver: 5,
+    startPrior: 10,
+  },
   /**
    * Log-odds of mean probabilities differ by less than the log-odds do in each answer: by sqrt(1 + pi/8 s^2) for
    * answers with an sd of s = 1.1 logits.
@@ -261,9 +270,10 @@ export const predictionModel = {
     warmItem: 5,
   },
   fit: {
-    sweeps: 5,
-    /** Group steps are taken so often in each sweep, and are cut here. */
-    groupSteps: 2,
+    sweeps: 7,
+    /** Sweeps that sum up the Hessian anew; those after them take the last one. */
+    freshSweeps: 3,
+    /** Terms of skills, items and runs move no further than this in one step, in standardised units. */
     maxGroupStep: 1.5,
     /** Rare features count as if they varied by this much: else their weights run away. */
     minSd: 0.3,
@@ -271,11 +281,11 @@ export const predictionModel = {
     minAnswers: 5000,
     /** Ridges in standardised units: of the weights towards their start, of the terms towards 0. */
     ridge: 1000,
-    skillRidge: 0.5,
-    slopeRidge: 40,
+    skillRidge: 1.5,
+    slopeRidge: 30,
     itemRidge: 1.25,
-    itemAbilityRidge: 20,
-    itemSlopeRidge: 10,
+    itemAbilityRidge: 15,
+    itemSlopeRidge: 7.5,
     runRidge: 1,
     /** So many answers of one learner count for an item, and one on each further day. */
     itemAnswersEach: 8,

@@ -7,6 +7,7 @@ import type { FitReport } from '../domain/fit-report.js';
 import { fitTenant, holdOut } from '../domain/fit-tenant.js';
 import { fitModel, modelVersion } from '../domain/params.js';
 import type { TenantModel } from '../domain/tenant-model.js';
+import { ApiError } from '../errors.js';
 import type { Logger } from '../telemetry.js';
 import type { AnswerHistory, FitThreads, ModelHistory, ModelPublisher, TenantAnswers } from './fit-ports.js';
 
@@ -47,21 +48,34 @@ export interface RunOptions {
   readonly onStep?: (tenant: string, step: string) => void;
 }
 
-/** @throws where Redis or ClickHouse are away: what was published until then stays */
+/**
+ * A tenant that cannot be fitted does not keep the others from it.
+ *
+ * @throws where Redis or ClickHouse are away: what was published until then stays; at the end, where a fit failed
+ */
 export async function runFits(parts: FitParts, options: RunOptions = {}): Promise<TenantFit[]> {
   await recordChanges(parts);
   const all = await parts.answers.tenants();
   const fits: TenantFit[] = [];
+  const failures: Error[] = [];
   const threads = lazyThreads(parts, options.signal);
   try {
     for (const tenant of all.filter((each) => (options.tenant ?? each.tenant) === each.tenant)) {
       options.signal?.throwIfAborted();
-      fits.push(await fitOne(parts, tenant, options, threads.get));
+      try {
+        fits.push(await fitOne(parts, tenant, options, threads.get));
+      } catch (error) {
+        if (error instanceof ApiError || options.signal?.aborted) throw error;
+        failures.push(new Error(`the fit of tenant ${tenant.tenant} failed`, { cause: error }));
+      }
     }
   } finally {
     await threads.close();
   }
   await recordChanges(parts);
+  if (failures.length > 1)
+    throw new AggregateError(failures, `the fits of ${failures.length} tenants failed`);
+  if (failures.length > 0) throw failures[0];
   return fits;
 }
 

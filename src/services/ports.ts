@@ -88,8 +88,11 @@ export interface AttemptQuery {
 
 /** Reads stored answers back. @throws what the store says, when it is away or does not answer in a few seconds */
 export interface AttemptHistory {
-  /** The newest answers, oldest first, and how many of the learner on the skill there are. */
-  ofSkill(query: AttemptQuery): Promise<{ attempts: readonly StoredAttempt[]; stored: number }>;
+  /**
+   * The newest answers, oldest first, and how many of the learner on the skill there are. Null where too many are
+   * read already: nobody waits in a line.
+   */
+  ofSkill(query: AttemptQuery): Promise<{ attempts: readonly StoredAttempt[]; stored: number } | null>;
 }
 
 export type Scope = 'read' | 'write' | 'admin';

@@ -179,14 +179,23 @@ export async function putItems(
   }
 }
 
-/** Gives a version the items of another. What is added to them until it is in force stays with the other. */
+/**
+ * Gives a version the items of another, in parts: one COPY would hold up every other caller for as long as it takes.
+ * What is added to them meanwhile may stay with the other.
+ */
 export async function copyItems(
   client: RedisClient,
   tenant: string,
   from: number,
   to: number,
 ): Promise<void> {
-  await whileRedisServes(client.copy(itemsKey(tenant, from), itemsKey(tenant, to)));
+  let cursor = '0';
+  do {
+    const scan = client.hscanBuffer(itemsKey(tenant, from), cursor, 'COUNT', chunk);
+    const [next, entries] = await whileRedisServes(scan);
+    if (entries.length > 0) await whileRedisServes(client.hset(itemsKey(tenant, to), ...entries));
+    cursor = next.toString();
+  } while (cursor !== '0');
   await makeItems(client, tenant, to);
 }
 

@@ -94,9 +94,8 @@ async function forget(client: RedisClient, tenant: string, version: number): Pro
 
 /** Forgets versions that are too old, and what processes left that died while they published. */
 async function prune(client: RedisClient, tenant: string, inForce: number): Promise<void> {
-  const published = new Set((await readLog(client, tenant)).map(({ version }) => version));
   const present = await presentVersions(client, tenant);
-  const known = present.filter((version) => published.has(version));
+  const known = await publishedAmong(client, tenant, present);
   const kept = new Set([...known.slice(0, keptVersions), inForce]);
   const withItems = new Set([...known.slice(0, keptItems), inForce]);
   // Newer ones than any that was in force may be on their way.
@@ -105,6 +104,16 @@ async function prune(client: RedisClient, tenant: string, inForce: number): Prom
     else if (!withItems.has(version)) await whileRedisServes(client.unlink(itemsKey(tenant, version)));
   }
   if (known.length >= keptItems && inForce !== 0) await whileRedisServes(client.unlink(itemsKey(tenant, 0)));
+}
+
+/** Those of the versions that were ever in force. */
+async function publishedAmong(
+  client: RedisClient,
+  tenant: string,
+  versions: readonly number[],
+): Promise<number[]> {
+  const published = new Set((await readLog(client, tenant)).map(({ version }) => version));
+  return versions.filter((version) => published.has(version));
 }
 
 /** Newest first. */
@@ -188,7 +197,15 @@ async function useVersion(
   version: number,
   expected: number,
 ): Promise<'used' | 'superseded' | 'not-kept'> {
-  if (version !== 0 && (await storedModel(client, tenant, version)) === null) return 'not-kept';
+  if (version !== 0 && !(await isKept(client, tenant, version))) return 'not-kept';
   await makeItems(client, tenant, version);
   return (await flip(client, tenant, expected, version, 'rollback', Date.now())) ? 'used' : 'superseded';
+}
+
+/** Older ones may be there still: whoever published the newest is about to forget them. */
+async function isKept(client: RedisClient, tenant: string, version: number): Promise<boolean> {
+  const known = await publishedAmong(client, tenant, await presentVersions(client, tenant));
+  return (
+    known.slice(0, keptVersions).includes(version) && (await storedModel(client, tenant, version)) !== null
+  );
 }

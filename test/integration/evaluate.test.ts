@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -179,6 +179,7 @@ test(
       [[one], /nobody is left to train on/],
       [[useless], /no answer that can be used\n {2}line 2: correct "maybe"/],
       [[file, '--report', page], /--report .* cannot be written/],
+      [[file, '--report', ''], /--report .* cannot be written: it is a folder/],
       [[file, '--unknown'], /--unknown/],
     ];
     for (const [args, expected] of cases) {
@@ -190,6 +191,17 @@ test(
     assert.ok(!existsSync(page));
   },
 );
+
+test('a page that cannot be written in the end takes no figures away', limit, async (t) => {
+  const file = await fileOf(t, csvOf(answers.slice(0, 200), all));
+  const folder = await tempDir(t);
+  const page = join(folder, 'page.html');
+  await symlink(join(folder, 'missing', 'page.html'), page);
+  const { code, out, err } = await evaluate(t, file, '--json', '--report', page);
+  assert.equal(code, 1);
+  assert.match(err, /^--report .* cannot be written: .*\n$/);
+  assert.equal(lineOf({ code: 0, out, err }).rows, 40);
+});
 
 test('--help tells the columns, the options and what the figures mean', limit, async (t) => {
   const { code, out, err } = await evaluate(t, '--help');

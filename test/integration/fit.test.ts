@@ -13,7 +13,7 @@ import { startScheduledFits } from '../../src/jobs/fit-queue.js';
 import { runFits } from '../../src/services/fit-models.js';
 import { openDeployment } from '../../src/store/deployment.js';
 import { readItems } from '../../src/store/item-store.js';
-import { versionKey } from '../../src/store/keys.js';
+import { modelsKey, versionKey } from '../../src/store/keys.js';
 import { createModelPublisher } from '../../src/store/model-store.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/client.js';
@@ -206,6 +206,24 @@ test('npm run fit', { timeout: 180_000 }, async (t) => {
       await storeAnswers(servers.clickhouse, madeAnswers(tenant, few, 2, 6));
       assert.deepEqual(outcomes(await fitJson(t, servers, '--tenant', tenant)), [['too_few', 0]]);
     }
+  });
+
+  await t.test('a tenant that cannot be fitted does not keep the others from it', async (t) => {
+    for (const tenant of ['broken', 'whole'])
+      await storeAnswers(servers.clickhouse, madeAnswers(tenant, bigSkills.slice(0, 1), 8, 5));
+    await redis.hset(modelsKey, 'broken', 7);
+    const { code, err } = await fit(t, servers);
+    assert.equal(code, 1);
+    assert.match(err, /the fit of tenant broken failed.*version 7 of the model of broken is not there/);
+    assert.equal(await models.inForce('whole'), 1);
+    await redis.hdel(modelsKey, 'broken');
+  });
+
+  await t.test('tells in one line that ClickHouse is away', async (t) => {
+    const env = { ...servers.env, CLICKHOUSE_URL: 'http://user:password@127.0.0.1:1/skilltrace' };
+    const { code, out, err } = await fit(t, { ...servers, env });
+    assert.deepEqual([code, out], [1, '']);
+    assert.equal(err, 'ClickHouse does not answer; run the command again when it does\n');
   });
 
   await t.test('says what is wrong with its arguments', async (t) => {

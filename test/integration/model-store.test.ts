@@ -109,6 +109,28 @@ test('published models', { timeout: 60_000 }, async (t) => {
     assert.deepEqual(log.at(-1)?.model, encodeModel(modelOf(16)));
   });
 
+  await t.test('a version that its successor is about to clear away is not used again', async () => {
+    for (let version = 0; version < 11; version++) await publish(redis, 'late', version);
+    // As after the step that brings version 11 into force.
+    await redis.sadd('st:{m:late}:versions', 1);
+    await redis.hset(versionKey('late', 1), 'model', encodeModel(modelOf(1)));
+    assert.equal(await models.use('late', 1, 11), 'not-kept');
+    assert.equal(await models.use('late', 2, 11), 'used');
+  });
+
+  await t.test('all items go on, however many there are', async () => {
+    const deltas = Array.from({ length: 5000 }, (_, i) => ({
+      itemId: `item-${i}`,
+      answers: i + 1,
+      right: i,
+      expected: i / 2,
+    }));
+    await addItemAnswers(redis, 'many', 0, deltas);
+    await publish(redis, 'many', 0);
+    const ids = deltas.map(({ itemId }) => itemId);
+    assert.deepEqual(await readItems(redis, 'many', 1, ids), await readItems(redis, 'many', 0, ids));
+  });
+
   await t.test('items go on with the next version, and are forgotten before the model is', async () => {
     const delta = { itemId: 'i', answers: 2, right: 1, expected: 1.25 };
     await addItemAnswers(redis, 'items', 0, [delta]);

@@ -1,11 +1,6 @@
+import type { AnswerStates } from '../../src/domain/answer-states.js';
 import { conditionsFor } from '../../src/domain/conditions.js';
-import {
-  type AnswerEffect,
-  type AnswerStates,
-  applyAnswer,
-  newLearner,
-  newSkill,
-} from '../../src/domain/mastery.js';
+import { type AnswerEffect, applyAnswer, newLearner, newSkill } from '../../src/domain/mastery.js';
 import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
 import type { Answer } from '../../src/domain/types.js';
 

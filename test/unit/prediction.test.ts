@@ -13,12 +13,16 @@ import {
   runColumn,
   writeFeatures,
 } from '../../src/domain/prediction/features.js';
-import { type FittedPrediction, fitPrediction } from '../../src/domain/prediction/fit.js';
+import { type FittedPrediction, fitSteps, fittedPrediction } from '../../src/domain/prediction/fit.js';
+import { newFitMemory } from '../../src/domain/prediction/fit-blocks.js';
+import { solveStep } from '../../src/domain/prediction/fit-solve.js';
+import { moveRanges, sumRanges } from '../../src/domain/prediction/fit-sums.js';
 import { type ItemCounts, itemDifficulty } from '../../src/domain/prediction/items.js';
 import {
   explain,
   firstLogOdds,
   itemTermCount,
+  logOddsWithoutItem,
   type PredictionModel,
   predict,
   skillTermCount,
@@ -82,20 +86,27 @@ interface Fitted extends FittedPrediction {
 }
 
 function fitOn(log: AnswerLog, learners: LearnerFilter, store: FeatureStore): Fitted {
-  const fitted = fitPrediction(log, learners, store);
+  const { itemVariance } = fitOffsets(log, learners, null);
+  const memory = newFitMemory(log, learners, store, itemVariance);
+  moveRanges(memory, 'weights', 0, memory.ranges);
+  for (const step of fitSteps()) {
+    sumRanges(memory, step, 0, memory.ranges);
+    solveStep(memory, step.name);
+    moveRanges(memory, step.name, 0, memory.ranges);
+  }
+  const fitted = fittedPrediction(memory, itemVariance);
   const itemCounts = Array.from({ length: log.items + 1 }, () => ({ answers: 0, right: 0, expected: 0 }));
   const end = log.starts.findIndex((_, learner) => !learners(learner));
   const answers = log.starts[end < 0 ? log.starts.length - 1 : end] as number;
   for (let i = 0; i < answers; i++) {
     const item = log.item[i] as number;
     const counts = itemCounts[item] as (typeof itemCounts)[number];
-    const terms = {
-      ...termsOf({ ...fitted, itemCounts: [] }, log.skill[i] as number, item),
-      itemDifficulty: 0,
-    };
+    const terms = termsOf({ ...fitted, itemCounts: [] }, log.skill[i] as number, item);
     counts.answers++;
     counts.right += log.correct[i] as number;
-    counts.expected += predict(fitted.model, terms, rowAt(store, i)).pWithoutItem;
+    counts.expected += sigmoid(
+      logOddsWithoutItem(fitted.model, terms.skill, terms.item, store.rows, i * rowWidth),
+    );
   }
   return { ...fitted, itemCounts };
 }
@@ -105,10 +116,16 @@ const rowAt = ({ rows }: FeatureStore, i: number): Float32Array =>
 
 const fitAll = (log: AnswerLog): Fitted => fitOn(log, everyone, replayAll(log, [[0, log.starts.length - 1]]));
 
-const termsOf = ({ skillTerms, itemTerms, itemCounts }: Fitted, skill: number, item: number): Terms => ({
+const noAnswers: ItemCounts = { answers: 0, right: 0, expected: 0 };
+
+const termsOf = (
+  { model, skillTerms, itemTerms, itemCounts }: Fitted,
+  skill: number,
+  item: number,
+): Terms => ({
   skill: skillTerms.subarray(skill * skillTermCount, (skill + 1) * skillTermCount),
   item: item === 0 ? null : itemTerms.subarray(item * itemTermCount, (item + 1) * itemTermCount),
-  itemDifficulty: item === 0 ? 0 : itemDifficulty(itemCounts[item] ?? { answers: 0, right: 0, expected: 0 }),
+  itemDifficulty: item === 0 ? 0 : itemDifficulty(itemCounts[item] ?? noAnswers, model.itemPriorAnswers),
 });
 
 interface SkillHistory {
@@ -214,6 +231,7 @@ const legalModel: fc.Arbitrary<{ model: PredictionModel; terms: (skill: number, 
         weights: features.map(({ sign }) => (sign === 0 ? spread() : sign * Math.abs(spread()))),
         means: features.map(spread),
         runs: Array.from({ length: 8 }, spread),
+        itemPriorAnswers: 10,
       },
       terms: (skill, item) => terms.get(`${skill} ${item}`) ?? fresh(item),
     };
@@ -233,7 +251,7 @@ function assertMonotone(
     const told = (): number[] =>
       others.map((item) => {
         const row = learner.row(answer.skill, item, answer.at);
-        return predict(model, terms(answer.skill, item), row).pCorrect;
+        return predict(model, terms(answer.skill, item), row);
       });
     const before = told();
     learner.answer(answer);
@@ -273,9 +291,9 @@ test('the terms that are shown add up to the log-odds of the prediction', () => 
       const row = learner.row(skill, item, at);
       const own = terms(skill, item);
       const sum = explain(model, own, row).reduce((total, { logits }) => total + logits, 0);
-      const { pCorrect, pWithoutItem } = predict(model, own, row);
-      assert.ok(Math.abs(sigmoid(sum) - pCorrect) < 1e-9);
-      assert.ok(Math.abs(sigmoid(sum - own.itemDifficulty) - pWithoutItem) < 1e-9);
+      assert.ok(Math.abs(sigmoid(sum) - predict(model, own, row)) < 1e-9);
+      const withoutItem = logOddsWithoutItem(model, own.skill, own.item, row, 0);
+      assert.ok(Math.abs(sum - own.itemDifficulty - withoutItem) < 1e-9);
     }),
   );
 });
@@ -307,7 +325,7 @@ test('before there is a fit, the first prediction is that of BKT', () => {
   fc.assert(
     fc.property(parameters, (own: BktParameters) => {
       const bktProbability = sigmoid(firstLogOdds(own));
-      const { pCorrect } = predict(
+      const pCorrect = predict(
         startModel,
         { ...noTerms, skill: startTerms(own) },
         firstRow({ bktProbability }),
@@ -398,7 +416,7 @@ test('a wrong answer on an item is followed by a retry until another skill is an
 test('a harder question is less likely answered right', () => {
   fc.assert(
     fc.property(between(-3, 3), between(-3, 3), (a, b) => {
-      const p = (difficulty: number) => predict(startModel, noTerms, firstRow({ difficulty })).pCorrect;
+      const p = (difficulty: number) => predict(startModel, noTerms, firstRow({ difficulty }));
       assert.ok(a === b || a < b === p(a) > p(b));
     }),
   );
@@ -445,7 +463,7 @@ test('ability and residual stay within their bounds and follow the answers', () 
 });
 
 test('the item term follows the right answers and is drawn to 0', () => {
-  assert.equal(itemDifficulty({ answers: 0, right: 0, expected: 0 }), 0);
+  assert.equal(itemDifficulty(noAnswers, 10), 0);
   const counts = fc.integer({ min: 1, max: 500 }).chain((answers) =>
     fc.record({
       answers: fc.constant(answers),
@@ -455,14 +473,15 @@ test('the item term follows the right answers and is drawn to 0', () => {
   );
   fc.assert(
     fc.property(counts, (own) => {
-      const term = itemDifficulty(own);
+      const term = itemDifficulty(own, 10);
       assert.ok(Number.isFinite(term) && Math.abs(term) < 14);
-      if (own.right < own.answers) assert.ok(itemDifficulty({ ...own, right: own.right + 1 }) >= term);
+      if (own.right < own.answers) assert.ok(itemDifficulty({ ...own, right: own.right + 1 }, 10) >= term);
     }),
   );
-  const one = itemDifficulty({ answers: 1, right: 1, expected: 0.6 });
-  const many = itemDifficulty({ answers: 100, right: 100, expected: 60 });
+  const one = itemDifficulty({ answers: 1, right: 1, expected: 0.6 }, 10);
+  const many = itemDifficulty({ answers: 100, right: 100, expected: 60 }, 10);
   assert.ok(one > 0 && one < 0.5 && many > 2);
+  assert.ok(itemDifficulty({ answers: 1, right: 1, expected: 0.6 }, 1000) < 0.01);
 });
 
 interface Truth {
@@ -495,17 +514,62 @@ test('a fit finds the items of a synthetic log and foretells its other learners'
   const { log, items } = synthetic(300, 40);
   const store = replayAll(log, [[0, 300]]);
   const fitted = fitOn(log, (learner) => learner < 200, store);
-  const found = fitted.itemCounts.slice(1).map(itemDifficulty);
+  const { itemPriorAnswers } = fitted.model;
+  const found = fitted.itemCounts.slice(1).map((own) => itemDifficulty(own, itemPriorAnswers));
   assert.ok(correlation(found, items.slice(1)) > 0.85);
-  const start = heldOutLoss(log, store, 200, (row) => predict(startModel, noTerms, row).pCorrect);
-  const loss = heldOutLoss(
-    log,
-    store,
-    200,
-    (row, skill, item) => predict(fitted.model, termsOf(fitted, skill, item), row).pCorrect,
+  const start = heldOutLoss(log, store, 200, (row) => predict(startModel, noTerms, row));
+  const loss = heldOutLoss(log, store, 200, (row, skill, item) =>
+    predict(fitted.model, termsOf(fitted, skill, item), row),
   );
   assert.ok(loss < start - 0.02, `${loss} against ${start}`);
   assert.ok((fitted.model.weights[columnOf('ability')] as number) > 0.3);
+});
+
+/** Answers by nothing but chance and an item's effect of that sd, each learner on items of all skills. */
+function drawn(learners: number, items: number, sd: number): AnswerLog {
+  const random = seeded(29);
+  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const effects = Array.from({ length: items + 1 }, () => sd * normal());
+  const given = Array.from({ length: learners }, () =>
+    Array.from({ length: 40 }, (_, i): Logged => {
+      const item = 1 + Math.floor(random() * items);
+      const correct = random() < sigmoid(0.2 + (effects[item] as number));
+      return { skill: skillOfItem(item), item, correct, at: 1.7e12 + 60_000 * i };
+    }),
+  );
+  return logOf(given, skillCount, items);
+}
+
+test('where items and skills tell nothing, the fit says so', () => {
+  const log = drawn(750, 900, 0);
+  const store = replayAll(log, [[0, 750]]);
+  const fitted = fitOn(log, (learner) => learner < 600, store);
+  const share = meanOf([...log.correct].slice(0, log.starts[600]));
+  const constant = heldOutLoss(log, store, 600, () => share);
+  const bins = new Float64Array(10);
+  const loss = heldOutLoss(log, store, 600, (row, skill, item, correct) => {
+    const told = predict(fitted.model, termsOf(fitted, skill, item), row);
+    const bin = Math.min(9, Math.floor(10 * told));
+    bins[bin] = (bins[bin] as number) + told - correct;
+    return told;
+  });
+  assert.ok(loss < constant + 0.002, `${loss} against ${constant}`);
+  const answers = log.skill.length - (log.starts[600] as number);
+  const calibration = bins.reduce((sum, off) => sum + Math.abs(off), 0) / answers;
+  assert.ok(calibration < 0.02, `calibration error ${calibration}`);
+});
+
+test('the variance of item effects is found, whatever else answers differ by', () => {
+  const variance = (log: AnswerLog): number => fitOffsets(log, everyone, null).itemVariance;
+  const { start } = predictionModel.items.variance;
+  assert.ok(variance(drawn(600, 300, 0)) < 0.02);
+  const one = variance(drawn(600, 300, 1));
+  assert.ok(one > 0.75 && one < 1.25, `${one}`);
+  const some = variance(drawn(600, 300, 0.5));
+  assert.ok(some > 0.17 && some < 0.33, `${some}`);
+  assert.ok(Math.abs(variance(logOf([], 0, 0)) - start) < rounding, 'nothing to learn it from');
+  const alone = [repeated(500, (i) => i % 2 === 0, 1)];
+  assert.ok(Math.abs(variance(logOf(alone, 1, 1)) - start) < rounding, 'one learner tells nothing of items');
 });
 
 const meanOf = (xs: readonly number[]): number => xs.reduce((sum, x) => sum + x, 0) / xs.length;
@@ -523,13 +587,14 @@ function heldOutLoss(
   log: AnswerLog,
   store: FeatureStore,
   first: number,
-  p: (row: Float32Array, skill: number, item: number) => number,
+  p: (row: Float32Array, skill: number, item: number, correct: number) => number,
 ): number {
   const from = log.starts[first] as number;
   let loss = 0;
   for (let i = from; i < log.skill.length; i++) {
-    const told = p(rowAt(store, i), log.skill[i] as number, log.item[i] as number);
-    loss -= Math.log(log.correct[i] === 1 ? told : 1 - told);
+    const correct = log.correct[i] as number;
+    const told = p(rowAt(store, i), log.skill[i] as number, log.item[i] as number, correct);
+    loss -= Math.log(correct === 1 ? told : 1 - told);
   }
   return loss / (log.skill.length - from);
 }
@@ -585,14 +650,10 @@ function assertUsable(log: AnswerLog): void {
     ...fitted.model.runs,
     ...fitted.skillTerms,
     ...fitted.itemTerms,
-    ...fitted.itemCounts.map(itemDifficulty),
+    ...fitted.itemCounts.map((own) => itemDifficulty(own, fitted.model.itemPriorAnswers)),
   ];
   assert.ok(figures.every(Number.isFinite));
-  const { pCorrect } = predict(
-    fitted.model,
-    log.skills === 0 ? noTerms : termsOf(fitted, 0, 0),
-    firstRow({}),
-  );
+  const pCorrect = predict(fitted.model, log.skills === 0 ? noTerms : termsOf(fitted, 0, 0), firstRow({}));
   assert.ok(pCorrect > 0 && pCorrect < 1);
   assert.ok(Number.isFinite(abilityOffset(fitOffsets(log, everyone, null), 0, 0, 0)));
 }

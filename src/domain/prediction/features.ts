@@ -124,9 +124,9 @@ function writeLearner(row: FeatureRow, from: number, learner: LearnerTrace, at: 
   row[from + 1] = learner.ability;
   row[from + 3] = learner.recent;
   row[from + 4] = learner.slow;
-  row[from + 5] = Math.log1p(learner.wrongRun);
-  row[from + 6] = Math.log1p(learner.right);
-  row[from + 7] = Math.log1p(learner.wrong);
+  row[from + 5] = logOfCount(learner.wrongRun);
+  row[from + 6] = logOfCount(learner.right);
+  row[from + 7] = logOfCount(learner.wrong);
   row[from + 8] = learner.right === 0 ? 0 : lagOf((at - learner.lastRightAt) / minuteMs);
 }
 
@@ -143,8 +143,8 @@ function writeSkill(
   const answers = Math.max(0, place - 1 - lastRightPlace);
   const time = lagOf((seconds - lastRightAt) / 60);
   row[from] = ever ? 1 : 0;
-  row[from + 1] = Math.log1p(right);
-  row[from + 2] = ever ? Math.log1p(answers) : 0;
+  row[from + 1] = logOfCount(right);
+  row[from + 2] = ever ? logOfCount(answers) : 0;
   row[from + 3] = ever ? time : 0;
   row[from + 4] = lastRight ? 1 / (1 + answers) : 0;
   row[from + 5] = lastRight ? 1 / (1 + time) : 0;
@@ -164,10 +164,10 @@ function writeItem(
     return;
   }
   const lastRight = item.wrongRun === 0;
-  const lag = lagOf(elsewhere - item.elsewhere);
+  const lag = logOfCount(Math.max(0, elsewhere - item.elsewhere));
   const time = lagOf((seconds - item.at) / 60);
-  row[from] = Math.log1p(item.right);
-  row[from + 1] = Math.log1p(item.wrong);
+  row[from] = logOfCount(item.right);
+  row[from + 1] = logOfCount(item.wrong);
   row[from + 2] = lastRight ? 1 : -1;
   row[from + 3] = 1;
   row[from + 4] = lag;
@@ -178,3 +178,9 @@ function writeItem(
 }
 
 const lagOf = (x: number): number => Math.log1p(Math.max(0, x));
+
+const logsOfCounts = Float64Array.from({ length: 1024 }, (_, count) => Math.log1p(count));
+
+/** ln(1 + count) of a whole number, looked up: seven logarithms were a twentieth of the cost of an answer. */
+const logOfCount = (count: number): number =>
+  count < logsOfCounts.length ? (logsOfCounts[count] as number) : Math.log1p(count);

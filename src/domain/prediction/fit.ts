@@ -1,15 +1,12 @@
 /**
  * Fits the served probability to a log whose features were replayed: weights that all share, and terms of skills,
- * items and runs. Convex but for the boxes, and deterministic: the same log gives the same figures.
+ * items and runs. Convex but for the boxes, and deterministic: the same log gives the same figures, in any number of
+ * threads.
  */
-import type { AnswerLog, LearnerFilter } from '../answer-log.js';
 import { predictionModel } from '../params.js';
-import { features } from './features.js';
-import { type FitData, gatherData } from './fit-data.js';
-import { addTerms, type Groups, inOrder, newGroups, stepGroup } from './fit-groups.js';
-import { addWeights, startWeights, stepWeights, type Weights } from './fit-weights.js';
-import { itemTermCount, type PredictionModel, skillTermCount } from './model.js';
-import type { FeatureStore } from './replay.js';
+import type { BlockName, FitMemory, FitStep } from './fit-blocks.js';
+import { priorAnswersFor } from './items.js';
+import { itemTermCount, type PredictionModel } from './model.js';
 
 /** What a fit publishes, beside the counters of items (see `countItems`). */
 export interface FittedPrediction {
@@ -21,71 +18,35 @@ export interface FittedPrediction {
 }
 
 /**
- * Block Newton from the start values: in turns the shared weights, then one group of terms after the other.
- *
- * @param learners whose answers are fitted; the store must hold the features of all of these
+ * The steps in their order, a block Newton from the start values. `moveRanges` of the weights, which
+ * start somewhere, comes before them; each step is `sumRanges` over all ranges, `solveStep`, then `moveRanges`. Hessians
+ * hardly change after a few sweeps and take most of the time: later steps use the last ones.
  */
-export function fitPrediction(
-  log: AnswerLog,
-  learners: LearnerFilter,
-  store: FeatureStore,
-): FittedPrediction {
-  const data = gatherData(log, learners, store);
-  const { sweeps, groupSteps, minAnswers } = predictionModel.fit;
-  const start = startWeights(data);
-  const weights = start.slice();
-  const groups = newGroups(data, log.skills, log.items);
-  const frozen = data.places.length < minAnswers;
-  for (let sweep = 0; sweep < sweeps; sweep++) {
-    sumUp(data, weights, groups);
-    stepWeights(data, weights, start, frozen);
-    sumUp(data, weights, groups);
-    for (let step = 0; step < groupSteps; step++) {
-      for (const group of inOrder(groups)) stepGroup(data, group, weights);
-    }
+export function fitSteps(): FitStep[] {
+  const { sweeps, freshSweeps } = predictionModel.fit;
+  const names: BlockName[] = ['weights', 'skills', 'items', 'runs'];
+  return Array.from({ length: sweeps }, (_, sweep) =>
+    names.map((name) => ({ name, fresh: sweep < freshSweeps })),
+  ).flat();
+}
+
+/** What the steps have led to. */
+export function fittedPrediction({ blocks }: FitMemory, itemVariance: number): FittedPrediction {
+  const { weights, skills, items, runs } = blocks;
+  const itemTerms = new Float32Array((items.starts.length - 1) * itemTermCount);
+  for (let at = 0; at < itemTerms.length; at++) {
+    const item = Math.floor(at / itemTermCount);
+    itemTerms[at] = items.terms[at + item + 1] as number;
   }
   return {
-    model: modelOf(data, weights, groups),
-    skillTerms: skillTermsOf(data, groups, log.skills),
-    itemTerms: itemTermsOf(data, groups, log.items),
+    model: {
+      bias: weights.terms[0] as number,
+      weights: [...weights.terms.subarray(1)],
+      means: [...weights.means.subarray(1)],
+      runs: [...runs.terms.subarray(1)],
+      itemPriorAnswers: priorAnswersFor(itemVariance),
+    },
+    skillTerms: Float32Array.from(skills.terms),
+    itemTerms,
   };
-}
-
-/** The log-odds of every answer by all terms. */
-function sumUp(data: FitData, weights: Weights, groups: Groups): void {
-  data.logits.fill(0);
-  addWeights(data, weights);
-  for (const group of inOrder(groups)) addTerms(data, group, group.terms);
-}
-
-/** From standardised units to those of the features. */
-function modelOf({ means, scales }: FitData, weights: Weights, { runs }: Groups): PredictionModel {
-  return {
-    bias: weights[0] as number,
-    weights: features.map((_, column) => (weights[column + 1] as number) * (scales[column] as number)),
-    means: [...means],
-    runs: [...runs.terms.subarray(1)],
-  };
-}
-
-function skillTermsOf({ scales }: FitData, groups: Groups, skills: number): Float32Array {
-  const result = new Float32Array(skills * skillTermCount);
-  for (let skill = 0; skill < skills; skill++) {
-    const at = skill * skillTermCount;
-    result[at] = groups.skillIntercepts.terms[skill] as number;
-    for (const [i, { terms, column }] of groups.skillSlopes.entries()) {
-      result[at + 1 + i] = (terms[skill] as number) * (scales[column as number] as number);
-    }
-  }
-  return result;
-}
-
-function itemTermsOf({ scales }: FitData, groups: Groups, items: number): Float32Array {
-  const result = new Float32Array((items + 1) * itemTermCount);
-  for (let item = 1; item <= items; item++) {
-    for (const [i, { terms, column }] of groups.itemSlopes.entries()) {
-      result[item * itemTermCount + i] = (terms[item] as number) * (scales[column as number] as number);
-    }
-  }
-  return result;
 }

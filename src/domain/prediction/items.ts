@@ -16,12 +16,23 @@ const probabilityFloor = 1e-3;
  * as if it had some more answers that came out as expected. 0 without answers. One learner's answers on an item
  * should count once a day, so that nobody can move it alone.
  *
+ * @param priorAnswers how many more, by what the fit found of how much items differ
  * @returns logits; above 0 for an item that is easier than its skill
  */
-export function itemDifficulty({ answers, right, expected }: ItemCounts): number {
+export function itemDifficulty({ answers, right, expected }: ItemCounts, priorAnswers: number): number {
   if (answers === 0) return 0;
-  const { itemPriorAnswers: prior, itemScale } = predictionModel;
+  const { itemScale } = predictionModel;
   const mean = clamp(expected / answers, probabilityFloor, 1 - probabilityFloor);
-  const share = clamp((right + prior * mean) / (answers + prior), probabilityFloor, 1 - probabilityFloor);
+  const share = clamp(
+    (right + priorAnswers * mean) / (answers + priorAnswers),
+    probabilityFloor,
+    1 - probabilityFloor,
+  );
   return itemScale * (logit(share) - logit(mean));
+}
+
+/** @param variance of the items' effects */
+export function priorAnswersFor(variance: number): number {
+  const { priorOver, startPrior } = predictionModel.items;
+  return Math.max(startPrior, priorOver / variance);
 }

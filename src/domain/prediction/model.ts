@@ -5,7 +5,7 @@
  * For another item of the same skill, a right answer never lowers the probability and a wrong one never raises it:
  * every weight keeps the sign of its feature, the slopes of skill and item included.
  */
-import { type BktParameters, defaultParameters } from '../params.js';
+import { type BktParameters, defaultParameters, predictionModel } from '../params.js';
 import { logit, sigmoid } from '../probability.js';
 import {
   type FeatureName,
@@ -26,6 +26,8 @@ export interface PredictionModel {
   readonly means: readonly number[];
   /** Terms of 1 to 8 wrong answers in a row on the item up to now. */
   readonly runs: readonly number[];
+  /** Answers as expected that are added to an item's own (see `itemDifficulty`). */
+  readonly itemPriorAnswers: number;
 }
 
 /** A skill's terms: intercept, then slopes on `skillColumns`, added to the weights. */
@@ -46,13 +48,6 @@ export interface Terms {
   readonly itemDifficulty: number;
 }
 
-export interface Prediction {
-  /** Probability of a right answer. */
-  readonly pCorrect: number;
-  /** The same without the item's own term: what the item's counters expect. */
-  readonly pWithoutItem: number;
-}
-
 /** One term of a prediction, in logits. */
 export interface Term {
   readonly name: FeatureName | 'base' | 'skill' | 'item' | 'itemRun';
@@ -64,45 +59,69 @@ const placesOf = (columns: readonly number[], first: number): Int8Array =>
   Int8Array.from(features, (_, column) => (columns.includes(column) ? columns.indexOf(column) + first : -1));
 const skillPlaces = placesOf(skillColumns, 1);
 const itemPlaces = placesOf(itemColumns, 0);
+const signs = Int8Array.from(features, ({ sign }) => sign);
 
 /** Weight of a feature for this skill and item, cut at 0 where it would lose its sign. */
-function weightOf({ weights }: PredictionModel, { skill, item }: Terms, column: number): number {
+function weightOf(
+  weights: readonly number[],
+  skill: SkillTerms | null,
+  item: ItemTerms | null,
+  column: number,
+): number {
   const skillPlace = skillPlaces[column] as number;
   const itemPlace = itemPlaces[column] as number;
   let weight = weights[column] as number;
   if (skill !== null && skillPlace >= 0) weight += skill[skillPlace] as number;
   if (item !== null && itemPlace >= 0) weight += item[itemPlace] as number;
-  const { sign } = features[column] as (typeof features)[number];
-  return sign * weight < 0 ? 0 : weight;
+  return (signs[column] as number) * weight < 0 ? 0 : weight;
 }
 
-function runTerm({ runs }: PredictionModel, row: FeatureRow): number {
-  const run = row[runColumn] as number;
+function runTerm({ runs }: PredictionModel, rows: FeatureRow, from: number): number {
+  const run = rows[from + runColumn] as number;
   return run === 0 ? 0 : (runs[Math.min(run, maxItemRun) - 1] ?? 0);
 }
 
-/** @param row of features as `writeFeatures` writes it */
-export function predict(model: PredictionModel, terms: Terms, row: FeatureRow): Prediction {
-  let logits = model.bias + (terms.skill?.[0] ?? 0) + runTerm(model, row);
+/**
+ * Probability of a right answer.
+ *
+ * @param row of features as `writeFeatures` writes it
+ */
+export const predict = (model: PredictionModel, terms: Terms, row: FeatureRow): number =>
+  sigmoid(logOddsWithoutItem(model, terms.skill, terms.item, row, 0) + terms.itemDifficulty);
+
+/**
+ * Log-odds of a right answer, the item's own term left out: what the item's counters expect.
+ *
+ * @param from where the row begins in `rows`
+ */
+export function logOddsWithoutItem(
+  model: PredictionModel,
+  skill: SkillTerms | null,
+  item: ItemTerms | null,
+  rows: FeatureRow,
+  from: number,
+): number {
+  const { weights, means } = model;
+  let logits = model.bias + (skill === null ? 0 : (skill[0] as number)) + runTerm(model, rows, from);
   for (let column = 0; column < features.length; column++) {
-    const distance = (row[column] as number) - (model.means[column] as number);
-    logits += weightOf(model, terms, column) * distance;
+    const distance = (rows[from + column] as number) - (means[column] as number);
+    logits += weightOf(weights, skill, item, column) * distance;
   }
-  return { pCorrect: sigmoid(logits + terms.itemDifficulty), pWithoutItem: sigmoid(logits) };
+  return logits;
 }
 
 /**
- * The terms whose sum is the log-odds of `pCorrect`: the base, the skill's and the item's own, and one per feature
+ * The terms whose sum is the log-odds of `predict`: the base, the skill's and the item's own, and one per feature
  * that is not 0. The means go into the base, so that absent history has no term.
  */
 export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): Term[] {
-  const weights = features.map((_, column) => weightOf(model, terms, column));
+  const weights = features.map((_, column) => weightOf(model.weights, terms.skill, terms.item, column));
   const centred = weights.reduce((sum, weight, column) => sum + weight * (model.means[column] as number), 0);
   const own: Term[] = [
     { name: 'base', logits: model.bias - centred },
     { name: 'skill', logits: terms.skill?.[0] ?? 0 },
     { name: 'item', logits: terms.itemDifficulty },
-    { name: 'itemRun', logits: runTerm(model, row) },
+    { name: 'itemRun', logits: runTerm(model, row, 0) },
   ];
   const weighted = features.map(({ name }, column): Term => {
     return { name, logits: (weights[column] as number) * (row[column] as number) };
@@ -122,6 +141,7 @@ export const startModel: PredictionModel = {
   weights: features.map(({ start }) => start),
   means: features.map(() => 0),
   runs: new Array(maxItemRun).fill(0),
+  itemPriorAnswers: predictionModel.items.startPrior,
 };
 
 /** Terms with `startModel` for a skill with parameters of its own: there too, the first p is BKT's. */

@@ -1,8 +1,9 @@
 /** The served model over a log: each learner is counted answer by answer by the very code that serves. */
 import type { AnswerLog } from '../../domain/answer-log.js';
+import type { AnswerStates } from '../../domain/answer-states.js';
 import { conditionsFor } from '../../domain/conditions.js';
 import { type RememberedItem, recallItem } from '../../domain/item-window.js';
-import { type AnswerStates, applyAnswer, newLearner, newSkill } from '../../domain/mastery.js';
+import { applyAnswer, newLearner, newSkill } from '../../domain/mastery.js';
 import type { ItemTrace } from '../../domain/prediction/traces.js';
 import { type ItemModel, skillModelOf, type TenantModel } from '../../domain/tenant-model.js';
 import type { Answer, LearnerState, SkillState } from '../../domain/types.js';
