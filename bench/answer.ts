@@ -1,17 +1,18 @@
 /**
- * What one answer costs in the models alone, in one thread: what it is counted with (prediction included), and the
- * update of all states. Answers in sittings of several skills, with times, confidence, difficulty and items.
+ * What one answer costs in the models alone, in one thread: what it is counted with, prediction included, and the
+ * update of all states. One learner's answers on 20 skills and 200 items, with times, confidence and difficulty.
  *
  * Run: node dist/bench/answer.js [answers]
  */
-import { conditionsFor } from '../src/domain/conditions.js';
+import type { AnswerStates } from '../src/domain/answer-states.js';
+import { type Conditions, conditionsFor } from '../src/domain/conditions.js';
 import type { RememberedItem } from '../src/domain/item-window.js';
 import { applyAnswer, newLearner, newSkill } from '../src/domain/mastery.js';
+import { defaultParameters } from '../src/domain/params.js';
 import type { ItemTrace } from '../src/domain/prediction/traces.js';
-import { type ItemModel, skillModelOf, unfittedModel } from '../src/domain/tenant-model.js';
+import { type ItemModel, unfittedModel } from '../src/domain/tenant-model.js';
 import type { Answer, SkillState } from '../src/domain/types.js';
 
-const skillIds = Array.from({ length: 20 }, (_, i) => `skill-${i}`);
 const item: ItemModel = {
   answers: 40,
   right: 25,
@@ -30,15 +31,21 @@ const answerAt = (i: number): Answer => ({
   confidenceScore: i % 2 === 0 ? null : 1 + (i % 5),
 });
 
-/** Counts that many answers of one learner, as the workers do. @returns nanoseconds of CPU per answer */
-function measure(answers: number): number {
+/** One answer on its way: the states that it meets, and what it is counted with. */
+interface Step {
+  readonly skillId: string;
+  readonly states: AnswerStates;
+  readonly answer: Answer;
+  readonly conditions: Conditions;
+}
+
+function stepsOf(answers: number): Step[] {
   const skills = new Map<string, SkillState>();
   const items = new Map<number, RememberedItem<ItemTrace>>();
   let learner = newLearner;
-  const since = process.cpuUsage();
-  for (let i = 0; i < answers; i++) {
-    const skillId = skillIds[i % skillIds.length] as string;
-    const skill = skills.get(skillId) ?? newSkill(skillModelOf(unfittedModel, skillId).parameters);
+  return Array.from({ length: answers }, (_, i) => {
+    const skillId = `skill-${i % 20}`;
+    const skill = skills.get(skillId) ?? newSkill(defaultParameters);
     const states = { learner, skill, item: items.get(i % 200) };
     const answer = answerAt(i);
     const conditions = conditionsFor(unfittedModel, skillId, item, states, answer);
@@ -46,14 +53,30 @@ function measure(answers: number): number {
     learner = effect.learner;
     skills.set(skillId, effect.skill);
     if (effect.item) items.set(i % 200, effect.item);
-  }
-  const { user, system } = process.cpuUsage(since);
-  return (1000 * (user + system)) / answers;
+    return { skillId, states, answer, conditions };
+  });
 }
 
-const answers = Number(process.argv[2] ?? 200_000);
-const rounds = Array.from({ length: 7 }, () => measure(answers)).sort((a, b) => a - b);
-const [least, median, most] = [rounds[0], rounds[3], rounds[6]].map((ns) => Math.round(ns as number));
-process.stdout.write(
-  `${median} ns of CPU per answer (${least} to ${most} over 7 rounds of ${answers} answers)\n`,
+const repeats = 100;
+
+/** @returns nanoseconds of CPU per answer: median of several rounds */
+function measure(steps: readonly Step[], work: (step: Step) => unknown): number {
+  const rounds = Array.from({ length: 15 }, () => {
+    const since = process.cpuUsage();
+    for (let i = 0; i < repeats; i++) for (const step of steps) work(step);
+    const { user, system } = process.cpuUsage(since);
+    return (1000 * (user + system)) / (repeats * steps.length);
+  });
+  return Math.round(rounds.sort((a, b) => a - b)[7] as number);
+}
+
+/** Few enough to stay in the processor's caches, as the states of a learner who is answering do. */
+const steps = stepsOf(Number(process.argv[2] ?? 1000));
+const predicted = measure(steps, ({ skillId, states, answer }) =>
+  conditionsFor(unfittedModel, skillId, item, states, answer),
 );
+const updated = measure(steps, ({ states, answer, conditions }) => applyAnswer(states, answer, conditions));
+process.stdout.write(`ns of CPU per answer, medians of 15 rounds of ${repeats * steps.length} answers
+  update: BKT, forgetting, plateau, pace, abilities, item   ${updated}
+  conditions: prediction, difficulty, norms                 ${predicted}
+`);

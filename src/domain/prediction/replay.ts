@@ -1,5 +1,6 @@
 /** Replays a log as it would have been served, and keeps the features of every answer for the fit. */
 import type { AnswerLog } from '../answer-log.js';
+import { dayOf } from '../forgetting.js';
 import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../item-window.js';
 import { predictionModel } from '../params.js';
 import { type FeatureInput, rowWidth, writeFeatures } from './features.js';
@@ -139,8 +140,6 @@ function difficultyAt({ difficulty, skill }: AnswerLog, at: number, means: Array
   return Number.isNaN(supplied) ? null : supplied - (means[skill[at] as number] ?? 0);
 }
 
-const dayOf = (seconds: number): number => Math.floor(seconds / 86_400);
-
 /**
  * Serving counts a learner's first answer of a day alone, so that nobody can move a new item's term by answering it
  * again and again. A fit sees the whole log, and where items are practised often, most of what it knows of them
@@ -148,5 +147,5 @@ const dayOf = (seconds: number): number => Math.floor(seconds / 86_400);
  */
 function countsForItem(recalled: ItemTrace | null, { occurredAt }: TracedAnswer): boolean {
   if (recalled === null || recalled.right + recalled.wrong < predictionModel.fit.itemAnswersEach) return true;
-  return dayOf(recalled.at) !== dayOf(occurredAt / 1000);
+  return dayOf(recalled.at * 1000) < dayOf(occurredAt);
 }
