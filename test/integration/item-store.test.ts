@@ -14,7 +14,7 @@ import {
 } from '../../src/store/item-store.js';
 import { itemsKey } from '../../src/store/keys.js';
 import { startTestRedis } from '../support/embedded.js';
-import { seeded } from '../support/made-answers.js';
+import { seeded } from '../support/random.js';
 import { redisOf } from '../support/service.js';
 
 const none = new Array<number>(itemTermCount).fill(0);

@@ -25,7 +25,7 @@ import { loadLearners } from '../../src/store/learner-store.js';
 import { createModelPublisher, publishModel } from '../../src/store/model-store.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { callerOf } from '../support/http.js';
-import { seeded } from '../support/made-answers.js';
+import { seeded } from '../support/random.js';
 import { clickhouseOf, redisOf, startSecondApi, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 

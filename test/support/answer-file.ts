@@ -1,4 +1,5 @@
 /** Made-up histories of answers, the same in every run. */
+import { seeded } from './random.js';
 
 export interface MadeAnswer {
   readonly user: string;
@@ -14,23 +15,12 @@ export interface MadeAnswer {
   readonly fold: number;
 }
 
-/** Numbers from 0 to 1 (mulberry32). */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 const skills = 6;
 const itemsOfSkill = 8;
 
 /** Learners of different ability get better with practice on items of different difficulty; learner l is in fold 1 + l % 5. */
 export function makeAnswers(learners: number, answersOfEach: number, seed = 1): MadeAnswer[] {
-  const random = randomNumbers(seed);
+  const random = seeded(seed);
   const spread = (width: number): number => (random() - 0.5) * width;
   const difficulty = Array.from({ length: skills * itemsOfSkill }, () => spread(3));
   return Array.from({ length: learners }, (_, learner) => {

@@ -1,6 +1,7 @@
 import type { AnswerLog } from '../../src/domain/answer-log.js';
 import { itemGuessSlip } from '../../src/domain/bkt.js';
 import type { BktParameters } from '../../src/domain/params.js';
+import { seeded } from './random.js';
 
 /** One answer of a log made by hand; what is left out was not reported. */
 export interface LoggedAnswer {
@@ -27,17 +28,6 @@ export function answerLog(skills: number, learners: readonly (readonly LoggedAns
     difficulty: Float32Array.from(answers, ({ difficulty }) => difficulty ?? Number.NaN),
     skills,
     items: 0,
-  };
-}
-
-/** Uniform numbers in [0, 1), the same for the same seed (mulberry32). */
-export function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
 }
 

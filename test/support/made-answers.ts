@@ -1,22 +1,12 @@
 /** Answers of made-up learners who learn by BKT with known parameters, put into ClickHouse as if drained. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { BktParameters } from '../../src/domain/params.js';
+import { seeded } from './random.js';
 
 export interface MadeSkill {
   readonly skillId: string;
   readonly learners: number;
   readonly parameters: BktParameters;
-}
-
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
-export function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 const start = Date.UTC(2026, 0, 15, 12);

@@ -13,7 +13,8 @@ import {
   fitPriorMeans,
   priorStrengths,
 } from '../../src/domain/params.js';
-import { seeded, syntheticLog } from '../support/answer-logs.js';
+import { syntheticLog } from '../support/answer-logs.js';
+import { seeded } from '../support/random.js';
 
 const everyone = () => true;
 const options: FitOptions = { bounds: fitBounds.narrow, strengths: priorStrengths, difficultyScale: 0 };

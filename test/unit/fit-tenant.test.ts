@@ -12,7 +12,7 @@ import {
   type TenantModel,
   unfittedModel,
 } from '../../src/domain/tenant-model.js';
-import { seeded } from '../support/made-answers.js';
+import { seeded } from '../support/random.js';
 
 /** Answers in turns on all skills; learners differ, and so do items. */
 function makeLog(learners: number, skills: number, perLearner: number, withDifficulty: boolean): AnswerLog {

@@ -3,20 +3,10 @@ import { test } from 'node:test';
 import { createBatcher } from '../../src/compute/batcher.js';
 import type { TrackEvent, TrackOutcome, TrackTask } from '../../src/contracts/tasks.js';
 import { createFeeder, StalledError } from '../../src/services/import/feeder.js';
+import { seeded } from '../support/random.js';
 
 const shards = 4;
 const lanes = 2;
-
-/** Numbers in [0, 1), the same for the same seed (mulberry32). */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const eventOf = (line: number, user: number): TrackEvent => ({
   tenant: 't',
@@ -74,7 +64,7 @@ function createCounter(random: () => number, trouble: number) {
 
 test('whatever is refused or lost, each line counts once and in order', { timeout: 120_000 }, async (t) => {
   for (let seed = 1; seed <= 6; seed++) {
-    const random = randomOf(seed);
+    const random = seeded(seed);
     const { tracker, counted } = createCounter(random, 0.3);
     let told = 0;
     const feeder = createFeeder({

@@ -41,8 +41,8 @@ import {
   updateTraces,
 } from '../../src/domain/prediction/traces.js';
 import { logit, sigmoid } from '../../src/domain/probability.js';
-import { seeded } from '../support/answer-logs.js';
 import { between, rounding, upTo } from '../support/arbitraries.js';
+import { seeded } from '../support/random.js';
 
 interface Logged {
   readonly skill: number;
