@@ -8,6 +8,7 @@ import {
   reportStartFailure,
   StartError,
 } from '../lifecycle.js';
+import { connectRedis, type RedisClient, whenReady } from '../store/client.js';
 import { createLogger, type Logger } from '../telemetry.js';
 
 export interface CommandContext {
@@ -44,6 +45,19 @@ export async function startCommand<Arguments>(
   }
   const wanted = args;
   await runCommand(name, (context) => work(context, wanted));
+}
+
+const redisTimeoutMs = 10_000;
+
+/** A connection that lasts as long as the command. @throws StartError where Redis cannot be reached */
+export async function openRedis(redisUrl: string, { logger, closers }: CommandContext): Promise<RedisClient> {
+  const redis = connectRedis(redisUrl);
+  closers.add('Redis connection', () => redis.disconnect());
+  redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
+  await whenReady(redis, redisTimeoutMs).catch((cause: unknown) => {
+    throw new StartError('Redis cannot be reached; start it or correct REDIS_URL', { cause });
+  });
+  return redis;
 }
 
 /** A shell calls the end by a signal 128 and its number; an unfinished command has not succeeded. */

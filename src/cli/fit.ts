@@ -6,12 +6,12 @@ import { ApiError } from '../errors.js';
 import { fitParts } from '../fits.js';
 import { StartError } from '../lifecycle.js';
 import { type FitParts, recordChanges, runFits } from '../services/fit-models.js';
-import { connectRedis, type RedisClient, whenReady } from '../store/client.js';
+import type { RedisClient } from '../store/client.js';
 import { openDeployment } from '../store/deployment.js';
 import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/client.js';
 import { migrate, SchemaTooNewError } from '../warehouse/migrations.js';
 import { hasAttempts } from '../warehouse/presence.js';
-import { type CommandContext, startCommand } from './command.js';
+import { type CommandContext, openRedis, startCommand } from './command.js';
 import { type FitArguments, fitHelp, readFitArguments } from './fit-options.js';
 import { fitsJson, fitsText, versionsJson, versionsText } from './fit-report.js';
 import { createProgress } from './import-report.js';
@@ -26,7 +26,7 @@ async function carryOut(context: CommandContext, args: FitArguments): Promise<vo
   const clickhouse = connectWarehouse(endpoints.clickhouseUrl);
   closers.add('ClickHouse connection', () => clickhouse.close());
   try {
-    const redis = await openRedis(endpoints, context);
+    const redis = await openRedis(endpoints.redisUrl, context);
     await prepare(endpoints, clickhouse, redis);
     const options = { threads: args.threads, beside: false };
     const parts = fitParts({ redis, clickhouse }, endpoints, options, logger);
@@ -42,18 +42,6 @@ async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<
   const away = error instanceof ApiError ? 'Redis' : (await isAlive(clickhouse)) ? null : 'ClickHouse';
   if (away === null) return error;
   return new StartError(`${away} does not answer; run the command again when it does`, { cause: error });
-}
-
-const redisTimeoutMs = 10_000;
-
-async function openRedis({ redisUrl }: Endpoints, { logger, closers }: CommandContext): Promise<RedisClient> {
-  const redis = connectRedis(redisUrl);
-  closers.add('Redis connection', () => redis.disconnect());
-  redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
-  await whenReady(redis, redisTimeoutMs).catch((cause: unknown) => {
-    throw new StartError('Redis cannot be reached; start it or correct REDIS_URL', { cause });
-  });
-  return redis;
 }
 
 /** @throws StartError where the servers are not those of a service, or of a newer one */

@@ -5,9 +5,8 @@ import { hashKey } from '../http/auth.js';
 import { StartError } from '../lifecycle.js';
 import { allScopes, type Grant, type Scope } from '../services/ports.js';
 import { createKeyStore, type KeyStore } from '../store/api-keys.js';
-import { connectRedis, whenReady } from '../store/client.js';
 import { parseArguments, readInteger, readTenant, usageOf } from './arguments.js';
-import { type CommandContext, startCommand } from './command.js';
+import { type CommandContext, openRedis, startCommand } from './command.js';
 
 const help = `Usage: npm run keys -- create [options]
        npm run keys -- list
@@ -48,18 +47,11 @@ async function runAction(context: CommandContext, action: Action): Promise<void>
   process.stdout.write(`${await action(await openStore(context))}\n`);
 }
 
-const redisTimeoutMs = 10_000;
-
-async function openStore({ config, logger, closers }: CommandContext): Promise<KeyStore> {
+async function openStore(context: CommandContext): Promise<KeyStore> {
+  const { config, logger, closers } = context;
   // Keys are in Redis alone: with REDIS_URL set, ClickHouse is neither asked nor started.
   const redisUrl = config.redisUrl ?? (await joinOrStart(config, logger, closers)).redisUrl;
-  const redis = connectRedis(redisUrl);
-  closers.add('Redis connection', () => redis.disconnect());
-  redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
-  await whenReady(redis, redisTimeoutMs).catch((cause: unknown) => {
-    throw new StartError('Redis cannot be reached; start it or correct REDIS_URL', { cause });
-  });
-  return createKeyStore(redis);
+  return createKeyStore(await openRedis(redisUrl, context));
 }
 
 type Values = ReturnType<typeof parse>['values'];

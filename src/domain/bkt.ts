@@ -60,11 +60,18 @@ export function traceAnswer(
   const learned = posterior + (1 - posterior) * parameters.pLearn * weight;
   const guarded = guard && !isCorrect ? Math.min(learned, before) : learned;
   return {
-    pCorrect: before * (1 - item.pSlip) + (1 - before) * item.pGuess,
+    pCorrect: predictCorrect(before, item),
     posterior,
     masteryAfter: clamp(guarded, masteryBounds.low, masteryBounds.high),
   };
 }
+
+/**
+ * Probability of a right answer at mastery L: L (1 - slip) + (1 - L) guess.
+ * Source: Corbett & Anderson 1995.
+ */
+export const predictCorrect = (mastery: number, { pGuess, pSlip }: GuessSlip): number =>
+  mastery * (1 - pSlip) + (1 - mastery) * pGuess;
 
 /**
  * Evidence of the answer for mastery against no mastery. Confidence says something about right answers only: a

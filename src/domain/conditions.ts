@@ -1,5 +1,5 @@
 import { type AnswerStates, tracesOf } from './answer-states.js';
-import { difficultyShift, itemGuessSlip } from './bkt.js';
+import { difficultyShift, itemGuessSlip, predictCorrect } from './bkt.js';
 import { type TimeNorm, timeNorm } from './efficiency.js';
 import { effectiveMastery } from './forgetting.js';
 import { type BktParameters, fitBounds } from './params.js';
@@ -118,10 +118,9 @@ export function featuresOf(
 ): FeatureRow {
   const { learner, skill: state } = states;
   const mastery = effectiveMastery(skill.parameters.pInit, state, occurredAt);
-  const { pGuess, pSlip } = itemGuessSlip(skill.parameters, shift);
   writeFeatures(row, 0, {
     traces: tracesOf(states),
-    bktProbability: mastery * (1 - pSlip) + (1 - mastery) * pGuess,
+    bktProbability: predictCorrect(mastery, itemGuessSlip(skill.parameters, shift)),
     skillAttempts: state.attempts,
     skillRight: state.correct,
     place: learner.attempts + 1,

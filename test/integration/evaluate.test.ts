@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,33 +12,13 @@ import { foldsOf, type Split, splitByFold } from '../../src/services/evaluate/sp
 import { createAnswerTable } from '../../src/services/evaluate/table.js';
 import { trainModels } from '../../src/services/evaluate/train.js';
 import { csvOf, type MadeAnswer, type MadeColumn, makeAnswers, recordsOf } from '../support/answer-file.js';
+import { type Ended, endOf, startCommand } from '../support/command.js';
 import { referenceFile } from '../support/reference.js';
 import { tempDir } from '../support/temp.js';
 
-const entry = new URL('../../src/cli/evaluate.js', import.meta.url).href;
 const limit = { timeout: 120_000 };
 
-interface Ended {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-/** Runs the command as the set-up does, and waits for its end. */
-async function evaluate(t: TestContext, ...args: string[]): Promise<Ended> {
-  const script = `import(${JSON.stringify(entry)}).then((m) => m.main(process.argv.slice(1)))`;
-  const child = spawn(process.execPath, ['-e', script, '--', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  t.after(() => child.kill('SIGKILL'));
-  const read = { out: '', err: '' };
-  child.stdout.on('data', (text: Buffer) => {
-    read.out += text;
-  });
-  child.stderr.on('data', (text: Buffer) => {
-    read.err += text;
-  });
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, ...read };
-}
+const evaluate = (t: TestContext, ...args: string[]) => endOf(startCommand(t, 'evaluate', {}, ...args));
 
 async function fileOf(t: TestContext, content: string | Buffer, name = 'answers.csv'): Promise<string> {
   const file = join(await tempDir(t), name);

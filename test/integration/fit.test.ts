@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,6 +17,7 @@ import { modelsKey, versionKey } from '../../src/store/keys.js';
 import { createModelPublisher } from '../../src/store/model-store.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/client.js';
+import { endOf, startCommand } from '../support/command.js';
 import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
 import { type MadeSkill, madeAnswers, storeAnswers } from '../support/made-answers.js';
 import { redisOf } from '../support/service.js';
@@ -25,7 +26,6 @@ import { waitFor } from '../support/wait.js';
 import { testDatabase } from '../support/warehouse.js';
 
 const logger = createLogger('fatal', 'test');
-const entry = new URL('../../src/cli/fit.js', import.meta.url).href;
 
 interface Servers {
   readonly env: Record<string, string>;
@@ -41,28 +41,10 @@ async function startServers(t: TestContext): Promise<Servers> {
   return { env, clickhouse: client };
 }
 
-function startFit(t: TestContext, { env }: Servers, ...args: string[]): ChildProcess {
-  const script = `import(${JSON.stringify(entry)}).then((m) => m.main(process.argv.slice(1)))`;
-  const child = spawn(process.execPath, ['-e', script, '--', ...args], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  t.after(() => child.kill('SIGKILL'));
-  return child;
-}
+const startFit = (t: TestContext, { env }: Servers, ...args: string[]) =>
+  startCommand(t, 'fit', env, ...args);
 
-async function fit(t: TestContext, servers: Servers, ...args: string[]) {
-  const child = startFit(t, servers, ...args);
-  const read = { out: '', err: '' };
-  child.stdout?.on('data', (text: Buffer) => {
-    read.out += text;
-  });
-  child.stderr?.on('data', (text: Buffer) => {
-    read.err += text;
-  });
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, ...read };
-}
+const fit = (t: TestContext, servers: Servers, ...args: string[]) => endOf(startFit(t, servers, ...args));
 
 interface FitResult {
   readonly tenants: readonly {

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,13 +9,12 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { connectRedis, whenReady } from '../../src/store/client.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { selectRows } from '../../src/warehouse/client.js';
+import { endOf, startCommand } from '../support/command.js';
 import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
 import { referenceFile } from '../support/reference.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 import { testDatabase } from '../support/warehouse.js';
-
-const entry = new URL('../../src/cli/import.js', import.meta.url).href;
 
 interface Servers {
   readonly env: Record<string, string>;
@@ -31,29 +28,8 @@ async function startServers(t: TestContext): Promise<Servers> {
   return { env, clickhouse: client };
 }
 
-function startImport(t: TestContext, env: Record<string, string>, ...args: string[]): ChildProcess {
-  const script = `import(${JSON.stringify(entry)}).then((m) => m.main(process.argv.slice(1)))`;
-  const child = spawn(process.execPath, ['-e', script, '--', ...args], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  t.after(() => child.kill('SIGKILL'));
-  return child;
-}
-
-async function endOf(child: ChildProcess): Promise<{ code: number | null; out: string; err: string }> {
-  const read = { out: '', err: '' };
-  child.stdout?.on('data', (text: Buffer) => {
-    read.out += text;
-  });
-  child.stderr?.on('data', (text: Buffer) => {
-    read.err += text;
-  });
-  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
-  // A process that a signal ended has no code.
-  if (signal !== null) read.err += `ended by ${signal}\n`;
-  return { code, ...read };
-}
+const startImport = (t: TestContext, env: Record<string, string>, ...args: string[]) =>
+  startCommand(t, 'import', env, ...args);
 
 const runImport = (t: TestContext, { env }: Servers, ...args: string[]) =>
   endOf(startImport(t, env, ...args));

@@ -6,6 +6,8 @@ import { seeded } from './random.js';
 /** One answer of a log made by hand; what is left out was not reported. */
 export interface LoggedAnswer {
   readonly skill: number;
+  /** From 1; 0 or absent: none. */
+  readonly item?: number;
   readonly correct: boolean;
   readonly at?: number;
   readonly seconds?: number;
@@ -13,7 +15,11 @@ export interface LoggedAnswer {
 }
 
 /** A log of these learners' answers, each learner's in order. */
-export function answerLog(skills: number, learners: readonly (readonly LoggedAnswer[])[]): AnswerLog {
+export function answerLog(
+  skills: number,
+  learners: readonly (readonly LoggedAnswer[])[],
+  items = 0,
+): AnswerLog {
   const answers = learners.flat();
   const starts = new Uint32Array(learners.length + 1);
   for (const [learner, own] of learners.entries())
@@ -21,13 +27,13 @@ export function answerLog(skills: number, learners: readonly (readonly LoggedAns
   return {
     starts,
     skill: Uint32Array.from(answers, ({ skill }) => skill),
-    item: new Uint32Array(answers.length),
+    item: Uint32Array.from(answers, ({ item }) => item ?? 0),
     correct: Uint8Array.from(answers, ({ correct }) => (correct ? 1 : 0)),
     at: Float64Array.from(answers, ({ at }) => at ?? 0),
     seconds: Float32Array.from(answers, ({ seconds }) => seconds ?? Number.NaN),
     difficulty: Float32Array.from(answers, ({ difficulty }) => difficulty ?? Number.NaN),
     skills,
-    items: 0,
+    items,
   };
 }
 

@@ -41,6 +41,7 @@ import {
   updateTraces,
 } from '../../src/domain/prediction/traces.js';
 import { logit, sigmoid } from '../../src/domain/probability.js';
+import { answerLog } from '../support/answer-logs.js';
 import { between, rounding, upTo } from '../support/arbitraries.js';
 import { seeded } from '../support/random.js';
 
@@ -53,23 +54,8 @@ interface Logged {
 
 const everyone = (): boolean => true;
 
-function logOf(learners: readonly (readonly Logged[])[], skills: number, items: number): AnswerLog {
-  const answers = learners.flat();
-  const starts = new Uint32Array(learners.length + 1);
-  for (const [learner, own] of learners.entries())
-    starts[learner + 1] = (starts[learner] as number) + own.length;
-  return {
-    starts,
-    skill: Uint32Array.from(answers, ({ skill }) => skill),
-    item: Uint32Array.from(answers, ({ item }) => item),
-    correct: Uint8Array.from(answers, ({ correct }) => (correct ? 1 : 0)),
-    at: Float64Array.from(answers, ({ at }) => at),
-    seconds: new Float32Array(answers.length).fill(Number.NaN),
-    difficulty: new Float32Array(answers.length).fill(Number.NaN),
-    skills,
-    items,
-  };
-}
+const logOf = (learners: readonly (readonly Logged[])[], skills: number, items: number): AnswerLog =>
+  answerLog(skills, learners, items);
 
 /** Features of a log under the default parameters of BKT. */
 function replayAll(log: AnswerLog, ranges: readonly (readonly [number, number])[]): FeatureStore {
