@@ -1,28 +1,16 @@
 /** `npm run bench`: what an answer costs, beside a bare uWebSockets.js server in the same run. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { childEnvironment } from '../src/config.js';
-import { freePort } from '../src/embedded/ports.js';
-import { cpuSeconds, runProcess, startProcess, stopProcess } from './processes.js';
+import { runProcess } from './processes.js';
+import { cpuOf, here, startEcho, startService, type Target } from './targets.js';
 
 const help = `Usage: npm run bench -- [--seconds N] [--rounds N] [--connections N] [--json]
 
 Measures POST /api/v1/track-answer with everything on, in a closed loop, in turn with a bare
 uWebSockets.js server that only parses, and prints the medians of all rounds.
 `;
-
-const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-
-interface Target {
-  readonly name: string;
-  readonly port: number;
-  readonly key: string;
-  /** Processes whose CPU time an answer costs. */
-  readonly pids: Readonly<Record<string, number>>;
-}
 
 interface Sample {
   readonly perSecond: number;
@@ -55,26 +43,6 @@ export async function main(argv: readonly string[]): Promise<void> {
     for (const stop of stops.reverse()) await stop();
     rmSync(dataDir, { recursive: true, force: true });
   }
-}
-
-async function startEcho(stops: (() => Promise<void>)[]): Promise<Target> {
-  const port = await freePort();
-  const { child } = await startProcess([here('./peers/echo.js'), `${port}`], {});
-  stops.push(() => stopProcess(child));
-  return { name: 'bare echo', port, key: 'none', pids: { server: child.pid as number } };
-}
-
-async function startService(dataDir: string, stops: (() => Promise<void>)[]): Promise<Target> {
-  const port = await freePort();
-  const env = childEnvironment({ PORT: `${port}`, DATA_DIR: dataDir, LOG_LEVEL: 'warn' });
-  const { child } = await startProcess([here('../../src/setup.mjs'), 'start'], env);
-  stops.push(() => stopProcess(child));
-  const servers: Record<string, { pid: number }> = JSON.parse(
-    readFileSync(join(dataDir, 'servers.json'), 'utf8'),
-  );
-  const pids = Object.fromEntries(Object.entries(servers).map(([name, { pid }]) => [name, pid]));
-  const key = readFileSync(join(dataDir, 'api-key'), 'utf8').trim();
-  return { name: 'track-answer', port, key, pids: { server: child.pid as number, ...pids } };
 }
 
 interface Plan {
@@ -111,9 +79,6 @@ async function load(target: Target, { seconds, connections }: Plan): Promise<Sam
   ]);
   return { perSecond: answers / Number(seconds), cpu: Object.fromEntries(cpu) };
 }
-
-const cpuOf = ({ pids }: Target): Record<string, number> =>
-  Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuSeconds(pid)]));
 
 const median = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;

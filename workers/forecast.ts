@@ -1,44 +1,34 @@
-/** Piscina entry: computes forecasts from the learner's states. */
+/** Piscina entry: computes forecasts from the learners' states. */
 import { workerData } from 'piscina';
-import { predictionResult } from '../src/contracts/prediction.js';
-import type { ForecastReply, ForecastTask, WorkerSettings } from '../src/contracts/tasks.js';
-import { forecastLearner } from '../src/domain/forecast.js';
-import { effectiveMastery } from '../src/domain/forgetting.js';
-import { skillModelOf, type TenantModel } from '../src/domain/tenant-model.js';
-import type { SkillState } from '../src/domain/types.js';
+import type {
+  ForecastReply,
+  ForecastTask,
+  WhatIfReply,
+  WhatIfTask,
+  WorkerSettings,
+} from '../src/contracts/tasks.js';
 import { ApiError } from '../src/errors.js';
-import { partitionOf } from '../src/store/keys.js';
-import { countKnownSkills, readLearner } from '../src/store/learner-store.js';
+import { createForecasts } from './forecasting.js';
 import { createWorkerModels } from './models.js';
 import { workerRedis } from './redis.js';
 
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
-const models = createWorkerModels(redis, 'forecast worker');
+const forecasts = createForecasts({
+  redis,
+  models: createWorkerModels(redis, 'forecast worker'),
+  partitions: settings.partitions,
+  now: Date.now,
+});
 
-export default async function forecast(task: ForecastTask): Promise<ForecastReply> {
+/** An error's class does not survive the thread boundary, so one that callers are told of becomes plain values. */
+export default async function forecast(
+  task: ForecastTask | WhatIfTask,
+): Promise<ForecastReply | WhatIfReply> {
   try {
-    const client = await redis();
-    const { tenant, userId } = task;
-    const partition = partitionOf(tenant, userId, settings.partitions);
-    const [found, knownSkills, model] = await Promise.all([
-      readLearner(client, { partition, tenant, userId }),
-      countKnownSkills(client, tenant),
-      models.get(tenant),
-    ]);
-    if (found === null) return { data: null };
-    const skills = forgotten(found.skills, model, Date.now());
-    const result = forecastLearner(found.learner, skills, knownSkills, task);
-    return { data: JSON.stringify(predictionResult(result, task)) };
+    return task.kind === 'what-if' ? await forecasts.whatIf(task) : await forecasts.predict(task);
   } catch (error) {
     if (error instanceof ApiError) return { unavailable: error.message };
     throw error;
   }
 }
-
-/** The skills with the mastery that is left of them now. */
-const forgotten = (skills: ReadonlyMap<string, SkillState>, model: TenantModel, now: number): SkillState[] =>
-  [...skills].map(([skillId, skill]) => {
-    const { pInit } = skillModelOf(model, skillId).parameters;
-    return { ...skill, mastery: effectiveMastery(pInit, skill, now) };
-  });

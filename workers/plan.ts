@@ -4,14 +4,17 @@ import type { TrackEvent, TrackOutcome } from '../src/contracts/tasks.js';
 import { type AnswerStates, isFirstOfDay } from '../src/domain/answer-states.js';
 import { type Conditions, conditionsFor } from '../src/domain/conditions.js';
 import { efficiencyIndex } from '../src/domain/efficiency.js';
-import { baselineOf } from '../src/domain/forecast.js';
+import { currentTotal } from '../src/domain/forecast.js';
+import { dayMs, dayOf } from '../src/domain/forgetting.js';
+import { lacksBaseline } from '../src/domain/goal.js';
 import type { RememberedItem } from '../src/domain/item-window.js';
-import { type AnswerEffect, applyAnswer, newLearner, newSkill } from '../src/domain/mastery.js';
-import { modelVersion } from '../src/domain/params.js';
+import { type AnswerEffect, applyAnswer, closesDay, newLearner, newSkill } from '../src/domain/mastery.js';
+import { modelVersion, momentumModel } from '../src/domain/params.js';
 import { isPlateau } from '../src/domain/plateau.js';
 import type { ItemTrace } from '../src/domain/prediction/traces.js';
 import { logit, round4, sigmoid } from '../src/domain/probability.js';
 import { type Advice, adviceText, adviseOn } from '../src/domain/recommend.js';
+import { meanMastery, type SkillView, viewSkills } from '../src/domain/skill-view.js';
 import { type ItemModel, skillModelOf, type TenantModel } from '../src/domain/tenant-model.js';
 import type { LearnerState, SkillState } from '../src/domain/types.js';
 import {
@@ -49,8 +52,8 @@ export interface LearnerPlan {
 export interface PlanContext {
   readonly model: TenantModel;
   readonly findItem: (itemId: string) => ItemModel | null;
-  /** Given when these answers may bring the learner to the baseline. */
-  readonly baseline: BaselineInput | null;
+  /** All the learner's skills; given where `needsAllSkills` asks for them. */
+  readonly all: AllSkills | null;
   readonly acceptNewIds: boolean;
 }
 
@@ -60,10 +63,21 @@ export interface PlanQuery {
   readonly items: readonly string[];
 }
 
-/** All the learner's skills as stored, for the baseline. */
-export interface BaselineInput {
+/** All the learner's skills as stored. */
+export interface AllSkills {
   readonly skills: ReadonlyMap<string, SkillState>;
+  /** Number of different skills that the tenant set or its learners answered. */
   readonly knownSkills: number;
+}
+
+/**
+ * Whether these answers may bring the learner to the baseline, or are the first of a day: both look at all the
+ * learner's skills, each seldom enough for another read.
+ */
+export function needsAllSkills(learner: LearnerState | null, { events }: LearnerWork): boolean {
+  const { attempts, baselineTotal } = learner ?? newLearner;
+  if (lacksBaseline({ baselineTotal, attempts: attempts + events.length })) return true;
+  return learner !== null && events.some(({ event }) => dayOf(event.occurredAt) > learner.activity.day);
 }
 
 /** The learner's states while the answers of a batch are applied one after another. */
@@ -149,11 +163,13 @@ function repeat(event: TrackEvent, first: FirstAnswer): { outcome: TrackOutcome;
 function count(draft: Draft, event: TrackEvent, idHash: Buffer | null, context: PlanContext): string {
   const before = statesOf(draft, event, context.model);
   const item = event.itemId === null ? null : context.findItem(event.itemId);
-  const conditions = conditionsFor(context.model, event.skillId, item, before, event);
+  const closed = closedMastery(draft, event, context);
+  const conditions = conditionsFor(context.model, event.skillId, item, before, event, closed);
   const effect = applyAnswer(before, event, conditions);
   const advice = adviseOn(before.skill, effect, event, conditions);
-  keep(draft, event, effect, context.baseline);
-  draft.rows.push(rowOf(event, effect, conditions, advice));
+  keep(draft, event, effect);
+  draft.learner = withBaseline(draft, event, context);
+  draft.rows.push(rowOf(event, effect, conditions, advice, draft.learner.baselineTotal));
   if (event.itemId !== null && isFirstOfDay(before, event)) {
     draft.itemAnswers.push(itemAnswer(event.itemId, event.isCorrect, conditions));
   }
@@ -175,14 +191,25 @@ function statesOf({ learner, skills, items }: Draft, event: TrackEvent, model: T
   return { learner, skill, item: event.itemId === null ? null : items.get(event.itemId) };
 }
 
-function keep(draft: Draft, event: TrackEvent, effect: AnswerEffect, baseline: BaselineInput | null): void {
+/** Mean mastery at the close of the learner's last day, where the answer begins a new one. */
+function closedMastery(draft: Draft, event: TrackEvent, context: PlanContext): number | null {
+  if (!closesDay(draft.learner, event)) return null;
+  const close = (draft.learner.activity.day + 1) * dayMs;
+  return meanMastery(viewsAt(draft, close, context), momentumModel.minAttempts);
+}
+
+/** All the learner's skills at a time, with what the answers before in the batch made of them. */
+const viewsAt = (draft: Draft, at: number, { all, model }: PlanContext): SkillView[] =>
+  viewSkills(new Map([...(all?.skills ?? []), ...draft.touched]), model, at);
+
+function keep(draft: Draft, event: TrackEvent, effect: AnswerEffect): void {
   draft.skills.set(event.skillId, effect.skill);
   draft.touched.set(event.skillId, effect.skill);
   if (event.itemId !== null && effect.item) {
     draft.items.set(event.itemId, effect.item);
     draft.touchedItems.add(event.itemId);
   }
-  draft.learner = baseline === null ? effect.learner : withBaseline(effect.learner, draft, baseline);
+  draft.learner = effect.learner;
   draft.importLine = event.importLine ?? 0;
 }
 
@@ -191,13 +218,17 @@ function remember(draft: Draft, event: TrackEvent, idHash: Buffer, first: FirstA
   draft.firstAnswers.push({ id: idHash, answer: encodeFirstAnswer(first, event.receivedAt) });
 }
 
-function withBaseline(
-  learner: LearnerState,
-  draft: Draft,
-  { skills, knownSkills }: BaselineInput,
-): LearnerState {
-  const current = new Map([...skills, ...draft.touched]);
-  return { ...learner, baselineTotal: baselineOf(learner, [...current.values()], knownSkills) };
+/** The learner with the baseline, once there are answers enough for one. */
+function withBaseline(draft: Draft, { occurredAt }: TrackEvent, context: PlanContext): LearnerState {
+  const { learner } = draft;
+  if (!lacksBaseline(learner)) return learner;
+  const views = viewsAt(draft, occurredAt, context);
+  const knownSkills = Math.max(context.all?.knownSkills ?? 0, views.length);
+  const { catalogue } = context.model;
+  return {
+    ...learner,
+    baselineTotal: currentTotal({ learner, views, catalogue, knownSkills, now: occurredAt }),
+  };
 }
 
 function figuresOf({ skill, masteryBefore }: AnswerEffect, advice: Advice | null): ToldFigures {
@@ -230,6 +261,7 @@ function rowOf(
   effect: AnswerEffect,
   conditions: Conditions,
   advice: Advice | null,
+  baselineTotal: number | null,
 ): string {
   const { learner, skill } = effect;
   const figures = {
@@ -241,6 +273,7 @@ function rowOf(
     efficiencyIndex: efficiencyIndex(skill.pace),
     recommendationCode: advice?.code ?? '',
     modelVersion,
+    baselineTotal,
   };
   return encodeAttemptRow(event, figures, conditions);
 }

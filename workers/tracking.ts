@@ -10,7 +10,6 @@ import type {
   TrackTask,
   WorkerSettings,
 } from '../src/contracts/tasks.js';
-import { goalModel } from '../src/domain/params.js';
 import type { TenantModel } from '../src/domain/tenant-model.js';
 import { ApiError } from '../src/errors.js';
 import type { RedisClient } from '../src/store/client.js';
@@ -28,7 +27,7 @@ import {
 import type { ModelCache } from '../src/store/model-cache.js';
 import type { ItemTable } from './item-table.js';
 import type { KnownSkills } from './known-skills.js';
-import { type LearnerPlan, type LearnerWork, planLearner } from './plan.js';
+import { type AllSkills, type LearnerPlan, type LearnerWork, needsAllSkills, planLearner } from './plan.js';
 
 export interface TrackContext {
   readonly client: RedisClient;
@@ -188,7 +187,7 @@ async function planAll(
       const plan = planLearner(work, query, found, {
         model,
         findItem: (itemId) => context.items.find(work.tenant, model.version, itemId),
-        baseline: await baselineInput(context.client, work, found),
+        all: await allSkills(context.client, work, found),
         acceptNewIds: task.acceptNewIds,
       });
       return [{ work, plan, modelVersion: model.version }];
@@ -245,10 +244,13 @@ async function loadModel(
   return model;
 }
 
-/** The answer that brings a learner to the baseline needs all skills, once in the learner's life. */
-async function baselineInput(client: RedisClient, work: LearnerWork, { learner }: LoadedLearner) {
-  const answers = (learner?.attempts ?? 0) + work.events.length;
-  if (answers < goalModel.baselineAnswers || (learner?.baselineTotal ?? null) !== null) return null;
+/** Read where they are needed. */
+async function allSkills(
+  client: RedisClient,
+  work: LearnerWork,
+  { learner }: LoadedLearner,
+): Promise<AllSkills | null> {
+  if (!needsAllSkills(learner, work)) return null;
   const [whole, knownSkills] = await Promise.all([
     readLearner(client, work),
     countKnownSkills(client, work.tenant),

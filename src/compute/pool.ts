@@ -7,9 +7,11 @@ import type {
   TrackEvent,
   TrackReply,
   TrackTask,
+  WhatIfReply,
+  WhatIfTask,
   WorkerSettings,
 } from '../contracts/tasks.js';
-import { unavailable } from '../errors.js';
+import { ApiError, unavailable } from '../errors.js';
 import type { AttemptTracker, Forecaster } from '../services/ports.js';
 import type { Logger } from '../telemetry.js';
 import { createBatcher } from './batcher.js';
@@ -60,7 +62,8 @@ export function startCompute(
     track: batcher.track,
     waiting: batcher.waiting,
     threads: () => tracking.threads.length + forecasting.threads.length,
-    forecast: (task) => forecast(forecasting, task),
+    forecast: async (task) => (await forecast(forecasting, { kind: 'predictions', ...task })).data,
+    whatIf: (task) => whatIf(forecasting, { kind: 'what-if', ...task }),
     close: async () => {
       batcher.stop();
       await Promise.all([tracking.close(), forecasting.close()]);
@@ -83,12 +86,26 @@ async function track(
   }
 }
 
-async function forecast(pool: Piscina, task: ForecastTask): Promise<ForecastReply> {
-  if (pool.queueSize >= maxForecastQueue) throw unavailable('Too many forecasts wait; try again later');
-  const reply: ForecastReply = await pool.run(task);
-  if ('unavailable' in reply) throw unavailable(reply.unavailable);
-  return reply;
+const forecast = async (pool: Piscina, task: ForecastTask) =>
+  served(await enqueue<ForecastReply>(pool, task));
+
+async function whatIf(pool: Piscina, task: WhatIfTask): Promise<string | null> {
+  const reply = served(await enqueue<WhatIfReply>(pool, task));
+  if ('data' in reply) return reply.data;
+  throw new ApiError('SKILL_NOT_FOUND', `No such skill is known: ${reply.unknownSkills.join(', ')}`);
 }
+
+async function enqueue<Reply>(pool: Piscina, task: ForecastTask | WhatIfTask): Promise<Reply> {
+  if (pool.queueSize >= maxForecastQueue) throw unavailable('Too many forecasts wait; try again later');
+  return pool.run(task);
+}
+
+function served<Reply extends object>(reply: Reply): Exclude<Reply, { readonly unavailable: string }> {
+  if (isRefused(reply)) throw unavailable(reply.unavailable);
+  return reply as Exclude<Reply, { readonly unavailable: string }>;
+}
+
+const isRefused = (reply: object): reply is { readonly unavailable: string } => 'unavailable' in reply;
 
 /** A bounded pool whose threads stay: Piscina's default queue has no bound. */
 function startPool(

@@ -37,6 +37,8 @@ export interface AttemptFigures {
   /** Empty where nothing was recommended. */
   readonly recommendationCode: string;
   readonly modelVersion: number;
+  /** The learner's baseline after the answer; null while there are too few answers. */
+  readonly baselineTotal: number | null;
 }
 
 /** Columns given by the outbox, in the order in which they stand before the encoded row. */
@@ -79,6 +81,10 @@ export const rowColumns = [
   'rapid',
   'efficiency_index',
   'recommendation_code',
+  'section',
+  'weight',
+  'closed_mastery',
+  'baseline_total',
 ] as const;
 
 /**
@@ -101,7 +107,8 @@ export function encodeAttemptRow(
   const terms = `${conditions.source}\t${conditions.difficultyShift}\t${conditions.abilityOffset}\t${conditions.itemDifficulty}`;
   const pace = `${conditions.rapidSeconds}\t${conditions.time.logMean}\t${conditions.time.logSd}`;
   const told = `${bit(figures.isRapid)}\t${orNull(figures.efficiencyIndex)}\t${figures.recommendationCode}`;
-  return `${ids}\t${answer}\t${times}\t${trace}\t${model}\t${terms}\t${pace}\t${told}`;
+  const place = `${conditions.section ?? ''}\t${conditions.weight}\t${orNull(conditions.closedMastery)}\t${orNull(figures.baselineTotal)}`;
+  return `${ids}\t${answer}\t${times}\t${trace}\t${model}\t${terms}\t${pace}\t${told}\t${place}`;
 }
 
 const bit = (flag: boolean): number => (flag ? 1 : 0);

@@ -1,9 +1,7 @@
-import Type, { type Static, type TSchema } from 'typebox';
+import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Id } from './ids.js';
-
-/** An optional field whose `null` means the same as its absence. */
-const orNull = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
+import { orNull } from './optional.js';
 
 /** One answered question, as a platform sends it. Unknown fields are ignored. */
 const LearningEvent = Type.Object(

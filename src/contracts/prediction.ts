@@ -1,25 +1,31 @@
-import type { Forecast, ForecastRequest } from '../domain/forecast.js';
-import { standardDays } from '../domain/forecast.js';
+import { type GoalOutlook, type LearnerForecast, standardDays } from '../domain/learner-forecast.js';
 import type { Scores } from '../domain/score.js';
+import type { StudyAdvice } from '../domain/study-advice.js';
+import type { PracticePlan, WhatIf } from '../domain/what-if.js';
+
+/** What the forecast was asked for. */
+interface Asked {
+  /** 1 to 365. */
+  readonly days: number;
+  /** 0.5 to 0.99. */
+  readonly level: number;
+}
 
 /** The prediction result as callers read it; fields for another horizon are named after its days. */
-export function predictionResult(forecast: Forecast, { days, level }: ForecastRequest): object {
+export function predictionResult(
+  forecast: LearnerForecast,
+  advice: readonly StudyAdvice[],
+  { days, level }: Asked,
+): object {
   const { current, in30Days, requested, goal } = forecast;
   return {
-    current_math: current.math,
-    current_rw: current.rw,
-    current_total: current.total,
+    ...currentScores(current),
     ...predicted(in30Days, standardDays),
     ...(days === standardDays ? {} : predicted(requested.scores, days)),
     confidence_intervals: requested.intervals,
-    goal_tracking: {
-      target_score: goal.targetScore,
-      days_to_goal: goal.daysToGoal,
-      progress_percent: goal.progressPercent,
-      on_track: goal.onTrack,
-      goal_probability: goal.probability,
-    },
-    recommendations: [],
+    goal_tracking: goalTracking(goal),
+    recommendations: advice.map(({ text }) => text),
+    recommendation_codes: advice.map(({ code, skillId }) => ({ code, skill_id: skillId })),
     forecast_days: days,
     confidence_level: level,
     data_points: forecast.dataPoints,
@@ -27,8 +33,45 @@ export function predictionResult(forecast: Forecast, { days, level }: ForecastRe
   };
 }
 
+/** The forecast under a plan. */
+export const whatIfResult = (
+  userId: string,
+  { current, planned, unplanned, goal, neededAnswersPerDay }: WhatIf,
+  { answersPerDay, skills }: PracticePlan,
+  { days, level }: Asked,
+): object => ({
+  user_id: userId,
+  plan: {
+    answers_per_day: answersPerDay,
+    skills: skills === null ? null : skills.map(({ skillId }) => skillId),
+    days,
+  },
+  ...currentScores(current),
+  ...predicted(planned.scores, days),
+  confidence_intervals: planned.intervals,
+  confidence_level: level,
+  goal_tracking: goalTracking(goal),
+  without_plan: predicted(unplanned, days),
+  needed_answers_per_day: neededAnswersPerDay,
+});
+
+const currentScores = ({ math, rw, total }: Scores): object => ({
+  current_math: math,
+  current_rw: rw,
+  current_total: total,
+});
+
 const predicted = (scores: Scores, days: number): object => ({
   [`predicted_math_in_${days}_days`]: scores.math,
   [`predicted_rw_in_${days}_days`]: scores.rw,
   [`predicted_total_in_${days}_days`]: scores.total,
+});
+
+const goalTracking = (goal: GoalOutlook): object => ({
+  target_score: goal.targetScore,
+  target_date: goal.targetDate,
+  days_to_goal: goal.daysToGoal,
+  progress_percent: goal.progressPercent,
+  on_track: goal.onTrack,
+  goal_probability: goal.probability,
 });

@@ -3,6 +3,8 @@
  * copied in one go, where a list of objects would be cloned field by field.
  */
 
+import type { Locale } from '../domain/advice-texts.js';
+
 /** A checked answer on its way to be counted. Times are Unix milliseconds. */
 export interface TrackEvent {
   readonly tenant: string;
@@ -52,15 +54,46 @@ export interface TrackReply {
   readonly data: string[];
 }
 
-export interface ForecastTask {
-  readonly tenant: string;
-  readonly userId: string;
+/** What a forecast is asked for, whoever it is of. */
+export interface ForecastOptions {
+  /** 1 to 365. */
   readonly days: number;
+  /** Of the intervals, 0.5 to 0.99. */
   readonly level: number;
+  readonly locale: Locale;
 }
 
-/** JSON of the prediction result, or null for a learner without answers. */
-export type ForecastReply = { readonly data: string | null } | { readonly unavailable: string };
+/** Forecasts of several learners of one tenant. */
+export interface ForecastTask extends ForecastOptions {
+  readonly kind: 'predictions';
+  readonly tenant: string;
+  readonly userIds: readonly string[];
+}
+
+/** JSON of the prediction results, in the order of the task; null for a learner without answers. */
+export type ForecastReply = { readonly data: readonly (string | null)[] } | Refused;
+
+/** One learner's forecast under a plan of practice. */
+export interface WhatIfTask extends Omit<ForecastOptions, 'locale'> {
+  readonly kind: 'what-if';
+  readonly tenant: string;
+  readonly userId: string;
+  readonly answersPerDay: number;
+  /** The only skills that are practised; null: all. */
+  readonly skillIds: readonly string[] | null;
+  /** Null: the learner's goal. */
+  readonly targetScore: number | null;
+}
+
+/** JSON of the result, null for a learner without answers; or skills that the tenant does not know. */
+export type WhatIfReply =
+  | { readonly data: string | null }
+  | { readonly unknownSkills: readonly string[] }
+  | Refused;
+
+interface Refused {
+  readonly unavailable: string;
+}
 
 /** What a worker is started with. */
 export interface WorkerSettings {

@@ -1,5 +1,6 @@
 import { type AnswerStates, tracesOf } from './answer-states.js';
 import { difficultyShift, itemGuessSlip, predictCorrect } from './bkt.js';
+import { placementOf } from './catalogue.js';
 import { type TimeNorm, timeNorm } from './efficiency.js';
 import { effectiveMastery } from './forgetting.js';
 import { type BktParameters, fitBounds } from './params.js';
@@ -15,7 +16,7 @@ import {
   skillModelOf,
   type TenantModel,
 } from './tenant-model.js';
-import type { Answer } from './types.js';
+import type { Answer, Section } from './types.js';
 
 /**
  * Every number that the update takes from outside the learner's own state. All of it stands in the attempt row, so
@@ -37,6 +38,15 @@ export interface Conditions {
   readonly time: TimeNorm;
   /** Served probability of a right answer, told before the answer was seen. */
   readonly pCorrect: number;
+  /** Of the skill; null: counts half in each. */
+  readonly section: Section | null;
+  /** Of the skill within its section. */
+  readonly weight: number;
+  /**
+   * Mean mastery of all the learner's skills at the close of the last day with answers, where this answer is the
+   * first of a later day (`closesDay`); null for all others, and while no skill has answers enough.
+   */
+  readonly closedMastery: number | null;
 }
 
 /** The question, as far as a prediction may know it. */
@@ -46,6 +56,7 @@ export type Question = Pick<Answer, 'occurredAt' | 'questionDifficulty'>;
  * What an answer is counted with: everything is known before the answer itself.
  *
  * @param item what is known of the item; null without one, or where nobody answered it yet
+ * @param closedMastery see `Conditions`
  */
 export function conditionsFor(
   model: TenantModel,
@@ -53,8 +64,10 @@ export function conditionsFor(
   item: ItemModel | null,
   states: AnswerStates,
   question: Question,
+  closedMastery: number | null = null,
 ): Conditions {
   const skill = skillModelOf(model, skillId);
+  const { section, weight } = placementOf(model.catalogue, skillId);
   const shift = shiftOf(model, skill, question);
   const terms = termsOf(model, skill, item);
   const row = featuresOf(skill, shift, states, question, scratch);
@@ -69,6 +82,9 @@ export function conditionsFor(
     rapidSeconds: norms.rapidSeconds,
     time: norms.time,
     pCorrect: predict(model.prediction, terms, row),
+    section,
+    weight,
+    closedMastery,
   };
 }
 

@@ -1,115 +1,187 @@
-import { defaultGoal, type GoalProgress, trackGoal } from './goal.js';
-import { normalCdf } from './normal.js';
-import { goalModel } from './params.js';
-import { clamp, round4 } from './probability.js';
+/** A learner's scores from today on, under a habit of practice. */
+import { practiceOf } from './activity.js';
+import { type Catalogue, knownTotals, type SectionTotals, shareOf } from './catalogue.js';
+import { dayOf } from './forgetting.js';
+import { activityModel, goalModel, projectionModel } from './params.js';
+import { isPlateau } from './plateau.js';
+import { daysBetween, type Outlook, outlookOf, type ProjectedSkill } from './projection.js';
 import {
   type AbilityEstimate,
   estimateAbilities,
   forecastScores,
-  type PerSection,
   type ScoreForecast,
   type Scores,
   type SectionEvidence,
   scoresOf,
 } from './score.js';
-import type { LearnerState, Section, SkillState } from './types.js';
+import type { SkillView } from './skill-view.js';
+import type { LearnerState, PerSection, Section } from './types.js';
 
-/** Horizon of the `predicted_*_in_30_days` fields. */
-export const standardDays = 30;
-
-export interface ForecastRequest {
-  /** 1 to 365. */
-  readonly days: number;
-  /** 0.5 to 0.99. */
-  readonly level: number;
+/** Whose forecast it is, and what else it depends on. */
+export interface ForecastSubject {
+  readonly learner: LearnerState;
+  /** All the learner's skills, as they are now. */
+  readonly views: readonly SkillView[];
+  readonly catalogue: Catalogue;
+  /** Number of different skills that the tenant set or its learners answered. */
+  readonly knownSkills: number;
+  /** Unix milliseconds. */
+  readonly now: number;
 }
 
-/** Everything that the predictions answer tells. */
+/** How much a skill is practised from now on. */
+export interface SkillPractice {
+  /** Answers per day. */
+  readonly rate: number;
+  /** Share of its mastery that practice keeps from fading, 0 to 1. */
+  readonly freshness: number;
+}
+
+/** How a learner goes on; a skill without a section is asked for in both. */
+export type Habit = (view: SkillView, section: Section) => SkillPractice;
+
+/** As in the last 14 days: the section's answers spread over its known skills. */
+export function presentHabit({ learner, catalogue, knownSkills, now }: ForecastSubject): Habit {
+  const practice = practiceOf(learner.activity, dayOf(now));
+  const habitOf = (section: Section): SkillPractice => ({
+    rate: practice[section].rate / Math.max(1, knownTotals(catalogue, knownSkills, section).skills),
+    freshness: Math.min(1, practice[section].activeDays / projectionModel.activeDays),
+  });
+  const habits = { math: habitOf('math'), rw: habitOf('rw') };
+  return (_, section) => habits[section];
+}
+
+/** Practice at a steady rate per section, spread over its known skills. */
+export function steadyHabit({ catalogue, knownSkills }: ForecastSubject, rates: PerSection<number>): Habit {
+  const habitOf = (section: Section): SkillPractice => ({
+    rate: rates[section] / Math.max(1, knownTotals(catalogue, knownSkills, section).skills),
+    freshness: dailyFreshness(rates[section]),
+  });
+  const habits = { math: habitOf('math'), rw: habitOf('rw') };
+  return (_, section) => habits[section];
+}
+
+/**
+ * What practice at a steady rate keeps from fading: below one answer a day there are days without any.
+ *
+ * @param answersPerDay 0 or more
+ */
+export const dailyFreshness = (answersPerDay: number): number =>
+  Math.min(1, (activityModel.days * Math.min(1, answersPerDay)) / projectionModel.activeDays);
+
+/** Scores of one learner for every day within a year, under one habit. */
 export interface Forecast {
   readonly current: Scores;
-  readonly in30Days: Scores;
-  readonly requested: ScoreForecast;
-  readonly goal: GoalProgress & { readonly probability: number };
-  readonly dataPoints: PerSection<number>;
-  /** Share of the population's variance that the answers explain, 0 to 1. */
-  readonly reliability: PerSection<number>;
+  /** @param days 0 to 365 */
+  scoresIn(days: number): Scores;
+  /** Expected change of each ability until then, on the population's scale. */
+  changeIn(days: number): PerSection<number>;
+  /** @param level of the intervals, 0.5 to 0.99 */
+  forecastIn(days: number, level: number): ScoreForecast;
+  /** Smallest number of days, 0 to 365, whose predicted total meets the target; null if none does. */
+  daysTo(target: number): number | null;
 }
 
 /**
- * A learner's forecast. The projection is flat: the best known score today is the forecast for every day, with
- * intervals that widen with distance.
- *
- * @param knownSkills number of skills that the tenant's learners ever answered, at least the learner's own
+ * @param added skills beside the learner's own that the habit brings in: they count in the projection's mean from
+ * its start, and in nothing else
  */
-export function forecastLearner(
-  learner: LearnerState,
-  skills: readonly SkillState[],
-  knownSkills: number,
-  { days, level }: ForecastRequest,
+export function forecastUnder(
+  subject: ForecastSubject,
+  estimate: AbilityEstimate,
+  habit: Habit,
+  added: readonly SkillView[] = [],
 ): Forecast {
-  const estimate = estimateLearner(learner, skills, knownSkills);
-  const at = (day: number): ScoreForecast => forecastScores(estimate, noChange, day, level);
-  const requested = at(days);
-  const current = scoresOf(estimate.theta);
-  const goal = defaultGoal(learner.baselineTotal);
-  const progress = trackGoal(goal, learner.baselineTotal, current.total, () => current.total);
+  const views = [...subject.views, ...added];
+  const outlook: PerSection<Outlook> = {
+    math: outlookOf(projectedSkills(views, 'math', habit, subject.now)),
+    rw: outlookOf(projectedSkills(views, 'rw', habit, subject.now)),
+  };
+  const { theta } = estimate;
+  const changeIn = (days: number) => ({ math: outlook.math.change(days), rw: outlook.rw.change(days) });
+  const bestScores = (from: number, to: number): Scores =>
+    scoresOf({
+      math: theta.math + outlook.math.bestChange(from, to),
+      rw: theta.rw + outlook.rw.bestChange(from, to),
+    });
+  const bestTotal = (from: number, to: number): number => bestScores(from, to).total;
   return {
-    current,
-    in30Days: at(standardDays).scores,
-    requested,
-    goal: { ...progress, probability: reachProbability(goal.targetScore, requested) },
-    dataPoints: { math: learner.math.answers, rw: learner.rw.answers },
-    reliability: reliabilityOf(estimate),
+    current: scoresOf(theta),
+    scoresIn: (days) => bestScores(days, days),
+    changeIn,
+    forecastIn: (days, level) => forecastScores(estimate, changeIn(days), days, level),
+    daysTo: (target) =>
+      firstDay(bestTotal, target, 0, 0) ?? firstDay(bestTotal, target, 1, goalModel.horizonDays),
   };
 }
 
-const noChange: PerSection<number> = { math: 0, rw: 0 };
+/**
+ * Forgetting and practice pull a total both ways, so that halving the days alone could miss the first one. A range
+ * is left out where even the least forgetting and the most practice in it do not reach the target.
+ */
+function firstDay(
+  bestTotal: (from: number, to: number) => number,
+  target: number,
+  from: number,
+  to: number,
+): number | null {
+  if (bestTotal(from, to) < target) return null;
+  if (from === to) return from;
+  const middle = (from + to) >> 1;
+  return firstDay(bestTotal, target, from, middle) ?? firstDay(bestTotal, target, middle + 1, to);
+}
 
-/** No skill has a section yet: each counts half in both. */
-const unmappedWeight = 0.5;
-
-const estimateLearner = (
-  learner: LearnerState,
-  skills: readonly SkillState[],
-  knownSkills: number,
-): AbilityEstimate =>
-  estimateAbilities({
-    math: sectionEvidence('math', learner, skills, knownSkills),
-    rw: sectionEvidence('rw', learner, skills, knownSkills),
-  });
-
-function sectionEvidence(
+function projectedSkills(
+  views: readonly SkillView[],
   section: Section,
-  learner: LearnerState,
-  skills: readonly SkillState[],
-  knownSkills: number,
-): SectionEvidence {
-  return {
-    ability: learner[section],
-    skills: skills.map(({ mastery }) => ({ mastery, weight: unmappedWeight })),
-    seenSkills: unmappedWeight * skills.length,
-    knownWeight: unmappedWeight * Math.max(knownSkills, skills.length),
-  };
+  habit: Habit,
+  now: number,
+): ProjectedSkill[] {
+  const projected: ProjectedSkill[] = [];
+  for (const view of views) {
+    const share = shareOf(view.placement, section);
+    if (share > 0) projected.push(projectedSkill(view, share, habit(view, section), now));
+  }
+  return projected;
 }
 
-const reachProbability = (target: number, { totalCentre, totalSd }: ScoreForecast): number =>
-  round4(1 - normalCdf((target - totalCentre) / totalSd));
-
-const reliabilityOf = ({ variance }: AbilityEstimate): PerSection<number> => ({
-  math: round4(clamp(1 - variance.math, 0, 1)),
-  rw: round4(clamp(1 - variance.rw, 0, 1)),
+const projectedSkill = (
+  { state, model, placement, mastery }: SkillView,
+  share: number,
+  { rate, freshness }: SkillPractice,
+  now: number,
+): ProjectedSkill => ({
+  mastery,
+  weight: share * placement.weight,
+  pInit: model.parameters.pInit,
+  pLearn: model.parameters.pLearn,
+  onPlateau: isPlateau(state.plateau),
+  idleDays: state.attempts === 0 ? 0 : daysBetween(state.lastAttemptAt, now),
+  correctDays: state.correctDays,
+  rate,
+  freshness,
 });
 
-/**
- * The baseline total that a goal's progress is measured from: stored once, when the learner first has enough
- * answers; null until then.
- */
-export function baselineOf(
-  learner: LearnerState,
-  skills: readonly SkillState[],
-  knownSkills: number,
-): number | null {
-  if (learner.baselineTotal !== null) return learner.baselineTotal;
-  if (learner.attempts < goalModel.baselineAnswers) return null;
-  return scoresOf(estimateLearner(learner, skills, knownSkills).theta).total;
+/** Both abilities as they are now. */
+export const estimateLearner = (subject: ForecastSubject): AbilityEstimate =>
+  estimateAbilities({ math: evidenceOf(subject, 'math'), rw: evidenceOf(subject, 'rw') });
+
+function evidenceOf(
+  { learner, views, catalogue, knownSkills }: ForecastSubject,
+  section: Section,
+): SectionEvidence {
+  const skills: { mastery: number; weight: number }[] = [];
+  let seenSkills = 0;
+  for (const { placement, mastery } of views) {
+    const share = shareOf(placement, section);
+    if (share === 0) continue;
+    seenSkills += share;
+    skills.push({ mastery, weight: share * placement.weight });
+  }
+  const known: SectionTotals = knownTotals(catalogue, Math.max(knownSkills, views.length), section);
+  return { ability: learner[section], skills, seenSkills, knownWeight: known.weight };
 }
+
+/** Total score as it is now. */
+export const currentTotal = (subject: ForecastSubject): number =>
+  scoresOf(estimateLearner(subject).theta).total;

@@ -12,11 +12,21 @@ export const dayOf = (ms: number): number => Math.floor(ms / dayMs);
  * Days after which half of what mastery has above its prior is gone: spaced practice decays more slowly.
  * Source: half-life regression (Settles & Meeder 2016), by the number of distinct days with a right answer.
  *
- * @param correctDays 0 or more
+ * @param correctDays whole, 0 or more
  */
-export function halfLifeDays(correctDays: number): number {
+export const halfLifeDays = (correctDays: number): number =>
+  halfLives[Math.min(correctDays, halfLives.length - 1)] as number;
+
+/** By the number of days, up to the longest: forecasts ask for many at a time. */
+const halfLives = halfLifeTable();
+
+function halfLifeTable(): number[] {
   const { baseDays, doublingDays, maxDays } = forgettingModel;
-  return clamp(baseDays * 2 ** ((correctDays - 1) / doublingDays), baseDays, maxDays);
+  const table: number[] = [];
+  for (let days = 0; table.at(-1) !== maxDays; days++) {
+    table.push(clamp(baseDays * 2 ** ((days - 1) / doublingDays), baseDays, maxDays));
+  }
+  return table;
 }
 
 /**

@@ -1,9 +1,13 @@
+import { dayOf } from './forgetting.js';
 import { goalModel } from './params.js';
 import { clamp, round1 } from './probability.js';
+import type { LearnerState } from './types.js';
 
+/** What a learner wants to reach. */
 export interface Goal {
+  /** Total score, 400 to 1600 in tens. */
   readonly targetScore: number;
-  /** Days until the goal's date; null where it has none. */
+  /** Days until the goal's date, 0 where it has come or passed; null where it has none. */
   readonly daysLeft: number | null;
 }
 
@@ -15,6 +19,16 @@ export interface GoalProgress {
   readonly onTrack: boolean;
 }
 
+/**
+ * Whether the baseline total that progress is measured from is due: it is stored once, when the learner first has
+ * answers enough for one.
+ */
+export const lacksBaseline = ({
+  baselineTotal,
+  attempts,
+}: Pick<LearnerState, 'baselineTotal' | 'attempts'>): boolean =>
+  baselineTotal === null && attempts >= goalModel.baselineAnswers;
+
 /** The goal of a learner who has set none: a round hundred points above the baseline. */
 export function defaultGoal(baselineTotal: number | null): Goal {
   const base = baselineTotal ?? goalModel.defaultBaseline;
@@ -22,31 +36,29 @@ export function defaultGoal(baselineTotal: number | null): Goal {
 }
 
 /**
+ * @param targetDate YYYY-MM-DD in UTC; null: none
+ * @param now Unix milliseconds
+ */
+export const daysUntil = (targetDate: string | null, now: number): number | null =>
+  targetDate === null ? null : Math.max(0, dayOf(Date.parse(targetDate)) - dayOf(now));
+
+/**
  * Where the learner stands against a goal (science notes 6.6).
  *
- * @param predictedTotal rounded total forecast for a number of days ahead, so that asking for those days
- * reproduces the answer
+ * @param daysToGoal smallest number of days whose predicted total meets the target; null: none
  */
 export function trackGoal(
-  goal: Goal,
+  { targetScore, daysLeft }: Goal,
   baselineTotal: number | null,
   currentTotal: number,
-  predictedTotal: (days: number) => number,
+  daysToGoal: number | null,
 ): GoalProgress {
-  const daysToGoal = firstDayReaching(goal.targetScore, predictedTotal);
   return {
-    targetScore: goal.targetScore,
+    targetScore,
     daysToGoal,
-    progressPercent: progress(goal.targetScore, baselineTotal ?? goalModel.defaultBaseline, currentTotal),
-    onTrack: daysToGoal !== null && daysToGoal <= (goal.daysLeft ?? goalModel.horizonDays),
+    progressPercent: progress(targetScore, baselineTotal ?? goalModel.defaultBaseline, currentTotal),
+    onTrack: daysToGoal !== null && daysToGoal <= (daysLeft ?? goalModel.horizonDays),
   };
-}
-
-function firstDayReaching(target: number, predictedTotal: (days: number) => number): number | null {
-  for (let day = 0; day <= goalModel.horizonDays; day++) {
-    if (predictedTotal(day) >= target) return day;
-  }
-  return null;
 }
 
 function progress(target: number, base: number, current: number): number {

@@ -1,11 +1,14 @@
-import { newAbility, updateAbility } from './ability.js';
+import { type Ability, newAbility, updateAbility } from './ability.js';
+import { countActivity, newActivity } from './activity.js';
 import { type AnswerStates, tracesOf } from './answer-states.js';
 import { type BktStep, traceAnswer } from './bkt.js';
 import { newCalibration, updateCalibration } from './calibration.js';
+import { shareOf } from './catalogue.js';
 import type { Conditions } from './conditions.js';
 import { newPace, updatePace } from './efficiency.js';
 import { dayMs, dayOf, effectiveMastery } from './forgetting.js';
 import { type ItemWindow, newItemWindow, openWindow } from './item-window.js';
+import { closeDay, newMomentum } from './momentum.js';
 import { type BktParameters, masteredAt } from './params.js';
 import { newPlateau, smoothedMastery, updatePlateau } from './plateau.js';
 import {
@@ -24,6 +27,8 @@ export const newLearner: LearnerState = {
   math: newAbility,
   rw: newAbility,
   baselineTotal: null,
+  activity: newActivity,
+  momentum: newMomentum,
   trace: newLearnerTrace,
   items: newItemWindow,
 };
@@ -71,7 +76,7 @@ export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Co
   );
   const window = item === null ? learner.items : openWindow(learner.items, item);
   return {
-    learner: countAnswer(learner, answer, traces.learner, window),
+    learner: countAnswer(learner, answer, conditions, traces.learner, window),
     skill: traceSkill(skill, answer, step.masteryAfter, conditions, rapid, traces.skill),
     item: traces.item && { generation: window.generation, trace: traces.item },
     masteryBefore,
@@ -108,26 +113,39 @@ function traceSkill(
   };
 }
 
-/** A skill that has no section counts half in each. */
-const unmappedShare = 0.5;
-
 function countAnswer(
   learner: LearnerState,
-  { isCorrect, questionDifficulty }: Answer,
+  answer: Answer,
+  conditions: Conditions,
   trace: LearnerTrace,
   items: ItemWindow,
 ): LearnerState {
-  const difficulty = questionDifficulty ?? 0;
+  const share = { math: shareOf(conditions, 'math'), rw: shareOf(conditions, 'rw') };
   return {
     version: learner.version,
     attempts: learner.attempts + 1,
-    math: updateAbility(learner.math, isCorrect, unmappedShare, difficulty),
-    rw: updateAbility(learner.rw, isCorrect, unmappedShare, difficulty),
+    math: countForSection(learner.math, answer, share.math),
+    rw: countForSection(learner.rw, answer, share.rw),
     baselineTotal: learner.baselineTotal,
+    activity: countActivity(learner.activity, dayOf(answer.occurredAt), share),
+    momentum:
+      conditions.closedMastery === null
+        ? learner.momentum
+        : closeDay(learner.momentum, learner.activity.day, conditions.closedMastery),
     trace,
     items,
   };
 }
+
+const countForSection = (
+  ability: Ability,
+  { isCorrect, questionDifficulty }: Answer,
+  share: number,
+): Ability => (share === 0 ? ability : updateAbility(ability, isCorrect, share, questionDifficulty ?? 0));
+
+/** Whether the answer is the learner's first on a later day than any before: the last day with answers closes. */
+export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answer, 'occurredAt'>): boolean =>
+  activity.day >= 0 && dayOf(occurredAt) > activity.day;
 
 /**
  * Whether the skill may be called mastered: one crossing of the threshold is weak evidence, for of learners with

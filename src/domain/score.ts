@@ -2,10 +2,7 @@ import type { Ability } from './ability.js';
 import { normalQuantile } from './normal.js';
 import { scoreModel } from './params.js';
 import { clamp, logit } from './probability.js';
-import type { Section } from './types.js';
-
-/** A value for each section. */
-export type PerSection<T> = Readonly<Record<Section, T>>;
+import type { PerSection, Section } from './types.js';
 
 /** What is known about a learner in one section. */
 export interface SectionEvidence {

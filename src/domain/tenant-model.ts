@@ -3,6 +3,8 @@
  * that going back to an earlier version is one step.
  */
 
+import { type AccuracyModel, startAccuracy } from './accuracy/model.js';
+import { type Catalogue, emptyCatalogue } from './catalogue.js';
 import {
   type BktParameters,
   defaultParameters,
@@ -23,7 +25,10 @@ export type ParameterSource = 'default' | 'prior' | 'fitted' | 'manual';
 export interface SkillParameters {
   readonly parameters: BktParameters;
   readonly source: ParameterSource;
-  /** Version of the model that brought them; 0 for the defaults. A skill may keep those of an earlier version. */
+  /**
+   * Version of the model that brought them; 0 for the defaults. A skill may keep those of an earlier version. Of
+   * parameters set by hand the revision of the catalogue.
+   */
   readonly version: number;
   /** RFC 3339; null where nothing was fitted. */
   readonly fittedAt: string | null;
@@ -87,6 +92,10 @@ export interface TenantModel {
   readonly prediction: PredictionModel;
   /** Log-odds of a right answer of a new learner on a mean skill, for the ability filter. */
   readonly abilityOffset: number;
+  /** Forecasts of the share of right answers. */
+  readonly accuracy: AccuracyModel;
+  /** What the tenant itself says of its skills; no part of the version, and empty in a fit. */
+  readonly catalogue: Catalogue;
 }
 
 /** What a tenant is served with before its first fit. */
@@ -99,6 +108,8 @@ export const unfittedModel: TenantModel = {
   skills: new Map(),
   prediction: startModel,
   abilityOffset: firstLogOdds(defaultParameters),
+  accuracy: startAccuracy,
+  catalogue: emptyCatalogue,
 };
 
 /** What a skill is served with: its own model, or the tenant's prior, or the defaults. */
@@ -115,6 +126,25 @@ const unfittedSkill: SkillModel = {
   terms: startTerms(defaultParameters),
   abilityOffset: 0,
 };
+
+/** The model as it is served: with the tenant's catalogue, and the parameters that were set by hand. */
+export function withCatalogue(model: TenantModel, catalogue: Catalogue): TenantModel {
+  const manual = [...catalogue.entries].flatMap(([skillId, { parameters, revision }]) =>
+    parameters === null
+      ? []
+      : [[skillId, handSet(skillModelOf(model, skillId), parameters, revision)] as const],
+  );
+  if (manual.length === 0) return { ...model, catalogue };
+  return { ...model, catalogue, skills: new Map([...model.skills, ...manual]) };
+}
+
+const handSet = (skill: SkillModel, parameters: BktParameters, version: number): SkillModel => ({
+  ...skill,
+  parameters,
+  source: 'manual',
+  version,
+  fittedAt: null,
+});
 
 function unknownSkill({ prior, version, fittedAt }: TenantModel): SkillModel {
   if (prior === null) return unfittedSkill;

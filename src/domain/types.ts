@@ -1,12 +1,18 @@
 import type { Ability } from './ability.js';
+import type { Activity } from './activity.js';
 import type { CalibrationState } from './calibration.js';
 import type { PaceState } from './efficiency.js';
 import type { ItemWindow } from './item-window.js';
+import type { MomentumState } from './momentum.js';
 import type { PlateauState } from './plateau.js';
 import type { LearnerTrace, SkillTrace } from './prediction/traces.js';
 import type { RapidState } from './rapid.js';
 
-export type Section = 'math' | 'rw';
+export const sections = ['math', 'rw'] as const;
+export type Section = (typeof sections)[number];
+
+/** A value for each section. */
+export type PerSection<T> = Readonly<Record<Section, T>>;
 
 /**
  * What is kept of one learner on one skill: a fixed number of figures, whatever the number of attempts.
@@ -39,6 +45,8 @@ export interface LearnerState {
   readonly rw: Ability;
   /** Total score when the learner first had enough answers for one; null before. */
   readonly baselineTotal: number | null;
+  readonly activity: Activity;
+  readonly momentum: MomentumState;
   /** What p_correct is predicted from. */
   readonly trace: LearnerTrace;
   /** Which items the learner is remembered by. */

@@ -1,12 +1,21 @@
+/** Forecasts of scores: of one learner, of a class, and under a plan of practice. */
 import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { checked } from '../contracts/checked.js';
+import { Id } from '../contracts/ids.js';
+import { orNull } from '../contracts/optional.js';
+import { locales } from '../domain/advice-texts.js';
+import { maxAnswersPerDay } from '../domain/what-if.js';
+import type { ApiError } from '../errors.js';
 import type { Forecaster } from './ports.js';
 import { userNotFound } from './read-mastery.js';
 
+const Days = Type.Integer({ minimum: 1, maximum: 365, default: 30 });
+const Level = Type.Number({ minimum: 0.5, maximum: 0.99, default: 0.8 });
+const LocaleName = Type.Enum([...locales], { default: locales[0] });
+
 /** Query of GET /api/v1/predictions/{user_id}. */
-export const PredictionQuery = Type.Object({
-  days: Type.Integer({ minimum: 1, maximum: 365, default: 30 }),
-  confidence_level: Type.Number({ minimum: 0.5, maximum: 0.99, default: 0.8 }),
-});
+export const PredictionQuery = Type.Object({ days: Days, confidence_level: Level, locale: LocaleName });
 export type PredictionQuery = Static<typeof PredictionQuery>;
 
 /** JSON of the prediction result. @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
@@ -14,14 +23,93 @@ export async function forecastScores(
   forecaster: Forecaster,
   tenant: string,
   userId: string,
-  query: PredictionQuery,
+  { days, confidence_level: level, locale }: PredictionQuery,
 ): Promise<string> {
-  const reply = await forecaster.forecast({
+  const [data] = await forecaster.forecast({ tenant, userIds: [userId], days, level, locale });
+  return data ?? notFound();
+}
+
+function notFound(): never {
+  throw userNotFound();
+}
+
+const maxLearners = 500;
+/** Learners in one task of a thread: single forecasts get their turn between two tasks. */
+const learnersPerTask = 25;
+
+const ClassRequest = Type.Object({
+  user_ids: Type.Array(Id, { minItems: 1, maxItems: maxLearners }),
+  days: orNull(Days),
+  confidence_level: orNull(Level),
+  locale: orNull(LocaleName),
+});
+const classCheck = Compile(ClassRequest);
+
+/** What became of one learner of a class. */
+export interface ClassForecast {
+  readonly userId: string;
+  /** JSON of the prediction result, or why there is none. */
+  readonly result: string | ApiError;
+}
+
+/**
+ * Forecasts of up to 500 learners, in the order of the request; one that does not exist stops no other.
+ *
+ * @throws ApiError INVALID_REQUEST, UNAVAILABLE
+ */
+export async function forecastClass(
+  forecaster: Forecaster,
+  tenant: string,
+  body: unknown,
+): Promise<ClassForecast[]> {
+  const request = checked(classCheck, body, 'request');
+  const options = {
+    days: request.days ?? 30,
+    level: request.confidence_level ?? 0.8,
+    locale: request.locale ?? locales[0],
+  };
+  const forecasts: ClassForecast[] = [];
+  for (let from = 0; from < request.user_ids.length; from += learnersPerTask) {
+    const userIds = request.user_ids.slice(from, from + learnersPerTask);
+    const data = await forecaster.forecast({ tenant, userIds, ...options });
+    userIds.forEach((userId, i) => {
+      forecasts.push({ userId, result: data[i] ?? userNotFound() });
+    });
+  }
+  return forecasts;
+}
+
+const maxPlanSkills = 100;
+
+const WhatIfRequest = Type.Object({
+  answers_per_day: Type.Number({ minimum: 0, maximum: maxAnswersPerDay }),
+  skills: orNull(Type.Array(Id, { minItems: 1, maxItems: maxPlanSkills, uniqueItems: true })),
+  days: orNull(Days),
+  confidence_level: orNull(Level),
+  target_score: orNull(Type.Integer({ minimum: 400, maximum: 1600, multipleOf: 10 })),
+});
+const whatIfCheck = Compile(WhatIfRequest);
+
+/**
+ * JSON of the forecast under a plan.
+ *
+ * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE
+ */
+export async function forecastWhatIf(
+  forecaster: Forecaster,
+  tenant: string,
+  userId: string,
+  body: unknown,
+): Promise<string> {
+  const request = checked(whatIfCheck, body, 'plan');
+  const data = await forecaster.whatIf({
     tenant,
     userId,
-    days: query.days,
-    level: query.confidence_level,
+    days: request.days ?? 30,
+    level: request.confidence_level ?? 0.8,
+    answersPerDay: request.answers_per_day,
+    skillIds: request.skills ?? null,
+    targetScore: request.target_score ?? null,
   });
-  if (!('data' in reply) || reply.data === null) throw userNotFound();
-  return reply.data;
+  return data ?? notFound();
 }

@@ -1,4 +1,5 @@
 /** Counting answers: from what a platform sent to what it is told. */
+import { checked } from '../contracts/checked.js';
 import { eventBatchCheck, learningEventCheck, maxBatchEvents } from '../contracts/events.js';
 import { problemsOf } from '../contracts/problems.js';
 import type { TrackEvent } from '../contracts/tasks.js';
@@ -205,11 +206,4 @@ function invalidEvent(problems: readonly Problem[]): ApiError {
 }
 
 /** The events of a JSON batch. @throws ApiError INVALID_REQUEST */
-export function eventsOf(body: unknown): readonly unknown[] {
-  if (eventBatchCheck.Check(body)) return body.events;
-  const problems = problemsOf(eventBatchCheck.Errors(body));
-  throw invalid(
-    `Invalid batch: ${problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')}`,
-    problems,
-  );
-}
+export const eventsOf = (body: unknown): readonly unknown[] => checked(eventBatchCheck, body, 'batch').events;

@@ -6,23 +6,28 @@
  * byte of another value is refused, for guessing would change a learner's mastery in silence.
  */
 import type { Ability } from '../domain/ability.js';
+import type { Activity } from '../domain/activity.js';
 import type { CalibrationState } from '../domain/calibration.js';
 import type { PaceState } from '../domain/efficiency.js';
 import { newLearner, newSkill } from '../domain/mastery.js';
-import { defaultParameters } from '../domain/params.js';
+import type { MomentumState } from '../domain/momentum.js';
+import { activityModel, defaultParameters } from '../domain/params.js';
 import type { PlateauState } from '../domain/plateau.js';
 import type { ItemTrace, LearnerTrace, SkillTrace } from '../domain/prediction/traces.js';
 import type { RapidState } from '../domain/rapid.js';
-import type { LearnerState, SkillState } from '../domain/types.js';
+import { type LearnerState, type SkillState, sections } from '../domain/types.js';
 
 const format = 1;
-const learnerBytes = 122;
+const learnerBytes = 198;
 /** At most 124, so that Redis keeps it in one block of 128 bytes. */
 const skillBytes = 116;
 const itemBytes = 11;
-/** Day field of a skill without a right answer. */
+/** Day field where there is none, for instance of a skill without a right answer. */
 const noDay = 0xffff;
 const maxCount = 2 ** 24 - 1;
+/** Counts of the last days, in halves, behind the day that they end with. */
+const activityAt = 124;
+const activityCounts = sections.length * activityModel.days;
 
 export function encodeLearner(learner: LearnerState): Buffer {
   const record = Buffer.alloc(learnerBytes);
@@ -35,6 +40,8 @@ export function encodeLearner(learner: LearnerState): Buffer {
   writeLearnerTrace(record, learner.trace);
   record.writeUInt32LE(learner.items.generation, 116);
   record.writeUInt16LE(learner.items.size, 120);
+  writeActivity(record, learner.activity);
+  writeMomentum(record, learner.momentum);
   return record;
 }
 
@@ -48,6 +55,8 @@ export function decodeLearner(stored: Buffer): LearnerState {
     rw: readAbility(record, 40),
     trace: readLearnerTrace(record),
     items: { generation: record.readUInt32LE(116), size: record.readUInt16LE(120) },
+    activity: readActivity(record),
+    momentum: readMomentum(record),
   };
 }
 
@@ -57,7 +66,7 @@ export function encodeSkill(skill: SkillState): Buffer {
   record.writeUInt16LE(skill.correctDays, 2);
   record.writeUInt32LE(skill.attempts, 4);
   record.writeUInt32LE(skill.correct, 8);
-  record.writeUInt16LE(skill.lastCorrectDay < 0 ? noDay : skill.lastCorrectDay, 12);
+  writeDay(record, skill.lastCorrectDay, 12);
   record.writeDoubleLE(skill.mastery, 16);
   record.writeDoubleLE(skill.lastAttemptAt, 24);
   writePlateau(record, skill.plateau);
@@ -70,12 +79,11 @@ export function encodeSkill(skill: SkillState): Buffer {
 
 export function decodeSkill(stored: Buffer): SkillState {
   const record = grown(stored, startOfSkill, firstBytes.skill);
-  const lastCorrectDay = record.readUInt16LE(12);
   return {
     correctDays: record.readUInt16LE(2),
     attempts: record.readUInt32LE(4),
     correct: record.readUInt32LE(8),
-    lastCorrectDay: lastCorrectDay === noDay ? -1 : lastCorrectDay,
+    lastCorrectDay: readDay(record, 12),
     mastery: record.readDoubleLE(16),
     lastAttemptAt: record.readDoubleLE(24),
     plateau: readPlateau(record),
@@ -205,6 +213,39 @@ const readLearnerTrace = (record: Buffer): LearnerTrace => ({
   wrongRun: record.readUInt32LE(104),
   lastRightAt: record.readDoubleLE(108),
 });
+
+function writeActivity(record: Buffer, { day, halves }: Activity): void {
+  writeDay(record, day, 122);
+  for (let i = 0; i < activityCounts; i++) record.writeUInt16LE(halves[i] as number, activityAt + 2 * i);
+}
+
+function readActivity(record: Buffer): Activity {
+  const halves = new Uint16Array(activityCounts);
+  for (let i = 0; i < activityCounts; i++) halves[i] = record.readUInt16LE(activityAt + 2 * i);
+  return { day: readDay(record, 122), halves };
+}
+
+function writeMomentum(record: Buffer, { day, short, long }: MomentumState): void {
+  writeDay(record, day, 180);
+  record.writeDoubleLE(short, 182);
+  record.writeDoubleLE(long, 190);
+}
+
+const readMomentum = (record: Buffer): MomentumState => ({
+  day: readDay(record, 180),
+  short: record.readDoubleLE(182),
+  long: record.readDoubleLE(190),
+});
+
+/** UTC days since 1970; -1: none. */
+function writeDay(record: Buffer, day: number, at: number): void {
+  record.writeUInt16LE(day < 0 ? noDay : day, at);
+}
+
+function readDay(record: Buffer, at: number): number {
+  const day = record.readUInt16LE(at);
+  return day === noDay ? -1 : day;
+}
 
 export function encodeItem(item: ItemTrace): Buffer {
   const record = Buffer.allocUnsafe(itemBytes);

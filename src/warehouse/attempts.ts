@@ -115,6 +115,34 @@ export const fittedColumns: readonly Column[] = [
   },
 ];
 
+/** What migration 3 brought. Rows of before were counted without sections, momentum and a baseline in the row. */
+export const placedColumns: readonly Column[] = [
+  {
+    name: 'section',
+    type: 'LowCardinality(String)',
+    comment: 'Section of the skill, math or rw, as in force; empty: none, it counts half in each',
+  },
+  {
+    name: 'weight',
+    type: 'Float64 DEFAULT 1',
+    codec: 'ZSTD(1)',
+    comment: 'Weight of the skill within its section, as in force',
+  },
+  {
+    name: 'closed_mastery',
+    type: 'Nullable(Float64)',
+    codec: 'ZSTD(1)',
+    comment:
+      "On the first answer of a day: mean of the learner's masteries at the close of the day before, for momentum; else NULL",
+  },
+  {
+    name: 'baseline_total',
+    type: 'Nullable(UInt16)',
+    comment:
+      'Total score that progress to a goal is measured from, after the answer; NULL: not enough answers yet',
+  },
+];
+
 const outbox: readonly Column[] = [
   {
     name: 'partition_id',
@@ -139,7 +167,7 @@ export const attempts: Table = {
   name: 'attempts',
   comment: 'One row for every counted answer, never twice',
   engine: 'MergeTree',
-  columns: [...identity, ...answer, ...tracing, ...fittedColumns, ...outbox],
+  columns: [...identity, ...answer, ...tracing, ...fittedColumns, ...placedColumns, ...outbox],
   indexes: ['outbox_time outbox_ms TYPE minmax GRANULARITY 1'],
   partitionBy: 'toYYYYMM(received_at)',
   orderBy: '(tenant, user_id, learner_seq)',

@@ -1,21 +1,26 @@
 /** Rows that an earlier version of the service left in the outbox: they end before the newer columns. */
 import { outboxColumns, rowColumns } from '../contracts/attempt-row.js';
-import { fittedColumns } from './attempts.js';
+import { fittedColumns, placedColumns } from './attempts.js';
 
 const fields = outboxColumns.length + rowColumns.length;
-/** Fields of a row of schema version 1, and what it lacks: the defaults of `fittedColumns`. */
-const firstFields = fields - fittedColumns.length;
-const missing = Buffer.from('\tdefault\t0\t0\t0\t0\t0\t0\t0\t\\N\t\n');
+/** What rows lack that were written before migration 2 and before migration 3: the defaults of those columns. */
+const fittedDefaults = '\tdefault\t0\t0\t0\t0\t0\t0\t0\t\\N\t';
+const placedDefaults = '\t\t1\t\\N\t\\N';
+/** By the number of fields that a row has. */
+const missing: ReadonlyMap<number, Buffer> = new Map([
+  [fields - placedColumns.length, Buffer.from(`${placedDefaults}\n`)],
+  [fields - placedColumns.length - fittedColumns.length, Buffer.from(`${fittedDefaults}${placedDefaults}\n`)],
+]);
 
 const tab = 0x09;
 const lineFeed = 0x0a;
 
 /**
- * Completes the rows that have exactly the fields of schema version 1 and leaves all others as they are, so that
+ * Completes the rows that have exactly the fields of an earlier schema and leaves all others as they are, so that
  * a broken row stays an error: the engine's own setting for short rows would also drop fields that are too many.
  *
  * @param chunks whole lines, each ending in a line feed
- * @returns null where no row is of that version
+ * @returns null where no row is of an earlier version
  */
 export function completeOlderRows(chunks: readonly Buffer[]): Buffer[] | null {
   const completed = chunks.map(completeChunk);
@@ -31,8 +36,9 @@ function completeChunk(chunk: Buffer): Buffer {
     const byte = chunk[at];
     if (byte === tab) tabs += 1;
     if (byte !== lineFeed) continue;
-    if (tabs === firstFields - 1) {
-      parts.push(chunk.subarray(kept, at), missing);
+    const completion = missing.get(tabs + 1);
+    if (completion !== undefined) {
+      parts.push(chunk.subarray(kept, at), completion);
       kept = at + 1;
     }
     tabs = 0;

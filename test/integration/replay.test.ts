@@ -16,7 +16,7 @@ import {
   type TenantModel,
   unfittedModel,
 } from '../../src/domain/tenant-model.js';
-import type { Answer, LearnerState, SkillState } from '../../src/domain/types.js';
+import type { Answer, LearnerState, Section, SkillState } from '../../src/domain/types.js';
 import { hashItem } from '../../src/store/item-id.js';
 import { encodeItems } from '../../src/store/item-store.js';
 import { learnerKey, metaKey, partitionOf } from '../../src/store/keys.js';
@@ -194,16 +194,34 @@ async function publish(): Promise<number> {
   return version;
 }
 
+/** A third of the skills in each section, with weights, one with parameters set by hand. */
+async function catalogue(): Promise<void> {
+  const parameters = { p_init: 0.2, p_learn: 0.15, p_guess: 0.25, p_slip: 0.05 };
+  const placed = skills.map((_, i) => ({
+    section: oneOf(['math', 'rw', null]),
+    weight: 0.5 + random(),
+    ...(i === 3 ? { parameters } : {}),
+  }));
+  for (const [i, entry] of placed.entries()) {
+    const path = `/api/v1/skills/skill%20${i}`;
+    const { status } = await oneOf(callers).call({ method: 'PUT', path, body: JSON.stringify(entry) });
+    assert.equal(status, 200);
+  }
+}
+
 type Figure =
   | ('is_correct' | 'occurred_ms' | 'seq' | 'mastery_before' | 'mastery_after' | 'p_correct')
   | ('p_init' | 'p_learn' | 'p_guess' | 'p_slip' | 'parameters_version' | 'difficulty_shift')
-  | ('ability_offset' | 'item_difficulty' | 'rapid_seconds' | 'log_time_mean' | 'log_time_sd');
-type Optional = 'time_spent_seconds' | 'confidence_score' | 'question_difficulty';
+  | ('ability_offset' | 'item_difficulty' | 'rapid_seconds' | 'log_time_mean' | 'log_time_sd' | 'weight');
+type Optional =
+  | ('time_spent_seconds' | 'confidence_score' | 'question_difficulty')
+  | ('closed_mastery' | 'baseline_total');
 
 interface Row extends Record<Figure, number>, Record<Optional, number | null> {
   skill_id: string;
   item_id: string;
   parameters_source: ParameterSource;
+  section: Section | '';
 }
 
 const rowsOf = (userId: string): Promise<Row[]> =>
@@ -233,6 +251,9 @@ const conditionsOf = (row: Row): Conditions => ({
   rapidSeconds: row.rapid_seconds,
   time: { logMean: row.log_time_mean, logSd: row.log_time_sd },
   pCorrect: row.p_correct,
+  section: row.section === '' ? null : row.section,
+  weight: row.weight,
+  closedMastery: row.closed_mastery,
 });
 
 interface Replayed {
@@ -250,7 +271,7 @@ function replay(rows: readonly Row[]): Replayed {
     const effect = applyAnswer({ learner: replayed.learner, skill, item }, answerOf(row), conditions);
     assert.equal(effect.masteryBefore, row.mastery_before, `answer ${row.seq}`);
     assert.equal(effect.skill.mastery, row.mastery_after, `answer ${row.seq}`);
-    replayed.learner = effect.learner;
+    replayed.learner = { ...effect.learner, baselineTotal: row.baseline_total };
     replayed.skills.set(row.skill_id, effect.skill);
     if (effect.item) replayed.items.set(row.item_id, effect.item);
   }
@@ -260,15 +281,12 @@ function replay(rows: readonly Row[]): Replayed {
 const partitions = Number(await redis.hget(metaKey, 'partitions'));
 const placeOf = (userId: string) => ({ partition: partitionOf(tenant, userId, partitions), tenant, userId });
 
-/**
- * Two figures are not the rows' to tell: the version counts commits, however many answers each had, and the baseline
- * is a score, which rests on how many skills the tenant had at that time.
- */
+/** One figure is not the rows' to tell: the version counts commits, however many answers each had. */
 async function assertSameRecords(userId: string, { learner, skills }: Replayed): Promise<void> {
   const { L, ...stored } = await redis.hgetallBuffer(learnerKey(placeOf(userId).partition, tenant, userId));
   assert.ok(L);
-  const { version, baselineTotal } = decodeLearner(L);
-  assert.deepEqual(L, encodeLearner({ ...learner, version, baselineTotal }));
+  const { version } = decodeLearner(L);
+  assert.deepEqual(L, encodeLearner({ ...learner, version }));
   const records = [...skills].map(([skillId, skill]) => [`s${skillId}`, encodeSkill(skill)]);
   assert.deepEqual({ ...stored }, Object.fromEntries(records));
 }
@@ -288,10 +306,12 @@ async function assertSameItems(userId: string, { learner, items }: Replayed): Pr
 test('rows alone rebuild every learner bit for bit', { timeout: 180_000 }, async (t) => {
   let counted = await answerAll(500);
   const newestVersion = async (): Promise<number> => {
-    const query = 'SELECT max(parameters_version) AS newest FROM attempts';
+    const query =
+      "SELECT max(parameters_version) AS newest FROM attempts WHERE parameters_source != 'manual'";
     return Number((await selectRows<{ newest: number }>(clickhouse, query))[0]?.newest);
   };
   for (const _ of [1, 2]) {
+    await catalogue();
     const version = await publish();
     while ((await newestVersion()) < version) counted += await answerAll(20);
     counted += await answerAll(500);
@@ -300,9 +320,12 @@ test('rows alone rebuild every learner bit for bit', { timeout: 180_000 }, async
   await waitFor('rows in ClickHouse', async () => (await allRows()).length >= counted, 60_000);
   const rows = await allRows();
   assert.equal(rows.length, counted);
-  assert.deepEqual([...new Set(rows.map((row) => row.parameters_version))].sort(), [0, 1, 2]);
+  const fitted = rows.filter((row) => row.parameters_source !== 'manual');
+  assert.deepEqual([...new Set(fitted.map((row) => row.parameters_version))].sort(), [0, 1, 2]);
   const sources = new Set(rows.map((row) => row.parameters_source));
-  assert.deepEqual(sources, new Set(['default', 'prior', 'fitted']));
+  assert.deepEqual(sources, new Set(['default', 'prior', 'fitted', 'manual']));
+  assert.deepEqual(new Set(rows.map((row) => row.section)), new Set(['', 'math', 'rw']));
+  assert.ok(rows.some((row) => row.closed_mastery !== null));
   for (const { userId, items } of habits) {
     const replayed = replay(await rowsOf(userId));
     await assertSameRecords(userId, replayed);

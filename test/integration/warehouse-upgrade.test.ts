@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { readAnswerColumns } from '../../src/warehouse/answer-columns.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
-import { attempts, fittedColumns } from '../../src/warehouse/attempts.js';
+import { attempts, fittedColumns, placedColumns } from '../../src/warehouse/attempts.js';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
 import { migrate, migrations } from '../../src/warehouse/migrations.js';
 import { createTable } from '../../src/warehouse/table.js';
@@ -14,7 +14,9 @@ import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 /** A row as version 1 of the service left it in an outbox. */
 const oldRow = (i: number): string =>
   `0\t1\t${i}\tdefault\tu${i % 10}\ts\\\\1\t\te${i}\t1\t30\t\\N\t0.5\t1768478400.000\t1768478400.000\t${i + 1}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t1`;
-const newRow = (i: number): string => `${oldRow(i)}\tfitted\t0.1\t0.2\t0.3\t3\t4\t0.5\t1\t55.5\tPLATEAU`;
+/** As version 2 left it, and as it is today. */
+const fittedRow = (i: number): string => `${oldRow(i)}\tfitted\t0.1\t0.2\t0.3\t3\t4\t0.5\t1\t55.5\tPLATEAU`;
+const newRow = (i: number): string => `${fittedRow(i)}\tmath\t2.5\t0.75\t1100`;
 
 const block = (lines: readonly string[]): Buffer[] => [
   Buffer.from(lines.map((line) => `${line}\n`).join('')),
@@ -28,7 +30,7 @@ async function oldDatabase(t: TestContext, clickhouseUrl: string): Promise<Click
   await ensureDatabase(url.href);
   const client = connectWarehouse(url.href);
   t.after(() => client.close());
-  const names = new Set(fittedColumns.map(({ name }) => name));
+  const names = new Set([...fittedColumns, ...placedColumns].map(({ name }) => name));
   const columns = attempts.columns.filter(({ name }) => !names.has(name));
   const [first] = migrations;
   assert.ok(first);
@@ -46,19 +48,38 @@ test('an upgrade of the warehouse', { timeout: 120_000 }, async (t) => {
     await client.command({
       query: `INSERT INTO attempts (${names}) VALUES (0, 1, 0, 'default', 'u0', 's', '', '')`,
     });
-    assert.deepEqual(await migrate(client), [2]);
+    assert.deepEqual(await migrate(client), [2, 3]);
     assert.deepEqual(await migrate(client), []);
     const warehouse = createAttemptWarehouse(client);
     for (let again = 0; again < 2; again++) {
-      await warehouse.insert(block([...range(1, 50).map(oldRow), ...range(50, 100).map(newRow)]), 'mixed');
+      const rows = [
+        ...range(1, 40).map(oldRow),
+        ...range(40, 70).map(fittedRow),
+        ...range(70, 100).map(newRow),
+      ];
+      await warehouse.insert(block(rows), 'mixed');
     }
     assert.deepEqual(await counts(client), allOnce(100));
     const rows = await selectRows(
       client,
       `SELECT DISTINCT parameters_source, difficulty_shift, ability_offset, item_difficulty, rapid_seconds,
-         log_time_mean, log_time_sd, rapid, efficiency_index, recommendation_code
-       FROM attempts ORDER BY parameters_source`,
+         log_time_mean, log_time_sd, rapid, efficiency_index, recommendation_code,
+         section, weight, closed_mastery, baseline_total
+       FROM attempts ORDER BY parameters_source, section`,
     );
+    const unplaced = { section: '', weight: 1, closed_mastery: null, baseline_total: null };
+    const fitted = {
+      parameters_source: 'fitted',
+      difficulty_shift: 0.1,
+      ability_offset: 0.2,
+      item_difficulty: 0.3,
+      rapid_seconds: 3,
+      log_time_mean: 4,
+      log_time_sd: 0.5,
+      rapid: 1,
+      efficiency_index: 55.5,
+      recommendation_code: 'PLATEAU',
+    };
     const zeros = { difficulty_shift: 0, ability_offset: 0, item_difficulty: 0, rapid_seconds: 0 };
     assert.deepEqual(rows, [
       {
@@ -69,19 +90,10 @@ test('an upgrade of the warehouse', { timeout: 120_000 }, async (t) => {
         rapid: 0,
         efficiency_index: null,
         recommendation_code: '',
+        ...unplaced,
       },
-      {
-        parameters_source: 'fitted',
-        difficulty_shift: 0.1,
-        ability_offset: 0.2,
-        item_difficulty: 0.3,
-        rapid_seconds: 3,
-        log_time_mean: 4,
-        log_time_sd: 0.5,
-        rapid: 1,
-        efficiency_index: 55.5,
-        recommendation_code: 'PLATEAU',
-      },
+      { ...fitted, ...unplaced },
+      { ...fitted, section: 'math', weight: 2.5, closed_mastery: 0.75, baseline_total: 1100 },
     ]);
   });
 
@@ -89,7 +101,8 @@ test('an upgrade of the warehouse', { timeout: 120_000 }, async (t) => {
     const { client } = await testDatabase(t, clickhouseUrl);
     const warehouse = createAttemptWarehouse(client);
     const short = oldRow(1).replace(/\t1$/, '');
-    const broken = [`${newRow(1)}\t1`, `${oldRow(1)}\t1`, short, oldRow(1).replace('0.69', 'x')];
+    const wrong = oldRow(1).replace('0.69', 'x');
+    const broken = [`${newRow(1)}\t1`, `${fittedRow(1)}\t1`, `${oldRow(1)}\t1`, short, wrong];
     for (const row of broken) {
       await assert.rejects(warehouse.insert(block([row]), 'broken'), { code: /^\d+$/ }, row);
       await assert.rejects(warehouse.insert(block([oldRow(2), row]), 'broken'), { code: /^\d+$/ }, row);

@@ -39,6 +39,10 @@ export function attemptRow(i: number, change: Partial<AttemptRow> = {}): Attempt
     itemDifficulty: 0,
     rapidSeconds: 3,
     time: { logMean: 4.3, logSd: 0.6 },
+    section: null,
+    weight: 1,
+    closedMastery: null,
+    baselineTotal: null,
     ...change,
   };
 }

@@ -152,6 +152,8 @@ export function rawRequest(
 /** Small calls on a running service. */
 export interface Caller {
   raw(parts: RequestParts): Promise<Answer>;
+  /** As `raw`, with the answer's JSON. */
+  call(parts: RequestParts): Promise<JsonAnswer>;
   get(path: string, headers?: RequestParts['headers']): Promise<JsonAnswer>;
   head(path: string): Promise<Answer>;
   /** POST of one event; text and bytes are sent as they are. */
@@ -170,6 +172,7 @@ export function callerOf({ port }: Pick<Service, 'port'>, key: string | null): C
     json({ path, headers, body: isBytes(body) ? body : JSON.stringify(body) });
   return {
     raw,
+    call: json,
     get: (path, headers = {}) => json({ method: 'GET', path, headers }),
     head: async (path) => {
       const wire = openWire(port);

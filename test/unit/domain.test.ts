@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { traceAnswer } from '../../src/domain/bkt.js';
-import { forecastLearner } from '../../src/domain/forecast.js';
 import { normalCdf, normalQuantile } from '../../src/domain/normal.js';
 import type { BktParameters } from '../../src/domain/params.js';
 import type { Answer } from '../../src/domain/types.js';
@@ -64,25 +63,6 @@ test('counts are exact and the clock of a skill never runs backwards', () => {
       assert.equal(learner.attempts, list.length);
       assert.equal(skill.correct, list.filter(({ isCorrect }) => isCorrect).length);
       assert.equal(skill.lastAttemptAt, Math.max(0, ...list.map(({ occurredAt }) => occurredAt)));
-    }),
-  );
-});
-
-test('every forecast keeps its promises', () => {
-  const levels = probability(0.5, 0.99);
-  const days = fc.integer({ min: 1, max: 365 });
-  fc.assert(
-    fc.property(answers, days, levels, fc.integer({ min: 0, max: 50 }), (list, horizon, level, known) => {
-      const { learner, skill } = countAnswers(list);
-      const skills = list.length === 0 ? [] : [skill];
-      const { current, requested } = forecastLearner(learner, skills, known, { days: horizon, level });
-      assert.equal(current.total, current.math + current.rw);
-      for (const part of ['math', 'rw', 'total'] as const) {
-        const { low, high } = requested.intervals[part];
-        assert.ok(low <= requested.scores[part] && requested.scores[part] <= high);
-        for (const score of [low, high, requested.scores[part]]) assert.equal(score % 10, 0);
-      }
-      assert.ok(requested.intervals.total.low >= 400 && requested.intervals.total.high <= 1600);
     }),
   );
 });

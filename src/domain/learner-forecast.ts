@@ -1,0 +1,117 @@
+/** What a learner is told of scores, goal and next steps: the whole of a predictions answer. */
+import {
+  estimateLearner,
+  type Forecast,
+  type ForecastSubject,
+  forecastUnder,
+  presentHabit,
+  steadyHabit,
+} from './forecast.js';
+import { daysUntil, defaultGoal, type Goal, type GoalProgress, trackGoal } from './goal.js';
+import { normalCdf } from './normal.js';
+import { goalModel } from './params.js';
+import { clamp, round4 } from './probability.js';
+import type { AbilityEstimate, ScoreForecast, Scores } from './score.js';
+import type { PerSection } from './types.js';
+
+/** Horizon of the `predicted_*_in_30_days` fields. */
+export const standardDays = 30;
+
+/** A goal as the learner set it. */
+export interface SetGoal {
+  readonly targetScore: number;
+  /** YYYY-MM-DD in UTC; null: no date. */
+  readonly targetDate: string | null;
+}
+
+export interface ForecastRequest {
+  /** 1 to 365. */
+  readonly days: number;
+  /** 0.5 to 0.99. */
+  readonly level: number;
+  /** Null: none was set, a default holds. */
+  readonly goal: SetGoal | null;
+}
+
+/** A goal as it stands. */
+export interface GoalOutlook extends GoalProgress {
+  readonly targetDate: string | null;
+  readonly isSet: boolean;
+  /** Of a total at least the target's: at the goal's date, else at the requested horizon. */
+  readonly probability: number;
+}
+
+export interface LearnerForecast {
+  readonly current: Scores;
+  readonly in30Days: Scores;
+  readonly requested: ScoreForecast;
+  readonly goal: GoalOutlook;
+  /** Smallest of some rates, answers a day in each section, that reaches the goal in time; null where none does. */
+  readonly neededRate: number | null;
+  /** Answers behind each section, one on a skill without a section counting half in each. */
+  readonly dataPoints: PerSection<number>;
+  /** Share of the population's variance that the answers explain, 0 to 1. */
+  readonly reliability: PerSection<number>;
+}
+
+export function forecastLearner(subject: ForecastSubject, request: ForecastRequest): LearnerForecast {
+  const estimate = estimateLearner(subject);
+  const forecast = forecastUnder(subject, estimate, presentHabit(subject));
+  const requested = forecast.forecastIn(request.days, request.level);
+  const goal = goalOutlook(subject, forecast, request);
+  return {
+    current: forecast.current,
+    in30Days: forecast.scoresIn(standardDays),
+    requested,
+    goal,
+    neededRate: goal.isSet && !goal.onTrack ? neededRate(subject, estimate, goal) : null,
+    dataPoints: { math: subject.learner.math.answers, rw: subject.learner.rw.answers },
+    reliability: reliabilityOf(estimate),
+  };
+}
+
+/** Where the learner stands against the goal that was set, or against a default. */
+export function goalOutlook(
+  { learner, now }: ForecastSubject,
+  forecast: Forecast,
+  { goal: set, days, level }: ForecastRequest,
+): GoalOutlook {
+  const goal: Goal =
+    set === null
+      ? defaultGoal(learner.baselineTotal)
+      : { targetScore: set.targetScore, daysLeft: daysUntil(set.targetDate, now) };
+  const daysToGoal = forecast.daysTo(goal.targetScore);
+  const at = Math.min(goal.daysLeft ?? days, goalModel.horizonDays);
+  return {
+    ...trackGoal(goal, learner.baselineTotal, forecast.current.total, daysToGoal),
+    targetDate: set?.targetDate ?? null,
+    isSet: set !== null,
+    probability: reachProbability(goal.targetScore, forecast.forecastIn(at, level)),
+  };
+}
+
+const reachProbability = (target: number, { totalCentre, totalSd }: ScoreForecast): number =>
+  round4(1 - normalCdf((target - totalCentre) / totalSd));
+
+/** Rates that are tried for advice, answers a day in each section. */
+const triedRates: readonly number[] = [1, 2, 5, 10, 20, 40];
+
+function neededRate(
+  subject: ForecastSubject,
+  estimate: AbilityEstimate,
+  { targetScore, targetDate }: GoalOutlook,
+): number | null {
+  const { horizonDays } = goalModel;
+  const days = Math.min(daysUntil(targetDate, subject.now) ?? horizonDays, horizonDays);
+  const reaches = (rate: number): boolean => {
+    const practising = forecastUnder(subject, estimate, steadyHabit(subject, { math: rate, rw: rate }));
+    return practising.scoresIn(days).total >= targetScore;
+  };
+  // Most goals that are out of reach stay so at any rate: the highest is tried first.
+  return reaches(triedRates[triedRates.length - 1] as number) ? (triedRates.find(reaches) ?? null) : null;
+}
+
+const reliabilityOf = ({ variance }: AbilityEstimate): PerSection<number> => ({
+  math: round4(clamp(1 - variance.math, 0, 1)),
+  rw: round4(clamp(1 - variance.rw, 0, 1)),
+});

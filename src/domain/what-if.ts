@@ -1,0 +1,95 @@
+/** A forecast under another plan of practice than the learner's present one. */
+import { practiceOf } from './activity.js';
+import { knownTotals } from './catalogue.js';
+import {
+  dailyFreshness,
+  estimateLearner,
+  type Forecast,
+  type ForecastSubject,
+  forecastUnder,
+  type Habit,
+  presentHabit,
+  steadyHabit,
+} from './forecast.js';
+import { dayOf } from './forgetting.js';
+import { type ForecastRequest, type GoalOutlook, goalOutlook } from './learner-forecast.js';
+import type { ScoreForecast, Scores } from './score.js';
+import type { SkillView } from './skill-view.js';
+import type { PerSection } from './types.js';
+
+export interface PracticePlan {
+  /** Over all sections together, every day, 0 or more. */
+  readonly answersPerDay: number;
+  /** The only skills that are practised, each as often; null: all, in the sections' present proportion. */
+  readonly skills: readonly SkillView[] | null;
+}
+
+export interface WhatIf {
+  readonly current: Scores;
+  readonly planned: ScoreForecast;
+  /** As the learner goes on now. */
+  readonly unplanned: Scores;
+  readonly goal: GoalOutlook;
+  /**
+   * Least whole number of answers a day, on the plan's skills, with which the target is reached within the requested
+   * days; null where `maxAnswersPerDay` are not enough.
+   */
+  readonly neededAnswersPerDay: number | null;
+}
+
+/** More answers than this in a day are no plan. */
+export const maxAnswersPerDay = 1000;
+
+export function forecastPlan(subject: ForecastSubject, plan: PracticePlan, request: ForecastRequest): WhatIf {
+  const estimate = estimateLearner(subject);
+  const added = plan.skills?.filter(({ state }) => state.attempts === 0) ?? [];
+  const under = (answersPerDay: number): Forecast =>
+    forecastUnder(subject, estimate, habitOf(subject, { ...plan, answersPerDay }), added);
+  const planned = under(plan.answersPerDay);
+  const goal = goalOutlook(subject, planned, request);
+  return {
+    current: planned.current,
+    planned: planned.forecastIn(request.days, request.level),
+    unplanned: forecastUnder(subject, estimate, presentHabit(subject)).scoresIn(request.days),
+    goal,
+    neededAnswersPerDay: leastRate((rate) => under(rate).scoresIn(request.days).total >= goal.targetScore),
+  };
+}
+
+/** More practice never lowers a forecast, so that halving finds the least rate. */
+function leastRate(reaches: (answersPerDay: number) => boolean): number | null {
+  if (!reaches(maxAnswersPerDay)) return null;
+  let [low, high] = [-1, maxAnswersPerDay];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (reaches(middle)) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
+function habitOf(subject: ForecastSubject, { answersPerDay, skills }: PracticePlan): Habit {
+  if (skills === null) return steadyHabit(subject, ratesOf(subject, answersPerDay));
+  const chosen = new Set(skills.map(({ skillId }) => skillId));
+  const practised = { rate: answersPerDay / chosen.size, freshness: dailyFreshness(answersPerDay) };
+  const left = { rate: 0, freshness: 0 };
+  return ({ skillId }) => (chosen.has(skillId) ? practised : left);
+}
+
+/** Answers a day shared between the sections as now, or, without present practice, by their skills. */
+function ratesOf(
+  { learner, catalogue, knownSkills, now }: ForecastSubject,
+  answersPerDay: number,
+): PerSection<number> {
+  const practice = practiceOf(learner.activity, dayOf(now));
+  const present = { math: practice.math.rate, rw: practice.rw.rate };
+  const share = present.math + present.rw > 0 ? present : skillsOf(catalogue, knownSkills);
+  const sum = share.math + share.rw;
+  const mathShare = sum > 0 ? share.math / sum : 0.5;
+  return { math: answersPerDay * mathShare, rw: answersPerDay * (1 - mathShare) };
+}
+
+const skillsOf = (catalogue: ForecastSubject['catalogue'], known: number): PerSection<number> => ({
+  math: knownTotals(catalogue, known, 'math').skills,
+  rw: knownTotals(catalogue, known, 'rw').skills,
+});
