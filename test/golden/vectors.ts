@@ -4,9 +4,12 @@ import { readFileSync } from 'node:fs';
 interface SectionInput {
   n: number;
   thetaE: number;
-  skills: { w: number; m: number }[];
+  /** Weight, effective mastery now, probability of learning; idle days and days with a right answer. */
+  skills: { w: number; m: number; T: number; idle?: number; cd?: number }[];
   W: number;
   K: number;
+  rate: number;
+  active_days_14: number;
 }
 
 interface DayForecast {
@@ -65,6 +68,11 @@ interface Vectors {
     deadline: number | null;
     out: { days_to_goal: number | null; progress_percent: number; on_track: boolean };
   }[];
+  theil_sen: { t: number[]; y: number[]; slope: number; lo90: number; hi90: number };
+  /** Of the series of theil_sen. */
+  momentum: { short: number; long: number; momentum: number };
+  /** Of one skill of the case "both", in math. */
+  gain_per_hour: { m: number; plateau: boolean; gain: number }[];
 }
 
 /** Reference values, computed apart from this code; read from the source tree, for the build copies no data. */

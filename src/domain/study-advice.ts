@@ -1,0 +1,70 @@
+/** Advice that comes with a forecast: what to do next, the most useful first. */
+import { type GoalFigures, type Locale, type StudyTexts, texts } from './advice-texts.js';
+import { sectionSums } from './gain.js';
+import { studyModel } from './params.js';
+import type { SkillView } from './skill-view.js';
+import type { SkillCode, SkillsContext } from './study-context.js';
+import { adviseSkills } from './study-skills.js';
+import type { TenantModel } from './tenant-model.js';
+import { type LearnerState, type Section, sections } from './types.js';
+import { compareIds } from './unseen-skills.js';
+
+export interface StudyAdvice {
+  readonly code: SkillCode | 'NO_SECTION' | 'GOAL_GAP';
+  /** Null where it is about no single skill. */
+  readonly skillId: string | null;
+  /** At most 200 characters. */
+  readonly text: string;
+}
+
+/** Where the learner stands against the goal. */
+export interface StudyGoal extends GoalFigures {
+  /** False for a default goal, which nobody is urged to. */
+  readonly isSet: boolean;
+  readonly onTrack: boolean;
+}
+
+export interface StudyContext {
+  readonly learner: LearnerState;
+  /** All the learner's skills as they are now, in any order. */
+  readonly views: readonly SkillView[];
+  /** With the tenant's catalogue. */
+  readonly model: TenantModel;
+  /** Number of different skills that the tenant set or its learners answered. */
+  readonly knownSkills: number;
+  /** Unix milliseconds. */
+  readonly now: number;
+  readonly goal: StudyGoal;
+  readonly locale: Locale;
+}
+
+/**
+ * At most five pieces of advice, one for each skill at most: a section without answers, a goal out of reach, then by
+ * expected gain per hour, ties by skill id. The same for the same states, in whatever order they are read.
+ * Source: science notes 7; constants in params.ts.
+ */
+export function studyAdvice({ goal, locale, ...rest }: StudyContext): StudyAdvice[] {
+  const views = [...rest.views].sort((a, b) => compareIds(a.skillId, b.skillId));
+  const context: SkillsContext = { ...rest, views, sums: sectionSums(views) };
+  const { study } = texts[locale];
+  const first = [...missingSection(context, study), ...goalGap(goal, study)];
+  const skills = adviseSkills(context)
+    .sort((a, b) => b.gain - a.gain || compareIds(a.skillId, b.skillId))
+    .slice(0, studyModel.maxEntries - first.length);
+  return [...first, ...skills.map(({ code, skillId, text }) => ({ code, skillId, text: text(study) }))];
+}
+
+/** A section that is told from the other one alone. */
+function missingSection(context: SkillsContext, study: StudyTexts): StudyAdvice[] {
+  const missing = sections.find((section) => !isMeasured(context, section));
+  const measured = sections.find((section) => isMeasured(context, section));
+  if (missing === undefined || measured === undefined) return [];
+  return [{ code: 'NO_SECTION', skillId: null, text: study.NO_SECTION(missing, measured) }];
+}
+
+/** Both are needed: a skill may have been moved to another section since it was answered. */
+const isMeasured = ({ learner, sums }: SkillsContext, section: Section): boolean =>
+  learner[section].answers > 0 && sums[section].weight > 0;
+
+const goalGap = (goal: StudyGoal, study: StudyTexts): StudyAdvice[] =>
+  goal.isSet && !goal.onTrack ? [{ code: 'GOAL_GAP', skillId: null, text: study.GOAL_GAP(goal) }] : [];

@@ -1,0 +1,59 @@
+/** What the state of a skill calls for. */
+import { hasFaded } from './advice-rules.js';
+import { calibration } from './calibration.js';
+import { efficiencyIndex } from './efficiency.js';
+import { practiceGain, reviewGain, type SectionSums } from './gain.js';
+import { isMastered } from './mastery.js';
+import { studyModel } from './params.js';
+import { isPlateau } from './plateau.js';
+import { rapidFlag } from './rapid.js';
+import type { SkillView } from './skill-view.js';
+import type { PerSection, SkillState } from './types.js';
+
+/** Codes of one skill's state, the most urgent first: only the first that holds is told. */
+export type StateCode =
+  | 'PLATEAU'
+  | 'OVERCONFIDENT'
+  | 'RAPID'
+  | 'REVIEW_DUE'
+  | 'SLOW'
+  | 'WEAK_SKILL'
+  | 'UNDERCONFIDENT'
+  | 'READY';
+
+/** A skill of the learner, with what its state calls for, and the points per hour of doing so. */
+export interface Judged {
+  readonly view: SkillView;
+  readonly code: StateCode | null;
+  readonly gain: number;
+}
+
+export function judge(view: SkillView, sums: PerSection<SectionSums>): Judged {
+  const code = codeOf(view.state, view.mastery);
+  const gain = code === 'REVIEW_DUE' ? reviewGain(view, sums) : practiceGain(view, sums);
+  return { view, code, gain };
+}
+
+/** @param mastery the effective one now */
+function codeOf(state: SkillState, mastery: number): StateCode | null {
+  if (isPlateau(state.plateau)) return 'PLATEAU';
+  const flag = calibration(state.calibration)?.flag ?? null;
+  if (flag === 'over') return 'OVERCONFIDENT';
+  if (rapidFlag(state.rapid)) return 'RAPID';
+  if (hasFaded(state.mastery, mastery)) return 'REVIEW_DUE';
+  if (isSlow(state, mastery)) return 'SLOW';
+  if (isWeak(state, mastery)) return 'WEAK_SKILL';
+  if (flag === 'under') return 'UNDERCONFIDENT';
+  return isMastered(state, mastery) ? 'READY' : null;
+}
+
+/** Accurate, but slower than is usual for the skill. */
+function isSlow({ pace }: SkillState, mastery: number): boolean {
+  const { slow } = studyModel;
+  if (pace.timed < slow.timed || mastery < slow.mastery) return false;
+  const index = efficiencyIndex(pace);
+  return index !== null && index <= slow.index;
+}
+
+const isWeak = ({ attempts }: SkillState, mastery: number): boolean =>
+  mastery < studyModel.weak.mastery && attempts >= studyModel.weak.attempts;

@@ -1,0 +1,33 @@
+/** What advice on a learner's skills looks at, and what it is. */
+import type { StudyTexts } from './advice-texts.js';
+import type { SectionSums } from './gain.js';
+import type { SkillView } from './skill-view.js';
+import type { StateCode } from './study-codes.js';
+import type { TenantModel } from './tenant-model.js';
+import type { LearnerState, PerSection } from './types.js';
+
+export interface SkillsContext {
+  readonly learner: LearnerState;
+  /** By skill id, so that sums and ties are the same in whatever order the skills were read. */
+  readonly views: readonly SkillView[];
+  readonly sums: PerSection<SectionSums>;
+  readonly model: TenantModel;
+  readonly knownSkills: number;
+  /** Unix milliseconds. */
+  readonly now: number;
+}
+
+export type SkillCode = StateCode | 'EXPLORE';
+
+export interface SkillAdvice {
+  readonly code: SkillCode;
+  readonly skillId: string;
+  /** Points per hour. */
+  readonly gain: number;
+  /** In words, at most 200 characters; only for advice that is given. */
+  text(texts: StudyTexts): string;
+}
+
+/** What people call a skill. */
+export const nameOf = ({ model }: SkillsContext, skillId: string): string =>
+  model.catalogue.entries.get(skillId)?.name ?? skillId;

@@ -1,0 +1,68 @@
+/** Learners as advice sees them. */
+import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue.js';
+import { dayMs } from '../../src/domain/forgetting.js';
+import { newLearner, newSkill } from '../../src/domain/mastery.js';
+import { defaultParameters } from '../../src/domain/params.js';
+import { type SkillView, viewSkills } from '../../src/domain/skill-view.js';
+import type { StudyContext } from '../../src/domain/study-advice.js';
+import { type TenantModel, unfittedModel, withCatalogue } from '../../src/domain/tenant-model.js';
+import type { LearnerState, PerSection, Section, SkillState } from '../../src/domain/types.js';
+
+/** Time of all views. */
+export const now = 20_000 * dayMs;
+
+/** A skill practised just now, to a mastery between weak and mastered. */
+export const practised: SkillState = {
+  ...newSkill(defaultParameters),
+  mastery: 0.7,
+  attempts: 10,
+  correct: 6,
+  lastAttemptAt: now,
+  correctDays: 1,
+};
+
+/** The same, mastered. */
+export const mastered: SkillState = {
+  ...practised,
+  mastery: 0.97,
+  plateau: { ...practised.plateau, attempts: 10, sum: 5.9 },
+};
+
+type EntryPart = Partial<Pick<SkillEntry, 'name' | 'section' | 'weight' | 'parameters'>>;
+
+export const modelWith = (entries: Readonly<Record<string, EntryPart>>): TenantModel => {
+  const unset = { name: null, section: null, weight: 1, parameters: null, revision: 1, updatedAt: 0 };
+  const set = Object.entries(entries).map(([skillId, part]) => [skillId, { ...unset, ...part }] as const);
+  return withCatalogue(unfittedModel, catalogueOf(1, new Map(set)));
+};
+
+/** A tenant's skills of one section. */
+export const allIn = (section: Section, ...skillIds: readonly string[]): Record<string, EntryPart> =>
+  Object.fromEntries(skillIds.map((skillId) => [skillId, { section }]));
+
+export const viewsOf = (
+  states: Readonly<Record<string, Partial<SkillState>>>,
+  model: TenantModel = unfittedModel,
+): SkillView[] => {
+  const skills = Object.entries(states).map(
+    ([skillId, state]) => [skillId, { ...practised, ...state }] as const,
+  );
+  return viewSkills(new Map(skills), model, now);
+};
+
+export const learnerWith = (answers: PerSection<number>): LearnerState => ({
+  ...newLearner,
+  math: { theta: 0, variance: 0.1, answers: answers.math },
+  rw: { theta: 0, variance: 0.1, answers: answers.rw },
+});
+
+/** What holds where a test says nothing: enough answers in both sections, no goal, no skills of the tenant. */
+export const studyContext = (part: Partial<StudyContext> & Pick<StudyContext, 'views'>): StudyContext => ({
+  learner: learnerWith({ math: 100, rw: 100 }),
+  model: unfittedModel,
+  knownSkills: part.views.length,
+  now,
+  goal: { targetScore: 1200, targetDate: null, neededRate: null, isSet: false, onTrack: false },
+  locale: 'en',
+  ...part,
+});
