@@ -12,12 +12,16 @@ import type { ExplainPorts } from './services/explain-mastery.js';
 import { createHealth, type Health } from './services/health.js';
 import type { Outbox } from './services/pipeline-ports.js';
 import { createAttemptRecorder } from './services/record-attempts.js';
+import type { VelocityPorts } from './services/velocity.js';
 import { createKeyRing, createQuotaCounter } from './store/api-keys.js';
 import { answersPing } from './store/client.js';
 import { forgetOldIds, idWindowSeconds } from './store/id-window.js';
+import { createJournal } from './store/journal.js';
 import type { Logger } from './telemetry.js';
 import { createAttemptHistory } from './warehouse/attempt-history.js';
 import { isAlive } from './warehouse/client.js';
+import { createReadGuard } from './warehouse/read-guard.js';
+import { createVelocityHistory } from './warehouse/velocity-history.js';
 
 export interface ApiOptions {
   readonly config: Config;
@@ -63,24 +67,40 @@ function routes(
     acceptNewIds: () => idWindow() >= minIdWindowSeconds,
     now: Date.now,
   });
-  const { compute: forecaster, models, skills } = engine;
-  const mastery = masteryPorts(options, logger);
-  const all = routesOf(createHandlers({ recorder, forecaster, mastery, skills: { models, skills }, health }));
+  const { compute: forecaster, models, skills: directory, goals, catalogue } = engine;
+  const now = Date.now;
+  const histories = historyPorts(options, logger);
+  const all = routesOf(
+    createHandlers({
+      recorder,
+      forecaster,
+      ...histories,
+      goals: { goals, now },
+      skills: { models, skills: directory, catalogue, now },
+      health,
+    }),
+  );
   return probesOnly ? all.filter(({ scope }) => scope === null) : all;
 }
 
-const masteryPorts = ({ engine, outbox }: ApiOptions, logger: Logger): ExplainPorts => ({
-  learners: engine.learners,
-  models: engine.models,
-  now: Date.now,
-  history: createAttemptHistory(engine.clickhouse),
-  sourceLagSeconds: () =>
+/** Both read ClickHouse while a caller waits, so that they share one guard. */
+function historyPorts(
+  { engine, outbox }: ApiOptions,
+  logger: Logger,
+): { mastery: ExplainPorts; velocity: VelocityPorts } {
+  const { learners, models, clickhouse } = engine;
+  const sourceLagSeconds = () =>
     outbox.facts().then(
       ({ oldestPendingSeconds }) => oldestPendingSeconds,
       () => null,
-    ),
-  logger,
-});
+    );
+  const shared = { learners, models, now: Date.now, sourceLagSeconds, logger };
+  const guard = createReadGuard();
+  return {
+    mastery: { ...shared, history: createAttemptHistory(clickhouse, guard) },
+    velocity: { ...shared, history: createVelocityHistory(clickhouse, guard) },
+  };
+}
 
 async function listen({ config, engine, sharePort }: ApiOptions, table: readonly Route[], logger: Logger) {
   const { host, port } = config;
@@ -103,10 +123,12 @@ export const portTaken = ({ host, port }: Config, cause: unknown): StartError =>
 
 function healthOf(options: ApiOptions, idWindow: () => number, draining: () => boolean): Health {
   const { engine, outbox, stalled, version } = options;
+  const journal = createJournal(engine.redis, engine.partitions);
   return createHealth({
     redis: () => problem(answersPing(engine.redis), 'Redis does not answer'),
     clickhouse: () => problem(isAlive(engine.clickhouse), 'ClickHouse does not answer'),
     pipelineFacts: () => outbox.facts().catch(() => null),
+    journalFacts: () => journal.facts().catch(() => null),
     workers: () => ({ threads: engine.compute.threads(), waiting: engine.compute.waiting() }),
     blocked: engine.blocked,
     stalled,

@@ -8,8 +8,10 @@ import type { Endpoints } from './embedded/data-dir.js';
 import { resolveEndpoints, startEmbedded } from './embedded/servers.js';
 import { type Engine, startEngine } from './engine.js';
 import { scheduleFits } from './fits.js';
+import { runJournal } from './journal.js';
 import type { Closers } from './lifecycle.js';
 import { type RunningPipeline, runPipeline } from './pipeline.js';
+import { loadSkillsFile, readSkillsFile, type SkillsFile } from './skills-file.js';
 import { redisWarnings } from './store/deployment.js';
 import { createOutbox } from './store/outbox.js';
 import type { Logger } from './telemetry.js';
@@ -24,19 +26,22 @@ export interface Started {
 
 /** Starts everything that the role asks for. @throws StartError for what the user can mend */
 export async function startApp(config: Config, logger: Logger, closers: Closers): Promise<Started> {
+  const skills = readSkills(config);
   const endpoints =
     config.role === 'all' ? await startEmbedded(config, logger, closers) : await resolveEndpoints(config);
   const engine = await startEngine(endpoints, logger, closers);
   if (config.redisUrl !== null) await warnOfRisks(engine, logger);
-  if (config.skillsFile !== null)
-    logger.warn('SKILLS_FILE: the file is there, but this version does not read it yet');
   const pipeline = config.role === 'api' ? null : await startDraining(endpoints, engine, logger, closers);
-  if (config.role !== 'api') scheduleFits(config.fitIntervalHours, engine, endpoints, logger, closers);
+  if (config.role !== 'api') {
+    scheduleFits(config.fitIntervalHours, engine, endpoints, logger, closers);
+    runJournal(endpoints, engine, logger, closers);
+  }
   if (config.role === 'pipeline') {
     const port = config.portIsSet ? await serve(config, engine, pipeline, logger, closers, true) : null;
     return { port, developmentKey: null };
   }
   const developmentKey = await prepareKeys(config, engine.redis, logger);
+  if (skills !== null) await setSkills(skills, engine, logger);
   const port =
     config.apiProcesses === 1
       ? await serve(config, engine, pipeline, logger, closers, false)
@@ -96,6 +101,16 @@ async function serveInProcesses(
   });
   await startApiProcesses({ ...config, port }, endpoints, logger, closers);
   return port;
+}
+
+const readSkills = ({ role, skillsFile }: Config): SkillsFile | null =>
+  role === 'pipeline' || skillsFile === null ? null : readSkillsFile(skillsFile);
+
+async function setSkills(skills: SkillsFile, engine: Engine, logger: Logger): Promise<void> {
+  const reason = engine.blocked();
+  // The numbers of changes would begin anew, beside those in ClickHouse.
+  if (reason !== null) logger.error(`SKILLS_FILE: not loaded, start again when it is rebuilt: ${reason}`);
+  else await loadSkillsFile(skills, engine.redis, logger);
 }
 
 async function warnOfRisks(engine: Engine, logger: Logger): Promise<void> {

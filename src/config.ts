@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { type Environment, type EnvironmentName, environmentSchema } from './contracts/environment.js';
+import { plainName } from './contracts/ids.js';
 import { StartError } from './lifecycle.js';
 
 /** An API key as configured; `requestsPerMinute` is its quota, 1 to 10^9. */
@@ -60,7 +61,6 @@ const explain = (name: EnvironmentName) => Value.Parse(annotations, schemaOf(nam
 
 const DEFAULT_QUOTA = 100;
 const MAX_QUOTA = 1_000_000_000;
-const ID = /^[A-Za-z0-9._~-]{1,128}$/;
 
 /**
  * Reads and checks all settings. An empty variable counts as unset.
@@ -175,8 +175,8 @@ function addKey(setting: ApiKeySetting, keys: Map<string, ApiKeySetting>): boole
 function parseKey(entry: string): ApiKeySetting | string {
   const [key = '', tenant = 'default', quota = String(DEFAULT_QUOTA), ...rest] = entry.split(':');
   if (rest.length > 0) return 'more than three parts';
-  if (!ID.test(key)) return 'bad key';
-  if (!ID.test(tenant)) return 'bad tenant';
+  if (!plainName.test(key)) return 'bad key';
+  if (!plainName.test(tenant)) return 'bad tenant';
   const requestsPerMinute = /^\d{1,10}$/.test(quota) ? Number(quota) : 0;
   if (requestsPerMinute < 1 || requestsPerMinute > MAX_QUOTA) return 'bad requests_per_minute';
   return { key, tenant, requestsPerMinute };
@@ -187,7 +187,7 @@ function maskKey(entry: string): string {
   const [, ...parts] = entry.split(':');
   if (parts.length > 2) return '"***"';
   const [tenant, quota] = parts;
-  const shown = [tenant !== undefined && ID.test(tenant) && quota !== undefined ? tenant : '***'];
+  const shown = [tenant !== undefined && plainName.test(tenant) && quota !== undefined ? tenant : '***'];
   if (quota !== undefined) shown.push(/^-?[\d.]*$/.test(quota) ? quota : '***');
   return `"${['***', ...(tenant === undefined ? [] : shown)].join(':')}"`;
 }

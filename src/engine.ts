@@ -4,9 +4,18 @@ import { type Compute, startCompute } from './compute/pool.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import { unavailable } from './errors.js';
 import { type Closers, StartError } from './lifecycle.js';
-import type { LearnerReader, ModelReader, SkillDirectory } from './services/ports.js';
+import type {
+  CatalogueStore,
+  GoalStore,
+  LearnerReader,
+  ModelReader,
+  SkillDirectory,
+} from './services/ports.js';
+import { createServedModels, type ServedModels } from './store/catalogue-cache.js';
+import { createCatalogueStore } from './store/catalogue-store.js';
 import { connectRedis, type RedisClient, whenReady } from './store/client.js';
 import { type Deployment, defaultPartitions, openDeployment } from './store/deployment.js';
+import { createGoalStore } from './store/goal-store.js';
 import { partitionOf } from './store/keys.js';
 import { isKnownSkill, listKnownSkills, readLearner } from './store/learner-store.js';
 import { createModelCache } from './store/model-cache.js';
@@ -22,6 +31,8 @@ export interface Engine {
   readonly learners: LearnerReader;
   readonly skills: SkillDirectory;
   readonly models: ModelReader;
+  readonly goals: GoalStore;
+  readonly catalogue: CatalogueStore;
   /** Why the state in Redis cannot be used, or null. */
   readonly blocked: () => string | null;
 }
@@ -52,30 +63,62 @@ export async function startEngine(endpoints: Endpoints, logger: Logger, closers:
   );
   closers.add('workers', () => compute.close());
   const { blocked } = watch;
-  const models = createModelCache({
-    redis: () => Promise.resolve(redis),
-    onUnreadable: (error, tenant, version) =>
-      logger.error({ err: error, tenant, version }, 'a model cannot be read: the one before stays in force'),
-  });
-  closers.add('model watch', () => models.close());
   return {
     redis,
     clickhouse,
     partitions,
-    compute: { ...compute, forecast: (task) => whileUsable(blocked, () => compute.forecast(task)) },
+    compute: {
+      ...compute,
+      forecast: (task) => whileUsable(blocked, () => compute.forecast(task)),
+      whatIf: (task) => whileUsable(blocked, () => compute.whatIf(task)),
+    },
+    ...statePorts(redis, watch, logger, closers),
+    blocked,
+  };
+}
+
+type StatePorts = Pick<Engine, 'learners' | 'skills' | 'models' | 'goals' | 'catalogue'>;
+
+/** What requests read and write in Redis beside answers. */
+function statePorts(
+  redis: RedisClient,
+  { partitions, blocked }: DeploymentWatch,
+  logger: Logger,
+  closers: Closers,
+): StatePorts {
+  const models = servedModels(redis, logger, closers);
+  const goals = createGoalStore(redis, partitions);
+  const catalogue = createCatalogueStore(redis);
+  const usable = <Value>(read: () => Promise<Value>): Promise<Value> => whileUsable(blocked, read);
+  return {
     learners: {
       read: (tenant, userId) => {
         const partition = partitionOf(tenant, userId, partitions);
-        return whileUsable(blocked, () => readLearner(redis, { partition, tenant, userId }));
+        return usable(() => readLearner(redis, { partition, tenant, userId }));
       },
     },
     skills: {
-      list: (tenant) => whileUsable(blocked, () => listKnownSkills(redis, tenant)),
-      has: (tenant, skillId) => whileUsable(blocked, () => isKnownSkill(redis, tenant, skillId)),
+      list: (tenant) => usable(() => listKnownSkills(redis, tenant)),
+      has: (tenant, skillId) => usable(() => isKnownSkill(redis, tenant, skillId)),
     },
-    models: { current: (tenant) => whileUsable(blocked, () => models.get(tenant)) },
-    blocked,
+    models: { current: (tenant) => usable(() => models.get(tenant)) },
+    goals: {
+      read: (tenant, userId) => usable(() => goals.read(tenant, userId)),
+      write: (write) => usable(() => goals.write(write)),
+    },
+    catalogue: { put: (tenant, write, now) => usable(() => catalogue.put(tenant, write, now)) },
   };
+}
+
+function servedModels(redis: RedisClient, logger: Logger, closers: Closers): ServedModels {
+  const client = () => Promise.resolve(redis);
+  const models = createModelCache({
+    redis: client,
+    onUnreadable: (error, tenant, version) =>
+      logger.error({ err: error, tenant, version }, 'a model cannot be read: the one before stays in force'),
+  });
+  closers.add('model watch', () => models.close());
+  return createServedModels({ models, redis: client });
 }
 
 /** An emptied Redis would answer that nobody exists. */

@@ -1,17 +1,20 @@
+import { createServedModels, type ServedModels } from '../src/store/catalogue-cache.js';
 import type { RedisClient } from '../src/store/client.js';
-import { createModelCache, type ModelCache } from '../src/store/model-cache.js';
+import { createModelCache } from '../src/store/model-cache.js';
 import { createLogger } from '../src/telemetry.js';
 
 /**
- * The models in force as a worker thread serves with them; it watches them as long as the thread lives.
+ * The models in force as a worker thread serves with them, each with its catalogue; it watches them as long as the
+ * thread lives.
  *
  * @param name of the thread in the log
  */
-export function createWorkerModels(redis: () => Promise<RedisClient>, name: string): ModelCache {
+export function createWorkerModels(redis: () => Promise<RedisClient>, name: string): ServedModels {
   const logger = createLogger('info', name);
-  return createModelCache({
+  const models = createModelCache({
     redis,
     onUnreadable: (error, tenant, version) =>
       logger.error({ err: error, tenant, version }, 'a model cannot be read: the one before stays in force'),
   });
+  return createServedModels({ models, redis });
 }

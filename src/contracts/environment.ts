@@ -91,8 +91,10 @@ const properties = {
   }),
   SKILLS_FILE: Type.Optional(
     text({
-      description: 'catalogue of skills; checked at start, not read yet by this version',
-      allowed: 'a readable CSV or JSON file',
+      description: 'catalogue of skills, checked and set at each start; it wins for the skills that it names',
+      allowed:
+        'a readable CSV or JSON file with skill_id and, as wanted, tenant, name, section (math or rw), weight, ' +
+        'p_init, p_learn, p_guess, p_slip',
     }),
   ),
   LOG_LEVEL: Type.Union(

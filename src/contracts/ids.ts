@@ -18,3 +18,6 @@ const idCheck = Compile(Id);
 /** What is wrong with an identifier, or null. */
 export const learningIdProblem = (text: string): string | null =>
   idCheck.Check(text) ? null : 'must be 1 to 128 characters without control characters';
+
+/** Keys and tenants: 1 to 128 characters that need no escaping anywhere. */
+export const plainName = /^[A-Za-z0-9._~-]{1,128}$/;

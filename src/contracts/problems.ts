@@ -10,15 +10,19 @@ interface SchemaError {
 
 /**
  * The first problem of each field, in words. An optional field's union with null tells the same fault several
- * times over; what it says first is the type that was wanted.
+ * times over; only what is wrong with the type that was wanted helps.
  */
 export function problemsOf(errors: readonly SchemaError[], prefix = ''): Problem[] {
   const byPath = new Map<string, Problem>();
-  for (const problem of errors.flatMap((error) => toProblems(error, prefix))) {
+  const telling = errors.filter((error) => !isOfUnion(error));
+  for (const problem of telling.flatMap((error) => toProblems(error, prefix))) {
     if (!byPath.has(problem.path)) byPath.set(problem.path, problem);
   }
   return [...byPath.values()];
 }
+
+const isOfUnion = ({ keyword, params }: SchemaError): boolean =>
+  keyword === 'anyOf' || (keyword === 'type' && 'type' in params && params.type === 'null');
 
 function toProblems(error: SchemaError, prefix: string): Problem[] {
   const path = (prefix + error.instancePath.slice(1)).replace(/\/$/, '');
@@ -28,6 +32,9 @@ function toProblems(error: SchemaError, prefix: string): Problem[] {
   }
   if (error.keyword === 'pattern') {
     return [{ path, message: 'must not contain control characters or lone surrogates' }];
+  }
+  if (error.keyword === 'enum' && 'allowedValues' in error.params) {
+    return [{ path, message: `must be one of ${(error.params.allowedValues as string[]).join(', ')}` }];
   }
   return [{ path, message: error.message }];
 }

@@ -10,6 +10,7 @@ import {
   parseIdempotencyKey,
   parseQuery,
 } from './parse.js';
+import { parseIfMatch } from './preconditions.js';
 import type { QuotaGate } from './quota.js';
 import type { Match, Reply, Route } from './routes.js';
 
@@ -54,8 +55,11 @@ async function readCall(exchange: Exchange, route: Route, match: Match, grant: G
     parameters: match.parameters.map(decodeParameter),
     query: parseQuery(exchange.query, route.queryNames),
     idempotencyKey: route.body === null ? null : parseIdempotencyKey(exchange.header('idempotency-key')),
+    ifMatch: replaces(route) ? parseIfMatch(exchange.header('if-match')) : null,
   };
 }
+
+const replaces = ({ method }: Route): boolean => method === 'PUT' || method === 'DELETE';
 
 async function readBody(
   exchange: Exchange,

@@ -1,23 +1,30 @@
 /** From a checked call to its answer: one small function per route. */
 import { unavailable } from '../errors.js';
 import { type ExplainPorts, explainMastery } from '../services/explain-mastery.js';
-import { forecastScores } from '../services/forecast-scores.js';
+import { forecastClass, forecastScores, forecastWhatIf } from '../services/forecast-scores.js';
+import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/goals.js';
 import type { Health } from '../services/health.js';
-import type { Forecaster } from '../services/ports.js';
+import type { Forecaster, Tagged } from '../services/ports.js';
 import { readMastery, readSkillMastery } from '../services/read-mastery.js';
-import { listSkills, readSkill, type SkillPorts } from '../services/read-skills.js';
+import { listSkills, readSkill } from '../services/read-skills.js';
 import type { AttemptRecorder } from '../services/record-attempts.js';
+import { readVelocity, type VelocityPorts } from '../services/velocity.js';
+import { putSkill, type SkillWritePorts } from '../services/write-skill.js';
 import { batchReply } from './batch-reply.js';
+import { classReply } from './class-reply.js';
 import { errorEnvelope, successEnvelope } from './envelope.js';
 import { parseEvents, parseJson } from './parse.js';
-import { explainQuery, predictionQuery, skillsQuery } from './query.js';
+import { tagHeader } from './preconditions.js';
+import { explainQuery, predictionQuery, skillsQuery, velocityQuery } from './query.js';
 import type { Handlers, Reply } from './routes.js';
 
 export interface HandlerPorts {
   readonly recorder: AttemptRecorder;
   readonly forecaster: Forecaster;
   readonly mastery: ExplainPorts;
-  readonly skills: SkillPorts;
+  readonly velocity: VelocityPorts;
+  readonly goals: GoalPorts;
+  readonly skills: SkillWritePorts;
   readonly health: Health;
 }
 
@@ -25,6 +32,8 @@ export const createHandlers = ({
   recorder,
   forecaster,
   mastery,
+  velocity,
+  goals,
   skills,
   health,
 }: HandlerPorts): Handlers => ({
@@ -41,6 +50,10 @@ export const createHandlers = ({
     batchReply(await recorder.recordBatch(tenant, parseEvents(body, mediaType), idempotencyKey)),
   predictions: async ({ tenant, parameters, query }) =>
     ok(await forecastScores(forecaster, tenant, parameters[0] as string, predictionQuery(query))),
+  classPredictions: async ({ tenant, body }) =>
+    classReply(await forecastClass(forecaster, tenant, parseJson(body))),
+  whatIf: async ({ tenant, parameters, body }) =>
+    ok(await forecastWhatIf(forecaster, tenant, parameters[0] as string, parseJson(body))),
   mastery: async ({ tenant, parameters }) =>
     ok(JSON.stringify(await readMastery(mastery, tenant, parameters[0] as string))),
   skillMastery: async ({ tenant, parameters, query }) => {
@@ -52,16 +65,32 @@ export const createHandlers = ({
         : await readSkillMastery(mastery, tenant, userId, skillId);
     return ok(JSON.stringify(data));
   },
+  velocity: async ({ tenant, parameters, query }) =>
+    ok(JSON.stringify(await readVelocity(velocity, tenant, parameters[0] as string, velocityQuery(query)))),
+  goal: async ({ tenant, parameters }) => tagged(await readGoal(goals, tenant, parameters[0] as string)),
+  putGoal: async ({ tenant, parameters, body, ifMatch }) =>
+    tagged(await putGoal(goals, tenant, parameters[0] as string, parseJson(body), ifMatch), 'Goal set'),
+  deleteGoal: async ({ tenant, parameters, ifMatch }) => {
+    const data = await deleteGoal(goals, tenant, parameters[0] as string, ifMatch);
+    return { status: 200, body: successEnvelope(JSON.stringify(data), 'Goal deleted') };
+  },
   skills: async ({ tenant, query }) =>
     ok(JSON.stringify(await listSkills(skills, tenant, skillsQuery(query)))),
-  skill: async ({ tenant, parameters }) =>
-    ok(JSON.stringify(await readSkill(skills, tenant, parameters[0] as string))),
+  skill: async ({ tenant, parameters }) => tagged(await readSkill(skills, tenant, parameters[0] as string)),
+  putSkill: async ({ tenant, parameters, body, ifMatch }) =>
+    tagged(await putSkill(skills, tenant, parameters[0] as string, parseJson(body), ifMatch), 'Skill set'),
   health: () => healthReply(health),
   livez: () => probeReply(health.livez(), 'ok'),
   readyz: async () => probeReply(await health.readyz(), 'ready'),
 });
 
 const ok = (data: string): Reply => ({ status: 200, body: successEnvelope(data) });
+
+const tagged = ({ value, tag }: Tagged<object>, message?: string): Reply => ({
+  status: 200,
+  body: successEnvelope(JSON.stringify(value), message),
+  headers: tagHeader(tag),
+});
 
 async function healthReply(health: Health): Promise<Reply> {
   const data = await health.health();

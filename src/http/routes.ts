@@ -1,6 +1,6 @@
 /** Every call of the API, in one table. */
 import type { ApiError } from '../errors.js';
-import type { Scope } from '../services/ports.js';
+import type { IfMatch, Scope } from '../services/ports.js';
 
 /** What a handler sees of a request that passed all checks before it. */
 export interface Call {
@@ -12,6 +12,8 @@ export interface Call {
   readonly body: Buffer;
   readonly mediaType: string;
   readonly idempotencyKey: string | null;
+  /** Null unless a PUT or DELETE depends on a tag. */
+  readonly ifMatch: IfMatch;
 }
 
 export interface Reply {
@@ -58,6 +60,7 @@ export interface Match extends Place {
 
 const json = 'application/json';
 
+/** A single event, and other small bodies. */
 const singleEvent: BodyRules = { limit: 16 * 1024, mediaTypes: [json], encodings: ['identity'] };
 const eventBatch: BodyRules = {
   limit: 1024 * 1024,
@@ -65,14 +68,24 @@ const eventBatch: BodyRules = {
   encodings: ['identity', 'gzip'],
 };
 
+/** 500 ids of 128 characters, each of up to twelve bytes as JSON escapes. */
+const classRequest: BodyRules = { limit: 1024 * 1024, mediaTypes: [json], encodings: ['identity'] };
+
 export type Handlers = Record<
   | 'trackAnswer'
   | 'trackAnswers'
   | 'predictions'
+  | 'classPredictions'
+  | 'whatIf'
   | 'mastery'
   | 'skillMastery'
+  | 'velocity'
+  | 'goal'
+  | 'putGoal'
+  | 'deleteGoal'
   | 'skills'
   | 'skill'
+  | 'putSkill'
   | 'health'
   | 'livez'
   | 'readyz',
@@ -92,15 +105,25 @@ export const routesOf = (to: Handlers): readonly Route[] => [
   route('POST', '/api/v1/track-answers', to.trackAnswers, { scope: 'write', body: eventBatch }),
   route('GET', '/api/v1/predictions/:user_id', to.predictions, {
     scope: 'read',
-    queryNames: ['days', 'confidence_level'],
+    queryNames: ['days', 'confidence_level', 'locale'],
   }),
+  route('POST', '/api/v1/predictions', to.classPredictions, { scope: 'read', body: classRequest }),
+  route('POST', '/api/v1/predictions/:user_id/what-if', to.whatIf, { scope: 'read', body: singleEvent }),
   route('GET', '/api/v1/mastery/:user_id', to.mastery, { scope: 'read' }),
   route('GET', '/api/v1/mastery/:user_id/:skill_id', to.skillMastery, {
     scope: 'read',
     queryNames: ['explain', 'steps'],
   }),
+  route('GET', '/api/v1/velocity/:user_id', to.velocity, {
+    scope: 'read',
+    queryNames: ['skill_id', 'days'],
+  }),
+  route('GET', '/api/v1/goals/:user_id', to.goal, { scope: 'read' }),
+  route('PUT', '/api/v1/goals/:user_id', to.putGoal, { scope: 'write', body: singleEvent }),
+  route('DELETE', '/api/v1/goals/:user_id', to.deleteGoal, { scope: 'write' }),
   route('GET', '/api/v1/skills', to.skills, { scope: 'read', queryNames: ['limit', 'cursor'] }),
   route('GET', '/api/v1/skills/:skill_id', to.skill, { scope: 'read' }),
+  route('PUT', '/api/v1/skills/:skill_id', to.putSkill, { scope: 'admin', body: singleEvent }),
   route('GET', '/api/v1/health', to.health, {}),
   route('GET', '/livez', to.livez, {}),
   route('GET', '/readyz', to.readyz, {}),

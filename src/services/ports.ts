@@ -2,8 +2,11 @@
  * What the use cases need of the outside, and what they may rely on. Adapters implement these and never see one
  * another.
  */
-import type { ForecastReply, ForecastTask, TrackEvent, TrackOutcome } from '../contracts/tasks.js';
+import type { ForecastTask, TrackEvent, TrackOutcome, WhatIfTask } from '../contracts/tasks.js';
+import type { SkillEntry } from '../domain/catalogue.js';
 import type { CountedAnswer } from '../domain/explain.js';
+import type { GoalSetting, StoredGoal } from '../domain/goal-setting.js';
+import type { SkillSetting } from '../domain/skill-setting.js';
 import type { TenantModel } from '../domain/tenant-model.js';
 import type { LearnerState, SkillState } from '../domain/types.js';
 
@@ -37,7 +40,10 @@ export interface AttemptTracker {
 
 /** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE */
 export interface Forecaster {
-  forecast(task: ForecastTask): Promise<ForecastReply>;
+  /** JSON of the prediction results, in the order of the task; null for a learner without answers. */
+  forecast(task: Omit<ForecastTask, 'kind'>): Promise<readonly (string | null)[]>;
+  /** JSON of the result, null for a learner without answers. @throws ApiError SKILL_NOT_FOUND */
+  whatIf(task: Omit<WhatIfTask, 'kind'>): Promise<string | null>;
 }
 
 /** Reads learners' states. @throws ApiError UNAVAILABLE */
@@ -55,11 +61,62 @@ export interface ModelReader {
   current(tenant: string): Promise<TenantModel>;
 }
 
-/** Knows the skills that a tenant's learners have answered. @throws ApiError UNAVAILABLE */
+/** Knows the skills that a tenant's learners have answered or its catalogue has. @throws ApiError UNAVAILABLE */
 export interface SkillDirectory {
   /** In no order. */
   list(tenant: string): Promise<string[]>;
   has(tenant: string, skillId: string): Promise<boolean>;
+}
+
+/** Something with the tag by which a caller can tell whether it is still the same. */
+export interface Tagged<Value> {
+  readonly value: Value;
+  /** Opaque; without quotes. */
+  readonly tag: string;
+}
+
+/** Tags that a write depends on: any (`*`), or one of a list; null: the write depends on nothing. */
+export type IfMatch = '*' | readonly string[] | null;
+
+/** A learner's goal, set anew or (null) taken away. */
+export interface GoalWrite {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly setting: GoalSetting | null;
+  readonly ifMatch: IfMatch;
+  /** Unix milliseconds. */
+  readonly now: number;
+}
+
+/** `mismatch`: the tag is another one, or there is no goal; `absent`: there is none to take away. */
+export type GoalWritten =
+  | { readonly status: 'written'; readonly updatedAt: number; readonly tag: string }
+  | { readonly status: 'mismatch' | 'absent' };
+
+/** Keeps learners' goals. @throws ApiError UNAVAILABLE */
+export interface GoalStore {
+  read(tenant: string, userId: string): Promise<Tagged<StoredGoal> | null>;
+  /** Compares, writes and notes the change for ClickHouse in one step. */
+  write(write: GoalWrite): Promise<GoalWritten>;
+}
+
+/** One skill of a catalogue as it is to be. */
+export interface SkillWrite {
+  readonly skillId: string;
+  readonly setting: SkillSetting;
+  /** Revisions of the entry, as text, that it may replace (0: none yet); null: any. */
+  readonly ifRevision: readonly string[] | null;
+}
+
+/** `full`: the tenant has set as many skills as it may. */
+export type SkillWritten =
+  | { readonly status: 'written'; readonly entry: SkillEntry }
+  | { readonly status: 'mismatch' | 'full' };
+
+/** Keeps catalogues; `ModelReader` shows them. @throws ApiError UNAVAILABLE */
+export interface CatalogueStore {
+  /** Compares, writes and notes the change for ClickHouse in one step; from then on everybody sees it. */
+  put(tenant: string, write: SkillWrite, now: number): Promise<SkillWritten>;
 }
 
 /** A counted answer as it is stored. */

@@ -1,11 +1,12 @@
 import { calibration } from '../domain/calibration.js';
+import { placementOf } from '../domain/catalogue.js';
 import { correctPerMinute, efficiencyIndex } from '../domain/efficiency.js';
 import { effectiveMastery } from '../domain/forgetting.js';
 import { isMastered } from '../domain/mastery.js';
 import { isPlateau } from '../domain/plateau.js';
 import { round1, round4 } from '../domain/probability.js';
 import { type SkillModel, skillModelOf, type TenantModel } from '../domain/tenant-model.js';
-import type { LearnerState, SkillState } from '../domain/types.js';
+import type { LearnerState, Section, SkillState } from '../domain/types.js';
 import { ApiError } from '../errors.js';
 import { sortIds } from './id-pages.js';
 import type { LearnerReader, ModelReader } from './ports.js';
@@ -32,6 +33,7 @@ export async function readMastery(ports: MasteryPorts, tenant: string, userId: s
         skillId,
         skill: skills.get(skillId) as SkillState,
         model: skillModelOf(model, skillId),
+        section: placementOf(model.catalogue, skillId).section,
         now,
       }),
     ),
@@ -53,6 +55,8 @@ export interface TracedSkill {
   readonly skillId: string;
   readonly skill: SkillState;
   readonly model: SkillModel;
+  /** By the catalogue; null: none. */
+  readonly section: Section | null;
   /** When it is looked at, Unix milliseconds. */
   readonly now: number;
 }
@@ -65,15 +69,28 @@ export async function readTracedSkill(
   skillId: string,
 ): Promise<TracedSkill & { readonly learner: LearnerState; readonly tenantModel: TenantModel }> {
   const { learner, skills, model } = await readLearner(ports, tenant, userId);
-  const skill = skills.get(skillId);
-  if (skill === undefined) {
-    throw new ApiError('SKILL_NOT_FOUND', 'No answer of this user_id on this skill_id was counted');
-  }
+  const skill = skillOf(skills, skillId);
   const now = ports.now();
-  return { skillId, skill, model: skillModelOf(model, skillId), now, learner, tenantModel: model };
+  return {
+    skillId,
+    skill,
+    model: skillModelOf(model, skillId),
+    section: placementOf(model.catalogue, skillId).section,
+    now,
+    learner,
+    tenantModel: model,
+  };
 }
 
-async function readLearner({ learners, models }: MasteryPorts, tenant: string, userId: string) {
+/** One of a learner's skills. @throws ApiError SKILL_NOT_FOUND */
+export function skillOf(skills: ReadonlyMap<string, SkillState>, skillId: string): SkillState {
+  const skill = skills.get(skillId);
+  if (skill !== undefined) return skill;
+  throw new ApiError('SKILL_NOT_FOUND', 'No answer of this user_id on this skill_id was counted');
+}
+
+/** A learner's states, and the model that is in force. @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
+export async function readLearner({ learners, models }: MasteryPorts, tenant: string, userId: string) {
   const [found, model] = await Promise.all([learners.read(tenant, userId), models.current(tenant)]);
   if (found === null) throw userNotFound();
   return { ...found, model };
@@ -85,11 +102,11 @@ export const masteryNow = ({ skill, model, now }: TracedSkill): number =>
 
 /** A skill's entry in the answers. Answers per minute have 4 decimals, for slow work has few. */
 export function describeSkill(traced: TracedSkill): object {
-  const { skillId, skill } = traced;
+  const { skillId, skill, section } = traced;
   const mastery = masteryNow(traced);
   return {
     skill_id: skillId,
-    section: null,
+    section,
     mastery: round4(mastery),
     mastery_at_last_attempt: round4(skill.mastery),
     mastered: isMastered(skill, mastery),

@@ -1,16 +1,19 @@
 import Type, { type Static } from 'typebox';
+import type { SkillEntry } from '../domain/catalogue.js';
 import { timeNorm } from '../domain/efficiency.js';
 import { round1, round4 } from '../domain/probability.js';
 import { rapidThreshold } from '../domain/rapid.js';
+import { unsetSkill } from '../domain/skill-setting.js';
 import {
   type ParameterSource,
   type SkillModel,
   type SkillTimes,
   skillModelOf,
+  type TenantModel,
 } from '../domain/tenant-model.js';
 import { ApiError, invalid } from '../errors.js';
 import { decodeCursor, pageOfIds } from './id-pages.js';
-import type { ModelReader, SkillDirectory } from './ports.js';
+import type { ModelReader, SkillDirectory, Tagged } from './ports.js';
 
 /** Query of GET /api/v1/skills. */
 export const SkillsQuery = Type.Object({
@@ -25,15 +28,16 @@ export interface SkillPorts {
 }
 
 /**
- * Data of GET /api/v1/skills: skills that were ever answered and those in the model, by UTF-8 bytes of their ids.
+ * Data of GET /api/v1/skills: skills that were ever answered or set and those in the model, by UTF-8 bytes of their ids.
  * @throws ApiError INVALID_REQUEST, UNAVAILABLE
  */
 export async function listSkills(ports: SkillPorts, tenant: string, query: SkillsQuery): Promise<object> {
   const after = query.cursor === undefined ? null : idOf(query.cursor);
-  const [answered, model] = await Promise.all([ports.skills.list(tenant), ports.models.current(tenant)]);
-  const { ids, nextCursor } = pageOfIds(new Set([...answered, ...model.skills.keys()]), after, query.limit);
+  const [known, model] = await Promise.all([ports.skills.list(tenant), ports.models.current(tenant)]);
+  const all = new Set([...known, ...model.skills.keys(), ...model.catalogue.entries.keys()]);
+  const { ids, nextCursor } = pageOfIds(all, after, query.limit);
   return {
-    skills: ids.map((skillId) => describeSkill(skillId, skillModelOf(model, skillId))),
+    skills: ids.map((skillId) => describeSkill(model, skillId, model.catalogue.entries.get(skillId))),
     next_cursor: nextCursor,
     model_version: model.version,
   };
@@ -47,30 +51,47 @@ function idOf(cursor: string): string {
 }
 
 /** Data of GET /api/v1/skills/{skill_id}. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */
-export async function readSkill(ports: SkillPorts, tenant: string, skillId: string): Promise<object> {
-  const [isAnswered, model] = await Promise.all([
-    ports.skills.has(tenant, skillId),
-    ports.models.current(tenant),
-  ]);
-  if (!isAnswered && !model.skills.has(skillId)) {
-    throw new ApiError('SKILL_NOT_FOUND', 'No answer on this skill_id was counted');
-  }
-  return { ...describeSkill(skillId, skillModelOf(model, skillId)), model_version: model.version };
+export async function readSkill(ports: SkillPorts, tenant: string, skillId: string): Promise<Tagged<object>> {
+  const model = await findSkill(ports, tenant, skillId);
+  if (model === null) throw new ApiError('SKILL_NOT_FOUND', 'This skill_id was neither set nor answered');
+  const entry = model.catalogue.entries.get(skillId);
+  return {
+    value: { ...describeSkill(model, skillId, entry), model_version: model.version },
+    tag: tagOfSkill(entry),
+  };
 }
 
-/** A skill as the answers show it; without a catalogue it has no name, no section and weight 1. */
-const describeSkill = (skillId: string, skill: SkillModel): object => ({
-  skill_id: skillId,
-  name: null,
-  section: null,
-  weight: 1,
-  parameters: describeParameters(skill),
-  origin: origins[skill.source],
-  learners: skill.learners,
-  answers: skill.answers,
-  rapid_threshold_seconds: round1(rapidThreshold(skill.times)),
-  typical_seconds: typicalSeconds(skill.times),
-});
+/** The tenant's model, if it or anybody knows of the skill; else null. @throws ApiError UNAVAILABLE */
+export async function findSkill(
+  { models, skills }: SkillPorts,
+  tenant: string,
+  skillId: string,
+): Promise<TenantModel | null> {
+  const [isKnown, model] = await Promise.all([skills.has(tenant, skillId), models.current(tenant)]);
+  return isKnown || model.skills.has(skillId) || model.catalogue.entries.has(skillId) ? model : null;
+}
+
+/** Changes with the entry; what a fit finds does not count. */
+export const tagOfSkill = (entry: SkillEntry | undefined): string => `${entry?.revision ?? 0}`;
+
+/** A skill as the answers show it. @param entry undefined: it was never set */
+export function describeSkill(model: TenantModel, skillId: string, entry: SkillEntry | undefined): object {
+  const skill = skillModelOf(model, skillId);
+  const { name, section, weight } = entry ?? unsetSkill;
+  return {
+    skill_id: skillId,
+    name,
+    section,
+    weight,
+    parameters: describeParameters(skill),
+    origin: origins[skill.source],
+    learners: skill.learners,
+    answers: skill.answers,
+    rapid_threshold_seconds: round1(rapidThreshold(skill.times)),
+    typical_seconds: typicalSeconds(skill.times),
+    updated_at: entry === undefined ? null : new Date(entry.updatedAt).toISOString(),
+  };
+}
 
 const origins: Readonly<Record<ParameterSource, string>> = {
   default: 'defaults',

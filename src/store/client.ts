@@ -1,6 +1,14 @@
-import { type Callback, Cluster, Redis, type RedisOptions, type Result } from 'ioredis';
+import {
+  type Callback,
+  type ChainableCommander,
+  Cluster,
+  Redis,
+  type RedisOptions,
+  type Result,
+} from 'ioredis';
 import { unavailable } from '../errors.js';
 import { addItemsScript, putItemsScript } from './item-scripts.js';
+import { appendJournalScript } from './journal-scripts.js';
 import { commitScript, evictIdsScript, loadScript, takeQuotaScript } from './scripts.js';
 
 /** A single node or a Cluster: everything above works on both. */
@@ -72,6 +80,15 @@ function isDefect(error: unknown): boolean {
   return !passingReplies.has(error.message.split(' ', 1)[0] ?? '');
 }
 
+/** The results of commands that are sent together. @throws the first one's error that failed */
+export async function resultsOf(commands: ChainableCommander): Promise<unknown[]> {
+  const replies = (await commands.exec()) ?? [];
+  return replies.map(([error, result]) => {
+    if (error !== null) throw error;
+    return result;
+  });
+}
+
 /** Resolves when the client can take commands; rejects after `timeoutMs`. */
 export function whenReady(client: RedisClient, timeoutMs: number): Promise<void> {
   if (client.status === 'ready') return Promise.resolve();
@@ -95,6 +112,7 @@ function defineScripts(client: RedisClient): void {
   client.defineCommand('evictIds', { lua: evictIdsScript, numberOfKeys: 1 });
   client.defineCommand('addItems', { lua: addItemsScript, numberOfKeys: 1 });
   client.defineCommand('putItems', { lua: putItemsScript, numberOfKeys: 1 });
+  client.defineCommand('appendJournal', { lua: appendJournalScript, numberOfKeys: 1 });
   client.defineCommand('takeQuota', { lua: takeQuotaScript, numberOfKeys: 1 });
 }
 
@@ -105,6 +123,7 @@ declare module 'ioredis' {
     evictIds(prefix: string, cutoff: number, atMost: number): Result<[number, number, number], Context>;
     addItems(key: string, deltas: Buffer, atMost: number, make: 0 | 1): Result<number, Context>;
     putItems(key: string, entries: Buffer, recordBytes: number): Result<number, Context>;
+    appendJournal(key: string, bound: number, kind: string, ...rows: string[]): Result<number, Context>;
     takeQuota(
       key: string,
       amount: number,

@@ -22,12 +22,31 @@ export const learnerKey = (partition: number, tenant: string, userId: string): s
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
 /** Marker of the deployment: absent means that this Redis is new, or came back empty. */
 export const markerKey = (partition: number): string => `${partitionPrefix(partition)}:m`;
-/** Set of the tenant's skills that were ever answered. */
+/**
+ * Journal stream of a partition: facts that only Redis knows and that ClickHouse is told of, each appended in the
+ * step that makes it one. Fields `k` = kind, `r` = the row as TSV (contracts/journal.ts).
+ */
+export const journalKey = (partition: number): string => `${partitionPrefix(partition)}:journal`;
+/** Most entries of a journal: beyond it, what would be noted there is refused. */
+export const journalBound = 100_000;
+/** Stream of the forecasts that were served from the partition, fields as in its journal. */
+export const forecastsKey = (partition: number): string => `${partitionPrefix(partition)}:forecasts`;
+/** Set of the tenant's skills that were ever answered, or set in the catalogue. */
 export const knownSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
 /** Unix second of the youngest event id that was forgotten before its time. */
 export const forgottenIdsKey = 'st:ids:forgotten';
 /** Request counter of one API key in its current quota window. */
 export const quotaKey = (keyHash: string): string => `st:quota:${keyHash}`;
+
+/** Hash of a tenant's catalogue: field = skill, value = JSON of what was set (catalogue-store.ts). */
+export const catalogueKey = (tenant: string): string => `st:{catalogues}:skills:${tenant}`;
+/**
+ * Hash of the marks of catalogues: field = tenant, value = number of changes and Unix milliseconds of the last. All
+ * catalogues share a slot with their journal.
+ */
+export const catalogueRevisionsKey = 'st:{catalogues}:revisions';
+/** Journal stream of all catalogues, as `journalKey`. */
+export const catalogueJournalKey = 'st:{catalogues}:journal';
 
 /** Hash of the model versions in force: field = tenant. One key, so that one command asks for many tenants. */
 export const modelsKey = 'st:{models}:in-force';

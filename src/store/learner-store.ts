@@ -1,7 +1,9 @@
+import type { StoredGoal } from '../domain/goal-setting.js';
 import type { RememberedItem } from '../domain/item-window.js';
 import type { ItemTrace } from '../domain/prediction/traces.js';
 import type { LearnerState, SkillState } from '../domain/types.js';
-import { isCluster, type RedisClient, whileRedisServes } from './client.js';
+import { isCluster, type RedisClient, resultsOf, whileRedisServes } from './client.js';
+import { decodeGoal, goalField } from './goal-codec.js';
 import { knownSkillsKey, learnerKey, learnerName, partitionPrefix } from './keys.js';
 import {
   decodeItem,
@@ -62,7 +64,7 @@ const statuses: Record<string, CommitStatus> = {
   3: 'not-restored',
 };
 
-/** Field of the learner's own record in the learner hash; skills stand behind a letter of their own. */
+/** Field of the learner's own record in the learner hash, beside the goal's; skills stand behind a letter of their own. */
 const learnerField = 'L';
 const skillField = (skillId: string): string => `s${skillId}`;
 
@@ -225,10 +227,11 @@ async function perCall<Item extends Placed, Result>(
   return results;
 }
 
-/** All that is kept of one learner. */
+/** All that is kept of one learner who has answered. */
 export interface WholeLearner {
   readonly learner: LearnerState;
   readonly skills: ReadonlyMap<string, SkillState>;
+  readonly goal: StoredGoal | null;
 }
 
 /** Reads one learner with every skill; null if there is none. */
@@ -236,14 +239,31 @@ export async function readLearner(
   client: RedisClient,
   { partition, tenant, userId }: Placed,
 ): Promise<WholeLearner | null> {
-  const fields = await whileRedisServes(client.hgetallBuffer(learnerKey(partition, tenant, userId)));
-  const record = fields[learnerField];
+  return wholeLearner(await whileRedisServes(client.hgetallBuffer(learnerKey(partition, tenant, userId))));
+}
+
+/** Reads many learners in one round trip (one per partition on a Cluster), in the order of their places. */
+export const readLearners = (
+  client: RedisClient,
+  places: readonly Placed[],
+): Promise<(WholeLearner | null)[]> =>
+  perCall(client, places, async (group) => {
+    const commands = client.pipeline();
+    for (const { partition, tenant, userId } of group) {
+      commands.hgetallBuffer(learnerKey(partition, tenant, userId));
+    }
+    const found = await whileRedisServes(resultsOf(commands));
+    return found.map((fields) => wholeLearner(fields as Record<string, Buffer>));
+  });
+
+/** A goal alone makes no learner. */
+function wholeLearner(fields: Readonly<Record<string, Buffer>>): WholeLearner | null {
+  const { [learnerField]: record, [goalField]: goal, ...others } = fields;
   if (record === undefined) return null;
-  const skills = new Map<string, SkillState>();
-  for (const [field, value] of Object.entries(fields)) {
-    if (field !== learnerField) skills.set(field.slice(1), decodeSkill(value));
-  }
-  return { learner: decodeLearner(record), skills };
+  const skills = new Map(
+    Object.entries(others).map(([field, value]) => [field.slice(1), decodeSkill(value)] as const),
+  );
+  return { learner: decodeLearner(record), skills, goal: decodeGoal(goal?.toString()) };
 }
 
 /** Notes that the tenant's learners answer these skills. */
@@ -264,3 +284,13 @@ export const listKnownSkills = (client: RedisClient, tenant: string): Promise<st
 
 export const isKnownSkill = async (client: RedisClient, tenant: string, skillId: string): Promise<boolean> =>
   (await whileRedisServes(client.sismember(knownSkillsKey(tenant), skillId))) === 1;
+
+/** Which of the skills the tenant knows, in their order. */
+export async function areKnownSkills(
+  client: RedisClient,
+  tenant: string,
+  skillIds: readonly string[],
+): Promise<boolean[]> {
+  const found = await whileRedisServes(client.smismember(knownSkillsKey(tenant), ...skillIds));
+  return found.map((member) => member === 1);
+}

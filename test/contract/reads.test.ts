@@ -76,6 +76,7 @@ test('goal_tracking does not depend on days, but for goal_probability', async ()
     'days_to_goal',
     'on_track',
     'progress_percent',
+    'target_date',
     'target_score',
   ]);
   assert.ok(goal.days_to_goal === null || (Number.isInteger(goal.days_to_goal) && goal.days_to_goal <= 365));
@@ -261,7 +262,7 @@ test('health: its shape, without a key and with a wrong one', async () => {
     assert.equal(json.data.idempotency_window_seconds, 86_400);
     const { redis, clickhouse, workers, pipeline } = json.data.checks;
     for (const check of [redis, clickhouse, workers, pipeline]) assert.equal(check.status, 'ok');
-    for (const name of ['outbox_length', 'oldest_pending_seconds', 'parked'])
+    for (const name of ['outbox_length', 'oldest_pending_seconds', 'journal_length', 'parked'])
       assert.ok(name in pipeline, name);
     assert.equal(headers.ratelimit, undefined);
   }

@@ -9,12 +9,13 @@ import { openDeployment } from '../../src/store/deployment.js';
 import { idBytes } from '../../src/store/event-ids.js';
 import { forgetOldIds, idWindowSeconds } from '../../src/store/id-window.js';
 import { hashItem } from '../../src/store/item-id.js';
-import { markerKey, outboxKey } from '../../src/store/keys.js';
+import { learnerKey, markerKey, outboxKey } from '../../src/store/keys.js';
 import {
   commitLearners,
   type LearnerCommit,
   loadLearners,
   readLearner,
+  readLearners,
 } from '../../src/store/learner-store.js';
 import { countAnswers } from '../support/answers.js';
 import { startTestRedis } from '../support/embedded.js';
@@ -73,6 +74,26 @@ test('what is committed is what is loaded, together with ids and rows', async (t
   assert.deepEqual(loaded?.firstAnswers, [commit.firstAnswers[0]?.answer, null]);
   assert.equal((await client.xrange(outboxKey(3), '-', '+')).length, 2);
   assert.deepEqual((await readLearner(client, nobody))?.skills, commit.skills);
+});
+
+test('many learners are read at once, in the order in which they were asked for, goals and all', async (t) => {
+  const client = await connect(t);
+  const ids = Array.from({ length: 30 }, (_, i) => `learner-${i}`);
+  await commitLearners(
+    client,
+    ids.map((userId) => firstCommit(userId)),
+    null,
+    outboxBound,
+  );
+  const goal = { targetScore: 1200, targetDate: null, updatedAt: 5 };
+  await client.hset(learnerKey(3, 'default', 'learner-7'), 'G', JSON.stringify({ v: 1, ...goal }));
+  const places = ['nobody', ...ids].map((userId) => ({ ...nobody, userId }));
+  const [none, ...found] = await readLearners(client, places);
+  assert.equal(none, null);
+  assert.deepEqual(
+    found.map((learner) => [learner?.learner.attempts, [...(learner?.skills.keys() ?? [])], learner?.goal]),
+    ids.map((id) => [1, ['algebra'], id === 'learner-7' ? goal : null]),
+  );
 });
 
 test('a state that somebody else wrote is never overwritten, and nothing of the commit happens', async (t) => {

@@ -1,0 +1,41 @@
+/** The body of PUT /api/v1/goals/{user_id}. */
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { GoalSetting } from '../domain/goal-setting.js';
+import { invalid } from '../errors.js';
+import { checked } from './checked.js';
+import { orNull } from './optional.js';
+
+const GoalBody = Type.Object({
+  target_score: Type.Integer({ minimum: 400, maximum: 1600, multipleOf: 10, description: 'Total score' }),
+  target_date: orNull(Type.String({ description: 'YYYY-MM-DD, a UTC day, today or later' })),
+});
+const goalBodyCheck = Compile(GoalBody);
+
+/**
+ * The goal that a body sets.
+ *
+ * @param now Unix milliseconds
+ * @throws ApiError INVALID_REQUEST
+ */
+export function readGoalBody(body: unknown, now: number): GoalSetting {
+  const { target_score: targetScore, target_date } = checked(goalBodyCheck, body, 'goal');
+  const targetDate = target_date ?? null;
+  const message = targetDate === null ? null : dateProblem(targetDate, now);
+  if (message === null) return { targetScore, targetDate };
+  throw invalid(`Invalid goal: target_date ${message}`, [{ path: 'target_date', message }]);
+}
+
+function dateProblem(text: string, now: number): string | null {
+  const today = dayText(now);
+  if (!isDay(text)) return `must be a day such as ${today}`;
+  return text < today ? `must not be in the past: today is ${today} (UTC)` : null;
+}
+
+const dayText = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+/** Dates that no calendar has, such as 30 February, would come back as other ones. */
+function isDay(text: string): boolean {
+  const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  return !Number.isNaN(ms) && dayText(ms) === text;
+}

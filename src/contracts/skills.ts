@@ -1,0 +1,78 @@
+/** The body of PUT /api/v1/skills/{skill_id}. */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type BktParameters, manualBounds } from '../domain/params.js';
+import { round4 } from '../domain/probability.js';
+import { misfitOf, type SkillSetting, unsetSkill } from '../domain/skill-setting.js';
+import { sections } from '../domain/types.js';
+import { invalid } from '../errors.js';
+import { checked } from './checked.js';
+import { orNull } from './optional.js';
+
+/** A weight of less could vanish in sums. */
+export const weightBounds = { low: 1e-6, high: 1000 } as const;
+
+const SkillBody = Type.Object({
+  name: orNull(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      pattern: '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$',
+      description: 'For people',
+    }),
+  ),
+  section: orNull(Type.Enum(sections, { description: 'Absent: counts half in each' })),
+  weight: orNull(
+    Type.Number({
+      minimum: weightBounds.low,
+      maximum: weightBounds.high,
+      description: 'Within the section; absent: 1',
+    }),
+  ),
+  /** What a skill's answer shows as default or fitted is no setting: it may be sent back. */
+  parameters: orNull(Type.Object({ source: orNull(Type.Enum(['default', 'fitted', 'manual'])) })),
+});
+const skillBodyCheck = Compile(SkillBody);
+
+const Parameter = Type.Number({ minimum: manualBounds.low, maximum: manualBounds.high });
+const ManualParameters = Type.Object({
+  parameters: Type.Object({ p_init: Parameter, p_learn: Parameter, p_guess: Parameter, p_slip: Parameter }),
+});
+const manualCheck = Compile(ManualParameters);
+
+/** What a body sets of a skill; what it leaves out is not set. @throws ApiError INVALID_REQUEST */
+export function readSkillBody(body: unknown): SkillSetting {
+  const { name, section, weight, parameters } = checked(skillBodyCheck, body, 'skill');
+  const source = parameters?.source;
+  const isManual =
+    parameters !== undefined && parameters !== null && source !== 'default' && source !== 'fitted';
+  return {
+    name: name ?? null,
+    section: section ?? null,
+    weight: weight ?? unsetSkill.weight,
+    parameters: isManual ? readParameters(body) : null,
+  };
+}
+
+function readParameters(body: unknown): BktParameters {
+  const parameters = rounded(checked(manualCheck, body, 'skill').parameters);
+  const misfit = misfitOf(parameters);
+  if (misfit === null) return parameters;
+  const path = `parameters/${fieldOf[misfit.parameter]}`;
+  throw invalid(`Invalid skill: ${path} ${misfit.message}`, [{ path, message: misfit.message }]);
+}
+
+/** As they are shown, so that a skill that is read and written back stays the same. */
+const rounded = (sent: Static<typeof ManualParameters>['parameters']): BktParameters => ({
+  pInit: round4(sent.p_init),
+  pLearn: round4(sent.p_learn),
+  pGuess: round4(sent.p_guess),
+  pSlip: round4(sent.p_slip),
+});
+
+const fieldOf: Readonly<Record<keyof BktParameters, string>> = {
+  pInit: 'p_init',
+  pLearn: 'p_learn',
+  pGuess: 'p_guess',
+  pSlip: 'p_slip',
+};

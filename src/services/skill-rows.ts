@@ -1,0 +1,99 @@
+/** What a row of a file of skills must be: the bounds of the API, with a file's looser spelling. */
+import { learningIdProblem, plainName } from '../contracts/ids.js';
+import { readSkillBody, weightBounds } from '../contracts/skills.js';
+import { manualBounds } from '../domain/params.js';
+import type { SkillSetting } from '../domain/skill-setting.js';
+import { ApiError } from '../errors.js';
+import { isAbsent, numberOf, shown } from './import/rows.js';
+
+const parameterFields = ['p_init', 'p_learn', 'p_guess', 'p_slip'] as const;
+
+/** Fields that mean something; all others are ignored. */
+export const skillFields = ['tenant', 'skill_id', 'name', 'section', 'weight', ...parameterFields] as const;
+export type SkillField = (typeof skillFields)[number];
+
+/** A row as it was read: texts from CSV, values from JSON. A field that is not there at all is undefined. */
+export type RawSkill = Readonly<Partial<Record<SkillField, unknown>>>;
+
+export interface SkillRow {
+  readonly tenant: string;
+  readonly skillId: string;
+  /** What the row tells; what it has no fields for stays as it is. */
+  readonly setting: Partial<SkillSetting>;
+}
+
+const oneProbability = `a number from ${manualBounds.low} to ${manualBounds.high}, all four or none`;
+
+const allowed: Readonly<Record<SkillField, string>> = {
+  tenant: '1 to 128 of A-Za-z0-9._~-',
+  skill_id: '1 to 128 characters without control characters',
+  name: '1 to 200 characters without control characters, or nothing',
+  section: 'math, rw or nothing',
+  weight: `a number from ${weightBounds.low} to ${weightBounds.high}, or nothing`,
+  p_init: oneProbability,
+  p_learn: oneProbability,
+  p_guess: oneProbability,
+  p_slip: oneProbability,
+};
+
+/** @returns the row, or what is wrong with it: field, value and what is allowed */
+export function checkSkillRow(read: RawSkill): SkillRow | readonly string[] {
+  const raw = trimmed(read);
+  const tenant = isAbsent(raw.tenant) ? 'default' : raw.tenant;
+  if (typeof tenant !== 'string' || !plainName.test(tenant)) return [complaint(raw, 'tenant')];
+  const { skill_id: skillId } = raw;
+  if (typeof skillId !== 'string' || learningIdProblem(skillId) !== null) {
+    return [complaint(raw, 'skill_id')];
+  }
+  try {
+    return { tenant, skillId, setting: told(raw, readSkillBody(bodyOf(raw))) };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return (error.details ?? []).map(({ path, message }) =>
+      complaint(raw, path.split('/').at(-1) as SkillField, message),
+    );
+  }
+}
+
+/** Space around what is compared byte for byte, or shown to people, stays. */
+const trimmed = (read: RawSkill): RawSkill =>
+  Object.fromEntries(
+    skillFields.flatMap((field) => {
+      const value = read[field];
+      if (value === undefined) return [];
+      const keep = typeof value !== 'string' || field === 'skill_id' || field === 'name';
+      return [[field, keep ? value : value.trim()]];
+    }),
+  );
+
+const complaint = (raw: RawSkill, field: SkillField, reason?: string): string =>
+  `${field} ${shown(raw[field] ?? null)} is not allowed${reason === undefined ? '' : ` (${reason})`}; allowed: ${allowed[field]}`;
+
+/** The row as a body of the API. */
+const bodyOf = (raw: RawSkill): object => ({
+  name: orNull(raw.name),
+  section: orNull(raw.section),
+  weight: numberIn(raw.weight),
+  parameters: parameterFields.every((field) => isAbsent(raw[field])) ? null : parametersOf(raw),
+});
+
+const parametersOf = (raw: RawSkill): object =>
+  Object.fromEntries(
+    parameterFields.flatMap((field) => (isAbsent(raw[field]) ? [] : [[field, numberIn(raw[field])]])),
+  );
+
+const orNull = (value: unknown): unknown => (isAbsent(value) ? null : value);
+
+/** What is no number stays what it is, for the check to find. */
+const numberIn = (value: unknown): unknown => (isAbsent(value) ? null : (numberOf(value) ?? value));
+
+/** Of the whole setting what the row has fields for. */
+function told(raw: RawSkill, { name, section, weight, parameters }: SkillSetting): Partial<SkillSetting> {
+  const has = (...fields: SkillField[]): boolean => fields.some((field) => raw[field] !== undefined);
+  return {
+    ...(has('name') && { name }),
+    ...(has('section') && { section }),
+    ...(has('weight') && { weight }),
+    ...(has(...parameterFields) && { parameters }),
+  };
+}

@@ -1,0 +1,85 @@
+/** The models as they are served: each with its tenant's catalogue exactly as of now. */
+import { emptyCatalogue } from '../domain/catalogue.js';
+import { type TenantModel, withCatalogue } from '../domain/tenant-model.js';
+import { catalogueMark, type MarkedCatalogue, readCatalogue } from './catalogue-store.js';
+import type { RedisClient } from './client.js';
+import type { ModelCache } from './model-cache.js';
+
+/** As `ModelCache`, but the catalogue is never old. */
+export type ServedModels = ModelCache;
+
+export interface ServedModelsOptions {
+  readonly models: ModelCache;
+  readonly redis: () => Promise<RedisClient>;
+  readonly maxTenants?: number;
+}
+
+interface Served {
+  /** Without the catalogue. */
+  readonly fitted: TenantModel;
+  readonly marked: MarkedCatalogue;
+  readonly model: TenantModel;
+}
+
+interface Loading {
+  /** Mark that was seen before it began: what it brings is that one, or a later one. */
+  readonly seen: string;
+  readonly marked: Promise<MarkedCatalogue>;
+}
+
+const unset: MarkedCatalogue = { mark: '', catalogue: emptyCatalogue };
+
+/**
+ * Each use asks Redis for the catalogue's mark, in one small command, and reads the catalogue only where it is
+ * another: who set a skill sees it in the very next answer, whichever process gives it. While nothing changes, a
+ * tenant's model is the same object.
+ */
+export function createServedModels({ models, redis, maxTenants = 1000 }: ServedModelsOptions): ServedModels {
+  /** In order of use, the longest unused first. */
+  const kept = new Map<string, Served>();
+  const loading = new Map<string, Loading>();
+  const asking = new Map<string, Promise<string>>();
+
+  async function get(tenant: string): Promise<TenantModel> {
+    const [fitted, mark] = await Promise.all([models.get(tenant), askMark(tenant)]);
+    return keep(tenant, fitted, await catalogueAt(tenant, mark));
+  }
+
+  /** Those who ask in one turn share the command, which goes out after them. */
+  function askMark(tenant: string): Promise<string> {
+    const asked = asking.get(tenant);
+    if (asked !== undefined) return asked;
+    const answer = redis()
+      .finally(() => asking.delete(tenant))
+      .then((client) => catalogueMark(client, tenant));
+    asking.set(tenant, answer);
+    return answer;
+  }
+
+  async function catalogueAt(tenant: string, mark: string): Promise<MarkedCatalogue> {
+    const current = kept.get(tenant)?.marked;
+    if (current?.mark === mark) return current;
+    if (mark === '') return unset;
+    const running = loading.get(tenant);
+    if (running?.seen === mark) return running.marked;
+    const load: Loading = { seen: mark, marked: redis().then((client) => readCatalogue(client, tenant)) };
+    loading.set(tenant, load);
+    try {
+      return await load.marked;
+    } finally {
+      if (loading.get(tenant) === load) loading.delete(tenant);
+    }
+  }
+
+  function keep(tenant: string, fitted: TenantModel, marked: MarkedCatalogue): TenantModel {
+    const before = kept.get(tenant);
+    const same = before?.fitted === fitted && before.marked.mark === marked.mark;
+    const served = same ? before : { fitted, marked, model: withCatalogue(fitted, marked.catalogue) };
+    kept.delete(tenant);
+    kept.set(tenant, served);
+    if (kept.size > maxTenants) kept.delete(kept.keys().next().value ?? '');
+    return served.model;
+  }
+
+  return { get, close: models.close };
+}

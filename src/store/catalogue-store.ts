@@ -1,0 +1,129 @@
+/** Catalogues: what tenants have set of their skills. */
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { skillRow } from '../contracts/journal.js';
+import { type Catalogue, catalogueOf, type SkillEntry } from '../domain/catalogue.js';
+import { maxSkills, type SkillSetting } from '../domain/skill-setting.js';
+import { unavailable } from '../errors.js';
+import type { CatalogueStore, SkillWrite, SkillWritten } from '../services/ports.js';
+import { putSkillsScript } from './catalogue-scripts.js';
+import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
+import { catalogueJournalKey, catalogueKey, catalogueRevisionsKey, journalBound, metaKey } from './keys.js';
+import { addKnownSkills } from './learner-store.js';
+
+/** Skills of one script call: it must not hold Redis up. */
+const chunkSkills = 200;
+
+const Probability = Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 });
+const Stored = Type.Object({
+  v: Type.Literal(1),
+  revision: Type.Integer({ minimum: 1 }),
+  updatedAt: Type.Integer({ minimum: 0 }),
+  name: Type.Union([Type.String(), Type.Null()]),
+  section: Type.Union([Type.Literal('math'), Type.Literal('rw'), Type.Null()]),
+  weight: Type.Number({ exclusiveMinimum: 0 }),
+  parameters: Type.Union([
+    Type.Object({ pInit: Probability, pLearn: Probability, pGuess: Probability, pSlip: Probability }),
+    Type.Null(),
+  ]),
+});
+const storedCheck = Compile(Stored);
+
+/** @throws Error for an entry that this version of the service cannot read */
+function decodeEntry(value: string): SkillEntry {
+  const stored: unknown = JSON.parse(value);
+  if (!storedCheck.Check(stored))
+    throw new Error('a stored entry of a catalogue is not known to this version');
+  const { v: _, ...entry } = stored;
+  return entry;
+}
+
+/** The entry after revision and time, which the script decides. */
+const encodeSetting = ({ name, section, weight, parameters }: SkillSetting): string =>
+  JSON.stringify({ name, section, weight, parameters }).slice(1);
+
+/**
+ * Mark of the tenant's catalogue, another one after every change; '' before the first. It has the number of changes
+ * and the time, for a Redis that lost its last second counts the same numbers again.
+ */
+export const catalogueMark = async (client: RedisClient, tenant: string): Promise<string> =>
+  (await whileRedisServes(client.hget(catalogueRevisionsKey, tenant))) ?? '';
+
+export interface MarkedCatalogue {
+  readonly mark: string;
+  readonly catalogue: Catalogue;
+}
+
+/** The whole catalogue as of one moment. */
+export async function readCatalogue(client: RedisClient, tenant: string): Promise<MarkedCatalogue> {
+  const both = client.multi().hget(catalogueRevisionsKey, tenant).hgetall(catalogueKey(tenant));
+  const [found, skills] = await whileRedisServes(resultsOf(both));
+  const mark = typeof found === 'string' ? found : '';
+  const entries = Object.entries(skills as Record<string, string>).map(
+    ([skillId, value]) => [skillId, decodeEntry(value)] as const,
+  );
+  return { mark, catalogue: catalogueOf(Number(mark.split(' ', 1)[0]), new Map(entries)) };
+}
+
+export const createCatalogueStore = (client: RedisClient): CatalogueStore => ({
+  put: async (tenant, write, now) => {
+    const [written] = await putSkills(client, tenant, [write], now);
+    return written as SkillWritten;
+  },
+});
+
+/**
+ * Writes skills; those that are written are known from then on.
+ *
+ * @param bound most entries of the journal
+ * @returns one result for each, in their order
+ * @throws ApiError UNAVAILABLE, also for a Redis that came back empty, and where the journal is full: those before
+ * may be written
+ */
+export async function putSkills(
+  client: RedisClient,
+  tenant: string,
+  writes: readonly SkillWrite[],
+  now: number,
+  bound = journalBound,
+): Promise<SkillWritten[]> {
+  if ((await whileRedisServes(client.exists(metaKey))) === 0) {
+    throw unavailable('The state store came back empty and has to be rebuilt first');
+  }
+  const results: SkillWritten[] = [];
+  for (let at = 0; at < writes.length; at += chunkSkills) {
+    const chunk = writes.slice(at, at + chunkSkills);
+    // First, so that whoever dies in between leaves one too many, never one too few.
+    await addKnownSkills(
+      client,
+      tenant,
+      chunk.map(({ skillId }) => skillId),
+    );
+    results.push(...(await putChunk(client, tenant, chunk, now, bound)));
+  }
+  return results;
+}
+
+async function putChunk(
+  client: RedisClient,
+  tenant: string,
+  chunk: readonly SkillWrite[],
+  now: number,
+  bound: number,
+): Promise<SkillWritten[]> {
+  const keys = [catalogueKey(tenant), catalogueRevisionsKey, catalogueJournalKey];
+  const skills = chunk.flatMap(({ skillId, setting, ifRevision }) => [
+    skillId,
+    ifRevision === null ? '' : ` ${ifRevision.join(' ')} `,
+    encodeSetting(setting),
+    skillRow({ tenant, skillId, ...setting }),
+  ]);
+  const put = client.eval(putSkillsScript, keys.length, ...keys, tenant, now, maxSkills, bound, ...skills);
+  return ((await whileRedisServes(put)) as string[]).map(writtenOf);
+}
+
+function writtenOf(result: string): SkillWritten {
+  if (result === 'mismatch' || result === 'full') return { status: result };
+  if (result === 'journal') throw unavailable('Too many changes wait to be stored; try again later');
+  return { status: 'written', entry: decodeEntry(result) };
+}

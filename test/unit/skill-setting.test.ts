@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { traceAnswer } from '../../src/domain/bkt.js';
+import { type BktParameters, defaultParameters, fitBounds, manualBounds } from '../../src/domain/params.js';
+import { misfitOf } from '../../src/domain/skill-setting.js';
+import { between } from '../support/arbitraries.js';
+
+const one = between(manualBounds.low, manualBounds.high);
+const anyParameters: fc.Arbitrary<BktParameters> = fc.record({
+  pInit: one,
+  pLearn: fc.oneof(one, between(0.001, 0.1)),
+  pGuess: fc.oneof(one, between(0.001, 0.3)),
+  pSlip: fc.oneof(one, between(0.001, 0.3)),
+});
+
+test('with parameters that are taken, the first answer moves mastery the way it should', () => {
+  let taken = 0;
+  fc.assert(
+    fc.property(anyParameters, (parameters) => {
+      if (misfitOf(parameters) !== null) return;
+      taken += 1;
+      const after = (isCorrect: boolean): number =>
+        traceAnswer(parameters, parameters.pInit, isCorrect, undefined, false).masteryAfter;
+      assert.ok(after(true) > Math.min(parameters.pInit, 0.998));
+      assert.ok(after(false) < parameters.pInit);
+    }),
+    { numRuns: 2000 },
+  );
+  assert.ok(taken > 200, `${taken} of 2000 were taken`);
+});
+
+test('the bound that is told is allowed, as far as there is one', () => {
+  fc.assert(
+    fc.property(anyParameters, (parameters) => {
+      const misfit = misfitOf(parameters);
+      if (misfit === null) return;
+      const bound = Number(/must be (?:at most|below) ([\d.]+),/.exec(misfit.message)?.[1]);
+      const inside = misfit.parameter === 'pSlip' ? bound : bound - 0.0001;
+      if (inside < manualBounds.low) return;
+      const mended = misfitOf({ ...parameters, [misfit.parameter]: inside });
+      assert.notEqual(mended?.parameter, misfit.parameter);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('the defaults, and margins to the last decimal', () => {
+  assert.equal(misfitOf(defaultParameters), null);
+  for (let guess = 0.002; guess < 0.949; guess += 0.001) {
+    const parameters = { pInit: 0.999, pLearn: 0.001, pGuess: guess, pSlip: 0.95 - guess };
+    assert.equal(misfitOf(parameters), null, `${guess}`);
+    assert.equal(misfitOf({ ...parameters, pSlip: 0.9501 - guess })?.parameter, 'pSlip', `${guess}`);
+  }
+  const { pGuess, pSlip } = fitBounds.wide;
+  assert.equal(
+    misfitOf({ pInit: 0.5, pLearn: 0.01, pGuess: pGuess.high, pSlip: pSlip.high })?.parameter,
+    'pSlip',
+  );
+});

@@ -1,0 +1,173 @@
+/** Files of skills: what they may look like, and what is said of those that do not. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { StartError } from '../../src/lifecycle.js';
+import { readSkillsFile } from '../../src/skills-file.js';
+import { tempDir } from '../support/temp.js';
+
+async function pathOf(t: TestContext, content: string | Buffer): Promise<string> {
+  const path = join(await tempDir(t), 'skills');
+  writeFileSync(path, content);
+  return path;
+}
+
+/** Tenants and skills as plain lists. */
+async function read(t: TestContext, content: string): Promise<unknown> {
+  const file = readSkillsFile(await pathOf(t, content));
+  return [...file].map(([tenant, skills]) => [tenant, [...skills]]);
+}
+
+/** The message of the refusal, short of the path. */
+async function refusal(t: TestContext, content: string | Buffer): Promise<string> {
+  const path = await pathOf(t, content);
+  try {
+    readSkillsFile(path);
+  } catch (error) {
+    assert.ok(error instanceof StartError);
+    return error.message.replaceAll(path, 'FILE');
+  }
+  return assert.fail('it was taken');
+}
+
+const algebra = {
+  name: 'Algebra, "linear"',
+  section: 'math',
+  weight: 2,
+  parameters: { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.1 },
+};
+const unset = { name: null, section: null, weight: 1, parameters: null };
+
+test('a CSV with all columns, in any order', async (t) => {
+  const text = [
+    '\uFEFFsection, skill_id ,name,weight,p_init,p_learn,p_guess,p_slip,tenant,other',
+    'math,algebra,"Algebra, ""linear""",2,.3,1e-1,0.20,0.1,,x',
+    '',
+    ' rw ,comma,,, , , , ,school,',
+    ',😀,,,,,,,school,',
+  ];
+  for (const lineEnd of ['\n', '\r\n']) {
+    assert.deepEqual(await read(t, text.join(lineEnd)), [
+      ['default', [['algebra', algebra]]],
+      [
+        'school',
+        [
+          ['comma', { ...unset, section: 'rw' }],
+          ['😀', unset],
+        ],
+      ],
+    ]);
+  }
+});
+
+test('what has no column or field is not told, what is empty is told to be unset', async (t) => {
+  assert.deepEqual(await read(t, 'skill_id\na\n'), [['default', [['a', {}]]]]);
+  assert.deepEqual(await read(t, 'skill_id,section\na,\n'), [['default', [['a', { section: null }]]]]);
+  assert.deepEqual(await read(t, 'skill_id,p_slip,weight\na,,\n'), [
+    ['default', [['a', { parameters: null, weight: 1 }]]],
+  ]);
+  assert.deepEqual(await read(t, 'skill_id,name\n'), []);
+  const skills = [
+    { skill_id: 'a' },
+    { skill_id: 'b', name: null, weight: '', p_init: null },
+    { skill_id: 'c', tenant: 'x', section: 'rw' },
+  ];
+  const expected = [
+    [
+      'default',
+      [
+        ['a', {}],
+        ['b', { name: null, weight: 1, parameters: null }],
+      ],
+    ],
+    ['x', [['c', { section: 'rw' }]]],
+  ];
+  assert.deepEqual(await read(t, JSON.stringify(skills)), expected);
+  assert.deepEqual(await read(t, `\uFEFF \n${JSON.stringify({ skills, other: 1 })}`), expected);
+});
+
+test('a JSON with all fields', async (t) => {
+  const skill = {
+    ...{ skill_id: 'algebra', name: algebra.name, section: 'math', weight: '2' },
+    ...{ p_init: 0.3, p_learn: '.1', p_guess: 0.2, p_slip: 0.1, tenant: null, unknown: {} },
+  };
+  assert.deepEqual(await read(t, JSON.stringify([skill])), [['default', [['algebra', algebra]]]]);
+});
+
+const head = 'skill_id,section,weight,p_init,p_learn,p_guess,p_slip,name,tenant';
+const number = 'a number from 0.001 to 0.999, all four or none';
+
+const badRows: readonly (readonly [string, string])[] = [
+  [',math,1,,,,,,', 'skill_id "" is not allowed; allowed: 1 to 128 characters without control characters'],
+  ['a,Math,1,,,,,,', 'section "Math" is not allowed (must be one of math, rw); allowed: math, rw or nothing'],
+  [
+    'a,,0,,,,,,',
+    'weight "0" is not allowed (must be >= 0.000001); allowed: a number from 0.000001 to 1000, or nothing',
+  ],
+  [
+    'a,,heavy,,,,,,',
+    'weight "heavy" is not allowed (must be number); allowed: a number from 0.000001 to 1000, or nothing',
+  ],
+  ['a,,,0,.1,.2,.1,,', `p_init "0" is not allowed (must be >= 0.001); allowed: ${number}`],
+  ['a,,,.3,.1,.2,,,', `p_slip "" is not allowed (is required); allowed: ${number}`],
+  [
+    'a,,,.3,.1,.5,.5,,',
+    `p_slip ".5" is not allowed (must be at most 0.45, 0.95 less p_guess); allowed: ${number}`,
+  ],
+  ['a,,,,,,,,a b', 'tenant "a b" is not allowed; allowed: 1 to 128 of A-Za-z0-9._~-'],
+  [
+    `a,,,,,,,${'x'.repeat(201)},`,
+    `name "${'x'.repeat(59)}... is not allowed (must not have more than 200 characters); allowed: 1 to 200 characters without control characters, or nothing`,
+  ],
+  ['a,b', 'has 2 fields, the header has 9'],
+];
+
+test('each bad row is told with its line, field, value and what is allowed', async (t) => {
+  for (const [row, problem] of badRows) {
+    assert.equal(
+      await refusal(t, `${head}\n\nfine,,,,,,,,\n${row}\n`),
+      `SKILLS_FILE: FILE, line 4: ${problem}`,
+    );
+  }
+  const twice = 'skill_id "b" is not allowed (it stands before); allowed: each skill once';
+  assert.equal(await refusal(t, 'skill_id,tenant\nb,x\nb,\nb,x\n'), `SKILLS_FILE: FILE, line 4: ${twice}`);
+  const json = JSON.stringify([{ skill_id: 'a' }, 5, { skill_id: 7, weight: true }]);
+  assert.equal(
+    await refusal(t, json),
+    'SKILLS_FILE: FILE, skill 2: is not an object\n' +
+      'SKILLS_FILE: FILE, skill 3: skill_id 7 is not allowed; allowed: 1 to 128 characters without control characters',
+  );
+});
+
+test('the first ten problems are told, and how many more there are', async (t) => {
+  const rows = Array.from({ length: 14 }, (_, i) => `skill-${i},section ${i}`).join('\n');
+  const lines = (await refusal(t, `skill_id,section\n${rows}`)).split('\n');
+  assert.equal(lines.length, 11);
+  assert.match(lines[9] ?? '', /^SKILLS_FILE: FILE, line 11: section "section 9" is not allowed/);
+  assert.equal(lines[10], 'and 4 more');
+});
+
+test('files that are none', async (t) => {
+  const none: readonly (readonly [string | Buffer, RegExp])[] = [
+    ['', /^SKILLS_FILE: FILE is empty$/],
+    ['\uFEFF \n', /is empty$/],
+    [Buffer.from([0x61, 0xff]), /is not valid UTF-8$/],
+    ['{"skills":', /is not valid JSON: /],
+    ['{"skills":{}}', /is no list of skills/],
+    ['{}', /is no list of skills/],
+    ['name,section\na,math', /missing: skill_id$/],
+    ['skill_id,name,name\na,b,c', /names the column name twice$/],
+    ['skill_id\n"a', /is no valid CSV: .*line 2/],
+  ];
+  for (const [content, message] of none) assert.match(await refusal(t, content), message);
+});
+
+test('a tenant has a bounded number of skills', async (t) => {
+  const rows = (count: number) => Array.from({ length: count }, (_, i) => `skill-${i}`).join('\n');
+  assert.equal(readSkillsFile(await pathOf(t, `skill_id\n${rows(20_000)}`)).get('default')?.size, 20_000);
+  assert.match(
+    await refusal(t, `skill_id\n${rows(20_001)}`),
+    /line 20002: too many skills of tenant default/,
+  );
+});
