@@ -53,7 +53,10 @@ export const drainJobId = (shard: number): string => `drain-${shard}`;
 /** Queue of the fits: one job a run, which goes through the tenants. */
 export const fitQueueName = 'fit';
 
-/** Nothing but the version: a run finds out itself what there is to fit. */
-export interface FitJobData {
+/** Queue of the journal's runs, see services/drain-journal.ts. */
+export const journalQueueName = 'journal';
+
+/** Of a scheduled job, nothing but the version: a run finds out itself what there is to do. */
+export interface ScheduledJobData {
   v: 1;
 }

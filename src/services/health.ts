@@ -1,12 +1,14 @@
 /** Whether the service is alive, ready and well. */
+import type { JournalFacts } from './journal-ports.js';
 import type { PipelineFacts } from './pipeline-ports.js';
 
 export interface HealthPorts {
   /** Null: serving; else what is wrong. Never rejects. */
   readonly redis: () => Promise<string | null>;
   readonly clickhouse: () => Promise<string | null>;
-  /** Null when Redis cannot tell. */
+  /** Both null when Redis cannot tell. */
   readonly pipelineFacts: () => Promise<PipelineFacts | null>;
+  readonly journalFacts: () => Promise<JournalFacts | null>;
   readonly workers: () => { readonly threads: number; readonly waiting: number };
   /** Why answers cannot be taken although Redis serves, for instance that it came back empty; null if they can. */
   readonly blocked: () => string | null;
@@ -31,10 +33,11 @@ export interface Health {
 export function createHealth(ports: HealthPorts): Health {
   return {
     health: async () => {
-      const [redis, clickhouse, facts] = await Promise.all([
+      const [redis, clickhouse, facts, journal] = await Promise.all([
         ports.redis(),
         ports.clickhouse(),
         ports.pipelineFacts(),
+        ports.journalFacts(),
       ]);
       const blocked = redis ?? ports.blocked();
       const status =
@@ -48,7 +51,7 @@ export function createHealth(ports: HealthPorts): Health {
           redis: check(blocked),
           clickhouse: check(clickhouse),
           workers: { status: 'ok', ...ports.workers() },
-          pipeline: { ...check(ports.stalled()), ...pipelineData(facts) },
+          pipeline: { ...check(ports.stalled()), ...pipelineData(facts, journal) },
         },
       };
     },
@@ -70,8 +73,9 @@ const isText = (text: string | null): text is string => text !== null;
 const check = (problem: string | null): object =>
   problem === null ? { status: 'ok' } : { status: 'failing', reason: problem };
 
-const pipelineData = (facts: PipelineFacts | null): object => ({
+const pipelineData = (facts: PipelineFacts | null, journal: JournalFacts | null): object => ({
   outbox_length: facts?.outboxLength ?? null,
   oldest_pending_seconds: facts?.oldestPendingSeconds ?? null,
-  parked: facts?.parked ?? null,
+  journal_length: journal?.journalLength ?? null,
+  parked: facts === null || journal === null ? null : facts.parked + journal.parked,
 });

@@ -10,6 +10,7 @@ import type {
 } from '../services/pipeline-ports.js';
 import { outboxKey } from './keys.js';
 import { encodePage, type StreamEntry } from './outbox-page.js';
+import { streamLengths } from './stream-lengths.js';
 
 /** Entries asked for at a time: a fraction of a millisecond of Redis, which answers learners meanwhile, and few of this loop. */
 const pageRows = 500;
@@ -22,7 +23,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
   const all = Array.from({ length: partitions }, (_, partition) => partition);
 
   async function backlog(wanted: readonly number[]): Promise<PartitionBacklog[]> {
-    const lengths = await lengthsOf(redis, wanted.map(outboxKey));
+    const lengths = await streamLengths(redis, wanted.map(outboxKey));
     return Promise.all(
       wanted.map(async (partition, i) => {
         const length = lengths[i] ?? 0;
@@ -32,7 +33,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
   }
 
   async function next(wanted: readonly number[], limits: BatchLimits): Promise<OutboxBatch> {
-    const lengths = await lengthsOf(redis, wanted.map(outboxKey));
+    const lengths = await streamLengths(redis, wanted.map(outboxKey));
     const batch = emptyBatch();
     for (const [partition, rows] of fairShares(wanted, lengths, limits.maxRows)) {
       await readRange(redis, batch, { partition, from: '-', to: '+', rows }, limits.maxBytes);
@@ -57,7 +58,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
   async function facts() {
     const [waiting, parked, { ms }] = await Promise.all([
       backlog(all),
-      lengthsOf(redis, all.map(parkedKey)),
+      streamLengths(redis, all.map(parkedKey)),
       epochOf(redis),
     ]);
     const heads = waiting.flatMap(({ head }) => (head === null ? [] : [Number.parseInt(head, 10)]));
@@ -73,18 +74,6 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
 
 const emptyBatch = (): OutboxBatch => ({ ranges: [], rows: 0, chunks: [] });
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
-
-/** A pipeline on one server; on a Cluster, which refuses pipelines over several slots, command by command. */
-async function lengthsOf(redis: Redis | Cluster, keys: readonly string[]): Promise<number[]> {
-  if (redis instanceof Cluster) return Promise.all(keys.map((key) => redis.xlen(key)));
-  const pipeline = redis.pipeline();
-  for (const key of keys) pipeline.xlen(key);
-  const replies = (await pipeline.exec()) ?? [];
-  return replies.map(([error, length]) => {
-    if (error) throw error;
-    return Number(length);
-  });
-}
 
 async function headOf(redis: Redis | Cluster, partition: number): Promise<string | null> {
   const [first] = await redis.xrange(outboxKey(partition), '-', '+', 'COUNT', 1);

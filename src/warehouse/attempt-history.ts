@@ -1,11 +1,8 @@
 /** A learner's answers, read back out of ClickHouse. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { AttemptHistory, AttemptQuery, StoredAttempt } from '../services/ports.js';
-
-/** A caller waits for the answer. */
-const timeoutMs = 3000;
-/** Half of the client's connections: the drain uses the same. */
-const maxReads = 4;
+import { selectRows } from './client.js';
+import type { ReadGuard } from './read-guard.js';
 
 /**
  * The learner's rows are read whole, for `learner_seq` has no gaps: what it is ahead of a row's place among them is
@@ -29,29 +26,12 @@ LIMIT {atMost:UInt32}`;
 
 type Row = Omit<StoredAttempt, 'parameters'> & StoredAttempt['parameters'] & { readonly stored: number };
 
-export function createAttemptHistory(client: ClickHouseClient): AttemptHistory {
-  let reads = 0;
-  return {
-    ofSkill: async (wanted) => {
-      if (reads >= maxReads) return null;
-      reads++;
-      try {
-        return await read(client, wanted);
-      } finally {
-        reads--;
-      }
-    },
-  };
-}
+export const createAttemptHistory = (client: ClickHouseClient, guard: ReadGuard): AttemptHistory => ({
+  ofSkill: (wanted) => guard((signal) => read(client, wanted, signal)),
+});
 
-async function read(client: ClickHouseClient, wanted: AttemptQuery) {
-  const result = await client.query({
-    query,
-    query_params: { ...wanted },
-    format: 'JSONEachRow',
-    abort_signal: AbortSignal.timeout(timeoutMs),
-  });
-  const rows = await result.json<Row>();
+async function read(client: ClickHouseClient, wanted: AttemptQuery, signal: AbortSignal) {
+  const rows = await selectRows<Row>(client, query, signal, { ...wanted });
   return { attempts: rows.reverse().map(attemptOf), stored: rows[0]?.stored ?? 0 };
 }
 

@@ -4,11 +4,15 @@
  * number is recorded after the last one.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { attempts, fittedColumns } from './attempts.js';
+import { attempts, fittedColumns, placedColumns } from './attempts.js';
 import { selectRows } from './client.js';
+import { cohortSkillWeekly, skillVelocity } from './cohorts.js';
+import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
+import { goalChanges, servedForecasts, skillChanges } from './journal-tables.js';
+import { forecasts, goals, skillCatalogue } from './journal-views.js';
 import { modelVersions, skillParameters } from './models.js';
 import { createMaterializedView, createView, rollups } from './rollups.js';
-import { addColumns, createTable, type Table } from './table.js';
+import { addColumns, createDescribedView, createTable, type Table } from './table.js';
 
 interface Migration {
   version: number;
@@ -50,6 +54,16 @@ export const migrations: readonly Migration[] = [
       addColumns(attempts, fittedColumns, 'model_version'),
       createTable(modelVersions),
       createTable(skillParameters),
+    ],
+  },
+  {
+    version: 3,
+    name: 'sections, goals, forecasts and cohorts',
+    statements: [
+      addColumns(attempts, placedColumns, 'recommendation_code'),
+      ...[goalChanges, skillChanges, servedForecasts].map(createTable),
+      ...[goals, skillCatalogue, forecasts, forecastOutcomes, forecastCoverage].map(createDescribedView),
+      ...[cohortSkillWeekly, skillVelocity].map(createDescribedView),
     ],
   },
 ];

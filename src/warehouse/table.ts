@@ -42,6 +42,18 @@ export function createTable(table: Table): string {
   ].join('\n');
 }
 
+/** A view whose columns carry their meaning as comments, as those of tables do. */
+export interface DescribedView {
+  name: string;
+  comment: string;
+  /** In the order of the query's. */
+  columns: readonly Omit<Column, 'codec'>[];
+  query: string;
+}
+
+export const createDescribedView = ({ name, comment, columns, query }: DescribedView): string =>
+  `CREATE VIEW IF NOT EXISTS ${name} (\n  ${columns.map(declareColumn).join(',\n  ')}\n) AS\n${query}\nCOMMENT ${quote(comment)}`;
+
 /** Adds columns where they are missing, each behind the one before. */
 export function addColumns({ name }: Table, columns: readonly Column[], after: string): string {
   const added = columns.map(

@@ -37,3 +37,9 @@ export async function counts(client: ClickHouseClient): Promise<Counts> {
 }
 
 export const allOnce = (n: number): Counts => ({ rows: n, ids: n, learner: n, skill: n });
+
+/** Rows of a table or view. */
+export async function countOf(client: ClickHouseClient, table: string): Promise<number> {
+  const [row] = await selectRows<{ n: number }>(client, `SELECT toUInt32(count()) AS n FROM ${table}`);
+  return row?.n ?? 0;
+}

@@ -1,0 +1,117 @@
+/**
+ * The journal in Redis: streams of facts on their way to ClickHouse. The scripts that change goals and catalogues
+ * append to theirs in the same step as the change; served forecasts are appended here.
+ */
+import type { Journal, JournalEntry, JournalPage } from '../services/journal-ports.js';
+import { type RedisClient, resultsOf } from './client.js';
+import { catalogueJournalKey, forecastsKey, journalKey } from './keys.js';
+import type { StreamEntry } from './outbox-page.js';
+import { streamLengths } from './stream-lengths.js';
+
+/** Entries of one stream at a time: a fraction of a millisecond of Redis, which answers learners meanwhile. */
+const pageRows = 500;
+
+/** The same slot as the stream itself. */
+const parkedKey = (source: string): string => `${source}:parked`;
+
+/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
+export function createJournal(redis: RedisClient, partitions: number): Journal {
+  const sources = [catalogueJournalKey, ...partitionSources(partitions)];
+
+  async function next(maxBytes: number): Promise<JournalPage> {
+    const lengths = await streamLengths(redis, sources);
+    const entries: JournalEntry[] = [];
+    let bytes = 0;
+    for (const source of sources.filter((_, i) => (lengths[i] ?? 0) > 0)) {
+      if (bytes >= maxBytes) break;
+      const found = await redis.xrangeBuffer(source, '-', '+', 'COUNT', pageRows);
+      for (const entry of found.map((one) => readEntry(source, one))) {
+        entries.push(entry);
+        bytes += entry.row.length;
+      }
+    }
+    return { entries, more: entries.length < sum(lengths) };
+  }
+
+  async function remove(entries: readonly JournalEntry[]): Promise<void> {
+    const bySource = new Map<string, string[]>();
+    for (const { source, id } of entries) {
+      const ids = bySource.get(source);
+      if (ids === undefined) bySource.set(source, [id]);
+      else ids.push(id);
+    }
+    // By their ids, not up to the last one: a Redis that was replaced meanwhile may have given lower ids since.
+    await Promise.all([...bySource].map(([source, ids]) => redis.xdel(source, ...ids)));
+  }
+
+  async function park({ source, id, kind, row }: JournalEntry, reason: string): Promise<string> {
+    const key = parkedKey(source);
+    const fields = ['k', kind, 'r', row, 'id', id, 'reason', reason];
+    await resultsOf(
+      redis
+        .multi()
+        .xadd(key, '*', ...fields)
+        .xdel(source, id),
+    );
+    return key;
+  }
+
+  async function facts() {
+    const lengths = await streamLengths(redis, [...sources, ...sources.map(parkedKey)]);
+    return {
+      journalLength: sum(lengths.slice(0, sources.length)),
+      parked: sum(lengths.slice(sources.length)),
+    };
+  }
+
+  return { next, remove, park, facts };
+}
+
+/**
+ * Notes forecasts that were served, in one command. It stands beside the answer, never in its way: callers do not
+ * wait for it before they answer, and it does not reject. What there is no room for, or what Redis does not take, is
+ * lost and counted: a forecast that is not scored one day is no loss to the learner.
+ *
+ * @param partition the learner's; a bulk of learners may go to any one of theirs, for rows say whose they are
+ * @param rows of contracts/journal.ts
+ * @param bound most entries that the partition's stream may hold
+ * @param onLost hears why Redis did not take them
+ * @returns how many were not noted
+ */
+export async function noteForecasts(
+  client: RedisClient,
+  partition: number,
+  rows: readonly string[],
+  bound: number,
+  onLost: (error: unknown) => void = () => undefined,
+): Promise<number> {
+  if (rows.length === 0) return 0;
+  try {
+    return await client.appendJournal(forecastsKey(partition), bound, 'forecast', ...rows);
+  } catch (error) {
+    onLost(error);
+    return rows.length;
+  }
+}
+
+const partitionSources = (partitions: number): string[] =>
+  Array.from({ length: partitions }, (_, partition) => [
+    journalKey(partition),
+    forecastsKey(partition),
+  ]).flat();
+
+/** Fields by name: only what other versions write could have them in another order. */
+function readEntry(source: string, [id, fields]: StreamEntry): JournalEntry {
+  const field = (name: string): Buffer | undefined => {
+    const at = fields.findIndex((value, i) => i % 2 === 0 && value.toString('latin1') === name);
+    return at < 0 ? undefined : fields[at + 1];
+  };
+  return {
+    source,
+    id: id.toString('latin1'),
+    kind: field('k')?.toString() ?? '',
+    row: field('r') ?? Buffer.alloc(0),
+  };
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

@@ -1,0 +1,34 @@
+/** A learner's daily sums, read back out of ClickHouse. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { SkillDay } from '../domain/velocity.js';
+import type { VelocityHistory } from '../services/velocity.js';
+import { selectRows } from './client.js';
+import type { ReadGuard } from './read-guard.js';
+
+/**
+ * All days before the window are one row a skill, so that what is sent and kept does not grow with the history; the
+ * table's key finds the learner's rows, one a day, at once. Answers of a clock that is ahead count today.
+ */
+const query = (ofSkill: string): string => `
+SELECT
+  skill_id AS skillId,
+  toInt32(least(greatest(r.day, toDate({from:Int32} - 1)), toDate({today:Int32}))) AS day,
+  toUInt32(sum(r.attempts)) AS attempts, toUInt32(sum(r.correct)) AS correct,
+  toUInt32(uniqExactIf(r.day, r.correct > 0)) AS correctDays,
+  max(r.last_answer).3 AS mastery,
+  toFloat64(toUnixTimestamp64Milli(max(r.last_answer).1)) AS lastAttemptAt
+FROM daily_learner_skill AS r
+WHERE tenant = {tenant:String} AND user_id = {userId:String}${ofSkill}
+GROUP BY skillId, day`;
+
+const ofLearner = query('');
+const ofSkill = query(' AND skill_id = {skillId:String}');
+
+export const createVelocityHistory = (client: ClickHouseClient, guard: ReadGuard): VelocityHistory => ({
+  days: ({ skillId, ...wanted }) =>
+    guard((signal) =>
+      skillId === null
+        ? selectRows<SkillDay>(client, ofLearner, signal, wanted)
+        : selectRows<SkillDay>(client, ofSkill, signal, { ...wanted, skillId }),
+    ),
+});

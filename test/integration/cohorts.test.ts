@@ -1,0 +1,197 @@
+/** The analyst views on cohorts and skills, checked against figures computed by hand. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { normalCdf } from '../../src/domain/normal.js';
+import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
+import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
+import { attemptRow, encodedRows } from '../support/attempt-rows.js';
+import { startTestClickhouse } from '../support/embedded.js';
+import { testDatabase } from '../support/warehouse.js';
+
+/** A Monday. */
+const monday = Date.UTC(2026, 0, 5, 10);
+const dayMs = 86_400_000;
+
+interface Answered {
+  readonly user: string;
+  readonly skill?: string;
+  /** After the Monday. */
+  readonly day: number;
+  readonly right: boolean;
+  readonly seconds?: number | null;
+  readonly from: number;
+  readonly to: number;
+  readonly p?: number;
+  readonly plateau?: boolean;
+  readonly tenant?: string;
+}
+
+const rowOf = (answered: Answered, i: number) =>
+  attemptRow(i, {
+    tenant: answered.tenant ?? 'default',
+    userId: answered.user,
+    skillId: answered.skill ?? 'algebra',
+    isCorrect: answered.right,
+    timeSpentSeconds: answered.seconds ?? null,
+    occurredAt: monday + answered.day * dayMs + i * 1000,
+    learnerSeq: i + 1,
+    masteryBefore: answered.from,
+    masteryAfter: answered.to,
+    pCorrect: answered.p ?? 0.5,
+    plateauDetected: answered.plateau ?? false,
+  });
+
+/** Ann and Bob began in week 0, Cem in week 1; all of them with times, but for Bob. */
+const answers: readonly Answered[] = [
+  { user: 'ann', day: 0, right: true, seconds: 20, from: 0.3, to: 0.6 },
+  { user: 'ann', day: 0, right: false, seconds: 20, from: 0.6, to: 0.5 },
+  { user: 'ann', day: 2, right: true, seconds: 40, from: 0.5, to: 0.7 },
+  { user: 'ann', day: 9, right: true, seconds: 20, from: 0.6, to: 0.8, plateau: true },
+  { user: 'bob', skill: 'geometry', day: 6, right: true, from: 0.3, to: 0.4 },
+  { user: 'bob', day: 8, right: false, from: 0.3, to: 0.2, plateau: true },
+  { user: 'bob', day: 10, right: true, from: 0.2, to: 0.5 },
+  { user: 'cem', day: 7, right: false, seconds: 80, from: 0.3, to: 0.2, p: 0.25 },
+  { user: 'cem', day: 8, right: true, seconds: 80, from: 0.2, to: 0.5, p: 0.25 },
+  { user: 'cem', day: 8, right: true, seconds: 160, from: 0.5, to: 0.8, p: 0.5 },
+  { user: 'ann', day: 0, right: true, from: 0.1, to: 0.2, tenant: 'other' },
+];
+
+type Row = Record<string, number | string | null>;
+
+const near = (actual: unknown, expected: number, what: string): void =>
+  assert.ok(
+    typeof actual === 'number' && Math.abs(actual - expected) < 1e-9,
+    `${what}: ${actual} instead of ${expected}`,
+  );
+
+function assertRow(row: Row | undefined, expected: Row): void {
+  for (const [name, value] of Object.entries(expected)) {
+    if (typeof value === 'number') near(Number(row?.[name]), value, name);
+    else assert.equal(row?.[name], value, name);
+  }
+}
+
+/** Norms of algebra: 9 answers, 6 right, 4 predicted; 7 times. */
+const surprise = (6 - 4) / 9;
+const brier = (7 * 0.25 + 0.25 ** 2 + 0.75 ** 2) / 9;
+const logs = [20, 20, 40, 20, 80, 80, 160].map(Math.log);
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
+const logMean = mean(logs);
+const logSd = Math.sqrt(mean(logs.map((value) => (value - logMean) ** 2)));
+
+/** @param beyond right answers beyond the predicted ones, per answer */
+function efficiency(beyond: number, seconds: readonly number[]): number {
+  const accuracy = (beyond - surprise) / Math.sqrt(brier);
+  const time = (mean(seconds.map(Math.log)) - logMean) / logSd;
+  return 100 * normalCdf((accuracy - time) / Math.SQRT2);
+}
+
+test('views of cohorts and skills', { timeout: 120_000 }, async (t) => {
+  const { clickhouseUrl, analystUrl } = await startTestClickhouse(t);
+  const { client, url } = await testDatabase(t, clickhouseUrl);
+  const warehouse = createAttemptWarehouse(client);
+  // In blocks of their own and without merges, so that a day is in several parts.
+  for (const table of ['daily_learner_skill', 'daily_skill']) {
+    await client.command({ query: `SYSTEM STOP MERGES ${table}` });
+  }
+  for (const [i, answered] of answers.entries()) {
+    await warehouse.insert([encodedRows([rowOf(answered, i)], i)], `block ${i}`);
+  }
+  const asAnalyst = new URL(analystUrl);
+  asAnalyst.pathname = new URL(url).pathname;
+  const analyst = connectWarehouse(asAnalyst.href);
+  t.after(() => analyst.close());
+
+  await t.test('each cohort and skill, week by week', async () => {
+    const rows = await selectRows<Row>(
+      analyst,
+      `SELECT * FROM cohort_skill_weekly WHERE tenant = 'default' ORDER BY cohort, skill_id, week`,
+    );
+    assert.deepEqual(
+      rows.map(({ cohort, skill_id, week }) => [cohort, skill_id, week]),
+      [
+        ['2026-01-05', 'algebra', 0],
+        ['2026-01-05', 'algebra', 1],
+        ['2026-01-05', 'geometry', 0],
+        ['2026-01-12', 'algebra', 0],
+      ],
+    );
+    assertRow(rows[0], {
+      learners: 1,
+      attempts: 3,
+      accuracy: 2 / 3,
+      velocity_per_attempt: 0.4 / 3,
+      velocity_per_active_day: 0.2,
+      mean_mastery: 0.7,
+      correct_per_minute: (60 * 2) / 80,
+      efficiency_index: efficiency((2 - 1.5) / 3, [20, 20, 40]),
+    });
+    assertRow(rows[1], {
+      learners: 2,
+      attempts: 3,
+      accuracy: 2 / 3,
+      velocity_per_attempt: 0.4 / 3,
+      velocity_per_active_day: 0.4 / 3,
+      mean_mastery: 0.65,
+      correct_per_minute: 3,
+      efficiency_index: null,
+    });
+    assertRow(rows[2], { learners: 1, attempts: 1, correct_per_minute: null, efficiency_index: null });
+    assertRow(rows[3], {
+      learners: 1,
+      attempts: 3,
+      velocity_per_active_day: 0.25,
+      mean_mastery: 0.8,
+      correct_per_minute: (60 * 2) / 320,
+      efficiency_index: efficiency((2 - 1) / 3, [80, 80, 160]),
+    });
+  });
+
+  await t.test('each skill, over its learners', async () => {
+    const rows = await selectRows<Row>(
+      analyst,
+      `SELECT * FROM skill_velocity WHERE tenant = 'default' ORDER BY skill_id`,
+    );
+    assert.equal(rows.length, 2);
+    // Per attempt: ann .6 / 4, bob .2 / 2, cem .5 / 3. Per active day: ann .6 / 3, bob .2 / 2, cem .5 / 2.
+    const ann = efficiency((3 - 2) / 4, [20, 20, 40, 20]);
+    const cem = efficiency((2 - 1) / 3, [80, 80, 160]);
+    assert.ok(ann > 50 && cem < 50);
+    assertRow(rows[0], {
+      learners: 3,
+      attempts: 9,
+      velocity_per_attempt_q1: 0.125,
+      velocity_per_attempt_median: 0.15,
+      velocity_per_attempt_q3: (0.15 + 0.5 / 3) / 2,
+      velocity_per_active_day_q1: 0.15,
+      velocity_per_active_day_median: 0.2,
+      velocity_per_active_day_q3: 0.225,
+      efficiency_index_q1: cem + (ann - cem) / 4,
+      efficiency_index_median: (ann + cem) / 2,
+      efficiency_index_q3: cem + (3 * (ann - cem)) / 4,
+      correct_per_minute: (60 * 5) / 420,
+      plateau_share: 1 / 3,
+    });
+    assertRow(rows[1], { learners: 1, attempts: 1, efficiency_index_median: null, plateau_share: 0 });
+  });
+
+  await t.test('tenants apart; views and columns say what they mean', async () => {
+    const tenants = await selectRows<Row>(
+      analyst,
+      'SELECT tenant, toUInt32(sum(attempts)) AS n FROM skill_velocity GROUP BY tenant ORDER BY tenant',
+    );
+    assert.deepEqual(tenants, [
+      { tenant: 'default', n: 10 },
+      { tenant: 'other', n: 1 },
+    ]);
+    const bare = await selectRows<Row>(
+      analyst,
+      `SELECT name FROM system.columns WHERE database = currentDatabase() AND comment = ''
+         AND table IN ('cohort_skill_weekly', 'skill_velocity')
+       UNION ALL SELECT name FROM system.tables WHERE database = currentDatabase() AND comment = ''
+         AND name IN ('cohort_skill_weekly', 'skill_velocity')`,
+    );
+    assert.deepEqual(bare, []);
+  });
+});

@@ -1,0 +1,50 @@
+import type { AccuracyCase } from '../../src/domain/accuracy/cases.js';
+import type { AccuracyTrace } from '../../src/domain/accuracy/figures.js';
+import type { TracedCase } from '../../src/domain/accuracy/fit.js';
+import type { AnswerLog } from '../../src/domain/answer-log.js';
+import {
+  type LearnerTrace,
+  newLearnerTrace,
+  newSkillTrace,
+  updateTraces,
+} from '../../src/domain/prediction/traces.js';
+import { answerLog, type LoggedAnswer } from './answer-logs.js';
+
+/** A learner's trace after answers on questions as hard as the mean. */
+export function traceOf(answers: readonly boolean[]): LearnerTrace {
+  let traces = { learner: newLearnerTrace, skill: newSkillTrace, item: null };
+  for (const [i, isCorrect] of answers.entries()) {
+    const next = updateTraces(traces, { isCorrect, occurredAt: 1000 * i }, i + 1, i, 0);
+    traces = { ...next, item: null };
+  }
+  return traces.learner;
+}
+
+export interface SharePlan {
+  readonly learners: number;
+  readonly answersEach: number;
+  /** Chance of a right answer of a learner; the same for all of the learner's answers. */
+  readonly chance: (random: () => number) => number;
+  readonly random: () => number;
+}
+
+/** Answers without times of learners whose chance of a right answer never changes. */
+export function steadyLog({ learners, answersEach, chance, random }: SharePlan): AnswerLog {
+  const all = Array.from({ length: learners }, () => {
+    const own = chance(random);
+    return Array.from({ length: answersEach }, (): LoggedAnswer => ({ skill: 0, correct: random() < own }));
+  });
+  return answerLog(1, all);
+}
+
+/** The cases with what the learner's state told at their moment. */
+export function tracedCases(log: AnswerLog, cases: readonly AccuracyCase[]): TracedCase[] {
+  const traces = new Map<number, AccuracyTrace>();
+  return cases.map((one) => {
+    const start = log.starts[one.learner] as number;
+    const place = start + one.history;
+    const known = traces.get(place) ?? traceOf([...log.correct.subarray(start, place)].map((c) => c === 1));
+    traces.set(place, known);
+    return { ...one, trace: known };
+  });
+}

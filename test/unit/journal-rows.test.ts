@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { forecastRow, goalRow, journalColumns, skillRow } from '../../src/contracts/journal.js';
+import { servedForecast } from '../support/journal-rows.js';
+
+const fieldsOf = (row: string): string[] => row.split('\t');
+
+test('a goal and its deletion', () => {
+  const goal = { tenant: 't', userId: 'u', targetScore: 1200, targetDate: '2027-06-05' };
+  assert.equal(goalRow(goal), 't\tu\t1200\t2027-06-05');
+  assert.equal(goalRow({ ...goal, targetDate: null }), 't\tu\t1200\t\\N');
+  assert.equal(goalRow({ ...goal, targetScore: null, targetDate: null }), 't\tu\t\\N\t\\N');
+});
+
+test('an entry of the catalogue, with and without what may be absent', () => {
+  const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.05 };
+  assert.equal(
+    skillRow({ tenant: 't', skillId: 's', name: 'Algebra', section: 'math', weight: 1.5, parameters }),
+    't\ts\tAlgebra\tmath\t1.5\t0.3\t0.1\t0.2\t0.05',
+  );
+  assert.equal(
+    skillRow({ tenant: 't', skillId: 's', name: null, section: null, weight: 1, parameters: null }),
+    't\ts\t\\N\t\t1\t\\N\t\\N\t\\N\t\\N',
+  );
+});
+
+test('a forecast has a field for every column, in their order', () => {
+  const fields = fieldsOf(forecastRow(servedForecast()));
+  assert.equal(fields.length, journalColumns.forecast.length);
+  const named = Object.fromEntries(journalColumns.forecast.map((name, i) => [name, fields[i]]));
+  assert.deepEqual(named, {
+    made_at: `${Date.UTC(2026, 0, 10, 15)}`,
+    tenant: 'default',
+    user_id: 'learner-1',
+    forecast_days: '7',
+    confidence_level: '0.8',
+    learner_seq: '10',
+    current_math: '500',
+    current_rw: '520',
+    current_total: '1020',
+    predicted_math: '510',
+    predicted_rw: '530',
+    predicted_total: '1040',
+    math_low: '450',
+    math_high: '570',
+    rw_low: '470',
+    rw_high: '590',
+    total_low: '960',
+    total_high: '1120',
+    target_score: '1200',
+    goal_probability: '0.25',
+    model_version: '3',
+    tenant_model_version: '7',
+    expected_share: '0.7',
+    share_sd: '0.1',
+    below_50: '0.6',
+    below_80: '1.2',
+    below_95: '1.9',
+    above_50: '0.7',
+    above_80: '1.3',
+    above_95: '2',
+  });
+});
+
+test('whatever a text holds, it stays in its field', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string({ unit: fc.constantFrom(...'\\\t\n\r\0\b\fN') }),
+  );
+  fc.assert(
+    fc.property(text, text, (userId, name) => {
+      const goal = fieldsOf(goalRow({ tenant: 't', userId, targetScore: 400, targetDate: null }));
+      const skill = fieldsOf(
+        skillRow({ tenant: 't', skillId: userId, name, section: 'rw', weight: 1, parameters: null }),
+      );
+      assert.deepEqual([goal.length, skill.length], [4, 9]);
+      for (const field of [...goal, ...skill]) assert.doesNotMatch(field, /[\n\r\0\b\f]/);
+      assert.notEqual(skill[2], '\\N', 'a name is never taken for none');
+    }),
+  );
+});
