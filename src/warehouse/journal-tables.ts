@@ -27,7 +27,7 @@ export const goalChanges: Table = {
   columns: [
     tenant,
     learner,
-    time('updated_at', 'When, by the clock of Redis'),
+    time('updated_at', 'When, by the clock of the process that took it; later than the change before'),
     {
       name: 'target_score',
       type: 'Nullable(UInt16)',
