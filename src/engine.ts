@@ -42,6 +42,8 @@ export interface Engine {
  * 2 GB of Redis for all partitions together.
  */
 const outboxBound = 250_000;
+/** About 26 MB of Redis for all partitions together. */
+const forecastsBound = 10_000;
 const redisTimeoutMs = 10_000;
 const watchMs = 1000;
 
@@ -55,7 +57,7 @@ export async function startEngine(endpoints: Endpoints, logger: Logger, closers:
   await redisReady(redis);
   const watch = await watchDeployment(redis, clickhouse, logger, closers);
   const { partitions } = watch;
-  const settings = { redisUrl: endpoints.redisUrl, partitions, outboxBound };
+  const settings = { redisUrl: endpoints.redisUrl, partitions, outboxBound, forecastsBound };
   const compute = startCompute(
     settings,
     ({ tenant, userId }) => partitionOf(tenant, userId, partitions),

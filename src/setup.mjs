@@ -30,6 +30,7 @@ const COMMANDS = {
   test: { about: 'run all tests, or those whose file names contain one of the ARGS' },
   import: { about: 'import a file of answers', module: 'src/cli/import.js' },
   evaluate: { about: 'measure the models on a file of answers', module: 'src/cli/evaluate.js' },
+  backtest: { about: 'measure the forecasts on a file of answers', module: 'src/cli/backtest.js' },
   fit: { about: "fit the models' parameters on the answers so far", module: 'src/cli/fit.js' },
   keys: { about: 'create, list and revoke API keys', module: 'src/cli/keys.js' },
   bench: { about: 'measure speed', module: 'bench/main.js' },

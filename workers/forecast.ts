@@ -8,17 +8,21 @@ import type {
   WorkerSettings,
 } from '../src/contracts/tasks.js';
 import { ApiError } from '../src/errors.js';
+import { createLogger } from '../src/telemetry.js';
 import { createForecasts } from './forecasting.js';
 import { createWorkerModels } from './models.js';
 import { workerRedis } from './redis.js';
 
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
+const logger = createLogger('info', 'forecast worker');
 const forecasts = createForecasts({
   redis,
   models: createWorkerModels(redis, 'forecast worker'),
-  partitions: settings.partitions,
+  settings,
   now: Date.now,
+  onLost: (forecasts, error) =>
+    logger.debug({ forecasts, err: error }, 'served forecasts were not noted: they will not be scored'),
 });
 
 /** An error's class does not survive the thread boundary, so one that callers are told of becomes plain values. */

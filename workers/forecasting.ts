@@ -1,4 +1,5 @@
 /** Forecasts of learners as they are stored now. */
+import { forecastRow, type ServedForecast } from '../src/contracts/journal.js';
 import { predictionResult, whatIfResult } from '../src/contracts/prediction.js';
 import type {
   ForecastOptions,
@@ -6,16 +7,20 @@ import type {
   ForecastTask,
   WhatIfReply,
   WhatIfTask,
+  WorkerSettings,
 } from '../src/contracts/tasks.js';
+import { type AccuracyModel, intervalReach } from '../src/domain/accuracy/model.js';
 import type { ForecastSubject } from '../src/domain/forecast.js';
-import { forecastLearner, type SetGoal } from '../src/domain/learner-forecast.js';
+import { forecastLearner, type LearnerForecast, type SetGoal } from '../src/domain/learner-forecast.js';
 import { newSkill } from '../src/domain/mastery.js';
+import { modelVersion } from '../src/domain/params.js';
 import { type SkillView, viewSkill, viewSkills } from '../src/domain/skill-view.js';
 import { studyAdvice } from '../src/domain/study-advice.js';
 import { skillModelOf, type TenantModel } from '../src/domain/tenant-model.js';
 import { forecastPlan } from '../src/domain/what-if.js';
 import type { ServedModels } from '../src/store/catalogue-cache.js';
 import type { RedisClient } from '../src/store/client.js';
+import { noteForecasts } from '../src/store/journal.js';
 import { partitionOf } from '../src/store/keys.js';
 import {
   areKnownSkills,
@@ -27,47 +32,58 @@ import {
 export interface ForecastParts {
   readonly redis: () => Promise<RedisClient>;
   readonly models: ServedModels;
-  readonly partitions: number;
+  readonly settings: Pick<WorkerSettings, 'partitions' | 'forecastsBound'>;
   /** Unix milliseconds. */
   readonly now: () => number;
+  /** Hears how many served forecasts were not noted, and why where Redis did not take them. */
+  readonly onLost: (forecasts: number, error: unknown) => void;
 }
 
-/** Who and what a forecast is made of. */
-interface Loaded {
-  readonly client: RedisClient;
-  /** In the order in which they were asked for. */
-  readonly learners: readonly (WholeLearner | null)[];
+/** What forecasts of a tenant's learners have in common. */
+interface Tenant {
+  /** With the catalogue. */
   readonly model: TenantModel;
+  /** Number of different skills that the tenant set or its learners answered. */
   readonly knownSkills: number;
 }
 
+interface Loaded extends Tenant {
+  readonly client: RedisClient;
+  /** In the order in which they were asked for. */
+  readonly learners: readonly (WholeLearner | null)[];
+}
+
 export function createForecasts(parts: ForecastParts) {
+  const { now } = parts;
   return {
     predict: async (task: ForecastTask): Promise<ForecastReply> => {
-      const loaded = await load(parts, task.tenant, task.userIds);
-      const now = parts.now();
-      return { data: loaded.learners.map((found) => found && predictLearner(found, loaded, now, task)) };
+      const { client, learners, ...tenant } = await load(parts, task.tenant, task.userIds);
+      const predictions = learners.map((found) => found && predict(found, tenant, now(), task));
+      const rows = predictions.flatMap((made, i) =>
+        made === null ? [] : [servedRow(task.tenant, task.userIds[i] as string, made, tenant.model, task)],
+      );
+      // Nobody waits for it: a forecast that is not noted is not scored one day, and told all the same.
+      void note(parts, client, task, rows);
+      return { data: predictions.map((made) => made && toldResult(made, tenant.model, task)) };
     },
     whatIf: async (task: WhatIfTask): Promise<WhatIfReply> => {
-      const loaded = await load(parts, task.tenant, [task.userId]);
-      const [found] = loaded.learners;
+      const { client, learners, ...tenant } = await load(parts, task.tenant, [task.userId]);
+      const [found] = learners;
       if (!found) return { data: null };
-      const unknownSkills = await unknownAmong(loaded, found, task);
-      return unknownSkills.length > 0
-        ? { unknownSkills }
-        : { data: planLearner(found, loaded, parts.now(), task) };
+      const unknownSkills = await unknownAmong(client, tenant.model, found, task);
+      return unknownSkills.length > 0 ? { unknownSkills } : { data: tellPlan(found, tenant, now(), task) };
     },
   };
 }
 
 async function load(
-  { redis, models, partitions }: ForecastParts,
+  { redis, models, settings }: ForecastParts,
   tenant: string,
   userIds: readonly string[],
 ): Promise<Loaded> {
   const client = await redis();
   const places = userIds.map((userId) => ({
-    partition: partitionOf(tenant, userId, partitions),
+    partition: partitionOf(tenant, userId, settings.partitions),
     tenant,
     userId,
   }));
@@ -79,11 +95,40 @@ async function load(
   return { client, learners, knownSkills, model };
 }
 
-/** What belongs to the tenant. */
-type Tenant = Pick<Loaded, 'model' | 'knownSkills'>;
+/** A class is noted as one, with its first learner: rows say whose they are. */
+async function note(
+  { settings, onLost }: ForecastParts,
+  client: RedisClient,
+  { tenant, userIds }: ForecastTask,
+  rows: readonly string[],
+): Promise<void> {
+  const partition = partitionOf(tenant, userIds[0] as string, settings.partitions);
+  let cause: unknown = null;
+  const lost = await noteForecasts(client, partition, rows, settings.forecastsBound, (error) => {
+    cause = error;
+  });
+  if (lost > 0) onLost(lost, cause);
+}
+
+/** A learner as stored, with the goal. */
+type Found = Omit<WholeLearner, 'goal'> & { readonly goal: SetGoal | null };
+
+interface Prediction {
+  readonly subject: ForecastSubject;
+  readonly forecast: LearnerForecast;
+}
+
+/** @param now Unix milliseconds */
+export function predict(found: Found, tenant: Tenant, now: number, options: ForecastOptions): Prediction {
+  const subject = subjectOf(found, tenant, now);
+  return {
+    subject,
+    forecast: forecastLearner(subject, tenant.model.accuracy, { ...options, goal: found.goal }),
+  };
+}
 
 const subjectOf = (
-  { learner, skills }: Omit<WholeLearner, 'goal'>,
+  { learner, skills }: Found,
   { model, knownSkills }: Tenant,
   now: number,
 ): ForecastSubject => ({
@@ -94,23 +139,61 @@ const subjectOf = (
   now,
 });
 
-/** JSON of the prediction result. @param now Unix milliseconds */
-export function predictLearner(
-  found: Omit<WholeLearner, 'goal'> & { readonly goal: SetGoal | null },
-  tenant: Tenant,
-  now: number,
+/** JSON of the prediction result. */
+export function toldResult(
+  { subject, forecast }: Prediction,
+  model: TenantModel,
   options: ForecastOptions,
 ): string {
-  const subject = subjectOf(found, tenant, now);
-  const forecast = forecastLearner(subject, { ...options, goal: found.goal });
   const goal = { ...forecast.goal, neededRate: forecast.neededRate };
-  const advice = studyAdvice({ ...subject, model: tenant.model, goal, locale: options.locale });
+  const advice = studyAdvice({ ...subject, model, goal, locale: options.locale });
   return JSON.stringify(predictionResult(forecast, advice, options));
+}
+
+/** The forecast as it is noted, to be scored when its days are over. */
+export function servedRow(
+  tenant: string,
+  userId: string,
+  { subject, forecast }: Prediction,
+  { accuracy: accuracyModel, version }: TenantModel,
+  { days, level }: ForecastOptions,
+): string {
+  const { current, requested, goal, accuracy } = forecast;
+  return forecastRow({
+    tenant,
+    userId,
+    madeAt: subject.now,
+    days,
+    level,
+    learnerSeq: subject.learner.attempts,
+    current,
+    predicted: requested.scores,
+    intervals: requested.intervals,
+    targetScore: goal.targetScore,
+    goalProbability: goal.probability,
+    modelVersion,
+    tenantModelVersion: version,
+    accuracy: { expected: accuracy.expected, sd: accuracy.sd, ...reachesOf(accuracyModel) },
+  });
+}
+
+/** How far the intervals reach that are scored. */
+function reachesOf(model: AccuracyModel): Pick<ServedForecast['accuracy'], 'below' | 'above'> {
+  const [at50, at80, at95] = [
+    intervalReach(model, 0.5),
+    intervalReach(model, 0.8),
+    intervalReach(model, 0.95),
+  ];
+  return {
+    below: { at50: at50.below, at80: at80.below, at95: at95.below },
+    above: { at50: at50.above, at80: at80.above, at95: at95.above },
+  };
 }
 
 /** Those that neither the learner answered, nor anybody of the tenant, nor the tenant set. */
 async function unknownAmong(
-  { client, model }: Loaded,
+  client: RedisClient,
+  model: TenantModel,
   { skills }: WholeLearner,
   { tenant, skillIds }: WhatIfTask,
 ): Promise<string[]> {
@@ -120,7 +203,8 @@ async function unknownAmong(
   return open.filter((_, i) => !known[i]);
 }
 
-function planLearner(found: WholeLearner, tenant: Tenant, now: number, task: WhatIfTask): string {
+/** JSON of the forecast under the plan. */
+function tellPlan(found: WholeLearner, tenant: Tenant, now: number, task: WhatIfTask): string {
   const { days, level, answersPerDay, skillIds, targetScore, userId } = task;
   const subject = subjectOf(found, tenant, now);
   const views = new Map(subject.views.map((view) => [view.skillId, view]));

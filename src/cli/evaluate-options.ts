@@ -1,9 +1,7 @@
-import { accessSync, constants, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
 import { logLossClip, reliabilityBins } from '../domain/metrics.js';
-import { StartError } from '../lifecycle.js';
 import { maxFold } from '../services/evaluate/rows.js';
 import { onlyFile, parseArguments, readInteger, usageOf } from './arguments.js';
+import { checkReportPlace } from './report-file.js';
 
 export interface EvaluateArguments {
   readonly file: string;
@@ -15,7 +13,7 @@ export interface EvaluateArguments {
   readonly json: boolean;
 }
 
-const maxThreads = 256;
+export const maxThreads = 256;
 
 export const evaluateHelp = `Usage: npm run evaluate -- FILE [options]
 
@@ -71,23 +69,4 @@ export function readEvaluateArguments(argv: readonly string[]): EvaluateArgument
       values.threads === undefined ? null : readInteger(usage, '--threads', values.threads, 1, maxThreads),
     json: values.json,
   };
-}
-
-/** The page is written at the end of a long run: where it cannot be, that shows at the beginning. */
-function checkReportPlace(path: string): string {
-  const place = resolve(path);
-  try {
-    accessSync(dirname(place), constants.W_OK);
-    const there = statSync(place, { throwIfNoEntry: false });
-    if (there?.isDirectory()) throw new Error('it is a folder');
-    if (there !== undefined) accessSync(place, constants.W_OK);
-    return place;
-  } catch (error) {
-    throw unwritableReport(path, error);
-  }
-}
-
-export function unwritableReport(path: string, cause: unknown): StartError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new StartError(`--report ${path} cannot be written: ${reason}`, { cause });
 }

@@ -3,6 +3,7 @@ import type { Metrics, ReliabilityBin } from '../domain/metrics.js';
 import type { ModelResult, Results } from '../services/evaluate/results.js';
 import type { MonotoneCheck } from '../services/evaluate/served.js';
 import type { FitFigures } from '../services/evaluate/train.js';
+import { aligned } from './text-table.js';
 
 /** What is told beside the results. */
 export interface Summary {
@@ -114,11 +115,3 @@ const binRow = ({ low, high, answers, predicted, correct }: ReliabilityBin): str
     ? ['', '', '']
     : [predicted, correct, predicted - correct].map(shown)),
 ];
-
-/** A table whose first column is aligned left and whose others are aligned right. */
-function aligned(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
-  const cell = (text: string, i: number): string =>
-    i === 0 ? text.padEnd(widths[i] ?? 0) : text.padStart(widths[i] ?? 0);
-  return rows.map((row) => `  ${row.map(cell).join('  ').trimEnd()}`).join('\n');
-}

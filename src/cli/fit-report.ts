@@ -1,5 +1,5 @@
 /** What a fit tells: a summary for people, and one line of JSON. */
-import type { Comparison } from '../domain/fit-report.js';
+import type { AccuracyReport, Comparison } from '../domain/fit-report.js';
 import type { TenantFit } from '../services/fit-models.js';
 import type { KeptVersion } from '../services/fit-ports.js';
 
@@ -17,11 +17,24 @@ function fitText({ tenant, outcome, version, report }: TenantFit): string {
     `  ${published} of ${report.skills.length} skills published, the others held back or kept`,
     `  log loss of BKT on held-out learners ${compared(report.bkt)}`,
     `  log loss of the served probability ${compared(report.served)}`,
+    `  forecasts of shares ${accuracyText(report.accuracy)}`,
   );
   const worse = report.skills.filter(({ reason }) => reason.startsWith('held-out'));
   for (const { skillId, reason } of worse.slice(0, shownSkills)) lines.push(`    ${skillId}: ${reason}`);
   if (worse.length > shownSkills) lines.push(`    and ${worse.length - shownSkills} more`);
   return lines.join('\n');
+}
+
+function accuracyText({ cases, published, reason, ...figures }: AccuracyReport): string {
+  const outcome = published ? 'published' : `kept as they were: ${reason}`;
+  const { oldLogLoss, newLogLoss, oldCoverage80, newCoverage80 } = figures;
+  if (newLogLoss === null || newCoverage80 === null) return outcome;
+  const before = (value: number | null): string => (value === null ? '' : `${value.toFixed(4)} before, `);
+  return [
+    outcome,
+    `log loss ${before(oldLogLoss)}${newLogLoss.toFixed(4)} now`,
+    `coverage of the 80 % interval ${before(oldCoverage80)}${newCoverage80.toFixed(4)} now (${grouped(cases)} forecasts)`,
+  ].join('; ');
 }
 
 const words: Readonly<Record<TenantFit['outcome'], string>> = {
@@ -55,10 +68,22 @@ export const fitsJson = (fits: readonly TenantFit[]): string =>
         skills_published: report.skills.filter((skill) => skill.published).length,
         bkt: comparisonJson(report.bkt),
         served: { ...comparisonJson(report.served), published: report.served.published },
+        accuracy: accuracyJson(report.accuracy),
         seconds: Number(report.seconds.toFixed(3)),
       },
     })),
   });
+
+const accuracyJson = ({ cases, learners, published, reason, ...figures }: AccuracyReport) => ({
+  cases,
+  learners,
+  old_log_loss: figures.oldLogLoss,
+  new_log_loss: figures.newLogLoss,
+  old_coverage_80: figures.oldCoverage80,
+  new_coverage_80: figures.newCoverage80,
+  published,
+  reason,
+});
 
 const comparisonJson = ({ answers, oldLogLoss, newLogLoss }: Comparison) => ({
   answers,

@@ -1,6 +1,9 @@
-/** A tenant's model as it is stored: JSON in Redis and ClickHouse. */
+/** A tenant's model as it is stored: JSON in Redis and ClickHouse. The catalogue is stored apart from it. */
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { figureCount, variancePartCount } from '../domain/accuracy/figures.js';
+import { type AccuracyModel, startAccuracy, widthLevels } from '../domain/accuracy/model.js';
+import { emptyCatalogue } from '../domain/catalogue.js';
 import type { FitReport } from '../domain/fit-report.js';
 import { features } from '../domain/prediction/features.js';
 import { skillTermCount } from '../domain/prediction/model.js';
@@ -40,6 +43,26 @@ const StoredSkill = Type.Object({
   abilityOffset: Figure,
 });
 
+const Knots = Type.Array(Type.Object({ at: Figure, value: Type.Number({ exclusiveMinimum: 0 }) }));
+const notNegative = (count: number) =>
+  Type.Array(Type.Number({ minimum: 0 }), { minItems: count, maxItems: count });
+
+const StoredAccuracy = Type.Object({
+  unit: Type.Enum(['days', 'answers']),
+  learners: Count,
+  cases: Count,
+  mean: Probability,
+  bias: Figure,
+  trend: Figure,
+  lasting: notNegative(figureCount),
+  fading: notNegative(figureCount),
+  variance: notNegative(variancePartCount),
+  byHorizon: Knots,
+  byHistory: Knots,
+  below: notNegative(widthLevels.length),
+  above: notNegative(widthLevels.length),
+});
+
 const StoredModel = Type.Object({
   format: Type.Literal(format),
   version: Count,
@@ -55,6 +78,8 @@ const StoredModel = Type.Object({
     itemPriorAnswers: Type.Number({ exclusiveMinimum: 0 }),
   }),
   abilityOffset: Figure,
+  /** Absent in models from before there were forecasts of shares. */
+  accuracy: Type.Optional(StoredAccuracy),
   skills: Type.Array(StoredSkill),
 });
 
@@ -65,6 +90,19 @@ const compared = {
 };
 const judged = { ...compared, published: Type.Boolean(), reason: Type.String() };
 
+const Measured = Type.Union([Figure, Type.Null()]);
+
+const StoredAccuracyReport = Type.Object({
+  cases: Count,
+  learners: Count,
+  oldLogLoss: Measured,
+  newLogLoss: Measured,
+  oldCoverage80: Measured,
+  newCoverage80: Measured,
+  published: Type.Boolean(),
+  reason: Type.String(),
+});
+
 const StoredReport = Type.Object({
   answers: Count,
   learners: Count,
@@ -73,17 +111,20 @@ const StoredReport = Type.Object({
   skills: Type.Array(Type.Object({ skillId: Type.String(), ...judged })),
   bkt: Type.Object(compared),
   served: Type.Object(judged),
+  /** Absent as in the model. */
+  accuracy: Type.Optional(StoredAccuracyReport),
   seconds: Figure,
 });
 
 const modelCheck = Compile(StoredModel);
 const reportCheck = Compile(StoredReport);
 
-export function encodeModel(model: TenantModel): string {
+export function encodeModel({ catalogue: _, accuracy, ...model }: TenantModel): string {
   const { bias, weights, means, runs, itemPriorAnswers } = model.prediction;
   const stored: Static<typeof StoredModel> = {
     format,
     ...model,
+    accuracy: storedAccuracy(accuracy),
     prediction: { bias, weights: [...weights], means: [...means], runs: [...runs], itemPriorAnswers },
     skills: [...model.skills].map(([skillId, skill]) => ({
       skillId,
@@ -94,6 +135,17 @@ export function encodeModel(model: TenantModel): string {
   return JSON.stringify(stored);
 }
 
+const storedAccuracy = (accuracy: AccuracyModel): Static<typeof StoredAccuracy> => ({
+  ...accuracy,
+  lasting: [...accuracy.lasting],
+  fading: [...accuracy.fading],
+  variance: [...accuracy.variance],
+  byHorizon: [...accuracy.byHorizon],
+  byHistory: [...accuracy.byHistory],
+  below: [...accuracy.below],
+  above: [...accuracy.above],
+});
+
 /** @throws Error for a model that this version of the service cannot read: damaged, or of a newer version */
 export function decodeModel(text: string): TenantModel {
   const stored: unknown = JSON.parse(text);
@@ -103,8 +155,13 @@ export function decodeModel(text: string): TenantModel {
       `the stored model cannot be read: ${problem?.instancePath ?? ''} ${problem?.message ?? ''}`,
     );
   }
-  const { format: _, skills, ...model } = stored;
-  return { ...model, skills: new Map(skills.map(({ skillId, ...skill }) => [skillId, skill])) };
+  const { format: _, skills, accuracy = startAccuracy, ...model } = stored;
+  return {
+    ...model,
+    accuracy,
+    skills: new Map(skills.map(({ skillId, ...skill }) => [skillId, skill])),
+    catalogue: emptyCatalogue,
+  };
 }
 
 export const encodeReport = (report: FitReport): string => JSON.stringify(report);
@@ -113,5 +170,16 @@ export const encodeReport = (report: FitReport): string => JSON.stringify(report
 export function decodeReport(text: string): FitReport {
   const stored: unknown = JSON.parse(text);
   if (!reportCheck.Check(stored)) throw new Error('the stored report of a fit cannot be read');
-  return stored;
+  return { ...stored, accuracy: stored.accuracy ?? noAccuracyReport };
 }
+
+const noAccuracyReport: FitReport['accuracy'] = {
+  cases: 0,
+  learners: 0,
+  oldLogLoss: null,
+  newLogLoss: null,
+  oldCoverage80: null,
+  newCoverage80: null,
+  published: false,
+  reason: 'this fit was before there were forecasts of shares',
+};

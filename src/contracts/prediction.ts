@@ -1,4 +1,10 @@
-import { type GoalOutlook, type LearnerForecast, standardDays } from '../domain/learner-forecast.js';
+import {
+  type AccuracyOutlook,
+  type GoalOutlook,
+  type LearnerForecast,
+  standardDays,
+} from '../domain/learner-forecast.js';
+import { round4 } from '../domain/probability.js';
 import type { Scores } from '../domain/score.js';
 import type { StudyAdvice } from '../domain/study-advice.js';
 import type { PracticePlan, WhatIf } from '../domain/what-if.js';
@@ -24,6 +30,7 @@ export function predictionResult(
     ...(days === standardDays ? {} : predicted(requested.scores, days)),
     confidence_intervals: requested.intervals,
     goal_tracking: goalTracking(goal),
+    expected_accuracy: expectedAccuracy(forecast.accuracy),
     recommendations: advice.map(({ text }) => text),
     recommendation_codes: advice.map(({ code, skillId }) => ({ code, skill_id: skillId })),
     forecast_days: days,
@@ -65,6 +72,13 @@ const predicted = (scores: Scores, days: number): object => ({
   [`predicted_math_in_${days}_days`]: scores.math,
   [`predicted_rw_in_${days}_days`]: scores.rw,
   [`predicted_total_in_${days}_days`]: scores.total,
+});
+
+const expectedAccuracy = ({ expected, interval, answers }: AccuracyOutlook): object => ({
+  share: round4(expected),
+  low: round4(interval.low),
+  high: round4(interval.high),
+  answers,
 });
 
 const goalTracking = (goal: GoalOutlook): object => ({

@@ -101,4 +101,6 @@ export interface WorkerSettings {
   readonly partitions: number;
   /** Most rows that one partition's outbox may hold before answers are refused. */
   readonly outboxBound: number;
+  /** Most served forecasts that one partition may hold for ClickHouse; further ones are not noted. */
+  readonly forecastsBound: number;
 }

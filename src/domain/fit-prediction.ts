@@ -59,6 +59,7 @@ export interface PredictionFit {
   /** Whether the parameters of BKT in `model` are the new ones. */
   readonly parametersHold: boolean;
   readonly report: FitReport['served'];
+  readonly accuracy: FitReport['accuracy'];
 }
 
 /** @param base the current model with the new parameters of BKT */
@@ -70,6 +71,25 @@ export async function fitServed(
 ): Promise<PredictionFit> {
   const { log, training, current } = input;
   const work: Work = { input, memory: newServedMemory(log), stages };
+  const probability = await fitProbability(work, base, onStep);
+  onStep('forecast of shares');
+  // The last replay was by the offsets that will be served: the new ones, or those in force.
+  const { store } = work.memory;
+  const accuracy = await stages.run('fitAccuracy', log, training, store, current.accuracy);
+  return {
+    ...probability,
+    model: { ...probability.model, accuracy: accuracy.model },
+    accuracy: accuracy.report,
+  };
+}
+
+async function fitProbability(
+  work: Work,
+  base: TenantModel,
+  onStep: (step: string) => void,
+): Promise<Omit<PredictionFit, 'accuracy'>> {
+  const { input, memory, stages } = work;
+  const { log, training, current } = input;
   onStep('what is in force, on learners whom the fit does not see');
   const before = training.includes(0) ? await judgeModel(work, current) : { answers: 0, logLoss: 0 };
   onStep('served probability');
@@ -84,7 +104,7 @@ export async function fitServed(
   // A loss that is no number is worse.
   const isWorse = ({ logLoss }: Loss): boolean => !(logLoss - before.logLoss <= fitModel.heldOutSlack);
   if (before.answers === 0 || !isWorse(after)) {
-    const sums = await stages.run('countItems', log, null, work.memory);
+    const sums = await stages.run('countItems', log, null, memory);
     return {
       model: withTerms(base, input.skillIds, fitted),
       items: { ...fitted.items, sums },

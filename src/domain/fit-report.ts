@@ -15,6 +15,20 @@ export interface SkillReport extends Comparison {
   readonly reason: string;
 }
 
+/** On the held-out learners' moments, with what was in force and with what was fitted; null: not measured. */
+export interface AccuracyReport {
+  readonly cases: number;
+  readonly learners: number;
+  readonly oldLogLoss: number | null;
+  readonly newLogLoss: number | null;
+  /** Share of cases inside the 80 % interval. */
+  readonly oldCoverage80: number | null;
+  readonly newCoverage80: number | null;
+  readonly published: boolean;
+  /** Why not; empty where they were. */
+  readonly reason: string;
+}
+
 export interface FitReport {
   /** Read for this fit. */
   readonly answers: number;
@@ -28,5 +42,7 @@ export interface FitReport {
   readonly bkt: Comparison;
   /** The served probability. */
   readonly served: Comparison & { readonly published: boolean; readonly reason: string };
+  /** Forecasts of the share of right answers. */
+  readonly accuracy: AccuracyReport;
   readonly seconds: number;
 }

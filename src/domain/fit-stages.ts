@@ -7,6 +7,7 @@ import { chooseFitOptions } from './bkt-fit/choose.js';
 import { type FitOptions, type FitRound, fitRange } from './bkt-fit/fit.js';
 import { heldOutLogLoss, type TracedModel } from './bkt-fit/held-out.js';
 import { type AnswerTrees, growTrees } from './bkt-fit/trees.js';
+import { fitAccuracyStage } from './fit-accuracy.js';
 import { countItems, judgeServed, predictRange, replayRange, type Training, traceBkt } from './fit-served.js';
 import { fittedPrediction } from './prediction/fit.js';
 import { newFitMemory } from './prediction/fit-blocks.js';
@@ -54,6 +55,7 @@ const fitStages = {
   predictRange,
   countItems,
   judgeServed,
+  fitAccuracy: fitAccuracyStage,
 } as const;
 
 type Stages = typeof fitStages;

@@ -66,9 +66,9 @@ export async function fitTenant(
   const served = await fitServed(input, base, stages, onStep);
   const isNew = guarded.skills.some(({ report }) => report.published);
   return {
-    model: served.model,
+    model: { ...served.model, version: input.version, fittedAt: input.fittedAt },
     items: served.items,
-    changed: served.report.published || (served.parametersHold && isNew),
+    changed: served.report.published || (served.parametersHold && isNew) || served.accuracy.published,
     report: reportOf(input, guarded, losses, served),
   };
 }
@@ -145,6 +145,8 @@ function assemble(
     difficultyScale: chosen.difficultyScale,
     bounds: chosen.bounds.pGuess.high === fitBounds.narrow.pGuess.high ? 'narrow' : 'wide',
     skills: all,
+    accuracy: current.accuracy,
+    catalogue: current.catalogue,
   };
 }
 
@@ -152,7 +154,7 @@ function reportOf(
   { log, training }: FitInput,
   { skills }: GuardedSkills,
   losses: readonly LossComparison[],
-  { parametersHold, report: served }: PredictionFit,
+  { parametersHold, report: served, accuracy }: PredictionFit,
 ): FittedModel['report'] {
   return {
     answers: log.skill.length,
@@ -161,6 +163,7 @@ function reportOf(
     skills: skills.map(({ report }) => (parametersHold ? report : withdrawn(report))),
     bkt: overall(losses),
     served,
+    accuracy,
   };
 }
 

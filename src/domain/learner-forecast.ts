@@ -1,4 +1,13 @@
 /** What a learner is told of scores, goal and next steps: the whole of a predictions answer. */
+
+import {
+  type AccuracyForecast,
+  type AccuracyModel,
+  accuracyInterval,
+  forecastAccuracy,
+  type ShareInterval,
+} from './accuracy/model.js';
+import { practiceOf } from './activity.js';
 import {
   estimateLearner,
   type Forecast,
@@ -7,9 +16,10 @@ import {
   presentHabit,
   steadyHabit,
 } from './forecast.js';
+import { dayOf } from './forgetting.js';
 import { daysUntil, defaultGoal, type Goal, type GoalProgress, trackGoal } from './goal.js';
 import { normalCdf } from './normal.js';
-import { goalModel } from './params.js';
+import { accuracyConstants, goalModel } from './params.js';
 import { clamp, round4 } from './probability.js';
 import type { AbilityEstimate, ScoreForecast, Scores } from './score.js';
 import type { PerSection } from './types.js';
@@ -41,11 +51,19 @@ export interface GoalOutlook extends GoalProgress {
   readonly probability: number;
 }
 
+/** Share of right answers over the requested days, as far as it can be told without knowing the questions. */
+export interface AccuracyOutlook extends AccuracyForecast {
+  readonly interval: ShareInterval;
+  /** Answers that the interval is for: as many as at the present rate, and at least 10. */
+  readonly answers: number;
+}
+
 export interface LearnerForecast {
   readonly current: Scores;
   readonly in30Days: Scores;
   readonly requested: ScoreForecast;
   readonly goal: GoalOutlook;
+  readonly accuracy: AccuracyOutlook;
   /** Smallest of some rates, answers a day in each section, that reaches the goal in time; null where none does. */
   readonly neededRate: number | null;
   /** Answers behind each section, one on a skill without a section counting half in each. */
@@ -54,7 +72,12 @@ export interface LearnerForecast {
   readonly reliability: PerSection<number>;
 }
 
-export function forecastLearner(subject: ForecastSubject, request: ForecastRequest): LearnerForecast {
+/** @param accuracy the tenant's model of the share of right answers */
+export function forecastLearner(
+  subject: ForecastSubject,
+  accuracy: AccuracyModel,
+  request: ForecastRequest,
+): LearnerForecast {
   const estimate = estimateLearner(subject);
   const forecast = forecastUnder(subject, estimate, presentHabit(subject));
   const requested = forecast.forecastIn(request.days, request.level);
@@ -64,10 +87,22 @@ export function forecastLearner(subject: ForecastSubject, request: ForecastReque
     in30Days: forecast.scoresIn(standardDays),
     requested,
     goal,
+    accuracy: accuracyOutlook(subject, accuracy, request),
     neededRate: goal.isSet && !goal.onTrack ? neededRate(subject, estimate, goal) : null,
     dataPoints: { math: subject.learner.math.answers, rw: subject.learner.rw.answers },
     reliability: reliabilityOf(estimate),
   };
+}
+
+function accuracyOutlook(
+  { learner, now }: ForecastSubject,
+  model: AccuracyModel,
+  { days, level }: ForecastRequest,
+): AccuracyOutlook {
+  const { math, rw } = practiceOf(learner.activity, dayOf(now));
+  const answers = Math.max(accuracyConstants.minAnswers, Math.round((math.rate + rw.rate) * days));
+  const forecast = forecastAccuracy(model, learner, model.unit === 'days' ? days : answers);
+  return { ...forecast, answers, interval: accuracyInterval(model, forecast, answers, level) };
 }
 
 /** Where the learner stands against the goal that was set, or against a default. */

@@ -55,7 +55,7 @@ export function momentumOf({ day, short, long }: MomentumState): Momentum | null
 
 /**
  * Momentum now. The state knows a day only once a later one with answers has begun: the last one is closed here, and
- * then today, for what was forgotten since. Null where no skill has answers enough. Without an answer in the last 14
+ * then the idle days up to today, for what was forgotten since, every so many where there are many. Null where no skill has answers enough. Without an answer in the last 14
  * days nobody is building.
  *
  * @param skills all of the learner's
@@ -68,13 +68,21 @@ export function momentumNow(
   now: number,
 ): Momentum | null {
   let state = momentum;
-  for (const day of [activity.day, dayOf(now)]) {
+  for (const day of daysToClose(activity.day, dayOf(now))) {
     const close = Math.min((day + 1) * dayMs, now);
     const mastery = meanMastery(viewSkills(skills, model, close), momentumModel.minAttempts);
     if (mastery === null) return null;
     state = closeDay(state, day, mastery);
   }
   return withoutPractice(momentumOf(state), dayOf(now) - activity.day);
+}
+
+/** The last day with answers, some between it and today, and today. */
+function daysToClose(last: number, today: number): number[] {
+  const step = Math.max(1, Math.ceil((today - last) / momentumModel.idleClosings));
+  const days = [last];
+  for (let day = last + step; day < today; day += step) days.push(day);
+  return today > last ? [...days, today] : days;
 }
 
 /** Who has stopped is not building, however low the long average of a short history still is. */

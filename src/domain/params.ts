@@ -4,7 +4,7 @@
  */
 
 /** Version of the formulas and constants below. */
-export const modelVersion = 2;
+export const modelVersion = 3;
 
 /** The four parameters of Bayesian Knowledge Tracing for one skill, each a probability. */
 export interface BktParameters {
@@ -61,6 +61,41 @@ export const scoreModel = {
 /** Online ability filter (Bayesian Rasch): prior variance, its growth per answer, bounds of theta. */
 export const abilityModel = { variance: 1, processNoise: 0.004, bound: 4 } as const;
 
+/** Days over which practice is counted, today among them. */
+export const activityModel = { days: 14 } as const;
+
+/**
+ * Roll-forward of mastery: decided here, of a size that puts 20 hours of practice between the published gains of
+ * those who practised and what of them is due to practice.
+ */
+export const projectionModel = {
+  /** Share of the skill's probability of learning that an answer brings on a test, and of that on a plateau. */
+  learningShare: 0.15,
+  plateauShare: 0.25,
+  /** Active days of 14 from which nothing is forgotten; fewer forget in proportion. */
+  activeDays: 4,
+  /** Largest change of an ability, on the population's scale. */
+  maxChange: 1.5,
+} as const;
+
+/**
+ * Half-lives of the two averages of daily mastery, in days, and the difference that is called a trend. Idle days are
+ * closed at no more than `idleClosings` of them, for each looks at all skills.
+ */
+export const momentumModel = {
+  shortDays: 3,
+  longDays: 14,
+  threshold: 0.01,
+  minAttempts: 5,
+  idleClosings: 14,
+} as const;
+
+/**
+ * Velocity: days with a value that a slope needs, the level of its interval, and the days of the windows that it is
+ * shown over.
+ */
+export const velocityModel = { minDays: 5, level: 0.9, shortDays: 7, longDays: 28 } as const;
+
 /** Goals: the baseline is the total score when the learner first has this many answers. */
 export const goalModel = { baselineAnswers: 20, defaultBaseline: 1030, horizonDays: 365 } as const;
 
@@ -106,6 +141,9 @@ export const fitBounds: { readonly narrow: FitBounds; readonly wide: FitBounds }
 
 /** Hard whatever the bounds: 1 - slip > guess by this margin, else a right answer would lower mastery. */
 export const guessSlipMargin = 0.05;
+
+/** Each parameter that is set by hand; wider than any fit, for people know of skills that nobody has answered. */
+export const manualBounds: Range = { low: 0.001, high: 0.999 };
 
 /** P* (see `traceAnswer`) stays below this share of pInit, so that the first wrong answer lowers mastery. */
 export const wrongAnswerShare = 0.9;
@@ -226,6 +264,29 @@ export const adviceModel = {
   maxLength: 200,
 } as const;
 
+/** Expected gain of an hour on one skill: decided here, but for the link to points, which is `scoreModel`'s. */
+export const gainModel = {
+  /** Of an answer on a skill whose answers were not timed. */
+  secondsPerAnswer: 75,
+  /** Answers that bring back what a strong skill lost to forgetting. */
+  reviewAnswers: 3,
+  /** The section's mean mastery is kept inside, for the link to points is steep beyond. */
+  mean: { low: 0.05, high: 0.95 },
+} as const;
+
+/** Advice that comes with a forecast: decided here; faded skills are those of `adviceModel`. */
+export const studyModel = {
+  maxEntries: 5,
+  /** Slow: the efficiency index at most, on timed answers and with mastery at least. */
+  slow: { index: 20, timed: 10, mastery: 0.7 },
+  /** Weak: mastery below, after attempts at least. */
+  weak: { mastery: 0.6, attempts: 5 },
+  /** A section is explored once this share of its known weight was answered. */
+  coverage: 0.5,
+  /** With fewer answers in a section no points are told. */
+  pointsFrom: 20,
+} as const;
+
 /**
  * The served probability of a right answer (`prediction/`): all tuned on real answer logs by validation inside their
  * training part (docs/model.md); none is sharp.
@@ -290,4 +351,43 @@ export const predictionModel = {
     /** So many answers of one learner count for an item, and one on each further day. */
     itemAnswersEach: 8,
   },
+} as const;
+
+/**
+ * Forecast of the share of right answers (`accuracy/`): chosen by cross-validation on two real logs, one with times
+ * and one without (docs/model.md); none is sharp.
+ */
+export const accuracyConstants = {
+  /** Horizons that fits learn from: days, or answers where a log has no times. */
+  horizons: { days: [7, 30, 90], answers: [20, 50, 100] },
+  /** With fewer answers inside the horizon, their share says little. */
+  minAnswers: 10,
+  /** Learners are looked at after 1, 2, 3, 4 answers, then four times per doubling from 5 on. */
+  cuts: { from: 5, perDoubling: 4 },
+  /** Least histories of the bands that are calibrated by themselves. */
+  bands: [1, 5, 10, 20, 40, 80, 160, 320, 640],
+  /** Answers at the population's share that count beside a learner's own: in the mean, and in the variance. */
+  priorAnswers: 8,
+  variancePrior: 5,
+  /** Log-odds of a share of none or all right answers end here. */
+  shareBounds: { low: 0.02, high: 0.98 },
+  fit: {
+    /** More cases come from fewer learners, and change little. */
+    maxLearners: 5000,
+    minLearners: 20,
+    minCases: 200,
+    /** Parts of the learners in turn forecast by a fit on the others: what widths are measured on. */
+    parts: 5,
+    /** Ridge towards the figures before a fit, as so many learners' cases. */
+    ridgeLearners: 3,
+    /** A band's own factor counts half with so many learners. */
+    bandLearners: 30,
+    /** A tail's own quantile counts half where so many learners are expected beyond it. */
+    tailLearners: 2,
+    leastVariance: 1e-4,
+    /** Factors of the variance stay within these. */
+    factor: { low: 0.2, high: 5 },
+  },
+  /** Distance of the 80 % interval's coverage from .80 that counts as none. */
+  coverageSlack: 0.04,
 } as const;

@@ -141,7 +141,7 @@ export const forecastCoverage: DescribedView = {
     column(
       'brier',
       'Float64',
-      'Mean of (expected_share - is_correct) squared, each answer counting the same',
+      'Mean of brier, each forecast counting the same, as in a back-test; lower is better',
     ),
   ],
   query: `SELECT tenant, forecast_days, toUInt32(${bandStart}) AS history_from, ${bandEnd} AS history_to,
@@ -149,6 +149,6 @@ export const forecastCoverage: DescribedView = {
   ${levels.map((level) => `avg(o.covered_${level}) AS coverage_${level}`).join(', ')},
   ${levels.map((level) => `avg(o.interval_width_${level}) AS mean_width_${level}`).join(', ')},
   avg(o.expected_share) AS expected_share, avg(o.observed_share) AS observed_share,
-  avg(o.squared_error) AS mean_squared_error, sum(o.brier * o.answers) / sum(o.answers) AS brier
+  avg(o.squared_error) AS mean_squared_error, avg(o.brier) AS brier
 FROM forecast_outcomes AS o GROUP BY tenant, forecast_days, history_from`,
 };

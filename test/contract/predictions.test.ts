@@ -1,11 +1,14 @@
 /** Predictions of learners of any habit, of a class, and under a plan of practice. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { selectRows } from '../../src/warehouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { keysOf, startService } from '../support/service.js';
+import { clickhouseOf, keysOf, startService } from '../support/service.js';
+import { waitFor } from '../support/wait.js';
 
 const service = await startService({ after });
 const keys = await keysOf({ after }, service);
+const clickhouse = clickhouseOf({ after }, service);
 const caller = callerOf(service, service.key);
 const day = 86_400_000;
 
@@ -162,6 +165,39 @@ test('a class in one request: each as by itself, the missing told one by one', a
   const full = Array.from({ length: 500 }, (_, i) => (i % 2 === 0 ? 'busy' : `nobody ${i}`));
   const whole = await post('predictions', { user_ids: full });
   assert.deepEqual([whole.json.data.found, whole.json.data.missing], [250, 250]);
+});
+
+test('the share of right answers is told with its interval, the narrower the more answers', async () => {
+  const narrow = (await predict('busy', '?days=30')).expected_accuracy;
+  const wide = (await predict('busy', '?days=30&confidence_level=0.95')).expected_accuracy;
+  assert.ok(wide.low <= narrow.low && narrow.low < narrow.share && narrow.share < narrow.high);
+  assert.ok(narrow.high <= wide.high && wide.low >= 0 && wide.high <= 1);
+  assert.ok(Math.abs(narrow.share - 0.7) < 0.1, `${narrow.share}`);
+  assert.equal(narrow.answers, 600);
+  assert.equal((await predict('away')).expected_accuracy.answers, 10);
+});
+
+test('served forecasts reach ClickHouse, one by one and as a class', async () => {
+  await predict('aimer', '?days=17');
+  await post('predictions', { user_ids: ['aimer', 'busy', 'nobody'], days: 18 });
+  const query = `SELECT user_id, toUInt32(forecast_days) AS days, toUInt32(current_total) AS total, expected_share AS share
+    FROM forecasts WHERE tenant = 'default' AND forecast_days IN (17, 18) ORDER BY days, user_id`;
+  let rows: { user_id: string; days: number; total: number; share: number }[] = [];
+  await waitFor('the forecasts', async () => {
+    rows = await selectRows(clickhouse, query);
+    return rows.length >= 3;
+  });
+  assert.deepEqual(
+    rows.map(({ user_id, days }) => [user_id, days]),
+    [
+      ['aimer', 17],
+      ['aimer', 18],
+      ['busy', 18],
+    ],
+  );
+  const { current_total, expected_accuracy } = await predict('aimer', '?days=17');
+  assert.equal(rows[0]?.total, current_total);
+  assert.ok(Math.abs((rows[0]?.share ?? 0) - expected_accuracy.share) < 0.001);
 });
 
 test('what is no class is refused', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newAbility, updateAbility } from '../../src/domain/ability.js';
+import { startAccuracy } from '../../src/domain/accuracy/model.js';
 import { type Activity, countActivity, newActivity } from '../../src/domain/activity.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue.js';
 import {
@@ -147,7 +148,7 @@ test('goals against the case "both"', () => {
     const subject = subjectOf(both, base);
     const targetDate =
       deadline === null ? null : new Date((today + deadline) * dayMs).toISOString().slice(0, 10);
-    const { goal } = forecastLearner(subject, {
+    const { goal } = forecastLearner(subject, startAccuracy, {
       days: 30,
       level: 0.8,
       goal: { targetScore: target, targetDate },

@@ -51,6 +51,9 @@ interface FitResult {
     readonly tenant: string;
     readonly outcome: string;
     readonly version: number;
+    readonly report: {
+      readonly accuracy: { readonly published: boolean; readonly new_coverage_80: number };
+    } | null;
   }[];
 }
 
@@ -123,6 +126,9 @@ test('npm run fit', { timeout: 180_000 }, async (t) => {
     const model = await models.read('default', 1);
     assert.equal(model.skills.get('skill-3')?.parameters.pGuess, stored[3]?.p_guess);
     assert.ok((model.skills.get('skill-3')?.times.answers ?? 0) > 3000);
+    const shares = first.tenants[0]?.report?.accuracy;
+    assert.ok(shares?.published && Math.abs(shares.new_coverage_80 - 0.8) < 0.1, JSON.stringify(shares));
+    assert.deepEqual([model.accuracy.unit, model.accuracy.learners > 200], ['days', true]);
     const [item] = await readItems(redis, 'default', 1, ['skill-3-item-7']);
     assert.ok((item?.answers ?? 0) > 100 && item?.abilityOffset !== 0, JSON.stringify(item));
   });

@@ -55,7 +55,7 @@ const expectedCoverage = [
     ...{ tenant: 'default', forecast_days: 7, history_from: 1, history_to: 19 },
     ...{ cases: 2, learners: 2, answers: 26 },
     ...{ coverage_50: 0.5, coverage_80: 0.5, coverage_95: 0.5, mean_width_80: 0.295419 },
-    ...{ expected_share: 0.8, observed_share: 0.4125, brier: 0.397692 },
+    ...{ expected_share: 0.8, observed_share: 0.4125, brier: 0.445 },
   },
   {
     ...{ tenant: 'default', forecast_days: 7, history_from: 500, history_to: null },

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { startAccuracy } from '../../src/domain/accuracy/model.js';
 import { type Activity, countActivity, newActivity, practiceOf } from '../../src/domain/activity.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue.js';
 import {
@@ -201,7 +202,7 @@ test('a goal is tracked as the forecast says', () => {
   fc.assert(
     fc.property(subjects, horizons, goals, (subject, days, { targetScore, left }) => {
       const targetDate = left === null ? null : new Date(now + left * dayMs).toISOString().slice(0, 10);
-      const { current, goal, neededRate } = forecastLearner(subject, {
+      const { current, goal, neededRate } = forecastLearner(subject, startAccuracy, {
         days,
         level: 0.8,
         goal: { targetScore, targetDate },

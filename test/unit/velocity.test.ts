@@ -232,7 +232,7 @@ const activeOn = (day: number, momentum: MomentumState = newMomentum) => ({
 });
 const risen: MomentumState = { day: today - 9, short: 0.5, long: 0.4 };
 
-test('momentum now: the last day with answers is closed, then today', () => {
+test('momentum now: the last day with answers is closed, then the idle days up to today', () => {
   const state = skill({
     mastery: 0.9,
     attempts: 9,
@@ -240,7 +240,9 @@ test('momentum now: the last day with answers is closed, then today', () => {
     lastAttemptAt: (today - 5) * dayMs + dayMs / 2,
   });
   const at = (time: number) => effectiveMastery(defaultParameters.pInit, state, time);
-  const closed = closeDay(closeDay(risen, today - 5, 0.9), today, at(now));
+  let closed = closeDay(risen, today - 5, 0.9);
+  for (const ago of [4, 3, 2, 1]) closed = closeDay(closed, today - ago, at((today - ago + 1) * dayMs));
+  closed = closeDay(closed, today, at(now));
   const found = momentumNow(activeOn(today - 5, risen), skillsOf(state), unfittedModel, now);
   near(found?.value, momentumOf(closed)?.value ?? Number.NaN);
   assert.equal(found?.label, 'building');
@@ -260,6 +262,12 @@ test('momentum now: a learner who practised today, on a first day, with too few 
   const before = { day: today - 41, short: 0.85, long: 0.8 };
   const lately = momentumNow(activeOn(today - 40, before), skillsOf(idle), model, now);
   assert.equal(lately?.label, 'fading');
+  const oneWeek = { day: today - 41, short: 0.6, long: 0.4 };
+  const fading = { ...idle, correctDays: 1 };
+  assert.equal(momentumNow(activeOn(today - 40, oneWeek), skillsOf(fading), model, now)?.label, 'fading');
+  const kept = skill({ mastery: 0.3, attempts: 50, lastAttemptAt: (today - 20) * dayMs });
+  const rising = { day: today - 21, short: 0.2, long: 0.02 };
+  assert.equal(momentumNow(activeOn(today - 20, rising), skillsOf(kept), model, now)?.label, 'steady');
 });
 
 test('momentum now: an answer of a clock that is ahead of midnight', () => {

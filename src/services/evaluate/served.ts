@@ -35,7 +35,7 @@ export interface ServedPredictions {
 }
 
 /** One learner's states. */
-interface History {
+export interface History {
   learner: LearnerState;
   readonly skills: Map<number, SkillState>;
   readonly items: Map<number, RememberedItem<ItemTrace>>;
@@ -50,15 +50,36 @@ export function predictServed(served: ServedModel, log: AnswerLog): ServedPredic
   const every = Math.ceil(answers / wantedProbes);
   const monotone = { probes: 0, rightLowers: 0, wrongRaises: 0 };
   const others = new Map<number, number>();
+  replayServed(served, log, {
+    before: (history, place) => {
+      if (place % every === 0) probe(served, history, log, place, others, monotone);
+    },
+    after: (place, pCorrect) => {
+      predictions[place] = pCorrect;
+    },
+  });
+  return { predictions, monotone };
+}
+
+/** What is told of every answer of a log, in its order. */
+export interface ReplayListener {
+  /** @param learner index in the log */
+  before(history: History, place: number, learner: number): void;
+  /** @param pCorrect as it was told before the answer was counted */
+  after?(place: number, pCorrect: number): void;
+}
+
+/** Counts a log's answers as they would have been served. */
+export function replayServed(served: ServedModel, log: AnswerLog, listener: ReplayListener): void {
   for (let learner = 0; learner + 1 < log.starts.length; learner++) {
     const history: History = { learner: newLearner, skills: new Map(), items: new Map() };
     const end = log.starts[learner + 1] as number;
     for (let place = log.starts[learner] as number; place < end; place++) {
-      if (place % every === 0) probe(served, history, log, place, others, monotone);
-      predictions[place] = countAnswer(served, history, log, place);
+      listener.before(history, place, learner);
+      const pCorrect = countAnswer(served, history, log, place);
+      listener.after?.(place, pCorrect);
     }
   }
-  return { predictions, monotone };
 }
 
 /** @returns the probability that was told before the answer was counted */

@@ -12,6 +12,8 @@ export interface ChartPoint {
   readonly note: string;
   /** Radius of the dot in pixels. */
   readonly radius?: number;
+  /** Ends of a line through the dot: how sure y is. */
+  readonly range?: { readonly low: number; readonly high: number };
 }
 
 export interface ChartSeries {
@@ -35,6 +37,15 @@ export interface ChartBar {
   readonly note: string;
 }
 
+/** A value for a range of x. */
+export interface ChartColumn {
+  readonly from: number;
+  readonly to: number;
+  readonly value: number;
+  /** Shown when the pointer rests on it. */
+  readonly note: string;
+}
+
 export interface Chart {
   readonly title: string;
   readonly x: ChartAxis;
@@ -42,6 +53,10 @@ export interface Chart {
   readonly series: readonly ChartSeries[];
   /** A dashed line through (0, 0) and (1, 1). */
   readonly diagonal?: boolean;
+  /** Dashed lines across the plot at these values. */
+  readonly levels?: readonly number[];
+  /** Columns in the plot, from its foot to a value. */
+  readonly columns?: readonly ChartColumn[];
   readonly bars?: { readonly label: string; readonly values: readonly ChartBar[] };
   readonly width?: number;
   readonly height?: number;
@@ -69,7 +84,9 @@ export function chartFigure(chart: Chart): string {
   const frame = frameOf(chart, width, height);
   const parts = [
     ...gridOf(chart, frame),
+    ...columnsOf(chart, frame),
     chart.diagonal ? diagonalOf(frame) : '',
+    ...levelsOf(chart, frame),
     ...barsOf(chart, frame),
     ...chart.series.map((series) => seriesOf(series, frame)),
   ];
@@ -119,6 +136,16 @@ const upright = (text: string, y: number): string =>
 const diagonalOf = ({ x, y }: Frame): string =>
   line('diagonal', x.at(x.low), y.at(x.low), x.at(x.high), y.at(x.high));
 
+const levelsOf = ({ levels = [] }: Chart, { y, left, right }: Frame): string[] =>
+  levels.map((level) => line('diagonal', left, y.at(level), right, y.at(level)));
+
+const columnsOf = ({ columns = [] }: Chart, { x, y, bottom }: Frame): string[] =>
+  columns.map(({ from, to, value, note }) => {
+    const [start, top] = [x.at(from) + 0.75, y.at(value)];
+    const place = { x: start, y: top, width: x.at(to) - 0.75 - start, height: bottom - top };
+    return tag('rect', { class: 'bar', ...place }, textTag('title', {}, note));
+  });
+
 function barsOf({ bars }: Chart, { x, left, right, foot }: Frame): string[] {
   if (bars === undefined) return [];
   const most = Math.max(1, ...bars.values.map(({ count }) => count));
@@ -149,7 +176,10 @@ function seriesOf({ points, style, name }: ChartSeries, { x, y }: Frame): string
   const dots = places.map(({ left, top, note, radius = 3 }) =>
     tag('circle', { cx: left, cy: top, r: radius }, textTag('title', {}, `${name}: ${note}`)),
   );
-  return tag('g', { class: `series ${style}` }, tag('polyline', { points: path }), ...dots);
+  const ranges = places.flatMap(({ left, range }) =>
+    range === undefined ? [] : [line('range', left, y.at(range.low), left, y.at(range.high))],
+  );
+  return tag('g', { class: `series ${style}` }, tag('polyline', { points: path }), ...ranges, ...dots);
 }
 
 function legendOf(series: readonly ChartSeries[]): string {

@@ -38,6 +38,7 @@ svg text.name { fill: var(--text); }
 .bar { fill: var(--bar); }
 .series polyline { fill: none; stroke: var(--of); stroke-width: 2; stroke-linejoin: round; }
 .series circle { fill: var(--of); stroke: var(--panel); stroke-width: 1; }
+.series .range { stroke: var(--of); stroke-width: 1.5; opacity: .6; }
 .series.observed { --of: var(--text); } .series.a { --of: var(--a); } .series.b { --of: var(--b); }
 .series.c { --of: var(--c); } .series.d { --of: var(--d); }
 .series.b polyline { stroke-dasharray: 7 4; } .series.c polyline { stroke-dasharray: 2 4; }

@@ -1,0 +1,164 @@
+/** What a backtest prints. */
+import type { HorizonUnit } from '../domain/accuracy/model.js';
+import { resamples, seed } from '../services/backtest/bootstrap.js';
+import { levels, type ModelName, modelNames } from '../services/backtest/forecasts.js';
+import type { BacktestResults, Band, Estimate, ModelLosses } from '../services/backtest/results.js';
+import { aligned } from './text-table.js';
+
+/** What is told beside the results. */
+export interface BacktestSummary {
+  readonly file: string;
+  /** null: all. */
+  readonly fold: number | null;
+  readonly unit: HorizonUnit;
+  readonly seconds: number;
+  readonly results: BacktestResults;
+}
+
+const digits = 6;
+const rounded = (value: number): number => Number(value.toFixed(digits));
+
+export function backtestJson({
+  file,
+  fold,
+  unit,
+  seconds,
+  results: { all, bands },
+}: BacktestSummary): string {
+  return JSON.stringify({
+    cases: all.cases,
+    learners: all.learners,
+    coverage: Object.fromEntries(
+      levels.map((level, i) => [`${100 * level}`, rounded(all.coverage[i]?.mean ?? 0)]),
+    ),
+    bands: bands.map(bandJson),
+    models: modelsJson(all.models),
+    file,
+    fold,
+    unit,
+    width_80: rounded(all.width.mean),
+    bootstrap: { seed, resamples },
+    seconds: rounded(seconds),
+  });
+}
+
+function bandJson({ historyFrom, historyTo, horizon, cases, learners, coverage, width, models }: Band) {
+  const [half, most, nearlyAll] = coverage as readonly [Estimate, Estimate, Estimate];
+  return {
+    history_from: historyFrom,
+    history_to: historyTo,
+    horizon,
+    cases,
+    learners,
+    coverage_80: rounded(most.mean),
+    low: rounded(most.low),
+    high: rounded(most.high),
+    coverage_50: rounded(half.mean),
+    coverage_95: rounded(nearlyAll.mean),
+    width_80: rounded(width.mean),
+    models: modelsJson(models),
+  };
+}
+
+const modelsJson = (models: Band['models']) =>
+  Object.fromEntries(modelNames.map((name) => [name, lossesJson(models[name])]));
+
+const lossesJson = ({ brier, logLoss, mae }: ModelLosses) => ({
+  brier: rounded(brier.mean),
+  log_loss: rounded(logLoss.mean),
+  mae: rounded(mae.mean),
+});
+
+export function backtestText({
+  file,
+  fold,
+  unit,
+  seconds,
+  results: { all, bands },
+}: BacktestSummary): string {
+  const whose = fold === null ? 'every fold by models trained on the others' : `fold ${fold}`;
+  return [
+    `${file}: ${whose}, horizons in ${unit}, ${seconds.toFixed(1)} s`,
+    `${grouped(all.cases)} forecasts for ${grouped(all.learners)} learners; intervals in brackets are 95 %, by ${grouped(resamples)} bootstrap samples of learners, seed ${seed}`,
+    '',
+    aligned([
+      ['INTERVAL', 'COVERS', '', 'BELOW', 'ABOVE'],
+      ...levels.map((level, i) => coverageRow(level, all.coverage[i] as Estimate, all.below[i] as number)),
+    ]),
+    '',
+    `Mean width of the 80 % interval: ${share(all.width.mean)}`,
+    '',
+    aligned([
+      ['MODEL', 'BRIER', '', 'LOG LOSS', '', 'MAE', ''],
+      ...modelNames.map((name) => lossRow(name, all.models[name])),
+    ]),
+    '',
+    aligned([
+      [
+        'HISTORY',
+        unit.toUpperCase(),
+        'FORECASTS',
+        'LEARNERS',
+        '50 %',
+        '80 %',
+        '',
+        '95 %',
+        'WIDTH',
+        'LOG LOSS',
+        'BASELINE',
+      ],
+      ...bands.map(bandRow),
+    ]),
+    '',
+    'WIDTH is that of the 80 % interval, BASELINE the better log loss of no_change and population.',
+  ].join('\n');
+}
+
+const grouped = (value: number): string => value.toLocaleString('en-US');
+const share = (value: number): string => value.toFixed(3);
+const loss = (value: number): string => value.toFixed(4);
+const bounds = ({ low, high }: Estimate, shown: (value: number) => string): string =>
+  `[${shown(low)} ${shown(high)}]`;
+
+const coverageRow = (level: number, covers: Estimate, below: number): string[] => [
+  `${100 * level} %`,
+  share(covers.mean),
+  bounds(covers, share),
+  share(below),
+  share(1 - covers.mean - below),
+];
+
+const lossRow = (name: ModelName, { brier, logLoss, mae }: ModelLosses): string[] => [
+  name,
+  ...[brier, logLoss, mae].flatMap((estimate) => [loss(estimate.mean), bounds(estimate, loss)]),
+];
+
+function bandRow({
+  historyFrom,
+  historyTo,
+  horizon,
+  cases,
+  learners,
+  coverage,
+  width,
+  models,
+}: Band): string[] {
+  const [half, most, nearlyAll] = coverage as readonly [Estimate, Estimate, Estimate];
+  const baseline = Math.min(models.no_change.logLoss.mean, models.population.logLoss.mean);
+  return [
+    historyOf(historyFrom, historyTo),
+    grouped(horizon),
+    grouped(cases),
+    grouped(learners),
+    share(half.mean),
+    share(most.mean),
+    bounds(most, share),
+    share(nearlyAll.mean),
+    share(width.mean),
+    loss(models.served.logLoss.mean),
+    loss(baseline),
+  ];
+}
+
+const historyOf = (from: number, to: number | null): string =>
+  to === null ? `${grouped(from)} or more` : `${grouped(from)} to ${grouped(to)}`;

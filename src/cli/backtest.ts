@@ -1,0 +1,79 @@
+/** Tells how far forecasts of the share of right answers can be relied on, on a file of answers. */
+import { basename } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { StartError } from '../lifecycle.js';
+import { forecastFold, type ScoredCase } from '../services/backtest/forecasts.js';
+import { backtestPage } from '../services/backtest/page.js';
+import { resultsOf } from '../services/backtest/results.js';
+import { foldsOf } from '../services/evaluate/split.js';
+import type { AnswerTable } from '../services/evaluate/table.js';
+import { type BacktestArguments, backtestHelp, readBacktestArguments } from './backtest-options.js';
+import { backtestJson, backtestText } from './backtest-report.js';
+import { type CommandContext, startCommand } from './command.js';
+import { notesOn, readTable } from './evaluate-read.js';
+import { divide, foldsPresent, openTrainer, worthyThreads } from './evaluate-train.js';
+import { openFile } from './import-file.js';
+import { createProgress, type Progress } from './import-report.js';
+import { writeReport } from './report-file.js';
+
+/** @param argv arguments after the command */
+export const main = (argv: readonly string[]): Promise<void> =>
+  startCommand(
+    { name: 'backtest', help: backtestHelp, read: readBacktestArguments, work: backtestFile },
+    argv,
+  );
+
+async function backtestFile(context: CommandContext, args: BacktestArguments): Promise<void> {
+  const since = performance.now();
+  const progress = createProgress(context.closers);
+  const stopped = (): boolean => context.closers.closing;
+  const { table, leftOut } = await readTable(openFile(args.file), progress, stopped);
+  if (stopped()) return;
+  progress.show('');
+  for (const note of notesOn(table, leftOut)) process.stderr.write(`${note}\n`);
+  const forecasts = await forecastTable(context, args, table, progress);
+  if (forecasts === null) return;
+  progress.show('bootstrap');
+  await nextTurn();
+  const results = resultsOf(forecasts.scored);
+  progress.show('');
+  const seconds = (performance.now() - since) / 1000;
+  const summary = { file: basename(args.file), fold: args.fold, unit: forecasts.unit, seconds, results };
+  process.stdout.write(`${args.json ? backtestJson(summary) : backtestText(summary)}\n`);
+  if (args.report !== null) writeReport(args.report, backtestPage(summary));
+}
+
+interface Forecasts {
+  readonly unit: 'days' | 'answers';
+  readonly scored: readonly ScoredCase[];
+}
+
+/** @returns null if a signal came. @throws StartError where nothing can be forecast */
+async function forecastTable(
+  { closers }: CommandContext,
+  args: BacktestArguments,
+  table: AnswerTable,
+  progress: Progress,
+): Promise<Forecasts | null> {
+  const folds = foldsOf(table);
+  const scored: ScoredCase[] = [];
+  const units = new Set<Forecasts['unit']>();
+  let train: ReturnType<typeof openTrainer> | undefined;
+  for (const fold of args.fold === null ? foldsPresent(folds) : [args.fold]) {
+    const split = divide(table, folds, fold);
+    train ??= openTrainer(closers, args.threads ?? worthyThreads(split.training), progress);
+    const trained = await train(split.training);
+    if (trained === null) return null;
+    progress.show(`forecasting fold ${fold}`);
+    await nextTurn();
+    if (closers.closing) return null;
+    const { served } = trained.models;
+    units.add(served.model.accuracy.unit);
+    scored.push(...forecastFold(split, served, fold));
+  }
+  const [unit] = units;
+  if (unit === undefined || scored.length === 0) throw new StartError(nothingToForecast);
+  return { unit, scored };
+}
+
+const nothingToForecast = 'No learner has enough answers after another for a forecast to be held against';

@@ -1,0 +1,50 @@
+/** The variance of the latent share, by moments. */
+import { accuracyConstants as constants } from '../params.js';
+import { descend } from './descend.js';
+import { varianceParts } from './figures.js';
+import type { Observation } from './fit-expected.js';
+import { stabilised } from './model.js';
+
+/** Rounds of weights that follow from the variance of the round before. */
+const rounds = 3;
+
+/**
+ * Least squares of squared deviations, less the chance of single answers, on the parts of the variance, none of which
+ * may be negative. Weighted by what a squared deviation varies by.
+ */
+export function fitVariance(observed: readonly Observation[]): number[] {
+  const cases = observed.map(({ expected, history, horizon, answers, right }) => ({
+    parts: varianceParts(expected, history, horizon),
+    chance: 1 / (4 * answers),
+    square: (stabilised(right / answers) - stabilised(expected)) ** 2,
+  }));
+  let variance = [startVariance, 0, 0, 0];
+  for (let round = 0; round < rounds; round++) variance = leastSquares(cases, variance);
+  return variance;
+}
+
+const startVariance = 0.02;
+
+interface Moment {
+  readonly parts: readonly number[];
+  readonly chance: number;
+  readonly square: number;
+}
+
+function leastSquares(cases: readonly Moment[], before: readonly number[]): number[] {
+  const width = before.length;
+  const gradient = new Float64Array(width);
+  const hessian = new Float64Array(width * width);
+  for (const { parts, chance, square } of cases) {
+    const latent = parts.reduce((sum, part, j) => sum + part * (before[j] as number), 0);
+    const weight = (Math.max(latent, constants.fit.leastVariance) + chance) ** -2;
+    for (const [j, part] of parts.entries()) {
+      gradient[j] = (gradient[j] as number) - weight * part * (square - chance);
+      for (const [k, other] of parts.entries()) {
+        hessian[j * width + k] = (hessian[j * width + k] as number) + weight * part * other;
+      }
+    }
+  }
+  // The gradient is that at 0, where the search begins.
+  return descend(hessian, gradient, new Array<number>(width).fill(0), 0);
+}

@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { runHere } from '../../src/domain/fit-stages.js';
+import { forecastFold } from '../../src/services/backtest/forecasts.js';
+import { readLogRow } from '../../src/services/evaluate/rows.js';
+import { foldsOf, splitByFold } from '../../src/services/evaluate/split.js';
+import { createAnswerTable } from '../../src/services/evaluate/table.js';
+import { trainModels } from '../../src/services/evaluate/train.js';
+import { csvOf, type MadeAnswer, type MadeColumn, makeAnswers, recordsOf } from '../support/answer-file.js';
+import { type Ended, endOf, startCommand } from '../support/command.js';
+import { referenceFile } from '../support/reference.js';
+import { tempDir } from '../support/temp.js';
+
+const limit = { timeout: 180_000 };
+
+const backtest = (t: TestContext, ...args: string[]) => endOf(startCommand(t, 'backtest', {}, ...args));
+
+async function fileOf(t: TestContext, content: string | Buffer, name = 'answers.csv'): Promise<string> {
+  const file = join(await tempDir(t), name);
+  await writeFile(file, content);
+  return file;
+}
+
+/** The one line of a run with --json. */
+function lineOf({ code, out, err }: Ended) {
+  assert.equal(code, 0, err);
+  assert.match(out, /^\{.*\}\n$/, 'one line and nothing else');
+  assert.equal(out.indexOf('\n'), out.length - 1);
+  return JSON.parse(out);
+}
+
+const answers = makeAnswers(100, 70);
+const timed: readonly MadeColumn[] = ['user_id', 'skill_id', 'correct', 'item_id', 'ts', 'order', 'fold'];
+const untimed: readonly MadeColumn[] = ['user_id', 'skill_id', 'correct'];
+
+interface BandLine {
+  readonly history_from: number;
+  readonly history_to: number | null;
+  readonly horizon: number;
+  readonly cases: number;
+  readonly learners: number;
+  readonly coverage_80: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+function assertBands(bands: readonly BandLine[], cases: number): void {
+  assert.equal(
+    bands.reduce((sum, band) => sum + band.cases, 0),
+    cases,
+  );
+  for (const band of bands) {
+    const names = [
+      'history_from',
+      'history_to',
+      'horizon',
+      'cases',
+      'learners',
+      'coverage_80',
+      'low',
+      'high',
+    ];
+    assert.deepEqual(Object.keys(band).slice(0, 8), names);
+    assert.ok(band.history_to === null || band.history_to >= band.history_from);
+    assert.ok(band.low >= 0 && band.low <= band.coverage_80 + 1e-9);
+    assert.ok(band.high <= 1 && band.high >= band.coverage_80 - 1e-9);
+    assert.ok(band.learners > 0 && band.learners <= band.cases);
+  }
+}
+
+test('times: horizons in days, one JSON object, and a page that needs nothing else', limit, async (t) => {
+  const hostile = answers.map((answer) => ({ ...answer, skill: `<script>${answer.skill}` }));
+  const file = await fileOf(t, gzipSync(csvOf(hostile, timed)), '<script>answers');
+  const page = join(await tempDir(t), 'page.html');
+  const ended = await backtest(t, file, '--json', '--report', page);
+  const found = lineOf(ended);
+  assert.equal(ended.err, '');
+  assert.deepEqual(Object.keys(found).slice(0, 5), ['cases', 'learners', 'coverage', 'bands', 'models']);
+  assert.deepEqual([found.learners, found.unit, found.fold], [100, 'days', null]);
+  assert.deepEqual(Object.keys(found.coverage), ['50', '80', '95']);
+  assert.ok(Math.abs(found.coverage['80'] - 0.8) < 0.06, `covers ${found.coverage['80']}`);
+  assert.deepEqual([...new Set(found.bands.map(({ horizon }: BandLine) => horizon))], [7, 30, 90]);
+  assertBands(found.bands, found.cases);
+  assert.deepEqual(Object.keys(found.models), ['served', 'no_change', 'population']);
+  for (const [model, losses] of Object.entries<Record<string, number>>(found.models)) {
+    assert.deepEqual(Object.keys(losses), ['brier', 'log_loss', 'mae'], model);
+    for (const [name, loss] of Object.entries(losses)) {
+      assert.ok(loss > 0 && found.models.served[name] <= loss, `${model} ${name} ${loss}`);
+    }
+  }
+  assertSelfContained(readFileSync(page, 'utf8'));
+});
+
+function assertSelfContained(html: string): void {
+  assert.match(html, /^<!DOCTYPE html>/);
+  assert.doesNotMatch(html, /https?:|src=|href=|url\(|@import|<script|<link/i);
+  assert.equal(html.match(/<figure>/g)?.length, 9, 'coverage and loss by horizon, width, reliability, PIT');
+  assert.doesNotMatch(html, /NaN|Infinity|undefined/);
+}
+
+test(
+  'no times: horizons in answers, each complete, the same in every run; text for people',
+  limit,
+  async (t) => {
+    const file = await fileOf(t, csvOf(answers, untimed));
+    const first = lineOf(await backtest(t, file, '--json', '--threads', '1'));
+    const { seconds: _, ...second } = lineOf(await backtest(t, file, '--json', '--threads', '2'));
+    assert.equal(first.unit, 'answers');
+    assert.deepEqual({ ...second, seconds: first.seconds }, first, 'whatever the threads');
+    assert.deepEqual([...new Set(first.bands.map(({ horizon }: BandLine) => horizon))], [20, 50]);
+    assertBands(first.bands, first.cases);
+    const ended = await backtest(t, file);
+    assert.deepEqual([ended.code, ended.err], [0, '']);
+    assert.match(ended.out, /every fold by models trained on the others, horizons in answers/);
+    assert.match(ended.out, /\n {2}80 % +0\.\d{3} +\[0\.\d{3} 0\.\d{3}\]/);
+    assert.match(ended.out, /\n {2}served +0\.\d{4}/);
+    assert.match(ended.out, /\n {2}40 to 79 +20 +[\d,]+ +100 /);
+  },
+);
+
+test('--fold forecasts only the learners of the fold', limit, async (t) => {
+  const file = await fileOf(t, csvOf(answers, timed));
+  const found = lineOf(await backtest(t, file, '--json', '--fold', '3'));
+  assert.deepEqual([found.learners, found.fold], [20, 3]);
+});
+
+test('few learners are forecast with the figures from before a fit', limit, async (t) => {
+  const few = await fileOf(t, csvOf(makeAnswers(10, 70), untimed));
+  const found = lineOf(await backtest(t, few, '--json'));
+  assert.deepEqual([found.learners, found.unit], [10, 'answers']);
+});
+
+test(
+  'what cannot be forecast is said in a line or two, with nothing on standard output',
+  limit,
+  async (t) => {
+    const file = await fileOf(t, csvOf(makeAnswers(40, 8), timed));
+    const one = await fileOf(t, csvOf(answers.slice(0, 70), timed));
+    const page = join(await tempDir(t), 'missing', 'page.html');
+    const cases: readonly (readonly [readonly string[], RegExp])[] = [
+      [[], /exactly one FILE/],
+      [[`${file}.missing`], /cannot be read/],
+      [[file], /No learner has enough answers/],
+      [[file, '--fold', '9'], /No learner is in fold 9; there are learners in 1, 2, 3, 4, 5/],
+      [[file, '--fold', 'one'], /--fold "one": an integer/],
+      [[one], /nobody is left to train on/],
+      [[file, '--report', page], /--report .* cannot be written/],
+      [[file, '--unknown'], /--unknown/],
+    ];
+    for (const [args, expected] of cases) {
+      const { code, out, err } = await backtest(t, ...args);
+      assert.deepEqual([code, out], [1, ''], args.join(' '));
+      assert.match(err, expected);
+      assert.ok(err.trim().split('\n').length <= 2, err);
+    }
+    assert.ok(!existsSync(page));
+  },
+);
+
+test('--help tells the options and what the figures mean', limit, async (t) => {
+  const { code, out, err } = await backtest(t, '--help');
+  assert.deepEqual([code, err], [0, '']);
+  for (const word of ['--fold', '--report', 'no_change', 'coverage', '7, 30, 90 days', 'seed']) {
+    assert.ok(out.includes(word), word);
+  }
+});
+
+/** Skills and items are numbered as they come: training learners first, nothing of the others changes a number. */
+function splitOf(made: readonly MadeAnswer[]) {
+  const table = createAnswerTable();
+  const trainingFirst = [...made].sort((a, b) => Number(a.fold === 1) - Number(b.fold === 1));
+  for (const [line, fields] of recordsOf(trainingFirst, timed).entries()) {
+    const row = readLogRow({ line, fields }, Date.now());
+    assert.ok(typeof row !== 'string', String(row));
+    table.add(row);
+  }
+  return splitByFold(table, foldsOf(table), 1);
+}
+
+test('no forecast knows an answer inside its horizon, or one of another test learner', limit, async () => {
+  const before = splitOf(answers);
+  const served = (await trainModels(before.training, runHere)).models.served;
+  const forecasts = forecastFold(before, served, 1);
+  for (const known of [3, 20, 40]) {
+    // The first learner is of fold 1, and so first in the test log.
+    const future = splitOf(
+      answers.map((answer, i) =>
+        answer.fold !== 1 || (answer.user === 'u0' && i < known)
+          ? answer
+          : { ...answer, correct: answer.correct === 1 ? 0 : 1 },
+      ),
+    );
+    const again = forecastFold(future, (await trainModels(future.training, runHere)).models.served, 1);
+    const own = forecasts.filter(({ learner, history }) => learner === 0 && history <= known);
+    assert.ok(own.length > 3);
+    for (const [i, { history, horizon, expected, width }] of own.entries()) {
+      assert.deepEqual({ ...again[i], history, horizon, expected, width }, again[i]);
+    }
+    assert.notDeepEqual(again, forecasts);
+  }
+});
+
+for (const name of ['algebra05.csv.gz', 'assist2009.csv.gz']) {
+  const path = referenceFile(name);
+  test(`forecasts on ${name} hold what they promise`, { ...limit, skip: path === null }, async (t) => {
+    const { bands, models, coverage } = lineOf(await backtest(t, path ?? '', '--json'));
+    const judged = bands.filter(({ cases, learners }: BandLine) => cases >= 200 && learners >= 50);
+    assert.ok(judged.length >= 20, `${judged.length} bands`);
+    for (const { history_from, horizon, coverage_80, low, high } of judged) {
+      const holds = Math.abs(coverage_80 - 0.8) <= 0.04 || (low <= 0.8 && high >= 0.8);
+      assert.ok(holds, `after ${history_from}, over ${horizon}: ${coverage_80} [${low}, ${high}]`);
+    }
+    for (const [level, share] of Object.entries<number>(coverage)) {
+      assert.ok(Math.abs(share - Number(level) / 100) < 0.02, `${level} % interval covers ${share}`);
+    }
+    for (const figure of ['brier', 'log_loss', 'mae']) {
+      const better = Math.min(models.no_change[figure], models.population[figure]);
+      assert.ok(models.served[figure] <= better, `${figure} ${models.served[figure]}, baseline ${better}`);
+    }
+  });
+}

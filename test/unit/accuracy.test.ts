@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { decodeModel, encodeModel } from '../../src/contracts/model.js';
+import { accuracyCases, unitOf } from '../../src/domain/accuracy/cases.js';
+import { fitAccuracy } from '../../src/domain/accuracy/fit.js';
+import { judgeAccuracy } from '../../src/domain/accuracy/judge.js';
+import {
+  type AccuracyModel,
+  accuracyCdf,
+  accuracyInterval,
+  forecastAccuracy,
+  startAccuracy,
+} from '../../src/domain/accuracy/model.js';
+import { fitAccuracyStage } from '../../src/domain/fit-accuracy.js';
+import { newLearner } from '../../src/domain/mastery.js';
+import { rowWidth } from '../../src/domain/prediction/features.js';
+import { newFeatureStore, replayLearners } from '../../src/domain/prediction/replay.js';
+import { sigmoid } from '../../src/domain/probability.js';
+import { unfittedModel } from '../../src/domain/tenant-model.js';
+import { answerLog, type LoggedAnswer } from '../support/answer-logs.js';
+import { seeded } from '../support/random.js';
+import { steadyLog, tracedCases, traceOf } from '../support/shares.js';
+
+const dayMs = 86_400_000;
+
+/** Learners differ by an sd of .8 logits around a share of two thirds. */
+function steadyChance(random: () => number): number {
+  const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  return sigmoid(0.7 + 0.8 * normal);
+}
+
+const steady = (learners: number, answersEach: number, seed: number) =>
+  steadyLog({ learners, answersEach, chance: steadyChance, random: seeded(seed) });
+
+function casesOf(log: ReturnType<typeof steady>, takes: (learner: number) => boolean = () => true) {
+  return tracedCases(log, accuracyCases(log, unitOf(log), takes));
+}
+
+const fitted = fitAccuracy(casesOf(steady(150, 120, 1)), 'answers') ?? assert.fail('enough learners');
+const models: readonly AccuracyModel[] = [startAccuracy, fitted];
+
+const anyAnswers = fc.array(fc.boolean(), { maxLength: 60 });
+const anyHorizon = fc.double({ min: 0.1, max: 365, noNaN: true });
+const anyLevel = fc.double({ min: 0.5, max: 0.99, noNaN: true });
+const anyCount = fc.integer({ min: 1, max: 2000 });
+
+test('intervals: inside 0 to 1, around the forecast, wider by level, narrower with more answers', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...models),
+      anyAnswers,
+      anyHorizon,
+      fc.tuple(anyLevel, anyLevel),
+      fc.tuple(anyCount, anyCount),
+      (model, answers, horizon, levels, counts) => {
+        const forecast = forecastAccuracy(model, { trace: traceOf(answers) }, horizon);
+        assert.ok(forecast.expected > 0 && forecast.expected < 1 && forecast.sd > 0 && forecast.sd < 1);
+        const [less, more] = levels.toSorted((a, b) => a - b) as [number, number];
+        const [few, many] = counts.toSorted((a, b) => a - b) as [number, number];
+        const wide = accuracyInterval(model, forecast, few, more);
+        assert.ok(wide.low >= 0 && wide.low <= forecast.expected);
+        assert.ok(wide.high <= 1 && wide.high >= forecast.expected);
+        for (const inner of [
+          accuracyInterval(model, forecast, few, less),
+          accuracyInterval(model, forecast, many, more),
+        ]) {
+          assert.ok(inner.low >= wide.low && inner.high <= wide.high);
+        }
+      },
+    ),
+  );
+});
+
+test('the distribution is that of the intervals', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...models),
+      anyAnswers,
+      anyLevel,
+      anyCount,
+      (model, answers, level, count) => {
+        const forecast = forecastAccuracy(model, { trace: traceOf(answers) }, 30);
+        const { low, high } = accuracyInterval(model, forecast, count, level);
+        const below = accuracyCdf(model, forecast, count, low);
+        const above = 1 - accuracyCdf(model, forecast, count, high);
+        // Where 0 or 1 cuts an interval, what lies beyond is on the bound.
+        if (low > 1e-9) assert.ok(Math.abs(below - (1 - level) / 2) < 1e-6, `${below} below`);
+        if (high < 1 - 1e-9) assert.ok(Math.abs(above - (1 - level) / 2) < 1e-6, `${above} above`);
+      },
+    ),
+  );
+});
+
+test('a right answer never lowers the forecast, a wrong one never raises it', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...models), anyAnswers, anyHorizon, (model, answers, horizon) => {
+      const expected = (all: readonly boolean[]): number =>
+        forecastAccuracy(model, { trace: traceOf(all) }, horizon).expected;
+      const now = expected(answers);
+      assert.ok(expected([...answers, true]) >= now - 1e-12);
+      assert.ok(expected([...answers, false]) <= now + 1e-12);
+    }),
+  );
+});
+
+test('a learner without answers is forecast as the population, less surely than one with many', () => {
+  const none = forecastAccuracy(fitted, newLearner, 50);
+  assert.ok(Math.abs(none.expected - fitted.mean) < 0.03, `${none.expected} of ${fitted.mean}`);
+  const many = forecastAccuracy(
+    fitted,
+    { trace: traceOf(Array.from({ length: 90 }, (_, i) => i % 3 > 0)) },
+    50,
+  );
+  assert.ok(many.sd < none.sd);
+});
+
+test('a fit finds a known truth: what was answered so far, the more of it the surer, and it covers other learners', () => {
+  const log = steady(300, 160, 2);
+  const model =
+    fitAccuracy(
+      casesOf(log, (learner) => learner < 150),
+      'answers',
+    ) ?? assert.fail();
+  const cases = casesOf(log, (learner) => learner >= 150);
+  const found = judgeAccuracy(model, cases);
+  assert.ok(Math.abs(found.coverage80 - 0.8) < 0.04, `covers ${found.coverage80}`);
+  // With hundreds of answers the truth is nearly known: the share so far, hardly drawn to the mean.
+  const late = cases.filter(({ history }) => history >= 100);
+  for (const { trace, horizon } of late) {
+    const share = trace.right / (trace.right + trace.wrong);
+    const { expected } = forecastAccuracy(model, { trace }, horizon);
+    assert.ok(Math.abs(expected - share) < 0.12, `${expected} after ${share}`);
+  }
+  const [first, last] = [cases.filter(({ history }) => history <= 4), late].map((some) => {
+    const widths = some.map(({ trace, horizon }) => {
+      const { low, high } = accuracyInterval(model, forecastAccuracy(model, { trace }, horizon), 1000, 0.8);
+      return high - low;
+    });
+    return widths.reduce((sum, width) => sum + width, 0) / widths.length;
+  }) as [number, number];
+  assert.ok(last < 0.5 * first, `${last} late, ${first} early`);
+});
+
+test('the same cases give the same figures, and answers that are all alike give figures that can be stored', () => {
+  const cases = casesOf(steady(40, 60, 3));
+  assert.deepEqual(fitAccuracy(cases, 'answers'), fitAccuracy(cases, 'answers'));
+  for (const right of [0, 1]) {
+    const log = steadyLog({ learners: 30, answersEach: 60, chance: () => right, random: seeded(1) });
+    const accuracy = fitAccuracy(casesOf(log), 'answers') ?? assert.fail();
+    const { expected } = forecastAccuracy(accuracy, { trace: traceOf(new Array(20).fill(right === 1)) }, 20);
+    assert.ok(Math.abs(expected - right) < 0.1, `${expected}`);
+    assert.deepEqual(decodeModel(encodeModel({ ...unfittedModel, accuracy })).accuracy, accuracy);
+  }
+});
+
+test('a model that was stored without forecasts of shares has those from before a fit', () => {
+  const { accuracy: _, ...older } = JSON.parse(encodeModel(unfittedModel));
+  assert.deepEqual(decodeModel(JSON.stringify(older)).accuracy, startAccuracy);
+});
+
+test('cases in answers: the next so many, complete; in days: what was answered until then, if enough', () => {
+  const timed = (count: number, everyDays: number): LoggedAnswer[] =>
+    Array.from({ length: count }, (_, i) => ({
+      skill: 0,
+      correct: i % 2 === 0,
+      at: dayMs * (1 + i * everyDays),
+    }));
+  const untimed = answerLog(1, [timed(121, 0).map((answer) => ({ ...answer, at: 0 }))]);
+  const answers = accuracyCases(untimed, unitOf(untimed), () => true);
+  assert.deepEqual(answers[0], { learner: 0, history: 1, horizon: 20, answers: 20, right: 10 });
+  assert.deepEqual(
+    answers.filter(({ history }) => history === 20).map((one) => [one.horizon, one.answers]),
+    [
+      [20, 20],
+      [50, 50],
+      [100, 100],
+    ],
+  );
+  assert.ok(answers.every(({ history, horizon }) => history + horizon <= 121));
+  const daily = answerLog(1, [timed(50, 0.5), timed(5, 1), [{ skill: 0, correct: true, at: 0 }]]);
+  const days = accuracyCases(daily, unitOf(daily), () => true);
+  assert.deepEqual(
+    days.filter(({ history }) => history === 10).map((one) => [one.learner, one.horizon, one.answers]),
+    [
+      [0, 7, 14],
+      [0, 30, 40],
+      [0, 90, 40],
+    ],
+  );
+  assert.ok(days.every((one) => one.learner === 0 && one.answers >= 10));
+});
+
+/** The features of a log as a fit has them; nothing is known of skills and items. */
+function storeOf(log: ReturnType<typeof steady>) {
+  const store = newFeatureStore(log.correct.length);
+  const offsets = { mean: 0, skills: new Float32Array(1), items: new Float32Array(1) };
+  const bkt = new Float32Array(log.correct.length).fill(0.5);
+  replayLearners(log, 0, log.starts.length - 1, { bkt, shifts: null, difficultyMeans: [0], offsets }, store);
+  assert.equal(store.rows.length, rowWidth * log.correct.length);
+  return store;
+}
+
+/** Every fifth learner is held out. */
+const training = (learners: number) => Uint8Array.from({ length: learners }, (_, i) => (i % 5 === 0 ? 0 : 1));
+
+test('a fit is published where held-out learners are forecast no worse, else what is in force stays', () => {
+  const log = steady(100, 100, 4);
+  const first = fitAccuracyStage(log, training(100), storeOf(log), startAccuracy);
+  assert.deepEqual([first.report.published, first.report.reason], [true, '']);
+  assert.equal(first.model.learners, 80);
+  assert.ok(first.report.learners === 20 && first.report.cases > 500);
+  assert.ok((first.report.newLogLoss ?? 1) <= (first.report.oldLogLoss ?? 0) + 0.001);
+  // Those who train turn after 40 answers; the held-out ones stay as they were.
+  const turned = {
+    ...log,
+    correct: log.correct.map((c, i) => (Math.floor(i / 100) % 5 > 0 && i % 100 > 40 ? 1 - c : c)),
+  };
+  const second = fitAccuracyStage(turned, training(100), storeOf(turned), first.model);
+  assert.deepEqual([second.report.published, second.report.reason], [false, 'held-out log loss is worse']);
+  assert.deepEqual(second.model, first.model);
+});
+
+test('too few learners: the figures from before a fit, in the unit of the log', () => {
+  const log = steady(15, 60, 5);
+  const { model, report } = fitAccuracyStage(log, training(15), storeOf(log), startAccuracy);
+  assert.deepEqual(model, { ...startAccuracy, unit: 'answers' });
+  assert.equal(report.published, false);
+  assert.match(report.reason, /too few/);
+});
