@@ -10,9 +10,8 @@ import type { AnswerTable } from '../services/evaluate/table.js';
 import { type BacktestArguments, backtestHelp, readBacktestArguments } from './backtest-options.js';
 import { backtestJson, backtestText } from './backtest-report.js';
 import { type CommandContext, startCommand } from './command.js';
-import { notesOn, readTable } from './evaluate-read.js';
+import { readAnswers } from './evaluate-read.js';
 import { divide, foldsPresent, openTrainer, worthyThreads } from './evaluate-train.js';
-import { openFile } from './import-file.js';
 import { createProgress, type Progress } from './import-report.js';
 import { writeReport } from './report-file.js';
 
@@ -26,12 +25,9 @@ export const main = (argv: readonly string[]): Promise<void> =>
 async function backtestFile(context: CommandContext, args: BacktestArguments): Promise<void> {
   const since = performance.now();
   const progress = createProgress(context.closers);
-  const stopped = (): boolean => context.closers.closing;
-  const { table, leftOut } = await readTable(openFile(args.file), progress, stopped);
-  if (stopped()) return;
-  progress.show('');
-  for (const note of notesOn(table, leftOut)) process.stderr.write(`${note}\n`);
-  const forecasts = await forecastTable(context, args, table, progress);
+  const read = await readAnswers(args.file, context, progress);
+  if (read === null) return;
+  const forecasts = await forecastTable(context, args, read.table, progress);
   if (forecasts === null) return;
   progress.show('bootstrap');
   await nextTurn();

@@ -2,7 +2,8 @@
 import { StartError } from '../lifecycle.js';
 import { evaluateColumns, readLogRow } from '../services/evaluate/rows.js';
 import { type AnswerTable, createAnswerTable } from '../services/evaluate/table.js';
-import { type ImportFile, readPages } from './import-file.js';
+import type { CommandContext } from './command.js';
+import { type ImportFile, openFile, readPages } from './import-file.js';
 import type { Progress } from './import-report.js';
 
 /** Rows that do not fit. */
@@ -15,7 +16,7 @@ export interface LeftOut {
 const shownExamples = 5;
 
 /** @throws StartError for a file that cannot be read to its end, or has no row that fits */
-export async function readTable(
+async function readTable(
   file: ImportFile,
   progress: Progress,
   stopped: () => boolean,
@@ -53,10 +54,28 @@ function leaveOut(leftOut: LeftOut, line: number, reason: string): void {
   if (leftOut.examples.length < shownExamples) leftOut.examples.push(`  line ${line}: ${reason}`);
 }
 
+/**
+ * Reads the answers of a file, with what its user should know of them on standard error.
+ *
+ * @returns null if a signal came. @throws StartError as `readTable`
+ */
+export async function readAnswers(
+  path: string,
+  { closers }: CommandContext,
+  progress: Progress,
+): Promise<{ table: AnswerTable; leftOut: LeftOut } | null> {
+  const stopped = (): boolean => closers.closing;
+  const read = await readTable(openFile(path), progress, stopped);
+  if (stopped()) return null;
+  progress.show('');
+  for (const note of notesOn(read.table, read.leftOut)) process.stderr.write(`${note}\n`);
+  return read;
+}
+
 const grouped = (value: number): string => value.toLocaleString('en-US');
 
 /** What the user should know of the rows, as lines; none where all is well. */
-export function notesOn({ learners, folds, foldConflicts }: AnswerTable, leftOut: LeftOut): string[] {
+function notesOn({ learners, folds, foldConflicts }: AnswerTable, leftOut: LeftOut): string[] {
   const notes: string[] = [];
   const { rows, examples } = leftOut;
   if (rows > 0)

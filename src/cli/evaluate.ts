@@ -8,10 +8,9 @@ import { foldsOf, type Split } from '../services/evaluate/split.js';
 import type { AnswerTable } from '../services/evaluate/table.js';
 import { type CommandContext, startCommand } from './command.js';
 import { type EvaluateArguments, evaluateHelp, readEvaluateArguments } from './evaluate-options.js';
-import { type LeftOut, notesOn, readTable } from './evaluate-read.js';
+import { type LeftOut, readAnswers } from './evaluate-read.js';
 import { type Counts, evaluationJson, evaluationText, type Summary } from './evaluate-report.js';
 import { divide, openTrainer, worthyThreads } from './evaluate-train.js';
-import { openFile } from './import-file.js';
 import { createProgress, type Progress } from './import-report.js';
 import { writeReport } from './report-file.js';
 
@@ -24,11 +23,9 @@ export const main = (argv: readonly string[]): Promise<void> =>
 
 async function evaluateFile(context: CommandContext, args: EvaluateArguments): Promise<void> {
   const progress = createProgress(context.closers);
-  const stopped = (): boolean => context.closers.closing;
-  const { table, leftOut } = await readTable(openFile(args.file), progress, stopped);
-  if (stopped()) return;
-  progress.show('');
-  for (const note of notesOn(table, leftOut)) process.stderr.write(`${note}\n`);
+  const read = await readAnswers(args.file, context, progress);
+  if (read === null) return;
+  const { table, leftOut } = read;
   const summary = await evaluateTable(context, args, table, leftOut, progress);
   progress.show('');
   if (summary === null) return;

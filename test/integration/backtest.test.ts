@@ -1,37 +1,20 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { runHere } from '../../src/domain/fit-stages.js';
 import { forecastFold } from '../../src/services/backtest/forecasts.js';
-import { readLogRow } from '../../src/services/evaluate/rows.js';
-import { foldsOf, splitByFold } from '../../src/services/evaluate/split.js';
-import { createAnswerTable } from '../../src/services/evaluate/table.js';
 import { trainModels } from '../../src/services/evaluate/train.js';
-import { csvOf, type MadeAnswer, type MadeColumn, makeAnswers, recordsOf } from '../support/answer-file.js';
-import { type Ended, endOf, startCommand } from '../support/command.js';
+import { csvOf, type MadeColumn, makeAnswers } from '../support/answer-file.js';
+import { endOf, startCommand } from '../support/command.js';
+import { assertSelfContained, fileOf, lineOf, splitOf } from '../support/log-commands.js';
 import { referenceFile } from '../support/reference.js';
 import { tempDir } from '../support/temp.js';
 
 const limit = { timeout: 180_000 };
 
 const backtest = (t: TestContext, ...args: string[]) => endOf(startCommand(t, 'backtest', {}, ...args));
-
-async function fileOf(t: TestContext, content: string | Buffer, name = 'answers.csv'): Promise<string> {
-  const file = join(await tempDir(t), name);
-  await writeFile(file, content);
-  return file;
-}
-
-/** The one line of a run with --json. */
-function lineOf({ code, out, err }: Ended) {
-  assert.equal(code, 0, err);
-  assert.match(out, /^\{.*\}\n$/, 'one line and nothing else');
-  assert.equal(out.indexOf('\n'), out.length - 1);
-  return JSON.parse(out);
-}
 
 const answers = makeAnswers(100, 70);
 const timed: readonly MadeColumn[] = ['user_id', 'skill_id', 'correct', 'item_id', 'ts', 'order', 'fold'];
@@ -92,15 +75,9 @@ test('times: horizons in days, one JSON object, and a page that needs nothing el
       assert.ok(loss > 0 && found.models.served[name] <= loss, `${model} ${name} ${loss}`);
     }
   }
-  assertSelfContained(readFileSync(page, 'utf8'));
+  // Coverage and loss by horizon, width, reliability, PIT.
+  assertSelfContained(readFileSync(page, 'utf8'), 9);
 });
-
-function assertSelfContained(html: string): void {
-  assert.match(html, /^<!DOCTYPE html>/);
-  assert.doesNotMatch(html, /https?:|src=|href=|url\(|@import|<script|<link/i);
-  assert.equal(html.match(/<figure>/g)?.length, 9, 'coverage and loss by horizon, width, reliability, PIT');
-  assert.doesNotMatch(html, /NaN|Infinity|undefined/);
-}
 
 test(
   'no times: horizons in answers, each complete, the same in every run; text for people',
@@ -169,20 +146,8 @@ test('--help tells the options and what the figures mean', limit, async (t) => {
   }
 });
 
-/** Skills and items are numbered as they come: training learners first, nothing of the others changes a number. */
-function splitOf(made: readonly MadeAnswer[]) {
-  const table = createAnswerTable();
-  const trainingFirst = [...made].sort((a, b) => Number(a.fold === 1) - Number(b.fold === 1));
-  for (const [line, fields] of recordsOf(trainingFirst, timed).entries()) {
-    const row = readLogRow({ line, fields }, Date.now());
-    assert.ok(typeof row !== 'string', String(row));
-    table.add(row);
-  }
-  return splitByFold(table, foldsOf(table), 1);
-}
-
 test('no forecast knows an answer inside its horizon, or one of another test learner', limit, async () => {
-  const before = splitOf(answers);
+  const before = splitOf(answers, timed);
   const served = (await trainModels(before.training, runHere)).models.served;
   const forecasts = forecastFold(before, served, 1);
   for (const known of [3, 20, 40]) {
@@ -193,6 +158,7 @@ test('no forecast knows an answer inside its horizon, or one of another test lea
           ? answer
           : { ...answer, correct: answer.correct === 1 ? 0 : 1 },
       ),
+      timed,
     );
     const again = forecastFold(future, (await trainModels(future.training, runHere)).models.served, 1);
     const own = forecasts.filter(({ learner, history }) => learner === 0 && history <= known);

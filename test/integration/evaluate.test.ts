@@ -1,38 +1,22 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
-import { symlink, writeFile } from 'node:fs/promises';
+import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { runHere } from '../../src/domain/fit-stages.js';
 import { predictAll } from '../../src/services/evaluate/predict.js';
 import { modelNames } from '../../src/services/evaluate/results.js';
-import { readLogRow } from '../../src/services/evaluate/rows.js';
-import { foldsOf, type Split, splitByFold } from '../../src/services/evaluate/split.js';
-import { createAnswerTable } from '../../src/services/evaluate/table.js';
 import { trainModels } from '../../src/services/evaluate/train.js';
 import { csvOf, type MadeAnswer, type MadeColumn, makeAnswers, recordsOf } from '../support/answer-file.js';
-import { type Ended, endOf, startCommand } from '../support/command.js';
+import { endOf, startCommand } from '../support/command.js';
+import { assertSelfContained, fileOf, lineOf, splitOf } from '../support/log-commands.js';
 import { referenceFile } from '../support/reference.js';
 import { tempDir } from '../support/temp.js';
 
 const limit = { timeout: 120_000 };
 
 const evaluate = (t: TestContext, ...args: string[]) => endOf(startCommand(t, 'evaluate', {}, ...args));
-
-async function fileOf(t: TestContext, content: string | Buffer, name = 'answers.csv'): Promise<string> {
-  const file = join(await tempDir(t), name);
-  await writeFile(file, content);
-  return file;
-}
-
-/** The one line of a run with --json. */
-function lineOf({ code, out, err }: Ended) {
-  assert.equal(code, 0, err);
-  assert.match(out, /^\{.*\}\n$/, 'one line and nothing else');
-  assert.equal(out.indexOf('\n'), out.length - 1);
-  return JSON.parse(out);
-}
 
 const answers = makeAnswers(100, 40);
 const all: readonly MadeColumn[] = ['user_id', 'skill_id', 'correct', 'item_id', 'ts', 'order', 'fold'];
@@ -70,16 +54,10 @@ test(
     assert.deepEqual(violations, { right_lowers: 0, wrong_raises: 0 });
     assert.equal(found.fit.observations, 3200);
     assert.ok(found.fit.seconds > 0 && found.fit.iterations > 0);
-    assertSelfContained(readFileSync(page, 'utf8'));
+    // A reliability plot per model and two learning curves.
+    assertSelfContained(readFileSync(page, 'utf8'), 6);
   },
 );
-
-function assertSelfContained(html: string): void {
-  assert.match(html, /^<!DOCTYPE html>/);
-  assert.doesNotMatch(html, /https?:|src=|href=|url\(|@import|<script|<link/i);
-  assert.equal(html.match(/<figure>/g)?.length, 6, 'a reliability plot per model and two learning curves');
-  assert.doesNotMatch(html, /NaN|Infinity|undefined/);
-}
 
 test('no items, times, order or folds: a hash divides, always alike; text for people', limit, async (t) => {
   const file = await fileOf(t, csvOf(answers, bare));
@@ -189,21 +167,6 @@ test('--help tells the columns, the options and what the figures mean', limit, a
   }
 });
 
-/**
- * The answers as the command divides them, fold 1 for the test. Skills and items are numbered as they come: with
- * the training learners first, nothing of the others changes a number.
- */
-function splitOf(made: readonly MadeAnswer[]): Split {
-  const table = createAnswerTable();
-  const trainingFirst = [...made].sort((a, b) => Number(a.fold === 1) - Number(b.fold === 1));
-  for (const [line, fields] of recordsOf(trainingFirst, all).entries()) {
-    const row = readLogRow({ line, fields }, Date.now());
-    assert.ok(typeof row !== 'string', String(row));
-    table.add(row);
-  }
-  return splitByFold(table, foldsOf(table), 1);
-}
-
 /** Everything about an answer but whose it is and when: what a prediction must not know beforehand. */
 const changed = (answer: MadeAnswer): MadeAnswer => ({
   ...answer,
@@ -213,7 +176,7 @@ const changed = (answer: MadeAnswer): MadeAnswer => ({
 });
 
 test('no prediction knows its answer, a later one, or one of another test learner', limit, async () => {
-  const before = splitOf(answers);
+  const before = splitOf(answers, all);
   const { models } = await trainModels(before.training, runHere);
   const { predictions: predicted } = predictAll(before, models);
   for (const known of [0, 1, 17, 39]) {
@@ -224,6 +187,7 @@ test('no prediction knows its answer, a later one, or one of another test learne
         if (answer.user !== 'u0' || i > known) return changed(answer);
         return { ...answer, correct: answer.correct === 1 ? 0 : 1 };
       }),
+      all,
     );
     const { predictions: again } = predictAll(future, (await trainModels(future.training, runHere)).models);
     for (const name of modelNames) {
@@ -234,8 +198,11 @@ test('no prediction knows its answer, a later one, or one of another test learne
 });
 
 test('training is given no answer of a test learner', () => {
-  const { training, test: tested } = splitOf(answers);
-  const other = splitOf(answers.map((answer) => (answer.fold === 1 ? changed(answer) : answer)));
+  const { training, test: tested } = splitOf(answers, all);
+  const other = splitOf(
+    answers.map((answer) => (answer.fold === 1 ? changed(answer) : answer)),
+    all,
+  );
   assert.deepEqual(other.training, training);
   assert.notDeepEqual(other.test, tested);
   assert.equal(training.correct.length + tested.correct.length, answers.length);
