@@ -38,7 +38,7 @@ interface Stored {
   readonly skills: readonly (readonly [string, Buffer])[];
 }
 
-/** A learner who answered so often on so many skills, over 30 days up to now, seven days a week or two. */
+/** A learner who answered so often on so many skills, over the 30 days up to now, every so many days. */
 function storedLearner(answers: number, skillCount: number, model: TenantModel, everyDays: number): Stored {
   const skills = new Map<string, SkillState>();
   let learner: LearnerState = newLearner;
@@ -68,7 +68,7 @@ function forecastOnce({ learner, skills }: Stored, model: TenantModel, goal: Set
   const found = {
     learner: decodeLearner(learner),
     skills: new Map(skills.map(([skillId, record]) => [skillId, decodeSkill(record)])),
-    goal,
+    goalRecord: goal && JSON.stringify({ v: 1, updatedAt: now, ...goal }),
   };
   const options = { days: 90, level: 0.8, locale: 'en' } as const;
   const made = predict(found, { model, knownSkills: 60 }, now, options);

@@ -120,7 +120,12 @@ function servedModels(redis: RedisClient, logger: Logger, closers: Closers): Ser
       logger.error({ err: error, tenant, version }, 'a model cannot be read: the one before stays in force'),
   });
   closers.add('model watch', () => models.close());
-  return createServedModels({ models, redis: client });
+  return createServedModels({
+    models,
+    redis: client,
+    onUnreadable: (error, tenant, mark) =>
+      logger.error({ err: error, tenant, mark }, 'a catalogue cannot be read: its tenant is refused'),
+  });
 }
 
 /** An emptied Redis would answer that nobody exists. */

@@ -7,7 +7,7 @@ import { maxSkills, type SkillSetting, sameSetting, unsetSkill } from './domain/
 import { ApiError } from './errors.js';
 import { StartError } from './lifecycle.js';
 import type { SkillWrite } from './services/ports.js';
-import { checkSkillRow, type RawSkill, type SkillRow, skillFields } from './services/skill-rows.js';
+import { checkSkillRow, type RawSkill, type SkillRow, skillColumns } from './services/skill-rows.js';
 import { putSkills, readCatalogue } from './store/catalogue-store.js';
 import type { RedisClient } from './store/client.js';
 import type { Logger } from './telemetry.js';
@@ -78,7 +78,7 @@ interface CsvRecord {
 function csvRows(path: string, text: string): PlacedRow[] {
   const [header, ...records] = parseCsv(path, text);
   const names = (header?.record ?? []).map((name) => name.trim());
-  const known = skillFields.filter((field) => names.includes(field));
+  const known = skillColumns.filter((field) => names.includes(field));
   const twice = known.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
   if (twice !== undefined) throw refused(path, `names the column ${twice} twice`);
   if (!known.includes('skill_id'))
@@ -172,13 +172,23 @@ async function loadTenant(
     const { entries } = (await readCatalogue(redis, tenant)).catalogue;
     const writes = [...skills].flatMap(([skillId, told]) => writeOf(skillId, told, entries.get(skillId)));
     const results = await putSkills(redis, tenant, writes, Date.now());
-    if (results.some(({ status }) => status === 'full'))
-      throw new StartError(`SKILLS_FILE: ${tooMany(tenant)}`);
+    const left = writes.filter((_, i) => results[i]?.status === 'full').map(({ skillId }) => skillId);
+    if (left.length > 0) throw catalogueFull(tenant, left);
     changed += results.filter(({ status }) => status === 'written').length;
     if (results.every(({ status }) => status === 'written')) return changed;
   }
   throw new StartError(
     'SKILLS_FILE: the skills are being changed by somebody else all the time; start again',
+  );
+}
+
+/** @param left the new skills that have no room; others of the file may be set */
+function catalogueFull(tenant: string, left: readonly string[]): StartError {
+  const others = left.length === 1 ? '' : ` and ${left.length - 1} more`;
+  return new StartError(
+    `SKILLS_FILE: the catalogue of tenant ${tenant} is full, no room for the new skill_id ` +
+      `${JSON.stringify(left[0])}${others}; allowed: ${maxSkills.toLocaleString('en-US')} skills of a tenant that are ` +
+      'set, by files or PUT: take those out of the file (skills that are answered count without being set)',
   );
 }
 

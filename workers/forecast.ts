@@ -16,13 +16,22 @@ import { workerRedis } from './redis.js';
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
 const logger = createLogger('info', 'forecast worker');
+const toldEveryMs = 60_000;
+let toldAt = 0;
+
+/** Now and then: there may be hundreds a second. */
+function tellLost(count: number, error: unknown): void {
+  if (Date.now() - toldAt < toldEveryMs) return;
+  toldAt = Date.now();
+  logger.warn({ count, err: error }, 'served forecasts were not noted: they will not be scored');
+}
+
 const forecasts = createForecasts({
   redis,
   models: createWorkerModels(redis, 'forecast worker'),
   settings,
   now: Date.now,
-  onLost: (forecasts, error) =>
-    logger.debug({ forecasts, err: error }, 'served forecasts were not noted: they will not be scored'),
+  onLost: tellLost,
 });
 
 /** An error's class does not survive the thread boundary, so one that callers are told of becomes plain values. */

@@ -11,15 +11,17 @@ import type {
 } from '../src/contracts/tasks.js';
 import { type AccuracyModel, intervalReach } from '../src/domain/accuracy/model.js';
 import type { ForecastSubject } from '../src/domain/forecast.js';
-import { forecastLearner, type LearnerForecast, type SetGoal } from '../src/domain/learner-forecast.js';
+import { daysUntil } from '../src/domain/goal.js';
+import { forecastLearner, type LearnerForecast, standardDays } from '../src/domain/learner-forecast.js';
 import { newSkill } from '../src/domain/mastery.js';
-import { modelVersion } from '../src/domain/params.js';
+import { goalModel, modelVersion } from '../src/domain/params.js';
 import { type SkillView, viewSkill, viewSkills } from '../src/domain/skill-view.js';
 import { studyAdvice } from '../src/domain/study-advice.js';
 import { skillModelOf, type TenantModel } from '../src/domain/tenant-model.js';
 import { forecastPlan } from '../src/domain/what-if.js';
 import type { ServedModels } from '../src/store/catalogue-cache.js';
 import type { RedisClient } from '../src/store/client.js';
+import { decodeGoal } from '../src/store/goal-codec.js';
 import { noteForecasts } from '../src/store/journal.js';
 import { partitionOf } from '../src/store/keys.js';
 import {
@@ -103,15 +105,8 @@ async function note(
   rows: readonly string[],
 ): Promise<void> {
   const partition = partitionOf(tenant, userIds[0] as string, settings.partitions);
-  let cause: unknown = null;
-  const lost = await noteForecasts(client, partition, rows, settings.forecastsBound, (error) => {
-    cause = error;
-  });
-  if (lost > 0) onLost(lost, cause);
+  await noteForecasts(client, partition, rows, settings.forecastsBound, onLost);
 }
-
-/** A learner as stored, with the goal. */
-type Found = Omit<WholeLearner, 'goal'> & { readonly goal: SetGoal | null };
 
 interface Prediction {
   readonly subject: ForecastSubject;
@@ -119,23 +114,27 @@ interface Prediction {
 }
 
 /** @param now Unix milliseconds */
-export function predict(found: Found, tenant: Tenant, now: number, options: ForecastOptions): Prediction {
+export function predict(
+  found: WholeLearner,
+  tenant: Tenant,
+  now: number,
+  options: ForecastOptions,
+): Prediction {
   const subject = subjectOf(found, tenant, now);
-  return {
-    subject,
-    forecast: forecastLearner(subject, tenant.model.accuracy, { ...options, goal: found.goal }),
-  };
+  const request = { ...options, goal: decodeGoal(found.goalRecord) };
+  return { subject, forecast: forecastLearner(subject, tenant.model.accuracy, request) };
 }
 
 const subjectOf = (
-  { learner, skills }: Found,
+  { learner, skills }: WholeLearner,
   { model, knownSkills }: Tenant,
   now: number,
 ): ForecastSubject => ({
   learner,
   views: viewSkills(skills, model, now),
   catalogue: model.catalogue,
-  knownSkills,
+  // Noted apart from the learner: of a new one's skills some may not be counted yet.
+  knownSkills: Math.max(knownSkills, skills.size),
   now,
 });
 
@@ -169,8 +168,8 @@ export function servedRow(
     current,
     predicted: requested.scores,
     intervals: requested.intervals,
-    targetScore: goal.targetScore,
-    goalProbability: goal.probability,
+    targetScore: goal.isSet ? goal.targetScore : null,
+    goalProbability: goal.isSet ? goal.probability : null,
     modelVersion,
     tenantModelVersion: version,
     accuracy: { expected: accuracy.expected, sd: accuracy.sd, ...reachesOf(accuracyModel) },
@@ -203,15 +202,22 @@ async function unknownAmong(
   return open.filter((_, i) => !known[i]);
 }
 
-/** JSON of the forecast under the plan. */
+/**
+ * JSON of the forecast under the plan. The target is to be reached within the days that were asked for; without any,
+ * by the goal's date where it has one.
+ */
 function tellPlan(found: WholeLearner, tenant: Tenant, now: number, task: WhatIfTask): string {
-  const { days, level, answersPerDay, skillIds, targetScore, userId } = task;
+  const { level, answersPerDay, skillIds, targetScore, userId } = task;
   const subject = subjectOf(found, tenant, now);
   const views = new Map(subject.views.map((view) => [view.skillId, view]));
   const skills = skillIds?.map((skillId) => views.get(skillId) ?? unseen(skillId, tenant.model, now)) ?? null;
   const plan = { answersPerDay, skills };
-  const goal = targetScore === null ? found.goal : { targetScore, targetDate: null };
-  return JSON.stringify(whatIfResult(userId, forecastPlan(subject, plan, { days, level, goal }), plan, task));
+  const goal = targetScore === null ? decodeGoal(found.goalRecord) : { targetScore, targetDate: null };
+  const asked = { days: task.days ?? standardDays, level };
+  const inDays =
+    task.days ?? Math.min(daysUntil(goal?.targetDate ?? null, now) ?? standardDays, goalModel.horizonDays);
+  const planned = forecastPlan(subject, plan, { ...asked, goal }, inDays);
+  return JSON.stringify(whatIfResult(userId, planned, plan, asked));
 }
 
 const unseen = (skillId: string, model: TenantModel, now: number): SkillView =>

@@ -16,5 +16,10 @@ export function createWorkerModels(redis: () => Promise<RedisClient>, name: stri
     onUnreadable: (error, tenant, version) =>
       logger.error({ err: error, tenant, version }, 'a model cannot be read: the one before stays in force'),
   });
-  return createServedModels({ models, redis });
+  return createServedModels({
+    models,
+    redis,
+    onUnreadable: (error, tenant, mark) =>
+      logger.error({ err: error, tenant, mark }, 'a catalogue cannot be read: its tenant is refused'),
+  });
 }

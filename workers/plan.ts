@@ -1,19 +1,15 @@
-import { encodeAttemptRow } from '../src/contracts/attempt-row.js';
-import type { LearningEventResult } from '../src/contracts/events.js';
 import type { TrackEvent, TrackOutcome } from '../src/contracts/tasks.js';
 import { type AnswerStates, isFirstOfDay } from '../src/domain/answer-states.js';
 import { type Conditions, conditionsFor } from '../src/domain/conditions.js';
-import { efficiencyIndex } from '../src/domain/efficiency.js';
 import { currentTotal } from '../src/domain/forecast.js';
 import { dayMs, dayOf } from '../src/domain/forgetting.js';
 import { lacksBaseline } from '../src/domain/goal.js';
 import type { RememberedItem } from '../src/domain/item-window.js';
 import { type AnswerEffect, applyAnswer, closesDay, newLearner, newSkill } from '../src/domain/mastery.js';
-import { modelVersion, momentumModel } from '../src/domain/params.js';
-import { isPlateau } from '../src/domain/plateau.js';
+import { momentumModel } from '../src/domain/params.js';
 import type { ItemTrace } from '../src/domain/prediction/traces.js';
-import { logit, round4, sigmoid } from '../src/domain/probability.js';
-import { type Advice, adviceText, adviseOn } from '../src/domain/recommend.js';
+import { logit, sigmoid } from '../src/domain/probability.js';
+import { adviseOn } from '../src/domain/recommend.js';
 import { meanMastery, type SkillView, viewSkills } from '../src/domain/skill-view.js';
 import { type ItemModel, skillModelOf, type TenantModel } from '../src/domain/tenant-model.js';
 import type { LearnerState, SkillState } from '../src/domain/types.js';
@@ -22,11 +18,11 @@ import {
   encodeFirstAnswer,
   type FirstAnswer,
   fingerprintOf,
-  type ToldFigures,
 } from '../src/store/event-ids.js';
 import { hashItem } from '../src/store/item-id.js';
 import type { ItemDelta } from '../src/store/item-store.js';
 import type { LearnerCommit, LoadedLearner } from '../src/store/learner-store.js';
+import { figuresOf, resultOf, rowOf } from './told.js';
 
 /** The answers of one learner in a batch. */
 export interface LearnerWork {
@@ -77,6 +73,7 @@ export interface AllSkills {
 export function needsAllSkills(learner: LearnerState | null, { events }: LearnerWork): boolean {
   const { attempts, baselineTotal } = learner ?? newLearner;
   if (lacksBaseline({ baselineTotal, attempts: attempts + events.length })) return true;
+  // Not `closesDay`: the batch itself may bring a learner's first day with a count, and then close it.
   return learner !== null && events.some(({ event }) => dayOf(event.occurredAt) > learner.activity.day);
 }
 
@@ -229,53 +226,6 @@ function withBaseline(draft: Draft, { occurredAt }: TrackEvent, context: PlanCon
     ...learner,
     baselineTotal: currentTotal({ learner, views, catalogue, knownSkills, now: occurredAt }),
   };
-}
-
-function figuresOf({ skill, masteryBefore }: AnswerEffect, advice: Advice | null): ToldFigures {
-  return {
-    masteryBefore: round4(masteryBefore),
-    masteryAfter: round4(skill.mastery),
-    attempts: skill.attempts,
-    correct: skill.correct,
-    plateauDetected: isPlateau(skill.plateau),
-    advice,
-  };
-}
-
-function resultOf(answer: ToldFigures, skillId: string): string {
-  const result: LearningEventResult = {
-    mastery_before: answer.masteryBefore,
-    mastery_after: answer.masteryAfter,
-    velocity: round4(answer.masteryAfter - answer.masteryBefore),
-    plateau_detected: answer.plateauDetected,
-    total_attempts: answer.attempts,
-    correct_attempts: answer.correct,
-    recommendation: answer.advice && adviceText(answer.advice, skillId),
-    ...(answer.advice && { recommendation_code: answer.advice.code }),
-  };
-  return JSON.stringify(result);
-}
-
-function rowOf(
-  event: TrackEvent,
-  effect: AnswerEffect,
-  conditions: Conditions,
-  advice: Advice | null,
-  baselineTotal: number | null,
-): string {
-  const { learner, skill } = effect;
-  const figures = {
-    learnerSeq: learner.attempts,
-    masteryBefore: effect.masteryBefore,
-    masteryAfter: skill.mastery,
-    plateauDetected: isPlateau(skill.plateau),
-    isRapid: effect.isRapid,
-    efficiencyIndex: efficiencyIndex(skill.pace),
-    recommendationCode: advice?.code ?? '',
-    modelVersion,
-    baselineTotal,
-  };
-  return encodeAttemptRow(event, figures, conditions);
 }
 
 function commitOf(

@@ -22,7 +22,7 @@ import {
   countKnownSkills,
   type LoadedLearner,
   loadLearners,
-  readLearner,
+  readLearners,
 } from '../src/store/learner-store.js';
 import type { ModelCache } from '../src/store/model-cache.js';
 import type { ItemTable } from './item-table.js';
@@ -175,25 +175,25 @@ async function planAll(
     loadLearners(context.client, queries, task.importId),
     loadModels(context, open),
   ]);
-  const plans = await Promise.all(
-    open.map(async (work, i) => {
-      const found = loaded[i] as LoadedLearner;
-      const query = queries[i] as ReturnType<typeof queryOf>;
-      const model = models.get(work.tenant) as TenantModel | ApiError;
-      if (model instanceof ApiError) {
-        reply.refuse(work, model.message);
-        return [];
-      }
-      const plan = planLearner(work, query, found, {
-        model,
-        findItem: (itemId) => context.items.find(work.tenant, model.version, itemId),
-        all: await allSkills(context.client, work, found),
-        acceptNewIds: task.acceptNewIds,
-      });
-      return [{ work, plan, modelVersion: model.version }];
-    }),
+  const all = await allSkills(
+    context.client,
+    open.filter((work, i) => needsAllSkills((loaded[i] as LoadedLearner).learner, work)),
   );
-  return plans.flat();
+  return open.flatMap((work, i) => {
+    const model = models.get(work.tenant) as TenantModel | ApiError;
+    if (model instanceof ApiError) {
+      reply.refuse(work, model.message);
+      return [];
+    }
+    const query = queries[i] as ReturnType<typeof queryOf>;
+    const plan = planLearner(work, query, loaded[i] as LoadedLearner, {
+      model,
+      findItem: (itemId) => context.items.find(work.tenant, model.version, itemId),
+      all: all.get(work) ?? null,
+      acceptNewIds: task.acceptNewIds,
+    });
+    return [{ work, plan, modelVersion: model.version }];
+  });
 }
 
 function queryOf({ partition, tenant, userId, events }: LearnerWork) {
@@ -244,18 +244,23 @@ async function loadModel(
   return model;
 }
 
-/** Read where they are needed. */
+/** Of the learners who need them, seldom many: one read for all of them, one count for each tenant. */
 async function allSkills(
   client: RedisClient,
-  work: LearnerWork,
-  { learner }: LoadedLearner,
-): Promise<AllSkills | null> {
-  if (!needsAllSkills(learner, work)) return null;
-  const [whole, knownSkills] = await Promise.all([
-    readLearner(client, work),
-    countKnownSkills(client, work.tenant),
+  works: readonly LearnerWork[],
+): Promise<ReadonlyMap<LearnerWork, AllSkills>> {
+  if (works.length === 0) return new Map();
+  const tenants = distinct(works.map(({ tenant }) => tenant));
+  const [wholes, counts] = await Promise.all([
+    readLearners(client, works),
+    Promise.all(tenants.map((tenant) => countKnownSkills(client, tenant))),
   ]);
-  return { skills: whole?.skills ?? new Map(), knownSkills };
+  return new Map(
+    works.map((work, i) => {
+      const knownSkills = counts[tenants.indexOf(work.tenant)] as number;
+      return [work, { skills: wholes[i]?.skills ?? new Map(), knownSkills }];
+    }),
+  );
 }
 
 async function commitPlans(

@@ -30,7 +30,8 @@ ${horizons.days.join(', ')} days from the last answer on; without any, they are 
 Moments with fewer than ${minAnswers} answers inside the horizon are left out; a horizon in answers is always complete.
 
 Options:
-  --fold N       forecasts only the learners of fold N (default: those of each fold in turn)
+  --fold N       forecasts only the learners of fold N (default: those of each fold in turn; where FILE has
+                 all learners in one fold, of folds 1 to 5 by a hash of user_id)
   --report HTML  writes a page with plots and tables; it opens without a network
   --threads N    threads of the fit, 1 to ${maxThreads} (default: 1, from a million answers on all cores)
   --json         the figures as one line of JSON

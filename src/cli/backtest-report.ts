@@ -2,7 +2,7 @@
 import type { HorizonUnit } from '../domain/accuracy/model.js';
 import { resamples, seed } from '../services/backtest/bootstrap.js';
 import { levels, type ModelName, modelNames } from '../services/backtest/forecasts.js';
-import type { BacktestResults, Band, Estimate, ModelLosses } from '../services/backtest/results.js';
+import type { BacktestResults, Band, Estimate, ModelLosses, Summary } from '../services/backtest/results.js';
 import { aligned } from './text-table.js';
 
 /** What is told beside the results. */
@@ -81,34 +81,13 @@ export function backtestText({
     `${file}: ${whose}, horizons in ${unit}, ${seconds.toFixed(1)} s`,
     `${grouped(all.cases)} forecasts for ${grouped(all.learners)} learners; intervals in brackets are 95 %, by ${grouped(resamples)} bootstrap samples of learners, seed ${seed}`,
     '',
-    aligned([
-      ['INTERVAL', 'COVERS', '', 'BELOW', 'ABOVE'],
-      ...levels.map((level, i) => coverageRow(level, all.coverage[i] as Estimate, all.below[i] as number)),
-    ]),
+    coverageTable(all),
     '',
     `Mean width of the 80 % interval: ${share(all.width.mean)}`,
     '',
-    aligned([
-      ['MODEL', 'BRIER', '', 'LOG LOSS', '', 'MAE', ''],
-      ...modelNames.map((name) => lossRow(name, all.models[name])),
-    ]),
+    lossTable(all),
     '',
-    aligned([
-      [
-        'HISTORY',
-        unit.toUpperCase(),
-        'FORECASTS',
-        'LEARNERS',
-        '50 %',
-        '80 %',
-        '',
-        '95 %',
-        'WIDTH',
-        'LOG LOSS',
-        'BASELINE',
-      ],
-      ...bands.map(bandRow),
-    ]),
+    bandTable(bands, unit),
     '',
     'WIDTH is that of the 80 % interval, BASELINE the better log loss of no_change and population.',
   ].join('\n');
@@ -120,6 +99,12 @@ const loss = (value: number): string => value.toFixed(4);
 const bounds = ({ low, high }: Estimate, shown: (value: number) => string): string =>
   `[${shown(low)} ${shown(high)}]`;
 
+const coverageTable = ({ coverage, below }: Summary): string =>
+  aligned([
+    ['INTERVAL', 'COVERS', '', 'BELOW', 'ABOVE'],
+    ...levels.map((level, i) => coverageRow(level, coverage[i] as Estimate, below[i] as number)),
+  ]);
+
 const coverageRow = (level: number, covers: Estimate, below: number): string[] => [
   `${100 * level} %`,
   share(covers.mean),
@@ -128,10 +113,23 @@ const coverageRow = (level: number, covers: Estimate, below: number): string[] =
   share(1 - covers.mean - below),
 ];
 
+const lossTable = ({ models }: Summary): string =>
+  aligned([
+    ['MODEL', 'BRIER', '', 'LOG LOSS', '', 'MAE', ''],
+    ...modelNames.map((name) => lossRow(name, models[name])),
+  ]);
+
 const lossRow = (name: ModelName, { brier, logLoss, mae }: ModelLosses): string[] => [
   name,
   ...[brier, logLoss, mae].flatMap((estimate) => [loss(estimate.mean), bounds(estimate, loss)]),
 ];
+
+/** A column without a head holds the interval of the one before it. */
+function bandTable(bands: readonly Band[], unit: HorizonUnit): string {
+  const counts = ['HISTORY', unit.toUpperCase(), 'FORECASTS', 'LEARNERS'];
+  const figures = ['50 %', '80 %', '', '95 %', 'WIDTH', 'LOG LOSS', 'BASELINE'];
+  return aligned([[...counts, ...figures], ...bands.map(bandRow)]);
+}
 
 function bandRow({
   historyFrom,

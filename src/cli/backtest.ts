@@ -30,8 +30,8 @@ async function backtestFile(context: CommandContext, args: BacktestArguments): P
   const forecasts = await forecastTable(context, args, read.table, progress);
   if (forecasts === null) return;
   progress.show('bootstrap');
-  await nextTurn();
-  const results = resultsOf(forecasts.scored);
+  const results = await resultsOf(forecasts.scored);
+  if (context.closers.closing) return;
   progress.show('');
   const seconds = (performance.now() - since) / 1000;
   const summary = { file: basename(args.file), fold: args.fold, unit: forecasts.unit, seconds, results };
@@ -51,7 +51,7 @@ async function forecastTable(
   table: AnswerTable,
   progress: Progress,
 ): Promise<Forecasts | null> {
-  const folds = foldsOf(table);
+  const folds = args.fold === null ? crossFolds(table) : foldsOf(table);
   const scored: ScoredCase[] = [];
   const units = new Set<Forecasts['unit']>();
   let train: ReturnType<typeof openTrainer> | undefined;
@@ -65,11 +65,22 @@ async function forecastTable(
     if (closers.closing) return null;
     const { served } = trained.models;
     units.add(served.model.accuracy.unit);
-    scored.push(...forecastFold(split, served, fold));
+    // One by one: arguments of a call lie on the stack, and there may be millions.
+    for (const one of forecastFold(split, served, fold)) scored.push(one);
   }
   const [unit] = units;
   if (unit === undefined || scored.length === 0) throw new StartError(nothingToForecast);
   return { unit, scored };
+}
+
+/** Folds to forecast in turn: those of the file, unless it has all learners in one. */
+function crossFolds(table: AnswerTable): Uint16Array {
+  const told = foldsOf(table);
+  const byHash = foldsOf({ ...table, folds: new Map() });
+  const [fold, another] = foldsPresent(told);
+  if (another !== undefined || foldsPresent(byHash).length === 1) return told;
+  process.stderr.write(`Every learner is in fold ${fold}: folds are 1 to 5 by a hash of user_id instead\n`);
+  return byHash;
 }
 
 const nothingToForecast = 'No learner has enough answers after another for a forecast to be held against';

@@ -92,7 +92,8 @@ const forecast = async (pool: Piscina, task: ForecastTask) =>
 async function whatIf(pool: Piscina, task: WhatIfTask): Promise<string | null> {
   const reply = served(await enqueue<WhatIfReply>(pool, task));
   if ('data' in reply) return reply.data;
-  throw new ApiError('SKILL_NOT_FOUND', `No such skill is known: ${reply.unknownSkills.join(', ')}`);
+  const details = reply.unknownSkills.map((id) => ({ path: 'skills', message: `${id} is not known` }));
+  throw new ApiError('SKILL_NOT_FOUND', 'The plan has skills that nobody set or answered', { details });
 }
 
 async function enqueue<Reply>(pool: Piscina, task: ForecastTask | WhatIfTask): Promise<Reply> {

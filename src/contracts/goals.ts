@@ -6,8 +6,16 @@ import { invalid } from '../errors.js';
 import { checked } from './checked.js';
 import { orNull } from './optional.js';
 
+/** Total score of a goal, in tens. */
+export const TargetScore = Type.Integer({
+  minimum: 400,
+  maximum: 1600,
+  multipleOf: 10,
+  description: 'Total score',
+});
+
 const GoalBody = Type.Object({
-  target_score: Type.Integer({ minimum: 400, maximum: 1600, multipleOf: 10, description: 'Total score' }),
+  target_score: TargetScore,
   target_date: orNull(Type.String({ description: 'YYYY-MM-DD, a UTC day, today or later' })),
 });
 const goalBodyCheck = Compile(GoalBody);

@@ -36,14 +36,14 @@ export function predictionResult(
     forecast_days: days,
     confidence_level: level,
     data_points: forecast.dataPoints,
-    reliability: forecast.reliability,
+    reliability: { math: round4(forecast.reliability.math), rw: round4(forecast.reliability.rw) },
   };
 }
 
 /** The forecast under a plan. */
 export const whatIfResult = (
   userId: string,
-  { current, planned, unplanned, goal, neededAnswersPerDay }: WhatIf,
+  { current, planned, unplanned, goal, neededAnswersPerDay, neededInDays }: WhatIf,
   { answersPerDay, skills }: PracticePlan,
   { days, level }: Asked,
 ): object => ({
@@ -60,6 +60,7 @@ export const whatIfResult = (
   goal_tracking: goalTracking(goal),
   without_plan: predicted(unplanned, days),
   needed_answers_per_day: neededAnswersPerDay,
+  needed_within_days: neededInDays,
 });
 
 const currentScores = ({ math, rw, total }: Scores): object => ({
@@ -87,5 +88,5 @@ const goalTracking = (goal: GoalOutlook): object => ({
   days_to_goal: goal.daysToGoal,
   progress_percent: goal.progressPercent,
   on_track: goal.onTrack,
-  goal_probability: goal.probability,
+  goal_probability: round4(goal.probability),
 });

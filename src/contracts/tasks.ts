@@ -74,10 +74,14 @@ export interface ForecastTask extends ForecastOptions {
 export type ForecastReply = { readonly data: readonly (string | null)[] } | Refused;
 
 /** One learner's forecast under a plan of practice. */
-export interface WhatIfTask extends Omit<ForecastOptions, 'locale'> {
+export interface WhatIfTask {
   readonly kind: 'what-if';
   readonly tenant: string;
   readonly userId: string;
+  /** 1 to 365; null: not said, the standard ones. */
+  readonly days: number | null;
+  /** Of the intervals, 0.5 to 0.99. */
+  readonly level: number;
   readonly answersPerDay: number;
   /** The only skills that are practised; null: all. */
   readonly skillIds: readonly string[] | null;

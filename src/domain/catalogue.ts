@@ -21,8 +21,8 @@ export interface SkillEntry {
 /** Where a skill belongs, and how much it weighs there. */
 export type Placement = Pick<SkillEntry, 'section' | 'weight'>;
 
-/** What a skill is that was never set. */
-const unset: Placement = { section: null, weight: 1 };
+/** Where a skill is that was never set. */
+export const unplaced: Placement = { section: null, weight: 1 };
 
 /** Skills of one section: how many, and their weights together; one without a section counts half in each. */
 export interface SectionTotals {
@@ -54,7 +54,7 @@ export function catalogueOf(revision: number, entries: ReadonlyMap<string, Skill
 export const emptyCatalogue: Catalogue = catalogueOf(0, new Map());
 
 export const placementOf = ({ entries }: Catalogue, skillId: string): Placement =>
-  entries.get(skillId) ?? unset;
+  entries.get(skillId) ?? unplaced;
 
 /** How much of an answer on the skill belongs to the section: all, half or nothing. */
 export function shareOf({ section }: Pick<Placement, 'section'>, of: Section): number {
@@ -69,6 +69,9 @@ export function shareOf({ section }: Pick<Placement, 'section'>, of: Section): n
  * @param known number of different skills, set or answered
  */
 export function knownTotals({ entries, totals }: Catalogue, known: number, section: Section): SectionTotals {
-  const others = Math.max(0, known - entries.size) * shareOf(unset, section);
-  return { skills: totals[section].skills + others, weight: totals[section].weight + others * unset.weight };
+  const others = Math.max(0, known - entries.size) * shareOf(unplaced, section);
+  return {
+    skills: totals[section].skills + others,
+    weight: totals[section].weight + others * unplaced.weight,
+  };
 }

@@ -55,7 +55,11 @@ export function fitAccuracyStage(
 const inUnit = (model: AccuracyModel, unit: HorizonUnit): AccuracyModel =>
   model.cases === 0 ? { ...model, unit } : model;
 
-/** Empty for figures that are published. A loss that is no number is worse. */
+/**
+ * Why new figures are not published; empty where they are. Without held-out cases, or where the figures in force are
+ * in another unit, they are published without judgement: nothing speaks against them. A loss that is no number counts
+ * as worse.
+ */
 function heldBackBecause(
   fitted: AccuracyModel | null,
   before: AccuracyQuality | null,

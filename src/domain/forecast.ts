@@ -1,6 +1,6 @@
 /** A learner's scores from today on, under a habit of practice. */
-import { practiceOf } from './activity.js';
-import { type Catalogue, knownTotals, type SectionTotals, shareOf } from './catalogue.js';
+import { type Practice, practiceOf } from './activity.js';
+import { type Catalogue, knownTotals, shareOf } from './catalogue.js';
 import { dayOf } from './forgetting.js';
 import { activityModel, goalModel, projectionModel } from './params.js';
 import { isPlateau } from './plateau.js';
@@ -23,7 +23,7 @@ export interface ForecastSubject {
   /** All the learner's skills, as they are now. */
   readonly views: readonly SkillView[];
   readonly catalogue: Catalogue;
-  /** Number of different skills that the tenant set or its learners answered. */
+  /** Number of different skills that the tenant set or its learners answered, no fewer than `views`. */
   readonly knownSkills: number;
   /** Unix milliseconds. */
   readonly now: number;
@@ -40,24 +40,30 @@ export interface SkillPractice {
 /** How a learner goes on; a skill without a section is asked for in both. */
 export type Habit = (view: SkillView, section: Section) => SkillPractice;
 
-/** As in the last 14 days: the section's answers spread over its known skills. */
-export function presentHabit({ learner, catalogue, knownSkills, now }: ForecastSubject): Habit {
-  const practice = practiceOf(learner.activity, dayOf(now));
-  const habitOf = (section: Section): SkillPractice => ({
-    rate: practice[section].rate / Math.max(1, knownTotals(catalogue, knownSkills, section).skills),
-    freshness: Math.min(1, practice[section].activeDays / projectionModel.activeDays),
+/** As in the last 14 days. */
+export function presentHabit(subject: ForecastSubject): Habit {
+  const practice = practiceOf(subject.learner.activity, dayOf(subject.now));
+  const as = ({ rate, activeDays }: Practice): SkillPractice => ({
+    rate,
+    freshness: Math.min(1, activeDays / projectionModel.activeDays),
   });
-  const habits = { math: habitOf('math'), rw: habitOf('rw') };
-  return (_, section) => habits[section];
+  return spread(subject, { math: as(practice.math), rw: as(practice.rw) });
 }
 
-/** Practice at a steady rate per section, spread over its known skills. */
-export function steadyHabit({ catalogue, knownSkills }: ForecastSubject, rates: PerSection<number>): Habit {
-  const habitOf = (section: Section): SkillPractice => ({
-    rate: rates[section] / Math.max(1, knownTotals(catalogue, knownSkills, section).skills),
-    freshness: dailyFreshness(rates[section]),
-  });
-  const habits = { math: habitOf('math'), rw: habitOf('rw') };
+/** Practice at a steady rate per section. */
+export function steadyHabit(subject: ForecastSubject, rates: PerSection<number>): Habit {
+  const at = (rate: number): SkillPractice => ({ rate, freshness: dailyFreshness(rate) });
+  return spread(subject, { math: at(rates.math), rw: at(rates.rw) });
+}
+
+/** A section's answers spread over its known skills. */
+function spread({ catalogue, knownSkills }: ForecastSubject, practice: PerSection<SkillPractice>): Habit {
+  const of = (section: Section): SkillPractice => {
+    const { skills } = knownTotals(catalogue, knownSkills, section);
+    const { rate, freshness } = practice[section];
+    return { rate: skills === 0 ? 0 : rate / skills, freshness };
+  };
+  const habits = { math: of('math'), rw: of('rw') };
   return (_, section) => habits[section];
 }
 
@@ -178,8 +184,8 @@ function evidenceOf(
     seenSkills += share;
     skills.push({ mastery, weight: share * placement.weight });
   }
-  const known: SectionTotals = knownTotals(catalogue, Math.max(knownSkills, views.length), section);
-  return { ability: learner[section], skills, seenSkills, knownWeight: known.weight };
+  const { weight: knownWeight } = knownTotals(catalogue, knownSkills, section);
+  return { ability: learner[section], skills, seenSkills, knownWeight };
 }
 
 /** Total score as it is now. */

@@ -38,7 +38,7 @@ export const practiceGain = (
     secondsOf(state.pace),
   );
 
-/** Points per hour of bringing back what a skill lost to forgetting, which takes a few answers only. */
+/** Points of bringing back what a skill lost to forgetting, as if there were such reviews enough for an hour. */
 export const reviewGain = ({ state, placement, mastery }: SkillView, sums: PerSection<SectionSums>): number =>
   pointsPerMastery(placement, sums) *
   (state.mastery - mastery) *

@@ -42,6 +42,10 @@ export function defaultGoal(baselineTotal: number | null): Goal {
 export const daysUntil = (targetDate: string | null, now: number): number | null =>
   targetDate === null ? null : Math.max(0, dayOf(Date.parse(targetDate)) - dayOf(now));
 
+/** Whether the goal's date has passed. */
+export const isOver = (targetDate: string | null, now: number): boolean =>
+  targetDate !== null && dayOf(Date.parse(targetDate)) < dayOf(now);
+
 /**
  * Where the learner stands against a goal (science notes 6.6).
  *

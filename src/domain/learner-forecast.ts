@@ -19,8 +19,8 @@ import {
 import { dayOf } from './forgetting.js';
 import { daysUntil, defaultGoal, type Goal, type GoalProgress, trackGoal } from './goal.js';
 import { normalCdf } from './normal.js';
-import { accuracyConstants, goalModel } from './params.js';
-import { clamp, round4 } from './probability.js';
+import { accuracyConstants, goalModel, scoreModel } from './params.js';
+import { clamp } from './probability.js';
 import type { AbilityEstimate, ScoreForecast, Scores } from './score.js';
 import type { PerSection } from './types.js';
 
@@ -125,8 +125,9 @@ export function goalOutlook(
   };
 }
 
+/** Nobody misses the lowest score. */
 const reachProbability = (target: number, { totalCentre, totalSd }: ScoreForecast): number =>
-  round4(1 - normalCdf((target - totalCentre) / totalSd));
+  target <= 2 * scoreModel.sectionMin ? 1 : 1 - normalCdf((target - totalCentre) / totalSd);
 
 /** Rates that are tried for advice, answers a day in each section. */
 const triedRates: readonly number[] = [1, 2, 5, 10, 20, 40];
@@ -147,6 +148,6 @@ function neededRate(
 }
 
 const reliabilityOf = ({ variance }: AbilityEstimate): PerSection<number> => ({
-  math: round4(clamp(1 - variance.math, 0, 1)),
-  rw: round4(clamp(1 - variance.rw, 0, 1)),
+  math: clamp(1 - variance.math, 0, 1),
+  rw: clamp(1 - variance.rw, 0, 1),
 });

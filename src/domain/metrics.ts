@@ -45,7 +45,7 @@ export function measure(correct: Uint8Array, predictions: Float64Array): Metrics
     const isCorrect = correct[i] === 1;
     const given = isCorrect ? p : 1 - p;
     squares += (1 - given) ** 2;
-    nats -= Math.log(Math.max(given, logLossClip));
+    nats += natsOf(given);
     if (p >= 0.5 === isCorrect) hits++;
   }
   return {
@@ -56,6 +56,18 @@ export function measure(correct: Uint8Array, predictions: Float64Array): Metrics
     ece: calibrationError(reliabilityOf(correct, predictions)),
   };
 }
+
+/** @param given the probability given to what happened */
+const natsOf = (given: number): number => -Math.log(Math.max(given, logLossClip));
+
+/**
+ * Mean log loss of single answers that were all given one probability.
+ *
+ * @param expected that probability of a right answer, 0 to 1
+ * @param share of right answers among them, 0 to 1
+ */
+export const shareLogLoss = (expected: number, share: number): number =>
+  share * natsOf(expected) + (1 - share) * natsOf(1 - expected);
 
 /** Area under the ROC curve, see `Metrics.auc`; in time of one sort. */
 export function areaUnderCurve(correct: Uint8Array, predictions: Float64Array): number | null {

@@ -54,12 +54,13 @@ export function momentumOf({ day, short, long }: MomentumState): Momentum | null
 }
 
 /**
- * Momentum now. The state knows a day only once a later one with answers has begun: the last one is closed here, and
- * then the idle days up to today, for what was forgotten since, every so many where there are many. Null where no skill has answers enough. Without an answer in the last 14
- * days nobody is building.
+ * Momentum now. The state knows a day only once a later one with answers has begun, so the last one is closed here,
+ * and after it idle days up to today for what was forgotten since; of many idle days only some. Without an answer in
+ * the last 14 days nobody is building.
  *
  * @param skills all of the learner's
  * @param now Unix milliseconds
+ * @returns null where no skill has answers enough
  */
 export function momentumNow(
   { activity, momentum }: Pick<LearnerState, 'activity' | 'momentum'>,

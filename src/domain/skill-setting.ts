@@ -1,6 +1,6 @@
 /** What can be set of a skill, and which parameters may be set by hand. */
 import { pStar } from './bkt.js';
-import type { SkillEntry } from './catalogue.js';
+import { type SkillEntry, unplaced } from './catalogue.js';
 import { type BktParameters, guessSlipMargin, wrongAnswerShare } from './params.js';
 
 export type SkillSetting = Pick<SkillEntry, 'name' | 'section' | 'weight' | 'parameters'>;
@@ -9,7 +9,7 @@ export type SkillSetting = Pick<SkillEntry, 'name' | 'section' | 'weight' | 'par
 export const maxSkills = 20_000;
 
 /** What a skill has that was never set. */
-export const unsetSkill: SkillSetting = { name: null, section: null, weight: 1, parameters: null };
+export const unsetSkill: SkillSetting = { name: null, ...unplaced, parameters: null };
 
 export const sameSetting = (a: SkillSetting, b: SkillSetting): boolean =>
   a.name === b.name &&

@@ -1,7 +1,8 @@
 /** Advice that comes with a forecast: what to do next, the most useful first. */
 import { type GoalFigures, type Locale, type StudyTexts, texts } from './advice-texts.js';
 import { sectionSums } from './gain.js';
-import { studyModel } from './params.js';
+import { daysUntil, isOver } from './goal.js';
+import { goalModel, studyModel } from './params.js';
 import type { SkillView } from './skill-view.js';
 import type { SkillCode, SkillsContext } from './study-context.js';
 import { adviseSkills } from './study-skills.js';
@@ -30,7 +31,7 @@ export interface StudyContext {
   readonly views: readonly SkillView[];
   /** With the tenant's catalogue. */
   readonly model: TenantModel;
-  /** Number of different skills that the tenant set or its learners answered. */
+  /** Number of different skills that the tenant set or its learners answered, no fewer than `views`. */
   readonly knownSkills: number;
   /** Unix milliseconds. */
   readonly now: number;
@@ -47,7 +48,7 @@ export function studyAdvice({ goal, locale, ...rest }: StudyContext): StudyAdvic
   const views = [...rest.views].sort((a, b) => compareIds(a.skillId, b.skillId));
   const context: SkillsContext = { ...rest, views, sums: sectionSums(views) };
   const { study } = texts[locale];
-  const first = [...missingSection(context, study), ...goalGap(goal, study)];
+  const first = [...missingSection(context, study), ...goalGap(goal, rest.now, study)];
   const skills = adviseSkills(context)
     .sort((a, b) => b.gain - a.gain || compareIds(a.skillId, b.skillId))
     .slice(0, studyModel.maxEntries - first.length);
@@ -66,5 +67,11 @@ function missingSection(context: SkillsContext, study: StudyTexts): StudyAdvice[
 const isMeasured = ({ learner, sums }: SkillsContext, section: Section): boolean =>
   learner[section].answers > 0 && sums[section].weight > 0;
 
-const goalGap = (goal: StudyGoal, study: StudyTexts): StudyAdvice[] =>
-  goal.isSet && !goal.onTrack ? [{ code: 'GOAL_GAP', skillId: null, text: study.GOAL_GAP(goal) }] : [];
+/** Nothing is said of a date that has passed; one beyond a year is beyond the forecast. */
+function goalGap(goal: StudyGoal, now: number, study: StudyTexts): StudyAdvice[] {
+  const { isSet, onTrack, targetDate } = goal;
+  if (!isSet || onTrack || isOver(targetDate, now)) return [];
+  const isFar = (daysUntil(targetDate, now) ?? 0) > goalModel.horizonDays;
+  const text = study.GOAL_GAP(isFar ? { ...goal, targetDate: null } : goal);
+  return [{ code: 'GOAL_GAP', skillId: null, text }];
+}

@@ -42,8 +42,8 @@ function explore(context: SkillsContext, section: Section, isSeen: IsSeen): Skil
 }
 
 /** Share of the section's known weight that the learner has answered; 1 where nothing is known. */
-function coverageOf({ sums, views, model, knownSkills }: SkillsContext, section: Section): number {
-  const known = knownTotals(model.catalogue, Math.max(knownSkills, views.length), section);
+function coverageOf({ sums, model, knownSkills }: SkillsContext, section: Section): number {
+  const known = knownTotals(model.catalogue, knownSkills, section);
   return known.weight === 0 ? 1 : sums[section].weight / known.weight;
 }
 

@@ -17,7 +17,8 @@ export interface Slope {
 /**
  * Theil-Sen slope. The interval is approximate: it comes from the variance of Kendall's S for independent points,
  * and daily masteries depend on one another, so it is too narrow.
- * Source: Sen, Estimates of the regression coefficient based on Kendall's tau, JASA 63 (1968).
+ * Source: Sen, Estimates of the regression coefficient based on Kendall's tau, JASA 63 (1968); of the ranks the lower is
+ * one inside of Sen's, as science notes 4 and the reference values have it.
  *
  * @param points in any order, at different times; n of them cost n^2 / 2 slopes
  * @returns null below 5 points

@@ -31,16 +31,24 @@ export interface WhatIf {
   readonly unplanned: Scores;
   readonly goal: GoalOutlook;
   /**
-   * Least whole number of answers a day, on the plan's skills, with which the target is reached within the requested
-   * days; null where `maxAnswersPerDay` are not enough.
+   * Least whole number of answers a day, on the plan's skills, with which the target is reached in time; null where
+   * `maxAnswersPerDay` are not enough.
    */
   readonly neededAnswersPerDay: number | null;
+  /** Days within which the target is to be reached for that. */
+  readonly neededInDays: number;
 }
 
 /** More answers than this in a day are no plan. */
 export const maxAnswersPerDay = 1000;
 
-export function forecastPlan(subject: ForecastSubject, plan: PracticePlan, request: ForecastRequest): WhatIf {
+/** @param inDays when the target is to be reached at the latest, 0 to 365 */
+export function forecastPlan(
+  subject: ForecastSubject,
+  plan: PracticePlan,
+  request: ForecastRequest,
+  inDays: number,
+): WhatIf {
   const estimate = estimateLearner(subject);
   const added = plan.skills?.filter(({ state }) => state.attempts === 0) ?? [];
   const under = (answersPerDay: number): Forecast =>
@@ -52,7 +60,11 @@ export function forecastPlan(subject: ForecastSubject, plan: PracticePlan, reque
     planned: planned.forecastIn(request.days, request.level),
     unplanned: forecastUnder(subject, estimate, presentHabit(subject)).scoresIn(request.days),
     goal,
-    neededAnswersPerDay: leastRate((rate) => under(rate).scoresIn(request.days).total >= goal.targetScore),
+    neededAnswersPerDay: leastRate((rate) => {
+      const days = under(rate).daysTo(goal.targetScore);
+      return days !== null && days <= inDays;
+    }),
+    neededInDays: inDays,
   };
 }
 

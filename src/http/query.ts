@@ -1,9 +1,8 @@
 /** Query values of the routes, checked against the schemas of the services. */
 import { Compile } from 'typebox/compile';
 import { checked } from '../contracts/checked.js';
-import { locales } from '../domain/advice-texts.js';
 import { ExplainQuery } from '../services/explain-mastery.js';
-import { PredictionQuery } from '../services/forecast-scores.js';
+import { forecastDefaults, PredictionQuery } from '../services/forecast-scores.js';
 import { SkillsQuery } from '../services/read-skills.js';
 import { VelocityQuery } from '../services/velocity.js';
 import type { Call } from './routes.js';
@@ -16,10 +15,18 @@ const skillsCheck = Compile(SkillsQuery);
 const velocityCheck = Compile(VelocityQuery);
 
 /** @throws ApiError INVALID_REQUEST */
-export const predictionQuery = ({ days, confidence_level, locale = locales[0] }: Values): PredictionQuery =>
+export const predictionQuery = ({
+  days,
+  confidence_level,
+  locale = forecastDefaults.locale,
+}: Values): PredictionQuery =>
   checked(
     predictionCheck,
-    { days: numberOf(days, 30), confidence_level: numberOf(confidence_level, 0.8), locale },
+    {
+      days: numberOf(days, forecastDefaults.days),
+      confidence_level: numberOf(confidence_level, forecastDefaults.level),
+      locale,
+    },
     'query',
   );
 

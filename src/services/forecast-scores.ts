@@ -2,17 +2,27 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { checked } from '../contracts/checked.js';
+import { TargetScore } from '../contracts/goals.js';
 import { Id } from '../contracts/ids.js';
 import { orNull } from '../contracts/optional.js';
 import { locales } from '../domain/advice-texts.js';
+import { standardDays } from '../domain/learner-forecast.js';
+import { goalModel, scoreModel } from '../domain/params.js';
 import { maxAnswersPerDay } from '../domain/what-if.js';
 import type { ApiError } from '../errors.js';
 import type { Forecaster } from './ports.js';
 import { userNotFound } from './read-mastery.js';
 
-const Days = Type.Integer({ minimum: 1, maximum: 365, default: 30 });
-const Level = Type.Number({ minimum: 0.5, maximum: 0.99, default: 0.8 });
-const LocaleName = Type.Enum([...locales], { default: locales[0] });
+/** What a forecast is made for where nothing else is asked. */
+export const forecastDefaults = {
+  days: standardDays,
+  level: scoreModel.defaultLevel,
+  locale: locales[0],
+} as const;
+
+const Days = Type.Integer({ minimum: 1, maximum: goalModel.horizonDays, default: forecastDefaults.days });
+const Level = Type.Number({ minimum: 0.5, maximum: 0.99, default: forecastDefaults.level });
+const LocaleName = Type.Enum([...locales], { default: forecastDefaults.locale });
 
 /** Query of GET /api/v1/predictions/{user_id}. */
 export const PredictionQuery = Type.Object({ days: Days, confidence_level: Level, locale: LocaleName });
@@ -64,9 +74,9 @@ export async function forecastClass(
 ): Promise<ClassForecast[]> {
   const request = checked(classCheck, body, 'request');
   const options = {
-    days: request.days ?? 30,
-    level: request.confidence_level ?? 0.8,
-    locale: request.locale ?? locales[0],
+    days: request.days ?? forecastDefaults.days,
+    level: request.confidence_level ?? forecastDefaults.level,
+    locale: request.locale ?? forecastDefaults.locale,
   };
   const forecasts: ClassForecast[] = [];
   for (let from = 0; from < request.user_ids.length; from += learnersPerTask) {
@@ -86,7 +96,7 @@ const WhatIfRequest = Type.Object({
   skills: orNull(Type.Array(Id, { minItems: 1, maxItems: maxPlanSkills, uniqueItems: true })),
   days: orNull(Days),
   confidence_level: orNull(Level),
-  target_score: orNull(Type.Integer({ minimum: 400, maximum: 1600, multipleOf: 10 })),
+  target_score: orNull(TargetScore),
 });
 const whatIfCheck = Compile(WhatIfRequest);
 
@@ -105,8 +115,8 @@ export async function forecastWhatIf(
   const data = await forecaster.whatIf({
     tenant,
     userId,
-    days: request.days ?? 30,
-    level: request.confidence_level ?? 0.8,
+    days: request.days ?? null,
+    level: request.confidence_level ?? forecastDefaults.level,
     answersPerDay: request.answers_per_day,
     skillIds: request.skills ?? null,
     targetScore: request.target_score ?? null,

@@ -8,9 +8,12 @@ import { isAbsent, numberOf, shown } from './import/rows.js';
 
 const parameterFields = ['p_init', 'p_learn', 'p_guess', 'p_slip'] as const;
 
-/** Fields that mean something; all others are ignored. */
-export const skillFields = ['tenant', 'skill_id', 'name', 'section', 'weight', ...parameterFields] as const;
-export type SkillField = (typeof skillFields)[number];
+/** Columns that mean something; all others are ignored. */
+export const skillColumns = ['tenant', 'skill_id', 'name', 'section', 'weight', ...parameterFields] as const;
+
+/** Beside the columns, JSON may have the parameters as the API shows them: an object of their own. */
+const skillFields = [...skillColumns, 'parameters'] as const;
+type SkillField = (typeof skillFields)[number];
 
 /** A row as it was read: texts from CSV, values from JSON. A field that is not there at all is undefined. */
 export type RawSkill = Readonly<Partial<Record<SkillField, unknown>>>;
@@ -24,7 +27,7 @@ export interface SkillRow {
 
 const oneProbability = `a number from ${manualBounds.low} to ${manualBounds.high}, all four or none`;
 
-const allowed: Readonly<Record<SkillField, string>> = {
+const allowed: Readonly<Record<SkillField | 'source', string>> = {
   tenant: '1 to 128 of A-Za-z0-9._~-',
   skill_id: '1 to 128 characters without control characters',
   name: '1 to 200 characters without control characters, or nothing',
@@ -34,6 +37,8 @@ const allowed: Readonly<Record<SkillField, string>> = {
   p_learn: oneProbability,
   p_guess: oneProbability,
   p_slip: oneProbability,
+  parameters: `an object of ${parameterFields.join(', ')} and, as wanted, source, or nothing`,
+  source: 'default, fitted (both: nothing is set by hand), manual or nothing',
 };
 
 /** @returns the row, or what is wrong with it: field, value and what is allowed */
@@ -45,13 +50,13 @@ export function checkSkillRow(read: RawSkill): SkillRow | readonly string[] {
   if (typeof skillId !== 'string' || learningIdProblem(skillId) !== null) {
     return [complaint(raw, 'skill_id')];
   }
+  const beside = raw.parameters === undefined ? undefined : parameterFields.find((field) => has(raw, field));
+  if (beside !== undefined) return [bothForms(beside)];
   try {
     return { tenant, skillId, setting: told(raw, readSkillBody(bodyOf(raw))) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    return (error.details ?? []).map(({ path, message }) =>
-      complaint(raw, path.split('/').at(-1) as SkillField, message),
-    );
+    return (error.details ?? []).map(({ path, message }) => complaint(raw, path, message));
   }
 }
 
@@ -66,21 +71,36 @@ const trimmed = (read: RawSkill): RawSkill =>
     }),
   );
 
-const complaint = (raw: RawSkill, field: SkillField, reason?: string): string =>
-  `${field} ${shown(raw[field] ?? null)} is not allowed${reason === undefined ? '' : ` (${reason})`}; allowed: ${allowed[field]}`;
+const has = (raw: RawSkill, ...fields: SkillField[]): boolean =>
+  fields.some((field) => raw[field] !== undefined);
+
+const bothForms = (field: SkillField): string =>
+  `${field} is not allowed (parameters are there too); allowed: either parameters or ${parameterFields.join(', ')}`;
+
+/** @param path of what is wrong in the body; columns have no path, but are called as the fields in it */
+function complaint(raw: RawSkill, path: string, reason?: string): string {
+  const field = path.split('/').at(-1) as keyof typeof allowed;
+  const { parameters } = raw;
+  const isInside = path !== field && typeof parameters === 'object' && parameters !== null;
+  const [place, holder] = isInside ? [path, parameters] : [field, raw];
+  const value = (holder as Readonly<Record<string, unknown>>)[field] ?? null;
+  const because = reason === undefined ? '' : ` (${reason})`;
+  return `${place} ${shown(value)} is not allowed${because}; allowed: ${allowed[field]}`;
+}
 
 /** The row as a body of the API. */
 const bodyOf = (raw: RawSkill): object => ({
   name: orNull(raw.name),
   section: orNull(raw.section),
   weight: numberIn(raw.weight),
-  parameters: parameterFields.every((field) => isAbsent(raw[field])) ? null : parametersOf(raw),
+  parameters: raw.parameters === undefined ? columnsOf(raw) : orNull(raw.parameters),
 });
 
-const parametersOf = (raw: RawSkill): object =>
-  Object.fromEntries(
-    parameterFields.flatMap((field) => (isAbsent(raw[field]) ? [] : [[field, numberIn(raw[field])]])),
-  );
+/** The columns of parameters as the object that the API has for them. */
+function columnsOf(raw: RawSkill): object | null {
+  const set = parameterFields.filter((field) => !isAbsent(raw[field]));
+  return set.length === 0 ? null : Object.fromEntries(set.map((field) => [field, numberIn(raw[field])]));
+}
 
 const orNull = (value: unknown): unknown => (isAbsent(value) ? null : value);
 
@@ -89,11 +109,10 @@ const numberIn = (value: unknown): unknown => (isAbsent(value) ? null : (numberO
 
 /** Of the whole setting what the row has fields for. */
 function told(raw: RawSkill, { name, section, weight, parameters }: SkillSetting): Partial<SkillSetting> {
-  const has = (...fields: SkillField[]): boolean => fields.some((field) => raw[field] !== undefined);
   return {
-    ...(has('name') && { name }),
-    ...(has('section') && { section }),
-    ...(has('weight') && { weight }),
-    ...(has(...parameterFields) && { parameters }),
+    ...(has(raw, 'name') && { name }),
+    ...(has(raw, 'section') && { section }),
+    ...(has(raw, 'weight') && { weight }),
+    ...(has(raw, 'parameters', ...parameterFields) && { parameters }),
   };
 }

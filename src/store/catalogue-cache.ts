@@ -1,16 +1,19 @@
 /** The models as they are served: each with its tenant's catalogue exactly as of now. */
 import { emptyCatalogue } from '../domain/catalogue.js';
 import { type TenantModel, withCatalogue } from '../domain/tenant-model.js';
+import { ApiError, unavailable } from '../errors.js';
 import { catalogueMark, type MarkedCatalogue, readCatalogue } from './catalogue-store.js';
 import type { RedisClient } from './client.js';
 import type { ModelCache } from './model-cache.js';
 
-/** As `ModelCache`, but the catalogue is never old. */
+/** As `ModelCache`, but the catalogue is never old: while it cannot be read, there is no model. */
 export type ServedModels = ModelCache;
 
 export interface ServedModelsOptions {
   readonly models: ModelCache;
   readonly redis: () => Promise<RedisClient>;
+  /** Told of a catalogue that cannot be read, once for each mark; its tenant is refused until it can be. */
+  readonly onUnreadable: (error: unknown, tenant: string, mark: string) => void;
   readonly maxTenants?: number;
 }
 
@@ -34,11 +37,14 @@ const unset: MarkedCatalogue = { mark: '', catalogue: emptyCatalogue };
  * another: who set a skill sees it in the very next answer, whichever process gives it. While nothing changes, a
  * tenant's model is the same object.
  */
-export function createServedModels({ models, redis, maxTenants = 1000 }: ServedModelsOptions): ServedModels {
+export function createServedModels(options: ServedModelsOptions): ServedModels {
+  const { models, redis, onUnreadable, maxTenants = 1000 } = options;
   /** In order of use, the longest unused first. */
   const kept = new Map<string, Served>();
   const loading = new Map<string, Loading>();
   const asking = new Map<string, Promise<string>>();
+  /** Mark of the unreadable catalogue that was told last, by tenant. */
+  const told = new Map<string, string>();
 
   async function get(tenant: string): Promise<TenantModel> {
     const [fitted, mark] = await Promise.all([models.get(tenant), askMark(tenant)]);
@@ -62,13 +68,31 @@ export function createServedModels({ models, redis, maxTenants = 1000 }: ServedM
     if (mark === '') return unset;
     const running = loading.get(tenant);
     if (running?.seen === mark) return running.marked;
-    const load: Loading = { seen: mark, marked: redis().then((client) => readCatalogue(client, tenant)) };
+    const load: Loading = { seen: mark, marked: read(tenant, mark) };
     loading.set(tenant, load);
     try {
       return await load.marked;
     } finally {
       if (loading.get(tenant) === load) loading.delete(tenant);
     }
+  }
+
+  async function read(tenant: string, mark: string): Promise<MarkedCatalogue> {
+    const client = await redis();
+    try {
+      return await readCatalogue(client, tenant);
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      tell(error, tenant, mark);
+      throw unavailable('The catalogue of this tenant cannot be used right now', error);
+    }
+  }
+
+  function tell(error: unknown, tenant: string, mark: string): void {
+    if (told.get(tenant) === mark) return;
+    if (told.size > maxTenants) told.clear();
+    told.set(tenant, mark);
+    onUnreadable(error, tenant, mark);
   }
 
   function keep(tenant: string, fitted: TenantModel, marked: MarkedCatalogue): TenantModel {

@@ -12,7 +12,10 @@ export const putSkillsScript = `
 local tenant, now = ARGV[1], ARGV[2]
 local room = tonumber(ARGV[3]) - redis.call('HLEN', KEYS[1])
 local journalRoom = tonumber(ARGV[4]) - redis.call('XLEN', KEYS[3])
-local before = tonumber(string.match(redis.call('HGET', KEYS[2], tenant) or '0', '^%d+'))
+local mark = redis.call('HGET', KEYS[2], tenant) or '0 0'
+local before = tonumber(string.match(mark, '^%d+'))
+-- Clocks of processes differ: a later change never has an earlier time.
+if tonumber(now) < tonumber(string.match(mark, '%d+$')) then now = string.match(mark, '%d+$') end
 local revision = before
 local function put(skill, expected, rest, row)
   local stored = redis.call('HGET', KEYS[1], skill)

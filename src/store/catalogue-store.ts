@@ -75,6 +75,9 @@ export const createCatalogueStore = (client: RedisClient): CatalogueStore => ({
 /**
  * Writes skills; those that are written are known from then on.
  *
+ * They are noted as known after they are written, for only then is it sure which they are. Whoever dies in between
+ * leaves some too few, until they are answered, or set again by a change.
+ *
  * @param bound most entries of the journal
  * @returns one result for each, in their order
  * @throws ApiError UNAVAILABLE, also for a Redis that came back empty, and where the journal is full: those before
@@ -93,24 +96,25 @@ export async function putSkills(
   const results: SkillWritten[] = [];
   for (let at = 0; at < writes.length; at += chunkSkills) {
     const chunk = writes.slice(at, at + chunkSkills);
-    // First, so that whoever dies in between leaves one too many, never one too few.
-    await addKnownSkills(
-      client,
-      tenant,
-      chunk.map(({ skillId }) => skillId),
-    );
-    results.push(...(await putChunk(client, tenant, chunk, now, bound)));
+    const replies = await putChunk(client, tenant, chunk, now, bound);
+    const written = chunk.flatMap(({ skillId }, i) => (refusals.has(replies[i] as string) ? [] : [skillId]));
+    if (written.length > 0) await addKnownSkills(client, tenant, written);
+    results.push(...replies.map(writtenOf));
   }
   return results;
 }
 
+/** What the script says of a skill that it did not write. */
+const refusals: ReadonlySet<string> = new Set(['mismatch', 'full', 'journal']);
+
+/** @returns what the script says of each */
 async function putChunk(
   client: RedisClient,
   tenant: string,
   chunk: readonly SkillWrite[],
   now: number,
   bound: number,
-): Promise<SkillWritten[]> {
+): Promise<string[]> {
   const keys = [catalogueKey(tenant), catalogueRevisionsKey, catalogueJournalKey];
   const skills = chunk.flatMap(({ skillId, setting, ifRevision }) => [
     skillId,
@@ -119,7 +123,7 @@ async function putChunk(
     skillRow({ tenant, skillId, ...setting }),
   ]);
   const put = client.eval(putSkillsScript, keys.length, ...keys, tenant, now, maxSkills, bound, ...skills);
-  return ((await whileRedisServes(put)) as string[]).map(writtenOf);
+  return (await whileRedisServes(put)) as string[];
 }
 
 function writtenOf(result: string): SkillWritten {

@@ -9,6 +9,8 @@
  *   `emptied` (Redis came back empty), `full` (the journal).
  */
 export const writeGoalScript = `
+-- First of all: an emptied Redis cannot tell whether there is a goal.
+if redis.call('EXISTS', KEYS[2]) == 0 then return { 'emptied', '' } end
 local stored = redis.call('HGET', KEYS[1], 'G')
 local present = stored and not string.find(stored, '"targetScore":null', 1, true)
 if ARGV[2] == '1' and not present then return { 'absent', '' } end
@@ -18,7 +20,6 @@ if ARGV[1] ~= '' then
     return { 'mismatch', '' }
   end
 end
-if redis.call('EXISTS', KEYS[2]) == 0 then return { 'emptied', '' } end
 if redis.call('XLEN', KEYS[3]) >= tonumber(ARGV[6]) then return { 'full', '' } end
 local previous = stored and tonumber(string.match(stored, '"updatedAt":(%d+)')) or 0
 local updatedAt = string.format('%.0f', math.max(tonumber(ARGV[3]), previous + 1))

@@ -75,22 +75,21 @@ export function createJournal(redis: RedisClient, partitions: number): Journal {
  * @param partition the learner's; a bulk of learners may go to any one of theirs, for rows say whose they are
  * @param rows of contracts/journal.ts
  * @param bound most entries that the partition's stream may hold
- * @param onLost hears why Redis did not take them
- * @returns how many were not noted
+ * @param onLost hears how many were not noted; the error is null where there was no room
  */
 export async function noteForecasts(
   client: RedisClient,
   partition: number,
   rows: readonly string[],
   bound: number,
-  onLost: (error: unknown) => void = () => undefined,
-): Promise<number> {
-  if (rows.length === 0) return 0;
+  onLost: (rows: number, error: unknown) => void,
+): Promise<void> {
+  if (rows.length === 0) return;
   try {
-    return await client.appendJournal(forecastsKey(partition), bound, 'forecast', ...rows);
+    const lost = await client.appendJournal(forecastsKey(partition), bound, 'forecast', ...rows);
+    if (lost > 0) onLost(lost, null);
   } catch (error) {
-    onLost(error);
-    return rows.length;
+    onLost(rows.length, error);
   }
 }
 

@@ -1,9 +1,8 @@
-import type { StoredGoal } from '../domain/goal-setting.js';
 import type { RememberedItem } from '../domain/item-window.js';
 import type { ItemTrace } from '../domain/prediction/traces.js';
 import type { LearnerState, SkillState } from '../domain/types.js';
 import { isCluster, type RedisClient, resultsOf, whileRedisServes } from './client.js';
-import { decodeGoal, goalField } from './goal-codec.js';
+import { goalField } from './goal-codec.js';
 import { knownSkillsKey, learnerKey, learnerName, partitionPrefix } from './keys.js';
 import {
   decodeItem,
@@ -231,7 +230,8 @@ async function perCall<Item extends Placed, Result>(
 export interface WholeLearner {
   readonly learner: LearnerState;
   readonly skills: ReadonlyMap<string, SkillState>;
-  readonly goal: StoredGoal | null;
+  /** The goal as it is stored (`decodeGoal`), so that who needs none does not depend on being able to read it. */
+  readonly goalRecord: string | null;
 }
 
 /** Reads one learner with every skill; null if there is none. */
@@ -263,7 +263,7 @@ function wholeLearner(fields: Readonly<Record<string, Buffer>>): WholeLearner | 
   const skills = new Map(
     Object.entries(others).map(([field, value]) => [field.slice(1), decodeSkill(value)] as const),
   );
-  return { learner: decodeLearner(record), skills, goal: decodeGoal(goal?.toString()) };
+  return { learner: decodeLearner(record), skills, goalRecord: goal?.toString() ?? null };
 }
 
 /** Notes that the tenant's learners answer these skills. */

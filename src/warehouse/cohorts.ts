@@ -157,7 +157,7 @@ export const skillVelocity: DescribedView = {
   if(sum(l.seconds) = 0, NULL, 60 * sum(l.timed_correct) / sum(l.seconds)) AS correct_per_minute,
   avg(l.on_plateau) AS plateau_share
 FROM (
-  SELECT tenant, user_id, skill_id, 
+  SELECT tenant, user_id, skill_id,
     sum(r.plateau_attempts) > 0 AND maxIf(r.day, r.plateau_attempts > 0) = max(r.day) AS on_plateau,
     ${sums}
   FROM daily_learner_skill AS r GROUP BY tenant, user_id, skill_id

@@ -75,7 +75,7 @@ export const skillChanges: Table = {
     time('updated_at', 'When'),
     ...catalogueColumns,
   ],
-  orderBy: '(tenant, skill_id, revision)',
+  orderBy: '(tenant, skill_id, updated_at, revision)',
   settings,
 };
 

@@ -33,9 +33,9 @@ export const skillCatalogue: DescribedView = {
     ...columnsOf(skillChanges, 'tenant', 'skill_id', 'revision'),
     ...columnsOf(skillChanges, ...entry),
   ],
-  query: `SELECT tenant, skill_id, last_revision AS revision, ${entry.map((name, i) => `last.${i + 1} AS ${name}`).join(', ')}
+  query: `SELECT tenant, skill_id, last.${entry.length + 1} AS revision, ${entry.map((name, i) => `last.${i + 1} AS ${name}`).join(', ')}
 FROM (
-  SELECT tenant, skill_id, argMax((${entry.join(', ')}), revision) AS last, max(revision) AS last_revision
+  SELECT tenant, skill_id, argMax((${entry.join(', ')}, revision), (updated_at, revision)) AS last
   FROM skill_changes GROUP BY tenant, skill_id
 )`,
 };

@@ -1,8 +1,9 @@
 /** Setting skills: the whole entry, conditions on its tag, and when everybody sees it. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { catalogueKey, catalogueRevisionsKey } from '../../src/store/keys.js';
 import { type Caller, callerOf, event, type JsonAnswer, jsonOf, type RequestParts } from '../support/http.js';
-import { keysOf, startSecondApi, startService } from '../support/service.js';
+import { keysOf, redisOf, startSecondApi, startService } from '../support/service.js';
 
 const service = await startService({ after });
 const keys = await keysOf({ after }, service);
@@ -230,4 +231,20 @@ test('sections and weights count in the next prediction, in every process', asyn
   const [low, high, again] = scores as [number, number, number];
   assert.ok(low < high, `${low} < ${high}`);
   assert.equal(again, low);
+});
+
+test('a catalogue of a newer version of the service refuses its own tenant alone', async () => {
+  const newer = await tenantCaller('newer');
+  const redis = await redisOf({ after }, service.redisUrl);
+  await redis.hset(catalogueKey('newer'), 'skill', '{"v":2}');
+  await redis.hset(catalogueRevisionsKey, 'newer', '1 1800000000000');
+  const track = (by: Caller) => by.track(event({ skill_id: 'skill' }));
+  // Answers that come at once are counted in one batch.
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, i) => track(i % 2 === 0 ? caller : newer)),
+  );
+  answers.forEach((answer, i) => {
+    assert.deepEqual(told(answer), i % 2 === 0 ? [200, undefined] : [503, 'UNAVAILABLE'], answer.text);
+  });
+  assert.deepEqual(told(await get('skill', newer)), [503, 'UNAVAILABLE']);
 });

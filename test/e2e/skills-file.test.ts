@@ -69,6 +69,12 @@ test('CSV, then JSON, then CSV again: the file wins for what it names, all else 
   assert.deepEqual(await shown(caller, 'z'), ['Zeta', null, 4, 0.5, 'manual', '"5"']);
   const answer = await caller.track(event({ skill_id: 'n' }));
   assert.equal(answer.json.data.mastery_before, 0.6);
+  // What the API shows is a file that changes nothing.
+  const rows = (await caller.get('/api/v1/skills')).json.data;
+  const third = await startService(t, { ...fileOf(JSON.stringify(rows)), role: 'api' });
+  assert.deepEqual((await callerOf(third, third.key).get('/api/v1/skills')).json.data, rows);
+  assert.deepEqual(await shown(caller, 'a'), ['Changed', 'rw', 3, 0.5, 'manual', '"6"']);
+  await third.stop();
   assert.equal(await again.stop(), true);
 
   const last = await startService(t, fileOf(csv));

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { runHere } from '../../src/domain/fit-stages.js';
+import { bootstrapMeans, resamples } from '../../src/services/backtest/bootstrap.js';
 import { forecastFold } from '../../src/services/backtest/forecasts.js';
 import { trainModels } from '../../src/services/evaluate/train.js';
 import { csvOf, type MadeColumn, makeAnswers } from '../support/answer-file.js';
@@ -103,6 +105,46 @@ test('--fold forecasts only the learners of the fold', limit, async (t) => {
   const file = await fileOf(t, csvOf(answers, timed));
   const found = lineOf(await backtest(t, file, '--json', '--fold', '3'));
   assert.deepEqual([found.learners, found.fold], [20, 3]);
+});
+
+test(
+  'a file with all learners in one fold: folds by hash, as without any, unless one is asked for',
+  limit,
+  async (t) => {
+    const columns = timed.filter((name) => name !== 'fold');
+    const inOne = answers.map((answer) => ({ ...answer, fold: 7 }));
+    const file = await fileOf(t, csvOf(inOne, timed));
+    const ended = await backtest(t, file, '--json');
+    assert.equal(ended.err, 'Every learner is in fold 7: folds are 1 to 5 by a hash of user_id instead\n');
+    const { seconds: _, ...found } = lineOf(ended);
+    const { seconds, ...byHash } = lineOf(
+      await backtest(t, await fileOf(t, csvOf(inOne, columns)), '--json'),
+    );
+    assert.ok(seconds > 0 && found.learners === 100);
+    assert.deepEqual(found, byHash);
+    const { code, out, err } = await backtest(t, file, '--fold', '7');
+    assert.deepEqual([code, out], [1, '']);
+    assert.match(err, /Every learner is in fold 7, so that nobody is left to train on/);
+  },
+);
+
+test('the bootstrap gives the same bounds in every run, and signals their turn between samples', async () => {
+  const learners = Array.from({ length: 30 }, (_, i) => Float64Array.of(1 + (i % 3), i % 7, 0.5 * i));
+  let turns = 0;
+  let isDone = false;
+  const others = async (): Promise<void> => {
+    for (; !isDone; turns++) await nextTurn();
+  };
+  const watching = others();
+  const found = await bootstrapMeans(learners);
+  isDone = true;
+  await watching;
+  assert.ok(turns >= resamples, `${turns} turns`);
+  assert.deepEqual(found, [
+    { low: 1, high: 1 },
+    { low: 1.0317460317460319, high: 1.8867924528301887 },
+    { low: 2.7983870967741935, high: 4.61864406779661 },
+  ]);
 });
 
 test('few learners are forecast with the figures from before a fit', limit, async (t) => {

@@ -7,7 +7,11 @@ import { type TenantModel, unfittedModel } from '../../src/domain/tenant-model.j
 import { ApiError } from '../../src/errors.js';
 import type { SkillWrite } from '../../src/services/ports.js';
 import { loadSkillsFile } from '../../src/skills-file.js';
-import { createServedModels, type ServedModels } from '../../src/store/catalogue-cache.js';
+import {
+  createServedModels,
+  type ServedModels,
+  type ServedModelsOptions,
+} from '../../src/store/catalogue-cache.js';
 import { putSkills, readCatalogue as readMarked } from '../../src/store/catalogue-store.js';
 import type { RedisClient } from '../../src/store/client.js';
 import { openDeployment } from '../../src/store/deployment.js';
@@ -41,11 +45,18 @@ const write = (
 
 const put = (client: RedisClient, ...writes: SkillWrite[]) => putSkills(client, tenant, writes, now);
 
-function modelsOf(t: TestContext, client: RedisClient, maxTenants?: number): ServedModels {
+function modelsOf(
+  t: TestContext,
+  client: RedisClient,
+  {
+    onUnreadable = assert.ifError,
+    ...bound
+  }: Partial<Pick<ServedModelsOptions, 'maxTenants' | 'onUnreadable'>> = {},
+): ServedModels {
   const redis = async () => client;
   const models = createModelCache({ redis, onUnreadable: assert.ifError, pollMs: 50 });
   t.after(() => models.close());
-  return createServedModels({ models, redis, ...(maxTenants === undefined ? {} : { maxTenants }) });
+  return createServedModels({ models, redis, onUnreadable, ...bound });
 }
 
 test('what is written is what is read, with revisions in order and a journal beside it', async (t) => {
@@ -96,6 +107,16 @@ test('each write of many is compared for itself', async (t) => {
     ['mismatch', 'written', 'mismatch', 'written', 'mismatch'],
   );
   assert.equal((await readCatalogue(client, tenant)).revision, 3);
+  assert.equal(await countKnownSkills(client, tenant), 2, 'c was refused');
+});
+
+test('a later change has no earlier time, whatever the clock says', async (t) => {
+  const client = await connect(t);
+  const timeAt = async (clock: number): Promise<unknown> => {
+    const [result] = await putSkills(client, tenant, [write('a')], clock);
+    return result?.status === 'written' && result.entry.updatedAt;
+  };
+  assert.deepEqual([await timeAt(now), await timeAt(now - 5000), await timeAt(now + 1)], [now, now, now + 1]);
 });
 
 test('bounds: skills of a tenant, and the journal', async (t) => {
@@ -109,10 +130,21 @@ test('bounds: skills of a tenant, and the journal', async (t) => {
     ['full', 'written'],
   );
   assert.equal(await client.hlen(catalogueKey(tenant)), maxSkills);
+  assert.equal(await countKnownSkills(client, tenant), maxSkills);
+  const file = new Map([[tenant, new Map(['skill-7', 'x', 'y', 'z'].map((id) => [id, {}]))]]);
+  await assert.rejects(loadSkillsFile(file, client, createLogger('silent', 'test')), {
+    name: 'StartError',
+    message:
+      'SKILLS_FILE: the catalogue of tenant school is full, no room for the new skill_id "x" and 2 more; ' +
+      'allowed: 20,000 skills of a tenant that are set, by files or PUT: take those out of the file ' +
+      '(skills that are answered count without being set)',
+  });
+  assert.equal(await countKnownSkills(client, tenant), maxSkills);
   const noted = await client.xlen(catalogueJournalKey);
   const full = putSkills(client, 'other', [write('a'), write('b')], now, noted + 1);
   await assert.rejects(full, isUnavailable);
   assert.equal((await readCatalogue(client, 'other')).entries.size, 1);
+  assert.equal(await countKnownSkills(client, 'other'), 1);
 });
 
 test('processes that load the same file at once change every skill once', async (t) => {
@@ -179,7 +211,7 @@ test('many who ask while it changes all get what was there when they asked, or l
 
 test('tenants beyond the bound are forgotten and read again', async (t) => {
   const client = await connect(t);
-  const models = modelsOf(t, client, 2);
+  const models = modelsOf(t, client, { maxTenants: 2 });
   const [first] = [await models.get('a'), await models.get('b'), await models.get('c')];
   const again = await models.get('a');
   assert.notEqual(again, first);
@@ -224,4 +256,19 @@ test('an entry of a newer version of the service is refused, not guessed', async
   const client = await connect(t);
   await client.hset(catalogueKey(tenant), 'a', '{"v":2}');
   await assert.rejects(readCatalogue(client, tenant), /not known to this version/);
+  const told: unknown[][] = [];
+  const onUnreadable = (error: unknown, ...others: unknown[]) => told.push([`${error}`, ...others]);
+  const models = modelsOf(t, client, { onUnreadable });
+  await put(client, write('b'));
+  for (let i = 0; i < 3; i++) await assert.rejects(models.get(tenant), isUnavailable);
+  await put(client, write('c'));
+  await assert.rejects(models.get(tenant), isUnavailable);
+  const reason = 'Error: a stored entry of a catalogue is not known to this version';
+  assert.deepEqual(told, [
+    [reason, tenant, `1 ${now}`],
+    [reason, tenant, `2 ${now}`],
+  ]);
+  assert.equal((await models.get('other')).catalogue.revision, 0);
+  await put(client, write('a'));
+  assert.equal((await models.get(tenant)).catalogue.entries.size, 3, 'the next use tries again');
 });

@@ -6,7 +6,7 @@ import type { GoalWrite } from '../../src/services/ports.js';
 import { type RedisClient, whenReady } from '../../src/store/client.js';
 import { openDeployment } from '../../src/store/deployment.js';
 import { createGoalStore } from '../../src/store/goal-store.js';
-import { journalKey, learnerKey, markerKey, partitionOf } from '../../src/store/keys.js';
+import { journalKey, learnerKey, partitionOf } from '../../src/store/keys.js';
 import { readLearner, readLearners } from '../../src/store/learner-store.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
@@ -80,8 +80,11 @@ test('nothing is written where the journal is full, or where Redis came back emp
   await goals.write(change(910));
   await assert.rejects(goals.write(change(920)), unavailable);
   assert.equal((await goals.read(tenant, userId))?.value.targetScore, 910);
-  await client.del(markerKey(partition), journalKey(partition));
-  await assert.rejects(goals.write(change(930)), unavailable);
+  await client.flushall();
+  for (const ifMatch of [null, '*', ['x']] as const) {
+    await assert.rejects(goals.write(change(930, { ifMatch })), unavailable);
+    await assert.rejects(goals.write(change(null, { ifMatch })), unavailable);
+  }
   assert.equal(await client.xlen(journalKey(partition)), 0);
 });
 

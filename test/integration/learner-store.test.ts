@@ -7,6 +7,7 @@ import type { ItemTrace } from '../../src/domain/prediction/traces.js';
 import { connectRedis, whenReady } from '../../src/store/client.js';
 import { openDeployment } from '../../src/store/deployment.js';
 import { idBytes } from '../../src/store/event-ids.js';
+import { decodeGoal } from '../../src/store/goal-codec.js';
 import { forgetOldIds, idWindowSeconds } from '../../src/store/id-window.js';
 import { hashItem } from '../../src/store/item-id.js';
 import { learnerKey, markerKey, outboxKey } from '../../src/store/keys.js';
@@ -91,7 +92,11 @@ test('many learners are read at once, in the order in which they were asked for,
   const [none, ...found] = await readLearners(client, places);
   assert.equal(none, null);
   assert.deepEqual(
-    found.map((learner) => [learner?.learner.attempts, [...(learner?.skills.keys() ?? [])], learner?.goal]),
+    found.map((learner) => [
+      learner?.learner.attempts,
+      [...(learner?.skills.keys() ?? [])],
+      learner?.goalRecord && decodeGoal(learner.goalRecord),
+    ]),
     ids.map((id) => [1, ['algebra'], id === 'learner-7' ? goal : null]),
   );
 });

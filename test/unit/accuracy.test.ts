@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
+import { historyBands, isInBand } from '../../src/domain/accuracy/bands.js';
 import { accuracyCases, unitOf } from '../../src/domain/accuracy/cases.js';
 import { fitAccuracy } from '../../src/domain/accuracy/fit.js';
 import { judgeAccuracy } from '../../src/domain/accuracy/judge.js';
@@ -191,6 +192,15 @@ test('cases in answers: the next so many, complete; in days: what was answered u
   assert.ok(days.every((one) => one.learner === 0 && one.answers >= 10));
 });
 
+test('every history is in exactly one band, which stands inside itself', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 5000 }), (history) => {
+      assert.equal(historyBands.filter((band) => isInBand(band, history)).length, 1);
+    }),
+  );
+  for (const { from, to, middle } of historyBands) assert.ok(from < middle && middle < to);
+});
+
 /** The features of a log as a fit has them; nothing is known of skills and items. */
 function storeOf(log: ReturnType<typeof steady>) {
   const store = newFeatureStore(log.correct.length);
@@ -219,6 +229,14 @@ test('a fit is published where held-out learners are forecast no worse, else wha
   const second = fitAccuracyStage(turned, training(100), storeOf(turned), first.model);
   assert.deepEqual([second.report.published, second.report.reason], [false, 'held-out log loss is worse']);
   assert.deepEqual(second.model, first.model);
+});
+
+test('figures in another unit than those in force are published, though nothing can be compared', () => {
+  const log = steady(100, 100, 4);
+  const inForce: AccuracyModel = { ...fitted, unit: 'days' };
+  const { model, report } = fitAccuracyStage(log, training(100), storeOf(log), inForce);
+  assert.deepEqual([report.published, report.reason, report.oldLogLoss], [true, '', null]);
+  assert.ok(model.unit === 'answers' && (report.newLogLoss ?? 1) < 0.7);
 });
 
 test('too few learners: the figures from before a fit, in the unit of the log', () => {

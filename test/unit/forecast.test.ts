@@ -228,14 +228,16 @@ test('more practice never lowers a forecast, and the needed rate is the least th
         const view = chosen === null ? undefined : subject.views[chosen];
         const skills = view === undefined ? null : [view];
         const request = { days, level: 0.8, goal: { targetScore: 10 * tens, targetDate: null } };
-        const totalWith = (rate: number): number =>
-          forecastPlan(subject, { answersPerDay: rate, skills }, request).planned.scores.total;
+        const under = (rate: number) => forecastPlan(subject, { answersPerDay: rate, skills }, request, days);
+        const totalWith = (rate: number): number => under(rate).planned.scores.total;
+        const isReached = (rate: number): boolean => (under(rate).goal.daysToGoal ?? 366) <= days;
         assert.ok(totalWith(answersPerDay + 1) >= totalWith(answersPerDay));
-        const { neededAnswersPerDay: needed } = forecastPlan(subject, { answersPerDay, skills }, request);
-        if (needed === null) assert.ok(totalWith(maxAnswersPerDay) < 10 * tens);
+        const { neededAnswersPerDay: needed, current } = under(answersPerDay);
+        if (current.total >= 10 * tens) assert.equal(needed, 0);
+        if (needed === null) assert.equal(isReached(maxAnswersPerDay), false);
         else {
-          assert.ok(totalWith(needed) >= 10 * tens);
-          if (needed > 0) assert.ok(totalWith(needed - 1) < 10 * tens);
+          assert.ok(isReached(needed));
+          if (needed > 0) assert.equal(isReached(needed - 1), false);
         }
       },
     ),

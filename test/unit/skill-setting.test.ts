@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { traceAnswer } from '../../src/domain/bkt.js';
+import { emptyCatalogue, placementOf } from '../../src/domain/catalogue.js';
 import { type BktParameters, defaultParameters, fitBounds, manualBounds } from '../../src/domain/params.js';
-import { misfitOf } from '../../src/domain/skill-setting.js';
+import { misfitOf, unsetSkill } from '../../src/domain/skill-setting.js';
 import { between } from '../support/arbitraries.js';
 
 const one = between(manualBounds.low, manualBounds.high);
@@ -57,4 +58,9 @@ test('the defaults, and margins to the last decimal', () => {
     misfitOf({ pInit: 0.5, pLearn: 0.01, pGuess: pGuess.high, pSlip: pSlip.high })?.parameter,
     'pSlip',
   );
+});
+
+test('a skill that was never set is placed as one that is set to nothing', () => {
+  const { section, weight } = unsetSkill;
+  assert.deepEqual(placementOf(emptyCatalogue, 'a'), { section, weight });
 });

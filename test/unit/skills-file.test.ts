@@ -95,6 +95,31 @@ test('a JSON with all fields', async (t) => {
   assert.deepEqual(await read(t, JSON.stringify([skill])), [['default', [['algebra', algebra]]]]);
 });
 
+test('a JSON of rows as the API shows them', async (t) => {
+  const parameters = { p_init: 0.3, p_learn: 0.1, p_guess: 0.2, p_slip: 0.1, version: 7, fitted_at: null };
+  const row = (skill_id: string, source: string) => ({
+    ...{ skill_id, name: algebra.name, section: 'math', weight: 2, parameters: { ...parameters, source } },
+    ...{ origin: 'fit', learners: 3, answers: 50, typical_seconds: null, updated_at: null },
+  });
+  const skills = [
+    ...[row('by hand', 'manual'), row('fitted', 'fitted'), row('default', 'default')],
+    { skill_id: 'without source', parameters },
+    { skill_id: 'taken away', parameters: null },
+  ];
+  const { parameters: manual } = algebra;
+  const expected = [
+    ['by hand', algebra],
+    ['fitted', { ...algebra, parameters: null }],
+    ['default', { ...algebra, parameters: null }],
+    ['without source', { parameters: manual }],
+    ['taken away', { parameters: null }],
+  ];
+  const text = JSON.stringify({ skills, next_cursor: null, model_version: 7 });
+  assert.deepEqual(await read(t, text), [['default', expected]]);
+  // A CSV has no such column.
+  assert.deepEqual(await read(t, 'skill_id,parameters\na,x\n'), [['default', [['a', {}]]]]);
+});
+
 const head = 'skill_id,section,weight,p_init,p_learn,p_guess,p_slip,name,tenant';
 const number = 'a number from 0.001 to 0.999, all four or none';
 
@@ -138,6 +163,37 @@ test('each bad row is told with its line, field, value and what is allowed', asy
     'SKILLS_FILE: FILE, skill 2: is not an object\n' +
       'SKILLS_FILE: FILE, skill 3: skill_id 7 is not allowed; allowed: 1 to 128 characters without control characters',
   );
+});
+
+const nested = { p_init: 0.3, p_learn: 0.1, p_guess: 0.2, p_slip: 0.1 };
+const shape = 'an object of p_init, p_learn, p_guess, p_slip and, as wanted, source, or nothing';
+
+const badParameters: readonly (readonly [object, string])[] = [
+  [{ parameters: 'manual' }, `parameters "manual" is not allowed (must be object); allowed: ${shape}`],
+  [
+    { parameters: { ...nested, p_slip: 0.9 } },
+    `parameters/p_slip 0.9 is not allowed (must be at most 0.75, 0.95 less p_guess); allowed: ${number}`,
+  ],
+  [
+    { parameters: { ...nested, p_init: '0.3' } },
+    `parameters/p_init "0.3" is not allowed (must be number); allowed: ${number}`,
+  ],
+  [
+    { parameters: { source: 'prior' } },
+    'parameters/source "prior" is not allowed (must be one of default, fitted, manual); ' +
+      'allowed: default, fitted (both: nothing is set by hand), manual or nothing',
+  ],
+  [
+    { parameters: nested, p_guess: null },
+    'p_guess is not allowed (parameters are there too); allowed: either parameters or p_init, p_learn, p_guess, p_slip',
+  ],
+];
+
+test('bad parameters in an object of their own, or beside it', async (t) => {
+  for (const [fields, problem] of badParameters) {
+    const text = JSON.stringify([{ skill_id: 'a', ...fields }]);
+    assert.equal(await refusal(t, text), `SKILLS_FILE: FILE, skill 1: ${problem}`);
+  }
 });
 
 test('the first ten problems are told, and how many more there are', async (t) => {

@@ -5,14 +5,15 @@
  */
 import { accuracyConstants as constants } from '../params.js';
 import { clamp } from '../probability.js';
-import { varianceParts } from './figures.js';
+import { historyBands, isInBand } from './bands.js';
+import { chanceVariance, sumOfParts, varianceParts } from './figures.js';
 import type { Observation } from './fit-expected.js';
 import type { Knot } from './knots.js';
 import { type AccuracyModel, stabilised, startAccuracy, varianceFactor, widthLevels } from './model.js';
 
 export type Calibration = Pick<AccuracyModel, 'byHorizon' | 'byHistory' | 'below' | 'above'>;
 
-const { fit: rules, bands } = constants;
+const { fit: rules } = constants;
 
 /** A deviation of what came out from what was expected, on the stabilised scale. */
 interface Deviation {
@@ -30,16 +31,12 @@ const rounds = 2;
 
 export function calibrate(model: AccuracyModel, observed: readonly Observation[]): Calibration {
   const deviations = observed.map((one) => deviationOf(model, one));
+  const horizons = horizonGroups(deviations);
+  const histories = historyGroups(deviations);
   let factors: Factors = { byHorizon: [], byHistory: [] };
   for (let round = 0; round < rounds; round++) {
-    factors = {
-      ...factors,
-      byHorizon: refined(factors.byHorizon, horizonGroups(deviations), deviations, factors),
-    };
-    factors = {
-      ...factors,
-      byHistory: refined(factors.byHistory, historyGroups(deviations), deviations, factors),
-    };
+    factors = { ...factors, byHorizon: refined(factors.byHorizon, horizons, deviations, factors) };
+    factors = { ...factors, byHistory: refined(factors.byHistory, histories, deviations, factors) };
   }
   return { ...factors, ...widthsOf(deviations, factors) };
 }
@@ -51,15 +48,13 @@ function deviationOf(
   { variance }: AccuracyModel,
   { learner, history, horizon, answers, right, expected }: Observation,
 ): Deviation {
-  const parts = varianceParts(expected, history, horizon);
-  const latent = parts.reduce((sum, part, i) => sum + part * (variance[i] as number), 0);
   return {
     learner,
     history,
     horizon,
     off: stabilised(right / answers) - stabilised(expected),
-    latent: Math.max(latent, rules.leastVariance),
-    chance: 1 / (4 * answers),
+    latent: sumOfParts(variance, varianceParts(expected, history, horizon)),
+    chance: chanceVariance(answers),
   };
 }
 
@@ -91,7 +86,10 @@ const countLearners = (deviations: readonly Deviation[]): number =>
 const growing = (widths: readonly number[]): number[] =>
   widths.map((_, i) => Math.max(...widths.slice(0, i + 1)));
 
-/** @param sorted ascending, at least one @param share 0 to 1 */
+/**
+ * @param sorted ascending, at least one
+ * @param share 0 to 1
+ */
 function quantile(sorted: Float64Array, share: number): number {
   const place = share * (sorted.length - 1);
   const low = sorted[Math.floor(place)] as number;
@@ -113,16 +111,11 @@ const horizonGroups = (deviations: readonly Deviation[]): Group[] =>
       members: deviations.filter((one) => one.horizon === horizon),
     }));
 
-/** A band's factor stands in its middle in ratio; the last one counts as if it ended at twice its beginning. */
 const historyGroups = (deviations: readonly Deviation[]): Group[] =>
-  bands.map((from, band) => {
-    const to = bands[band + 1] ?? Number.POSITIVE_INFINITY;
-    const middle = Math.sqrt(from * (Number.isFinite(to) ? to : 2 * from));
-    return {
-      at: Math.log1p(middle),
-      members: deviations.filter(({ history }) => history >= from && history < to),
-    };
-  });
+  historyBands.map((band) => ({
+    at: Math.log1p(band.middle),
+    members: deviations.filter(({ history }) => isInBand(band, history)),
+  }));
 
 /** The level that factors are measured at. */
 const factorLevel = 0.8;

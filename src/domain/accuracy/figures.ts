@@ -43,3 +43,21 @@ export function varianceParts(expected: number, history: number, horizon: number
 }
 
 export const variancePartCount = 4;
+
+/**
+ * Variance of the latent share on the scale asin(sqrt(share)), never quite 0.
+ *
+ * @param variance what each part counts
+ * @param parts as from `varianceParts`, in the same order
+ */
+export function sumOfParts(variance: readonly number[], parts: readonly number[]): number {
+  const sum = parts.reduce((total, part, i) => total + part * (variance[i] as number), 0);
+  return Math.max(sum, constants.fit.leastVariance);
+}
+
+/**
+ * Variance on the same scale that the chance of single answers adds to their share (Anscombe 1948).
+ *
+ * @param answers 1 or more
+ */
+export const chanceVariance = (answers: number): number => 1 / (4 * answers);

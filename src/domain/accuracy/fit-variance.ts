@@ -1,7 +1,6 @@
 /** The variance of the latent share, by moments. */
-import { accuracyConstants as constants } from '../params.js';
 import { descend } from './descend.js';
-import { varianceParts } from './figures.js';
+import { chanceVariance, sumOfParts, varianceParts } from './figures.js';
 import type { Observation } from './fit-expected.js';
 import { stabilised } from './model.js';
 
@@ -15,7 +14,7 @@ const rounds = 3;
 export function fitVariance(observed: readonly Observation[]): number[] {
   const cases = observed.map(({ expected, history, horizon, answers, right }) => ({
     parts: varianceParts(expected, history, horizon),
-    chance: 1 / (4 * answers),
+    chance: chanceVariance(answers),
     square: (stabilised(right / answers) - stabilised(expected)) ** 2,
   }));
   let variance = [startVariance, 0, 0, 0];
@@ -36,8 +35,7 @@ function leastSquares(cases: readonly Moment[], before: readonly number[]): numb
   const gradient = new Float64Array(width);
   const hessian = new Float64Array(width * width);
   for (const { parts, chance, square } of cases) {
-    const latent = parts.reduce((sum, part, j) => sum + part * (before[j] as number), 0);
-    const weight = (Math.max(latent, constants.fit.leastVariance) + chance) ** -2;
+    const weight = (sumOfParts(before, parts) + chance) ** -2;
     for (const [j, part] of parts.entries()) {
       gradient[j] = (gradient[j] as number) - weight * part * (square - chance);
       for (const [k, other] of parts.entries()) {

@@ -1,5 +1,5 @@
 /** How well a forecast of shares does on learners whom the fit did not see: what it is published by. */
-import { logLossClip } from '../metrics.js';
+import { shareLogLoss } from '../metrics.js';
 import { accuracyConstants as constants } from '../params.js';
 import type { TracedCase } from './fit.js';
 import { type AccuracyModel, accuracyInterval, forecastAccuracy } from './model.js';
@@ -19,14 +19,13 @@ export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]
     const share = right / answers;
     const forecast = forecastAccuracy(model, { trace }, horizon);
     const { low, high } = accuracyInterval(model, forecast, answers, judgedLevel);
-    loss += share * given(forecast.expected) + (1 - share) * given(1 - forecast.expected);
+    loss += shareLogLoss(forecast.expected, share);
     if (low <= share && share <= high) inside++;
   }
   return { logLoss: loss / cases.length, coverage80: inside / cases.length };
 }
 
 const judgedLevel = 0.8;
-const given = (p: number): number => -Math.log(Math.max(p, logLossClip));
 
 /** Distance from .80 that is more than what counts as calibrated. */
 export const miscalibration = ({ coverage80 }: AccuracyQuality): number =>

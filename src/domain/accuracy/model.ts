@@ -5,9 +5,16 @@
  * (Anscombe 1948), and its widths are quantiles of what came out for learners whom the fit did not see.
  */
 import { normalCdf, normalQuantile } from '../normal.js';
-import { accuracyConstants as constants } from '../params.js';
 import { clamp, sigmoid } from '../probability.js';
-import { type AccuracyTrace, figureCount, figuresOf, memoryOf, varianceParts } from './figures.js';
+import {
+  type AccuracyTrace,
+  chanceVariance,
+  figureCount,
+  figuresOf,
+  memoryOf,
+  sumOfParts,
+  varianceParts,
+} from './figures.js';
 import { type Knot, valueAt } from './knots.js';
 
 /** What a horizon is counted in: days; answers in a log without times. */
@@ -82,9 +89,8 @@ function latentVariance(
   horizon: number,
 ): number {
   const history = right + wrong;
-  const parts = varianceParts(expected, history, horizon);
-  const sum = parts.reduce((total, part, i) => total + part * (model.variance[i] as number), 0);
-  return Math.max(sum, constants.fit.leastVariance) * varianceFactor(model, history, horizon);
+  const latent = sumOfParts(model.variance, varianceParts(expected, history, horizon));
+  return latent * varianceFactor(model, history, horizon);
 }
 
 /** What calibration by horizon and history makes of the variance. */
@@ -131,7 +137,7 @@ export const intervalReach = (
 });
 
 /** With the chance of single answers. */
-const totalSd = (sd: number, answers: number): number => Math.sqrt(sd ** 2 + 1 / (4 * answers));
+const totalSd = (sd: number, answers: number): number => Math.sqrt(sd ** 2 + chanceVariance(answers));
 
 const shareAt = (angle: number): number => Math.sin(clamp(angle, 0, Math.PI / 2)) ** 2;
 

@@ -80,13 +80,9 @@ const historyText = ({ historyFrom, historyTo }: Band): string => {
   return `${count(historyFrom)} to ${count(historyTo)}`;
 };
 
-/** A band stands in its middle in ratio; the last one as if it ended at twice its beginning. */
-const placeOf = ({ historyFrom, historyTo }: Band): number =>
-  Math.sqrt(historyFrom * (historyTo === null ? 2 * historyFrom : historyTo + 1));
-
 const historyAxis = (bands: readonly Band[]) => ({
   low: Math.min(...bands.map(({ historyFrom }) => historyFrom)),
-  high: Math.max(...bands.map((band) => placeOf(band) * Math.SQRT2)),
+  high: Math.max(...bands.map(({ historyMiddle }) => historyMiddle * Math.SQRT2)),
   logarithmic: true,
   label: 'answers so far',
   format: count,
@@ -97,7 +93,7 @@ const bandPoint = (
   { mean, low, high }: Estimate,
   shown: (value: number) => string,
 ): ChartPoint => ({
-  x: placeOf(band),
+  x: band.historyMiddle,
   y: mean,
   range: { low, high },
   note: `${shown(mean)} [${shown(low)}, ${shown(high)}] after ${historyText(band)} answers, ${count(band.cases)} forecasts for ${count(band.learners)} learners`,
@@ -161,7 +157,10 @@ const leastWidths = 0.2;
 function calibrationSection({ reliability, pit }: BacktestResults): string {
   const text =
     'Left: tenths of the forecasts by the expected share, against what was observed; on the dashed line forecasts are right on average. Right: how often the outcome fell into each twentieth of its forecast distribution; where forecasts are calibrated, all columns reach the dashed line, those of too narrow ones rise at both ends. Inside the 50 % interval the distribution is drawn through the expected share, which lies below the median: hence a dent and a bump there.';
-  const most = Math.max(2, ...pit.map((value) => value * pitBins));
+  return section('Calibration', text, chartGrid([reliabilityChart(reliability), pitChart(pit)]));
+}
+
+function reliabilityChart(reliability: BacktestResults['reliability']): string {
   const observed: ChartSeries = {
     name: titles.served,
     style: 'a',
@@ -171,29 +170,30 @@ function calibrationSection({ reliability, pit }: BacktestResults): string {
       note: `expected ${share(expected)}, observed ${share(observed)}, ${count(cases)} forecasts`,
     })),
   };
-  const charts = [
-    chartFigure({
-      title: 'Forecast against observed',
-      x: { ...unit01, label: 'expected share of right answers', format: percent },
-      y: { ...unit01, label: 'observed share', format: percent },
-      series: [observed],
-      diagonal: true,
-    }),
-    chartFigure({
-      title: 'Place of the outcome in its forecast (PIT)',
-      x: { ...unit01, label: 'probability that the forecast gave to less', format: percent },
-      y: { low: 0, high: most, label: 'forecasts, against even', format: (value) => value.toFixed(1) },
-      series: [],
-      levels: [1],
-      columns: pit.map((value, bin) => ({
-        from: bin / pitBins,
-        to: (bin + 1) / pitBins,
-        value: value * pitBins,
-        note: `${percent(bin / pitBins)} to ${percent((bin + 1) / pitBins)}: ${share(value)} of the forecasts`,
-      })),
-    }),
-  ];
-  return section('Calibration', text, chartGrid(charts));
+  return chartFigure({
+    title: 'Forecast against observed',
+    x: { ...unit01, label: 'expected share of right answers', format: percent },
+    y: { ...unit01, label: 'observed share', format: percent },
+    series: [observed],
+    diagonal: true,
+  });
+}
+
+function pitChart(pit: BacktestResults['pit']): string {
+  const most = Math.max(2, ...pit.map((value) => value * pitBins));
+  return chartFigure({
+    title: 'Place of the outcome in its forecast (PIT)',
+    x: { ...unit01, label: 'probability that the forecast gave to less', format: percent },
+    y: { low: 0, high: most, label: 'forecasts, against even', format: (value) => value.toFixed(1) },
+    series: [],
+    levels: [1],
+    columns: pit.map((value, bin) => ({
+      from: bin / pitBins,
+      to: (bin + 1) / pitBins,
+      value: value * pitBins,
+      note: `${percent(bin / pitBins)} to ${percent((bin + 1) / pitBins)}: ${share(value)} of the forecasts`,
+    })),
+  });
 }
 
 /** Width of the band of losses that a chart shows at least, so that noise does not look like news. */
@@ -215,10 +215,10 @@ function lossSection(bands: readonly Band[], unit: HorizonUnit): string {
       series: modelNames.map((name) => ({
         name: titles[name],
         style: styles[name],
-        points: own.map(({ models, ...band }) => ({
-          x: placeOf({ models, ...band }),
-          y: models[name].logLoss.mean,
-          note: `${withBounds(models[name].logLoss, loss)} after ${historyText({ models, ...band })} answers`,
+        points: own.map((band) => ({
+          x: band.historyMiddle,
+          y: band.models[name].logLoss.mean,
+          note: `${withBounds(band.models[name].logLoss, loss)} after ${historyText(band)} answers`,
         })),
       })),
     });

@@ -1,6 +1,7 @@
 /** What a backtest finds, as it is printed and drawn. */
-import { logLossClip } from '../../domain/metrics.js';
-import { accuracyConstants } from '../../domain/params.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type HistoryBand, historyBands, isInBand } from '../../domain/accuracy/bands.js';
+import { shareLogLoss } from '../../domain/metrics.js';
 import { type Bounds, bootstrapMeans, type LearnerSums } from './bootstrap.js';
 import { levels, type ModelName, modelNames, type ScoredCase } from './forecasts.js';
 
@@ -35,6 +36,8 @@ export interface Band extends Summary {
   readonly historyFrom: number;
   /** Included; null: without end. */
   readonly historyTo: number | null;
+  /** Where the band stands among others, see `HistoryBand`. */
+  readonly historyMiddle: number;
   readonly horizon: number;
 }
 
@@ -53,31 +56,37 @@ export interface BacktestResults {
   readonly pit: readonly number[];
 }
 
-/** @param scored at least one */
-export function resultsOf(scored: readonly ScoredCase[]): BacktestResults {
+/**
+ * Long where cases are many, but the event loop has its turns.
+ *
+ * @param scored at least one
+ */
+export async function resultsOf(scored: readonly ScoredCase[]): Promise<BacktestResults> {
   return {
-    all: summaryOf(scored),
-    bands: bandsOf(scored),
+    all: await summaryOf(scored),
+    bands: await bandsOf(scored),
     reliability: reliabilityOf(scored),
     pit: pitHistogram(scored),
   };
 }
 
-function bandsOf(scored: readonly ScoredCase[]): Band[] {
-  const { bands: starts } = accuracyConstants;
+async function bandsOf(scored: readonly ScoredCase[]): Promise<Band[]> {
   const horizons = [...new Set(scored.map(({ horizon }) => horizon))].sort((a, b) => a - b);
-  return horizons.flatMap((horizon) =>
-    starts.flatMap((historyFrom, band) => {
-      const next = starts[band + 1] ?? null;
-      const own = scored.filter(
-        (one) =>
-          one.horizon === horizon && one.history >= historyFrom && (next === null || one.history < next),
-      );
-      if (own.length === 0) return [];
-      return [{ historyFrom, historyTo: next === null ? null : next - 1, horizon, ...summaryOf(own) }];
-    }),
-  );
+  const bands: Band[] = [];
+  for (const horizon of horizons) {
+    for (const history of historyBands) {
+      const own = scored.filter((one) => one.horizon === horizon && isInBand(history, one.history));
+      if (own.length > 0) bands.push({ ...namesOf(history), horizon, ...(await summaryOf(own)) });
+    }
+  }
+  return bands;
 }
+
+const namesOf = ({ from, to, middle }: HistoryBand) => ({
+  historyFrom: from,
+  historyTo: Number.isFinite(to) ? to - 1 : null,
+  historyMiddle: middle,
+});
 
 /** Columns of a learner's sums: the number of cases, then what means are taken of. */
 const columnsOf = ({ inside, width, observed, expected }: ScoredCase): number[] => [
@@ -88,17 +97,16 @@ const columnsOf = ({ inside, width, observed, expected }: ScoredCase): number[] 
 ];
 
 function lossesOf(observed: number, expected: number): number[] {
-  const given = (p: number): number => -Math.log(Math.max(p, logLossClip));
   return [
     observed * (1 - expected) ** 2 + (1 - observed) * expected ** 2,
-    observed * given(expected) + (1 - observed) * given(1 - expected),
+    shareLogLoss(expected, observed),
     Math.abs(observed - expected),
   ];
 }
 
-function summaryOf(scored: readonly ScoredCase[]): Summary {
-  const sums = sumsByLearner(scored);
-  const bounds = bootstrapMeans(sums);
+async function summaryOf(scored: readonly ScoredCase[]): Promise<Summary> {
+  const sums = await sumsByLearner(scored);
+  const bounds = await bootstrapMeans(sums);
   const estimate = (column: number): Estimate => ({
     mean: sums.reduce((sum, own) => sum + (own[column] as number), 0) / scored.length,
     ...(bounds[column] as Bounds),
@@ -125,13 +133,17 @@ const shareBelow = (scored: readonly ScoredCase[], level: number): number =>
   scored.filter(({ inside, observed, expected }) => !inside[level] && observed < expected.served).length /
   scored.length;
 
-function sumsByLearner(scored: readonly ScoredCase[]): LearnerSums[] {
+/** Some tenths of a second's work. */
+const casesPerTurn = 100_000;
+
+async function sumsByLearner(scored: readonly ScoredCase[]): Promise<LearnerSums[]> {
   const sums = new Map<string, LearnerSums>();
-  for (const one of scored) {
+  for (const [i, one] of scored.entries()) {
+    if (i % casesPerTurn === 0) await nextTurn();
     const columns = columnsOf(one);
     const key = `${one.fold} ${one.learner}`;
     const own = sums.get(key) ?? new Float64Array(columns.length);
-    for (const [i, value] of columns.entries()) own[i] = (own[i] as number) + value;
+    for (const [column, value] of columns.entries()) own[column] = (own[column] as number) + value;
     sums.set(key, own);
   }
   return [...sums.values()];
