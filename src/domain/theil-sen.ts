@@ -43,8 +43,12 @@ const upper = normalQuantile((1 + velocityModel.level) / 2);
 function pairwiseSlopes(points: readonly Point[]): Float64Array {
   const slopes = new Float64Array((points.length * (points.length - 1)) / 2);
   let next = 0;
-  for (const [i, a] of points.entries()) {
-    for (const b of points.slice(i + 1)) slopes[next++] = (b.value - a.value) / (b.time - a.time);
+  for (let i = 0; i < points.length; i++) {
+    const a = points[i] as Point;
+    for (let j = i + 1; j < points.length; j++) {
+      const b = points[j] as Point;
+      slopes[next++] = (b.value - a.value) / (b.time - a.time);
+    }
   }
   return slopes;
 }
