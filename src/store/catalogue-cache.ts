@@ -5,6 +5,7 @@ import { ApiError, unavailable } from '../errors.js';
 import { catalogueMark, type MarkedCatalogue, readCatalogue } from './catalogue-store.js';
 import type { RedisClient } from './client.js';
 import type { ModelCache } from './model-cache.js';
+import { keepRecent, tellOnce } from './recent.js';
 
 /** As `ModelCache`, but the catalogue is never old: while it cannot be read, there is no model. */
 export type ServedModels = ModelCache;
@@ -38,13 +39,12 @@ const unset: MarkedCatalogue = { mark: '', catalogue: emptyCatalogue };
  * tenant's model is the same object.
  */
 export function createServedModels(options: ServedModelsOptions): ServedModels {
-  const { models, redis, onUnreadable, maxTenants = 1000 } = options;
+  const { models, redis, maxTenants = 1000 } = options;
+  const tell = tellOnce(options.onUnreadable, maxTenants);
   /** In order of use, the longest unused first. */
   const kept = new Map<string, Served>();
   const loading = new Map<string, Loading>();
   const asking = new Map<string, Promise<string>>();
-  /** Mark of the unreadable catalogue that was told last, by tenant. */
-  const told = new Map<string, string>();
 
   async function get(tenant: string): Promise<TenantModel> {
     const [fitted, mark] = await Promise.all([models.get(tenant), askMark(tenant)]);
@@ -88,20 +88,11 @@ export function createServedModels(options: ServedModelsOptions): ServedModels {
     }
   }
 
-  function tell(error: unknown, tenant: string, mark: string): void {
-    if (told.get(tenant) === mark) return;
-    if (told.size > maxTenants) told.clear();
-    told.set(tenant, mark);
-    onUnreadable(error, tenant, mark);
-  }
-
   function keep(tenant: string, fitted: TenantModel, marked: MarkedCatalogue): TenantModel {
     const before = kept.get(tenant);
     const same = before?.fitted === fitted && before.marked.mark === marked.mark;
     const served = same ? before : { fitted, marked, model: withCatalogue(fitted, marked.catalogue) };
-    kept.delete(tenant);
-    kept.set(tenant, served);
-    if (kept.size > maxTenants) kept.delete(kept.keys().next().value ?? '');
+    keepRecent(kept, tenant, served, maxTenants);
     return served.model;
   }
 

@@ -4,6 +4,7 @@ import { ApiError, unavailable } from '../errors.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { modelsKey } from './keys.js';
 import { readModel, versionInForce } from './model-store.js';
+import { keepRecent, tellOnce } from './recent.js';
 
 export interface ModelCache {
   /**
@@ -31,25 +32,15 @@ interface Entry {
 
 /** Watches the tenants in use with one command every `pollMs`; while Redis is away, all keep what they have. */
 export function createModelCache(options: ModelCacheOptions): ModelCache {
-  const { redis, onUnreadable, pollMs = 2000, maxTenants = 1000 } = options;
+  const { redis, pollMs = 2000, maxTenants = 1000 } = options;
+  const tell = tellOnce(options.onUnreadable, maxTenants);
   /** In order of use, the longest unused first. */
   const entries = new Map<string, Entry>();
-  /** Unreadable version that was told last, by tenant. */
-  const told = new Map<string, number>();
   let polling = false;
-
-  function tell(error: unknown, tenant: string, version: number): void {
-    if (Object.is(told.get(tenant), version)) return;
-    if (told.size > maxTenants) told.clear();
-    told.set(tenant, version);
-    onUnreadable(error, tenant, version);
-  }
 
   function get(tenant: string): Promise<TenantModel> {
     const entry = entries.get(tenant) ?? load(tenant);
-    entries.delete(tenant);
-    entries.set(tenant, entry);
-    if (entries.size > maxTenants) entries.delete(entries.keys().next().value ?? '');
+    keepRecent(entries, tenant, entry, maxTenants);
     return entry.model;
   }
 
