@@ -3,6 +3,7 @@ import type { HorizonUnit } from '../domain/accuracy/model.js';
 import { resamples, seed } from '../services/backtest/bootstrap.js';
 import { levels, type ModelName, modelNames } from '../services/backtest/forecasts.js';
 import type { BacktestResults, Band, Estimate, ModelLosses, Summary } from '../services/backtest/results.js';
+import { grouped, rangeText } from '../services/report/numbers.js';
 import { aligned } from './text-table.js';
 
 /** What is told beside the results. */
@@ -93,7 +94,6 @@ export function backtestText({
   ].join('\n');
 }
 
-const grouped = (value: number): string => value.toLocaleString('en-US');
 const share = (value: number): string => value.toFixed(3);
 const loss = (value: number): string => value.toFixed(4);
 const bounds = ({ low, high }: Estimate, shown: (value: number) => string): string =>
@@ -144,7 +144,7 @@ function bandRow({
   const [half, most, nearlyAll] = coverage as readonly [Estimate, Estimate, Estimate];
   const baseline = Math.min(models.no_change.logLoss.mean, models.population.logLoss.mean);
   return [
-    historyOf(historyFrom, historyTo),
+    rangeText(historyFrom, historyTo),
     grouped(horizon),
     grouped(cases),
     grouped(learners),
@@ -157,6 +157,3 @@ function bandRow({
     loss(baseline),
   ];
 }
-
-const historyOf = (from: number, to: number | null): string =>
-  to === null ? `${grouped(from)} or more` : `${grouped(from)} to ${grouped(to)}`;

@@ -2,6 +2,7 @@
 import { StartError } from '../lifecycle.js';
 import { evaluateColumns, readLogRow } from '../services/evaluate/rows.js';
 import { type AnswerTable, createAnswerTable } from '../services/evaluate/table.js';
+import { grouped } from '../services/report/numbers.js';
 import type { CommandContext } from './command.js';
 import { type ImportFile, openFile, readPages } from './import-file.js';
 import type { Progress } from './import-report.js';
@@ -71,8 +72,6 @@ export async function readAnswers(
   for (const note of notesOn(read.table, read.leftOut)) process.stderr.write(`${note}\n`);
   return read;
 }
-
-const grouped = (value: number): string => value.toLocaleString('en-US');
 
 /** What the user should know of the rows, as lines; none where all is well. */
 function notesOn({ learners, folds, foldConflicts }: AnswerTable, leftOut: LeftOut): string[] {

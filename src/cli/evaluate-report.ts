@@ -3,6 +3,7 @@ import type { Metrics, ReliabilityBin } from '../domain/metrics.js';
 import type { ModelResult, Results } from '../services/evaluate/results.js';
 import type { MonotoneCheck } from '../services/evaluate/served.js';
 import type { FitFigures } from '../services/evaluate/train.js';
+import { grouped } from '../services/report/numbers.js';
 import { aligned } from './text-table.js';
 
 /** What is told beside the results. */
@@ -97,7 +98,6 @@ export function evaluationText({ file, fold, split, test, train, fit, monotone, 
   ].join('\n');
 }
 
-const grouped = (value: number): string => value.toLocaleString('en-US');
 const counts = ({ rows, learners }: Counts): string =>
   `${grouped(rows)} answers of ${grouped(learners)} learners`;
 

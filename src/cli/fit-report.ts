@@ -2,6 +2,7 @@
 import type { AccuracyReport, Comparison } from '../domain/fit-report.js';
 import type { TenantFit } from '../services/fit-models.js';
 import type { KeptVersion } from '../services/fit-ports.js';
+import { grouped } from '../services/report/numbers.js';
 
 export function fitsText(fits: readonly TenantFit[]): string {
   return fits.length === 0 ? 'There are no answers to fit on' : fits.map(fitText).join('\n');
@@ -111,5 +112,3 @@ export const versionsJson = (tenant: string, inForce: number, versions: readonly
       published_at: new Date(publishedAt).toISOString(),
     })),
   });
-
-const grouped = (value: number): string => value.toLocaleString('en-US');

@@ -12,6 +12,7 @@ import {
   type RawRow,
   requiredColumns,
 } from '../services/import/rows.js';
+import { grouped } from '../services/report/numbers.js';
 import { splitLines } from './import-lines.js';
 import type { Progress } from './import-report.js';
 
@@ -66,7 +67,7 @@ export async function checkContent(
   for await (const page of readPages(file, (chunk) => hash.update(chunk))) {
     if (stopped()) break;
     rows += page.length;
-    progress.show(`checking the file: ${rows.toLocaleString('en-US')} rows`);
+    progress.show(`checking the file: ${grouped(rows)} rows`);
   }
   return createHash('sha256').update(hash.digest()).update(meaning).digest('hex');
 }

@@ -1,6 +1,8 @@
 /** What an import tells: a line that changes on a terminal, and the summary. */
+
 import type { Closers } from '../lifecycle.js';
 import type { ImportFigures } from '../services/import-attempts.js';
+import { grouped } from '../services/report/numbers.js';
 
 export interface ImportSummary extends ImportFigures {
   readonly file: string;
@@ -49,7 +51,6 @@ export function summaryText(summary: ImportSummary): string {
 }
 
 const rate = ({ counted, seconds }: ImportSummary): number => Math.round(counted / Math.max(seconds, 0.001));
-const grouped = (value: number): string => value.toLocaleString('en-US');
 
 export interface Progress {
   /** Shows a text until the next one; '' clears the line. */

@@ -1,6 +1,7 @@
 /** The backtest as a page for people. */
 import type { HorizonUnit } from '../../domain/accuracy/model.js';
 import { type ChartPoint, type ChartSeries, chartFigure, type SeriesStyle } from '../report/chart.js';
+import { grouped, rangeText } from '../report/numbers.js';
 import { type Cell, chartGrid, htmlPage, htmlTable, section } from '../report/page.js';
 import { domainAround } from '../report/scale.js';
 import { resamples, seed } from './bootstrap.js';
@@ -37,7 +38,6 @@ export function backtestPage({ file, fold, unit, results }: BacktestFacts): stri
   ]);
 }
 
-const count = (value: number): string => value.toLocaleString('en-US');
 const share = (value: number): string => value.toFixed(3);
 const loss = (value: number): string => value.toFixed(4);
 const percent = (value: number): string => `${Math.round(100 * value)} %`;
@@ -45,7 +45,7 @@ const withBounds = ({ mean, low, high }: Estimate, shown: (value: number) => str
   `${shown(mean)} [${shown(low)}, ${shown(high)}]`;
 
 function figuresSection(all: Summary, unit: HorizonUnit): string {
-  const text = `${count(all.cases)} forecasts of the share of right answers over the next ${unit}, for ${count(all.learners)} learners, each by models trained on other learners and from the learner’s answers up to the moment. In brackets are 95 % intervals over learners (bootstrap, ${count(resamples)} samples, seed ${seed}). All losses are better the lower; each forecast counts once.`;
+  const text = `${grouped(all.cases)} forecasts of the share of right answers over the next ${unit}, for ${grouped(all.learners)} learners, each by models trained on other learners and from the learner’s answers up to the moment. In brackets are 95 % intervals over learners (bootstrap, ${grouped(resamples)} samples, seed ${seed}). All losses are better the lower; each forecast counts once.`;
   const best = (of: (name: ModelName) => number): number => Math.min(...modelNames.map(of));
   const rows = modelNames.map((name): Cell[] => [
     { text: titles[name] },
@@ -75,17 +75,14 @@ const byHorizon = (
     ),
   );
 
-const historyText = ({ historyFrom, historyTo }: Band): string => {
-  if (historyTo === null) return `${count(historyFrom)} or more`;
-  return `${count(historyFrom)} to ${count(historyTo)}`;
-};
+const historyText = ({ historyFrom, historyTo }: Band): string => rangeText(historyFrom, historyTo);
 
 const historyAxis = (bands: readonly Band[]) => ({
   low: Math.min(...bands.map(({ historyFrom }) => historyFrom)),
   high: Math.max(...bands.map(({ historyMiddle }) => historyMiddle * Math.SQRT2)),
   logarithmic: true,
   label: 'answers so far',
-  format: count,
+  format: grouped,
 });
 
 const bandPoint = (
@@ -96,7 +93,7 @@ const bandPoint = (
   x: band.historyMiddle,
   y: mean,
   range: { low, high },
-  note: `${shown(mean)} [${shown(low)}, ${shown(high)}] after ${historyText(band)} answers, ${count(band.cases)} forecasts for ${count(band.learners)} learners`,
+  note: `${shown(mean)} [${shown(low)}, ${shown(high)}] after ${historyText(band)} answers, ${grouped(band.cases)} forecasts for ${grouped(band.learners)} learners`,
 });
 
 const unit01 = { low: 0, high: 1 } as const;
@@ -109,7 +106,7 @@ function coverageSection(bands: readonly Band[], unit: HorizonUnit): string {
     'Share of forecasts whose interval holds what was observed, by answers so far. On the dashed lines, intervals hold as often as they say. Lines through the dots are 95 % intervals over learners. The narrower the intervals are, the more a forecast says.';
   const chart = (own: readonly Band[], horizon: number): string =>
     chartFigure({
-      title: `Coverage over ${count(horizon)} ${unit}`,
+      title: `Coverage over ${grouped(horizon)} ${unit}`,
       x: historyAxis(own),
       y: {
         ...domainAround([...lowest(own), 1], unit01, leastCoverages),
@@ -142,7 +139,7 @@ const widthChart = (bands: readonly Band[], unit: HorizonUnit): string =>
       format: share,
     },
     series: horizonsOf(bands).map((horizon, i) => ({
-      name: `${count(horizon)} ${unit}`,
+      name: `${grouped(horizon)} ${unit}`,
       style: horizonStyles[i % horizonStyles.length] as SeriesStyle,
       points: bands
         .filter((band) => band.horizon === horizon)
@@ -167,7 +164,7 @@ function reliabilityChart(reliability: BacktestResults['reliability']): string {
     points: reliability.map(({ expected, observed, cases }) => ({
       x: expected,
       y: observed,
-      note: `expected ${share(expected)}, observed ${share(observed)}, ${count(cases)} forecasts`,
+      note: `expected ${share(expected)}, observed ${share(observed)}, ${grouped(cases)} forecasts`,
     })),
   };
   return chartFigure({
@@ -205,7 +202,7 @@ function lossSection(bands: readonly Band[], unit: HorizonUnit): string {
   const chart = (own: readonly Band[], horizon: number): string => {
     const estimates = own.flatMap(({ models }) => modelNames.map((name) => models[name].logLoss.mean));
     return chartFigure({
-      title: `Log loss over ${count(horizon)} ${unit}`,
+      title: `Log loss over ${grouped(horizon)} ${unit}`,
       x: historyAxis(own),
       y: {
         ...domainAround(estimates, { low: 0, high: 10 }, leastLosses),
@@ -231,9 +228,9 @@ function tableSection(bands: readonly Band[], unit: HorizonUnit): string {
     const { coverage, models } = band;
     return [
       historyText(band),
-      count(band.horizon),
-      count(band.cases),
-      count(band.learners),
+      grouped(band.horizon),
+      grouped(band.cases),
+      grouped(band.learners),
       ...coverage.map((estimate) => withBounds(estimate, share)),
       share(band.width.mean),
       ...modelNames.map((name) => loss(models[name].logLoss.mean)),

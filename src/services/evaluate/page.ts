@@ -1,6 +1,7 @@
 /** The evaluation as a page for people. */
 import type { Metrics, ReliabilityBin } from '../../domain/metrics.js';
 import { type ChartPoint, type ChartSeries, chartFigure, type SeriesStyle } from '../report/chart.js';
+import { grouped, rangeText } from '../report/numbers.js';
 import { type Cell, chartGrid, htmlPage, htmlTable, section } from '../report/page.js';
 import { domainAround } from '../report/scale.js';
 import type { CurvePoint } from './curves.js';
@@ -40,13 +41,12 @@ export function evaluationPage(facts: PageFacts, results: Results): string {
   ]);
 }
 
-const count = (value: number): string => value.toLocaleString('en-US');
 const figure = (value: number | null, digits = 4): string =>
   value === null ? 'none' : value.toFixed(digits);
 const percent = (value: number): string => `${Math.round(100 * value)} %`;
 
 function figuresSection({ test, training }: PageFacts, models: readonly ModelResult[]): string {
-  const text = `${count(test.rows)} answers of ${count(test.learners)} learners, each predicted from the learner’s earlier answers only, by models trained on ${count(training.rows)} answers of ${count(training.learners)} other learners. AUC is better the higher, as is accuracy; RMSE, log loss and the calibration error (ECE) are better the lower.`;
+  const text = `${grouped(test.rows)} answers of ${grouped(test.learners)} learners, each predicted from the learner’s earlier answers only, by models trained on ${grouped(training.rows)} answers of ${grouped(training.learners)} other learners. AUC is better the higher, as is accuracy; RMSE, log loss and the calibration error (ECE) are better the lower.`;
   const columns: readonly (readonly [string, keyof Metrics, 1 | -1])[] = [
     ['AUC', 'auc', 1],
     ['RMSE', 'rmse', -1],
@@ -91,7 +91,7 @@ function reliabilityChart({ name, metrics, reliability }: ModelResult): string {
         from: low,
         to: high,
         count: answers,
-        note: `${figure(low, 3)} to ${figure(high, 3)}: ${count(answers)} answers`,
+        note: `${figure(low, 3)} to ${figure(high, 3)}: ${grouped(answers)} answers`,
       })),
     },
     height: 440,
@@ -101,7 +101,7 @@ function reliabilityChart({ name, metrics, reliability }: ModelResult): string {
 /** Dots grow with the answers behind them: a small one may be off the line by chance. */
 function reliabilityPoint({ answers, predicted, correct }: ReliabilityBin, most: number): ChartPoint[] {
   if (predicted === null || correct === null) return [];
-  const note = `predicted ${figure(predicted, 3)}, right ${figure(correct, 3)}, ${count(answers)} answers`;
+  const note = `predicted ${figure(predicted, 3)}, right ${figure(correct, 3)}, ${grouped(answers)} answers`;
   return [{ x: predicted, y: correct, note, radius: 2 + 5 * Math.sqrt(answers / most) }];
 }
 
@@ -132,11 +132,11 @@ function curveChart(
     from: point.from - halfBar,
     to: point.to + halfBar,
     count: point.answers,
-    note: `${numbersOf(point)}: ${count(point.answers)} answers`,
+    note: `${numbersOf(point)}: ${grouped(point.answers)} answers`,
   }));
   return chartFigure({
     title,
-    x: { low: 1 - halfBar, high: bars.at(-1)?.to ?? 1, logarithmic, label, format: count },
+    x: { low: 1 - halfBar, high: bars.at(-1)?.to ?? 1, logarithmic, label, format: grouped },
     y: { ...domainAround(shares, unit, leastShares), label: 'share of right answers', format: percent },
     series: [
       ...modelNames.map((name, model) => predictedSeries(points, name, model)),
@@ -151,13 +151,13 @@ function curveChart(
 const halfBar = 0.4;
 
 const numbersOf = ({ from, to }: CurvePoint): string =>
-  from === to ? `number ${count(from)}` : `numbers ${count(from)} to ${count(to)}`;
+  from === to ? `number ${grouped(from)}` : `numbers ${grouped(from)} to ${grouped(to)}`;
 
 /** The middle of the numbers in ratio, which for a single one is itself. */
 const curvePoint = (point: CurvePoint, y: number): ChartPoint => ({
   x: Math.sqrt(point.from * point.to),
   y,
-  note: `${figure(y, 3)} at ${numbersOf(point)}, ${count(point.answers)} answers`,
+  note: `${figure(y, 3)} at ${numbersOf(point)}, ${grouped(point.answers)} answers`,
   radius: 2.5,
 });
 
@@ -191,7 +191,7 @@ function skillsSection(facts: PageFacts, { bySize, worstSkills }: Results): stri
       worstSkills.map(({ skill, answers, predicted, correct }) =>
         [
           facts.skillIds[skill] ?? '',
-          count(answers),
+          grouped(answers),
           figure(predicted, 3),
           figure(correct, 3),
           signed(predicted - correct),
@@ -209,13 +209,13 @@ function sizeRow({ from, to, skills, answers, auc }: SizeBand): Cell[] {
   const best = Math.max(0.5, ...auc.map((value) => value ?? 0));
   return [
     { text: rangeOf(from, to) },
-    { text: count(skills) },
-    { text: count(answers) },
+    { text: grouped(skills) },
+    { text: grouped(answers) },
     ...auc.map((value) => ({ text: figure(value), best: value === best && best > 0.5 })),
   ];
 }
 
 function rangeOf(from: number, to: number): string {
   if (to === 0) return 'none';
-  return to === Number.POSITIVE_INFINITY ? `${count(from)} or more` : `${count(from)} to ${count(to)}`;
+  return rangeText(from, to === Number.POSITIVE_INFINITY ? null : to);
 }
