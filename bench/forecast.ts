@@ -8,7 +8,7 @@
 import { catalogueOf, type SkillEntry } from '../src/domain/catalogue.js';
 import { conditionsFor } from '../src/domain/conditions.js';
 import { dayMs } from '../src/domain/forgetting.js';
-import type { SetGoal } from '../src/domain/learner-forecast.js';
+import type { GoalSetting } from '../src/domain/goal-setting.js';
 import { applyAnswer, newLearner, newSkill } from '../src/domain/mastery.js';
 import { defaultParameters } from '../src/domain/params.js';
 import { type TenantModel, unfittedModel, withCatalogue } from '../src/domain/tenant-model.js';
@@ -64,7 +64,7 @@ function storedLearner(answers: number, skillCount: number, model: TenantModel, 
   };
 }
 
-function forecastOnce({ learner, skills }: Stored, model: TenantModel, goal: SetGoal | null): string {
+function forecastOnce({ learner, skills }: Stored, model: TenantModel, goal: GoalSetting | null): string {
   const found = {
     learner: decodeLearner(learner),
     skills: new Map(skills.map(([skillId, record]) => [skillId, decodeSkill(record)])),
@@ -79,7 +79,7 @@ const rounds = Number(process.argv[2] ?? 15);
 const repeats = 400;
 
 /** @returns microseconds of CPU per forecast: median of the rounds */
-function measure(stored: Stored, model: TenantModel, goal: SetGoal | null): number {
+function measure(stored: Stored, model: TenantModel, goal: GoalSetting | null): number {
   const once = (): void => {
     for (let i = 0; i < repeats; i++) forecastOnce(stored, model, goal);
   };
@@ -94,7 +94,7 @@ function measure(stored: Stored, model: TenantModel, goal: SetGoal | null): numb
   return figures.sort((a, b) => a - b)[rounds >> 1] as number;
 }
 
-const goals: Readonly<Record<string, SetGoal | null>> = {
+const goals: Readonly<Record<string, GoalSetting | null>> = {
   'no goal set': null,
   'goal in reach': { targetScore: 1150, targetDate: null },
   'goal out of reach, rates tried': { targetScore: 1600, targetDate: '2026-07-01' },

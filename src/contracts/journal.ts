@@ -5,6 +5,7 @@
  * catalogue wait in Redis behind what only Redis can give, the revision and the time, which the script that makes
  * the change puts in front of them.
  */
+import type { AccuracyForecast } from '../domain/accuracy/model.js';
 import type { BktParameters } from '../domain/params.js';
 import type { ScoreForecast, Scores } from '../domain/score.js';
 import type { Section } from '../domain/types.js';
@@ -117,11 +118,7 @@ export interface IntervalReach {
  * Share of right answers that a learner is expected to give within a horizon. Its spread is told on the scale
  * asin(sqrt(share)), on which it does not depend on the share.
  */
-export interface ExpectedShare {
-  /** 0 to 1. */
-  readonly expected: number;
-  /** Of what is not known of the learner, in radians; the chance of the answers themselves comes on top. */
-  readonly sd: number;
+export interface ExpectedShare extends AccuracyForecast {
   readonly below: IntervalReach;
   readonly above: IntervalReach;
 }

@@ -1,5 +1,6 @@
 import {
   type AccuracyOutlook,
+  type ForecastRequest,
   type GoalOutlook,
   type LearnerForecast,
   standardDays,
@@ -10,12 +11,7 @@ import type { StudyAdvice } from '../domain/study-advice.js';
 import type { PracticePlan, WhatIf } from '../domain/what-if.js';
 
 /** What the forecast was asked for. */
-interface Asked {
-  /** 1 to 365. */
-  readonly days: number;
-  /** 0.5 to 0.99. */
-  readonly level: number;
-}
+type Asked = Pick<ForecastRequest, 'days' | 'level'>;
 
 /** The prediction result as callers read it; fields for another horizon are named after its days. */
 export function predictionResult(

@@ -14,7 +14,7 @@ import {
   type SectionEvidence,
   scoresOf,
 } from './score.js';
-import type { SkillView } from './skill-view.js';
+import { type SkillView, sectionSums } from './skill-view.js';
 import type { LearnerState, PerSection, Section } from './types.js';
 
 /** Whose forecast it is, and what else it depends on. */
@@ -169,23 +169,19 @@ const projectedSkill = (
 });
 
 /** Both abilities as they are now. */
-export const estimateLearner = (subject: ForecastSubject): AbilityEstimate =>
-  estimateAbilities({ math: evidenceOf(subject, 'math'), rw: evidenceOf(subject, 'rw') });
-
-function evidenceOf(
-  { learner, views, catalogue, knownSkills }: ForecastSubject,
-  section: Section,
-): SectionEvidence {
-  const skills: { mastery: number; weight: number }[] = [];
-  let seenSkills = 0;
-  for (const { placement, mastery } of views) {
-    const share = shareOf(placement, section);
-    if (share === 0) continue;
-    seenSkills += share;
-    skills.push({ mastery, weight: share * placement.weight });
-  }
-  const { weight: knownWeight } = knownTotals(catalogue, knownSkills, section);
-  return { ability: learner[section], skills, seenSkills, knownWeight };
+export function estimateLearner({
+  learner,
+  views,
+  catalogue,
+  knownSkills,
+}: ForecastSubject): AbilityEstimate {
+  const seen = sectionSums(views);
+  const evidenceOf = (section: Section): SectionEvidence => ({
+    ability: learner[section],
+    seen: seen[section],
+    knownWeight: knownTotals(catalogue, knownSkills, section).weight,
+  });
+  return estimateAbilities({ math: evidenceOf('math'), rw: evidenceOf('rw') });
 }
 
 /** Total score as it is now. */

@@ -5,31 +5,16 @@ import { type BktParameters, gainModel, scoreModel } from './params.js';
 import { isPlateau } from './plateau.js';
 import { clamp } from './probability.js';
 import { learningOf } from './projection.js';
-import type { SkillView } from './skill-view.js';
+import type { SectionSums, SkillView } from './skill-view.js';
 import { type PerSection, type Section, sections } from './types.js';
 
-/** What a section's mean mastery is made of: weights of the learner's skills, and mastery times weight, summed up. */
-export interface SectionSums {
-  readonly weight: number;
-  readonly mastery: number;
-}
-
-export function sectionSums(views: readonly SkillView[]): PerSection<SectionSums> {
-  const sums = { math: { weight: 0, mastery: 0 }, rw: { weight: 0, mastery: 0 } };
-  for (const { placement, mastery } of views) {
-    for (const section of sections) {
-      const weight = shareOf(placement, section) * placement.weight;
-      sums[section].weight += weight;
-      sums[section].mastery += weight * mastery;
-    }
-  }
-  return sums;
-}
+/** What a section's mean mastery is made of. */
+type MeanSums = Pick<SectionSums, 'weight' | 'mastery'>;
 
 /** Points per hour of practice on a skill that the learner has answered. */
 export const practiceGain = (
   { state, model, placement, mastery }: SkillView,
-  sums: PerSection<SectionSums>,
+  sums: PerSection<MeanSums>,
 ): number =>
   pointsPerMastery(placement, sums) *
   learnedInHour(
@@ -39,7 +24,7 @@ export const practiceGain = (
   );
 
 /** Points of bringing back what a skill lost to forgetting, as if there were such reviews enough for an hour. */
-export const reviewGain = ({ state, placement, mastery }: SkillView, sums: PerSection<SectionSums>): number =>
+export const reviewGain = ({ state, placement, mastery }: SkillView, sums: PerSection<MeanSums>): number =>
   pointsPerMastery(placement, sums) *
   (state.mastery - mastery) *
   (answersPerHour(secondsOf(state.pace)) / gainModel.reviewAnswers);
@@ -48,9 +33,9 @@ export const reviewGain = ({ state, placement, mastery }: SkillView, sums: PerSe
 export function firstPracticeGain(
   placement: Placement,
   parameters: BktParameters,
-  sums: PerSection<SectionSums>,
+  sums: PerSection<MeanSums>,
 ): number {
-  const added = (section: Section): SectionSums => {
+  const added = (section: Section): MeanSums => {
     const weight = shareOf(placement, section) * placement.weight;
     const { weight: seen, mastery } = sums[section];
     return { weight: seen + weight, mastery: mastery + weight * parameters.pInit };
@@ -73,7 +58,7 @@ const secondsOf = ({ timed, seconds }: PaceState): number =>
   timed === 0 ? gainModel.secondsPerAnswer : seconds / timed;
 
 /** Points that one unit of mastery of the skill is worth: slope of the link from mean mastery to the score. */
-function pointsPerMastery(placement: Placement, sums: PerSection<SectionSums>): number {
+function pointsPerMastery(placement: Placement, sums: PerSection<MeanSums>): number {
   let points = 0;
   for (const section of sections) {
     const weight = shareOf(placement, section) * placement.weight;
@@ -82,7 +67,7 @@ function pointsPerMastery(placement: Placement, sums: PerSection<SectionSums>): 
   return points;
 }
 
-function pointsPerWeight({ weight, mastery }: SectionSums): number {
+function pointsPerWeight({ weight, mastery }: MeanSums): number {
   const mean = clamp(mastery / weight, gainModel.mean.low, gainModel.mean.high);
   return (scoreModel.sd * scoreModel.masteryLink) / (weight * mean * (1 - mean));
 }

@@ -18,6 +18,7 @@ import {
 } from './forecast.js';
 import { dayOf } from './forgetting.js';
 import { daysUntil, defaultGoal, type Goal, type GoalProgress, trackGoal } from './goal.js';
+import type { GoalSetting } from './goal-setting.js';
 import { normalCdf } from './normal.js';
 import { accuracyConstants, goalModel, scoreModel } from './params.js';
 import { clamp } from './probability.js';
@@ -27,20 +28,13 @@ import type { PerSection } from './types.js';
 /** Horizon of the `predicted_*_in_30_days` fields. */
 export const standardDays = 30;
 
-/** A goal as the learner set it. */
-export interface SetGoal {
-  readonly targetScore: number;
-  /** YYYY-MM-DD in UTC; null: no date. */
-  readonly targetDate: string | null;
-}
-
 export interface ForecastRequest {
   /** 1 to 365. */
   readonly days: number;
   /** 0.5 to 0.99. */
   readonly level: number;
   /** Null: none was set, a default holds. */
-  readonly goal: SetGoal | null;
+  readonly goal: GoalSetting | null;
 }
 
 /** A goal as it stands. */

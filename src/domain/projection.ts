@@ -5,7 +5,7 @@
  */
 import { dayMs, halfLifeDays } from './forgetting.js';
 import { forgettingModel, projectionModel, scoreModel } from './params.js';
-import { clamp, logit } from './probability.js';
+import { masteryLogit } from './score.js';
 
 /** One skill at the start of the projection. */
 export interface ProjectedSkill {
@@ -60,16 +60,14 @@ const width = 7;
 export function outlookOf(skills: readonly ProjectedSkill[]): Outlook {
   if (skills.length === 0) return noOutlook;
   const table = tableOf(skills);
-  const start = onLogits(meanMastery(table, 0, 0));
+  const start = masteryLogit(meanMastery(table, 0, 0));
   const bestChange = (from: number, to: number): number =>
     Math.min(
       projectionModel.maxChange,
-      scoreModel.masteryLink * (onLogits(meanMastery(table, from, to)) - start),
+      scoreModel.masteryLink * (masteryLogit(meanMastery(table, from, to)) - start),
     );
   return { change: (days) => bestChange(days, days), bestChange };
 }
-
-const onLogits = (mastery: number): number => logit(clamp(mastery, 0.01, 0.99));
 
 function tableOf(skills: readonly ProjectedSkill[]): Float64Array {
   const table = new Float64Array(width * skills.length);

@@ -2,15 +2,14 @@ import type { Ability } from './ability.js';
 import { normalQuantile } from './normal.js';
 import { scoreModel } from './params.js';
 import { clamp, logit } from './probability.js';
+import type { SectionSums } from './skill-view.js';
 import type { PerSection, Section } from './types.js';
 
 /** What is known about a learner in one section. */
 export interface SectionEvidence {
   readonly ability: Ability;
-  /** The learner's skills of the section: effective mastery now, and weight (a half where it has no section). */
-  readonly skills: readonly { readonly mastery: number; readonly weight: number }[];
-  /** Seen skills of the section, one without a section counting half. */
-  readonly seenSkills: number;
+  /** The learner's skills of the section, with their effective masteries now. */
+  readonly seen: SectionSums;
   /** Weight of all the tenant's known skills of the section. */
   readonly knownWeight: number;
 }
@@ -55,22 +54,19 @@ export function estimateAbilities(evidence: PerSection<SectionEvidence>): Abilit
   return { theta, variance, covariance };
 }
 
-function measure({ ability, skills, seenSkills, knownWeight }: SectionEvidence): Measurement {
-  if (ability.answers === 0 || seenSkills === 0) return noData;
-  const seenWeight = skills.reduce((sum, skill) => sum + skill.weight, 0);
-  const meanMastery = skills.reduce((sum, skill) => sum + skill.weight * skill.mastery, 0) / seenWeight;
-  const perSkill = ability.answers / seenSkills;
+function measure({ ability, seen, knownWeight }: SectionEvidence): Measurement {
+  if (ability.answers === 0 || seen.skills === 0) return noData;
+  const perSkill = ability.answers / seen.skills;
   const share = perSkill / (perSkill + scoreModel.blendWeight);
-  const blended = (1 - share) * ability.theta + share * masteryTheta(meanMastery);
+  const fromMastery = scoreModel.masteryLink * masteryLogit(seen.mastery / seen.weight);
+  const blended = (1 - share) * ability.theta + share * fromMastery;
   const noise = scoreModel.measurement.base + scoreModel.measurement.perAnswer / ability.answers;
-  const uncovered = (2 * (1 - Math.min(1, seenWeight / knownWeight))) / seenSkills;
+  const uncovered = (2 * (1 - Math.min(1, seen.weight / knownWeight))) / seen.skills;
   return { value: blended * (1 + noise), precision: 1 / (noise + uncovered) };
 }
 
-/** Mean mastery on the scale of ability. */
-function masteryTheta(mastery: number): number {
-  return scoreModel.masteryLink * logit(clamp(mastery, 0.01, 0.99));
-}
+/** Mean mastery in log-odds; times `scoreModel.masteryLink` it is on the scale of ability. */
+export const masteryLogit = (mastery: number): number => logit(clamp(mastery, 0.01, 0.99));
 
 const roundToStep = (score: number): number => scoreModel.step * Math.floor(score / scoreModel.step + 0.5);
 const floorToStep = (score: number): number => scoreModel.step * Math.floor(score / scoreModel.step);

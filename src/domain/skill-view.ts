@@ -1,8 +1,8 @@
 /** A learner's skills as they stand now: what forecasts, recommendations and velocity look at. */
-import { type Placement, placementOf } from './catalogue.js';
+import { type Placement, placementOf, shareOf } from './catalogue.js';
 import { effectiveMastery } from './forgetting.js';
 import { type SkillModel, skillModelOf, type TenantModel } from './tenant-model.js';
-import type { SkillState } from './types.js';
+import { type PerSection, type SkillState, sections } from './types.js';
 
 /** One skill of one learner, with what is in force for it. */
 export interface SkillView {
@@ -40,6 +40,30 @@ export function viewSkill(
     placement: placementOf(tenantModel.catalogue, skillId),
     mastery: effectiveMastery(model.parameters.pInit, state, at),
   };
+}
+
+/** Skills of one section together; one without a section counts half in each. */
+export interface SectionSums {
+  readonly skills: number;
+  readonly weight: number;
+  /** Mastery times weight. */
+  readonly mastery: number;
+}
+
+export function sectionSums(
+  views: readonly Pick<SkillView, 'placement' | 'mastery'>[],
+): PerSection<SectionSums> {
+  const sums = { math: { skills: 0, weight: 0, mastery: 0 }, rw: { skills: 0, weight: 0, mastery: 0 } };
+  for (const { placement, mastery } of views) {
+    for (const section of sections) {
+      const share = shareOf(placement, section);
+      const weight = share * placement.weight;
+      sums[section].skills += share;
+      sums[section].weight += weight;
+      sums[section].mastery += weight * mastery;
+    }
+  }
+  return sums;
 }
 
 /** What the mean looks at. */

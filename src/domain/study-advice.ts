@@ -1,9 +1,8 @@
 /** Advice that comes with a forecast: what to do next, the most useful first. */
 import { type GoalFigures, type Locale, type StudyTexts, texts } from './advice-texts.js';
-import { sectionSums } from './gain.js';
 import { daysUntil, isOver } from './goal.js';
 import { goalModel, studyModel } from './params.js';
-import type { SkillView } from './skill-view.js';
+import { type SkillView, sectionSums } from './skill-view.js';
 import type { SkillCode, SkillsContext } from './study-context.js';
 import { adviseSkills } from './study-skills.js';
 import type { TenantModel } from './tenant-model.js';

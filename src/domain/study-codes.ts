@@ -2,12 +2,12 @@
 import { hasFaded } from './advice-rules.js';
 import { calibration } from './calibration.js';
 import { efficiencyIndex } from './efficiency.js';
-import { practiceGain, reviewGain, type SectionSums } from './gain.js';
+import { practiceGain, reviewGain } from './gain.js';
 import { isMastered } from './mastery.js';
 import { studyModel } from './params.js';
 import { isPlateau } from './plateau.js';
 import { rapidFlag } from './rapid.js';
-import type { SkillView } from './skill-view.js';
+import type { SectionSums, SkillView } from './skill-view.js';
 import type { PerSection, SkillState } from './types.js';
 
 /** Codes of one skill's state, the most urgent first: only the first that holds is told. */

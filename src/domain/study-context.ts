@@ -1,7 +1,6 @@
 /** What advice on a learner's skills looks at, and what it is. */
 import type { StudyTexts } from './advice-texts.js';
-import type { SectionSums } from './gain.js';
-import type { SkillView } from './skill-view.js';
+import type { SectionSums, SkillView } from './skill-view.js';
 import type { StateCode } from './study-codes.js';
 import type { TenantModel } from './tenant-model.js';
 import type { LearnerState, PerSection } from './types.js';

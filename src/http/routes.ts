@@ -60,8 +60,8 @@ export interface Match extends Place {
 
 const json = 'application/json';
 
-/** A single event, and other small bodies. */
-const singleEvent: BodyRules = { limit: 16 * 1024, mediaTypes: [json], encodings: ['identity'] };
+/** A single event, a goal, a skill, a plan. */
+const smallBody: BodyRules = { limit: 16 * 1024, mediaTypes: [json], encodings: ['identity'] };
 const eventBatch: BodyRules = {
   limit: 1024 * 1024,
   mediaTypes: [json, 'application/x-ndjson'],
@@ -101,14 +101,14 @@ const route = (
 ): Route => ({ method, path, handle, scope: null, body: null, queryNames: [], ...rules });
 
 export const routesOf = (to: Handlers): readonly Route[] => [
-  route('POST', '/api/v1/track-answer', to.trackAnswer, { scope: 'write', body: singleEvent }),
+  route('POST', '/api/v1/track-answer', to.trackAnswer, { scope: 'write', body: smallBody }),
   route('POST', '/api/v1/track-answers', to.trackAnswers, { scope: 'write', body: eventBatch }),
   route('GET', '/api/v1/predictions/:user_id', to.predictions, {
     scope: 'read',
     queryNames: ['days', 'confidence_level', 'locale'],
   }),
   route('POST', '/api/v1/predictions', to.classPredictions, { scope: 'read', body: classRequest }),
-  route('POST', '/api/v1/predictions/:user_id/what-if', to.whatIf, { scope: 'read', body: singleEvent }),
+  route('POST', '/api/v1/predictions/:user_id/what-if', to.whatIf, { scope: 'read', body: smallBody }),
   route('GET', '/api/v1/mastery/:user_id', to.mastery, { scope: 'read' }),
   route('GET', '/api/v1/mastery/:user_id/:skill_id', to.skillMastery, {
     scope: 'read',
@@ -119,11 +119,11 @@ export const routesOf = (to: Handlers): readonly Route[] => [
     queryNames: ['skill_id', 'days'],
   }),
   route('GET', '/api/v1/goals/:user_id', to.goal, { scope: 'read' }),
-  route('PUT', '/api/v1/goals/:user_id', to.putGoal, { scope: 'write', body: singleEvent }),
+  route('PUT', '/api/v1/goals/:user_id', to.putGoal, { scope: 'write', body: smallBody }),
   route('DELETE', '/api/v1/goals/:user_id', to.deleteGoal, { scope: 'write' }),
   route('GET', '/api/v1/skills', to.skills, { scope: 'read', queryNames: ['limit', 'cursor'] }),
   route('GET', '/api/v1/skills/:skill_id', to.skill, { scope: 'read' }),
-  route('PUT', '/api/v1/skills/:skill_id', to.putSkill, { scope: 'admin', body: singleEvent }),
+  route('PUT', '/api/v1/skills/:skill_id', to.putSkill, { scope: 'admin', body: smallBody }),
   route('GET', '/api/v1/health', to.health, {}),
   route('GET', '/livez', to.livez, {}),
   route('GET', '/readyz', to.readyz, {}),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { firstPracticeGain, practiceGain, reviewGain, sectionSums } from '../../src/domain/gain.js';
+import { firstPracticeGain, practiceGain, reviewGain } from '../../src/domain/gain.js';
 import { defaultParameters } from '../../src/domain/params.js';
+import { sectionSums } from '../../src/domain/skill-view.js';
 import type { SkillState } from '../../src/domain/types.js';
 import { allIn, modelWith, viewsOf } from '../support/study.js';
 import { close, vectors } from './vectors.js';

@@ -15,6 +15,7 @@ import { forecastLearner } from '../../src/domain/learner-forecast.js';
 import { newLearner, newSkill } from '../../src/domain/mastery.js';
 import { defaultParameters } from '../../src/domain/params.js';
 import { estimateAbilities, forecastScores, type SectionEvidence, scoresOf } from '../../src/domain/score.js';
+import { sectionSums } from '../../src/domain/skill-view.js';
 import { skillModelOf, unfittedModel } from '../../src/domain/tenant-model.js';
 import type { Section } from '../../src/domain/types.js';
 import { close, vectors } from './vectors.js';
@@ -31,8 +32,9 @@ test('ability filter', () => {
 for (const [name, { input, by_days, days30_level95 }] of Object.entries(vectors.forecast)) {
   const evidenceOf = (section: 'math' | 'rw'): SectionEvidence => ({
     ability: { theta: input[section].thetaE, variance: 1, answers: input[section].n },
-    skills: input[section].skills.map(({ m, w }) => ({ mastery: m, weight: w })),
-    seenSkills: input[section].skills.length,
+    seen: sectionSums(
+      input[section].skills.map(({ m, w }) => ({ mastery: m, placement: { section, weight: w } })),
+    )[section],
     knownWeight: input[section].W,
   });
   const estimate = estimateAbilities({ math: evidenceOf('math'), rw: evidenceOf('rw') });
