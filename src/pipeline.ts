@@ -8,7 +8,7 @@ import type { Outbox } from './services/pipeline-ports.js';
 import type { Logger } from './telemetry.js';
 import { createAttemptWarehouse } from './warehouse/attempt-warehouse.js';
 import { ensureDatabase } from './warehouse/client.js';
-import { migrate, SchemaTooNewError } from './warehouse/migrations.js';
+import { migrate, SchemaError } from './warehouse/migrations.js';
 
 export interface RunningPipeline {
   /** Resolves when everything committed before the call is in ClickHouse. */
@@ -20,7 +20,7 @@ export interface RunningPipeline {
 const migrationRetryMs = 2000;
 const stalledMs = 30_000;
 
-/** @throws StartError when a newer version of the service has been at the database */
+/** @throws StartError when the database is that of a newer version of the service, or not one of the cluster */
 export async function runPipeline(
   endpoints: Endpoints,
   engine: Engine,
@@ -29,7 +29,7 @@ export async function runPipeline(
   closers: Closers,
 ): Promise<RunningPipeline> {
   await prepareSchema(endpoints, engine, logger, closers);
-  const warehouse = createAttemptWarehouse(engine.clickhouse);
+  const warehouse = createAttemptWarehouse(engine.clickhouse, endpoints.clickhouseCluster);
   const { redisUrl } = endpoints;
   const drain = createDrain({ outbox, warehouse, logger });
   const pipeline = startPipeline({ redisUrl, partitions: engine.partitions, outbox, drain, logger });
@@ -49,19 +49,19 @@ function stallOf(pipeline: Pipeline): string | null {
  * comes in; the schema follows as soon as ClickHouse is there, and inserts fail and repeat until then.
  */
 async function prepareSchema(
-  { clickhouseUrl }: Endpoints,
+  { clickhouseUrl, clickhouseCluster }: Endpoints,
   engine: Engine,
   logger: Logger,
   closers: Closers,
 ): Promise<void> {
   const attempt = async (): Promise<boolean> => {
     try {
-      await ensureDatabase(clickhouseUrl);
-      const applied = await migrate(engine.clickhouse);
+      await ensureDatabase(clickhouseUrl, clickhouseCluster);
+      const applied = await migrate(engine.clickhouse, clickhouseCluster);
       if (applied.length > 0) logger.info({ versions: applied }, 'ClickHouse schema migrated');
       return true;
     } catch (error) {
-      if (error instanceof SchemaTooNewError) throw new StartError(error.message, { cause: error });
+      if (error instanceof SchemaError) throw new StartError(error.message, { cause: error });
       logger.warn({ err: error }, 'the ClickHouse schema cannot be prepared yet');
       return false;
     }

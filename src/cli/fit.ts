@@ -9,7 +9,7 @@ import { type FitParts, recordChanges, runFits } from '../services/fit-models.js
 import type { RedisClient } from '../store/client.js';
 import { openDeployment } from '../store/deployment.js';
 import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/client.js';
-import { migrate, SchemaTooNewError } from '../warehouse/migrations.js';
+import { migrate, SchemaError } from '../warehouse/migrations.js';
 import { hasAttempts } from '../warehouse/presence.js';
 import { type CommandContext, openRedis, startCommand } from './command.js';
 import { type FitArguments, fitHelp, readFitArguments } from './fit-options.js';
@@ -23,7 +23,7 @@ export const main = (argv: readonly string[]): Promise<void> =>
 async function carryOut(context: CommandContext, args: FitArguments): Promise<void> {
   const { config, logger, closers } = context;
   const endpoints = await joinOrStart(config, logger, closers);
-  const clickhouse = connectWarehouse(endpoints.clickhouseUrl);
+  const clickhouse = connectWarehouse(endpoints.clickhouseUrl, endpoints.clickhouseCluster);
   closers.add('ClickHouse connection', () => clickhouse.close());
   try {
     const redis = await openRedis(endpoints.redisUrl, context);
@@ -46,17 +46,17 @@ async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<
 
 /** @throws StartError where the servers are not those of a service, or of a newer one */
 async function prepare(
-  { clickhouseUrl }: Endpoints,
+  { clickhouseUrl, clickhouseCluster }: Endpoints,
   clickhouse: ClickHouseClient,
   redis: RedisClient,
 ): Promise<void> {
-  await ensureDatabase(clickhouseUrl).catch((cause: unknown) => {
+  await ensureDatabase(clickhouseUrl, clickhouseCluster).catch((cause: unknown) => {
     throw cause instanceof ClickHouseError
       ? new StartError(`ClickHouse: ${cause.message}`, { cause })
       : cause;
   });
-  await migrate(clickhouse).catch((cause: unknown) => {
-    throw cause instanceof SchemaTooNewError ? new StartError(cause.message, { cause }) : cause;
+  await migrate(clickhouse, clickhouseCluster).catch((cause: unknown) => {
+    throw cause instanceof SchemaError ? new StartError(cause.message, { cause }) : cause;
   });
   if ((await openDeployment(redis, () => hasAttempts(clickhouse))).state === 'emptied')
     throw new StartError('Redis came back empty while ClickHouse has attempts: rebuild it first');

@@ -12,6 +12,7 @@ import { identify, isAlive, type ProcessIdentity } from './process-identity.js';
 const storedEndpoints = Type.Object({
   redis_url: Type.String({ minLength: 1 }),
   clickhouse_url: Type.String({ minLength: 1 }),
+  clickhouse_cluster: Type.Optional(Type.String()),
   analyst_url: Type.Union([Type.String(), Type.Null()]),
 });
 const storedSecrets = Type.Object({
@@ -25,7 +26,13 @@ const storedServers = Type.Record(
 );
 
 /** Where the two servers are; `analystUrl` is null for a ClickHouse that is not ours. */
-export type Endpoints = { redisUrl: string; clickhouseUrl: string; analystUrl: string | null };
+export type Endpoints = {
+  redisUrl: string;
+  clickhouseUrl: string;
+  /** Name of the ClickHouse cluster that the tables are on; without one it is one server. */
+  clickhouseCluster?: string | null | undefined;
+  analystUrl: string | null;
+};
 
 /** Passwords of the embedded servers. */
 export type Secrets = Static<typeof storedSecrets>;
@@ -74,6 +81,7 @@ export async function openDataDir(path: string, waitMs = PREDECESSOR_MS): Promis
         writePrivate(endpointsFile(path), {
           redis_url: endpoints.redisUrl,
           clickhouse_url: endpoints.clickhouseUrl,
+          ...(endpoints.clickhouseCluster && { clickhouse_cluster: endpoints.clickhouseCluster }),
           analyst_url: endpoints.analystUrl,
         }),
       removeEndpoints: () => rmSync(endpointsFile(path), { force: true }),
@@ -92,6 +100,7 @@ export function readStoredEndpoints(path: string): Endpoints | null {
   return {
     redisUrl: stored.redis_url,
     clickhouseUrl: stored.clickhouse_url,
+    ...(stored.clickhouse_cluster && { clickhouseCluster: stored.clickhouse_cluster }),
     analystUrl: stored.analyst_url,
   };
 }

@@ -13,6 +13,7 @@ export type ServerSettings = {
   dataDir: string;
   redisUrl: string | null;
   clickhouseUrl: string | null;
+  clickhouseCluster?: string | null | undefined;
   embeddedRedisPort: number;
   embeddedClickhousePort: number;
   embeddedRedisFsync: 'everysec' | 'always';
@@ -40,7 +41,7 @@ export async function startEmbedded(
       ? runClickhouse(settings, dir, logger, closers)
       : { clickhouseUrl: settings.clickhouseUrl, analystUrl: null },
   ]);
-  const endpoints = { redisUrl, ...clickhouse };
+  const endpoints = { redisUrl, ...clickhouse, ...clusterOf(settings) };
   dir.writeEndpoints(endpoints);
   closers.add('endpoints.json', dir.removeEndpoints);
   return endpoints;
@@ -53,7 +54,8 @@ export async function startEmbedded(
  */
 export async function resolveEndpoints(settings: ServerSettings): Promise<Endpoints> {
   const { redisUrl, clickhouseUrl } = settings;
-  if (redisUrl !== null && clickhouseUrl !== null) return { redisUrl, clickhouseUrl, analystUrl: null };
+  if (redisUrl !== null && clickhouseUrl !== null)
+    return { redisUrl, clickhouseUrl, ...clusterOf(settings), analystUrl: null };
   const found = await findEndpoints(settings.dataDir);
   if ('problem' in found) {
     throw new StartError(`${found.problem}; set REDIS_URL and CLICKHOUSE_URL, or start the service first`);
@@ -61,9 +63,14 @@ export async function resolveEndpoints(settings: ServerSettings): Promise<Endpoi
   return {
     redisUrl: redisUrl ?? found.endpoints.redisUrl,
     clickhouseUrl: clickhouseUrl ?? found.endpoints.clickhouseUrl,
+    ...clusterOf(clickhouseUrl === null ? found.endpoints : settings),
     analystUrl: clickhouseUrl === null ? found.endpoints.analystUrl : null,
   };
 }
+
+/** Only where there is one. */
+const clusterOf = ({ clickhouseCluster }: Pick<Endpoints, 'clickhouseCluster'>) =>
+  clickhouseCluster ? { clickhouseCluster } : {};
 
 /** The running service's servers, or its own where none runs: for commands beside or without the service. */
 export async function joinOrStart(

@@ -6,8 +6,14 @@ import { drainShards } from '../contracts/jobs.js';
 import type { Outbox, PartitionBacklog } from '../services/pipeline-ports.js';
 import { partitionsOf } from './drain-queue.js';
 
-/** At low load a shard is drained about once a second: a part a second is what ClickHouse merges with ease. */
+/** A few rows are drained about once a second, so that an answer is soon to be seen. */
 const restMs = 900;
+/**
+ * What a block costs ClickHouse is mostly the same for a hundred rows as for thousands, and small parts are merged
+ * again and again: where rows keep coming, longer rests make fewer and larger blocks.
+ */
+const busyRows = 200;
+const busyRestMs = 2000;
 /** This many rows do not wait for the second to end. */
 const eagerRows = 20_000;
 
@@ -42,7 +48,7 @@ export function createSweep({ outbox, partitions, arm, now }: SweepOptions): Swe
     const heads = headsOf(backlog);
     if (rows === 0 || heads !== state.heads) progressAt = now();
     state.heads = heads;
-    if (rows > 0 && (hurry || rows >= eagerRows || now() - state.armedAt >= restMs)) {
+    if (rows > 0 && (hurry || now() - state.armedAt >= restBefore(rows))) {
       state.armedAt = now();
       await arm(state.shard);
     }
@@ -59,6 +65,12 @@ export function createSweep({ outbox, partitions, arm, now }: SweepOptions): Swe
       progressAt = now();
     },
   };
+}
+
+/** Milliseconds from one block to the next. */
+function restBefore(rows: number): number {
+  if (rows >= eagerRows) return 0;
+  return rows < busyRows ? restMs : busyRestMs;
 }
 
 const headsOf = (backlog: readonly PartitionBacklog[]): string =>

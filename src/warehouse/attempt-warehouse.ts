@@ -4,8 +4,9 @@ import { outboxColumns, rowColumns } from '../contracts/attempt-row.js';
 import type { OutboxRange } from '../contracts/jobs.js';
 import type { AttemptWarehouse } from '../services/pipeline-ports.js';
 import { isAlive, selectRows } from './client.js';
+import type { Cluster } from './cluster.js';
 import { completeOlderRows } from './older-rows.js';
-import { inRanges, repairRollup } from './repair.js';
+import { complete, inRanges, repairRollup } from './repair.js';
 import { rollups } from './rollups.js';
 
 /** More rows than any block has: nothing on the way to the parts may split it. */
@@ -36,7 +37,7 @@ const columns: [string, ...string[]] = [...outboxColumns, ...rowColumns];
 /** CANNOT_PARSE_INPUT_ASSERTION_FAILED: also what a row with too few fields is. */
 const unreadable = '27';
 
-export function createAttemptWarehouse(client: ClickHouseClient): AttemptWarehouse {
+export function createAttemptWarehouse(client: ClickHouseClient, cluster: Cluster = null): AttemptWarehouse {
   /** What cannot be read left nothing behind, its token neither: the rows of an older version go in completed. */
   async function insert(chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> {
     try {
@@ -61,6 +62,7 @@ export function createAttemptWarehouse(client: ClickHouseClient): AttemptWarehou
   }
 
   async function countPresent(ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<number> {
+    await complete(client, 'attempts', cluster, signal);
     const query = `SELECT toUInt32(count()) AS present FROM attempts WHERE ${inRanges(ranges)}`;
     const [row] = await selectRows<{ present: number }>(client, query, signal);
     return row?.present ?? 0;
@@ -79,7 +81,7 @@ export function createAttemptWarehouse(client: ClickHouseClient): AttemptWarehou
   async function repairRollups(ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<string[]> {
     const repaired: string[] = [];
     for (const rollup of rollups) {
-      if (await repairRollup(client, rollup, ranges, signal)) repaired.push(rollup.table.name);
+      if (await repairRollup(client, rollup, ranges, cluster, signal)) repaired.push(rollup.table.name);
     }
     return repaired;
   }

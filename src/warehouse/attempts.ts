@@ -171,5 +171,6 @@ export const attempts: Table = {
   indexes: ['outbox_time outbox_ms TYPE minmax GRANULARITY 1'],
   partitionBy: 'toYYYYMM(received_at)',
   orderBy: '(tenant, user_id, learner_seq)',
+  shardBy: 'cityHash64(tenant, user_id)',
   settings: { ...deduplicationWindow, fsync_after_insert: 1, fsync_part_directory: 1 },
 };

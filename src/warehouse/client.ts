@@ -1,4 +1,5 @@
 import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import { type Cluster, clusterSettings, everywhere } from './cluster.js';
 
 /** Longest that one statement may take, in milliseconds; a block of 100,000 rows takes about one second. */
 const requestTimeoutMs = 60_000;
@@ -11,7 +12,7 @@ const maxConnections = 8;
  *
  * @param url `http(s)://user:password@host:port/database`
  */
-export function connectWarehouse(url: string): ClickHouseClient {
+export function connectWarehouse(url: string, cluster: Cluster = null): ClickHouseClient {
   return createClient({
     url,
     application: 'skilltrace',
@@ -21,6 +22,7 @@ export function connectWarehouse(url: string): ClickHouseClient {
     max_open_connections: maxConnections,
     keep_alive: { enabled: true, idle_socket_ttl: idleSocketMs, eagerly_destroy_stale_sockets: true },
     compression: { request: false, response: false },
+    clickhouse_settings: cluster === null ? {} : clusterSettings,
   });
 }
 
@@ -52,26 +54,26 @@ const unknownDatabase = '81';
  * Makes the URL's database unless it exists, which an operator may have seen to: the right to create one is
  * needed only where it is missing.
  */
-export async function ensureDatabase(url: string): Promise<void> {
+export async function ensureDatabase(url: string, cluster: Cluster = null): Promise<void> {
   const database = decodeURIComponent(new URL(url).pathname.slice(1)) || 'default';
-  const client = connectWarehouse(url);
+  const client = connectWarehouse(url, cluster);
   try {
     await client.command({ query: 'SELECT 1' });
   } catch (error) {
     if (!(error instanceof ClickHouseError) || error.code !== unknownDatabase) throw error;
-    await createDatabase(url, database);
+    await createDatabase(url, database, cluster);
   } finally {
     await client.close();
   }
 }
 
-async function createDatabase(url: string, database: string): Promise<void> {
+async function createDatabase(url: string, database: string, cluster: Cluster): Promise<void> {
   const root = new URL(url);
   root.pathname = '/default';
-  const client = connectWarehouse(root.href);
+  const client = connectWarehouse(root.href, cluster);
   try {
     await client.command({
-      query: 'CREATE DATABASE IF NOT EXISTS {database:Identifier}',
+      query: `CREATE DATABASE IF NOT EXISTS ${everywhere('{database:Identifier}', cluster)}`,
       query_params: { database },
     });
   } finally {

@@ -40,6 +40,7 @@ export const goalChanges: Table = {
     },
   ],
   orderBy: '(tenant, user_id, updated_at)',
+  shardBy: 'cityHash64(tenant, user_id)',
   settings,
 };
 
@@ -76,6 +77,7 @@ export const skillChanges: Table = {
     ...catalogueColumns,
   ],
   orderBy: '(tenant, skill_id, updated_at, revision)',
+  shardBy: 'cityHash64(tenant, skill_id)',
   settings,
 };
 
@@ -153,5 +155,6 @@ export const servedForecasts: Table = {
   ],
   partitionBy: 'toYYYYMM(made_at)',
   orderBy: '(tenant, user_id, made_at, forecast_days, confidence_level)',
+  shardBy: 'cityHash64(tenant, user_id)',
   settings,
 };

@@ -6,13 +6,14 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { attempts, fittedColumns, placedColumns } from './attempts.js';
 import { selectRows } from './client.js';
+import { addColumnsTo, type Cluster, createTables, everywhere } from './cluster.js';
 import { cohortSkillWeekly, skillVelocity } from './cohorts.js';
 import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
 import { goalChanges, servedForecasts, skillChanges } from './journal-tables.js';
 import { forecasts, goals, skillCatalogue } from './journal-views.js';
 import { modelVersions, skillParameters } from './models.js';
 import { createMaterializedView, createView, rollups } from './rollups.js';
-import { addColumns, createDescribedView, createTable, type Table } from './table.js';
+import { createDescribedView, type Table } from './table.js';
 
 interface Migration {
   version: number;
@@ -31,19 +32,20 @@ const schemaMigrations: Table = {
     { name: 'applied_at', type: "DateTime64(3, 'UTC') DEFAULT now64(3)", comment: 'When it was finished' },
   ],
   orderBy: 'version',
+  shardBy: 'version',
 };
 
 /** Rollups exist before the first attempt, so that no view misses a row. */
-export const migrations: readonly Migration[] = [
+export const migrationsFor = (cluster: Cluster): readonly Migration[] => [
   {
     version: 1,
     name: 'attempts with daily rollups',
     statements: [
-      createTable(attempts),
+      ...createTables(attempts, cluster),
       ...rollups.flatMap((rollup) => [
-        createTable(rollup.table),
-        createMaterializedView(rollup),
-        createView(rollup),
+        ...createTables(rollup.table, cluster),
+        createMaterializedView(rollup, cluster),
+        createView(rollup, cluster),
       ]),
     ],
   },
@@ -51,31 +53,47 @@ export const migrations: readonly Migration[] = [
     version: 2,
     name: 'fitted parameters',
     statements: [
-      addColumns(attempts, fittedColumns, 'model_version'),
-      createTable(modelVersions),
-      createTable(skillParameters),
+      ...addColumnsTo(attempts, fittedColumns, 'model_version', cluster),
+      ...createTables(modelVersions, cluster),
+      ...createTables(skillParameters, cluster),
     ],
   },
   {
     version: 3,
     name: 'sections, goals, forecasts and cohorts',
     statements: [
-      addColumns(attempts, placedColumns, 'recommendation_code'),
-      ...[goalChanges, skillChanges, servedForecasts].map(createTable),
-      ...[goals, skillCatalogue, forecasts, forecastOutcomes, forecastCoverage].map(createDescribedView),
-      ...[cohortSkillWeekly, skillVelocity].map(createDescribedView),
+      ...addColumnsTo(attempts, placedColumns, 'recommendation_code', cluster),
+      ...[goalChanges, skillChanges, servedForecasts].flatMap((table) => createTables(table, cluster)),
+      ...[
+        goals,
+        skillCatalogue,
+        forecasts,
+        forecastOutcomes,
+        forecastCoverage,
+        cohortSkillWeekly,
+        skillVelocity,
+      ].map((view) => createDescribedView({ ...view, name: everywhere(view.name, cluster) })),
     ],
   },
 ];
+
+/** On one server. */
+export const migrations = migrationsFor(null);
 
 /**
  * Brings the database to this code's schema; does nothing when it is there.
  *
  * @returns the versions that were applied now
  * @throws SchemaTooNewError when a newer version of the service has been here
+ * @throws SchemaElsewhereError when the tables are those of one server and a cluster is asked for, or the reverse
  */
-export async function migrate(client: ClickHouseClient, steps = migrations): Promise<number[]> {
-  await client.command({ query: createTable(schemaMigrations) });
+export async function migrate(
+  client: ClickHouseClient,
+  cluster: Cluster = null,
+  steps = migrationsFor(cluster),
+): Promise<number[]> {
+  for (const query of createTables(schemaMigrations, cluster)) await client.command({ query });
+  await checkPlace(client, cluster);
   const current = await schemaVersion(client);
   const newest = steps.at(-1)?.version ?? 0;
   if (current > newest) throw new SchemaTooNewError(current, newest);
@@ -84,13 +102,34 @@ export async function migrate(client: ClickHouseClient, steps = migrations): Pro
   return missing.map(({ version }) => version);
 }
 
-export class SchemaTooNewError extends Error {
+/** No other attempt would help. */
+export class SchemaError extends Error {}
+
+export class SchemaTooNewError extends SchemaError {
   override readonly name = 'SchemaTooNewError';
   constructor(found: number, known: number) {
     super(
       `ClickHouse has schema version ${found}, this version of the service knows ${known}: install the newer one`,
     );
   }
+}
+
+export class SchemaElsewhereError extends SchemaError {
+  override readonly name = 'SchemaElsewhereError';
+  constructor(cluster: Cluster) {
+    super(
+      cluster === null
+        ? 'the tables in ClickHouse are those of a cluster: set CLICKHOUSE_CLUSTER to its name'
+        : `the tables in ClickHouse are not those of a cluster: use another database for CLICKHOUSE_CLUSTER=${cluster}`,
+    );
+  }
+}
+
+/** IF NOT EXISTS would leave the tables of before as they are. */
+async function checkPlace(client: ClickHouseClient, cluster: Cluster): Promise<void> {
+  const query = `SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = '${schemaMigrations.name}'`;
+  const [table] = await selectRows<{ engine: string }>(client, query);
+  if ((table?.engine === 'Distributed') !== (cluster !== null)) throw new SchemaElsewhereError(cluster);
 }
 
 async function schemaVersion(client: ClickHouseClient): Promise<number> {

@@ -46,6 +46,7 @@ export const modelVersions: Table = {
     },
   ],
   orderBy: '(tenant, change)',
+  shardBy: 'cityHash64(tenant)',
   settings,
 };
 
@@ -103,6 +104,7 @@ export const skillParameters: Table = {
     },
   ],
   orderBy: '(tenant, version, skill_id)',
+  shardBy: 'cityHash64(tenant)',
   settings,
 };
 

@@ -9,6 +9,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { OutboxRange } from '../contracts/jobs.js';
 import { selectRows } from './client.js';
+import { type Cluster, catchUp, deleteFrom } from './cluster.js';
 import { type Rollup, rollupColumns, selectRollup } from './rollups.js';
 
 /** Condition over `attempts`. Ids are compared as pairs, the bounds on outbox_ms serve the skip index. */
@@ -36,8 +37,10 @@ export async function repairRollup(
   client: ClickHouseClient,
   rollup: Rollup,
   ranges: readonly OutboxRange[],
+  cluster: Cluster,
   signal?: AbortSignal,
 ): Promise<boolean> {
+  await complete(client, rollup.table.name, cluster, signal);
   const names = Object.keys(rollup.keys).join(', ');
   const expressions = Object.values(rollup.keys).join(', ');
   const touched = `(SELECT DISTINCT ${expressions} FROM attempts WHERE ${inRanges(ranges)})`;
@@ -45,7 +48,7 @@ export async function repairRollup(
     return false;
   const cancel = signal && { abort_signal: signal };
   await client.command({
-    query: `DELETE FROM ${rollup.table.name} WHERE (${names}) IN ${touched}`,
+    query: `${deleteFrom(rollup.table.name, cluster)} WHERE (${names}) IN ${touched}`,
     ...cancel,
   });
   await client.command({
@@ -56,6 +59,17 @@ ${selectRollup(rollup, `(${expressions}) IN ${touched}`)}`,
     ...cancel,
   });
   return true;
+}
+
+/** Lets whichever replica is asked next know of all rows that any of them took. */
+export async function complete(
+  client: ClickHouseClient,
+  table: string,
+  cluster: Cluster,
+  signal?: AbortSignal,
+): Promise<void> {
+  const query = catchUp(table, cluster);
+  if (query !== null) await client.command({ query, ...(signal && { abort_signal: signal }) });
 }
 
 /** A block is in a rollup as a whole or not at all, so that counts tell. */

@@ -2,6 +2,7 @@
  * Daily sums, kept by materialized views as attempts arrive. A row of a rollup is made by answers of one Redis
  * partition only, so that whoever drains a partition may compute its rollups again without meeting anybody.
  */
+import { type Cluster, everywhere, storedName } from './cluster.js';
 import { type Column, deduplicationWindow, quote, type Table } from './table.js';
 
 export interface Rollup {
@@ -97,6 +98,7 @@ const learnerSkill: Rollup = {
       },
     ],
     orderBy: '(tenant, user_id, skill_id, day)',
+    shardBy: 'cityHash64(tenant, user_id)',
     settings,
   },
   keys: { tenant: 'tenant', user_id: 'user_id', skill_id: 'skill_id', day: 'toDate(occurred_at)' },
@@ -133,6 +135,8 @@ const skill: Rollup = {
       },
     ],
     orderBy: '(tenant, skill_id, day, partition_id)',
+    // A shard's own rows stay with it; this is for those that are computed again.
+    shardBy: 'partition_id',
     settings,
   },
   keys: { tenant: 'tenant', skill_id: 'skill_id', day: 'toDate(occurred_at)', partition_id: 'partition_id' },
@@ -149,14 +153,17 @@ FROM daily_skill AS r GROUP BY tenant, skill_id, day`,
 
 export const rollups: readonly Rollup[] = [learnerSkill, skill];
 
-/** @param where a condition over `attempts`; all rows without it */
-export function selectRollup({ keys, sums }: Rollup, where?: string): string {
+/**
+ * @param where a condition over `attempts`; all rows without it
+ * @param from `attempts`, or the table that holds its rows here
+ */
+export function selectRollup({ keys, sums }: Rollup, where?: string, from = 'attempts'): string {
   const columns = Object.entries({ ...keys, ...sums }).map(
     ([name, expression]) => `${expression} AS ${name}`,
   );
   return [
     `SELECT ${columns.join(', ')}`,
-    'FROM attempts',
+    `FROM ${from}`,
     ...(where ? [`WHERE ${where}`] : []),
     `GROUP BY ${Object.keys(keys).join(', ')}`,
   ].join('\n');
@@ -165,8 +172,9 @@ export function selectRollup({ keys, sums }: Rollup, where?: string): string {
 /** Columns in the order of selectRollup, for an INSERT. */
 export const rollupColumns = ({ keys, sums }: Rollup): string => Object.keys({ ...keys, ...sums }).join(', ');
 
-export const createMaterializedView = (rollup: Rollup): string =>
-  `CREATE MATERIALIZED VIEW IF NOT EXISTS ${rollup.table.name}_mv TO ${rollup.table.name} AS\n${selectRollup(rollup)}`;
+/** Reads and fills the tables that hold the rows: a block reaches the rollups of the server that takes it. */
+export const createMaterializedView = (rollup: Rollup, cluster: Cluster): string =>
+  `CREATE MATERIALIZED VIEW IF NOT EXISTS ${everywhere(`${rollup.table.name}_mv`, cluster)} TO ${storedName(rollup.table.name, cluster)} AS\n${selectRollup(rollup, undefined, storedName('attempts', cluster))}`;
 
-export const createView = ({ view }: Rollup): string =>
-  `CREATE VIEW IF NOT EXISTS ${view.name} AS\n${view.query}\nCOMMENT ${quote(view.comment)}`;
+export const createView = ({ view }: Rollup, cluster: Cluster): string =>
+  `CREATE VIEW IF NOT EXISTS ${everywhere(view.name, cluster)} AS\n${view.query}\nCOMMENT ${quote(view.comment)}`;

@@ -17,6 +17,8 @@ export interface Table {
   indexes?: readonly string[];
   partitionBy?: string;
   orderBy: string;
+  /** Expression that says on which shard of a cluster a row belongs. */
+  shardBy: string;
   settings?: Readonly<Record<string, number>>;
 }
 
@@ -55,7 +57,7 @@ export const createDescribedView = ({ name, comment, columns, query }: Described
   `CREATE VIEW IF NOT EXISTS ${name} (\n  ${columns.map(declareColumn).join(',\n  ')}\n) AS\n${query}\nCOMMENT ${quote(comment)}`;
 
 /** Adds columns where they are missing, each behind the one before. */
-export function addColumns({ name }: Table, columns: readonly Column[], after: string): string {
+export function addColumns(name: string, columns: readonly Column[], after: string): string {
   const added = columns.map(
     (column, i) => `ADD COLUMN IF NOT EXISTS ${declareColumn(column)} AFTER ${columns[i - 1]?.name ?? after}`,
   );

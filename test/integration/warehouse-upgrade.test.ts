@@ -35,7 +35,7 @@ async function oldDatabase(t: TestContext, clickhouseUrl: string): Promise<Click
   const [first] = migrations;
   assert.ok(first);
   const statements = [createTable({ ...attempts, columns }), ...first.statements];
-  await migrate(client, [{ ...first, statements }]);
+  await migrate(client, null, [{ ...first, statements }]);
   return client;
 }
 

@@ -31,7 +31,7 @@ test('the warehouse', { timeout: 180_000 }, async (t) => {
     );
     assert.equal(bare?.n, 0, 'every column says what it means');
     const newer = { version: migrations.length + 1, name: 'of a later release', statements: [] };
-    await migrate(client, [...migrations, newer]);
+    await migrate(client, null, [...migrations, newer]);
     await assert.rejects(migrate(client), SchemaTooNewError);
   });
 

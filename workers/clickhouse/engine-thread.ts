@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { type ChdbQueryStream, type RawInsertFormat, Session } from 'chdb';
 import { checkAnalystStatement } from './analyst-guard.js';
 import { BridgeError, failureOf } from './errors.js';
+import { goesByFile, insertByFile } from './insert-file.js';
 import type { EngineJob, FromThread, RowInsert, ToThread, WriteSummary } from './messages.js';
 import { literal, quotedName } from './settings.js';
 
@@ -84,6 +85,7 @@ async function pump(stream: ChdbQueryStream): Promise<void> {
 }
 
 async function insertRows(session: Session, insert: RowInsert): Promise<WriteSummary> {
+  if (goesByFile(insert, dataDir)) return insertByFile(session, insert, dataDir);
   const values = Buffer.from(insert.rows.buffer, insert.rows.byteOffset, insert.rows.byteLength);
   const { table, columns } = insert;
   const format = insert.format as RawInsertFormat;

@@ -1,0 +1,158 @@
+/**
+ * The schema on a cluster, as far as an engine without Keeper goes: its parser reads every statement, it takes the
+ * replicated tables until it looks for Keeper, and one shard of unreplicated tables works through the Distributed ones.
+ */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { Session } from 'chdb';
+import { freePort } from '../../src/embedded/ports.js';
+import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
+import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
+import { catchUp, deleteFrom } from '../../src/warehouse/cluster.js';
+import { migrate, migrations, migrationsFor, SchemaElsewhereError } from '../../src/warehouse/migrations.js';
+import { createBridge } from '../../workers/clickhouse/http-server.js';
+import { startLanes } from '../../workers/clickhouse/lanes.js';
+import { attemptRow, encodedRows } from '../support/attempt-rows.js';
+import { allOnce, counts } from '../support/warehouse.js';
+
+const cluster = 'learning';
+const statements = migrationsFor(cluster).flatMap((migration) => migration.statements);
+const noKeeper = '225';
+const limit = { timeout: 120_000 };
+
+/** One shard, which is this server, and the macros that replicated tables need. */
+const serverConfig = (tcpPort: number): string => `<clickhouse>
+  <tcp_port>${tcpPort}</tcp_port>
+  <macros><shard>01</shard><replica>a</replica></macros>
+  <remote_servers replace="1"><${cluster}><shard>
+    <internal_replication>true</internal_replication>
+    <replica><host>127.0.0.1</host><port>${tcpPort}</port></replica>
+  </shard></${cluster}></remote_servers>
+</clickhouse>`;
+
+/** The engine with a cluster in its configuration, behind its HTTP interface. */
+async function startServer(t: TestContext): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'skilltrace-cluster-'));
+  const config = join(dir, 'config.xml');
+  await writeFile(config, serverConfig(await freePort()));
+  const engine = new Session(join(dir, 'data'), { connectionArgs: [`--config-file=${config}`] });
+  await engine.queryAsync('CREATE DATABASE learning');
+  const lanes = startLanes(
+    join(dir, 'data'),
+    () => {},
+    (error) => assert.fail(error),
+  );
+  const accounts = [{ name: 'u', password: 'p', readonly: false }];
+  const server = createBridge({ lanes, accounts, database: 'learning' });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(async () => {
+    server.closeAllConnections();
+    server.close();
+    await lanes.close();
+    engine.close();
+    await rm(dir, { recursive: true, force: true, maxRetries: 10 });
+  });
+  return `http://u:p@127.0.0.1:${(server.address() as AddressInfo).port}/learning`;
+}
+
+const onThisServer = (query: string): string => query.replaceAll(` ON CLUSTER ${cluster}`, '');
+
+/** What the statement is where nothing is replicated. */
+function unreplicated(query: string): string {
+  if (query.startsWith('SYSTEM SYNC REPLICA')) return 'SELECT 1';
+  return onThisServer(query)
+    .replaceAll(/Replicated(\w*MergeTree)\([^)]*\)/g, '$1')
+    .replaceAll(/\breplicated_deduplication_window/g, 'non_replicated_deduplication_window');
+}
+
+const withoutReplication = (client: ClickHouseClient): ClickHouseClient =>
+  new Proxy(client, {
+    get: (target, name) => {
+      if (name === 'command')
+        return (params: Parameters<ClickHouseClient['command']>[0]) =>
+          target.command({ ...params, query: unreplicated(params.query) });
+      return Reflect.get(target, name).bind(target);
+    },
+  });
+
+test('without a cluster the statements are the released ones, byte for byte', () => {
+  const text = migrations.flatMap((migration) => migration.statements).join(';\n');
+  assert.equal(
+    createHash('sha256').update(text).digest('hex'),
+    '5412d5f1a92c01f85abb2fa6e25c6be33646c48e6248b17dcc9bc184e1dd2302',
+  );
+});
+
+test('a schema on a cluster', limit, async (t) => {
+  const url = await startServer(t);
+  const client = connectWarehouse(url, cluster);
+  t.after(() => client.close());
+  const single = withoutReplication(client);
+
+  await t.test('every statement is one to the parser, and for every server', async () => {
+    const others = [`${deleteFrom('daily_skill', cluster)} WHERE 1`, catchUp('attempts', cluster) ?? ''];
+    for (const query of [...statements, ...others]) {
+      const [row] = await selectRows<{ text: string }>(
+        client,
+        'SELECT formatQuery({query:String}) AS text',
+        undefined,
+        { query },
+      );
+      assert.match(row?.text ?? '', new RegExp(`ON CLUSTER ${cluster}`), query);
+    }
+  });
+
+  await t.test('replicated tables lack nothing but Keeper', async () => {
+    const replicated = statements.filter((query) => query.includes('ENGINE = Replicated'));
+    assert.equal(replicated.length, 8);
+    for (const query of replicated) {
+      assert.match(query, /^CREATE TABLE IF NOT EXISTS \w+_local ON CLUSTER learning /);
+      assert.doesNotMatch(query, /non_replicated/);
+      await assert.rejects(client.command({ query: onThisServer(query) }), { code: noKeeper });
+    }
+  });
+
+  await t.test('a block that comes again counts once, and rollups are mended', async () => {
+    await migrate(single, cluster);
+    assert.deepEqual(await migrate(single, cluster), []);
+    const warehouse = createAttemptWarehouse(single, cluster);
+    const rows = Array.from({ length: 50 }, (_, i) => attemptRow(i));
+    for (const token of ['one', 'one']) await warehouse.insert([encodedRows(rows)], token);
+    assert.deepEqual(await counts(single), allOnce(50));
+    assert.deepEqual(await selectRows(client, 'SELECT toUInt32(count()) AS rows FROM attempts_local'), [
+      { rows: 50 },
+    ]);
+    const ranges = [{ partition: 0, from: '1-0', to: '1-49', rows: 50 }];
+    assert.equal(await warehouse.countPresent(ranges), 50);
+    assert.deepEqual(await warehouse.repairRollups(ranges), []);
+    await client.command({ query: 'ALTER TABLE daily_skill_local DELETE WHERE 1' });
+    assert.deepEqual(await warehouse.repairRollups(ranges), ['daily_skill']);
+    assert.deepEqual(await counts(single), allOnce(50));
+  });
+
+  await t.test('every view can be asked', async () => {
+    const views = await selectRows<{ name: string }>(
+      client,
+      "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'View'",
+    );
+    assert.equal(views.length, 9);
+    for (const { name } of views) await selectRows(client, `SELECT * FROM ${name} LIMIT 1`);
+  });
+
+  await t.test('tables of one server are not taken for those of the cluster, nor the reverse', async (t) => {
+    await assert.rejects(migrate(single, null), SchemaElsewhereError);
+    await client.command({ query: 'CREATE DATABASE before' });
+    const other = new URL(url);
+    other.pathname = '/before';
+    const before = connectWarehouse(other.href, cluster);
+    t.after(() => before.close());
+    await migrate(before);
+    await assert.rejects(migrate(withoutReplication(before), cluster), SchemaElsewhereError);
+  });
+});
