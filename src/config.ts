@@ -23,8 +23,12 @@ export type Config = {
   apiKeys: ApiKeySetting[];
   /** One URL, or the comma-separated nodes of a cluster; null: embedded. */
   redisUrl: string | null;
+  /** Replicas that must have an answer before it is confirmed. */
+  redisWaitReplicas: number;
   /** null: embedded. */
   clickhouseUrl: string | null;
+  /** null: one server. */
+  clickhouseCluster: string | null;
   /** 0: any free port. */
   embeddedRedisPort: number;
   /** 0: any free port. */
@@ -109,6 +113,8 @@ function textOf(env: Source, name: EnvironmentName): string | undefined {
 
 function toConfig(values: Environment, env: Source, complain: Complain): Config {
   checkPorts(values, complain);
+  checkReplicas(values, complain);
+  checkCluster(values, complain);
   return {
     host: values.HOST,
     port: values.PORT,
@@ -117,7 +123,9 @@ function toConfig(values: Environment, env: Source, complain: Complain): Config 
     dataDir: resolve(values.DATA_DIR),
     apiKeys: readKeys(values, complain),
     redisUrl: readRedisUrl(values.REDIS_URL, complain),
+    redisWaitReplicas: values.REDIS_WAIT_REPLICAS,
     clickhouseUrl: readClickhouseUrl(values.CLICKHOUSE_URL, complain),
+    clickhouseCluster: values.CLICKHOUSE_CLUSTER ?? null,
     embeddedRedisPort: values.EMBEDDED_REDIS_PORT,
     embeddedClickhousePort: values.EMBEDDED_CLICKHOUSE_PORT,
     embeddedRedisFsync: values.EMBEDDED_REDIS_FSYNC,
@@ -137,6 +145,22 @@ function checkPorts(values: Environment, complain: Complain): void {
     if (other !== undefined) complain(name, String(port), `${other} has the same port`);
     if (port !== 0) taken.set(port, name);
   }
+}
+
+function checkReplicas(
+  { REDIS_URL: url, REDIS_WAIT_REPLICAS: replicas }: Environment,
+  complain: Complain,
+): void {
+  if (url === undefined && replicas > 0)
+    complain('REDIS_WAIT_REPLICAS', String(replicas), 'the embedded Redis has no replicas');
+}
+
+function checkCluster(
+  { CLICKHOUSE_URL: url, CLICKHOUSE_CLUSTER: cluster }: Environment,
+  complain: Complain,
+): void {
+  if (url === undefined && cluster !== undefined)
+    complain('CLICKHOUSE_CLUSTER', quote(cluster), 'the embedded ClickHouse is one server');
 }
 
 function readKeys(values: Environment, complain: Complain): ApiKeySetting[] {

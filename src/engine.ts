@@ -17,7 +17,8 @@ import { connectRedis, type RedisClient, whenReady } from './store/client.js';
 import { type Deployment, defaultPartitions, openDeployment } from './store/deployment.js';
 import { createGoalStore } from './store/goal-store.js';
 import { partitionOf } from './store/keys.js';
-import { isKnownSkill, listKnownSkills, readLearner } from './store/learner-store.js';
+import { readLearner } from './store/learner-reads.js';
+import { isKnownSkill, listKnownSkills } from './store/learner-store.js';
 import { createModelCache } from './store/model-cache.js';
 import type { Logger } from './telemetry.js';
 import { connectWarehouse } from './warehouse/client.js';
@@ -47,22 +48,27 @@ const forecastsBound = 10_000;
 const redisTimeoutMs = 10_000;
 const watchMs = 1000;
 
-/** @throws StartError when Redis cannot be reached */
-export async function startEngine(endpoints: Endpoints, logger: Logger, closers: Closers): Promise<Engine> {
-  const redis = connectRedis(endpoints.redisUrl);
+/**
+ * @param waitReplicas replicas of Redis that must have an answer before it is confirmed
+ * @throws StartError when Redis cannot be reached
+ */
+export async function startEngine(
+  endpoints: Endpoints,
+  waitReplicas: number,
+  logger: Logger,
+  closers: Closers,
+): Promise<Engine> {
+  const redis = connectRedis(endpoints.redisUrl, waitReplicas);
   closers.add('Redis connection', () => redis.disconnect());
   redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
-  const clickhouse = connectWarehouse(endpoints.clickhouseUrl);
+  const clickhouse = connectWarehouse(endpoints.clickhouseUrl, endpoints.clickhouseCluster);
   closers.add('ClickHouse connection', () => clickhouse.close());
   await redisReady(redis);
   const watch = await watchDeployment(redis, clickhouse, logger, closers);
   const { partitions } = watch;
-  const settings = { redisUrl: endpoints.redisUrl, partitions, outboxBound, forecastsBound };
-  const compute = startCompute(
-    settings,
-    ({ tenant, userId }) => partitionOf(tenant, userId, partitions),
-    logger,
-  );
+  const { redisUrl } = endpoints;
+  const settings = { redisUrl, waitReplicas, partitions, outboxBound, forecastsBound };
+  const compute = startCompute(settings, (tenant, userId) => partitionOf(tenant, userId, partitions), logger);
   closers.add('workers', () => compute.close());
   const { blocked } = watch;
   return {

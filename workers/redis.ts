@@ -8,7 +8,7 @@ const connectTimeoutMs = 5000;
  * @returns gives the connection once it can take commands. @throws ApiError UNAVAILABLE where it cannot in time
  */
 export function workerRedis(settings: WorkerSettings): () => Promise<RedisClient> {
-  const client = connectRedis(settings.redisUrl);
+  const client = connectRedis(settings.redisUrl, settings.waitReplicas);
   // Commands report what they meet; without a listener the connection's own errors would be printed as well.
   client.on('error', () => undefined);
   return async () => {

@@ -51,10 +51,24 @@ const properties = {
       allowed: 'redis:// or rediss:// with a host; several comma-separated ones are nodes of a Redis Cluster',
     }),
   ),
+  REDIS_WAIT_REPLICAS: Type.Integer({
+    minimum: 0,
+    maximum: 10,
+    default: 0,
+    description: 'replicas of REDIS_URL that must have an answer before it is confirmed',
+    allowed: 'an integer from 0 to 10; above 0 with REDIS_URL only',
+  }),
   CLICKHOUSE_URL: Type.Optional(
     text({
       description: 'ClickHouse to use instead of the embedded one',
       allowed: 'http(s)://user:password@host:8123/database',
+    }),
+  ),
+  CLICKHOUSE_CLUSTER: Type.Optional(
+    Type.String({
+      pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
+      description: 'ClickHouse cluster on which the tables are made, replicated and distributed',
+      allowed: 'name of a cluster in remote_servers, of A-Za-z0-9_; with CLICKHOUSE_URL only',
     }),
   ),
   EMBEDDED_REDIS_PORT: port(0, {

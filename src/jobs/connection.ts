@@ -1,8 +1,14 @@
 import { Cluster, Redis } from 'ioredis';
+import { redisAddress } from '../contracts/redis-address.js';
 import type { Logger } from '../telemetry.js';
 
 /** BullMQ wants commands to wait for a reconnect, its workers block on the connection. */
 const options = { maxRetriesPerRequest: null };
+/**
+ * A node of a Cluster that hangs does not say who its successor is: its connection is given up. Longer than BullMQ
+ * lets a command block (10 s).
+ */
+const socketTimeoutMs = 15_000;
 const retryDelay = (attempt: number): number => Math.min(50 * 2 ** attempt, 1000);
 
 /**
@@ -14,11 +20,15 @@ const retryDelay = (attempt: number): number => Math.min(50 * 2 ** attempt, 1000
  */
 export function connectQueues(url: string, logger: Logger, stopped: () => boolean): Redis | Cluster {
   const retryStrategy = (attempt: number): number | null => (stopped() ? null : retryDelay(attempt));
-  const nodes = url.split(',').map((node) => node.trim());
+  const { nodes, login } = redisAddress(url);
   const client =
     nodes.length > 1
-      ? new Cluster(nodes, { redisOptions: options, clusterRetryStrategy: retryStrategy })
-      : new Redis(url.trim(), { ...options, retryStrategy });
+      ? new Cluster([...nodes], {
+          redisOptions: { ...options, ...login, socketTimeout: socketTimeoutMs },
+          clusterRetryStrategy: retryStrategy,
+          dnsLookup: (name, found) => found(null, name),
+        })
+      : new Redis(nodes[0] as string, { ...options, retryStrategy });
   client.on('error', (error: Error) => logger.debug({ err: error }, 'connection of the queues'));
   return client;
 }

@@ -13,6 +13,8 @@ const maxStalled = 3;
 /** How long close() waits for the run at hand and for BullMQ to put its job back, then for the connections. */
 const finishMs = 2000;
 const disconnectMs = 500;
+/** A Redis that took over may know of no schedule, or have lost its next job. Setting one again that is there does nothing. */
+const rescheduleMs = 30_000;
 
 export interface ScheduledJobOptions {
   redisUrl: string;
@@ -47,13 +49,18 @@ export function startScheduledJob(options: ScheduledJobOptions): ScheduledJob {
   });
   const worker = everyMs === 0 ? null : createWorker();
   queue.on('error', (error) => logger.debug({ err: error }, `${name} queue`));
-  let scheduled = Promise.resolve();
-  // At every reconnect again: a Redis that came back empty knows of no schedule.
-  connection.on('ready', () => {
-    scheduled = schedule(queue, options).catch((error: unknown) => {
-      if (!stop.signal.aborted) logger.error({ err: error }, `runs of ${name} are not scheduled`);
-    });
-  });
+  let scheduling: Promise<void> | null = null;
+  const setSchedule = (): void => {
+    scheduling ??= schedule(queue, options)
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted) logger.error({ err: error }, `runs of ${name} are not scheduled`);
+      })
+      .finally(() => {
+        scheduling = null;
+      });
+  };
+  connection.on('ready', setSchedule);
+  const again = setInterval(setSchedule, rescheduleMs);
 
   function createWorker(): Worker<ScheduledJobData> {
     const created = new Worker<ScheduledJobData>(
@@ -81,11 +88,12 @@ export function startScheduledJob(options: ScheduledJobOptions): ScheduledJob {
 
   async function close(): Promise<void> {
     stop.abort();
+    clearInterval(again);
     const closed = worker?.close(connection.status !== 'ready') ?? Promise.resolve();
     await within(closed, finishMs);
     // Whatever still waits for Redis fails now; a job that could not be put back is found by its lock.
     connection.disconnect();
-    await within(Promise.all([worker?.disconnect(), queue.close(), closed, scheduled]), disconnectMs);
+    await within(Promise.all([worker?.disconnect(), queue.close(), closed, scheduling]), disconnectMs);
   }
 
   let closing: Promise<void> | undefined;

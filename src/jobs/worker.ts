@@ -84,6 +84,8 @@ export function startPipeline(options: PipelineOptions): Pipeline {
     try {
       return await sweep.look(hurrying > 0);
     } catch (error) {
+      // Nothing can move meanwhile, which is no stall.
+      sweep.noteProgress();
       if (!stop.signal.aborted) logger.debug({ err: error }, 'Redis is away: the outbox is looked at later');
       return null;
     }

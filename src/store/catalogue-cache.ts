@@ -3,7 +3,7 @@ import { emptyCatalogue } from '../domain/catalogue.js';
 import { type TenantModel, withCatalogue } from '../domain/tenant-model.js';
 import { ApiError, unavailable } from '../errors.js';
 import { catalogueMark, type MarkedCatalogue, readCatalogue } from './catalogue-store.js';
-import type { RedisClient } from './client.js';
+import { isCluster, type RedisClient } from './client.js';
 import type { ModelCache } from './model-cache.js';
 import { keepRecent, tellOnce } from './recent.js';
 
@@ -47,8 +47,17 @@ export function createServedModels(options: ServedModelsOptions): ServedModels {
   const asking = new Map<string, Promise<string>>();
 
   async function get(tenant: string): Promise<TenantModel> {
-    const [fitted, mark] = await Promise.all([models.get(tenant), askMark(tenant)]);
+    const asked = askMark(tenant).catch((error: unknown) => markBefore(tenant, error));
+    const [fitted, mark] = await Promise.all([models.get(tenant), asked]);
     return keep(tenant, fitted, await catalogueAt(tenant, mark));
+  }
+
+  /** All catalogues are on one node of a Cluster: while it is away nobody can change them, and the others go on. */
+  async function markBefore(tenant: string, error: unknown): Promise<string> {
+    const before = kept.get(tenant);
+    const isKnown = error instanceof ApiError && isCluster(await redis());
+    if (before === undefined || !isKnown) throw error;
+    return before.marked.mark;
   }
 
   /** Those who ask in one turn share the command, which goes out after them. */

@@ -10,6 +10,7 @@ import { putSkillsScript } from './catalogue-scripts.js';
 import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
 import { catalogueJournalKey, catalogueKey, catalogueRevisionsKey, journalBound, metaKey } from './keys.js';
 import { addKnownSkills } from './learner-store.js';
+import { replicated } from './replication.js';
 
 /** Skills of one script call: it must not hold Redis up. */
 const chunkSkills = 200;
@@ -122,8 +123,9 @@ async function putChunk(
     encodeSetting(setting),
     skillRow({ tenant, skillId, ...setting }),
   ]);
-  const put = client.eval(putSkillsScript, keys.length, ...keys, tenant, now, maxSkills, bound, ...skills);
-  return (await whileRedisServes(put)) as string[];
+  const put = () =>
+    client.eval(putSkillsScript, keys.length, ...keys, tenant, now, maxSkills, bound, ...skills);
+  return (await replicated(client, catalogueRevisionsKey, () => whileRedisServes(put()))) as string[];
 }
 
 function writtenOf(result: string): SkillWritten {

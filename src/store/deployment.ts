@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { RedisClient } from './client.js';
+import { isCluster, type RedisClient } from './client.js';
 import { markerKey, metaKey } from './keys.js';
 
 /** Partitions of a new deployment; stored at the first start and fixed from then on. */
@@ -52,10 +52,16 @@ async function allMarked(client: RedisClient, partitions: number): Promise<boole
 
 const partitionsOf = (partitions: number): number[] => Array.from({ length: partitions }, (_, i) => i);
 
-/** What is at risk with the way this Redis is set up; empty where nothing is. */
+/** What is at risk with the way this Redis, or any node of the Cluster, is set up; empty where nothing is. */
 export async function redisWarnings(client: RedisClient): Promise<string[]> {
+  // A node of a Cluster that is away at the moment has no say.
+  const servers = isCluster(client) ? client.nodes().filter(({ status }) => status === 'ready') : [client];
+  const found = await Promise.all(servers.map(async (server) => warningsOf(await server.info())));
+  return [...new Set(found.flat())];
+}
+
+function warningsOf(info: string): string[] {
   const warnings: string[] = [];
-  const info = await client.info();
   const policy = /^maxmemory_policy:(.*?)\r?$/m.exec(info)?.[1] ?? 'unknown';
   if (policy !== 'noeviction') {
     warnings.push(

@@ -6,6 +6,7 @@ import { type RedisClient, whileRedisServes } from './client.js';
 import { changedAt, decodeGoal, encodeAfterTime, goalField, noGoal, tagOfGoal } from './goal-codec.js';
 import { writeGoalScript } from './goal-scripts.js';
 import { journalBound, journalKey, learnerKey, markerKey, partitionOf } from './keys.js';
+import { replicated } from './replication.js';
 
 /** @param bound most entries of a partition's journal */
 export function createGoalStore(client: RedisClient, partitions: number, bound = journalBound): GoalStore {
@@ -23,8 +24,8 @@ export function createGoalStore(client: RedisClient, partitions: number, bound =
         markerKey(partition),
         journalKey(partition),
       ];
-      const reply = await whileRedisServes(
-        client.eval(writeGoalScript, 3, ...keys, ...argumentsOf(write, bound)),
+      const reply = await replicated(client, markerKey(partition), () =>
+        whileRedisServes(client.eval(writeGoalScript, 3, ...keys, ...argumentsOf(write, bound))),
       );
       const [status, value] = reply as [string, string];
       return writtenOf(status, value);

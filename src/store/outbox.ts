@@ -8,8 +8,9 @@ import type {
   OutboxEpoch,
   PartitionBacklog,
 } from '../services/pipeline-ports.js';
-import { outboxKey } from './keys.js';
+import { outboxKey, partitionPrefix } from './keys.js';
 import { encodePage, type StreamEntry } from './outbox-page.js';
+import { readReplicated } from './replication.js';
 import { streamLengths } from './stream-lengths.js';
 
 /** Entries asked for at a time: a fraction of a millisecond of Redis, which answers learners meanwhile, and few of this loop. */
@@ -98,8 +99,22 @@ function fairShares(
     });
 }
 
-/** Appends the range's entries to the batch, page by page; `rows` is a bound, `-` and `+` are the stream's ends. */
-async function readRange(
+/**
+ * Appends the range's entries to the batch, page by page; `rows` is a bound, `-` and `+` are the stream's ends. They
+ * are safe on the replicas where that is asked for: ClickHouse must not know of answers that a failover takes back.
+ */
+const readRange = (
+  redis: Redis | Cluster,
+  batch: OutboxBatch,
+  range: OutboxRange,
+  maxBytes?: number,
+  skip?: ReadonlySet<string>,
+): Promise<void> =>
+  readReplicated(redis, partitionPrefix(range.partition), () =>
+    readPages(redis, batch, range, maxBytes, skip),
+  );
+
+async function readPages(
   redis: Redis | Cluster,
   batch: OutboxBatch,
   { partition, from, to, rows }: OutboxRange,

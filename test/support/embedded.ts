@@ -7,12 +7,15 @@ import { freePort } from '../../src/embedded/ports.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import type { Supervised } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/telemetry.js';
+import { emptiedCluster } from './given-cluster.js';
 
 const logger = createLogger('warn', 'test');
 const STOP_MS = 10_000;
 
-/** A fresh embedded Redis, stopped and deleted after the test. @returns its URL */
+/** A fresh embedded Redis, stopped and deleted after the test, or the Cluster that is given. @returns its URL */
 export async function startTestRedis(t: TestContext): Promise<string> {
+  const cluster = await emptiedCluster();
+  if (cluster !== null) return cluster;
   const dir = await mkdtemp(join(tmpdir(), 'skilltrace-redis-'));
   const port = await freePort();
   const server = startRedis({ dir, port, password: 'test', fsync: 'everysec', logger });

@@ -16,6 +16,7 @@ import { createKeyStore, type KeyStore } from '../../src/store/api-keys.js';
 import { connectRedis, type RedisClient, whenReady } from '../../src/store/client.js';
 import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse } from '../../src/warehouse/client.js';
+import { emptiedCluster } from './given-cluster.js';
 import { waitFor } from './wait.js';
 
 /** What `before`/`after` of a file and a test's context have in common. */
@@ -57,7 +58,8 @@ export async function dataFolder(): Promise<{ path: string; remove: () => Promis
 /** Starts the whole service in this process, on a folder and a port of its own; ends it after the test. */
 export async function startService(t: Scoped, change: Partial<Config> = {}): Promise<Service> {
   const folder = await dataFolder();
-  const config = testConfig(change.dataDir ?? folder.path, change);
+  const redisUrl = change.dataDir === undefined ? await emptiedCluster() : null;
+  const config = testConfig(change.dataDir ?? folder.path, { redisUrl, ...change });
   const logger = createLogger(config.logLevel, 'test');
   const closers = createClosers(logger);
   t.after(async () => {

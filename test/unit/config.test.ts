@@ -25,7 +25,9 @@ test('the defaults are the contract’s', () => {
     dataDir: resolve('data'),
     apiKeys: [],
     redisUrl: null,
+    redisWaitReplicas: 0,
     clickhouseUrl: null,
+    clickhouseCluster: null,
     embeddedRedisPort: 0,
     embeddedClickhousePort: 0,
     embeddedRedisFsync: 'everysec',
@@ -52,7 +54,9 @@ test('good values are taken', async (t) => {
     API_PROCESSES: '64',
     DATA_DIR: dir,
     REDIS_URL: 'rediss://user:p%40ss@a:7000, rediss://b:7001',
+    REDIS_WAIT_REPLICAS: '1',
     CLICKHOUSE_URL: 'https://u:p@ch:8443/learning',
+    CLICKHOUSE_CLUSTER: 'main_1',
     EMBEDDED_REDIS_PORT: '65535',
     EMBEDDED_REDIS_FSYNC: 'always',
     IDEMPOTENCY_MAX_IDS: '10000000000',
@@ -62,6 +66,7 @@ test('good values are taken', async (t) => {
   });
   assert.equal(config.redisUrl, 'rediss://user:p%40ss@a:7000,rediss://b:7001');
   assert.equal(config.clickhouseUrl, 'https://u:p@ch:8443/learning');
+  assert.equal(config.clickhouseCluster, 'main_1');
   assert.deepEqual(
     [config.port, config.portIsSet, config.apiProcesses, config.role, config.skillsFile],
     [0, true, 64, 'pipeline', skills],
@@ -102,6 +107,10 @@ const bad: [name: string, value: string, shown: RegExp][] = [
   ['REDIS_URL', 'redis://a:1/1,redis://b:1', /database 0 only/],
   ['REDIS_URL', 'redis://a:1,rediss://b:1', /mix/],
   ['REDIS_URL', ',', /","/],
+  ['REDIS_WAIT_REPLICAS', '11', /0 to 10/],
+  ['REDIS_WAIT_REPLICAS', '1', /the embedded Redis has no replicas/],
+  ['CLICKHOUSE_CLUSTER', 'a; DROP', /name of a cluster/],
+  ['CLICKHOUSE_CLUSTER', 'main', /the embedded ClickHouse is one server/],
   ['CLICKHOUSE_URL', 'tcp://h:9000', /"tcp:\/\/h:9000"/],
   ['CLICKHOUSE_URL', 'http://h:8123/a/b', /name of a database/],
   ['EMBEDDED_REDIS_PORT', '-1', /"-1"/],

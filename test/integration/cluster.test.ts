@@ -1,0 +1,103 @@
+/** What holds on one server holds on a Redis Cluster: tests of the ledger and of concurrency, run there once more. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { childEnvironment } from '../../src/config.js';
+import { unsetSkill } from '../../src/domain/skill-setting.js';
+import { connectQueues } from '../../src/jobs/connection.js';
+import { createServedModels } from '../../src/store/catalogue-cache.js';
+import { putSkills } from '../../src/store/catalogue-store.js';
+import { connectRedis, whenReady } from '../../src/store/client.js';
+import { openDeployment, redisWarnings } from '../../src/store/deployment.js';
+import { catalogueRevisionsKey } from '../../src/store/keys.js';
+import { createModelCache } from '../../src/store/model-cache.js';
+import { createLogger } from '../../src/telemetry.js';
+import { type Ended, endOf } from '../support/command.js';
+import { givenClusterName } from '../support/given-cluster.js';
+import { noCluster, startTestCluster } from '../support/redis-cluster.js';
+
+const options = { skip: noCluster, timeout: 180_000 };
+
+/** A test file in a process of its own, on the given Cluster. */
+function runTest(t: TestContext, name: string, url: string): Promise<Ended> {
+  const { NODE_TEST_CONTEXT: _, ...env } = childEnvironment({});
+  const file = fileURLToPath(new URL(`./${name}.test.js`, import.meta.url));
+  const child = spawn(process.execPath, [file], {
+    env: { ...env, [givenClusterName]: url },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  return endOf(child);
+}
+
+test('one server’s tests', options, async (t) => {
+  const { url } = await startTestCluster(t);
+  for (const name of ['learner-store', 'concurrency', 'replay']) {
+    await t.test(name, async (t) => {
+      const { code, out, err } = await runTest(t, name, url);
+      assert.equal(code, 0, out + err);
+      assert.match(out, /^(ℹ|#) fail 0$/m);
+    });
+  }
+});
+
+test(
+  'every node is found and logged in to, from the address of one that is dead and one that is not',
+  options,
+  async (t) => {
+    const cluster = await startTestCluster(t);
+    const [, second] = cluster.url.split(',');
+    const url = `redis://:test@127.0.0.1:1,${second}`;
+    const logger = createLogger('silent', 'test');
+    for (const client of [connectRedis(url), connectQueues(url, logger, () => false)]) {
+      client.on('error', () => undefined);
+      t.after(() => client.disconnect());
+      await whenReady(client, 10_000);
+      const nodes = 'nodes' in client ? client.nodes() : [];
+      assert.equal(nodes.length, 6);
+      assert.deepEqual(
+        await Promise.all(nodes.map((node) => node.ping())),
+        nodes.map(() => 'PONG'),
+      );
+    }
+  },
+);
+
+test('a catalogue that is known stays in force while its node is away', options, async (t) => {
+  const cluster = await startTestCluster(t);
+  const client = connectRedis(cluster.url);
+  client.on('error', () => undefined);
+  t.after(() => client.disconnect());
+  await whenReady(client, 10_000);
+  await openDeployment(client, async () => false);
+  await putSkills(client, 'school', [{ skillId: 'algebra', setting: unsetSkill, ifRevision: null }], 1);
+  const redis = async () => client;
+  const onUnreadable = (error: unknown): never => {
+    throw error;
+  };
+  const served = createServedModels({
+    models: createModelCache({ redis, onUnreadable }),
+    redis,
+    onUnreadable,
+  });
+  t.after(() => served.close());
+  const model = await served.get('school');
+  await cluster.setNodeTimeout(60_000);
+  await (await cluster.serving(catalogueRevisionsKey)).master.signal('SIGKILL');
+  assert.equal(await served.get('school'), model);
+  await assert.rejects(served.get('stranger'), /not available/);
+});
+
+test('a node that could forget is told of, whichever it is', options, async (t) => {
+  const cluster = await startTestCluster(t);
+  for (const { redis } of cluster.nodes) await redis.config('SET', 'appendonly', 'yes');
+  const client = connectRedis(cluster.url);
+  t.after(() => client.disconnect());
+  await whenReady(client, 10_000);
+  assert.deepEqual(await redisWarnings(client), []);
+  await cluster.nodes[4]?.redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  const warnings = await redisWarnings(client);
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0] ?? '', /allkeys-lru/);
+});

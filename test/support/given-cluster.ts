@@ -1,0 +1,20 @@
+/** Tests run on a Redis Cluster instead of servers of their own where integration/cluster.test.ts says so. */
+import type { Cluster } from 'ioredis';
+import { connectRedis, whenReady } from '../../src/store/client.js';
+
+/** Name of the environment variable with the Cluster's URL. */
+export const givenClusterName = 'TEST_REDIS_CLUSTER';
+
+/** The URL of the Cluster to use, emptied; null where none is given. */
+export async function emptiedCluster(): Promise<string | null> {
+  const url = process.env[givenClusterName];
+  if (url === undefined) return null;
+  const client = connectRedis(url) as Cluster;
+  try {
+    await whenReady(client, 10_000);
+    await Promise.all(client.nodes('master').map((node) => node.flushall()));
+  } finally {
+    client.disconnect();
+  }
+  return url;
+}

@@ -1,0 +1,180 @@
+/** A Redis Cluster of the test on loopback: three masters, each with a replica, storing nothing on the disk. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { freePort, isFree } from '../../src/embedded/ports.js';
+import { whenReady } from '../../src/store/client.js';
+import type { Scoped } from './service.js';
+import { waitFor } from './wait.js';
+
+/** Why there can be no Cluster here, or false: for the option `skip` of a test. */
+export const noCluster: string | false =
+  spawnSync('redis-server', ['--version']).error === undefined ? false : 'redis-server is not installed';
+
+export interface ClusterNode {
+  readonly port: number;
+  /** A connection of the test, for questions to this very node. */
+  readonly redis: Redis;
+  /** Resolves when the process has ended, where the signal ends it. */
+  signal(signal: NodeJS.Signals): Promise<void>;
+}
+
+export interface TestCluster {
+  /** As REDIS_URL takes it: the masters' addresses, so that replicas have to be found. */
+  readonly url: string;
+  readonly nodes: readonly ClusterNode[];
+  /** The master that serves the key now, and its replica. */
+  serving(key: string): Promise<{ master: ClusterNode; replica: ClusterNode }>;
+  /** On every node that runs. */
+  setNodeTimeout(ms: number): Promise<void>;
+}
+
+const masters = 3;
+const slots = 16384;
+/** After this long without an answer a node counts as gone. */
+export const nodeTimeoutMs = 1500;
+/** The bus of a node listens this much above its port. */
+const busOffset = 10_000;
+const password = 'test';
+
+/** Starts it; it ends with the test. */
+export async function startTestCluster(t: Scoped): Promise<TestCluster> {
+  const dir = await mkdtemp(join(tmpdir(), 'skilltrace-cluster-'));
+  const started: ClusterNode[] = [];
+  t.after(async () => {
+    for (const { redis } of started) redis.disconnect();
+    await Promise.all(started.map(({ signal }) => signal('SIGKILL')));
+    await rm(dir, { recursive: true, force: true, maxRetries: 10 });
+  });
+  while (started.length < 2 * masters) started.push(await startNode(dir));
+  await Promise.all(started.map(({ redis }) => whenReady(redis, 10_000)));
+  await joinNodes(started);
+  await waitFor('the Cluster to be whole', async () =>
+    (await Promise.all(started.map(isWhole))).every(Boolean),
+  );
+  return clusterOf(started);
+}
+
+async function startNode(dir: string): Promise<ClusterNode> {
+  const port = await freeClusterPort();
+  const folder = join(dir, `${port}`);
+  await mkdir(folder);
+  const child = spawn('redis-server', settingsOf(port, folder), { stdio: 'ignore' });
+  await once(child, 'spawn');
+  const redis = new Redis({ port, password, retryStrategy: () => 50 });
+  redis.on('error', () => undefined);
+  const signal = async (name: NodeJS.Signals): Promise<void> => {
+    await signalTo(child, name);
+    if (name === 'SIGKILL') redis.disconnect();
+  };
+  return { port, redis, signal };
+}
+
+const settingsOf = (port: number, folder: string): string[] =>
+  Object.entries({
+    port,
+    bind: '127.0.0.1',
+    dir: folder,
+    save: '',
+    appendonly: 'no',
+    requirepass: password,
+    masterauth: password,
+    'cluster-enabled': 'yes',
+    'cluster-node-timeout': nodeTimeoutMs,
+    'cluster-require-full-coverage': 'no',
+    // A replica that has never heard of its master counts for little: not ten seconds later, but at once.
+    'repl-diskless-sync-delay': 0,
+    'repl-ping-replica-period': 1,
+  }).flatMap(([name, value]) => [`--${name}`, `${value}`]);
+
+async function freeClusterPort(): Promise<number> {
+  for (;;) {
+    const port = await freePort();
+    if (await isFree(port + busOffset)) return port;
+  }
+}
+
+async function signalTo(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill(signal);
+  if (signal === 'SIGKILL') await ended;
+}
+
+/** What `redis-cli --cluster create` does, without its pauses. */
+async function joinNodes(nodes: readonly ClusterNode[]): Promise<void> {
+  const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]];
+  await Promise.all(
+    nodes.slice(0, masters).map(async ({ redis }, i) => {
+      await redis.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
+      const from = Math.ceil((i * slots) / masters);
+      const to = Math.ceil(((i + 1) * slots) / masters);
+      await redis.cluster('ADDSLOTS', ...Array.from({ length: to - from }, (_, slot) => from + slot));
+    }),
+  );
+  for (const { port } of others) await first.redis.cluster('MEET', '127.0.0.1', port);
+  await waitFor('everybody to know everybody', async () =>
+    (await Promise.all(nodes.map(knownNodes))).every((known) => known === nodes.length),
+  );
+  for (const [i, { redis }] of nodes.slice(masters).entries()) {
+    const master = await (nodes[i] as ClusterNode).redis.cluster('MYID');
+    await redis.cluster('REPLICATE', String(master));
+  }
+}
+
+const knownNodes = async ({ redis }: ClusterNode): Promise<number> =>
+  Number(/^cluster_known_nodes:(\d+)/m.exec(String(await redis.cluster('INFO')))?.[1]);
+
+function clusterOf(nodes: readonly ClusterNode[]): TestCluster {
+  const alive = () => nodes.filter(({ redis }) => redis.status === 'ready');
+  const byPort = (port: number) => nodes.find((node) => node.port === port) as ClusterNode;
+  return {
+    nodes,
+    url: nodes
+      .slice(0, masters)
+      .map(({ port }) => `redis://:${password}@127.0.0.1:${port}`)
+      .join(','),
+    async serving(key) {
+      const [master, replica] = await placesOf(alive()[0] as ClusterNode, key);
+      if (master === undefined || replica === undefined) throw new Error(`${key} has no master and replica`);
+      return { master: byPort(master), replica: byPort(replica) };
+    },
+    async setNodeTimeout(ms) {
+      await Promise.all(alive().map(({ redis }) => redis.config('SET', 'cluster-node-timeout', ms)));
+    },
+  };
+}
+
+/** It knows of a master and a replica for every slot; one that has not synchronised yet is not listed. */
+async function isWhole({ redis }: ClusterNode): Promise<boolean> {
+  const [info, ranges] = await Promise.all([redis.cluster('INFO'), redis.cluster('SLOTS')]);
+  const served = String(info).includes(`cluster_slots_ok:${slots}`);
+  return served && ranges.every(([, , ...places]) => places.length === 2);
+}
+
+/** Ports of the key's master and its replicas, as the node sees it. */
+async function placesOf({ redis }: ClusterNode, key: string): Promise<number[]> {
+  const [slot, ranges] = await Promise.all([redis.cluster('KEYSLOT', key), redis.cluster('SLOTS')]);
+  const range = ranges.find(([from, to]) => Number(slot) >= from && Number(slot) <= to);
+  return (range?.slice(2) ?? []).map((place) => Number((place as unknown[])[1]));
+}
+
+/** Waits until all others see another node serve the key than the one given, which is gone. */
+export async function failedOver(cluster: TestCluster, key: string, gone: ClusterNode): Promise<void> {
+  const others = cluster.nodes.filter(({ port, redis }) => port !== gone.port && redis.status === 'ready');
+  const moved = async (node: ClusterNode): Promise<boolean> => {
+    const [master] = await placesOf(node, key);
+    return master !== undefined && master !== gone.port;
+  };
+  await waitFor(
+    'the failover',
+    async () => (await Promise.all(others.map(moved))).every((one) => one),
+    failoverMs,
+  );
+}
+
+/** Longer than it takes until a node that does not answer is replaced. */
+const failoverMs = 20_000;
