@@ -6,35 +6,53 @@ import {
   standardDays,
 } from '../domain/learner-forecast.js';
 import { round4 } from '../domain/probability.js';
-import type { Scores } from '../domain/score.js';
+import type { Interval, ScoreForecast, Scores } from '../domain/score.js';
 import type { StudyAdvice } from '../domain/study-advice.js';
 import type { PracticePlan, WhatIf } from '../domain/what-if.js';
 
 /** What the forecast was asked for. */
 type Asked = Pick<ForecastRequest, 'days' | 'level'>;
 
-/** The prediction result as callers read it; fields for another horizon are named after its days. */
-export function predictionResult(
+/**
+ * JSON of the prediction result as callers read it; fields for another horizon are named after its days. It is written
+ * out, for making an object of it first takes several times as long.
+ */
+export function predictionJson(
   forecast: LearnerForecast,
   advice: readonly StudyAdvice[],
   { days, level }: Asked,
-): object {
-  const { current, in30Days, requested, goal } = forecast;
-  return {
-    ...currentScores(current),
-    ...predicted(in30Days, standardDays),
-    ...(days === standardDays ? {} : predicted(requested.scores, days)),
-    confidence_intervals: requested.intervals,
-    goal_tracking: goalTracking(goal),
-    expected_accuracy: expectedAccuracy(forecast.accuracy),
-    recommendations: advice.map(({ text }) => text),
-    recommendation_codes: advice.map(({ code, skillId }) => ({ code, skill_id: skillId })),
-    forecast_days: days,
-    confidence_level: level,
-    data_points: forecast.dataPoints,
-    reliability: { math: round4(forecast.reliability.math), rw: round4(forecast.reliability.rw) },
-  };
+): string {
+  const { current, in30Days, requested, goal, accuracy, dataPoints, reliability } = forecast;
+  const other = days === standardDays ? '' : `,${predictedFields(requested.scores, days)}`;
+  return (
+    `{"current_math":${current.math},"current_rw":${current.rw},"current_total":${current.total},` +
+    `${predictedFields(in30Days, standardDays)}${other},` +
+    `"confidence_intervals":${intervalsJson(requested.intervals)},"goal_tracking":${goalJson(goal)},` +
+    `"expected_accuracy":${accuracyJson(accuracy)},` +
+    `"recommendations":${JSON.stringify(advice.map(({ text }) => text))},` +
+    `"recommendation_codes":[${advice.map(codeJson).join(',')}],` +
+    `"forecast_days":${days},"confidence_level":${level},` +
+    `"data_points":{"math":${dataPoints.math},"rw":${dataPoints.rw}},` +
+    `"reliability":{"math":${round4(reliability.math)},"rw":${round4(reliability.rw)}}}`
+  );
 }
+
+const predictedFields = ({ math, rw, total }: Scores, days: number): string =>
+  `"predicted_math_in_${days}_days":${math},"predicted_rw_in_${days}_days":${rw},` +
+  `"predicted_total_in_${days}_days":${total}`;
+
+const intervalsJson = ({ math, rw, total }: ScoreForecast['intervals']): string =>
+  `{"math":${intervalJson(math)},"rw":${intervalJson(rw)},"total":${intervalJson(total)}}`;
+
+const intervalJson = ({ low, high }: Interval): string => `{"low":${low},"high":${high}}`;
+
+const goalJson = (goal: GoalOutlook): string => JSON.stringify(goalTracking(goal));
+
+const accuracyJson = ({ expected, interval, answers }: AccuracyOutlook): string =>
+  `{"share":${round4(expected)},"low":${round4(interval.low)},"high":${round4(interval.high)},"answers":${answers}}`;
+
+const codeJson = ({ code, skillId }: StudyAdvice): string =>
+  `{"code":"${code}","skill_id":${JSON.stringify(skillId)}}`;
 
 /** The forecast under a plan. */
 export const whatIfResult = (
@@ -69,13 +87,6 @@ const predicted = (scores: Scores, days: number): object => ({
   [`predicted_math_in_${days}_days`]: scores.math,
   [`predicted_rw_in_${days}_days`]: scores.rw,
   [`predicted_total_in_${days}_days`]: scores.total,
-});
-
-const expectedAccuracy = ({ expected, interval, answers }: AccuracyOutlook): object => ({
-  share: round4(expected),
-  low: round4(interval.low),
-  high: round4(interval.high),
-  answers,
 });
 
 const goalTracking = (goal: GoalOutlook): object => ({

@@ -69,9 +69,9 @@ export function practiceOf({ day, halves }: Activity, today: number): PerSection
   const gone = Math.max(0, today - day);
   if (gone >= days || day < 0) return { math: noPractice, rw: noPractice };
   const of = (section: number): Practice => {
-    const counts = halves.subarray(section * days, (section + 1) * days - gone);
     let [sum, activeDays] = [0, 0];
-    for (const count of counts) {
+    for (let i = section * days; i < (section + 1) * days - gone; i++) {
+      const count = halves[i] as number;
       sum += count;
       if (count > 0) activeDays += 1;
     }

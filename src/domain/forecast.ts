@@ -37,8 +37,13 @@ export interface SkillPractice {
   readonly freshness: number;
 }
 
-/** How a learner goes on; a skill without a section is asked for in both. */
-export type Habit = (view: SkillView, section: Section) => SkillPractice;
+/** How a learner goes on. */
+export interface Habit {
+  /** A skill without a section is asked for in both. */
+  of(view: SkillView, section: Section): SkillPractice;
+  /** Whether a skill is practised alike in both. */
+  readonly isSame: boolean;
+}
 
 /** As in the last 14 days. */
 export function presentHabit(subject: ForecastSubject): Habit {
@@ -64,7 +69,8 @@ function spread({ catalogue, knownSkills }: ForecastSubject, practice: PerSectio
     return { rate: skills === 0 ? 0 : rate / skills, freshness };
   };
   const habits = { math: of('math'), rw: of('rw') };
-  return (_, section) => habits[section];
+  const isSame = habits.math.rate === habits.rw.rate && habits.math.freshness === habits.rw.freshness;
+  return { of: (_, section) => habits[section], isSame };
 }
 
 /**
@@ -98,26 +104,22 @@ export function forecastUnder(
   habit: Habit,
   added: readonly SkillView[] = [],
 ): Forecast {
-  const views = [...subject.views, ...added];
-  const outlook: PerSection<Outlook> = {
-    math: outlookOf(projectedSkills(views, 'math', habit, subject.now)),
-    rw: outlookOf(projectedSkills(views, 'rw', habit, subject.now)),
-  };
+  const views = added.length === 0 ? subject.views : [...subject.views, ...added];
+  const bestChange = bestChangeOf(views, habit, subject.now);
   const { theta } = estimate;
-  const changeIn = (days: number) => ({ math: outlook.math.change(days), rw: outlook.rw.change(days) });
-  const bestScores = (from: number, to: number): Scores =>
-    scoresOf({
-      math: theta.math + outlook.math.bestChange(from, to),
-      rw: theta.rw + outlook.rw.bestChange(from, to),
-    });
+  const current = scoresOf(theta);
+  const changeIn = (days: number) => bestChange(days, days);
+  const bestScores = (from: number, to: number): Scores => {
+    const { math, rw } = bestChange(from, to);
+    return scoresOf({ math: theta.math + math, rw: theta.rw + rw });
+  };
   const bestTotal = (from: number, to: number): number => bestScores(from, to).total;
   return {
-    current: scoresOf(theta),
+    current,
     scoresIn: (days) => bestScores(days, days),
     changeIn,
     forecastIn: (days, level) => forecastScores(estimate, changeIn(days), days, level),
-    daysTo: (target) =>
-      firstDay(bestTotal, target, 0, 0) ?? firstDay(bestTotal, target, 1, goalModel.horizonDays),
+    daysTo: (target) => (current.total >= target ? 0 : firstDay(bestTotal, target, 1, goalModel.horizonDays)),
   };
 }
 
@@ -137,19 +139,26 @@ function firstDay(
   return firstDay(bestTotal, target, from, middle) ?? firstDay(bestTotal, target, middle + 1, to);
 }
 
-function projectedSkills(
-  views: readonly SkillView[],
-  section: Section,
-  habit: Habit,
-  now: number,
-): ProjectedSkill[] {
-  const projected: ProjectedSkill[] = [];
-  for (const view of views) {
-    const share = shareOf(view.placement, section);
-    if (share > 0) projected.push(projectedSkill(view, share, habit(view, section), now));
+type BestChange = (from: number, to: number) => PerSection<number>;
+
+/** Of a tenant without a catalogue both sections look the same, so one of them is looked at. */
+function bestChangeOf(views: readonly SkillView[], habit: Habit, now: number): BestChange {
+  const math = sectionOutlook(views, 'math', habit, now);
+  if (habit.isSame && views.every(({ placement }) => placement.section === null)) {
+    return (from, to) => {
+      const change = math(from, to);
+      return { math: change, rw: change };
+    };
   }
-  return projected;
+  const rw = sectionOutlook(views, 'rw', habit, now);
+  return (from, to) => ({ math: math(from, to), rw: rw(from, to) });
 }
+
+const sectionOutlook = (views: readonly SkillView[], section: Section, habit: Habit, now: number): Outlook =>
+  outlookOf(views, (view) => {
+    const share = shareOf(view.placement, section);
+    return share === 0 ? null : projectedSkill(view, share, habit.of(view, section), now);
+  });
 
 const projectedSkill = (
   { state, model, placement, mastery }: SkillView,

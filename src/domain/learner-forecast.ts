@@ -75,10 +75,10 @@ export function forecastLearner(
   const estimate = estimateLearner(subject);
   const forecast = forecastUnder(subject, estimate, presentHabit(subject));
   const requested = forecast.forecastIn(request.days, request.level);
-  const goal = goalOutlook(subject, forecast, request);
+  const goal = goalOutlook(subject, forecast, requested, request);
   return {
     current: forecast.current,
-    in30Days: forecast.scoresIn(standardDays),
+    in30Days: request.days === standardDays ? requested.scores : forecast.scoresIn(standardDays),
     requested,
     goal,
     accuracy: accuracyOutlook(subject, accuracy, request),
@@ -99,10 +99,15 @@ function accuracyOutlook(
   return { ...forecast, answers, interval: accuracyInterval(model, forecast, answers, level) };
 }
 
-/** Where the learner stands against the goal that was set, or against a default. */
+/**
+ * Where the learner stands against the goal that was set, or against a default.
+ *
+ * @param requested the forecast at the requested horizon
+ */
 export function goalOutlook(
   { learner, now }: ForecastSubject,
   forecast: Forecast,
+  requested: ScoreForecast,
   { goal: set, days, level }: ForecastRequest,
 ): GoalOutlook {
   const goal: Goal =
@@ -115,7 +120,7 @@ export function goalOutlook(
     ...trackGoal(goal, learner.baselineTotal, forecast.current.total, daysToGoal),
     targetDate: set?.targetDate ?? null,
     isSet: set !== null,
-    probability: reachProbability(goal.targetScore, forecast.forecastIn(at, level)),
+    probability: reachProbability(goal.targetScore, at === days ? requested : forecast.forecastIn(at, level)),
   };
 }
 

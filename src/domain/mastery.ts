@@ -85,7 +85,7 @@ export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Co
   };
 }
 
-/** States are written out field by field: copying by spread takes ten times as long (bench/answer.ts). */
+/** States are written out field by field: copying by spread takes ten times as long (bench/micro). */
 function traceSkill(
   skill: SkillState,
   answer: Answer,

@@ -27,20 +27,14 @@ export interface ProjectedSkill {
   readonly freshness: number;
 }
 
-/** How the mean mastery of a section's skills goes on. */
-export interface Outlook {
-  /**
-   * Expected change of the section's ability, on the population's scale, in so many days.
-   *
-   * @param days 0 to 365
-   */
-  change(days: number): number;
-  /** No change from one day to another is above this; for a single day it is that day's. */
-  bestChange(from: number, to: number): number;
-}
+/**
+ * How a section's ability goes on: its expected change on the population's scale. For a single day, `from` the same as
+ * `to`, it is that day's; no change from one day to another is above that of the range. Days are 0 to 365.
+ */
+export type Outlook = (from: number, to: number) => number;
 
 /** Of a section without a skill to look at. */
-const noOutlook: Outlook = { change: () => 0, bestChange: () => 0 };
+const noOutlook: Outlook = () => 0;
 
 /** Figures of a skill in a row of the table, which is the inner loop of forecasts. */
 const prior = 0;
@@ -57,37 +51,54 @@ const learn = 5;
 const weight = 6;
 const width = 7;
 
-export function outlookOf(skills: readonly ProjectedSkill[]): Outlook {
-  if (skills.length === 0) return noOutlook;
-  const table = tableOf(skills);
+/** @param project null: the skill does not belong to the section */
+export function outlookOf<Skill>(
+  skills: readonly Skill[],
+  project: (skill: Skill) => ProjectedSkill | null,
+): Outlook {
+  const table = tableOf(skills, project);
+  if (table.length === 0) return noOutlook;
   const start = masteryLogit(meanMastery(table, 0, 0));
-  const bestChange = (from: number, to: number): number =>
+  return (from, to) =>
     Math.min(
       projectionModel.maxChange,
       scoreModel.masteryLink * (masteryLogit(meanMastery(table, from, to)) - start),
     );
-  return { change: (days) => bestChange(days, days), bestChange };
 }
 
-function tableOf(skills: readonly ProjectedSkill[]): Float64Array {
-  const table = new Float64Array(width * skills.length);
-  const weights = skills.reduce((sum, skill) => sum + skill.weight, 0);
-  skills.forEach((skill, i) => {
-    writeRow(table, width * i, skill);
-    table[width * i + weight] = skill.weight / weights;
-  });
+/**
+ * Each skill goes into its row at once: a list of them would cost more than what is computed from it. The table is a
+ * list of numbers, for the memory of a typed array of this size is taken from, and given back to, the system each time.
+ */
+function tableOf<Skill>(
+  skills: readonly Skill[],
+  project: (skill: Skill) => ProjectedSkill | null,
+): number[] {
+  const table: number[] = [];
+  let weights = 0;
+  for (const skill of skills) {
+    const projected = project(skill);
+    if (projected === null) continue;
+    addRow(table, projected);
+    weights += projected.weight;
+  }
+  for (let at = weight; at < table.length; at += width) table[at] = (table[at] as number) / weights;
   return table;
 }
 
-function writeRow(table: Float64Array, at: number, skill: ProjectedSkill): void {
+/** In the order of the figures above. */
+function addRow(table: number[], skill: ProjectedSkill): void {
   const { mastery, pInit, freshness } = skill;
   const above = Math.max(0, mastery - pInit);
-  table[at + prior] = Math.min(mastery, pInit);
-  table[at + fading] = (1 - freshness) * above;
-  table[at + kept] = freshness * above;
-  table[at + fade] = -Math.LN2 / halfLifeDays(skill.correctDays);
-  table[at + grace] = Math.max(0, forgettingModel.graceDays - skill.idleDays);
-  table[at + learn] = skill.rate * Math.log1p(-learningOf(skill.pLearn, skill.onPlateau));
+  table.push(
+    Math.min(mastery, pInit),
+    (1 - freshness) * above,
+    freshness * above,
+    -Math.LN2 / halfLifeDays(skill.correctDays),
+    Math.max(0, forgettingModel.graceDays - skill.idleDays),
+    skill.rate * Math.log1p(-learningOf(skill.pLearn, skill.onPlateau)),
+    skill.weight,
+  );
 }
 
 /** Probability that an answer brings learning which a test would show. */
@@ -96,15 +107,28 @@ export function learningOf(pLearn: number, onPlateau: boolean): number {
   return learningShare * pLearn * (onPlateau ? plateauShare : 1);
 }
 
-/** With the forgetting of one day and the practice of another: both the same day's is what is expected then. */
-function meanMastery(table: Float64Array, from: number, to: number): number {
+/**
+ * With the forgetting of one day and the practice of another: both the same day's is what is expected then. Skills
+ * that are practised alike follow one another with the same exponents, so a power is kept until it is another.
+ */
+function meanMastery(table: readonly number[], from: number, to: number): number {
   const figure = (place: number): number => table[place] as number;
   let mean = 0;
+  let [faded, left] = [0, 1];
+  let [learned, unlearned] = [0, 1];
   for (let at = 0; at < table.length; at += width) {
-    const idle = Math.max(0, from - figure(at + grace));
-    const left = figure(at + fading) * Math.exp(figure(at + fade) * idle);
-    const mastery = figure(at + prior) + figure(at + kept) + left;
-    mean += figure(at + weight) * (1 - (1 - mastery) * Math.exp(figure(at + learn) * to));
+    const fadedNow = figure(at + fade) * Math.max(0, from - figure(at + grace));
+    if (fadedNow !== faded) {
+      faded = fadedNow;
+      left = Math.exp(faded);
+    }
+    const learnedNow = figure(at + learn) * to;
+    if (learnedNow !== learned) {
+      learned = learnedNow;
+      unlearned = Math.exp(learned);
+    }
+    const mastery = figure(at + prior) + figure(at + kept) + figure(at + fading) * left;
+    mean += figure(at + weight) * (1 - (1 - mastery) * unlearned);
   }
   return mean;
 }

@@ -2,7 +2,7 @@
 import { type Placement, placementOf, shareOf } from './catalogue.js';
 import { effectiveMastery } from './forgetting.js';
 import { type SkillModel, skillModelOf, type TenantModel } from './tenant-model.js';
-import { type PerSection, type SkillState, sections } from './types.js';
+import type { PerSection, Section, SkillState } from './types.js';
 
 /** One skill of one learner, with what is in force for it. */
 export interface SkillView {
@@ -14,9 +14,12 @@ export interface SkillView {
   readonly mastery: number;
 }
 
-/** @param at Unix milliseconds */
+/**
+ * @param skills each once, by id
+ * @param at Unix milliseconds
+ */
 export function viewSkills(
-  skills: ReadonlyMap<string, SkillState>,
+  skills: Iterable<readonly [skillId: string, state: SkillState]>,
   model: TenantModel,
   at: number,
 ): SkillView[] {
@@ -53,17 +56,19 @@ export interface SectionSums {
 export function sectionSums(
   views: readonly Pick<SkillView, 'placement' | 'mastery'>[],
 ): PerSection<SectionSums> {
-  const sums = { math: { skills: 0, weight: 0, mastery: 0 }, rw: { skills: 0, weight: 0, mastery: 0 } };
+  return { math: sumsOf(views, 'math'), rw: sumsOf(views, 'rw') };
+}
+
+function sumsOf(views: readonly Pick<SkillView, 'placement' | 'mastery'>[], section: Section): SectionSums {
+  let [skills, weights, masteries] = [0, 0, 0];
   for (const { placement, mastery } of views) {
-    for (const section of sections) {
-      const share = shareOf(placement, section);
-      const weight = share * placement.weight;
-      sums[section].skills += share;
-      sums[section].weight += weight;
-      sums[section].mastery += weight * mastery;
-    }
+    const share = shareOf(placement, section);
+    const weight = share * placement.weight;
+    skills += share;
+    weights += weight;
+    masteries += weight * mastery;
   }
-  return sums;
+  return { skills, weight: weights, mastery: masteries };
 }
 
 /** What the mean looks at. */

@@ -43,16 +43,20 @@ export interface StudyContext {
  * expected gain per hour, ties by skill id. The same for the same states, in whatever order they are read.
  * Source: science notes 7; constants in params.ts.
  */
-export function studyAdvice({ goal, locale, ...rest }: StudyContext): StudyAdvice[] {
-  const views = [...rest.views].sort((a, b) => compareIds(a.skillId, b.skillId));
-  const context: SkillsContext = { ...rest, views, sums: sectionSums(views) };
-  const { study } = texts[locale];
-  const first = [...missingSection(context, study), ...goalGap(goal, rest.now, study)];
+export function studyAdvice(asked: StudyContext): StudyAdvice[] {
+  const { learner, model, knownSkills, now, goal } = asked;
+  const views = [...asked.views].sort(byId);
+  const context: SkillsContext = { learner, views, sums: sectionSums(views), model, knownSkills, now };
+  const { study } = texts[asked.locale];
+  const first = [...missingSection(context, study), ...goalGap(goal, now, study)];
   const skills = adviseSkills(context)
     .sort((a, b) => b.gain - a.gain || compareIds(a.skillId, b.skillId))
     .slice(0, studyModel.maxEntries - first.length);
   return [...first, ...skills.map(({ code, skillId, text }) => ({ code, skillId, text: text(study) }))];
 }
+
+/** A learner has each skill once, so no two ids are equal; comparing them is most of what sorting costs. */
+const byId = (a: SkillView, b: SkillView): number => (a.skillId < b.skillId ? -1 : 1);
 
 /** A section that is told from the other one alone. */
 function missingSection(context: SkillsContext, study: StudyTexts): StudyAdvice[] {

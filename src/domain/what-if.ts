@@ -53,11 +53,12 @@ export function forecastPlan(
   const added = plan.skills?.filter(({ state }) => state.attempts === 0) ?? [];
   const under = (answersPerDay: number): Forecast =>
     forecastUnder(subject, estimate, habitOf(subject, { ...plan, answersPerDay }), added);
-  const planned = under(plan.answersPerDay);
-  const goal = goalOutlook(subject, planned, request);
+  const forecast = under(plan.answersPerDay);
+  const planned = forecast.forecastIn(request.days, request.level);
+  const goal = goalOutlook(subject, forecast, planned, request);
   return {
-    current: planned.current,
-    planned: planned.forecastIn(request.days, request.level),
+    current: forecast.current,
+    planned,
     unplanned: forecastUnder(subject, estimate, presentHabit(subject)).scoresIn(request.days),
     goal,
     neededAnswersPerDay: leastRate((rate) => {
@@ -85,7 +86,7 @@ function habitOf(subject: ForecastSubject, { answersPerDay, skills }: PracticePl
   const chosen = new Set(skills.map(({ skillId }) => skillId));
   const practised = { rate: answersPerDay / chosen.size, freshness: dailyFreshness(answersPerDay) };
   const left = { rate: 0, freshness: 0 };
-  return ({ skillId }) => (chosen.has(skillId) ? practised : left);
+  return { of: ({ skillId }) => (chosen.has(skillId) ? practised : left), isSame: true };
 }
 
 /** Answers a day shared between the sections as now, or, without present practice, by their skills. */

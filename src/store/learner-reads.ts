@@ -1,0 +1,76 @@
+/** Learners read whole, for what needs all their skills. */
+import type { LearnerState, SkillState } from '../domain/types.js';
+import { type RedisClient, whileRedisServes } from './client.js';
+import { goalField } from './goal-codec.js';
+import { learnerKey } from './keys.js';
+import { decodeLearner, decodeSkill } from './learner-codec.js';
+import { learnerField, type Placed, perCall } from './learner-store.js';
+import { createPackReader, type PackReader } from './pack-reader.js';
+
+/** About half a millisecond of Redis. */
+const maxFieldsAndValues = 1500;
+
+/** All that is kept of one learner who has answered. */
+export interface FoundLearner {
+  readonly learner: LearnerState;
+  /** By skill id, in no order. */
+  readonly skills: readonly (readonly [skillId: string, state: SkillState])[];
+  /** The goal as it is stored (`decodeGoal`). */
+  readonly goalRecord: string | null;
+}
+
+export interface WholeLearner extends Omit<FoundLearner, 'skills'> {
+  readonly skills: ReadonlyMap<string, SkillState>;
+}
+
+/** One learner as Redis gave it: kept packed until it is looked at, so that never many are unpacked at once. */
+export interface PackedLearner {
+  /** Null for a learner without an answer. @throws Error for records that this version of the service cannot read */
+  unpack(): FoundLearner | null;
+}
+
+/**
+ * Learners in the order of their places, read a few at a time: each as of one moment.
+ * @throws ApiError UNAVAILABLE
+ */
+export const readPacked = (client: RedisClient, places: readonly Placed[]): Promise<PackedLearner[]> =>
+  perCall(client, places, async (group) => {
+    const keys = group.map(({ partition, tenant, userId }) => learnerKey(partition, tenant, userId));
+    const found: PackedLearner[] = [];
+    while (found.length < keys.length) {
+      const rest = keys.slice(found.length);
+      const reply = client.readHashesBuffer(rest.length, ...rest, maxFieldsAndValues);
+      found.push(...learnersIn(await whileRedisServes(reply)));
+    }
+    return found;
+  });
+
+function learnersIn(packed: Buffer): PackedLearner[] {
+  const reader = createPackReader(packed);
+  return Array.from({ length: reader.list() }, () => {
+    const from = reader.position();
+    for (let values = reader.list(); values > 0; values--) reader.skip();
+    return { unpack: () => unpack(createPackReader(packed, from)) };
+  });
+}
+
+function unpack(reader: PackReader): FoundLearner | null {
+  let learner: LearnerState | null = null;
+  let goalRecord: string | null = null;
+  const skills: [string, SkillState][] = [];
+  for (let fields = reader.list() / 2; fields > 0; fields--) {
+    const field = reader.text();
+    const record = reader.bytes();
+    if (field === learnerField) learner = decodeLearner(record);
+    else if (field === goalField) goalRecord = record.toString();
+    else skills.push([field.slice(1), decodeSkill(record)]);
+  }
+  return learner && { learner, skills, goalRecord };
+}
+
+/** All that is kept of one learner who has answered, by skill id; null if there is none. @throws ApiError UNAVAILABLE */
+export async function readLearner(client: RedisClient, place: Placed): Promise<WholeLearner | null> {
+  const [packed] = await readPacked(client, [place]);
+  const found = packed?.unpack() ?? null;
+  return found && { ...found, skills: new Map(found.skills) };
+}

@@ -1,0 +1,203 @@
+/** Forecasts of many learners at once, from what is stored in Redis. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { ForecastOrder, ForecastReply } from '../../src/contracts/tasks.js';
+import { conditionsFor } from '../../src/domain/conditions.js';
+import { applyAnswer, newLearner, newSkill } from '../../src/domain/mastery.js';
+import { defaultParameters } from '../../src/domain/params.js';
+import { unsetSkill } from '../../src/domain/skill-setting.js';
+import { unfittedModel } from '../../src/domain/tenant-model.js';
+import type { LearnerState, SkillState } from '../../src/domain/types.js';
+import { createServedModels } from '../../src/store/catalogue-cache.js';
+import { putSkills } from '../../src/store/catalogue-store.js';
+import type { RedisClient } from '../../src/store/client.js';
+import { openDeployment } from '../../src/store/deployment.js';
+import { catalogueKey, forecastsKey, learnerKey, partitionOf } from '../../src/store/keys.js';
+import { encodeLearner, encodeSkill } from '../../src/store/learner-codec.js';
+import { readLearner, readPacked } from '../../src/store/learner-reads.js';
+import { addKnownSkills } from '../../src/store/learner-store.js';
+import { createModelCache } from '../../src/store/model-cache.js';
+import { createForecasts } from '../../workers/forecasting.js';
+import { startTestRedis } from '../support/embedded.js';
+import { redisOf } from '../support/service.js';
+
+const partitions = 16;
+const now = 1_800_000_000_000;
+
+async function connect(t: TestContext): Promise<RedisClient> {
+  const client = await redisOf(t, await startTestRedis(t));
+  await openDeployment(client, async () => false);
+  return client;
+}
+
+const placeOf = (tenant: string, userId: string) => ({
+  partition: partitionOf(tenant, userId, partitions),
+  tenant,
+  userId,
+});
+
+const keyOf = (tenant: string, userId: string): string =>
+  learnerKey(partitionOf(tenant, userId, partitions), tenant, userId);
+
+/** Stores a learner who answered three times on each skill, in turn right and wrong from another start. */
+async function store(client: RedisClient, tenant: string, userId: string, skillIds: readonly string[]) {
+  let learner: LearnerState = newLearner;
+  const skills = new Map<string, SkillState>();
+  for (let i = 0; i < 3 * skillIds.length; i++) {
+    const skillId = skillIds[i % skillIds.length] as string;
+    const states = { learner, skill: skills.get(skillId) ?? newSkill(defaultParameters), item: null };
+    const answer = {
+      isCorrect: (i + userId.length) % 3 > 0,
+      occurredAt: now - 1e6 * (3 * skillIds.length - i),
+      questionDifficulty: null,
+      timeSpentSeconds: 30,
+      confidenceScore: null,
+    };
+    const effect = applyAnswer(states, answer, conditionsFor(unfittedModel, skillId, null, states, answer));
+    learner = effect.learner;
+    skills.set(skillId, effect.skill);
+  }
+  const fields = [...skills].flatMap(([skillId, skill]) => [`s${skillId}`, encodeSkill(skill)]);
+  await client.hset(keyOf(tenant, userId), 'L', encodeLearner({ ...learner, version: 1 }), ...fields);
+  await addKnownSkills(client, tenant, skillIds);
+}
+
+const skillsOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `skill ${i} ä`);
+
+function forecastsOf(t: TestContext, client: RedisClient) {
+  const redis = async () => client;
+  const models = createModelCache({ redis, onUnreadable: assert.ifError });
+  t.after(() => models.close());
+  const forecasts = createForecasts({
+    redis,
+    models: createServedModels({ models, redis, onUnreadable: () => undefined }),
+    settings: { partitions, forecastsBound: 1000 },
+    now: () => now,
+    onLost: assert.ifError,
+  });
+  return async (...orders: ForecastOrder[]) => {
+    const reply: ForecastReply = await forecasts.predict({
+      kind: 'predictions',
+      orders: JSON.stringify(orders),
+    });
+    assert.ok('data' in reply);
+    return reply;
+  };
+}
+
+const order = (tenant: string, ...userIds: string[]): ForecastOrder => ({
+  tenant,
+  userIds,
+  days: 30,
+  level: 0.8,
+  locale: 'en',
+});
+
+test('a task of several tenants and options tells each what a task of its own would', async (t) => {
+  const client = await connect(t);
+  await store(client, 'a', 'ada', skillsOf(12));
+  await store(client, 'a', 'ben-jamin', skillsOf(5));
+  await store(client, 'b', 'ada', skillsOf(3));
+  await putSkills(
+    client,
+    'b',
+    [{ skillId: 'skill 0 ä', setting: { ...unsetSkill, section: 'rw' }, ifRevision: null }],
+    now,
+  );
+  const predict = forecastsOf(t, client);
+  const orders = [
+    order('a', 'ada'),
+    { ...order('b', 'ada', 'nobody'), days: 90 },
+    { ...order('a', 'ada'), level: 0.95 },
+    order('a', 'nobody', 'ben-jamin'),
+  ];
+  const together = await predict(...orders);
+  const alone = [];
+  for (const one of orders) alone.push(...(await predict(one)).data);
+  assert.deepEqual(together.problems, []);
+  assert.deepEqual(together.data, alone);
+  assert.deepEqual(
+    together.data.map((result) => result !== null),
+    [true, true, false, true, false, true],
+  );
+  assert.equal(new Set(together.data).size, 5, 'no two of them are alike');
+});
+
+test('what was served is noted once for the task, without those who do not exist', async (t) => {
+  const client = await connect(t);
+  for (const userId of ['x1', 'x2', 'x3']) await store(client, 'a', userId, skillsOf(2));
+  await forecastsOf(t, client)(order('a', 'x1'), order('a', 'nobody'), order('a', 'x2', 'x3'));
+  const noted = await client.xrange(forecastsKey(partitionOf('a', 'x1', partitions)), '-', '+');
+  assert.deepEqual(
+    noted.map(([, fields]) => fields[3]?.split('\t').slice(1, 3)),
+    [
+      ['a', 'x1'],
+      ['a', 'x2'],
+      ['a', 'x3'],
+    ],
+  );
+});
+
+test('records that cannot be read are the problem of their learner alone', async (t) => {
+  const client = await connect(t);
+  for (const userId of ['well', 'odd', 'torn', 'aimless']) await store(client, 'a', userId, skillsOf(4));
+  await client.hset(keyOf('a', 'odd'), 'L', Buffer.from([99, 1, 2]));
+  await client.hset(keyOf('a', 'torn'), 's skill 0', Buffer.from([1, 2]));
+  await client.hset(keyOf('a', 'aimless'), 'G', '{"v":2}');
+  const { data, problems } = await forecastsOf(t, client)(
+    order('a', 'odd'),
+    order('a', 'well'),
+    order('a', 'torn'),
+    order('a', 'aimless'),
+    order('a', 'well'),
+  );
+  assert.deepEqual(
+    data.map((result) => result !== null),
+    [false, true, false, false, true],
+  );
+  assert.deepEqual(
+    problems.map(({ place, passing }) => [place, passing]),
+    [
+      [0, false],
+      [2, false],
+      [3, false],
+    ],
+  );
+  assert.match(problems[0]?.reason ?? '', /record format 99/);
+});
+
+test('a catalogue that cannot be read is the problem of its tenant alone', async (t) => {
+  const client = await connect(t);
+  for (const tenant of ['a', 'b']) await store(client, tenant, 'ada', skillsOf(2));
+  await putSkills(client, 'b', [{ skillId: 'x', setting: unsetSkill, ifRevision: null }], now);
+  await client.hset(catalogueKey('b'), 'x', '{"v":99}');
+  const { data, problems } = await forecastsOf(t, client)(order('b', 'ada'), order('a', 'ada'));
+  assert.deepEqual(
+    data.map((result) => result !== null),
+    [false, true],
+  );
+  assert.deepEqual(
+    problems.map(({ place, passing }) => [place, passing]),
+    [[0, true]],
+  );
+});
+
+test('learners of any size come back whole and in order, however many calls that takes', async (t) => {
+  const client = await connect(t);
+  const sizes = [1, 900, 3, 2000, 14, 0, 40];
+  for (const [i, size] of sizes.entries()) {
+    if (size > 0) await store(client, 'a', `learner-${i}`, skillsOf(size));
+  }
+  const goal = JSON.stringify({ v: 1, updatedAt: 1, targetScore: 1200, targetDate: null });
+  for (const i of [4, 5]) await client.hset(keyOf('a', `learner-${i}`), 'G', goal);
+  const places = sizes.map((_, i) => placeOf('a', `learner-${i}`));
+  const read = (await readPacked(client, places)).map((packed) => packed.unpack());
+  assert.deepEqual(
+    read.map((found) => found && { ...found, skills: new Map(found.skills) }),
+    await Promise.all(places.map((place) => readLearner(client, place))),
+  );
+  assert.deepEqual(
+    read.map((found) => found?.skills.length ?? 0),
+    sizes,
+  );
+});

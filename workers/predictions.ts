@@ -1,0 +1,121 @@
+/** One learner's forecast from the stored records on: what is told, and what is noted to be scored one day. */
+import { forecastRow, type ServedForecast } from '../src/contracts/journal.js';
+import { predictionJson } from '../src/contracts/prediction.js';
+import type { ForecastOptions } from '../src/contracts/tasks.js';
+import { type AccuracyModel, intervalReach } from '../src/domain/accuracy/model.js';
+import type { ForecastSubject } from '../src/domain/forecast.js';
+import { forecastLearner, type LearnerForecast } from '../src/domain/learner-forecast.js';
+import { modelVersion } from '../src/domain/params.js';
+import { viewSkills } from '../src/domain/skill-view.js';
+import { studyAdvice } from '../src/domain/study-advice.js';
+import type { TenantModel } from '../src/domain/tenant-model.js';
+import type { LearnerState, SkillState } from '../src/domain/types.js';
+import { decodeGoal } from '../src/store/goal-codec.js';
+
+/** What forecasts of a tenant's learners have in common. */
+export interface Tenant {
+  /** With the catalogue. */
+  readonly model: TenantModel;
+  /** Number of different skills that the tenant set or its learners answered. */
+  readonly knownSkills: number;
+}
+
+/** A learner's states as they are stored. */
+export interface StoredLearner {
+  readonly learner: LearnerState;
+  readonly skills: Iterable<readonly [skillId: string, state: SkillState]>;
+  readonly goalRecord: string | null;
+}
+
+export interface Prediction {
+  readonly subject: ForecastSubject;
+  readonly forecast: LearnerForecast;
+}
+
+/** @param now Unix milliseconds */
+export function predict(
+  found: StoredLearner,
+  tenant: Tenant,
+  now: number,
+  options: ForecastOptions,
+): Prediction {
+  const subject = subjectOf(found, tenant, now);
+  const request = { ...options, goal: decodeGoal(found.goalRecord) };
+  return { subject, forecast: forecastLearner(subject, tenant.model.accuracy, request) };
+}
+
+/** @param now Unix milliseconds */
+export function subjectOf(
+  { learner, skills }: StoredLearner,
+  { model, knownSkills }: Tenant,
+  now: number,
+): ForecastSubject {
+  const views = viewSkills(skills, model, now);
+  // Noted apart from the learner: of a new one's skills some may not be counted yet.
+  const known = Math.max(knownSkills, views.length);
+  return { learner, views, catalogue: model.catalogue, knownSkills: known, now };
+}
+
+/** JSON of the prediction result. */
+export function toldResult(
+  { subject, forecast }: Prediction,
+  model: TenantModel,
+  options: ForecastOptions,
+): string {
+  const { learner, views, knownSkills, now } = subject;
+  const { targetScore, targetDate, isSet, onTrack } = forecast.goal;
+  const goal = { targetScore, targetDate, isSet, onTrack, neededRate: forecast.neededRate };
+  const advice = studyAdvice({ learner, views, model, knownSkills, now, goal, locale: options.locale });
+  return predictionJson(forecast, advice, options);
+}
+
+/** The forecast as it is noted, to be scored when its days are over. */
+export function servedRow(
+  tenant: string,
+  userId: string,
+  { subject, forecast }: Prediction,
+  { accuracy: accuracyModel, version }: TenantModel,
+  { days, level }: ForecastOptions,
+): string {
+  const { current, requested, goal, accuracy } = forecast;
+  return forecastRow({
+    tenant,
+    userId,
+    madeAt: subject.now,
+    days,
+    level,
+    learnerSeq: subject.learner.attempts,
+    current,
+    predicted: requested.scores,
+    intervals: requested.intervals,
+    targetScore: goal.isSet ? goal.targetScore : null,
+    goalProbability: goal.isSet ? goal.probability : null,
+    modelVersion,
+    tenantModelVersion: version,
+    accuracy: { expected: accuracy.expected, sd: accuracy.sd, ...reachesOf(accuracyModel) },
+  });
+}
+
+type Reaches = Pick<ServedForecast['accuracy'], 'below' | 'above'>;
+
+/** By the model, of which they are the same in every row. */
+const knownReaches = new WeakMap<AccuracyModel, Reaches>();
+
+/** How far the intervals reach that are scored. */
+function reachesOf(model: AccuracyModel): Reaches {
+  const known = knownReaches.get(model) ?? findReaches(model);
+  knownReaches.set(model, known);
+  return known;
+}
+
+function findReaches(model: AccuracyModel): Reaches {
+  const [at50, at80, at95] = [
+    intervalReach(model, 0.5),
+    intervalReach(model, 0.8),
+    intervalReach(model, 0.95),
+  ];
+  return {
+    below: { at50: at50.below, at80: at80.below, at95: at95.below },
+    above: { at50: at50.above, at80: at80.above, at95: at95.above },
+  };
+}
