@@ -64,3 +64,7 @@ export const unavailable = (message: string, cause?: unknown): ApiError =>
 
 export const invalid = (message: string, details?: readonly Problem[]): ApiError =>
   new ApiError('INVALID_REQUEST', message, details === undefined ? {} : { details });
+
+/** Whether an answer was counted is not known: a defect. */
+export const notCounted = (cause?: unknown): ApiError =>
+  new ApiError('INTERNAL', 'The answer could not be counted; try again with the same event_id', { cause });

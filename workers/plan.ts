@@ -19,29 +19,43 @@ import {
   type FirstAnswer,
   fingerprintOf,
 } from '../src/store/event-ids.js';
-import { hashItem } from '../src/store/item-id.js';
 import type { ItemDelta } from '../src/store/item-store.js';
-import type { LearnerCommit, LoadedLearner } from '../src/store/learner-store.js';
+import type { LearnerCommit, LearnerQuery, LoadedLearner } from '../src/store/learner-store.js';
 import { figuresOf, resultOf, rowOf } from './told.js';
 
-/** The answers of one learner in a batch. */
-export interface LearnerWork {
-  readonly partition: number;
-  readonly tenant: string;
-  readonly userId: string;
-  /** Events with their places in the task, in order of arrival. */
-  readonly events: { readonly place: number; readonly event: TrackEvent; readonly idHash: Buffer | null }[];
+/**
+ * The answers of one learner in a batch, and what they ask of the store: skills, event ids and items, each once, in
+ * the order of their first use.
+ */
+export interface LearnerWork extends LearnerQuery {
+  /** In order of arrival. */
+  readonly events: readonly PlannedEvent[];
+}
+
+/** An event with its place in the task, and where what it needs stands in the work's lists; -1: it needs none. */
+export interface PlannedEvent {
+  readonly place: number;
+  readonly event: TrackEvent;
+  readonly skill: number;
+  readonly id: number;
+  readonly item: number;
 }
 
 /** What one learner's answers come to: what to tell, and what to write if anything was counted. */
 export interface LearnerPlan {
   /** One per event, in order. */
-  readonly told: readonly { readonly outcome: TrackOutcome; readonly data: string }[];
+  readonly told: readonly Told[];
   readonly commit: LearnerCommit | null;
   /** Skills that this learner answers for the first time. */
-  readonly newSkills: readonly { readonly tenant: string; readonly skillId: string }[];
+  readonly newSkills: readonly string[];
   /** What the answers add to what is known of their items, once they are committed. */
   readonly itemAnswers: readonly ItemDelta[];
+}
+
+/** What became of one event. */
+export interface Told {
+  readonly outcome: TrackOutcome;
+  readonly data: string;
 }
 
 /** What answers are counted with, beside the learner's own states. */
@@ -51,12 +65,6 @@ export interface PlanContext {
   /** All the learner's skills; given where `needsAllSkills` asks for them. */
   readonly all: AllSkills | null;
   readonly acceptNewIds: boolean;
-}
-
-/** What a plan was asked of the store, in the order of what was loaded. */
-export interface PlanQuery {
-  readonly skillIds: readonly string[];
-  readonly items: readonly string[];
 }
 
 /** All the learner's skills as stored. */
@@ -77,101 +85,83 @@ export function needsAllSkills(learner: LearnerState | null, { events }: Learner
   return learner !== null && events.some(({ event }) => dayOf(event.occurredAt) > learner.activity.day);
 }
 
-/** The learner's states while the answers of a batch are applied one after another. */
+/** The learner's states while the answers of a batch are applied one after another; lists as in the work. */
 interface Draft {
   learner: LearnerState;
-  readonly skills: Map<string, SkillState>;
-  readonly touched: Map<string, SkillState>;
-  readonly items: Map<string, RememberedItem<ItemTrace>>;
-  readonly touchedItems: Set<string>;
-  readonly answersById: Map<string, FirstAnswer>;
+  readonly skills: (SkillState | null)[];
+  readonly items: (RememberedItem<ItemTrace> | null)[];
+  /** As they are stored; those of this batch are added. */
+  readonly firstAnswers: (Buffer | null)[];
   readonly rows: string[];
-  readonly firstAnswers: { id: Buffer; answer: Buffer }[];
   readonly itemAnswers: ItemDelta[];
   importLine: number;
 }
 
 /** Applies a learner's answers in order. Pure but for what it is given: nothing is read or written here. */
-export function planLearner(
-  work: LearnerWork,
-  query: PlanQuery,
-  loaded: LoadedLearner,
-  context: PlanContext,
-): LearnerPlan {
-  const { skillIds } = query;
-  const draft = draftOf(work, query, loaded);
-  const told = work.events.map(({ event, idHash }) => {
-    if (event.importLine !== null && event.importLine <= loaded.importLine)
-      return { outcome: 'skipped', data: '' } as const;
-    const first = idHash && draft.answersById.get(idHash.toString('latin1'));
-    if (first) return repeat(event, first);
-    if (idHash && !context.acceptNewIds) return { outcome: 'unavailable', data: idsExhausted } as const;
-    return { outcome: 'counted', data: count(draft, event, idHash, context) } as const;
-  });
-  const newSkills = [...draft.touched.keys()].filter(
-    (skillId) => loaded.skills[skillIds.indexOf(skillId)] === null,
-  );
+export function planLearner(work: LearnerWork, loaded: LoadedLearner, context: PlanContext): LearnerPlan {
+  const draft = draftOf(loaded);
+  const told = work.events.map((planned) => tellOne(draft, work, planned, loaded, context));
   return {
     told,
     commit: draft.rows.length === 0 ? null : commitOf(work, loaded, draft),
-    newSkills: newSkills.map((skillId) => ({ tenant: work.tenant, skillId })),
+    newSkills: work.skillIds.filter((_, i) => loaded.skills[i] === null && draft.skills[i] !== null),
     itemAnswers: draft.itemAnswers,
   };
 }
 
+function tellOne(
+  draft: Draft,
+  work: LearnerWork,
+  planned: PlannedEvent,
+  loaded: LoadedLearner,
+  context: PlanContext,
+): Told {
+  const { event, id } = planned;
+  if (event.importLine !== null && event.importLine <= loaded.importLine)
+    return { outcome: 'skipped', data: '' };
+  const first = draft.firstAnswers[id];
+  if (first) return repeat(event, decodeFirstAnswer(first));
+  if (id >= 0 && !context.acceptNewIds) return { outcome: 'unavailable', data: idsExhausted };
+  return { outcome: 'counted', data: count(draft, work, planned, context) };
+}
+
 const idsExhausted = 'Event ids cannot be remembered long enough right now; try again later';
 
-function draftOf(work: LearnerWork, { skillIds, items }: PlanQuery, loaded: LoadedLearner): Draft {
-  const asked = work.events.flatMap(({ idHash }) => (idHash === null ? [] : [idHash.toString('latin1')]));
-  return {
-    learner: loaded.learner ?? newLearner,
-    skills: found(skillIds, loaded.skills),
-    touched: new Map(),
-    items: found(items, loaded.items),
-    touchedItems: new Set(),
-    answersById: found(
-      asked,
-      loaded.firstAnswers.map((record) => record && decodeFirstAnswer(record)),
-    ),
-    rows: [],
-    firstAnswers: [],
-    itemAnswers: [],
-    importLine: 0,
-  };
-}
-
-/** What was found, by the keys that were asked for. */
-function found<Value>(keys: readonly string[], values: readonly (Value | null)[]): Map<string, Value> {
-  const map = new Map<string, Value>();
-  keys.forEach((key, i) => {
-    const value = values[i];
-    if (value !== null && value !== undefined) map.set(key, value);
-  });
-  return map;
-}
+const draftOf = (loaded: LoadedLearner): Draft => ({
+  learner: loaded.learner ?? newLearner,
+  skills: [...loaded.skills],
+  items: [...loaded.items],
+  firstAnswers: [...loaded.firstAnswers],
+  rows: [],
+  itemAnswers: [],
+  importLine: 0,
+});
 
 /** A repeated id gives the first answer again; the same id on a different event is refused. */
-function repeat(event: TrackEvent, first: FirstAnswer): { outcome: TrackOutcome; data: string } {
+function repeat(event: TrackEvent, first: FirstAnswer): Told {
   if (!first.fingerprint.equals(fingerprintOf(event))) return { outcome: 'reused', data: '' };
   return { outcome: 'replayed', data: resultOf(first, event.skillId) };
 }
 
 /** Counts one answer; returns what to tell. */
-function count(draft: Draft, event: TrackEvent, idHash: Buffer | null, context: PlanContext): string {
-  const before = statesOf(draft, event, context.model);
+function count(draft: Draft, work: LearnerWork, planned: PlannedEvent, context: PlanContext): string {
+  const { event } = planned;
+  const before = statesOf(draft, planned, context.model);
   const item = event.itemId === null ? null : context.findItem(event.itemId);
-  const closed = closedMastery(draft, event, context);
+  const closed = closedMastery(draft, work, event, context);
   const conditions = conditionsFor(context.model, event.skillId, item, before, event, closed);
   const effect = applyAnswer(before, event, conditions);
   const advice = adviseOn(before.skill, effect, event, conditions);
-  keep(draft, event, effect);
-  draft.learner = withBaseline(draft, event, context);
+  keep(draft, planned, effect);
+  draft.learner = withBaseline(draft, work, event, context);
   draft.rows.push(rowOf(event, effect, conditions, advice, draft.learner.baselineTotal));
   if (event.itemId !== null && isFirstOfDay(before, event)) {
     draft.itemAnswers.push(itemAnswer(event.itemId, event.isCorrect, conditions));
   }
   const told = figuresOf(effect, advice);
-  if (idHash !== null) remember(draft, event, idHash, { ...told, fingerprint: fingerprintOf(event) });
+  if (planned.id >= 0) {
+    draft.firstAnswers[planned.id] = encodeFirstAnswer(told, fingerprintOf(event), event.receivedAt);
+  }
   return resultOf(told, event.skillId);
 }
 
@@ -183,43 +173,62 @@ const itemAnswer = (itemId: string, isCorrect: boolean, conditions: Conditions):
   expected: sigmoid(logit(conditions.pCorrect) - conditions.itemDifficulty),
 });
 
-function statesOf({ learner, skills, items }: Draft, event: TrackEvent, model: TenantModel): AnswerStates {
-  const skill = skills.get(event.skillId) ?? newSkill(skillModelOf(model, event.skillId).parameters);
-  return { learner, skill, item: event.itemId === null ? null : items.get(event.itemId) };
+function statesOf(
+  { learner, skills, items }: Draft,
+  { event, skill, item }: PlannedEvent,
+  model: TenantModel,
+): AnswerStates {
+  return {
+    learner,
+    skill: skills[skill] ?? newSkill(skillModelOf(model, event.skillId).parameters),
+    item: item < 0 ? null : (items[item] ?? undefined),
+  };
 }
 
 /** Mean mastery at the close of the learner's last day, where the answer begins a new one. */
-function closedMastery(draft: Draft, event: TrackEvent, context: PlanContext): number | null {
+function closedMastery(
+  draft: Draft,
+  work: LearnerWork,
+  event: TrackEvent,
+  context: PlanContext,
+): number | null {
   if (!closesDay(draft.learner, event)) return null;
   const close = (draft.learner.activity.day + 1) * dayMs;
-  return meanMastery(viewsAt(draft, close, context), momentumModel.minAttempts);
+  return meanMastery(viewsAt(draft, work, close, context), momentumModel.minAttempts);
 }
 
 /** All the learner's skills at a time, with what the answers before in the batch made of them. */
-const viewsAt = (draft: Draft, at: number, { all, model }: PlanContext): SkillView[] =>
-  viewSkills(new Map([...(all?.skills ?? []), ...draft.touched]), model, at);
+function viewsAt(
+  draft: Draft,
+  { skillIds }: LearnerWork,
+  at: number,
+  { all, model }: PlanContext,
+): SkillView[] {
+  const skills = new Map(all?.skills);
+  skillIds.forEach((skillId, i) => {
+    const skill = draft.skills[i];
+    if (skill) skills.set(skillId, skill);
+  });
+  return viewSkills(skills, model, at);
+}
 
-function keep(draft: Draft, event: TrackEvent, effect: AnswerEffect): void {
-  draft.skills.set(event.skillId, effect.skill);
-  draft.touched.set(event.skillId, effect.skill);
-  if (event.itemId !== null && effect.item) {
-    draft.items.set(event.itemId, effect.item);
-    draft.touchedItems.add(event.itemId);
-  }
+function keep(draft: Draft, { event, skill, item }: PlannedEvent, effect: AnswerEffect): void {
+  draft.skills[skill] = effect.skill;
+  if (item >= 0 && effect.item) draft.items[item] = effect.item;
   draft.learner = effect.learner;
   draft.importLine = event.importLine ?? 0;
 }
 
-function remember(draft: Draft, event: TrackEvent, idHash: Buffer, first: FirstAnswer): void {
-  draft.answersById.set(idHash.toString('latin1'), first);
-  draft.firstAnswers.push({ id: idHash, answer: encodeFirstAnswer(first, event.receivedAt) });
-}
-
 /** The learner with the baseline, once there are answers enough for one. */
-function withBaseline(draft: Draft, { occurredAt }: TrackEvent, context: PlanContext): LearnerState {
+function withBaseline(
+  draft: Draft,
+  work: LearnerWork,
+  { occurredAt }: TrackEvent,
+  context: PlanContext,
+): LearnerState {
   const { learner } = draft;
   if (!lacksBaseline(learner)) return learner;
-  const views = viewsAt(draft, occurredAt, context);
+  const views = viewsAt(draft, work, occurredAt, context);
   const knownSkills = Math.max(context.all?.knownSkills ?? 0, views.length);
   const { catalogue } = context.model;
   return {
@@ -228,26 +237,33 @@ function withBaseline(draft: Draft, { occurredAt }: TrackEvent, context: PlanCon
   };
 }
 
-function commitOf(
-  { partition, tenant, userId }: LearnerWork,
-  loaded: LoadedLearner,
-  draft: Draft,
-): LearnerCommit {
+function commitOf(work: LearnerWork, loaded: LoadedLearner, draft: Draft): LearnerCommit {
   const expectedVersion = loaded.learner?.version ?? 0;
   return {
-    partition,
-    tenant,
-    userId,
+    partition: work.partition,
+    tenant: work.tenant,
+    userId: work.userId,
     expectedVersion,
     learner: { ...draft.learner, version: expectedVersion + 1 },
-    skills: draft.touched,
+    skills: changedOf(work.skillIds, loaded.skills, draft.skills),
     rows: draft.rows,
-    firstAnswers: draft.firstAnswers,
+    firstAnswers: changedOf(work.eventIds, loaded.firstAnswers, draft.firstAnswers),
     itemGeneration: loaded.learner?.items.generation ?? 0,
-    items: [...draft.touchedItems].flatMap((itemId) => {
-      const item = draft.items.get(itemId);
-      return item === undefined ? [] : [{ id: hashItem(itemId), item }];
-    }),
+    items: changedOf(work.itemIds, loaded.items, draft.items),
     importLine: draft.importLine,
   };
+}
+
+/** What the batch made anew, each with its key. */
+function changedOf<Key, Value>(
+  keys: readonly Key[],
+  before: readonly (Value | null)[],
+  after: readonly (Value | null)[],
+): (readonly [Key, Value])[] {
+  const changed: [Key, Value][] = [];
+  for (let i = 0; i < keys.length; i++) {
+    const value = after[i] ?? null;
+    if (value !== null && value !== before[i]) changed.push([keys[i] as Key, value]);
+  }
+  return changed;
 }

@@ -1,6 +1,5 @@
 /** What is told of one answer, to its caller and to ClickHouse. */
 import { encodeAttemptRow } from '../src/contracts/attempt-row.js';
-import type { LearningEventResult } from '../src/contracts/events.js';
 import type { TrackEvent } from '../src/contracts/tasks.js';
 import type { Conditions } from '../src/domain/conditions.js';
 import { efficiencyIndex } from '../src/domain/efficiency.js';
@@ -23,19 +22,19 @@ export function figuresOf({ skill, masteryBefore }: AnswerEffect, advice: Advice
   };
 }
 
-/** JSON of the learning event result. */
+/** JSON of the learning event result (`LearningEventResult`), written out: numbers need no escapes. */
 export function resultOf(answer: ToldFigures, skillId: string): string {
-  const result: LearningEventResult = {
-    mastery_before: answer.masteryBefore,
-    mastery_after: answer.masteryAfter,
-    velocity: round4(answer.masteryAfter - answer.masteryBefore),
-    plateau_detected: answer.plateauDetected,
-    total_attempts: answer.attempts,
-    correct_attempts: answer.correct,
-    recommendation: answer.advice && adviceText(answer.advice, skillId),
-    ...(answer.advice && { recommendation_code: answer.advice.code }),
-  };
-  return JSON.stringify(result);
+  const { masteryBefore, masteryAfter, advice } = answer;
+  const mastery = `{"mastery_before":${masteryBefore},"mastery_after":${masteryAfter}`;
+  const trend = `"velocity":${round4(masteryAfter - masteryBefore)},"plateau_detected":${answer.plateauDetected}`;
+  const counts = `"total_attempts":${answer.attempts},"correct_attempts":${answer.correct}`;
+  return `${mastery},${trend},${counts},${recommendationOf(advice, skillId)}}`;
+}
+
+function recommendationOf(advice: Advice | null, skillId: string): string {
+  if (advice === null) return '"recommendation":null';
+  const text = JSON.stringify(adviceText(advice, skillId));
+  return `"recommendation":${text},"recommendation_code":"${advice.code}"`;
 }
 
 /** The row for the outbox. @param baselineTotal of the learner after the answer */

@@ -1,7 +1,6 @@
 /** Piscina entry: counts batches of answers. */
 import { workerData } from 'piscina';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
-import { ApiError } from '../src/errors.js';
 import { createLogger } from '../src/telemetry.js';
 import { createItemTable } from './item-table.js';
 import { createKnownSkills } from './known-skills.js';
@@ -22,12 +21,5 @@ setInterval(() => {
   items.flush().catch((error: unknown) => logger.debug({ err: error }, 'item counters are lost'));
 }, flushMs).unref();
 
-/** An error's class does not survive the thread boundary, so one that callers are told of becomes plain values. */
-export default async function track(task: TrackTask): Promise<TrackReply | { unavailable: string }> {
-  try {
-    return await trackBatch({ client: await redis(), settings, knownSkills, models, items }, task);
-  } catch (error) {
-    if (error instanceof ApiError) return { unavailable: error.message };
-    throw error;
-  }
-}
+export default (task: TrackTask): Promise<TrackReply> =>
+  trackBatch({ redis, settings, knownSkills, models, items }, task);

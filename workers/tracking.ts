@@ -3,103 +3,208 @@
  * learner in one atomic step. Another process may have written a learner in between; then the batch's answers of
  * that learner are computed again from what is there now.
  */
-import type {
-  TrackEvent,
-  TrackOutcome,
-  TrackReply,
-  TrackTask,
-  WorkerSettings,
+import {
+  type TrackEvent,
+  type TrackReply,
+  type TrackTask,
+  unreadable,
+  type WorkerSettings,
 } from '../src/contracts/tasks.js';
 import type { TenantModel } from '../src/domain/tenant-model.js';
 import { ApiError } from '../src/errors.js';
-import type { RedisClient } from '../src/store/client.js';
+import { isCluster, type RedisClient } from '../src/store/client.js';
 import { hashEventId } from '../src/store/event-ids.js';
 import { hashItem } from '../src/store/item-id.js';
 import { partitionOf } from '../src/store/keys.js';
+import { readPacked } from '../src/store/learner-reads.js';
 import {
   type CommitStatus,
   commitLearners,
   countKnownSkills,
+  type LearnerCommit,
   type LoadedLearner,
   loadLearners,
-  readLearners,
 } from '../src/store/learner-store.js';
 import type { ModelCache } from '../src/store/model-cache.js';
 import type { ItemTable } from './item-table.js';
 import type { KnownSkills } from './known-skills.js';
-import { type AllSkills, type LearnerPlan, type LearnerWork, needsAllSkills, planLearner } from './plan.js';
+import {
+  type AllSkills,
+  type LearnerPlan,
+  type LearnerWork,
+  needsAllSkills,
+  type PlannedEvent,
+  planLearner,
+} from './plan.js';
+import { type ReadEvent, readBodies } from './submissions.js';
+import { createReply, type ReplyBuilder } from './track-reply.js';
 
-export interface TrackContext {
-  readonly client: RedisClient;
+export interface TrackTools {
+  /** @throws ApiError UNAVAILABLE */
+  readonly redis: () => Promise<RedisClient>;
   readonly settings: WorkerSettings;
   readonly knownSkills: KnownSkills;
   readonly models: ModelCache;
   readonly items: ItemTable;
 }
 
+interface TrackContext extends TrackTools {
+  readonly client: RedisClient;
+  /** Whether event ids are looked up before the answers are planned. */
+  readonly withIds: boolean;
+}
+
 /** How often a learner's answers are computed again because somebody else wrote the learner first. */
 const maxTries = 40;
 
-/** @throws ApiError UNAVAILABLE when Redis does not serve: what was committed until then is not known */
-export async function trackBatch(context: TrackContext, task: TrackTask): Promise<TrackReply> {
-  const events = JSON.parse(task.events) as TrackEvent[];
-  const reply = createReply(events.length);
-  let open = groupByLearner(events, context.settings.partitions);
-  for (let tries = 0; open.length > 0 && tries < maxTries; tries++) {
-    open = await trackOnce(context, task, open, reply);
+/** Most events that are loaded and committed together: Redis does nothing else meanwhile. */
+const maxTogether = 512;
+
+/** Counts the answers of a task. Whatever is refused, each of its events is told so. */
+export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<TrackReply> {
+  const reply = createReply();
+  const events: PlacedEvent[] = [];
+  const counts = readBodies(task).map((body) => place(tools.settings, task, body, events, reply));
+  for (let at = 0; at < events.length; at += maxTogether) {
+    await trackEvents(tools, task, events.slice(at, at + maxTogether), reply);
   }
-  for (const work of open) reply.refuse(work, 'This learner is written by too many requests at once');
-  return reply.result;
+  return reply.reply(counts);
 }
 
-interface ReplyBuilder {
-  readonly result: TrackReply;
-  settle(work: LearnerWork, plan: LearnerPlan): void;
-  refuse(work: LearnerWork, reason: string): void;
-  fail(work: LearnerWork, error: unknown): void;
+interface PlacedEvent {
+  readonly place: number;
+  readonly event: TrackEvent;
 }
 
-function createReply(events: number): ReplyBuilder {
-  const result: TrackReply = { outcomes: new Array(events), data: new Array(events) };
-  const set = (place: number, outcome: TrackOutcome, data: string): void => {
-    result.outcomes[place] = outcome;
-    result.data[place] = data;
-  };
-  return {
-    result,
-    settle: (work, plan) => {
-      work.events.forEach(({ place }, i) => {
-        const told = plan.told[i];
-        if (told !== undefined) set(place, told.outcome, told.data);
-      });
-    },
-    refuse: (work, reason) => {
-      for (const { place } of work.events) set(place, 'unavailable', reason);
-    },
-    fail: (work, error) => {
-      const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      for (const { place } of work.events) set(place, 'failed', cause);
-    },
-  };
+/** Gives the events of a body their places; those that are none are told at once. @returns how many there are */
+function place(
+  { partitions }: WorkerSettings,
+  task: TrackTask,
+  body: readonly ReadEvent[] | ApiError,
+  events: PlacedEvent[],
+  reply: ReplyBuilder,
+): number {
+  if (body instanceof ApiError) {
+    reply.invalid(reply.open(), body);
+    return unreadable;
+  }
+  for (const event of body) {
+    const place = reply.open();
+    if (!isOfLane(event, task, partitions)) reply.set(place, 'elsewhere', '');
+    else if (event instanceof ApiError) reply.invalid(place, event);
+    else events.push({ place, event });
+  }
+  return body.length;
 }
 
-function groupByLearner(events: readonly TrackEvent[], partitions: number): LearnerWork[] {
-  const works = new Map<string, LearnerWork>();
-  events.forEach((event, place) => {
-    const { tenant, userId, eventId } = event;
-    const key = `${tenant}:${userId}`;
+/** What is no event is told by the first lane that looks at it. */
+function isOfLane(event: ReadEvent, { form, lane, lanes }: TrackTask, partitions: number): boolean {
+  if (lanes === 1 || form === 'event' || form === 'import') return true;
+  if (event instanceof ApiError) return lane === 0;
+  return partitionOf(event.tenant, event.userId, partitions) % lanes === lane;
+}
+
+async function trackEvents(
+  tools: TrackTools,
+  task: TrackTask,
+  events: readonly PlacedEvent[],
+  reply: ReplyBuilder,
+): Promise<void> {
+  const works = groupByLearner(events, tools.settings.partitions);
+  try {
+    const context = { ...tools, client: await tools.redis(), withIds: false };
+    // Of a Cluster a node may be away: each partition stands alone there, as its calls do.
+    const groups = isCluster(context.client) ? byPartition(works) : [works];
+    await Promise.all(groups.map((group) => trackLearners(context, task, group, reply)));
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    for (const work of works) reply.refuse(work, error.message);
+  }
+}
+
+async function trackLearners(
+  context: TrackContext,
+  task: TrackTask,
+  works: readonly LearnerWork[],
+  reply: ReplyBuilder,
+): Promise<void> {
+  let open = works;
+  try {
+    for (let tries = 0; open.length > 0 && tries < maxTries; tries++) {
+      // Where new ids are refused, or somebody else was first, the ids must be known before the plan is made.
+      open = await trackOnce({ ...context, withIds: tries > 0 || !task.acceptNewIds }, task, open, reply);
+    }
+    for (const work of open) reply.refuse(work, 'This learner is written by too many requests at once');
+  } catch (error) {
+    // Redis does not serve: what was committed until then is not known.
+    if (!(error instanceof ApiError)) throw error;
+    for (const work of open) reply.refuse(work, error.message);
+  }
+}
+
+function groupByLearner(events: readonly PlacedEvent[], partitions: number): LearnerWork[] {
+  const works = new Map<string, OpenWork>();
+  for (const { place, event } of events) {
+    const key = `${event.tenant}:${event.userId}`;
     let work = works.get(key);
     if (work === undefined) {
-      work = { partition: partitionOf(tenant, userId, partitions), tenant, userId, events: [] };
+      work = newWork(event, partitions);
       works.set(key, work);
     }
-    const idHash = eventId === null ? null : hashEventId(tenant, userId, eventId);
-    work.events.push({ place, event, idHash });
-  });
+    addEvent(work, place, event);
+  }
   return [...works.values()];
 }
 
-/** One try for all open learners; returns those that somebody else wrote meanwhile. */
+/** A learner's work while its events are gathered. */
+interface OpenWork extends LearnerWork {
+  readonly skillIds: string[];
+  readonly idTexts: string[];
+  readonly eventIds: Buffer[];
+  readonly itemTexts: string[];
+  readonly itemIds: Buffer[];
+  readonly events: PlannedEvent[];
+}
+
+const newWork = ({ tenant, userId }: TrackEvent, partitions: number): OpenWork => ({
+  partition: partitionOf(tenant, userId, partitions),
+  tenant,
+  userId,
+  skillIds: [],
+  idTexts: [],
+  eventIds: [],
+  itemTexts: [],
+  itemIds: [],
+  events: [],
+});
+
+function addEvent(work: OpenWork, place: number, event: TrackEvent): void {
+  const { eventId, itemId } = event;
+  const id = eventId === null ? -1 : placeOf(work.idTexts, eventId);
+  if (eventId !== null && id === work.eventIds.length)
+    work.eventIds.push(hashEventId(work.tenant, work.userId, eventId));
+  const item = itemId === null ? -1 : placeOf(work.itemTexts, itemId);
+  if (itemId !== null && item === work.itemIds.length) work.itemIds.push(hashItem(itemId));
+  work.events.push({ place, event, skill: placeOf(work.skillIds, event.skillId), id, item });
+}
+
+/** Where the text stands in the list, at its end if it is new. A learner's lists are short. */
+function placeOf(texts: string[], text: string): number {
+  const place = texts.indexOf(text);
+  return place < 0 ? texts.push(text) - 1 : place;
+}
+
+function byPartition(works: readonly LearnerWork[]): LearnerWork[][] {
+  const groups = new Map<number, LearnerWork[]>();
+  for (const work of works) {
+    const group = groups.get(work.partition);
+    if (group === undefined) groups.set(work.partition, [work]);
+    else group.push(work);
+  }
+  return [...groups.values()];
+}
+
+/** One try for all open learners; returns those that somebody else wrote meanwhile, or who repeat an event. */
 async function trackOnce(
   context: TrackContext,
   task: TrackTask,
@@ -107,10 +212,7 @@ async function trackOnce(
   reply: ReplyBuilder,
 ): Promise<LearnerWork[]> {
   const plans = await planEach(context, task, open, reply);
-  await context.knownSkills.add(
-    context.client,
-    plans.flatMap(({ plan }) => plan.newSkills),
-  );
+  await context.knownSkills.add(context.client, plans);
   const writing = plans.filter(({ plan }) => plan.commit !== null);
   const statuses = await commitPlans(context, task, writing);
   const again: LearnerWork[] = [];
@@ -118,13 +220,13 @@ async function trackOnce(
     const { work } = planned;
     const status = statuses.get(work) ?? 'committed';
     if (status === 'committed') settle(context, planned, reply);
-    else if (status === 'conflict') again.push(work);
+    else if (status === 'conflict' || status === 'repeated') again.push(work);
     else reply.refuse(work, refusals[status]);
   }
   return again;
 }
 
-const refusals: Record<Exclude<CommitStatus, 'committed' | 'conflict'>, string> = {
+const refusals: Record<Exclude<CommitStatus, 'committed' | 'conflict' | 'repeated'>, string> = {
   'outbox-full': 'Too many answers wait to be stored; try again later',
   'not-restored': 'The state store came back empty and has to be rebuilt first',
 };
@@ -170,43 +272,30 @@ async function planAll(
   open: readonly LearnerWork[],
   reply: ReplyBuilder,
 ): Promise<Planned[]> {
-  const queries = open.map(queryOf);
   const [loaded, models] = await Promise.all([
-    loadLearners(context.client, queries, task.importId),
+    loadLearners(context.client, open, task.importId, context.withIds),
     loadModels(context, open),
   ]);
   const all = await allSkills(
     context.client,
     open.filter((work, i) => needsAllSkills((loaded[i] as LoadedLearner).learner, work)),
   );
-  return open.flatMap((work, i) => {
+  const planned: Planned[] = [];
+  open.forEach((work, i) => {
     const model = models.get(work.tenant) as TenantModel | ApiError;
     if (model instanceof ApiError) {
       reply.refuse(work, model.message);
-      return [];
+      return;
     }
-    const query = queries[i] as ReturnType<typeof queryOf>;
-    const plan = planLearner(work, query, loaded[i] as LoadedLearner, {
+    const plan = planLearner(work, loaded[i] as LoadedLearner, {
       model,
       findItem: (itemId) => context.items.find(work.tenant, model.version, itemId),
       all: all.get(work) ?? null,
       acceptNewIds: task.acceptNewIds,
     });
-    return [{ work, plan, modelVersion: model.version }];
+    planned.push({ work, plan, modelVersion: model.version });
   });
-}
-
-function queryOf({ partition, tenant, userId, events }: LearnerWork) {
-  const items = distinct(events.flatMap(({ event }) => event.itemId ?? []));
-  return {
-    partition,
-    tenant,
-    userId,
-    skillIds: distinct(events.map(({ event }) => event.skillId)),
-    eventIds: events.flatMap(({ idHash }) => (idHash === null ? [] : [idHash])),
-    items,
-    itemIds: items.map(hashItem),
-  };
+  return planned;
 }
 
 const distinct = (texts: readonly string[]): string[] => [...new Set(texts)];
@@ -239,8 +328,10 @@ async function loadModel(
   works: readonly LearnerWork[],
 ): Promise<TenantModel> {
   const model = await models.get(tenant);
-  const itemIds = works.flatMap(({ events }) => events.flatMap(({ event }) => event.itemId ?? []));
-  await items.load(tenant, model.version, distinct(itemIds));
+  const itemIds = new Set<string>();
+  for (const { events } of works)
+    for (const { event } of events) if (event.itemId !== null) itemIds.add(event.itemId);
+  if (itemIds.size > 0) await items.load(tenant, model.version, [...itemIds]);
   return model;
 }
 
@@ -251,14 +342,14 @@ async function allSkills(
 ): Promise<ReadonlyMap<LearnerWork, AllSkills>> {
   if (works.length === 0) return new Map();
   const tenants = distinct(works.map(({ tenant }) => tenant));
-  const [wholes, counts] = await Promise.all([
-    readLearners(client, works),
+  const [packed, counts] = await Promise.all([
+    readPacked(client, works),
     Promise.all(tenants.map((tenant) => countKnownSkills(client, tenant))),
   ]);
   return new Map(
     works.map((work, i) => {
       const knownSkills = counts[tenants.indexOf(work.tenant)] as number;
-      return [work, { skills: wholes[i]?.skills ?? new Map(), knownSkills }];
+      return [work, { skills: new Map(packed[i]?.unpack()?.skills), knownSkills }];
     }),
   );
 }
@@ -269,7 +360,7 @@ async function commitPlans(
   writing: readonly Planned[],
 ): Promise<Map<LearnerWork, CommitStatus>> {
   if (writing.length === 0) return new Map();
-  const commits = writing.flatMap(({ plan }) => (plan.commit === null ? [] : [plan.commit]));
+  const commits = writing.map(({ plan }) => plan.commit as LearnerCommit);
   const statuses = await commitLearners(client, commits, task.importId, settings.outboxBound);
   return new Map(writing.map(({ work }, i) => [work, statuses[i] as CommitStatus]));
 }

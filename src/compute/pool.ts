@@ -3,33 +3,34 @@ import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import type {
   ForecastReply,
-  ForecastTask,
-  TrackEvent,
   TrackReply,
   TrackTask,
   WhatIfReply,
   WhatIfTask,
   WorkerSettings,
 } from '../contracts/tasks.js';
-import { ApiError, unavailable } from '../errors.js';
+import { ApiError, notCounted, unavailable } from '../errors.js';
 import type { AttemptTracker, Forecaster } from '../services/ports.js';
 import type { Logger } from '../telemetry.js';
-import { createBatcher } from './batcher.js';
+import { createForecastBatcher } from './forecast-batcher.js';
+import { createTracker } from './tracking.js';
 
 /** The workers that count answers and compute forecasts. */
 export interface Compute extends AttemptTracker, Forecaster {
-  /** Events that wait for a batch. */
+  /** Requests with answers that wait for a batch. */
   readonly waiting: () => number;
   readonly threads: () => number;
   close(): Promise<void>;
 }
 
-const maxBatch = 512;
-/** Waiting events per lane; all lanes together never refuse below 1,000 waiting answers (contract). */
-const maxWaiting = 5000;
 /** A batch that takes longer is given up and its thread ended: something in it does not end. */
 const batchTimeoutMs = 15_000;
-const maxForecastQueue = 1000;
+const maxWaitingForecasts = 1000;
+/** Learners of one task: as many as a part of a class has, so that single ones get their turn between two parts. */
+const maxForecastBatch = 25;
+/** While one is computed, the learners of the next are read. */
+const forecastTasks = 2;
+const maxPlanQueue = 1000;
 
 /**
  * Starts the worker threads.
@@ -40,65 +41,76 @@ const maxForecastQueue = 1000;
  * There is one lane per thread: more lanes make smaller batches, and a batch costs two round trips whatever its
  * size (measured: four lanes took twice the CPU per answer of one).
  *
- * @param laneKey partition of an event's learner: it decides the lane
+ * @param partitionOf partition of a learner: it decides the lane
  */
 export function startCompute(
   settings: WorkerSettings,
-  laneKey: (event: TrackEvent) => number,
+  partitionOf: (tenant: string, userId: string) => number,
   logger: Logger,
 ): Compute {
   const threads = Math.max(1, Math.min(4, availableParallelism() - 1));
   const tracking = startPool('track', threads, settings, { tasks: 1, queue: threads });
-  const forecasting = startPool('forecast', 1, settings, { tasks: 8, queue: maxForecastQueue });
-  const batcher = createBatcher({
+  const forecasting = startPool('forecast', 1, settings, { tasks: 8, queue: maxPlanQueue });
+  const tracker = createTracker({
     lanes: threads,
-    laneOf: (event) => laneKey(event) % threads,
-    maxBatch,
-    maxWaiting,
+    laneOf: (tenant, userId) => partitionOf(tenant, userId) % threads,
     run: (task) => track(tracking, task, logger),
-    onFailure: (error) => logger.error({ err: error }, 'a batch of answers failed'),
+    onFailure: (error) => logger.error({ err: error }, 'answers failed'),
+  });
+  const forecasts = createForecastBatcher({
+    tasks: forecastTasks,
+    maxLearners: maxForecastBatch,
+    maxWaiting: maxWaitingForecasts,
+    run: async (task) => served<ForecastReply>(await forecasting.run(task)),
   });
   return {
-    track: batcher.track,
-    waiting: batcher.waiting,
+    track: tracker.track,
+    waiting: tracker.waiting,
     threads: () => tracking.threads.length + forecasting.threads.length,
-    forecast: async (task) => (await forecast(forecasting, { kind: 'predictions', ...task })).data,
+    forecast: forecasts.forecast,
     whatIf: (task) => whatIf(forecasting, { kind: 'what-if', ...task }),
     close: async () => {
-      batcher.stop();
+      tracker.stop();
       await Promise.all([tracking.close(), forecasting.close()]);
     },
   };
 }
 
-/** A batch that was given up may have been committed, so the caller is to try again with its event ids. */
-async function track(
-  pool: Piscina,
-  task: TrackTask,
-  logger: Logger,
-): Promise<TrackReply | { readonly unavailable: string }> {
+/**
+ * A batch that was given up may have been committed, so the caller is to try again with its event ids.
+ * @throws ApiError UNAVAILABLE, INTERNAL
+ */
+async function track(pool: Piscina, task: TrackTask, logger: Logger): Promise<TrackReply> {
+  const giveUp = new AbortController();
+  const timer = setTimeout(() => giveUp.abort(), batchTimeoutMs);
   try {
-    return await pool.run(task, { signal: AbortSignal.timeout(batchTimeoutMs) });
+    const { signal } = giveUp;
+    const reply: TrackReply = await pool.run(task, {
+      signal,
+      transferList: [task.bodies.buffer as ArrayBuffer],
+    });
+    return reply;
   } catch (error) {
-    if (!(error instanceof Error) || error.name !== 'AbortError') throw error;
-    logger.error({ err: error }, 'a batch of answers took too long and was given up');
-    return { unavailable: 'Counting took too long; try again with the same event_id' };
+    logger.error(
+      { err: error },
+      giveUp.signal.aborted
+        ? 'a batch of answers took too long and was given up'
+        : 'a batch of answers failed',
+    );
+    if (giveUp.signal.aborted)
+      throw unavailable('Counting took too long; try again with the same event_id', error);
+    throw notCounted(error);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
-const forecast = async (pool: Piscina, task: ForecastTask) =>
-  served(await enqueue<ForecastReply>(pool, task));
-
 async function whatIf(pool: Piscina, task: WhatIfTask): Promise<string | null> {
-  const reply = served(await enqueue<WhatIfReply>(pool, task));
+  if (pool.queueSize >= maxPlanQueue) throw unavailable('Too many forecasts wait; try again later');
+  const reply = served<WhatIfReply>(await pool.run(task));
   if ('data' in reply) return reply.data;
   const details = reply.unknownSkills.map((id) => ({ path: 'skills', message: `${id} is not known` }));
   throw new ApiError('SKILL_NOT_FOUND', 'The plan has skills that nobody set or answered', { details });
-}
-
-async function enqueue<Reply>(pool: Piscina, task: ForecastTask | WhatIfTask): Promise<Reply> {
-  if (pool.queueSize >= maxForecastQueue) throw unavailable('Too many forecasts wait; try again later');
-  return pool.run(task);
 }
 
 function served<Reply extends object>(reply: Reply): Exclude<Reply, { readonly unavailable: string }> {
@@ -122,6 +134,7 @@ function startPool(
     concurrentTasksPerWorker: tasks,
     maxQueue: queue,
     atomics: 'disabled',
+    recordTiming: false,
     workerData,
   });
 }

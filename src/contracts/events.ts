@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Id } from './ids.js';
 import { orNull } from './optional.js';
@@ -42,4 +42,3 @@ export const LearningEventResult = Type.Object({
     Type.String({ description: 'The recommendation for machines, only where there is one' }),
   ),
 });
-export type LearningEventResult = Static<typeof LearningEventResult>;

@@ -1,9 +1,10 @@
 /**
- * What crosses the boundary between the front end and the workers. Events travel as one JSON text: a string is
- * copied in one go, where a list of objects would be cloned field by field.
+ * What crosses the boundary between the front end and the workers. Answers travel as the bytes in which they came,
+ * and what became of them as one text: either is copied in one go, where lists of objects are cloned field by field.
  */
 
 import type { Locale } from '../domain/advice-texts.js';
+import type { Problem } from '../errors.js';
 
 /** A checked answer on its way to be counted. Times are Unix milliseconds. */
 export interface TrackEvent {
@@ -24,13 +25,31 @@ export interface TrackEvent {
   readonly importLine: number | null;
 }
 
+/**
+ * How a body of answers is to be read: one event, a JSON batch, a line of JSON for each event, or checked
+ * `TrackEvent[]` as an import sends them.
+ */
+export type SubmissionForm = 'event' | 'batch' | 'lines' | 'import';
+
+/** Bodies of several requests, of one form; the lists have an entry for each. */
 export interface TrackTask {
-  /** JSON of `TrackEvent[]`, in order of arrival. */
-  readonly events: string;
+  readonly form: SubmissionForm;
+  /** One after the other, a line feed behind each. */
+  readonly bodies: Uint8Array;
+  /** In bytes, without the line feed. */
+  readonly lengths: readonly number[];
+  readonly tenants: readonly string[];
+  /** Stand for event ids where the body has none. */
+  readonly idempotencyKeys: readonly (string | null)[];
+  /** Unix milliseconds. */
+  readonly receivedAt: readonly number[];
   /** False while ids are remembered for too short a time to promise anything: new ids are refused then. */
   readonly acceptNewIds: boolean;
   /** The import that the events belong to, by the hash of its file; null for live answers. */
   readonly importId: string | null;
+  /** A batch with learners of several lanes goes to all of them, and each takes its own: partition modulo lanes. */
+  readonly lane: number;
+  readonly lanes: number;
 }
 
 /** What became of one event. */
@@ -43,16 +62,46 @@ export type TrackOutcome =
   | 'skipped'
   /** The id was used for a different event of this learner. */
   | 'reused'
+  /** Not an event; `data` is the JSON of an `InvalidEvent`. */
+  | 'invalid'
+  /** Of a learner of another lane. */
+  | 'elsewhere'
   /** A defect: whether it was counted is not known; `data` says why, for the log alone. */
   | 'failed'
   /** Not counted as far as is known, try again later; `data` says why. */
   | 'unavailable';
 
-/** One outcome per event of the task, in its order. */
-export interface TrackReply {
-  readonly outcomes: TrackOutcome[];
-  readonly data: string[];
+/** Why an event, or a whole body, was refused. */
+export interface InvalidEvent {
+  readonly message: string;
+  readonly details: readonly Problem[];
 }
+
+/** What became of the events of a task, in its order. */
+export interface TrackReply {
+  /** Events of each body; `unreadable` for one that is none at all, which has one outcome all the same. */
+  readonly counts: readonly number[];
+  /** A letter for each outcome (`outcomeLetters`). */
+  readonly outcomes: string;
+  /** The outcomes' data, with `dataSeparator` between them. */
+  readonly data: string;
+}
+
+export const unreadable = -1;
+
+/** Stands in no data: JSON has it escaped. */
+export const dataSeparator = '\u001e';
+
+export const outcomeLetters = {
+  counted: 'c',
+  replayed: 'r',
+  skipped: 's',
+  reused: 'u',
+  invalid: 'i',
+  elsewhere: 'e',
+  failed: 'f',
+  unavailable: 'n',
+} as const satisfies Record<TrackOutcome, string>;
 
 /** What a forecast is asked for, whoever it is of. */
 export interface ForecastOptions {
@@ -63,15 +112,36 @@ export interface ForecastOptions {
   readonly locale: Locale;
 }
 
-/** Forecasts of several learners of one tenant. */
-export interface ForecastTask extends ForecastOptions {
-  readonly kind: 'predictions';
+/** Forecasts of some of a tenant's learners, as one request asks for them. */
+export interface ForecastOrder extends ForecastOptions {
   readonly tenant: string;
   readonly userIds: readonly string[];
 }
 
-/** JSON of the prediction results, in the order of the task; null for a learner without answers. */
-export type ForecastReply = { readonly data: readonly (string | null)[] } | Refused;
+/** Orders of several requests, perhaps of several tenants. */
+export interface ForecastTask {
+  readonly kind: 'predictions';
+  /** JSON of `ForecastOrder[]`. */
+  readonly orders: string;
+}
+
+/** What became of the learners of a task, order by order. */
+export type ForecastReply =
+  | {
+      /** JSON of the prediction result; null for a learner without answers, and where there is a problem. */
+      readonly data: readonly (string | null)[];
+      readonly problems: readonly ForecastProblem[];
+    }
+  | Refused;
+
+/** Why one learner's forecast could not be made. */
+export interface ForecastProblem {
+  /** Of the learner in `data`. */
+  readonly place: number;
+  readonly reason: string;
+  /** False: a defect, and the reason is for the log alone. */
+  readonly passing: boolean;
+}
 
 /** One learner's forecast under a plan of practice. */
 export interface WhatIfTask {
@@ -102,6 +172,8 @@ interface Refused {
 /** What a worker is started with. */
 export interface WorkerSettings {
   readonly redisUrl: string;
+  /** Replicas that must have an answer before it is confirmed. */
+  readonly waitReplicas: number;
   readonly partitions: number;
   /** Most rows that one partition's outbox may hold before answers are refused. */
   readonly outboxBound: number;

@@ -3,8 +3,11 @@ import { ApiError } from '../errors.js';
 import type { Grant, KeyRing } from '../services/ports.js';
 
 export interface Authenticator {
-  /** @throws ApiError UNAUTHORIZED, or UNAVAILABLE where the key cannot be looked up */
-  authenticate(key: string | null): Promise<Grant>;
+  /**
+   * At once for a key that was looked up lately, as nearly all are: waiting would cost more than the look.
+   * @throws ApiError UNAUTHORIZED, or UNAVAILABLE where the key cannot be looked up
+   */
+  authenticate(key: string | null): Grant | Promise<Grant>;
 }
 
 /** How long a look-up is trusted: a revoked key works at most this long. */
@@ -18,41 +21,43 @@ interface LookUp {
 }
 
 /**
- * Knows callers by the hash of their key. Keys are compared as SHA-256 digests, so the time that a comparison
+ * Knows callers by the hash of their key; keys are only ever stored and looked up as SHA-256 digests. What was looked
+ * up lately is kept under the key itself, in a table whose hashes are seeded anew in each process: how long a look
  * takes tells nothing about a key.
  */
 export function createAuthenticator(keys: KeyRing, now: () => number): Authenticator {
   const known = new Map<string, LookUp>();
   const pending = new Map<string, Promise<Grant | null>>();
 
-  const lookUp = async (hash: string): Promise<Grant | null> => {
+  const lookUp = async (key: string): Promise<Grant | null> => {
     try {
-      const grant = await keys.find(hash);
+      const grant = await keys.find(hashKey(key));
       if (known.size >= maxRemembered) known.clear();
-      known.set(hash, { grant, until: now() + trustedMs });
+      known.set(key, { grant, until: now() + trustedMs });
       return grant;
     } finally {
-      pending.delete(hash);
+      pending.delete(key);
     }
   };
 
-  const find = (hash: string): Promise<Grant | null> => {
-    const asked = pending.get(hash) ?? lookUp(hash);
-    pending.set(hash, asked);
-    return asked;
+  const find = async (key: string): Promise<Grant> => {
+    const asked = pending.get(key) ?? lookUp(key);
+    pending.set(key, asked);
+    return granted(await asked);
   };
 
   return {
-    authenticate: async (key) => {
+    authenticate: (key) => {
       if (key === null) throw unauthorized('The header X-API-Key is missing');
-      const hash = hashKey(key);
-      const remembered = known.get(hash);
-      const grant =
-        remembered !== undefined && remembered.until > now() ? remembered.grant : await find(hash);
-      if (grant === null) throw unauthorized('The API key is not known');
-      return grant;
+      const remembered = known.get(key);
+      return remembered !== undefined && remembered.until > now() ? granted(remembered.grant) : find(key);
     },
   };
+}
+
+function granted(grant: Grant | null): Grant {
+  if (grant === null) throw unauthorized('The API key is not known');
+  return grant;
 }
 
 /** Name under which a key is stored; the key itself never is. */

@@ -34,8 +34,8 @@ export interface Exchange {
   readonly framingProblem: string | null;
   /** The whole body. @throws ApiError PAYLOAD_TOO_LARGE, UNAVAILABLE; ClientGone */
   body(): Promise<Buffer>;
-  /** Sends the answer, unless the client is gone; call it once. Resolves when it is sent. */
-  answer(answer: Answer, closeConnection: boolean): Promise<void>;
+  /** Sends the answer, unless the client is gone; call it once. A promise where it is not sent at once. */
+  answer(answer: Answer, closeConnection: boolean): Promise<void> | undefined;
 }
 
 /** How much of a refused body is read and dropped, so that the client gets to see the answer. */
@@ -67,16 +67,24 @@ export function openExchange(res: HttpResponse, req: HttpRequest, bodyLimit: num
     header: (name) => headers.get(name) ?? null,
     framingProblem,
     body: () => body,
-    answer: async (answer, closeConnection) => {
+    answer: (answer, closeConnection) => {
       // A small body comes with its head: after this turn it is received, and the connection can stay.
-      if (!state.received) await nextTurn();
-      if (state.done) return;
-      const closingHead = closeConnection && method === 'HEAD';
-      if (state.received && !closingHead) return send(res, state, method, answer, closeConnection);
-      refuseEarly(res, state, method, answer);
-      if (closingHead) drain(res, state, 0, true);
+      if (!state.received) return nextTurn().then(() => reply(res, state, method, answer, closeConnection));
+      reply(res, state, method, answer, closeConnection);
+      return undefined;
     },
   };
+}
+
+function reply(res: HttpResponse, state: State, method: string, answer: Answer, close: boolean): void {
+  if (state.done) return;
+  const closingHead = close && method === 'HEAD';
+  if (state.received && !closingHead) {
+    send(res, state, method, answer, close);
+    return;
+  }
+  refuseEarly(res, state, method, answer);
+  if (closingHead) drain(res, state, 0, true);
 }
 
 interface State {
@@ -158,8 +166,9 @@ const tooLarge = (limit: number): ApiError =>
 function send(res: HttpResponse, state: State, method: string, answer: Answer, close: boolean): void {
   finish(state);
   res.cork(() => {
-    res.writeStatus(statusLine(answer.status));
-    for (const [name, value] of Object.entries(answer.headers)) res.writeHeader(name, value);
+    // Nearly all answers: it is what stands there without a word.
+    if (answer.status !== 200) res.writeStatus(statusLine(answer.status));
+    for (const name in answer.headers) res.writeHeader(name, answer.headers[name] as string);
     if (method === 'HEAD') endHead(res, Buffer.byteLength(answer.body));
     else res.end(answer.body, close);
   });
@@ -186,7 +195,7 @@ function refuseEarly(res: HttpResponse, state: State, method: string, answer: An
   const length = Buffer.byteLength(answer.body) + 2;
   res.cork(() => {
     res.writeStatus(statusLine(answer.status));
-    for (const [name, value] of Object.entries(answer.headers)) res.writeHeader(name, value);
+    for (const name in answer.headers) res.writeHeader(name, answer.headers[name] as string);
     res.writeHeader('Connection', 'close');
     res.writeHeader('Content-Length', `${length}\r\n\r\n${body}`);
   });

@@ -12,7 +12,7 @@ import {
 } from './parse.js';
 import { parseIfMatch } from './preconditions.js';
 import type { QuotaGate } from './quota.js';
-import type { Match, Reply, Route } from './routes.js';
+import type { Call, Match, Reply, Route } from './routes.js';
 
 /**
  * Takes a request through all checks, in the contract's order, to its handler.
@@ -25,11 +25,18 @@ export function createGate(auth: Authenticator, quota: QuotaGate): Gate {
   return async (exchange, match, headers) => {
     if (exchange.framingProblem !== null) throw new ApiError('INVALID_REQUEST', exchange.framingProblem);
     const keyed = isApi(exchange.path) && !match.keyless;
-    const grant = keyed ? await auth.authenticate(exchange.header('x-api-key')) : null;
+    const found = keyed ? auth.authenticate(exchange.header('x-api-key')) : null;
+    const grant = found instanceof Promise ? await found : found;
     const route = routeOf(match);
-    if (grant !== null) Object.assign(headers, await quota.pass(grant));
+    if (grant !== null) {
+      const passed = quota.pass(grant);
+      Object.assign(headers, passed instanceof Promise ? await passed : passed);
+    }
     checkScope(grant, route);
-    return route.handle(await readCall(exchange, route, match, grant));
+    const head = readHead(exchange, route);
+    const received = route.body === null ? noBody : await exchange.body();
+    const body = head.gzip ? await decompress(received, limitOf(route)) : received;
+    return route.handle(callOf(exchange, route, match, grant, head.mediaType, body));
   };
 }
 
@@ -46,8 +53,14 @@ function checkScope(grant: Grant | null, { scope }: Route): void {
   throw new ApiError('FORBIDDEN', `The scope of this key does not allow it: it needs ${scope}`);
 }
 
-async function readCall(exchange: Exchange, route: Route, match: Match, grant: Grant | null) {
-  const { body, mediaType } = await readBody(exchange, route);
+function callOf(
+  exchange: Exchange,
+  route: Route,
+  match: Match,
+  grant: Grant | null,
+  mediaType: string,
+  body: Buffer,
+): Call {
   return {
     tenant: grant?.tenant ?? '',
     body,
@@ -61,13 +74,12 @@ async function readCall(exchange: Exchange, route: Route, match: Match, grant: G
 
 const replaces = ({ method }: Route): boolean => method === 'PUT' || method === 'DELETE';
 
-async function readBody(
-  exchange: Exchange,
-  { body: rules }: Route,
-): Promise<{ body: Buffer; mediaType: string }> {
-  if (rules === null) return { body: Buffer.alloc(0), mediaType: '' };
+const noBody = Buffer.alloc(0);
+const limitOf = ({ body }: Route): number => body?.limit ?? 0;
+
+/** What the body is said to be. @throws ApiError UNSUPPORTED_MEDIA_TYPE */
+function readHead(exchange: Exchange, { body: rules }: Route): { mediaType: string; gzip: boolean } {
+  if (rules === null) return { mediaType: '', gzip: false };
   const mediaType = checkMediaType(exchange.header('content-type'), rules);
-  const encoding = checkEncoding(exchange.header('content-encoding'), rules);
-  const received = await exchange.body();
-  return { mediaType, body: encoding === 'gzip' ? await decompress(received, rules.limit) : received };
+  return { mediaType, gzip: checkEncoding(exchange.header('content-encoding'), rules) === 'gzip' };
 }

@@ -1,4 +1,6 @@
 /** From a checked call to its answer: one small function per route. */
+import { parseJson } from '../contracts/json.js';
+import type { SubmissionForm } from '../contracts/tasks.js';
 import { unavailable } from '../errors.js';
 import { type ExplainPorts, explainMastery } from '../services/explain-mastery.js';
 import { forecastClass, forecastScores, forecastWhatIf } from '../services/forecast-scores.js';
@@ -13,7 +15,6 @@ import { putSkill, type SkillWritePorts } from '../services/write-skill.js';
 import { batchReply } from './batch-reply.js';
 import { classReply } from './class-reply.js';
 import { errorEnvelope, successEnvelope } from './envelope.js';
-import { parseEvents, parseJson } from './parse.js';
 import { tagHeader } from './preconditions.js';
 import { explainQuery, predictionQuery, skillsQuery, velocityQuery } from './query.js';
 import type { Handlers, Reply } from './routes.js';
@@ -38,7 +39,7 @@ export const createHandlers = ({
   health,
 }: HandlerPorts): Handlers => ({
   trackAnswer: async ({ tenant, body, idempotencyKey }) => {
-    const { data, replayed } = await recorder.recordOne(tenant, parseJson(body), idempotencyKey);
+    const { data, replayed } = await recorder.recordOne({ tenant, body, idempotencyKey });
     const headers = replayed ? { 'Idempotent-Replayed': 'true' } : {};
     return {
       status: 200,
@@ -47,7 +48,7 @@ export const createHandlers = ({
     };
   },
   trackAnswers: async ({ tenant, body, mediaType, idempotencyKey }) =>
-    batchReply(await recorder.recordBatch(tenant, parseEvents(body, mediaType), idempotencyKey)),
+    batchReply(await recorder.recordBatch(formOf(mediaType), { tenant, body, idempotencyKey })),
   predictions: async ({ tenant, parameters, query }) =>
     ok(await forecastScores(forecaster, tenant, parameters[0] as string, predictionQuery(query))),
   classPredictions: async ({ tenant, body }) =>
@@ -83,6 +84,8 @@ export const createHandlers = ({
   livez: () => probeReply(health.livez(), 'ok'),
   readyz: async () => probeReply(await health.readyz(), 'ready'),
 });
+
+const formOf = (mediaType: string): SubmissionForm => (mediaType === 'application/json' ? 'batch' : 'lines');
 
 const ok = (data: string): Reply => ({ status: 200, body: successEnvelope(data) });
 

@@ -1,10 +1,8 @@
 /** Reading the parts of a request; whatever does not fit is the caller's INVALID_REQUEST. */
-import { isUtf8 } from 'node:buffer';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { learningIdProblem } from '../contracts/ids.js';
 import { ApiError, invalid } from '../errors.js';
-import { eventsOf } from '../services/record-attempts.js';
 import type { BodyRules } from './routes.js';
 
 /**
@@ -12,6 +10,7 @@ import type { BodyRules } from './routes.js';
  * @throws ApiError UNSUPPORTED_MEDIA_TYPE
  */
 export function checkMediaType(contentType: string | null, rules: BodyRules): string {
+  if (contentType !== null && rules.mediaTypes.includes(contentType)) return contentType;
   const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
   if (!rules.mediaTypes.includes(type)) {
     throw unsupported(`Content-Type must be ${rules.mediaTypes.join(' or ')}`);
@@ -47,39 +46,6 @@ export async function decompress(body: Buffer, limit: number): Promise<Buffer> {
   }
 }
 
-/** @throws ApiError INVALID_REQUEST */
-export function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(textOf(body));
-  } catch (error) {
-    if (error instanceof ApiError) throw error;
-    throw invalid('The body is not valid JSON');
-  }
-}
-
-/** The events of a batch. @throws ApiError INVALID_REQUEST */
-export const parseEvents = (body: Buffer, mediaType: string): readonly unknown[] =>
-  mediaType === 'application/json' ? eventsOf(parseJson(body)) : parseLines(body);
-
-/** One value per line; blank lines are skipped, and a line that is not JSON is an error in its place. */
-function parseLines(body: Buffer): unknown[] {
-  const lines = textOf(body)
-    .split('\n')
-    .filter((line) => line.trim() !== '');
-  return lines.map((line, i) => {
-    try {
-      return JSON.parse(line);
-    } catch {
-      return invalid('The line is not valid JSON', [{ path: `events/${i}`, message: 'is not valid JSON' }]);
-    }
-  });
-}
-
-function textOf(body: Buffer): string {
-  if (!isUtf8(body)) throw invalid('The body is not valid UTF-8');
-  return body.toString('utf8');
-}
-
 /** A path parameter: percent-encoded UTF-8. @throws ApiError INVALID_REQUEST */
 export function decodeParameter(encoded: string): string {
   const text = decodePercent(encoded);
@@ -88,8 +54,11 @@ export function decodeParameter(encoded: string): string {
   return text;
 }
 
+const noValues: Readonly<Record<string, string>> = {};
+
 /** Query values by name. An empty or repeated one is an error where the name is asked for. */
-export function parseQuery(query: string, names: readonly string[]): Record<string, string> {
+export function parseQuery(query: string, names: readonly string[]): Readonly<Record<string, string>> {
+  if (query === '') return noValues;
   const values: Record<string, string> = {};
   for (const part of query.split('&')) {
     const equals = part.indexOf('=');

@@ -1,13 +1,15 @@
 import { ApiError } from '../errors.js';
 import type { Grant, QuotaCounter } from '../services/ports.js';
 
+export type QuotaHeaders = Readonly<Record<string, string>>;
+
 export interface QuotaGate {
   /**
-   * Takes one request from the key's quota.
+   * Takes one request from the key's quota; at once where a lease holds some.
    * @returns the headers that tell where the key stands
    * @throws ApiError RATE_LIMITED, UNAVAILABLE
    */
-  pass(grant: Grant): Promise<Readonly<Record<string, string>>>;
+  pass(grant: Grant): QuotaHeaders | Promise<QuotaHeaders>;
 }
 
 const windowSeconds = 60;
@@ -29,7 +31,7 @@ type Turn = Readonly<Lease> & { readonly allowed: boolean };
 function take(lease: Lease): Turn {
   const allowed = lease.left > 0;
   if (allowed) lease.left -= 1;
-  return { ...lease, allowed };
+  return { left: lease.left, endsAt: lease.endsAt, taken: lease.taken, allowed };
 }
 
 /**
@@ -46,15 +48,23 @@ export function createQuotaGate(counter: QuotaCounter, now: () => number): Quota
     return { left, endsAt: now() + endsInMs, taken };
   };
 
+  const leaseOf = (grant: Grant, quota: number): Lease | null => {
+    const held = leases.get(grant.keyHash);
+    return held !== undefined && usable(held, quota, now()) ? held : null;
+  };
+
   /** Requests that find the lease spent together wait for one new lease, else each would take one and drop it. */
   const share = async (grant: Grant, quota: number): Promise<Turn> => {
-    const held = leases.get(grant.keyHash);
-    if (held !== undefined && usable(held, quota, now())) return take(held);
-    const running = renewals.get(grant.keyHash);
-    if (running !== undefined) {
-      await running;
-      return share(grant, quota);
+    for (;;) {
+      const held = leaseOf(grant, quota);
+      if (held !== null) return take(held);
+      const running = renewals.get(grant.keyHash);
+      if (running === undefined) await renewShared(grant, quota);
+      else await running;
     }
+  };
+
+  const renewShared = async (grant: Grant, quota: number): Promise<void> => {
     const renewal = renew(grant, quota, Math.floor(quota / leaseShare));
     renewals.set(grant.keyHash, renewal);
     try {
@@ -62,17 +72,24 @@ export function createQuotaGate(counter: QuotaCounter, now: () => number): Quota
     } finally {
       renewals.delete(grant.keyHash);
     }
-    return share(grant, quota);
   };
 
+  /** @throws ApiError RATE_LIMITED */
+  const tell = (quota: number, turn: Turn): QuotaHeaders => {
+    const headers = headersOf(quota, turn, now());
+    if (!turn.allowed) throw limited(quota, turn, headers, now());
+    return headers;
+  };
+
+  const passLater = async (grant: Grant, quota: number): Promise<QuotaHeaders> =>
+    tell(quota, quota <= exactUpTo ? take(await renew(grant, quota, 1)) : await share(grant, quota));
+
   return {
-    pass: async (grant) => {
+    pass: (grant) => {
       const quota = grant.requestsPerMinute;
       if (quota === null) return {};
-      const turn = quota <= exactUpTo ? take(await renew(grant, quota, 1)) : await share(grant, quota);
-      const headers = headersOf(quota, turn, now());
-      if (!turn.allowed) throw limited(quota, turn, headers, now());
-      return headers;
+      const held = quota > exactUpTo ? leaseOf(grant, quota) : null;
+      return held === null ? passLater(grant, quota) : tell(quota, take(held));
     },
   };
 }

@@ -39,10 +39,14 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const app = App();
   const failures = createFailureLog(options.logger, () => performance.now());
   const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
-  const serve: Serve = (place) => (res, req) => {
-    const exchange = openExchange(res, req, bodyLimitOf(place.route, req));
-    const parameters = place.route === null ? [] : parametersOf(place.route, req);
-    void answer(options.gate, failures, traffic, exchange, { ...place, parameters });
+  const serve: Serve = (place) => {
+    const parameterCount = place.route?.path.match(/:\w+/g)?.length ?? 0;
+    return (res, req) => {
+      const exchange = openExchange(res, req, bodyLimitOf(place.route, req));
+      const { route, allow, keyless } = place;
+      const parameters = parametersOf(req, parameterCount);
+      void answer(options.gate, failures, traffic, exchange, { route, allow, keyless, parameters });
+    };
   };
   register(app, options.routes, serve);
   const socket = await listen(app, options);
@@ -94,8 +98,8 @@ function bodyLimitOf(route: Route | null, req: HttpRequest): number | null {
   return sendsBody ? 0 : null;
 }
 
-const parametersOf = (route: Route, req: HttpRequest): string[] =>
-  [...route.path.matchAll(/:\w+/g)].map((_, i) => req.getParameter(i) ?? '');
+const parametersOf = (req: HttpRequest, count: number): string[] =>
+  Array.from({ length: count }, (_, i) => req.getParameter(i) ?? '');
 
 async function answer(
   gate: Gate,
@@ -105,14 +109,17 @@ async function answer(
   match: Match,
 ): Promise<void> {
   traffic.open += 1;
-  const headers: Record<string, string> = { 'X-Request-Id': exchange.requestId };
+  const headers: Record<string, string> = {
+    'X-Request-Id': exchange.requestId,
+    'Content-Type': 'application/json',
+  };
   try {
-    const reply = await replyTo(gate, exchange, match, headers);
+    const reply = await gate(exchange, match, headers).catch(errorReply);
     if (reply.status >= 500 && reply.error) failures.log(exchange, match.route, reply.error);
-    const answered = { ...headers, 'Content-Type': 'application/json', ...reply.headers };
+    Object.assign(headers, reply.headers);
     const refused = exchange.framingProblem !== null || reply.error?.code === 'PAYLOAD_TOO_LARGE';
     const close = traffic.closing || refused;
-    await exchange.answer({ status: reply.status, headers: answered, body: reply.body }, close);
+    await exchange.answer({ status: reply.status, headers, body: reply.body }, close);
   } catch (error) {
     if (!(error instanceof ClientGone)) failures.log(exchange, match.route, error);
   } finally {
@@ -122,19 +129,10 @@ async function answer(
 }
 
 /** Whatever goes wrong becomes an answer; what is not meant for callers becomes INTERNAL, and a log line. */
-async function replyTo(
-  gate: Gate,
-  exchange: Exchange,
-  match: Match,
-  headers: Record<string, string>,
-): Promise<Reply> {
-  try {
-    return await gate(exchange, match, headers);
-  } catch (error) {
-    if (error instanceof ClientGone) throw error;
-    const told = error instanceof ApiError ? error : internal(error);
-    return { status: told.status, body: errorEnvelope(told), headers: told.headers, error: told };
-  }
+function errorReply(error: unknown): Reply {
+  if (error instanceof ClientGone) throw error;
+  const told = error instanceof ApiError ? error : internal(error);
+  return { status: told.status, body: errorEnvelope(told), headers: told.headers, error: told };
 }
 
 const internal = (cause: unknown): ApiError =>

@@ -2,7 +2,7 @@
  * What the use cases need of the outside, and what they may rely on. Adapters implement these and never see one
  * another.
  */
-import type { ForecastTask, TrackEvent, TrackOutcome, WhatIfTask } from '../contracts/tasks.js';
+import type { ForecastOrder, SubmissionForm, TrackOutcome, WhatIfTask } from '../contracts/tasks.js';
 import type { SkillEntry } from '../domain/catalogue.js';
 import type { CountedAnswer } from '../domain/explain.js';
 import type { GoalSetting, StoredGoal } from '../domain/goal-setting.js';
@@ -17,6 +17,17 @@ export interface Tracked {
   readonly data: string;
 }
 
+/** Answers as they were sent: whoever counts them reads and checks them too. */
+export interface Submission {
+  readonly form: SubmissionForm;
+  readonly tenant: string;
+  readonly body: Uint8Array;
+  /** Stands for event ids where the body has none. */
+  readonly idempotencyKey: string | null;
+  /** Unix milliseconds. */
+  readonly receivedAt: number;
+}
+
 /** How events are to be counted. */
 export interface TrackMode {
   readonly acceptNewIds: boolean;
@@ -26,22 +37,21 @@ export interface TrackMode {
 /** Counts answers. */
 export interface AttemptTracker {
   /**
-   * Counts events in the order in which they are given; one learner's answers keep their order, across calls too.
-   * `done` is called exactly once for each, with its place in `events`: once it tells `counted`, the new mastery,
-   * the event id and the attempt record are committed together. `unavailable` for what does not fit the bounded
-   * queues; never throws.
+   * Counts the events of a submission in their order; one learner's answers keep their order, across submissions
+   * too. An import's submission is one batch, whose events must share a lane (`laneOf`).
+   *
+   * @returns one result per event: once it tells `counted`, the new mastery, the event id and the attempt record are
+   * committed together
+   * @throws ApiError INVALID_REQUEST for what is no submission, UNAVAILABLE for what does not fit the bounded queues,
+   * INTERNAL for a defect
    */
-  track(
-    events: readonly TrackEvent[],
-    mode: TrackMode,
-    done: (place: number, tracked: Tracked) => void,
-  ): void;
+  track(submission: Submission, mode: TrackMode): Promise<readonly Tracked[]>;
 }
 
 /** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE */
 export interface Forecaster {
-  /** JSON of the prediction results, in the order of the task; null for a learner without answers. */
-  forecast(task: Omit<ForecastTask, 'kind'>): Promise<readonly (string | null)[]>;
+  /** JSON of the prediction results, in the order of the learners; null for one without answers. */
+  forecast(order: ForecastOrder): Promise<readonly (string | null)[]>;
   /** JSON of the result, null for a learner without answers. @throws ApiError SKILL_NOT_FOUND */
   whatIf(task: Omit<WhatIfTask, 'kind'>): Promise<string | null>;
 }

@@ -6,16 +6,19 @@ import {
   type RedisOptions,
   type Result,
 } from 'ioredis';
+import { redisAddress } from '../contracts/redis-address.js';
 import { unavailable } from '../errors.js';
+import { connectCluster, type Timeouts } from './cluster.js';
 import { addItemsScript, putItemsScript } from './item-scripts.js';
 import { appendJournalScript } from './journal-scripts.js';
+import { readHashesScript } from './read-script.js';
 import { commitScript, evictIdsScript, loadScript, takeQuotaScript } from './scripts.js';
 
 /** A single node or a Cluster: everything above works on both. */
 export type RedisClient = Redis | Cluster;
 
 /** After this long without an answer a command counts as failed: the caller gets a 503 and may try again. */
-const commandTimeoutMs = 5000;
+const timeouts: Timeouts = { commandTimeout: 5000, connectTimeout: 5000 };
 
 /**
  * A command whose answer was lost may have been carried out, so none is ever sent twice: with
@@ -23,8 +26,7 @@ const commandTimeoutMs = 5000;
  * queue while Redis is away.
  */
 const options = {
-  commandTimeout: commandTimeoutMs,
-  connectTimeout: 5000,
+  ...timeouts,
   maxRetriesPerRequest: 0,
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
@@ -35,16 +37,23 @@ const options = {
  * Connects to Redis and stays connected: reconnects for ever, with back-off.
  *
  * @param url one `redis://` or `rediss://` URL, or several of a Cluster's nodes separated by commas
+ * @param waitReplicas how many replicas must have what is told as done (replication.ts)
  */
-export function connectRedis(url: string): RedisClient {
-  const nodes = url.split(',').map((node) => node.trim());
+export function connectRedis(url: string, waitReplicas = 0): RedisClient {
+  const address = redisAddress(url);
+  const [node] = address.nodes;
   const client =
-    nodes.length === 1
-      ? new Redis(nodes[0] as string, options)
-      : new Cluster(nodes, { redisOptions: options, enableOfflineQueue: false });
+    address.nodes.length === 1 ? new Redis(node as string, options) : connectCluster(address, timeouts);
   defineScripts(client);
+  waits.set(client, waitReplicas);
   return client;
 }
+
+/** Beside the connections, because it goes wherever they go. */
+const waits = new WeakMap<RedisClient, number>();
+
+/** How many replicas must have what is written over the connection before it is told as done. */
+export const replicasToWaitFor = (client: RedisClient): number => waits.get(client) ?? 0;
 
 export const isCluster = (client: RedisClient): client is Cluster => client instanceof Cluster;
 
@@ -59,6 +68,7 @@ const passingReplies = new Set([
   'MASTERDOWN',
   'CLUSTERDOWN',
   'NOREPLICAS',
+  'ASK',
 ]);
 
 /**
@@ -90,8 +100,14 @@ export async function resultsOf(commands: ChainableCommander): Promise<unknown[]
 }
 
 /** Resolves when the client can take commands; rejects after `timeoutMs`. */
-export function whenReady(client: RedisClient, timeoutMs: number): Promise<void> {
-  if (client.status === 'ready') return Promise.resolve();
+export async function whenReady(client: RedisClient, timeoutMs: number): Promise<void> {
+  if (client.status === 'ready') return;
+  await becomesReady(client, timeoutMs);
+  // A Cluster is ready when it is known who its nodes are: a PING waits for a node's connection, or for its failure.
+  if (isCluster(client)) await Promise.allSettled(client.nodes('master').map((node) => node.ping()));
+}
+
+function becomesReady(client: RedisClient, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       client.off('ready', ready);
@@ -113,12 +129,14 @@ function defineScripts(client: RedisClient): void {
   client.defineCommand('addItems', { lua: addItemsScript, numberOfKeys: 1 });
   client.defineCommand('putItems', { lua: putItemsScript, numberOfKeys: 1 });
   client.defineCommand('appendJournal', { lua: appendJournalScript, numberOfKeys: 1 });
+  client.defineCommand('readHashes', { lua: readHashesScript });
   client.defineCommand('takeQuota', { lua: takeQuotaScript, numberOfKeys: 1 });
 }
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     loadLearnersBuffer(keyCount: number, ...args: (string | Buffer)[]): Result<Buffer, Context>;
+    readHashesBuffer(keyCount: number, ...args: (string | number)[]): Result<Buffer, Context>;
     commitAttempts(keyCount: number, ...args: (string | Buffer)[]): Result<string, Context>;
     evictIds(prefix: string, cutoff: number, atMost: number): Result<[number, number, number], Context>;
     addItems(key: string, deltas: Buffer, atMost: number, make: 0 | 1): Result<number, Context>;
@@ -133,5 +151,8 @@ declare module 'ioredis' {
   }
 }
 
-/** Whether Redis answers a PING; rejects when it cannot be asked. */
-export const answersPing = async (client: RedisClient): Promise<boolean> => (await client.ping()) === 'PONG';
+/** Whether Redis can serve; rejects when it cannot be asked. Of a Cluster, most nodes must be there, not all. */
+export const answersPing = async (client: RedisClient): Promise<boolean> =>
+  isCluster(client)
+    ? String(await client.cluster('INFO')).includes('cluster_state:ok')
+    : (await client.ping()) === 'PONG';

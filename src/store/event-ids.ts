@@ -2,36 +2,33 @@
  * What is remembered of an answer that came with an event_id: enough to give the first answer again, and to tell
  * a repeated event from a different one. With Redis's own cost an id takes at most 64 bytes.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { TrackEvent } from '../contracts/tasks.js';
 import { type Advice, adviceCodes } from '../domain/recommend.js';
+import { readCount, viewOf, writeCount } from './records.js';
+import { hashText } from './text-hash.js';
 
 /** Bytes of an id's hash: 80 bits keep the chance of a false hit below 1e-10 a day at 20 million ids. */
 export const idBytes = 10;
 
-/** Hash under which an event id of one learner is remembered. Ids hold no NUL, so the parts cannot be confused. */
-export function hashEventId(tenant: string, userId: string, eventId: string): Buffer {
-  return digest(`${tenant}\0${userId}\0${eventId}`, idBytes);
-}
+/**
+ * Hash under which an event id of one learner is remembered: the first bytes of SHA-256, for who could make two ids
+ * meet would be told of another learner. Ids hold no NUL, so the parts cannot be confused.
+ */
+export const hashEventId = (tenant: string, userId: string, eventId: string): Buffer =>
+  hash('sha256', `${tenant}\0${userId}\0${eventId}`, 'buffer').subarray(0, idBytes);
 
 const fingerprintBytes = 6;
 
-/** The first bytes of SHA-256. */
-const digest = (text: string, bytes: number): Buffer =>
-  createHash('sha256').update(text).digest().subarray(0, bytes);
-
-/** Hash of everything that makes two events with one id the same event, as it was sent. */
+/**
+ * Hash of everything that makes two events with one id the same event, as it was sent. Who makes two events of one id
+ * look the same is told of the first of them, which is his own.
+ */
 export function fingerprintOf(event: TrackEvent): Buffer {
-  const compared = [
-    event.skillId,
-    event.isCorrect,
-    event.timeSpentSeconds,
-    event.confidenceScore,
-    event.questionDifficulty,
-    event.itemId,
-    event.occurredAtText,
-  ];
-  return digest(JSON.stringify(compared), fingerprintBytes);
+  const { itemId, occurredAtText } = event;
+  const answer = `${event.isCorrect} ${event.timeSpentSeconds} ${event.confidenceScore}`;
+  const question = `${event.questionDifficulty} ${occurredAtText}\0${event.skillId}\0${itemId ?? ''}`;
+  return hashText(`${answer} ${question}`).subarray(0, fingerprintBytes);
 }
 
 /** What an answer told. Masteries are rounded to 4 decimals. */
@@ -51,23 +48,22 @@ export interface FirstAnswer extends ToldFigures {
 
 const answerBytes = 21;
 const plateauFlag = 1;
-/** Counts are told up to what three bytes hold: a record that cannot be written would end its learner for ever. */
-const maxCount = 2 ** 24 - 1;
 /** Few answers come with advice, so only those carry it: one byte for the code, two for its figure. */
 const adviceBytes = 3;
 const noFigure = 0xffff;
 
 /** @param receivedAt Unix milliseconds; the record leads with its second, by which old ids are forgotten */
-export function encodeFirstAnswer(answer: FirstAnswer, receivedAt: number): Buffer {
+export function encodeFirstAnswer(answer: ToldFigures, fingerprint: Buffer, receivedAt: number): Buffer {
   const { advice } = answer;
   const record = Buffer.allocUnsafe(answerBytes + (advice === null ? 0 : adviceBytes));
-  record.writeUInt32LE(Math.floor(receivedAt / 1000), 0);
-  answer.fingerprint.copy(record, 4);
-  record.writeUInt16LE(Math.round(answer.masteryBefore * 1e4), 10);
-  record.writeUInt16LE(Math.round(answer.masteryAfter * 1e4), 12);
-  record.writeUIntLE(Math.min(answer.attempts, maxCount), 14, 3);
-  record.writeUIntLE(Math.min(answer.correct, maxCount), 17, 3);
-  record.writeUInt8(answer.plateauDetected ? plateauFlag : 0, 20);
+  const view = viewOf(record);
+  view.setUint32(0, Math.floor(receivedAt / 1000), true);
+  record.set(fingerprint, 4);
+  view.setUint16(10, Math.round(answer.masteryBefore * 1e4), true);
+  view.setUint16(12, Math.round(answer.masteryAfter * 1e4), true);
+  writeCount(view, answer.attempts, 14);
+  writeCount(view, answer.correct, 17);
+  view.setUint8(20, answer.plateauDetected ? plateauFlag : 0);
   if (advice !== null) writeAdvice(record, advice);
   return record;
 }
@@ -86,13 +82,14 @@ function readAdvice(record: Buffer): Advice | null {
 }
 
 export function decodeFirstAnswer(record: Buffer): FirstAnswer {
+  const view = viewOf(record);
   return {
     fingerprint: record.subarray(4, 4 + fingerprintBytes),
-    masteryBefore: record.readUInt16LE(10) / 1e4,
-    masteryAfter: record.readUInt16LE(12) / 1e4,
-    attempts: record.readUIntLE(14, 3),
-    correct: record.readUIntLE(17, 3),
-    plateauDetected: (record.readUInt8(20) & plateauFlag) !== 0,
+    masteryBefore: view.getUint16(10, true) / 1e4,
+    masteryAfter: view.getUint16(12, true) / 1e4,
+    attempts: readCount(view, 14),
+    correct: readCount(view, 17),
+    plateauDetected: (view.getUint8(20) & plateauFlag) !== 0,
     advice: readAdvice(record),
   };
 }

@@ -16,6 +16,7 @@ import type { PlateauState } from '../domain/plateau.js';
 import type { ItemTrace, LearnerTrace, SkillTrace } from '../domain/prediction/traces.js';
 import type { RapidState } from '../domain/rapid.js';
 import { type LearnerState, type SkillState, sections } from '../domain/types.js';
+import { readCount, viewOf, write3Bytes, writeCount } from './records.js';
 
 const format = 1;
 const learnerBytes = 198;
@@ -24,68 +25,71 @@ const skillBytes = 116;
 const itemBytes = 11;
 /** Day field where there is none, for instance of a skill without a right answer. */
 const noDay = 0xffff;
-const maxCount = 2 ** 24 - 1;
 /** Counts of the last days, in halves, behind the day that they end with. */
 const activityAt = 124;
 const activityCounts = sections.length * activityModel.days;
 
+const emptyRecord = (bytes: number): Buffer => Buffer.allocUnsafe(bytes).fill(0);
+
 export function encodeLearner(learner: LearnerState): Buffer {
-  const record = Buffer.alloc(learnerBytes);
-  record.writeUInt8(format, 0);
-  record.writeUInt32LE(learner.version, 4);
-  record.writeUInt32LE(learner.attempts, 8);
-  record.writeUInt16LE(learner.baselineTotal ?? 0, 12);
+  const stored = emptyRecord(learnerBytes);
+  const record = viewOf(stored);
+  record.setUint8(0, format);
+  record.setUint32(4, learner.version, true);
+  record.setUint32(8, learner.attempts, true);
+  record.setUint16(12, learner.baselineTotal ?? 0, true);
   writeAbility(record, 16, learner.math);
   writeAbility(record, 40, learner.rw);
   writeLearnerTrace(record, learner.trace);
-  record.writeUInt32LE(learner.items.generation, 116);
-  record.writeUInt16LE(learner.items.size, 120);
+  record.setUint32(116, learner.items.generation, true);
+  record.setUint16(120, learner.items.size, true);
   writeActivity(record, learner.activity);
   writeMomentum(record, learner.momentum);
-  return record;
+  return stored;
 }
 
 export function decodeLearner(stored: Buffer): LearnerState {
-  const record = grown(stored, startOfLearner, firstBytes.learner);
+  const record = viewOf(grown(stored, startOfLearner, firstBytes.learner));
   return {
-    version: record.readUInt32LE(4),
-    attempts: record.readUInt32LE(8),
-    baselineTotal: record.readUInt16LE(12) || null,
+    version: record.getUint32(4, true),
+    attempts: record.getUint32(8, true),
+    baselineTotal: record.getUint16(12, true) || null,
     math: readAbility(record, 16),
     rw: readAbility(record, 40),
     trace: readLearnerTrace(record),
-    items: { generation: record.readUInt32LE(116), size: record.readUInt16LE(120) },
+    items: { generation: record.getUint32(116, true), size: record.getUint16(120, true) },
     activity: readActivity(record),
     momentum: readMomentum(record),
   };
 }
 
 export function encodeSkill(skill: SkillState): Buffer {
-  const record = Buffer.alloc(skillBytes);
-  record.writeUInt8(format, 0);
-  record.writeUInt16LE(skill.correctDays, 2);
-  record.writeUInt32LE(skill.attempts, 4);
-  record.writeUInt32LE(skill.correct, 8);
+  const stored = emptyRecord(skillBytes);
+  const record = viewOf(stored);
+  record.setUint8(0, format);
+  record.setUint16(2, skill.correctDays, true);
+  record.setUint32(4, skill.attempts, true);
+  record.setUint32(8, skill.correct, true);
   writeDay(record, skill.lastCorrectDay, 12);
-  record.writeDoubleLE(skill.mastery, 16);
-  record.writeDoubleLE(skill.lastAttemptAt, 24);
+  record.setFloat64(16, skill.mastery, true);
+  record.setFloat64(24, skill.lastAttemptAt, true);
   writePlateau(record, skill.plateau);
   writePace(record, skill.pace);
   writeRapid(record, skill.rapid);
   writeCalibration(record, skill.calibration);
   writeSkillTrace(record, skill.trace);
-  return record;
+  return stored;
 }
 
 export function decodeSkill(stored: Buffer): SkillState {
-  const record = grown(stored, startOfSkill, firstBytes.skill);
+  const record = viewOf(grown(stored, startOfSkill, firstBytes.skill));
   return {
-    correctDays: record.readUInt16LE(2),
-    attempts: record.readUInt32LE(4),
-    correct: record.readUInt32LE(8),
+    correctDays: record.getUint16(2, true),
+    attempts: record.getUint32(4, true),
+    correct: record.getUint32(8, true),
     lastCorrectDay: readDay(record, 12),
-    mastery: record.readDoubleLE(16),
-    lastAttemptAt: record.readDoubleLE(24),
+    mastery: record.getFloat64(16, true),
+    lastAttemptAt: record.getFloat64(24, true),
     plateau: readPlateau(record),
     pace: readPace(record),
     rapid: readRapid(record),
@@ -107,160 +111,159 @@ function grown(stored: Buffer, start: Buffer, leastBytes: number): Buffer {
   return stored.length >= start.length ? stored : Buffer.concat([stored, start.subarray(stored.length)]);
 }
 
-/** Three bytes. A count stops at what they hold: a record that cannot be written would end its learner for ever. */
-function writeCount(record: Buffer, count: number, at: number): void {
-  record.writeUIntLE(Math.min(count, maxCount), at, 3);
+function writeAbility(record: DataView, at: number, { theta, variance, answers }: Ability): void {
+  record.setFloat64(at, theta, true);
+  record.setFloat64(at + 8, variance, true);
+  record.setFloat64(at + 16, answers, true);
 }
 
-function writeAbility(record: Buffer, at: number, { theta, variance, answers }: Ability): void {
-  record.writeDoubleLE(theta, at);
-  record.writeDoubleLE(variance, at + 8);
-  record.writeDoubleLE(answers, at + 16);
-}
-
-const readAbility = (record: Buffer, at: number): Ability => ({
-  theta: record.readDoubleLE(at),
-  variance: record.readDoubleLE(at + 8),
-  answers: record.readDoubleLE(at + 16),
+const readAbility = (record: DataView, at: number): Ability => ({
+  theta: record.getFloat64(at, true),
+  variance: record.getFloat64(at + 8, true),
+  answers: record.getFloat64(at + 16, true),
 });
 
-function writePlateau(record: Buffer, { attempts, sum, timeSum, squareSum, run }: PlateauState): void {
-  record.writeUInt8(run, 1);
-  record.writeUInt16LE(attempts, 14);
-  record.writeDoubleLE(sum, 32);
-  record.writeDoubleLE(timeSum, 40);
-  record.writeDoubleLE(squareSum, 48);
+function writePlateau(record: DataView, { attempts, sum, timeSum, squareSum, run }: PlateauState): void {
+  record.setUint8(1, run);
+  record.setUint16(14, attempts, true);
+  record.setFloat64(32, sum, true);
+  record.setFloat64(40, timeSum, true);
+  record.setFloat64(48, squareSum, true);
 }
 
-const readPlateau = (record: Buffer): PlateauState => ({
-  attempts: record.readUInt16LE(14),
-  sum: record.readDoubleLE(32),
-  timeSum: record.readDoubleLE(40),
-  squareSum: record.readDoubleLE(48),
-  run: record.readUInt8(1),
+const readPlateau = (record: DataView): PlateauState => ({
+  attempts: record.getUint16(14, true),
+  sum: record.getFloat64(32, true),
+  timeSum: record.getFloat64(40, true),
+  squareSum: record.getFloat64(48, true),
+  run: record.getUint8(1),
 });
 
-function writePace(record: Buffer, { timed, timedCorrect, seconds, efficiency }: PaceState): void {
-  record.writeDoubleLE(seconds, 56);
-  record.writeDoubleLE(efficiency, 64);
+function writePace(record: DataView, { timed, timedCorrect, seconds, efficiency }: PaceState): void {
+  record.setFloat64(56, seconds, true);
+  record.setFloat64(64, efficiency, true);
   writeCount(record, timed, 72);
   writeCount(record, timedCorrect, 75);
 }
 
-const readPace = (record: Buffer): PaceState => ({
-  timed: record.readUIntLE(72, 3),
-  timedCorrect: record.readUIntLE(75, 3),
-  seconds: record.readDoubleLE(56),
-  efficiency: record.readDoubleLE(64),
+const readPace = (record: DataView): PaceState => ({
+  timed: readCount(record, 72),
+  timedCorrect: readCount(record, 75),
+  seconds: record.getFloat64(56, true),
+  efficiency: record.getFloat64(64, true),
 });
 
-function writeRapid(record: Buffer, { answers, recent, recentTimed }: RapidState): void {
+function writeRapid(record: DataView, { answers, recent, recentTimed }: RapidState): void {
   writeCount(record, answers, 78);
-  record.writeUIntLE(recent, 81, 3);
-  record.writeUInt8(recentTimed, 84);
+  write3Bytes(record, recent, 81);
+  record.setUint8(84, recentTimed);
 }
 
-const readRapid = (record: Buffer): RapidState => ({
-  answers: record.readUIntLE(78, 3),
-  recent: record.readUIntLE(81, 3),
-  recentTimed: record.readUInt8(84),
+const readRapid = (record: DataView): RapidState => ({
+  answers: readCount(record, 78),
+  recent: readCount(record, 81),
+  recentTimed: record.getUint8(84),
 });
 
-function writeCalibration(record: Buffer, state: CalibrationState): void {
+function writeCalibration(record: DataView, state: CalibrationState): void {
   writeCount(record, state.answers, 85);
-  record.writeInt32LE(state.biasTenths, 88);
-  record.writeUInt32LE(state.squaredHundredths, 92);
+  record.setInt32(88, state.biasTenths, true);
+  record.setUint32(92, state.squaredHundredths, true);
 }
 
-const readCalibration = (record: Buffer): CalibrationState => ({
-  answers: record.readUIntLE(85, 3),
-  biasTenths: record.readInt32LE(88),
-  squaredHundredths: record.readUInt32LE(92),
+const readCalibration = (record: DataView): CalibrationState => ({
+  answers: readCount(record, 85),
+  biasTenths: record.getInt32(88, true),
+  squaredHundredths: record.getUint32(92, true),
 });
 
-function writeSkillTrace(record: Buffer, trace: SkillTrace): void {
-  record.writeDoubleLE(trace.residual, 96);
-  record.writeUInt32LE(trace.lastPlace, 104);
-  record.writeUInt32LE(trace.lastRightPlace, 108);
-  record.writeUInt32LE(trace.lastRightAt, 112);
+function writeSkillTrace(record: DataView, trace: SkillTrace): void {
+  record.setFloat64(96, trace.residual, true);
+  record.setUint32(104, trace.lastPlace, true);
+  record.setUint32(108, trace.lastRightPlace, true);
+  record.setUint32(112, trace.lastRightAt, true);
 }
 
-const readSkillTrace = (record: Buffer): SkillTrace => ({
-  residual: record.readDoubleLE(96),
-  lastPlace: record.readUInt32LE(104),
-  lastRightPlace: record.readUInt32LE(108),
-  lastRightAt: record.readUInt32LE(112),
+const readSkillTrace = (record: DataView): SkillTrace => ({
+  residual: record.getFloat64(96, true),
+  lastPlace: record.getUint32(104, true),
+  lastRightPlace: record.getUint32(108, true),
+  lastRightAt: record.getUint32(112, true),
 });
 
-function writeLearnerTrace(record: Buffer, trace: LearnerTrace): void {
-  record.writeDoubleLE(trace.ability, 64);
-  record.writeDoubleLE(trace.variance, 72);
-  record.writeDoubleLE(trace.recent, 80);
-  record.writeDoubleLE(trace.slow, 88);
-  record.writeUInt32LE(trace.right, 96);
-  record.writeUInt32LE(trace.wrong, 100);
-  record.writeUInt32LE(trace.wrongRun, 104);
-  record.writeDoubleLE(trace.lastRightAt, 108);
+function writeLearnerTrace(record: DataView, trace: LearnerTrace): void {
+  record.setFloat64(64, trace.ability, true);
+  record.setFloat64(72, trace.variance, true);
+  record.setFloat64(80, trace.recent, true);
+  record.setFloat64(88, trace.slow, true);
+  record.setUint32(96, trace.right, true);
+  record.setUint32(100, trace.wrong, true);
+  record.setUint32(104, trace.wrongRun, true);
+  record.setFloat64(108, trace.lastRightAt, true);
 }
 
-const readLearnerTrace = (record: Buffer): LearnerTrace => ({
-  ability: record.readDoubleLE(64),
-  variance: record.readDoubleLE(72),
-  recent: record.readDoubleLE(80),
-  slow: record.readDoubleLE(88),
-  right: record.readUInt32LE(96),
-  wrong: record.readUInt32LE(100),
-  wrongRun: record.readUInt32LE(104),
-  lastRightAt: record.readDoubleLE(108),
+const readLearnerTrace = (record: DataView): LearnerTrace => ({
+  ability: record.getFloat64(64, true),
+  variance: record.getFloat64(72, true),
+  recent: record.getFloat64(80, true),
+  slow: record.getFloat64(88, true),
+  right: record.getUint32(96, true),
+  wrong: record.getUint32(100, true),
+  wrongRun: record.getUint32(104, true),
+  lastRightAt: record.getFloat64(108, true),
 });
 
-function writeActivity(record: Buffer, { day, halves }: Activity): void {
+function writeActivity(record: DataView, { day, halves }: Activity): void {
   writeDay(record, day, 122);
-  for (let i = 0; i < activityCounts; i++) record.writeUInt16LE(halves[i] as number, activityAt + 2 * i);
+  for (let i = 0; i < activityCounts; i++) record.setUint16(activityAt + 2 * i, halves[i] as number, true);
 }
 
-function readActivity(record: Buffer): Activity {
+function readActivity(record: DataView): Activity {
   const halves = new Uint16Array(activityCounts);
-  for (let i = 0; i < activityCounts; i++) halves[i] = record.readUInt16LE(activityAt + 2 * i);
+  for (let i = 0; i < activityCounts; i++) halves[i] = record.getUint16(activityAt + 2 * i, true);
   return { day: readDay(record, 122), halves };
 }
 
-function writeMomentum(record: Buffer, { day, short, long }: MomentumState): void {
+function writeMomentum(record: DataView, { day, short, long }: MomentumState): void {
   writeDay(record, day, 180);
-  record.writeDoubleLE(short, 182);
-  record.writeDoubleLE(long, 190);
+  record.setFloat64(182, short, true);
+  record.setFloat64(190, long, true);
 }
 
-const readMomentum = (record: Buffer): MomentumState => ({
+const readMomentum = (record: DataView): MomentumState => ({
   day: readDay(record, 180),
-  short: record.readDoubleLE(182),
-  long: record.readDoubleLE(190),
+  short: record.getFloat64(182, true),
+  long: record.getFloat64(190, true),
 });
 
 /** UTC days since 1970; -1: none. */
-function writeDay(record: Buffer, day: number, at: number): void {
-  record.writeUInt16LE(day < 0 ? noDay : day, at);
+function writeDay(record: DataView, day: number, at: number): void {
+  record.setUint16(at, day < 0 ? noDay : day, true);
 }
 
-function readDay(record: Buffer, at: number): number {
-  const day = record.readUInt16LE(at);
+function readDay(record: DataView, at: number): number {
+  const day = record.getUint16(at, true);
   return day === noDay ? -1 : day;
 }
 
 export function encodeItem(item: ItemTrace): Buffer {
-  const record = Buffer.allocUnsafe(itemBytes);
-  record.writeUInt8(item.right, 0);
-  record.writeUInt8(item.wrong, 1);
-  record.writeUInt8(item.wrongRun, 2);
-  record.writeUInt32LE(item.elsewhere, 3);
-  record.writeUInt32LE(item.at, 7);
-  return record;
+  const stored = emptyRecord(itemBytes);
+  const record = viewOf(stored);
+  record.setUint8(0, item.right);
+  record.setUint8(1, item.wrong);
+  record.setUint8(2, item.wrongRun);
+  record.setUint32(3, item.elsewhere, true);
+  record.setUint32(7, item.at, true);
+  return stored;
 }
 
-export const decodeItem = (record: Buffer): ItemTrace => ({
-  right: record.readUInt8(0),
-  wrong: record.readUInt8(1),
-  wrongRun: record.readUInt8(2),
-  elsewhere: record.readUInt32LE(3),
-  at: record.readUInt32LE(7),
-});
+export function decodeItem(stored: Buffer): ItemTrace {
+  const record = viewOf(stored);
+  return {
+    right: record.getUint8(0),
+    wrong: record.getUint8(1),
+    wrongRun: record.getUint8(2),
+    elsewhere: record.getUint32(3, true),
+    at: record.getUint32(7, true),
+  };
+}

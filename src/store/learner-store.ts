@@ -1,9 +1,8 @@
 import type { RememberedItem } from '../domain/item-window.js';
 import type { ItemTrace } from '../domain/prediction/traces.js';
 import type { LearnerState, SkillState } from '../domain/types.js';
-import { isCluster, type RedisClient, resultsOf, whileRedisServes } from './client.js';
-import { goalField } from './goal-codec.js';
-import { knownSkillsKey, learnerKey, learnerName, partitionPrefix } from './keys.js';
+import { isCluster, type RedisClient, whileRedisServes } from './client.js';
+import { knownSkillsKey, learnerName, partitionPrefix } from './keys.js';
 import {
   decodeItem,
   decodeLearner,
@@ -12,7 +11,9 @@ import {
   encodeLearner,
   encodeSkill,
 } from './learner-codec.js';
-import { createPacker, createReader, type Packer } from './packer.js';
+import { createPackReader, type PackReader } from './pack-reader.js';
+import { createPacker, type Packer } from './packer.js';
+import { readReplicated, replicated } from './replication.js';
 
 /** What a batch wants to know of one learner. */
 export interface LearnerQuery {
@@ -20,7 +21,7 @@ export interface LearnerQuery {
   readonly tenant: string;
   readonly userId: string;
   readonly skillIds: readonly string[];
-  /** Hashes of the event ids to look up. */
+  /** Hashes of event ids; looked up where that is asked for. */
   readonly eventIds: readonly Buffer[];
   /** Hashes of the items to look up. */
   readonly itemIds: readonly Buffer[];
@@ -30,6 +31,7 @@ export interface LearnerQuery {
 export interface LoadedLearner {
   readonly learner: LearnerState | null;
   readonly skills: readonly (SkillState | null)[];
+  /** Empty where ids were not looked up. */
   readonly firstAnswers: readonly (Buffer | null)[];
   /** What is remembered of each item, perhaps from a generation that is forgotten by now. */
   readonly items: readonly (RememberedItem<ItemTrace> | null)[];
@@ -45,83 +47,121 @@ export interface LearnerCommit {
   /** Version of the state that the change was computed from; 0 for a new learner. */
   readonly expectedVersion: number;
   readonly learner: LearnerState;
-  readonly skills: ReadonlyMap<string, SkillState>;
+  /** Those that changed, by skill id. */
+  readonly skills: readonly (readonly [string, SkillState])[];
   /** Encoded attempt rows for the outbox, in order. */
   readonly rows: readonly string[];
-  readonly firstAnswers: readonly { readonly id: Buffer; readonly answer: Buffer }[];
+  /** By the hash of the event id. */
+  readonly firstAnswers: readonly (readonly [id: Buffer, answer: Buffer])[];
   /** Generation of items that was current before; 0 for a new learner. */
   readonly itemGeneration: number;
-  readonly items: readonly { readonly id: Buffer; readonly item: RememberedItem<ItemTrace> }[];
+  /** By the hash of the item. */
+  readonly items: readonly (readonly [id: Buffer, item: RememberedItem<ItemTrace>])[];
   readonly importLine: number;
 }
 
-export type CommitStatus = 'committed' | 'conflict' | 'outbox-full' | 'not-restored';
+export type CommitStatus = 'committed' | 'conflict' | 'outbox-full' | 'not-restored' | 'repeated';
 const statuses: Record<string, CommitStatus> = {
   0: 'committed',
   1: 'conflict',
   2: 'outbox-full',
   3: 'not-restored',
+  4: 'repeated',
 };
 
 /** Field of the learner's own record in the learner hash, beside the goal's; skills stand behind a letter of their own. */
-const learnerField = 'L';
+export const learnerField = 'L';
 const skillField = (skillId: string): string => `s${skillId}`;
 
 /**
  * Reads many learners in one round trip (one per partition on a Cluster).
+ *
  * @param importId hash of the file being imported, or null
+ * @param withIds whether event ids are looked up. Nearly all are new, and a commit refuses those that are not, so a
+ * first try does without
  */
 export function loadLearners(
   client: RedisClient,
   queries: readonly LearnerQuery[],
   importId: string | null,
+  withIds: boolean,
 ): Promise<LoadedLearner[]> {
   return perCall(client, queries, async (group) => {
     const prefixes = prefixesOf(group);
     const request = createPacker();
+    request.list(2);
     request.text(importId ?? '');
-    request.u16(group.length);
-    for (const query of group) packQuery(request, query, prefixes.indexOf(partitionPrefix(query.partition)));
-    const reply = await whileRedisServes(
-      client.loadLearnersBuffer(prefixes.length, ...prefixes, request.done()),
-    );
-    return unpackLoaded(reply, group, importId !== null);
+    request.list(group.length);
+    for (const query of group) packQuery(request, query, prefixes, withIds);
+    const load = async (): Promise<LoadedLearner[]> => {
+      const reply = client.loadLearnersBuffer(prefixes.length, ...prefixes, request.done());
+      return unpackLoaded(await whileRedisServes(reply), group, importId !== null, withIds);
+    };
+    return readReplicated(client, prefixes[0] as string, load, (loaded) => loaded.some(isRepeated));
   });
 }
 
-function packQuery(request: Packer, query: LearnerQuery, prefixIndex: number): void {
-  request.u16(prefixIndex + 1);
-  request.text(learnerName(query.tenant, query.userId));
-  request.u16(query.skillIds.length);
+/** A repeated answer is confirmed by what was written before, perhaps by somebody who was told that it is not safe. */
+const isRepeated = ({ firstAnswers }: LoadedLearner): boolean =>
+  firstAnswers.some((answer) => answer !== null);
+
+function packQuery(
+  request: Packer,
+  query: LearnerQuery,
+  prefixes: readonly string[],
+  withIds: boolean,
+): void {
+  request.list(5);
+  packPlace(request, query, prefixes);
+  request.list(query.skillIds.length + 1);
+  request.text(learnerField);
   for (const skillId of query.skillIds) request.text(skillField(skillId));
-  request.u16(query.eventIds.length);
-  for (const id of query.eventIds) request.bytes(id);
-  request.u16(query.itemIds.length);
+  const ids = withIds ? query.eventIds : [];
+  request.list(ids.length);
+  for (const id of ids) request.bytes(id);
+  request.list(query.itemIds.length);
   for (const id of query.itemIds) request.bytes(id);
 }
 
-function unpackLoaded(reply: Buffer, queries: readonly LearnerQuery[], withImport: boolean): LoadedLearner[] {
-  const next = createReader(reply);
+function packPlace(
+  request: Packer,
+  { partition, tenant, userId }: Placed,
+  prefixes: readonly string[],
+): void {
+  request.uint(prefixes.indexOf(partitionPrefix(partition)) + 1);
+  request.text(learnerName(tenant, userId));
+}
+
+function unpackLoaded(
+  reply: Buffer,
+  queries: readonly LearnerQuery[],
+  withImport: boolean,
+  withIds: boolean,
+): LoadedLearner[] {
+  const reader = createPackReader(reply);
+  reader.list();
   return queries.map((query) => {
-    const record = next();
-    const skills = query.skillIds.map(() => {
-      const skill = next();
-      return skill && decodeSkill(skill);
-    });
-    const firstAnswers = query.eventIds.map(() => next());
-    const learner = record && decodeLearner(record);
+    const records = listOf(reader);
+    const firstAnswers = withIds && query.eventIds.length > 0 ? listOf(reader) : [];
+    const even = query.itemIds.length === 0 ? [] : listOf(reader);
+    const odd = query.itemIds.length === 0 ? [] : listOf(reader);
+    const mark = withImport ? reader.maybeBytes() : null;
+    const learner = records[0] ? decodeLearner(records[0]) : null;
     const generation = learner?.items.generation ?? 0;
-    const items = query.itemIds.map(() => newerItem(next(), next(), generation));
-    const mark = withImport ? next() : null;
     return {
       learner,
-      skills,
+      skills: query.skillIds.map((_, i) => decodedSkill(records[i + 1])),
       firstAnswers,
-      items,
+      items: query.itemIds.map((_, i) => newerItem(even[i] ?? null, odd[i] ?? null, generation)),
       importLine: mark === null ? 0 : Number(mark.toString()),
     };
   });
 }
+
+const listOf = (reader: PackReader): (Buffer | null)[] =>
+  Array.from({ length: reader.list() }, reader.maybeBytes);
+const decodedSkill = (record: Buffer | null | undefined): SkillState | null =>
+  record ? decodeSkill(record) : null;
 
 /**
  * An item may stand in both generations; the current one has the newer figures. The two hashes take turns: the one
@@ -139,7 +179,7 @@ function newerItem(
 
 /**
  * Commits many learners in one atomic step (one per partition on a Cluster): states, event ids and outbox rows of
- * a learner together, and only where nobody wrote the learner since it was read.
+ * a learner together, and only where nobody wrote the learner since it was read, nor took one of the ids.
  */
 export function commitLearners(
   client: RedisClient,
@@ -150,33 +190,34 @@ export function commitLearners(
   return perCall(client, commits, async (group) => {
     const prefixes = prefixesOf(group);
     const request = createPacker();
+    request.list(3);
     request.text(importId ?? '');
-    request.u32(outboxBound);
-    request.u16(group.length);
-    for (const commit of group)
-      packCommit(request, commit, prefixes.indexOf(partitionPrefix(commit.partition)));
-    const reply = await whileRedisServes(client.commitAttempts(prefixes.length, ...prefixes, request.done()));
+    request.uint(outboxBound);
+    request.list(group.length);
+    for (const commit of group) packCommit(request, commit, prefixes);
+    const commit = () => client.commitAttempts(prefixes.length, ...prefixes, request.done());
+    const reply = await replicated(client, prefixes[0] as string, () => whileRedisServes(commit()));
     return [...reply].map((digit) => statuses[digit] as CommitStatus);
   });
 }
 
-function packCommit(request: Packer, commit: LearnerCommit, prefixIndex: number): void {
-  request.u16(prefixIndex + 1);
-  request.text(learnerName(commit.tenant, commit.userId));
-  request.u32(commit.expectedVersion);
-  request.u16(commit.skills.size + 1);
+function packCommit(request: Packer, commit: LearnerCommit, prefixes: readonly string[]): void {
+  request.list(10);
+  packPlace(request, commit, prefixes);
+  request.uint(commit.expectedVersion);
+  request.list(2 * commit.skills.length + 2);
   request.text(learnerField);
-  request.text(encodeLearner(commit.learner));
+  request.bytes(encodeLearner(commit.learner));
   for (const [skillId, skill] of commit.skills) {
     request.text(skillField(skillId));
-    request.text(encodeSkill(skill));
+    request.bytes(encodeSkill(skill));
   }
-  request.u16(commit.rows.length);
+  request.list(commit.rows.length);
   for (const row of commit.rows) request.text(row);
-  request.u16(commit.firstAnswers.length);
-  for (const { id, answer } of commit.firstAnswers) {
+  request.list(2 * commit.firstAnswers.length);
+  for (const [id, answer] of commit.firstAnswers) {
     request.bytes(id);
-    request.text(answer);
+    request.bytes(answer);
   }
   packItems(request, commit);
   request.text(commit.importLine === 0 ? '' : `${commit.importLine}`);
@@ -186,25 +227,27 @@ function packCommit(request: Packer, commit: LearnerCommit, prefixIndex: number)
 function packItems(request: Packer, { itemGeneration, learner, items }: LearnerCommit): void {
   const { generation } = learner.items;
   const begun = Math.min(generation - itemGeneration, 2);
-  request.u16(begun);
-  for (let i = 0; i < begun; i++) request.u16((generation - i) % 2);
-  const kept = items.filter(({ item }) => item.generation >= generation - 1);
-  request.u16(kept.length);
-  for (const { id, item } of kept) {
-    request.u16(item.generation % 2);
-    request.bytes(id);
-    request.text(encodeItem(item.trace));
+  request.list(begun);
+  for (let i = 0; i < begun; i++) request.uint((generation - i) % 2);
+  const kept = items.filter(([, item]) => item.generation >= generation - 1);
+  for (const parity of [0, 1]) {
+    const ofParity = kept.filter(([, item]) => item.generation % 2 === parity);
+    request.list(2 * ofParity.length);
+    for (const [id, item] of ofParity) {
+      request.bytes(id);
+      request.bytes(encodeItem(item.trace));
+    }
   }
 }
 
-type Placed = Pick<LearnerQuery, 'partition' | 'tenant' | 'userId'>;
+export type Placed = Pick<LearnerQuery, 'partition' | 'tenant' | 'userId'>;
 
 const prefixesOf = (group: readonly Placed[]): string[] => [
   ...new Set(group.map(({ partition }) => partitionPrefix(partition))),
 ];
 
 /** One call for everything on a single node; on a Cluster a script may touch one slot, so one per partition. */
-async function perCall<Item extends Placed, Result>(
+export async function perCall<Item extends Placed, Result>(
   client: RedisClient,
   items: readonly Item[],
   call: (group: readonly Item[]) => Promise<Result[]>,
@@ -224,46 +267,6 @@ async function perCall<Item extends Placed, Result>(
     }),
   );
   return results;
-}
-
-/** All that is kept of one learner who has answered. */
-export interface WholeLearner {
-  readonly learner: LearnerState;
-  readonly skills: ReadonlyMap<string, SkillState>;
-  /** The goal as it is stored (`decodeGoal`), so that who needs none does not depend on being able to read it. */
-  readonly goalRecord: string | null;
-}
-
-/** Reads one learner with every skill; null if there is none. */
-export async function readLearner(
-  client: RedisClient,
-  { partition, tenant, userId }: Placed,
-): Promise<WholeLearner | null> {
-  return wholeLearner(await whileRedisServes(client.hgetallBuffer(learnerKey(partition, tenant, userId))));
-}
-
-/** Reads many learners in one round trip (one per partition on a Cluster), in the order of their places. */
-export const readLearners = (
-  client: RedisClient,
-  places: readonly Placed[],
-): Promise<(WholeLearner | null)[]> =>
-  perCall(client, places, async (group) => {
-    const commands = client.pipeline();
-    for (const { partition, tenant, userId } of group) {
-      commands.hgetallBuffer(learnerKey(partition, tenant, userId));
-    }
-    const found = await whileRedisServes(resultsOf(commands));
-    return found.map((fields) => wholeLearner(fields as Record<string, Buffer>));
-  });
-
-/** A goal alone makes no learner. */
-function wholeLearner(fields: Readonly<Record<string, Buffer>>): WholeLearner | null {
-  const { [learnerField]: record, [goalField]: goal, ...others } = fields;
-  if (record === undefined) return null;
-  const skills = new Map(
-    Object.entries(others).map(([field, value]) => [field.slice(1), decodeSkill(value)] as const),
-  );
-  return { learner: decodeLearner(record), skills, goalRecord: goal?.toString() ?? null };
 }
 
 /** Notes that the tenant's learners answer these skills. */

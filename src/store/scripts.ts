@@ -1,8 +1,8 @@
 /**
  * The Lua scripts: each is one atomic verb. They move bytes and compare versions; no model is computed in Redis.
  *
- * Arguments are packed into one binary string (see packer.ts), because a few large arguments cost far less to
- * send and to parse than many small ones. `text` below is a 2-byte length and that many bytes.
+ * Arguments are packed into one value (packer.ts), because a few large arguments cost far less to send and to parse
+ * than many small ones, and lists in it go to commands as they are.
  */
 
 /**
@@ -13,94 +13,81 @@
  */
 const idIndex = `
 local idsPerBucket = 40
-local function bucketCount(prefix)
-  return tonumber(redis.call('GET', prefix .. ':i:n') or 1)
-end
-local function bucketOf(id, count)
-  local hash = struct.unpack('<I4', id)
+local indexes = {}
+local function indexOf(prefix)
+  local index = indexes[prefix]
+  if index then return index end
+  local count = tonumber(redis.call('GET', prefix .. ':i:n') or 1)
   local span = 1
   while span * 2 <= count do span = span * 2 end
-  local bucket = hash % (span * 2)
-  if bucket >= count then bucket = hash % span end
-  return bucket, span
+  index = { count = count, span = span, bucket = prefix .. ':i:', queue = prefix .. ':i:q', taken = {} }
+  indexes[prefix] = index
+  return index
 end
-local function bucketKey(prefix, bucket) return prefix .. ':i:' .. bucket end
-local function findId(prefix, id)
-  return redis.call('HGET', bucketKey(prefix, bucketOf(id, bucketCount(prefix))), id)
+local function bucketOf(index, hash)
+  local bucket = hash % (index.span * 2)
+  if bucket >= index.count then bucket = hash % index.span end
+  return index.bucket .. bucket
 end
+local function hashOf(id) return (struct.unpack('<I4', id)) end
 `;
 
-const reader = `
-local data, pos = ARGV[1], 1
-local function u16() local v v, pos = struct.unpack('<I2', data, pos) return v end
-local function u32() local v v, pos = struct.unpack('<I4', data, pos) return v end
-local function text() local v v, pos = struct.unpack('<I2c0', data, pos) return v end
+const learnerKeys = `
 local function learnerKey(prefix, name) return prefix .. ':l:' .. name end
 local function itemsKey(prefix, generation, name) return prefix .. ':h' .. generation .. ':' .. name end
-local function fixed(n) local v = string.sub(data, pos, pos + n - 1) pos = pos + n return v end
 `;
 
 /**
  * Reads what a batch needs of its learners.
  * KEYS: prefixes of the partitions; all other keys begin with one of them, so they share its slot.
- * ARGV: the request:
- *   text importId, u16 learners, each: u16 prefix index, text name; u16 fields, each text; u16 ids, each 10 bytes;
- *   u16 items, each 8 bytes.
- * Result: one string, in the request's order, absent things empty:
- *   per learner: its record, each field's record, each id's answer, each item's records of the even and of the odd
- *   generation, its import mark if there is an import; all text.
+ * ARGV: the request: import id or '', then per learner: prefix index, name, fields; ids; items.
+ * Result: a list, in the request's order, absent things false; per learner: a list of the fields' records; lists of
+ * the ids' answers, of the items' records of the even and of the odd generation; where there is an import, its mark.
  */
 export const loadScript = `
-${reader}
+${learnerKeys}
 ${idIndex}
-local importId = text()
+local importId, learners = unpack(cmsgpack.unpack(ARGV[1]))
 local out = {}
-local function give(value)
-  value = value or ''
-  out[#out + 1] = struct.pack('<I2', #value) .. value
-end
-for learner = 1, u16() do
-  local prefix = KEYS[u16()]
-  local name = text()
+for i = 1, #learners do
+  local prefixIndex, name, fields, ids, items = unpack(learners[i])
+  local prefix = KEYS[prefixIndex]
   local key = learnerKey(prefix, name)
-  local fields = { 'L' }
-  for i = 1, u16() do fields[i + 1] = text() end
-  for _, value in ipairs(redis.call('HMGET', key, unpack(fields))) do give(value) end
-  for _ = 1, u16() do give(findId(prefix, fixed(10))) end
-  local items = {}
-  for i = 1, u16() do items[i] = fixed(8) end
-  if #items > 0 then
-    local even = redis.call('HMGET', itemsKey(prefix, 0, name), unpack(items))
-    local odd = redis.call('HMGET', itemsKey(prefix, 1, name), unpack(items))
-    for i = 1, #items do give(even[i]) give(odd[i]) end
+  out[#out + 1] = redis.call('HMGET', key, unpack(fields))
+  if #ids > 0 then
+    local index, answers = indexOf(prefix), {}
+    for j = 1, #ids do answers[j] = redis.call('HGET', bucketOf(index, hashOf(ids[j])), ids[j]) end
+    out[#out + 1] = answers
   end
-  if importId ~= '' then give(redis.call('HGET', prefix .. ':import:' .. importId, key)) end
+  if #items > 0 then
+    out[#out + 1] = redis.call('HMGET', itemsKey(prefix, 0, name), unpack(items))
+    out[#out + 1] = redis.call('HMGET', itemsKey(prefix, 1, name), unpack(items))
+  end
+  if importId ~= '' then out[#out + 1] = redis.call('HGET', prefix .. ':import:' .. importId, key) end
 end
-return table.concat(out)
+return cmsgpack.pack(out)
 `;
 
 /**
  * Commits a batch: per learner all or nothing, and only if nobody else wrote that learner since it was read.
  * KEYS: prefixes of the partitions.
- * ARGV: the request:
- *   text importId, u32 outbox bound, u16 learners, each: u16 prefix index, text name, u32 expected version (0: new),
- *   u16 fields, each text name and text record; u16 rows, each text; u16 ids, each 10 bytes and text answer;
- *   u16 generations of items that are forgotten, each u16 parity; u16 items, each u16 parity, 8 bytes and text record;
- *   text import mark.
- * Result: a digit per learner: 0 committed, 1 somebody else wrote it, 2 outbox full, 3 Redis came back empty.
+ * ARGV: the request: import id or '', outbox bound, then per learner: prefix index, name, expected version (0: new);
+ * fields and their records in turn; rows; ids and their answers in turn; parities of the generations of items that
+ * are forgotten; items and their records in turn, of the even and of the odd generation; import mark or ''.
+ * Result: a digit per learner: 0 committed, 1 somebody else wrote it, 2 outbox full, 3 Redis came back empty, 4 an id
+ * is taken.
  */
 export const commitScript = `
-${reader}
+${learnerKeys}
 ${idIndex}
-local importId, outboxBound = text(), u32()
+local importId, outboxBound, learners = unpack(cmsgpack.unpack(ARGV[1]))
 
-local function splitBucket(prefix, count)
-  local span = 1
-  while span * 2 <= count do span = span * 2 end
-  local from, to = bucketKey(prefix, count - span), bucketKey(prefix, count)
+local function splitBucket(index)
+  local from, to = index.bucket .. (index.count - index.span), index.bucket .. index.count
   local all, moved, gone = redis.call('HGETALL', from), {}, {}
+  index.count = index.count + 1
   for i = 1, #all, 2 do
-    if bucketOf(all[i], count + 1) == count then
+    if bucketOf(index, hashOf(all[i])) == to then
       moved[#moved + 1], moved[#moved + 2] = all[i], all[i + 1]
       gone[#gone + 1] = all[i]
     end
@@ -109,53 +96,67 @@ local function splitBucket(prefix, count)
     redis.call('HSET', to, unpack(moved))
     redis.call('HDEL', from, unpack(gone))
   end
-  redis.call('SET', prefix .. ':i:n', count + 1)
+  if index.span * 2 <= index.count then index.span = index.span * 2 end
 end
 
-local function keepId(prefix, id, answer)
-  local count = bucketCount(prefix)
-  redis.call('HSET', bucketKey(prefix, bucketOf(id, count)), id, answer)
-  if redis.call('RPUSH', prefix .. ':i:q', id) > count * idsPerBucket then splitBucket(prefix, count) end
+-- Takes the ids for their answers; false, and nothing is done, where one is taken already.
+local function takeIds(prefix, ids)
+  local index = indexOf(prefix)
+  for i = 1, #ids, 2 do
+    if redis.call('HSETNX', bucketOf(index, hashOf(ids[i])), ids[i], ids[i + 1]) == 0 then
+      for j = 1, i - 2, 2 do redis.call('HDEL', bucketOf(index, hashOf(ids[j])), ids[j]) end
+      return false
+    end
+  end
+  for i = 1, #ids, 2 do index.taken[#index.taken + 1] = ids[i] end
+  return true
 end
 
-local function refusal(key, prefix, expected)
+-- Puts the ids that were taken into the order of their arrival.
+local function queueIds(index)
+  if #index.taken == 0 then return end
+  local length, before = redis.call('RPUSH', index.queue, unpack(index.taken)), index.count
+  while length > index.count * idsPerBucket do splitBucket(index) end
+  if index.count > before then redis.call('SET', index.bucket .. 'n', index.count) end
+end
+
+local room = {}
+local function roomIn(prefix)
+  if not room[prefix] then room[prefix] = outboxBound - redis.call('XLEN', prefix .. ':out') end
+  return room[prefix]
+end
+
+local function refusal(key, prefix, expected, ids)
   local record = redis.call('HGET', key, 'L')
   local version = record and struct.unpack('<I4', record, 5) or 0
   if version ~= expected then return '1' end
-  if redis.call('XLEN', prefix .. ':out') >= outboxBound then return '2' end
+  if roomIn(prefix) <= 0 then return '2' end
   if expected == 0 and redis.call('EXISTS', prefix .. ':m') == 0 then return '3' end
+  if #ids > 0 and not takeIds(prefix, ids) then return '4' end
   return nil
 end
 
-local statuses = {}
-for learner = 1, u16() do
-  local prefix = KEYS[u16()]
-  local name = text()
-  local key = learnerKey(prefix, name)
-  local refused = refusal(key, prefix, u32())
-  local fields = {}
-  for _ = 1, u16() do fields[#fields + 1] = text() fields[#fields + 1] = text() end
-  if not refused then redis.call('HSET', key, unpack(fields)) end
-  for _ = 1, u16() do
-    local row = text()
-    if not refused then redis.call('XADD', prefix .. ':out', '*', 'r', row) end
-  end
-  for _ = 1, u16() do
-    local id, answer = fixed(10), text()
-    if not refused then keepId(prefix, id, answer) end
-  end
-  for _ = 1, u16() do
-    local forgotten = itemsKey(prefix, u16(), name)
-    if not refused then redis.call('DEL', forgotten) end
-  end
-  for _ = 1, u16() do
-    local items, item, record = itemsKey(prefix, u16(), name), fixed(8), text()
-    if not refused then redis.call('HSET', items, item, record) end
-  end
-  local mark = text()
-  if not refused and mark ~= '' then redis.call('HSET', prefix .. ':import:' .. importId, key, mark) end
-  statuses[learner] = refused or '0'
+local function commit(prefix, name, key, fields, rows, forgotten, even, odd, mark)
+  redis.call('HSET', key, unpack(fields))
+  local out = prefix .. ':out'
+  for i = 1, #rows do redis.call('XADD', out, '*', 'r', rows[i]) end
+  room[prefix] = room[prefix] - #rows
+  for i = 1, #forgotten do redis.call('DEL', itemsKey(prefix, forgotten[i], name)) end
+  if #even > 0 then redis.call('HSET', itemsKey(prefix, 0, name), unpack(even)) end
+  if #odd > 0 then redis.call('HSET', itemsKey(prefix, 1, name), unpack(odd)) end
+  if mark ~= '' then redis.call('HSET', prefix .. ':import:' .. importId, key, mark) end
 end
+
+local statuses = {}
+for i = 1, #learners do
+  local prefixIndex, name, expected, fields, rows, ids, forgotten, even, odd, mark = unpack(learners[i])
+  local prefix = KEYS[prefixIndex]
+  local key = learnerKey(prefix, name)
+  local refused = refusal(key, prefix, expected, ids)
+  if not refused then commit(prefix, name, key, fields, rows, forgotten, even, odd, mark) end
+  statuses[i] = refused or '0'
+end
+for _, index in pairs(indexes) do queueIds(index) end
 return table.concat(statuses)
 `;
 
@@ -167,12 +168,12 @@ return table.concat(statuses)
 export const evictIdsScript = `
 ${idIndex}
 local prefix, cutoff, atMost = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
-local queue, count, forgotten = prefix .. ':i:q', bucketCount(prefix), 0
-local oldest = 0
+local index, forgotten, oldest = indexOf(prefix), 0, 0
+local queue = index.queue
 while true do
   local id = redis.call('LINDEX', queue, 0)
   if not id then oldest = 0 break end
-  local key = bucketKey(prefix, bucketOf(id, count))
+  local key = bucketOf(index, hashOf(id))
   local answer = redis.call('HGET', key, id)
   oldest = answer and struct.unpack('<I4', answer) or 0
   if oldest > cutoff or forgotten >= atMost then break end

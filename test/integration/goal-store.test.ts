@@ -7,7 +7,7 @@ import { type RedisClient, whenReady } from '../../src/store/client.js';
 import { openDeployment } from '../../src/store/deployment.js';
 import { createGoalStore } from '../../src/store/goal-store.js';
 import { journalKey, learnerKey, partitionOf } from '../../src/store/keys.js';
-import { readLearner, readLearners } from '../../src/store/learner-store.js';
+import { readLearner, readPacked } from '../../src/store/learner-reads.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 
@@ -93,8 +93,12 @@ test('a goal alone makes no learner, alone or among many', async (t) => {
   await createGoalStore(client, partitions).write(change(900));
   const place = { partition, tenant, userId };
   assert.equal(await readLearner(client, place), null);
-  assert.deepEqual(await readLearners(client, [place, { ...place, userId: 'nobody' }]), [null, null]);
-  assert.deepEqual(await readLearners(client, []), []);
+  const packed = await readPacked(client, [place, { ...place, userId: 'nobody' }]);
+  assert.deepEqual(
+    packed.map((learner) => learner.unpack()),
+    [null, null],
+  );
+  assert.deepEqual(await readPacked(client, []), []);
 });
 
 test('a goal of a newer version of the service is refused, not guessed', async (t) => {

@@ -4,20 +4,15 @@ import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import type { RememberedItem } from '../../src/domain/item-window.js';
 import type { ItemTrace } from '../../src/domain/prediction/traces.js';
-import { connectRedis, whenReady } from '../../src/store/client.js';
+import { connectRedis, isCluster, type RedisClient, whenReady } from '../../src/store/client.js';
 import { openDeployment } from '../../src/store/deployment.js';
 import { idBytes } from '../../src/store/event-ids.js';
 import { decodeGoal } from '../../src/store/goal-codec.js';
 import { forgetOldIds, idWindowSeconds } from '../../src/store/id-window.js';
 import { hashItem } from '../../src/store/item-id.js';
 import { learnerKey, markerKey, outboxKey } from '../../src/store/keys.js';
-import {
-  commitLearners,
-  type LearnerCommit,
-  loadLearners,
-  readLearner,
-  readLearners,
-} from '../../src/store/learner-store.js';
+import { readLearner, readPacked } from '../../src/store/learner-reads.js';
+import { commitLearners, type LearnerCommit, loadLearners } from '../../src/store/learner-store.js';
 import { countAnswers } from '../support/answers.js';
 import { startTestRedis } from '../support/embedded.js';
 
@@ -42,9 +37,9 @@ function firstCommit(userId = nobody.userId): LearnerCommit {
     userId,
     expectedVersion: 0,
     learner: { ...learner, version: 1 },
-    skills: new Map([['algebra', skill]]),
+    skills: [['algebra', skill]],
     rows: ['row 1', 'row 2'],
-    firstAnswers: [{ id: randomBytes(idBytes), answer: answerAt(1_700_000_000) }],
+    firstAnswers: [[randomBytes(idBytes), answerAt(1_700_000_000)]],
     itemGeneration: 0,
     items: [],
     importLine: 0,
@@ -62,19 +57,19 @@ test('what is committed is what is loaded, together with ids and rows', async (t
   const client = await connect(t);
   const commit = firstCommit();
   assert.deepEqual(await commitLearners(client, [commit], null, outboxBound), ['committed']);
-  const id = commit.firstAnswers[0]?.id as Buffer;
+  const [id, answer] = commit.firstAnswers[0] as readonly [Buffer, Buffer];
   const query = {
     ...nobody,
     skillIds: ['algebra', 'other'],
     eventIds: [id, randomBytes(idBytes)],
     itemIds: [],
   };
-  const [loaded] = await loadLearners(client, [query], null);
+  const [loaded] = await loadLearners(client, [query], null, true);
   assert.deepEqual(loaded?.learner, commit.learner);
-  assert.deepEqual(loaded?.skills, [commit.skills.get('algebra'), null]);
-  assert.deepEqual(loaded?.firstAnswers, [commit.firstAnswers[0]?.answer, null]);
+  assert.deepEqual(loaded?.skills, [commit.skills[0]?.[1], null]);
+  assert.deepEqual(loaded?.firstAnswers, [answer, null]);
   assert.equal((await client.xrange(outboxKey(3), '-', '+')).length, 2);
-  assert.deepEqual((await readLearner(client, nobody))?.skills, commit.skills);
+  assert.deepEqual((await readLearner(client, nobody))?.skills, new Map(commit.skills));
 });
 
 test('many learners are read at once, in the order in which they were asked for, goals and all', async (t) => {
@@ -89,12 +84,12 @@ test('many learners are read at once, in the order in which they were asked for,
   const goal = { targetScore: 1200, targetDate: null, updatedAt: 5 };
   await client.hset(learnerKey(3, 'default', 'learner-7'), 'G', JSON.stringify({ v: 1, ...goal }));
   const places = ['nobody', ...ids].map((userId) => ({ ...nobody, userId }));
-  const [none, ...found] = await readLearners(client, places);
+  const [none, ...found] = (await readPacked(client, places)).map((packed) => packed.unpack());
   assert.equal(none, null);
   assert.deepEqual(
     found.map((learner) => [
       learner?.learner.attempts,
-      [...(learner?.skills.keys() ?? [])],
+      learner?.skills.map(([skillId]) => skillId),
       learner?.goalRecord && decodeGoal(learner.goalRecord),
     ]),
     ids.map((id) => [1, ['algebra'], id === 'learner-7' ? goal : null]),
@@ -113,6 +108,27 @@ test('a state that somebody else wrote is never overwritten, and nothing of the 
   assert.equal(await client.llen('st:{p3}:i:q'), 2);
 });
 
+test('an id that is taken refuses the whole commit, and leaves no other id taken', async (t) => {
+  const client = await connect(t);
+  const first = firstCommit();
+  await commitLearners(client, [first], null, outboxBound);
+  const [taken] = first.firstAnswers[0] as readonly [Buffer, Buffer];
+  const fresh = randomBytes(idBytes);
+  const again: LearnerCommit = {
+    ...first,
+    expectedVersion: 1,
+    learner: { ...first.learner, version: 2 },
+    firstAnswers: [fresh, taken].map((id) => [id, answerAt(1_700_000_001)]),
+  };
+  assert.deepEqual(await commitLearners(client, [again], null, outboxBound), ['repeated']);
+  const query = { ...nobody, skillIds: [], eventIds: [fresh, taken], itemIds: [] };
+  const [loaded] = await loadLearners(client, [query], null, true);
+  assert.deepEqual(loaded?.firstAnswers, [null, first.firstAnswers[0]?.[1]]);
+  assert.equal(loaded?.learner?.version, 1);
+  assert.equal(await client.llen('st:{p3}:i:q'), 1);
+  assert.equal(await client.xlen(outboxKey(nobody.partition)), 2);
+});
+
 test('a full outbox refuses, and so does a Redis without marks for a new learner', async (t) => {
   const client = await connect(t);
   await commitLearners(client, [firstCommit()], null, outboxBound);
@@ -127,7 +143,9 @@ test('an import mark is kept with the commit and read back only by that import',
   await commitLearners(client, [{ ...firstCommit(), importLine: 41 }], 'file-a', outboxBound);
   const query = { ...nobody, skillIds: [], eventIds: [], itemIds: [] };
   const lines = await Promise.all(
-    ['file-a', 'file-b', null].map(async (id) => (await loadLearners(client, [query], id))[0]?.importLine),
+    ['file-a', 'file-b', null].map(
+      async (id) => (await loadLearners(client, [query], id, true))[0]?.importLine,
+    ),
   );
   assert.deepEqual(lines, [41, 0, 0]);
 });
@@ -137,24 +155,35 @@ async function keepIds(client: Redis, count: number, second: number): Promise<Bu
   const ids: Buffer[] = [];
   const perCommit = 500;
   for (let done = 0; done < count; done += perCommit) {
-    const firstAnswers = Array.from({ length: perCommit }, () => ({
-      id: randomBytes(idBytes),
-      answer: answerAt(second),
-    }));
+    const firstAnswers = Array.from({ length: perCommit }, (): readonly [Buffer, Buffer] => [
+      randomBytes(idBytes),
+      answerAt(second),
+    ]);
     const commit = { ...firstCommit(`learner ${second} ${done}`), rows: [], firstAnswers };
     assert.deepEqual(await commitLearners(client, [commit], null, outboxBound), ['committed']);
-    ids.push(...firstAnswers.map(({ id }) => id));
+    ids.push(...firstAnswers.map(([id]) => id));
   }
   return ids;
 }
 
 const findIds = async (client: Redis, eventIds: readonly Buffer[]): Promise<number> => {
-  const [loaded] = await loadLearners(client, [{ ...nobody, skillIds: [], eventIds, itemIds: [] }], null);
+  const [loaded] = await loadLearners(
+    client,
+    [{ ...nobody, skillIds: [], eventIds, itemIds: [] }],
+    null,
+    true,
+  );
   return loaded?.firstAnswers.filter((answer) => answer !== null).length ?? 0;
 };
 
-const usedMemory = async (client: Redis): Promise<number> =>
-  Number(/^used_memory:(\d+)/m.exec(await client.info('memory'))?.[1]);
+/** Of all masters where this is a Cluster, but for what they have on the way to their replicas. */
+async function usedMemory(client: RedisClient): Promise<number> {
+  const servers = isCluster(client) ? client.nodes('master') : [client];
+  const infos = await Promise.all(servers.map((server) => server.info('memory')));
+  const sum = (name: string): number =>
+    infos.reduce((total, info) => total + Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]), 0);
+  return sum('used_memory') - sum('mem_replication_backlog') - sum('mem_clients_slaves');
+}
 
 test('an event id takes at most 64 bytes of Redis, and every one is found again', async (t) => {
   const client = await connect(t);
@@ -204,13 +233,13 @@ function itemCommit(
     learner: { ...base.learner, version: version + 1, items: { generation: to, size: 1 } },
     firstAnswers: [],
     itemGeneration: from,
-    items: Object.entries(items).map(([name, item]) => ({ id: hashItem(name), item })),
+    items: Object.entries(items).map(([name, item]) => [hashItem(name), item]),
   };
 }
 
 const loadItems = async (client: Redis, names: readonly string[]) => {
   const query = { ...nobody, skillIds: [], eventIds: [], itemIds: names.map(hashItem) };
-  return (await loadLearners(client, [query], null))[0]?.items;
+  return (await loadLearners(client, [query], null, true))[0]?.items;
 };
 
 test('items are read from both generations, the newer figures first, and old generations go', async (t) => {

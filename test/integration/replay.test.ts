@@ -293,7 +293,7 @@ async function assertSameRecords(userId: string, { learner, skills }: Replayed):
 
 async function assertSameItems(userId: string, { learner, items }: Replayed): Promise<number> {
   const query = { ...placeOf(userId), skillIds: [], eventIds: [], itemIds: [...items.keys()].map(hashItem) };
-  const [loaded] = await loadLearners(redis, [query], null);
+  const [loaded] = await loadLearners(redis, [query], null, true);
   const recalled = (item: RememberedItem<ItemTrace> | null | undefined): Buffer | null => {
     const trace = recallItem(learner.items, item ?? undefined);
     return trace && encodeItem(trace);

@@ -2,132 +2,103 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BatcherOptions, createBatcher } from '../../src/compute/batcher.js';
-import type { TrackEvent, TrackReply, TrackTask } from '../../src/contracts/tasks.js';
-import type { Tracked, TrackMode } from '../../src/services/ports.js';
+import { ApiError } from '../../src/errors.js';
 
-const live: TrackMode = { acceptNewIds: true, importId: null };
-const other: TrackMode = { acceptNewIds: false, importId: null };
-
-const event = (userId: string, importLine: number): TrackEvent => ({
-  tenant: 'default',
-  userId,
-  skillId: 'algebra',
-  isCorrect: true,
-  timeSpentSeconds: null,
-  confidenceScore: null,
-  questionDifficulty: null,
-  itemId: null,
-  eventId: null,
-  occurredAt: 0,
-  occurredAtText: null,
-  receivedAt: 0,
-  importLine,
-});
-
-/** A batcher whose batches wait until they are let go; lanes by the length of the learner's name. */
-function heldBatcher(change: Partial<BatcherOptions> = {}) {
-  const held: { lines: number[]; letGo: (reply?: Error) => void }[] = [];
-  const failures: unknown[] = [];
-  const run = (task: TrackTask): Promise<TrackReply> =>
+/** A batcher of texts whose batches wait until they are let go; texts of one first letter go together. */
+function heldBatcher(change: Partial<BatcherOptions<string, string>> = {}) {
+  const held: { items: readonly string[]; lane: number; letGo: (error?: Error) => void }[] = [];
+  const run = (items: readonly string[], lane: number): Promise<readonly string[]> =>
     new Promise((resolve, reject) => {
-      const lines: number[] = JSON.parse(task.events).map(({ importLine }: TrackEvent) => importLine);
-      const counted: TrackReply = { outcomes: lines.map(() => 'counted'), data: lines.map(String) };
-      held.push({ lines, letGo: (error) => (error ? reject(error) : resolve(counted)) });
+      const done = items.map((item) => `${item}!`);
+      held.push({ items, lane, letGo: (error) => (error ? reject(error) : resolve(done)) });
     });
-  const options = {
+  const batcher = createBatcher<string, string>({
     lanes: 2,
-    laneOf: ({ userId }: TrackEvent) => userId.length % 2,
-    maxBatch: 3,
-    maxWaiting: 5,
+    together: (first, item) => first[0] === item[0],
+    bytesOf: (item) => item.length,
+    maxBatch: { items: 3, bytes: 100 },
+    maxWaiting: { items: 5, bytes: 1000 },
+    run,
+    ...change,
+  });
+  const told: string[] = [];
+  const submit = (lane: number, ...items: string[]): void => {
+    for (const item of items) {
+      batcher.submit(lane, item).then(
+        (result) => told.push(result),
+        (error) => told.push(`${item}: ${error instanceof ApiError ? error.code : error.message}`),
+      );
+    }
   };
-  const batcher = createBatcher({ ...options, run, onFailure: (error) => failures.push(error), ...change });
-  const told: [line: number, tracked: Tracked][] = [];
-  const track = (userId: string, lines: readonly number[], mode = live): void => {
-    const events = lines.map((line) => event(userId, line));
-    batcher.track(events, mode, (place, tracked) => told.push([lines[place] as number, tracked]));
-  };
-  return { batcher, held, failures, told, track };
+  const batches = () => held.map(({ items }) => items.join(' '));
+  return { batcher, held, batches, told, submit };
 }
 
 test('what comes in one turn shares a batch, and the next batch waits for it', async () => {
-  const { held, track, told } = heldBatcher();
-  track('a', [1]);
-  track('a', [2]);
+  const { held, batches, submit, told } = heldBatcher();
+  submit(0, 'a1', 'a2');
   await nextTurn();
-  track('a', [3, 4, 5, 6]);
+  submit(0, 'a3', 'a4', 'a5', 'a6');
   await nextTurn();
+  assert.deepEqual(batches(), ['a1 a2']);
+  held[0]?.letGo();
+  await nextTurn();
+  assert.deepEqual(batches(), ['a1 a2', 'a3 a4 a5']);
+  assert.deepEqual(told, ['a1!', 'a2!']);
+});
+
+test('lanes do not wait for one another, and a batch is of what goes together', async () => {
+  const { held, batches, submit } = heldBatcher();
+  submit(0, 'a1', 'b1');
+  submit(1, 'a2');
+  await nextTurn();
+  assert.deepEqual(batches(), ['a1', 'a2']);
   assert.deepEqual(
-    held.map(({ lines }) => lines),
-    [[1, 2]],
+    held.map(({ lane }) => lane),
+    [0, 1],
   );
   held[0]?.letGo();
   await nextTurn();
-  assert.deepEqual(
-    held.map(({ lines }) => lines),
-    [
-      [1, 2],
-      [3, 4, 5],
-    ],
-  );
-  assert.deepEqual(
-    told.map(([line]) => line),
-    [1, 2],
-  );
+  assert.deepEqual(batches(), ['a1', 'a2', 'b1']);
 });
 
-test('lanes do not wait for one another, and a batch is of one mode', async () => {
-  const { held, track } = heldBatcher();
-  track('a', [1]);
-  track('bb', [2]);
-  track('a', [3], other);
+test('a batch is bounded by bytes too, but one item always goes', async () => {
+  const { held, batches, submit } = heldBatcher({ maxBatch: { items: 9, bytes: 5 } });
+  submit(0, 'a1', 'a2', 'a3', 'a-very-long-one', 'a4');
+  for (let i = 0; i < 4; i++) {
+    await nextTurn();
+    held[i]?.letGo();
+  }
   await nextTurn();
-  assert.deepEqual(
-    held.map(({ lines }) => lines),
-    [[1], [2]],
-  );
+  assert.deepEqual(batches(), ['a1 a2', 'a3', 'a-very-long-one', 'a4']);
 });
 
-test('a full lane refuses, and a failed batch fails alone', async () => {
-  const { held, track, told, failures } = heldBatcher();
-  track('a', [1]);
+test('a full lane refuses, by items and by bytes, and a failed batch fails alone', async () => {
+  const { held, submit, told } = heldBatcher({ maxWaiting: { items: 5, bytes: 30 } });
+  submit(0, 'a1');
   await nextTurn();
-  track('a', [2, 3, 4, 5, 6, 7]);
-  assert.deepEqual(
-    told.map(([line, { outcome }]) => [line, outcome]),
-    [[7, 'unavailable']],
-  );
+  submit(0, 'a2', 'a3', 'a4', 'a5', 'a6', 'a7');
+  submit(1, 'x'.repeat(40));
+  await nextTurn();
+  submit(1, 'y'.repeat(40), 'y2');
+  await nextTurn();
+  assert.deepEqual(told, ['a7: UNAVAILABLE', 'y2: UNAVAILABLE']);
   held[0]?.letGo(new Error('broken'));
   await nextTurn();
-  held[1]?.letGo();
+  held[2]?.letGo();
   await nextTurn();
-  assert.deepEqual(
-    told.slice(1).map(([line, { outcome }]) => [line, outcome]),
-    [
-      [1, 'failed'],
-      [2, 'counted'],
-      [3, 'counted'],
-      [4, 'counted'],
-    ],
-  );
-  assert.equal(failures.length, 1);
+  assert.deepEqual(told.slice(2), ['a1: broken', 'a2!', 'a3!', 'a4!']);
 });
 
 test('stopping refuses what waits and what comes, and tells what is away', async () => {
-  const { batcher, held, track, told } = heldBatcher();
-  track('a', [1]);
+  const { batcher, held, submit, told } = heldBatcher();
+  submit(0, 'a1');
   await nextTurn();
-  track('a', [2]);
+  submit(0, 'a2');
   batcher.stop();
-  track('a', [3]);
+  submit(0, 'a3');
   held[0]?.letGo();
   await nextTurn();
-  assert.deepEqual(
-    told.map(([line, { outcome }]) => [line, outcome]),
-    [
-      [2, 'unavailable'],
-      [3, 'unavailable'],
-      [1, 'counted'],
-    ],
-  );
+  assert.deepEqual(told, ['a2: UNAVAILABLE', 'a3: UNAVAILABLE', 'a1!']);
   assert.equal(batcher.waiting(), 0);
 });

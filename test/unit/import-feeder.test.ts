@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBatcher } from '../../src/compute/batcher.js';
-import type { TrackEvent, TrackOutcome, TrackTask } from '../../src/contracts/tasks.js';
+import { createTracker } from '../../src/compute/tracking.js';
+import {
+  dataSeparator,
+  outcomeLetters,
+  type TrackEvent,
+  type TrackOutcome,
+  type TrackReply,
+  type TrackTask,
+} from '../../src/contracts/tasks.js';
+import { unavailable } from '../../src/errors.js';
 import { createFeeder, StalledError } from '../../src/services/import/feeder.js';
 import { seeded } from '../support/random.js';
 
@@ -25,7 +33,7 @@ const eventOf = (line: number, user: number): TrackEvent => ({
 });
 
 /**
- * Learners' marks and counted lines by the rules of the commit script, behind the real batcher: a batch may be
+ * Learners' marks and counted lines by the rules of the commit script, behind the real lanes: a batch may be
  * refused, counted with its answer lost, or refused for some of its learners.
  */
 function createCounter(random: () => number, trouble: number) {
@@ -41,21 +49,23 @@ function createCounter(random: () => number, trouble: number) {
       return 'counted';
     });
   };
-  const run = async (task: TrackTask) => {
-    const events = JSON.parse(task.events) as TrackEvent[];
+  const run = async (task: TrackTask): Promise<TrackReply> => {
+    const events = JSON.parse(Buffer.from(task.bodies).toString()) as TrackEvent[];
     await new Promise(setImmediate);
     const fate = random();
-    if (fate < trouble / 3) return { unavailable: 'away' };
+    if (fate < trouble / 3) throw unavailable('away');
     const users = new Set(events.filter(() => random() < 0.3).map(({ userId }) => userId));
     const outcomes = commit(events, fate < (2 * trouble) / 3 ? users : new Set());
     if (fate > 1 - trouble / 3) throw new Error('the answer was lost');
-    return { outcomes, data: outcomes.map(() => '') };
+    return {
+      counts: [events.length],
+      outcomes: outcomes.map((outcome) => outcomeLetters[outcome]).join(''),
+      data: outcomes.map(() => '').join(dataSeparator),
+    };
   };
-  const tracker = createBatcher({
+  const tracker = createTracker({
     lanes,
-    laneOf: ({ userId }) => (Number(userId) % shards) % lanes,
-    maxBatch: 512,
-    maxWaiting: 900,
+    laneOf: (_, userId) => (Number(userId) % shards) % lanes,
     run,
     onFailure: () => undefined,
   });
@@ -97,11 +107,7 @@ test('refusals without an end stop the import, and the open lines are known', {
   let clock = 0;
   const feeder = createFeeder({
     tracker: {
-      track: (events, _mode, done) => {
-        events.forEach((_, place) => {
-          done(place, { outcome: 'unavailable', data: 'the store is away' });
-        });
-      },
+      track: () => Promise.reject(unavailable('the store is away')),
     },
     importId: 'i',
     shards: 1,

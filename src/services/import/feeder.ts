@@ -10,9 +10,9 @@
  * 1. a learner belongs to one shard, and a shard has one group under way; the next group is sent only when
  *    every row of this one is counted or skipped. Refused rows are sent again, in order, before anything else;
  * 2. a group is one batch of the engine, so a learner's rows in it are one commit: all or nothing. It is one batch
- *    because a batch ends where the mode changes (compute/batcher.ts) and each group brings its own mode object,
- *    and because a group is not larger than a batch (`groupRows`). Were that ever broken, `checkOrder` stops the
- *    import instead of losing rows in silence;
+ *    because an import's submission never shares one (compute/tracking.ts) and a group is not larger than what a
+ *    worker commits at once (`groupRows`). Were that ever broken, `checkOrder` stops the import instead of losing
+ *    rows in silence;
  * 3. a row whose outcome is not known (`failed`, or `unavailable` because an answer of Redis was lost) is sent
  *    again like a refused one. If its commit took place, or still does later, the compare-and-set on the learner's
  *    version lets only one of the two through, and the other one finds the mark.
@@ -20,7 +20,8 @@
  * even two runs of one import at once, each sending a learner's lines without gaps, cannot break the invariant.
  */
 import type { TrackEvent } from '../../contracts/tasks.js';
-import type { AttemptTracker, Tracked } from '../ports.js';
+import { ApiError } from '../../errors.js';
+import type { AttemptTracker, Submission, Tracked } from '../ports.js';
 
 export interface FeederOptions {
   readonly tracker: AttemptTracker;
@@ -49,7 +50,7 @@ export interface Feeder {
 /** Nothing was counted for a long time; the import can be resumed. */
 export class StalledError extends Error {}
 
-/** Not more than the engine's largest batch (512, compute/pool.ts): see 2. above. */
+/** Not more than a worker commits at once (512, workers/tracking.ts): see 2. above. */
 const groupRows = 500;
 /** Rows in memory, waiting or under way: what constant memory means here. */
 const heldRows = 20_000;
@@ -85,15 +86,8 @@ export function createFeeder(options: FeederOptions): Feeder {
   }
 
   function send(shard: Shard): void {
-    const { group } = shard;
-    const outcomes = new Array<Tracked>(group.length);
-    let open = group.length;
     underWay++;
-    options.tracker.track(group, { acceptNewIds: true, importId: options.importId }, (place, tracked) => {
-      outcomes[place] = tracked;
-      open--;
-      if (open === 0) settle(shard, outcomes);
-    });
+    void trackGroup(options, shard.group).then((outcomes) => settle(shard, outcomes));
   }
 
   function settle(shard: Shard, outcomes: readonly Tracked[]): void {
@@ -167,6 +161,27 @@ export function createFeeder(options: FeederOptions): Feeder {
     },
     firstOpenLine: () => firstLine(shards.map(({ group, waiting }) => group[0] ?? waiting[0])),
   };
+}
+
+/** What became of the rows of a group; never throws. */
+async function trackGroup(
+  { tracker, importId }: FeederOptions,
+  group: readonly TrackEvent[],
+): Promise<readonly Tracked[]> {
+  const submission: Submission = {
+    form: 'import',
+    tenant: group[0]?.tenant ?? '',
+    body: Buffer.from(JSON.stringify(group)),
+    idempotencyKey: null,
+    receivedAt: 0,
+  };
+  try {
+    return await tracker.track(submission, { acceptNewIds: true, importId });
+  } catch (error) {
+    const outcome = error instanceof ApiError && error.code === 'UNAVAILABLE' ? 'unavailable' : 'failed';
+    const data = error instanceof Error ? error.message : String(error);
+    return group.map(() => ({ outcome, data }));
+  }
 }
 
 const isRefused = ({ outcome }: Tracked): boolean => outcome === 'unavailable' || outcome === 'failed';

@@ -1,9 +1,10 @@
 /** Charts as SVG: lines and dots over two axes, with an optional strip of bars below that tells how many. */
 import { tag, textTag } from './markup.js';
+import { compact } from './numbers.js';
 import { type Domain, type Scale, scaleOf } from './scale.js';
 
 /** Looks of a series, defined in page.ts: its colour and dashes, fit for light and dark. */
-export type SeriesStyle = 'observed' | 'a' | 'b' | 'c' | 'd';
+export type SeriesStyle = 'observed' | 'a' | 'b' | 'c' | 'd' | 'e';
 
 export interface ChartPoint {
   readonly x: number;
@@ -48,6 +49,8 @@ export interface ChartColumn {
 
 export interface Chart {
   readonly title: string;
+  /** What it shows, for those who do not see it. */
+  readonly about?: string;
   readonly x: ChartAxis;
   readonly y: ChartAxis;
   readonly series: readonly ChartSeries[];
@@ -93,6 +96,7 @@ export function chartFigure(chart: Chart): string {
   const drawing = tag(
     'svg',
     { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': chart.title },
+    chart.about === undefined ? '' : textTag('desc', {}, chart.about),
     ...parts,
   );
   const legend = chart.series.length > 1 ? legendOf(chart.series) : '';
@@ -161,14 +165,11 @@ function barsOf({ bars }: Chart, { x, left, right, foot }: Frame): string[] {
   return [
     ...drawn,
     line('grid', left, foot - strip.height, right, foot - strip.height),
-    label('tick end', left - 8, foot - strip.height + 4, shortCount(most)),
+    label('tick end', left - 8, foot - strip.height + 4, compact(most)),
     label('tick end', left - 8, foot + 4, '0'),
     upright(bars.label, foot - strip.height / 2),
   ];
 }
-
-const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
-const shortCount = (count: number): string => compact.format(count);
 
 function seriesOf({ points, style, name }: ChartSeries, { x, y }: Frame): string {
   const places = points.map((point) => ({ ...point, left: x.at(point.x), top: y.at(point.y) }));

@@ -4,9 +4,10 @@ import { escapeText, tag, textTag } from './markup.js';
 /** Okabe and Ito's colours, which colour-blind readers tell apart, lightened for a dark page. */
 const style = `
 :root { color-scheme: light dark; --page: #ffffff; --text: #1c2430; --soft: #5b6676; --line: #d9dee5;
-  --panel: #f6f8fa; --bar: #b6c0cd; --a: #0072b2; --b: #d55e00; --c: #00876a; --d: #86709e; }
+  --panel: #f6f8fa; --bar: #b6c0cd; --a: #0072b2; --b: #d55e00; --c: #00876a; --d: #86709e;
+  --e: #b5407c; }
 @media (prefers-color-scheme: dark) { :root { --page: #12161c; --text: #e6eaf0; --soft: #9aa6b5; --line: #2f3843;
-  --panel: #1a2028; --bar: #4a5665; --a: #56b4e9; --b: #ff9b52; --c: #3fcfa5; --d: #bda5da; } }
+  --panel: #1a2028; --bar: #4a5665; --a: #56b4e9; --b: #ff9b52; --c: #3fcfa5; --d: #bda5da; --e: #f08fbb; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 76rem; background: var(--page); color: var(--text);
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
@@ -40,21 +41,24 @@ svg text.name { fill: var(--text); }
 .series circle { fill: var(--of); stroke: var(--panel); stroke-width: 1; }
 .series .range { stroke: var(--of); stroke-width: 1.5; opacity: .6; }
 .series.observed { --of: var(--text); } .series.a { --of: var(--a); } .series.b { --of: var(--b); }
-.series.c { --of: var(--c); } .series.d { --of: var(--d); }
+.series.c { --of: var(--c); } .series.d { --of: var(--d); } .series.e { --of: var(--e); }
 .series.b polyline { stroke-dasharray: 7 4; } .series.c polyline { stroke-dasharray: 2 4; }
-.series.d polyline { stroke-dasharray: 9 3 2 3; }
+.series.d polyline { stroke-dasharray: 9 3 2 3; } .series.e polyline { stroke-dasharray: 12 3; }
 @media print { body { max-width: none; } figure { break-inside: avoid; } }
 `;
 
-/** @param sections markup, as the functions below make it */
-export function htmlPage(title: string, sections: readonly string[]): string {
+/**
+ * @param sections markup, as the functions below make it
+ * @param ownStyle rules that only this page needs
+ */
+export function htmlPage(title: string, sections: readonly string[], ownStyle = ''): string {
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeText(title)}</title>
-<style>${style}</style>
+<style>${style}${ownStyle}</style>
 </head>
 <body>
 ${textTag('h1', {}, title)}

@@ -1,0 +1,29 @@
+/**
+ * 64-bit hash of a text: two murmur3-like hashes of its UTF-16 code units. The same in every process and for ever.
+ * Not against attackers, who can make texts that meet.
+ */
+export function hashText(text: string): Buffer {
+  let low = 0x9747b28c;
+  let high = 0x3c6ef372;
+  for (let i = 0; i < text.length; i++) {
+    let unit = Math.imul(text.charCodeAt(i), 0xcc9e2d51);
+    unit = Math.imul((unit << 15) | (unit >>> 17), 0x1b873593);
+    low = step(low, unit);
+    high = step(high, unit);
+  }
+  const hash = Buffer.allocUnsafe(8);
+  hash.writeInt32LE(finish(low ^ text.length), 0);
+  hash.writeInt32LE(finish(high ^ text.length), 4);
+  return hash;
+}
+
+function step(hash: number, unit: number): number {
+  const mixed = hash ^ unit;
+  return (Math.imul((mixed << 13) | (mixed >>> 19), 5) + 0xe6546b64) | 0;
+}
+
+function finish(hash: number): number {
+  let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return mixed ^ (mixed >>> 16);
+}

@@ -1,0 +1,125 @@
+/** Bodies of answers, read and checked: what the front end handed on as bytes. */
+import { isUtf8 } from 'node:buffer';
+import { checked } from '../src/contracts/checked.js';
+import { eventBatchCheck, learningEventCheck, maxBatchEvents } from '../src/contracts/events.js';
+import { parseText, textOf } from '../src/contracts/json.js';
+import { problemsOf } from '../src/contracts/problems.js';
+import type { TrackEvent, TrackTask } from '../src/contracts/tasks.js';
+import { occurredAtProblem, parseTime } from '../src/contracts/time.js';
+import { ApiError, invalid, type Problem } from '../src/errors.js';
+
+/** An event, or why it is none. */
+export type ReadEvent = TrackEvent | ApiError;
+
+/** The events of each body; an error for a body that holds none. */
+export function readBodies(task: TrackTask): (readonly ReadEvent[] | ApiError)[] {
+  const bodies = Buffer.from(task.bodies.buffer, task.bodies.byteOffset, task.bodies.length);
+  const allUtf8 = isUtf8(bodies);
+  let at = 0;
+  return task.lengths.map((length, i) => {
+    const from = at;
+    at += length + 1;
+    return orError(() => {
+      const text = allUtf8
+        ? bodies.toString('utf8', from, from + length)
+        : textOf(bodies.subarray(from, from + length));
+      return readBody(task, i, text);
+    });
+  });
+}
+
+function orError<Value>(read: () => Value): Value | ApiError {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+}
+
+/** @throws ApiError INVALID_REQUEST */
+function readBody(task: TrackTask, i: number, text: string): readonly ReadEvent[] {
+  const origin: Origin = {
+    tenant: task.tenants[i] as string,
+    idempotencyKey: task.idempotencyKeys[i] as string | null,
+    receivedAt: task.receivedAt[i] as number,
+  };
+  switch (task.form) {
+    case 'import':
+      return JSON.parse(text) as TrackEvent[];
+    case 'event':
+      return [toTrackEvent(origin, parseText(text), '')];
+    case 'batch':
+      return readBatch(origin, checked(eventBatchCheck, parseText(text), 'batch').events);
+    case 'lines':
+      return readBatch(origin, readLines(text));
+  }
+}
+
+/** What a body's events have in common. */
+interface Origin {
+  readonly tenant: string;
+  readonly idempotencyKey: string | null;
+  readonly receivedAt: number;
+}
+
+/** @throws ApiError INVALID_REQUEST for a batch of no events or too many */
+function readBatch(origin: Origin, events: readonly unknown[]): ReadEvent[] {
+  if (events.length === 0) throw invalid('The batch has no events');
+  if (events.length > maxBatchEvents) throw invalid(`A batch holds at most ${maxBatchEvents} events`);
+  const { idempotencyKey } = origin;
+  return events.map((event, i) => {
+    if (event instanceof ApiError) return event;
+    const own = idempotencyKey === null ? origin : { ...origin, idempotencyKey: `${idempotencyKey}/${i}` };
+    return orError(() => toTrackEvent(own, event, `events/${i}/`));
+  });
+}
+
+/** One value per line; blank lines are skipped, and a line that is not JSON is an error in its place. */
+function readLines(text: string): unknown[] {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return lines.map((line, i) => {
+    try {
+      return JSON.parse(line);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      return invalid('The line is not valid JSON', [{ path: `events/${i}`, message: 'is not valid JSON' }]);
+    }
+  });
+}
+
+/** @throws ApiError INVALID_REQUEST with a problem per field */
+function toTrackEvent(
+  { tenant, idempotencyKey, receivedAt }: Origin,
+  body: unknown,
+  path: string,
+): TrackEvent {
+  if (!learningEventCheck.Check(body)) throw invalidEvent(problemsOf(learningEventCheck.Errors(body), path));
+  const occurredAtText = body.occurred_at ?? null;
+  const occurredAt = occurredAtText === null ? receivedAt : parseTime(occurredAtText);
+  const problem = occurredAtProblem(occurredAt, receivedAt);
+  if (occurredAt === null || problem !== null) {
+    throw invalidEvent([{ path: `${path}occurred_at`, message: problem ?? '' }]);
+  }
+  return {
+    tenant,
+    userId: body.user_id,
+    skillId: body.skill_id,
+    isCorrect: body.is_correct,
+    timeSpentSeconds: body.time_spent_seconds ?? null,
+    confidenceScore: body.confidence_score ?? null,
+    questionDifficulty: body.question_difficulty ?? null,
+    itemId: body.item_id ?? null,
+    eventId: body.event_id ?? idempotencyKey,
+    occurredAt,
+    occurredAtText,
+    receivedAt,
+    importLine: null,
+  };
+}
+
+function invalidEvent(problems: readonly Problem[]): ApiError {
+  const first = problems[0];
+  const where = first && first.path !== '' ? `${first.path} ${first.message}` : first?.message;
+  return invalid(`Invalid learning event: ${where ?? 'not an event'}`, problems);
+}
