@@ -1,69 +1,13 @@
-/**
- * Closed-loop load over keep-alive connections, in a process of its own: each connection sends its next answer when
- * the one before was answered. Prints `{"answers","errors","seconds"}`.
- *
- * Arguments: port, API key, connections, seconds.
- */
-import { randomInt } from 'node:crypto';
-import { connect } from 'node:net';
+/** The load generator, in a process of its own. Argument: JSON of a LoadPlan. Prints JSON of a LoadResult. */
+import { drive } from './load/drive.js';
+import type { LoadPlan } from './load/plan.js';
+import { readPool } from './load/pool.js';
 
-const [port, key, connections, seconds] = process.argv.slice(2);
-const learners = 10_000;
-const skills = 50;
-let answers = 0;
-let errors = 0;
-let over = false;
-
-function request(): string {
-  const body = JSON.stringify({
-    user_id: `learner-${randomInt(learners)}`,
-    skill_id: `skill-${randomInt(skills)}`,
-    is_correct: randomInt(10) < 6,
-    time_spent_seconds: randomInt(120),
-    question_difficulty: 0.5,
-  });
-  return (
-    `POST /api/v1/track-answer HTTP/1.1\r\nHost: bench\r\nX-API-Key: ${key}\r\n` +
-    `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-  );
+const plan: LoadPlan = JSON.parse(process.argv[2] as string);
+try {
+  process.stdout.write(`${JSON.stringify(await drive(plan, readPool(plan.pool)))}\n`);
+} catch (error) {
+  // What the servers did is the report, not where it was noticed.
+  process.stderr.write(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
 }
-
-/** Made before the clock starts, so that making them is not measured. */
-const requests = Array.from({ length: 20_000 }, request);
-
-function open(offset: number): void {
-  let next = offset;
-  let received = '';
-  const socket = connect({ host: '127.0.0.1', port: Number(port), noDelay: true });
-  const send = (): void => {
-    next = (next + 1) % requests.length;
-    socket.write(requests[next] as string);
-  };
-  socket.once('connect', send);
-  socket.on('error', () => {
-    errors += over ? 0 : 1;
-  });
-  socket.on('data', (chunk) => {
-    received += chunk.toString('latin1');
-    const length = responseLength(received);
-    if (length === null || received.length < length) return;
-    if (received.startsWith('HTTP/1.1 200')) answers += 1;
-    else errors += 1;
-    received = received.slice(length);
-    if (over) socket.destroy();
-    else send();
-  });
-}
-
-function responseLength(text: string): number | null {
-  const head = text.indexOf('\r\n\r\n');
-  const length = /content-length: (\d+)/i.exec(text)?.[1];
-  return head < 0 || length === undefined ? null : head + 4 + Number(length);
-}
-
-for (let i = 0; i < Number(connections); i++) open(randomInt(requests.length));
-setTimeout(() => {
-  over = true;
-  process.stdout.write(`${JSON.stringify({ answers, errors, seconds: Number(seconds) })}\n`);
-  process.exit(0);
-}, Number(seconds) * 1000);

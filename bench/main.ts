@@ -1,96 +1,77 @@
-/** `npm run bench`: what an answer costs, beside a bare uWebSockets.js server in the same run. */
-import { mkdtempSync, rmSync } from 'node:fs';
+/** `npm run bench`: what answers cost, beside other servers in the same run. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { runProcess } from './processes.js';
-import { cpuOf, here, startEcho, startService, type Target } from './targets.js';
+import { dirname, join } from 'node:path';
+import { type CommandContext, startCommand } from '../src/cli/command.js';
+import { type Bench, createBench } from './bench.js';
+import { createLoadRunner } from './load/run.js';
+import { commit, generatorName, machine, versions } from './machine.js';
+import { main as micro } from './micro/main.js';
+import { type Arguments, help, listScenarios, readArguments } from './options.js';
+import { comparison } from './report/compare.js';
+import { writeReport } from './report/page.js';
+import { tableOf } from './report/table.js';
+import type { BenchResults } from './results.js';
+import type { Findings } from './scenario.js';
 
-const help = `Usage: npm run bench -- [--seconds N] [--rounds N] [--connections N] [--json]
-
-Measures POST /api/v1/track-answer with everything on, in a closed loop, in turn with a bare
-uWebSockets.js server that only parses, and prints the medians of all rounds.
-`;
-
-interface Sample {
-  readonly perSecond: number;
-  /** CPU microseconds per answer, by process. */
-  readonly cpu: Readonly<Record<string, number>>;
-}
-
+/** @param argv arguments after the command */
 export async function main(argv: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      help: { type: 'boolean' },
-      json: { type: 'boolean' },
-      seconds: { type: 'string', default: '4' },
-      rounds: { type: 'string', default: '5' },
-      connections: { type: 'string', default: '64' },
-    },
-  });
-  if (values.help) {
-    process.stdout.write(help);
+  if (argv[0] === '--micro') return micro(argv[1]);
+  if (argv.includes('--list')) {
+    process.stdout.write(listScenarios());
     return;
   }
-  const dataDir = mkdtempSync(join(tmpdir(), 'skilltrace-bench-'));
-  const stops: (() => Promise<void>)[] = [];
-  try {
-    const targets = [await startEcho(stops), await startService(dataDir, stops)];
-    const samples = await measure(targets, values);
-    process.stdout.write(values.json ? `${JSON.stringify(samples)}\n` : table(samples));
-  } finally {
-    for (const stop of stops.reverse()) await stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  }
+  await startCommand({ name: 'bench', help, read: readArguments, work }, argv);
 }
 
-interface Plan {
-  readonly seconds: string;
-  readonly rounds: string;
-  readonly connections: string;
-}
-
-/** The targets take turns, so that a slower minute of the machine hits them all. */
-async function measure(targets: readonly Target[], plan: Plan): Promise<Map<string, Sample[]>> {
-  const samples = new Map<string, Sample[]>(targets.map(({ name }) => [name, []]));
-  // The first round only warms up.
-  for (let round = 0; round <= Number(plan.rounds); round++) {
-    for (const target of targets) {
-      if (process.stderr.isTTY)
-        process.stderr.write(`\rround ${round} of ${plan.rounds}: ${target.name}      `);
-      const sample = await load(target, plan);
-      if (round > 0) samples.get(target.name)?.push(sample);
-    }
-  }
-  if (process.stderr.isTTY) process.stderr.write('\n');
-  return samples;
-}
-
-async function load(target: Target, { seconds, connections }: Plan): Promise<Sample> {
-  const before = cpuOf(target);
-  const output = await runProcess([here('./load.js'), `${target.port}`, target.key, connections, seconds]);
-  const { answers, errors }: { answers: number; errors: number } = JSON.parse(output);
-  if (errors > 0) throw new Error(`${target.name}: ${errors} of ${answers + errors} requests failed`);
-  const after = cpuOf(target);
-  const cpu = Object.keys(before).map((name) => [
-    name,
-    ((after[name] ?? 0) - (before[name] ?? 0)) * (1e6 / answers),
-  ]);
-  return { perSecond: answers / Number(seconds), cpu: Object.fromEntries(cpu) };
-}
-
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-
-function table(samples: ReadonlyMap<string, readonly Sample[]>): string {
-  const rows = [...samples].map(([name, list]) => {
-    const parts = Object.keys(list[0]?.cpu ?? {});
-    const cpu = parts.map(
-      (part) => `${part} ${median(list.map((sample) => sample.cpu[part] ?? 0)).toFixed(1)}`,
-    );
-    const perSecond = median(list.map((sample) => sample.perSecond)).toFixed(0);
-    return `${name.padEnd(14)}${perSecond.padStart(10)}   ${cpu.join(', ')}\n`;
+async function work({ closers }: CommandContext, args: Arguments): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'skilltrace-bench-'));
+  closers.add('temporary folder', () => rmSync(root, { recursive: true, force: true, maxRetries: 10 }));
+  const bench = createBench({
+    root,
+    settings: args,
+    tenants: args.scenarios.map(({ name }) => name),
+    closers,
+    runner: createLoadRunner(root, args.useWrk, closers),
+    progress,
   });
-  return `${'target'.padEnd(14)}${'answers/s'.padStart(10)}   CPU µs per answer (medians)\n${rows.join('')}`;
+  const results = await runAll(bench, args);
+  process.stdout.write(`${tableOf(results)}\n${keep(results, args.json)}\n`);
+  if (args.compare !== null) process.stdout.write(`\n${comparison(args.compare, results)}`);
+  if (args.report === null) return;
+  writeReport(results, args.report);
+  process.stdout.write(`Report: ${args.report}\n`);
+}
+
+function keep(results: BenchResults, wanted: string | null): string {
+  const file = wanted ?? join('bench-results', `${results.startedAt.replaceAll(':', '-')}.json`);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${JSON.stringify(results, null, 1)}\n`);
+  return `Results: ${file}`;
+}
+
+/** One line that changes, where somebody looks. */
+function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+}
+
+async function runAll(bench: Bench, args: Arguments): Promise<BenchResults> {
+  const startedAt = new Date();
+  const findings: Findings[] = [];
+  for (const [i, scenario] of args.scenarios.entries()) {
+    const place = `${i + 1} of ${args.scenarios.length}`;
+    findings.push(await scenario.run({ ...bench, progress: (text) => progress(`[${place}] ${text}`) }));
+  }
+  progress('');
+  return {
+    format: 1,
+    startedAt: startedAt.toISOString(),
+    form: args.full ? 'full' : 'short',
+    seconds: (Date.now() - startedAt.getTime()) / 1000,
+    machine: machine(),
+    versions: versions(generatorName(args.useWrk)),
+    commit: commit(),
+    scenarios: findings.flatMap(({ results }) => results),
+    figures: findings.flatMap(({ figures }) => figures),
+  };
 }

@@ -1,20 +1,39 @@
-/** Child processes of a benchmark, and the CPU time that they use. */
+/** Child processes of a benchmark, the CPU time that they use and the memory that they hold. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Linux counts CPU time in hundredths of a second (USER_HZ). */
 const ticksPerSecond = 100;
+const startLimitMs = 60_000;
+const stopLimitMs = 6000;
 
 /** CPU seconds that a process has used, all its threads together. */
 export function cpuSeconds(pid: number): number {
-  if (process.platform !== 'linux')
-    return parsePs(execFileSync('ps', ['-o', 'time=', '-p', `${pid}`], { encoding: 'utf8' }));
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  if (process.platform !== 'linux') return parsePs(askPs('time=', pid));
+  return cpuOfStat(`/proc/${pid}/stat`);
+}
+
+/** CPU seconds of one thread; Linux only. */
+export const threadSeconds = (pid: number, tid: number): number => cpuOfStat(`/proc/${pid}/task/${tid}/stat`);
+
+/** Resident memory of a process in MB. */
+export function memoryMb(pid: number): number {
+  if (process.platform !== 'linux') return Number(askPs('rss=', pid)) / 1024;
+  const kilobytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return Number(kilobytes ?? 0) / 1024;
+}
+
+function cpuOfStat(file: string): number {
+  const stat = readFileSync(file, 'utf8');
   // The name may hold spaces; the fields after it count from the closing parenthesis.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
+
+const askPs = (field: string, pid: number): string =>
+  execFileSync('ps', ['-o', field, '-p', `${pid}`], { encoding: 'utf8' });
 
 const parsePs = (time: string): number =>
   time
@@ -22,35 +41,41 @@ const parsePs = (time: string): number =>
     .split(':')
     .reduce((seconds, part) => seconds * 60 + Number(part), 0);
 
-/** Starts a program and waits for its first line on standard output. */
+/** Starts a program and waits for its first line on standard output. @throws where it ends or is silent instead */
 export async function startProcess(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<{ child: ChildProcess; line: string }> {
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  const [line] = await Promise.race([
-    once(child.stdout, 'data'),
-    once(child, 'exit').then(([code]) => {
-      throw new Error(`${args[0]} ended with ${code} before it was ready`);
-    }),
-  ]);
-  return { child, line: String(line).trim() };
+  const child = spawnNode(args, env);
+  const line = await Promise.race([firstLine(child), failure(child, args)]);
+  return { child, line };
 }
 
+const tether = `--import=${new URL('./tether.js', import.meta.url).href}`;
+
+/** A group of its own: a terminal's Ctrl-C reaches the benchmark alone, which then ends its processes in order. */
+const spawnNode = (args: readonly string[], env: NodeJS.ProcessEnv): ChildProcess =>
+  spawn(process.execPath, [tether, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+
+async function firstLine(child: ChildProcess): Promise<string> {
+  const [line] = await once(child.stdout as NodeJS.ReadableStream & NodeJS.EventEmitter, 'data');
+  return String(line).trim();
+}
+
+async function failure(child: ChildProcess, args: readonly string[]): Promise<never> {
+  const late = new AbortController();
+  const ended = once(child, 'exit', { signal: late.signal }).then(([code]) => `ended with ${code}`);
+  const outcome = await Promise.race([ended, sleep(startLimitMs, 'is not ready in time', { ref: false })]);
+  late.abort();
+  throw new Error(`${args[0]} ${outcome}`);
+}
+
+/** Ends a process: politely, and after some seconds at once. */
 export async function stopProcess(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const killer = setTimeout(() => child.kill('SIGKILL'), stopLimitMs);
   child.kill('SIGTERM');
+  child.kill('SIGCONT'); // one that is paused would not hear of it
   await once(child, 'exit');
-}
-
-/** Runs a program to its end and returns what it printed. */
-export async function runProcess(args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  let output = '';
-  child.stdout.on('data', (chunk) => {
-    output += chunk;
-  });
-  const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`${args[0]} ended with ${code}`);
-  return output;
+  clearTimeout(killer);
 }

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '../src/config.js';
 import { freePort } from '../src/embedded/ports.js';
-import { cpuSeconds, startProcess, stopProcess } from './processes.js';
+import { cpuSeconds, memoryMb, startProcess, stopProcess } from './processes.js';
+import { cpuByThreads, memoryOfNotes, type ThreadNote } from './threads.js';
 
 export const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -14,15 +15,11 @@ export interface Target {
   readonly key: string;
   /** Processes whose CPU time an answer costs. */
   readonly pids: Readonly<Record<string, number>>;
+  /** Threads so far of further processes, whose CPU time is told apart. */
+  readonly threads?: () => readonly ThreadNote[];
 }
 
-export async function startEcho(stops: (() => Promise<void>)[]): Promise<Target> {
-  const port = await freePort();
-  const { child } = await startProcess([here('./peers/echo.js'), `${port}`], {});
-  stops.push(() => stopProcess(child));
-  return { name: 'bare echo', port, key: 'none', pids: { server: child.pid as number } };
-}
-
+/** The service as one process with its embedded servers. */
 export async function startService(dataDir: string, stops: (() => Promise<void>)[]): Promise<Target> {
   const port = await freePort();
   const env = childEnvironment({ PORT: `${port}`, DATA_DIR: dataDir, LOG_LEVEL: 'warn' });
@@ -36,6 +33,17 @@ export async function startService(dataDir: string, stops: (() => Promise<void>)
   return { name: 'track-answer', port, key, pids: { server: child.pid as number, ...pids } };
 }
 
-/** CPU seconds so far, by process. */
-export const cpuOf = ({ pids }: Target): Record<string, number> =>
-  Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuSeconds(pid)]));
+const mapValues = (pids: Target['pids'], measure: (pid: number) => number): Record<string, number> =>
+  Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, measure(pid)]));
+
+/** CPU seconds so far, by part. */
+export const cpuOf = ({ pids, threads }: Target): Record<string, number> => ({
+  ...(threads && cpuByThreads(threads())),
+  ...mapValues(pids, cpuSeconds),
+});
+
+/** Resident memory in MB, by part. */
+export const memoryOf = ({ pids, threads }: Target): Record<string, number> => ({
+  ...(threads && { server: memoryOfNotes(threads()) }),
+  ...mapValues(pids, memoryMb),
+});

@@ -1,20 +1,28 @@
 /** The ceiling: a bare uWebSockets.js server that parses the JSON of each request and answers. */
-import { App } from 'uWebSockets.js';
+import { App, type HttpResponse } from 'uWebSockets.js';
+import type { PeerSettings } from '../peers.js';
+
+const { port }: PeerSettings = JSON.parse(process.argv[2] as string);
+
+function answer(res: HttpResponse, isCorrect: boolean): void {
+  res.cork(() => {
+    res.writeHeader('Content-Type', 'application/json').end(`{"success":${isCorrect}}`);
+  });
+}
 
 const app = App();
+app.get('/*', (res) => answer(res, true));
 app.post('/*', (res) => {
   const chunks: Buffer[] = [];
   res.onAborted(() => undefined);
   res.onData((chunk, isLast) => {
     chunks.push(Buffer.from(new Uint8Array(chunk)));
     if (!isLast) return;
-    const event: { is_correct: boolean } = JSON.parse(Buffer.concat(chunks).toString());
-    res.cork(() => {
-      res.writeHeader('Content-Type', 'application/json').end(`{"success":${event.is_correct}}`);
-    });
+    const event: { is_correct?: boolean } = JSON.parse(Buffer.concat(chunks).toString());
+    answer(res, event.is_correct === true);
   });
 });
-app.listen('127.0.0.1', Number(process.argv[2]), (socket) => {
-  if (!socket) throw new Error(`port ${process.argv[2]} is taken`);
+app.listen('127.0.0.1', port, (socket) => {
+  if (!socket) throw new Error(`port ${port} is taken`);
   process.stdout.write('ready\n');
 });

@@ -48,7 +48,7 @@ test('draining', { timeout: 180_000 }, async (t) => {
 
   async function setUp(t: Parameters<typeof testDatabase>[0]) {
     const { client } = await testDatabase(t, clickhouseUrl);
-    await redis.del(...all.map(outboxKey));
+    await Promise.all(all.map((partition) => redis.del(outboxKey(partition))));
     return { client, warehouse: createAttemptWarehouse(client) };
   }
 
@@ -123,7 +123,7 @@ test('draining', { timeout: 180_000 }, async (t) => {
     const before = await Promise.all(all.map((partition) => redis.xrange(outboxKey(partition), '-', '+')));
     await newDrain(warehouse)(newTask());
     assert.equal((await outbox.facts()).outboxLength, 0);
-    await redis.del(...all.map(outboxKey));
+    await Promise.all(all.map((partition) => redis.del(outboxKey(partition))));
     for (const partition of all) {
       for (const [id, fields] of before[partition] ?? [])
         await redis.xadd(outboxKey(partition), id, ...fields);

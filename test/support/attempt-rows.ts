@@ -2,6 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { type AttemptEvent, type AttemptFigures, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import type { Conditions } from '../../src/domain/conditions.js';
 import { defaultParameters } from '../../src/domain/params.js';
+import { resultsOf } from '../../src/store/client.js';
 import { outboxKey } from '../../src/store/keys.js';
 
 type AttemptRow = AttemptEvent & AttemptFigures & Conditions;
@@ -62,10 +63,12 @@ export async function fillOutbox(
   to: number,
 ): Promise<void> {
   for (let i = from; i < to; ) {
-    const pipeline = redis.pipeline();
+    // One for each partition, because a Cluster takes them slot by slot.
+    const pipelines = Array.from({ length: partitions }, () => redis.pipeline());
     for (const end = Math.min(to, i + 2000); i < end; i++) {
-      pipeline.xadd(outboxKey((i % 500) % partitions), '*', 'r', encode(attemptRow(i)));
+      const partition = (i % 500) % partitions;
+      pipelines[partition]?.xadd(outboxKey(partition), '*', 'r', encode(attemptRow(i)));
     }
-    for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
+    await Promise.all(pipelines.map(resultsOf));
   }
 }

@@ -4,6 +4,7 @@ import { authenticate } from '../../workers/clickhouse/accounts.js';
 import { checkAnalystStatement } from '../../workers/clickhouse/analyst-guard.js';
 import { engineFailure, failureOf } from '../../workers/clickhouse/errors.js';
 import { answerFormat, insertFormat, isStreamable } from '../../workers/clickhouse/formats.js';
+import { goesByFile } from '../../workers/clickhouse/insert-file.js';
 import { parseInsertHead } from '../../workers/clickhouse/insert-head.js';
 import { jobOf, laneOf } from '../../workers/clickhouse/request.js';
 import { analystAssignments, literal, parameterAssignments } from '../../workers/clickhouse/settings.js';
@@ -44,6 +45,14 @@ test('a head with a long list of blanks or columns is parsed in linear time', ()
   laneOf(`${'/* * '.repeat(10_000)}1`, true);
   isStreamable(`FORMAT${'/**/ '.repeat(12_000)}(`, 'TSV');
   assert.ok(process.cpuUsage().user - started < 5_000_000);
+});
+
+test('large TSV goes by a file, where its folder is no pattern to the engine', () => {
+  const insert = { table: 't', columns: null, format: 'TabSeparated', rows: new Uint8Array(100_000) };
+  assert.equal(goesByFile(insert, '/data'), true);
+  assert.equal(goesByFile({ ...insert, rows: new Uint8Array(1000) }, '/data'), false);
+  assert.equal(goesByFile({ ...insert, format: 'CSV' }, '/data'), false);
+  assert.equal(goesByFile(insert, '/data/{a,b}'), false);
 });
 
 test('literals and parameters cannot leave their quotes', () => {

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { drainShards } from '../../src/contracts/jobs.js';
 import { partitionsOf, retryDelay } from '../../src/jobs/drain-queue.js';
+import { createSweep } from '../../src/jobs/sweep.js';
+import type { Outbox } from '../../src/services/pipeline-ports.js';
 
 test('retries back off from a quarter of a second to a cap, however many there were', () => {
   assert.deepEqual(
@@ -19,4 +21,29 @@ test('every partition belongs to exactly one shard', () => {
       Array.from({ length: partitions }, (_, i) => i),
     );
   }
+});
+
+test('a few rows are drained after a second, many after two, very many and hurried ones at once', async () => {
+  let time = 0;
+  let rows = 0;
+  let armed = 0;
+  const backlog: Outbox['backlog'] = async () => [{ partition: 0, length: rows, head: '1-0' }];
+  const sweep = createSweep({
+    outbox: { backlog } as Outbox,
+    partitions: drainShards,
+    arm: async () => {
+      armed++;
+    },
+    now: () => time,
+  });
+  const armedAt = async (at: number, waiting: number, hurry = false): Promise<boolean> => {
+    [time, rows, armed] = [at, waiting, 0];
+    await sweep.look(hurry);
+    return armed === drainShards;
+  };
+  assert.equal(await armedAt(0, 1), true);
+  assert.deepEqual([await armedAt(800, 1), await armedAt(1000, 1)], [false, true]);
+  assert.deepEqual([await armedAt(2900, 5000), await armedAt(3000, 5000)], [false, true]);
+  assert.equal(await armedAt(3001, 20_000), true);
+  assert.deepEqual([await armedAt(3002, 1), await armedAt(3002, 1, true)], [false, true]);
 });

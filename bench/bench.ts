@@ -1,0 +1,117 @@
+/** A run of the benchmark: its settings, the targets that scenarios share, and how they take turns. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Closers, createClosers } from '../src/lifecycle.js';
+import { createLogger } from '../src/telemetry.js';
+import type { LoadRunner } from './load/run.js';
+import { type Contestant, measure, type Sample } from './measure.js';
+import { createPeers, type Peer, type PeerName, type Peers } from './peers.js';
+import { type Service, startSplitService } from './service.js';
+
+/** How often and how long something is measured. */
+export interface Pace {
+  readonly rounds: number;
+  readonly seconds: number;
+}
+
+export interface Settings {
+  readonly full: boolean;
+  readonly connections: number;
+  readonly main: Pace;
+  /** Shorter, so that the short form stays short. */
+  readonly side: Pace;
+  /** For what is only looked at. */
+  readonly glance: Pace;
+}
+
+export interface Bench {
+  readonly settings: Settings;
+  readonly closers: Closers;
+  readonly runner: LoadRunner;
+  readonly progress: (text: string) => void;
+  /** The service that scenarios share, each with a tenant of its own; started when first asked for. */
+  service(): Promise<Service>;
+  /** One that a scenario has for itself, until the closers close. */
+  ownService(name: string, apiProcesses: number, closers: Closers): Promise<Service>;
+  peer(name: PeerName): Promise<Peer>;
+}
+
+export interface BenchOptions extends Pick<Bench, 'settings' | 'closers' | 'runner' | 'progress'> {
+  readonly root: string;
+  /** Of all scenarios. */
+  readonly tenants: readonly string[];
+}
+
+export function createBench(options: BenchOptions): Bench {
+  const { root, tenants, closers } = options;
+  const folder = (name: string): string => {
+    const path = join(root, name);
+    mkdirSync(path, { recursive: true });
+    return path;
+  };
+  const ownService = (name: string, apiProcesses: number, until: Closers): Promise<Service> =>
+    startSplitService({ dataDir: folder(name), tenants, apiProcesses }, until);
+  let service: Promise<Service> | undefined;
+  const peers: Peers = createPeers(folder('peers'), tenants, closers);
+  return {
+    ...options,
+    ownService,
+    service: () => {
+      service ??= ownService('service', 1, closers);
+      return service;
+    },
+    peer: peers.start,
+  };
+}
+
+const closeMs = 20_000;
+
+/** Closes what the work has opened when it is over, and when the run is stopped. */
+export async function withClosers<Result>(
+  { closers }: Bench,
+  work: (own: Closers) => Promise<Result>,
+): Promise<Result> {
+  const own = createClosers(createLogger('warn', 'bench'), closeMs);
+  closers.add('servers of a scenario', () => own.close());
+  try {
+    return await work(own);
+  } finally {
+    await own.close();
+  }
+}
+
+export interface Turns {
+  /** For progress. */
+  readonly scenario: string;
+  readonly pace: Pace;
+  /** Requests per second by contestant; a closed loop for those without. */
+  readonly rates?: ReadonlyMap<string, number>;
+  /** False where the servers have had such requests before. */
+  readonly warmUp?: boolean;
+}
+
+const warmUpSeconds = 1;
+
+/**
+ * Measures contestants in turns, so that a slower minute of the machine hits them all.
+ * @returns samples by the contestants' names, one of each round
+ */
+export async function inTurns(
+  { settings: { connections }, runner, progress }: Bench,
+  contestants: readonly Contestant[],
+  { scenario, pace: { rounds, seconds }, rates, warmUp = true }: Turns,
+): Promise<ReadonlyMap<string, Sample[]>> {
+  const samples = new Map<string, Sample[]>(contestants.map(({ name }) => [name, []]));
+  for (const contestant of warmUp ? contestants : []) {
+    progress(`${scenario}: ${contestant.name} warms up`);
+    await measure(runner, contestant, { connections, seconds: warmUpSeconds, rate: null });
+  }
+  for (let round = 1; round <= rounds; round++) {
+    for (const contestant of contestants) {
+      progress(`${scenario}: ${contestant.name}, round ${round} of ${rounds}`);
+      const rate = rates?.get(contestant.name) ?? null;
+      samples.get(contestant.name)?.push(await measure(runner, contestant, { connections, seconds, rate }));
+    }
+  }
+  return samples;
+}

@@ -1,0 +1,76 @@
+/** What became of a tenant's answers: every one that was acknowledged is in Redis and in ClickHouse, once. */
+import { StartError } from '../src/lifecycle.js';
+import { partitionOf } from '../src/store/keys.js';
+import { type FoundLearner, readPacked } from '../src/store/learner-reads.js';
+import { selectRows } from '../src/warehouse/client.js';
+import { ledgerProblems } from './report/view.js';
+import type { Ledger } from './results.js';
+import type { Service } from './service.js';
+
+/** Answers of a tenant so far, as the load generators saw them. */
+export interface Tally {
+  acknowledged: number;
+  unanswered: number;
+  /** Number of the next answer: none is used twice. */
+  nextNumber: number;
+}
+
+export const newTally = (): Tally => ({ acknowledged: 0, unanswered: 0, nextNumber: 0 });
+
+const pageLearners = 500;
+
+/**
+ * Waits for the pipeline, then counts on both sides.
+ * @param userIds of all learners who may have answered
+ * @throws StartError when an acknowledged answer is missing or one is there twice
+ */
+export async function checkLedger(
+  service: Service,
+  tenant: string,
+  userIds: readonly string[],
+  { acknowledged, unanswered }: Tally,
+): Promise<Ledger> {
+  await service.hurried();
+  const inRedis = await attemptsInRedis(service, tenant, userIds);
+  const rows = await rowsInClickHouse(service, tenant);
+  const ledger = { acknowledged, unanswered, inRedis, ...rows };
+  const problems = ledgerProblems(ledger);
+  if (problems.length > 0) throw new StartError(`answers of ${tenant}: ${problems.join('; ')}`);
+  return ledger;
+}
+
+async function attemptsInRedis(
+  { redis, partitions }: Service,
+  tenant: string,
+  userIds: readonly string[],
+): Promise<number> {
+  let attempts = 0;
+  for (let from = 0; from < userIds.length; from += pageLearners) {
+    const places = userIds.slice(from, from + pageLearners).map((userId) => ({
+      partition: partitionOf(tenant, userId, partitions),
+      tenant,
+      userId,
+    }));
+    for (const packed of await readPacked(redis, places)) attempts += attemptsOf(packed.unpack());
+  }
+  return attempts;
+}
+
+/** @throws Error where a learner's own record and those of the skills disagree */
+function attemptsOf(whole: FoundLearner | null): number {
+  if (whole === null) return 0;
+  let attempts = 0;
+  for (const [, skill] of whole.skills) attempts += skill.attempts;
+  if (attempts !== whole.learner.attempts)
+    throw new Error(`a learner with ${whole.learner.attempts} attempts has ${attempts} in the skills`);
+  return attempts;
+}
+
+async function rowsInClickHouse({ clickhouse }: Service, tenant: string) {
+  const query = `SELECT toFloat64(count()) AS rows, toFloat64(uniqExact(partition_id, outbox_ms, outbox_seq)) AS distinct_rows
+    FROM attempts WHERE tenant = {tenant:String}`;
+  const [found] = await selectRows<{ rows: number; distinct_rows: number }>(clickhouse, query, undefined, {
+    tenant,
+  });
+  return { inClickHouse: found?.rows ?? 0, distinctInClickHouse: found?.distinct_rows ?? 0 };
+}

@@ -1,0 +1,55 @@
+/** One keep-alive connection of the load generator: a request, its answer, the next request. */
+import { connect, type Socket } from 'node:net';
+import { createResponseReader } from './response.js';
+
+export interface Connection {
+  /** Only when the request before was answered. */
+  send(request: Buffer): void;
+  close(): void;
+}
+
+export interface ConnectionEvents {
+  readonly onAnswer: (status: number) => void;
+  /** The connection ended, and not by `close`. */
+  readonly onLost: (reason: string) => void;
+}
+
+const readBytes = 64 * 1024;
+
+/** Resolves when the connection stands. @throws where nobody listens */
+export async function openConnection(port: number, events: ConnectionEvents): Promise<Connection> {
+  const feed = createResponseReader(events.onAnswer);
+  // The bytes are looked at before the next read, so one buffer serves all reads.
+  const onread = {
+    buffer: Buffer.allocUnsafe(readBytes),
+    callback: (length: number, buffer: Uint8Array): boolean => {
+      feed(buffer as Buffer, length);
+      return true;
+    },
+  };
+  const socket = connect({ host: '127.0.0.1', port, noDelay: true, onread });
+  await connected(socket);
+  let closed = false;
+  const lost = (reason: string): void => {
+    if (!closed) events.onLost(reason);
+    closed = true;
+  };
+  socket.on('error', (error) => lost(error.message));
+  socket.on('close', () => lost('the server closed a connection'));
+  return {
+    send: (request) => socket.write(request),
+    close: () => {
+      closed = true;
+      socket.destroy();
+    },
+  };
+}
+
+const connected = (socket: Socket): Promise<void> =>
+  new Promise((resolve, reject) => {
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.off('error', reject);
+      resolve();
+    });
+  });

@@ -1,0 +1,71 @@
+/** Who answers next, on which skill: the orders in which a benchmark's learners come. */
+
+/** One answer to be: numbers of its learner and its skill. */
+export interface Draw {
+  readonly learner: number;
+  readonly skill: number;
+}
+
+export const orders = ['random', 'zipf', 'sittings', 'hot', 'one skill'] as const;
+export type Order = (typeof orders)[number];
+
+/** Learners at work at the same time, answers of one sitting, and how often one of them changes the skill. */
+const seats = 200;
+const sittingAnswers = { least: 10, most: 30 };
+const otherSkill = 0.2;
+
+/**
+ * @param random from 0 to below 1
+ * @returns draws without end: of learners at random, few of whom answer most (`zipf`), in sittings, of the first one
+ * alone (`hot`), or of learners with one skill each
+ */
+export function drawsOf(
+  order: Order,
+  learners: number,
+  skills: number,
+  random: () => number = Math.random,
+): () => Draw {
+  const upTo = (end: number): number => Math.floor(random() * end);
+  const drawn = (learner: number): Draw => ({ learner, skill: upTo(skills) });
+  if (order === 'random') return () => drawn(upTo(learners));
+  if (order === 'hot') return () => drawn(0);
+  if (order === 'zipf') return () => drawn(zipf(learners, random()));
+  if (order === 'sittings') return inSittings(learners, skills, upTo, random);
+  return () => {
+    const learner = upTo(learners);
+    return { learner, skill: learner % skills };
+  };
+}
+
+/**
+ * Zipf's law with exponent 1 by its continuous form: the density falls with 1 / rank.
+ * @param share from 0 to below 1
+ * @returns 0 (the most frequent) to learners - 1
+ */
+export const zipf = (learners: number, share: number): number =>
+  Math.min(learners - 1, Math.floor((learners + 1) ** share) - 1);
+
+interface Seat extends Draw {
+  left: number;
+}
+
+function inSittings(
+  learners: number,
+  skills: number,
+  upTo: (end: number) => number,
+  random: () => number,
+): () => Draw {
+  const sitDown = (): Seat => ({
+    learner: upTo(learners),
+    skill: upTo(skills),
+    left: sittingAnswers.least + upTo(sittingAnswers.most - sittingAnswers.least + 1),
+  });
+  const taken = Array.from({ length: seats }, sitDown);
+  return () => {
+    const place = upTo(seats);
+    const seat = taken[place] as Seat;
+    seat.left -= 1;
+    if (seat.left === 0) taken[place] = sitDown();
+    return random() < otherSkill ? { learner: seat.learner, skill: upTo(skills) } : seat;
+  };
+}

@@ -1,0 +1,62 @@
+/** Prepared requests in files, from which each load generator reads them: bytes, and a line for each request. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { hole, type Prepared } from './traffic.js';
+
+/** A request with the places of its holes. */
+export interface Request extends Prepared {
+  readonly holes: readonly number[];
+}
+
+const bytesFile = (folder: string): string => join(folder, 'requests');
+/** Lines of "length answers". */
+const indexFile = (folder: string): string => join(folder, 'index');
+
+export function writePool(folder: string, requests: readonly Prepared[]): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(bytesFile(folder), Buffer.concat(requests.map(({ bytes }) => bytes)));
+  writeFileSync(
+    indexFile(folder),
+    requests.map(({ bytes, answers }) => `${bytes.length} ${answers}\n`).join(''),
+  );
+}
+
+export function readPool(folder: string): Request[] {
+  const all = readFileSync(bytesFile(folder));
+  const lines = readFileSync(indexFile(folder), 'latin1').trimEnd().split('\n');
+  let start = 0;
+  return lines.map((line) => {
+    const [length = 0, answers = 0] = line.split(' ').map(Number);
+    const bytes = all.subarray(start, start + length);
+    start += length;
+    return { bytes, answers, holes: holesOf(bytes) };
+  });
+}
+
+function holesOf(bytes: Buffer): number[] {
+  const holes: number[] = [];
+  for (let at = bytes.indexOf(hole); at >= 0; at = bytes.indexOf(hole, at + hole.length)) holes.push(at);
+  return holes;
+}
+
+/**
+ * Writes numbers into a request's holes, the same one into all holes of an answer.
+ * @param first number of the request's first answer
+ */
+export function fill({ bytes, answers, holes }: Request, first: number): void {
+  const perAnswer = holes.length / answers;
+  for (let i = 0; i < holes.length; i++) {
+    writeDigits(bytes, holes[i] as number, first + Math.floor(i / perAnswer));
+  }
+}
+
+const zero = 48;
+
+function writeDigits(bytes: Buffer, at: number, number: number): void {
+  let rest = number;
+  for (let i = at + hole.length - 1; i >= at; i--) {
+    const tenth = Math.floor(rest / 10);
+    bytes[i] = zero + rest - 10 * tenth;
+    rest = tenth;
+  }
+}

@@ -1,0 +1,99 @@
+/** Requests as bytes, made before a load begins; every target of a scenario gets the very same ones. */
+import { type Draw, drawsOf, type Order } from './draws.js';
+
+export interface Traffic {
+  readonly order: Order;
+  readonly learners: number;
+  readonly skills: number;
+  /** Answers of a request; 1: POST track-answer. */
+  readonly batch: number;
+  /** `usual`: learner, skill, correctness, time, difficulty, event id; `all`: item, confidence and time as well. */
+  readonly fields: 'usual' | 'all';
+  /** `answers`, `mixed` with reading (90 % answers, 8 % mastery and predictions, 2 % velocity), or `predictions`. */
+  readonly kind: 'answers' | 'mixed' | 'predictions';
+  /** Every answer is that of a new learner. */
+  readonly newLearners: boolean;
+}
+
+export const usualTraffic: Traffic = {
+  order: 'random',
+  learners: 10_000,
+  skills: 50,
+  batch: 1,
+  fields: 'usual',
+  kind: 'answers',
+  newLearners: false,
+};
+
+/** A request, and how many answers it brings. */
+export interface Prepared {
+  readonly bytes: Buffer;
+  readonly answers: number;
+}
+
+/** Stands for a number that is another one for each answer: event ids must not repeat. */
+export const hole = '############';
+
+export const learnerId = (learner: number): string => `learner-${learner}`;
+/** The learner of the answer with this number, where each has a new one. */
+export const newLearnerId = (answer: number): string => `new-${`${answer}`.padStart(hole.length, '0')}`;
+const skillId = (skill: number): string => `skill-${skill}`;
+const upTo = (end: number): number => Math.floor(Math.random() * end);
+
+/** What platforms send; the i-th answers of two runs differ. */
+function eventOf({ learner, skill }: Draw, { fields, newLearners }: Traffic): object {
+  return {
+    user_id: newLearners ? `new-${hole}` : learnerId(learner),
+    skill_id: skillId(skill),
+    is_correct: Math.random() < 0.6,
+    time_spent_seconds: 5 + upTo(115),
+    question_difficulty: (upTo(61) - 30) / 10,
+    event_id: `event-${hole}`,
+    ...(fields === 'all' && {
+      item_id: `item-${skill}-${upTo(20)}`,
+      confidence_score: 1 + upTo(5),
+      occurred_at: new Date(Date.now() - upTo(60_000)).toISOString(),
+    }),
+  };
+}
+
+const post = (path: string, key: string, body: string): Buffer =>
+  Buffer.from(
+    `POST /api/v1/${path} HTTP/1.1\r\nHost: bench\r\nX-API-Key: ${key}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    'latin1',
+  );
+
+const get = (path: string, key: string): Buffer =>
+  Buffer.from(`GET /api/v1/${path} HTTP/1.1\r\nHost: bench\r\nX-API-Key: ${key}\r\n\r\n`, 'latin1');
+
+function prepare(traffic: Traffic, key: string, draw: () => Draw): Prepared {
+  const read = readPath(traffic.kind, draw);
+  if (read !== null) return { bytes: get(read, key), answers: 0 };
+  const events = Array.from({ length: traffic.batch }, () => eventOf(draw(), traffic));
+  const single = traffic.batch === 1;
+  const body = JSON.stringify(single ? events[0] : { events });
+  return { bytes: post(single ? 'track-answer' : 'track-answers', key, body), answers: traffic.batch };
+}
+
+function readPath(kind: Traffic['kind'], draw: () => Draw): string | null {
+  if (kind === 'answers') return null;
+  const user = learnerId(draw().learner);
+  if (kind === 'predictions') return `predictions/${user}`;
+  const share = Math.random();
+  if (share < 0.9) return null;
+  if (share < 0.98) return share < 0.94 ? `mastery/${user}` : `predictions/${user}`;
+  return `velocity/${user}`;
+}
+
+const singles = 50_000;
+const batchedAnswers = 200_000;
+/** So that none is filled in again while a connection still sends it. */
+const fewest = 300;
+
+/** Enough requests that repeating them from the start changes nothing. */
+export function prepareAll(traffic: Traffic, key: string): Prepared[] {
+  const draw = drawsOf(traffic.order, traffic.learners, traffic.skills);
+  const length = traffic.batch === 1 ? singles : Math.max(fewest, batchedAnswers / traffic.batch);
+  return Array.from({ length }, () => prepare(traffic, key, draw));
+}

@@ -1,0 +1,49 @@
+/** What a run ran on: the machine, versions, the commit. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
+import { join } from 'node:path';
+import { version } from '../src/version.js';
+import { wrkVersion } from './load/wrk.js';
+import type { BenchResults } from './results.js';
+import { here } from './targets.js';
+
+const root = here('../..');
+
+export const machine = (): BenchResults['machine'] => ({
+  processor: cpus()[0]?.model.trim() ?? 'unknown',
+  cores: availableParallelism(),
+  memoryMb: Math.round(totalmem() / 2 ** 20),
+  system: `${type()} ${release()}`,
+});
+
+/** Of the working tree, with `+` where files were changed since; null outside a repository. */
+export function commit(): string | null {
+  const git = (...args: string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8' });
+  const head = git('rev-parse', '--short=12', 'HEAD');
+  if (head.error !== undefined || head.status !== 0) return null;
+  return head.stdout.trim() + (git('status', '--porcelain').stdout.trim() === '' ? '' : '+');
+}
+
+/** @param generator what drove the closed loops */
+export function versions(generator: string): Record<string, string> {
+  const redis = spawnSync('redis-server', ['--version'], { encoding: 'utf8' }).stdout;
+  return {
+    node: process.versions.node,
+    skilltrace: version,
+    redis: /v=(\S+)/.exec(redis)?.[1] ?? 'unknown',
+    clickhouse: `chdb ${packageVersion('chdb')}`,
+    fastify: packageVersion('fastify'),
+    'uWebSockets.js': packageVersion('uWebSockets.js'),
+    'closed loops by': generator,
+    'open loops by': `node ${process.versions.node}`,
+  };
+}
+
+function packageVersion(name: string): string {
+  const file = join(root, 'node_modules', name, 'package.json');
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
+export const generatorName = (useWrk: boolean): string =>
+  useWrk ? `wrk ${wrkVersion()}` : `node ${process.versions.node}`;

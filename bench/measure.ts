@@ -1,0 +1,146 @@
+/** One load on one target, and what it cost. */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StartError } from '../src/lifecycle.js';
+import type { Tally } from './ledger.js';
+import type { LoadResult } from './load/plan.js';
+import type { LoadRunner } from './load/run.js';
+import type { Traffic } from './load/traffic.js';
+import type { Service } from './service.js';
+import { cpuOf, memoryOf, type Target } from './targets.js';
+
+/** A target under a kind of load. */
+export interface Contestant {
+  readonly name: string;
+  readonly target: Target;
+  readonly key: string;
+  readonly traffic: Traffic;
+  readonly tally: Tally;
+  /** The service, where answers go on to ClickHouse meanwhile. */
+  readonly drains: Service | null;
+  /** CPU time is read when this has resolved: everything that the load has set off is done. */
+  readonly settled: (() => Promise<void>) | null;
+  /** Where it takes fewer than the run's. */
+  readonly connections?: number;
+  /** The pipeline stands still under the load; what it left is drained after the measurement. */
+  readonly paused?: Service;
+}
+
+export interface LoadSettings {
+  readonly connections: number;
+  readonly seconds: number;
+  /** Requests per second; null: closed loop. */
+  readonly rate: number | null;
+  readonly ownGenerator?: boolean;
+}
+
+export interface Sample {
+  readonly load: LoadResult;
+  /** Answers, or requests where the traffic only reads. */
+  readonly units: number;
+  readonly perSecond: number;
+  /** CPU microseconds per unit, by part. */
+  readonly cpu: Readonly<Record<string, number>>;
+  /** MB by part. */
+  readonly memory: Readonly<Record<string, number>>;
+  readonly pipeline: { readonly rowsPerSecond: number; readonly lag: number } | null;
+}
+
+/** @throws where a request was not answered with 200, or the pipeline does not keep its limit */
+export async function measure(
+  runner: LoadRunner,
+  contestant: Contestant,
+  settings: LoadSettings,
+): Promise<Sample> {
+  contestant.paused?.pause();
+  try {
+    return await measureRunning(runner, contestant, settings);
+  } finally {
+    contestant.paused?.resume();
+    await contestant.paused?.hurried();
+  }
+}
+
+async function measureRunning(
+  runner: LoadRunner,
+  contestant: Contestant,
+  settings: LoadSettings,
+): Promise<Sample> {
+  const { target, traffic, drains } = contestant;
+  const before = cpuOf(target);
+  const { result, worst } = await withLag(drains, () => putLoad(runner, contestant, settings));
+  const after = cpuOf(target);
+  const { load, settledSeconds } = result;
+  const units = traffic.kind === 'answers' ? load.answers : load.requests;
+  return {
+    load,
+    units,
+    perSecond: units / load.seconds,
+    cpu: cpuPerUnit(before, after, units),
+    memory: memoryOf(target),
+    pipeline: drains === null ? null : { rowsPerSecond: load.answers / settledSeconds, lag: worst },
+  };
+}
+
+/** Resolves when everything that the load has set off is done. */
+async function putLoad(
+  runner: LoadRunner,
+  { name, target, traffic, key, tally, settled, connections }: Contestant,
+  settings: LoadSettings,
+): Promise<{ load: LoadResult; settledSeconds: number }> {
+  const plan = {
+    ...settings,
+    connections: connections ?? settings.connections,
+    port: target.port,
+    pool: runner.pool(traffic, key),
+    firstAnswer: tally.nextNumber,
+  };
+  const since = performance.now();
+  const load = await runner.run(plan, traffic).catch((cause: unknown) => {
+    throw new StartError(`${name}: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  });
+  tally.acknowledged += load.answers;
+  tally.unanswered += load.unanswered;
+  tally.nextNumber += load.numbersUsed;
+  await settled?.();
+  return { load, settledSeconds: (performance.now() - since) / 1000 };
+}
+
+const cpuPerUnit = (
+  before: Readonly<Record<string, number>>,
+  after: Readonly<Record<string, number>>,
+  units: number,
+): Record<string, number> =>
+  Object.fromEntries(
+    Object.entries(after).map(([part, seconds]) => [part, (1e6 * (seconds - (before[part] ?? 0))) / units]),
+  );
+
+const lagLookMs = 250;
+
+/** Looks meanwhile how long the oldest answer has waited for ClickHouse; `worst` in seconds. */
+async function withLag<Result>(
+  service: Service | null,
+  work: () => Promise<Result>,
+): Promise<{ result: Result; worst: number }> {
+  if (service === null) return { result: await work(), worst: 0 };
+  const done = new AbortController();
+  const watch = worstLag(service, done.signal);
+  try {
+    const result = await work();
+    done.abort();
+    return { result, worst: await watch };
+  } finally {
+    done.abort();
+    await watch;
+  }
+}
+
+async function worstLag({ facts }: Service, done: AbortSignal): Promise<number> {
+  const stopped = once(done, 'abort');
+  let worst = 0;
+  while (!done.aborted) {
+    worst = Math.max(worst, (await facts()).oldestPendingSeconds);
+    await Promise.race([sleep(lagLookMs), stopped]);
+  }
+  return worst;
+}

@@ -1,0 +1,48 @@
+/** What one answer costs in the models alone: what it is counted with, prediction included, and all its states. */
+import { bench, do_not_optimize, group } from 'mitata';
+import { traceAnswer } from '../../src/domain/bkt.js';
+import { conditionsFor } from '../../src/domain/conditions.js';
+import { applyAnswer } from '../../src/domain/mastery.js';
+import { defaultParameters } from '../../src/domain/params.js';
+import { newPlateau, updatePlateau } from '../../src/domain/plateau.js';
+import { unfittedModel } from '../../src/domain/tenant-model.js';
+import { answerAt, inTurn, item, stepsOf } from './made.js';
+
+/** Few enough to stay in the processor's caches, as the states of a learner who is answering do. */
+const steps = stepsOf(1000);
+
+export function answerBenches(): void {
+  group('one answer', () => {
+    bench('BKT: one update of mastery', chainedTrace());
+    bench('plateau: one update', chainedPlateau());
+    bench('answer: prediction and conditions', () => {
+      const { skillId, states, answer } = nextStep();
+      do_not_optimize(conditionsFor(unfittedModel, skillId, item, states, answer));
+    });
+    bench('answer: update of all states', () => {
+      const { states, answer, conditions } = nextStep();
+      do_not_optimize(applyAnswer(states, answer, conditions));
+    });
+  });
+}
+
+const nextStep = inTurn(steps);
+
+/** Each update starts from the one before, so that none can be left out. */
+function chainedTrace(): () => void {
+  const nextAnswer = inTurn(Array.from({ length: 1000 }, (_, i) => answerAt(i).isCorrect));
+  let mastery = defaultParameters.pInit;
+  return () => {
+    mastery = traceAnswer(defaultParameters, mastery, nextAnswer()).masteryAfter;
+    do_not_optimize(mastery);
+  };
+}
+
+function chainedPlateau(): () => void {
+  const nextMastery = inTurn(steps.map(({ states }) => states.skill.mastery));
+  let plateau = newPlateau;
+  return () => {
+    plateau = updatePlateau(plateau, nextMastery(), 0);
+    do_not_optimize(plateau);
+  };
+}

@@ -1,0 +1,125 @@
+/**
+ * What a forecast costs in the worker's thread, without Redis and the message between threads: the scores rolled
+ * forward and the goal tracked; and the whole answer, from the stored records to its JSON and the row for the
+ * journal. Learners with 40 skills in a catalogue of 60, by the length of their history; and 500 skills, for the
+ * slope.
+ */
+import { bench, do_not_optimize, group } from 'mitata';
+import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue.js';
+import { dayMs } from '../../src/domain/forgetting.js';
+import type { GoalSetting } from '../../src/domain/goal-setting.js';
+import { forecastLearner } from '../../src/domain/learner-forecast.js';
+import { viewSkills } from '../../src/domain/skill-view.js';
+import { type TenantModel, unfittedModel, withCatalogue } from '../../src/domain/tenant-model.js';
+import type { Answer } from '../../src/domain/types.js';
+import { decodeLearner, decodeSkill, encodeLearner, encodeSkill } from '../../src/store/learner-codec.js';
+import { predict, servedRow, toldResult } from '../../workers/predictions.js';
+import { learnerOf, type MadeLearner } from './made.js';
+
+const now = Date.UTC(2026, 5, 1, 12);
+const options = { days: 90, level: 0.8, locale: 'en' } as const;
+
+const goals: Readonly<Record<string, GoalSetting | null>> = {
+  'no goal': null,
+  'goal in reach': { targetScore: 1150, targetDate: null },
+  'goal out of reach, rates tried': { targetScore: 1600, targetDate: '2026-07-01' },
+};
+
+/** How often on how many skills over the last 30 days, every so many days. */
+interface Habit {
+  readonly skills: number;
+  readonly answers: number;
+  readonly everyDays: number;
+}
+
+const usual: Habit = { skills: 40, answers: 2000, everyDays: 1 };
+const others: readonly Habit[] = [
+  { skills: 40, answers: 200, everyDays: 1 },
+  { skills: 40, answers: 20_000, everyDays: 1 },
+  { skills: 40, answers: 2000, everyDays: 5 },
+  { skills: 500, answers: 20_000, everyDays: 1 },
+];
+
+export function forecastBenches(): void {
+  group('a forecast', () => {
+    forecastBench(usual);
+    for (const [name, goal] of Object.entries(goals)) predictionBench(usual, name, goal);
+    for (const habit of others) predictionBench(habit, 'no goal', null);
+  });
+}
+
+const nameOf = ({ skills, answers, everyDays }: Habit): string =>
+  `${skills} skills, ${answers} answers${everyDays === 1 ? '' : `, every ${everyDays} days`}`;
+
+/** The arithmetic alone. */
+function forecastBench(habit: Habit): void {
+  const model = modelOf(habit.skills + 20);
+  const { learner, skills } = practised(habit, model);
+  const views = viewSkills(skills, model, now);
+  const subject = { learner, views, catalogue: model.catalogue, knownSkills: habit.skills + 20, now };
+  bench(`forecast: ${nameOf(habit)}`, () => {
+    do_not_optimize(forecastLearner(subject, model.accuracy, { ...options, goal: null }));
+  });
+}
+
+/** From the records to the JSON. */
+function predictionBench(habit: Habit, goalName: string, goal: GoalSetting | null): void {
+  const model = modelOf(habit.skills + 20);
+  const stored = storedOf(practised(habit, model));
+  bench(`prediction: ${nameOf(habit)}, ${goalName}`, () => {
+    do_not_optimize(predictStored(stored, model, goal));
+  });
+}
+
+const entryOf = (i: number): SkillEntry => ({
+  name: `Skill ${i}`,
+  section: i % 3 === 2 ? null : i % 3 === 0 ? 'math' : 'rw',
+  weight: 1 + (i % 4),
+  parameters: null,
+  revision: 1,
+  updatedAt: now,
+});
+
+const modelOf = (skills: number): TenantModel =>
+  withCatalogue(
+    unfittedModel,
+    catalogueOf(1, new Map(Array.from({ length: skills }, (_, i) => [`skill-${i}`, entryOf(i)]))),
+  );
+
+const practised = (habit: Habit, model: TenantModel): MadeLearner =>
+  learnerOf(
+    Array.from({ length: habit.answers }, (_, i) => practice(habit, i)),
+    habit.skills,
+    model,
+  );
+
+function practice({ answers, everyDays }: Habit, i: number): Answer {
+  const day = everyDays * Math.floor(((30 / everyDays) * i) / answers);
+  return {
+    isCorrect: (i * 7919) % 10 < 6,
+    occurredAt: now - 30 * dayMs + day * dayMs + i,
+    questionDifficulty: null,
+    timeSpentSeconds: 20 + (i % 60),
+    confidenceScore: 3,
+  };
+}
+
+interface Stored {
+  readonly learner: Buffer;
+  readonly skills: readonly (readonly [string, Buffer])[];
+}
+
+const storedOf = ({ learner, skills }: MadeLearner): Stored => ({
+  learner: encodeLearner(learner),
+  skills: [...skills].map(([skillId, skill]) => [skillId, encodeSkill(skill)]),
+});
+
+function predictStored({ learner, skills }: Stored, model: TenantModel, goal: GoalSetting | null): string {
+  const found = {
+    learner: decodeLearner(learner),
+    skills: new Map(skills.map(([skillId, record]) => [skillId, decodeSkill(record)])),
+    goalRecord: goal && JSON.stringify({ v: 1, updatedAt: now, ...goal }),
+  };
+  const made = predict(found, { model, knownSkills: 60 }, now, options);
+  return servedRow('default', 'learner', made, model, options) + toldResult(made, model, options);
+}

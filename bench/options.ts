@@ -1,0 +1,126 @@
+/** The command line of the benchmark. */
+import { parseArgs } from 'node:util';
+import { StartError } from '../src/lifecycle.js';
+import type { Pace, Settings } from './bench.js';
+import { wrkVersion } from './load/wrk.js';
+import { readResults } from './report/read.js';
+import type { BenchResults } from './results.js';
+import type { Scenario } from './scenario.js';
+import { scenarios } from './scenarios/all.js';
+
+export interface Arguments extends Settings {
+  readonly scenarios: readonly Scenario[];
+  readonly useWrk: boolean;
+  /** Where the results go; null: `bench-results/` with the date in the name. */
+  readonly json: string | null;
+  readonly report: string | null;
+  readonly compare: BenchResults | null;
+}
+
+export const help = `Usage: npm run bench -- [options]
+
+Measures the service beside a bare uWebSockets.js server (the ceiling) and beside what one would write instead, in
+the same run and in turns. Ratios come first: absolute times are the machine's. After each scenario every answer that
+was acknowledged is looked for in Redis and, when the pipeline is through, in ClickHouse; the run fails if one is
+missing.
+
+  --full              everything: growth, sittings, several processes, sustained load, curves (about half an hour)
+  --only NAME,NAME    these scenarios; --list names them
+  --rounds N          rounds of each measurement (3, of minor ones 2 or 1; with --full 5 and 3)
+  --seconds N         length of a round (2, of minor ones 1; with --full 4 and 3)
+  --connections N     (64)
+  --generator NAME    of closed loops with single answers: wrk where it is installed, or node
+  --json FILE         results (bench-results/DATE.json)
+  --report FILE       HTML page
+  --compare OLD.json  changes since an earlier run, with noise in mind
+  --micro [FILTER]    single steps of the models and records instead, in one thread
+
+In an open loop requests are due at fixed times whatever comes back, and latency counts from the time at which they
+were due: a request that had to wait is not hidden.
+`;
+
+const strings = [
+  'only',
+  'rounds',
+  'seconds',
+  'connections',
+  'generator',
+  'json',
+  'report',
+  'compare',
+] as const;
+const flags = ['help', 'list', 'full'] as const;
+
+/** @returns null where only help was asked for. @throws StartError */
+export function readArguments(argv: readonly string[]): Arguments | null {
+  const values = parse(argv);
+  if (values.help) return null;
+  const full = values.full === true;
+  const pace = (usual: Pace): Pace => ({
+    rounds: numberOf('rounds', values.rounds, usual.rounds),
+    seconds: numberOf('seconds', values.seconds, usual.seconds),
+  });
+  return {
+    full,
+    connections: numberOf('connections', values.connections, 64),
+    main: pace(full ? { rounds: 5, seconds: 4 } : { rounds: 3, seconds: 2 }),
+    side: pace(full ? { rounds: 3, seconds: 3 } : { rounds: 2, seconds: 1 }),
+    glance: pace(full ? { rounds: 3, seconds: 3 } : { rounds: 1, seconds: 1 }),
+    scenarios: chosen(values.only, full),
+    useWrk: wantsWrk(values.generator),
+    json: values.json ?? null,
+    report: values.report ?? null,
+    compare: values.compare === undefined ? null : readOld(values.compare),
+  };
+}
+
+type Values = Partial<Record<(typeof strings)[number], string> & Record<(typeof flags)[number], boolean>>;
+
+function parse(argv: readonly string[]): Values {
+  const options = {
+    ...Object.fromEntries(strings.map((name) => [name, { type: 'string' as const }])),
+    ...Object.fromEntries(flags.map((name) => [name, { type: 'boolean' as const }])),
+  };
+  try {
+    return parseArgs({ args: [...argv], options }).values as Values;
+  } catch (error) {
+    throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
+
+function numberOf(name: string, text: string | undefined, otherwise: number): number {
+  const value = text === undefined ? otherwise : Number(text);
+  if (!Number.isInteger(value) || value < 1)
+    throw new StartError(`--${name}: ${text} is not a whole number above 0`);
+  return value;
+}
+
+function chosen(only: string | undefined, full: boolean): readonly Scenario[] {
+  if (only === undefined) return scenarios.filter(({ long }) => full || !long);
+  return only.split(',').map((name) => {
+    const found = scenarios.find((scenario) => scenario.name === name.trim());
+    if (found === undefined) throw new StartError(`--only: ${name} is none of ${names()}`);
+    return found;
+  });
+}
+
+function readOld(file: string): BenchResults {
+  try {
+    return readResults(file);
+  } catch (error) {
+    throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
+
+const names = (): string => scenarios.map(({ name }) => name).join(', ');
+
+function wantsWrk(generator: string | undefined): boolean {
+  if (generator !== undefined && generator !== 'wrk' && generator !== 'node')
+    throw new StartError(`--generator: ${generator} is neither wrk nor node`);
+  const installed = wrkVersion() !== null;
+  if (generator === 'wrk' && !installed) throw new StartError('--generator: wrk is not installed');
+  return generator !== 'node' && installed;
+}
+
+export const listScenarios = (): string =>
+  scenarios.map(({ name, about, long }) => `${name.padEnd(14)}${about}${long ? ' (--full)' : ''}\n`).join('');

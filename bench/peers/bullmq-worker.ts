@@ -1,0 +1,59 @@
+/** Takes the jobs of fastify-bullmq and inserts their answers into ClickHouse in batches. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient } from '@clickhouse/client';
+import { Worker } from 'bullmq';
+import { Redis } from 'ioredis';
+import type { PeerSettings } from '../peers.js';
+import type { TracedAnswer } from './fastify-app.js';
+
+const { redisUrl, clickhouseUrl }: PeerSettings = JSON.parse(process.argv[2] as string);
+const jobsAtOnce = 1000;
+const gatherMs = 100;
+const clickhouse = createClient({ url: clickhouseUrl });
+
+await clickhouse.command({
+  query: `CREATE TABLE IF NOT EXISTS answers (user_id String, skill_id LowCardinality(String), is_correct Bool,
+    event_id String, mastery_before Float64, mastery_after Float64, received_at DateTime64(3) DEFAULT now64(3))
+    ENGINE = MergeTree ORDER BY (user_id, received_at)`,
+});
+
+/** Answers that go into ClickHouse together; their jobs are done when they are stored. */
+interface Block {
+  readonly rows: object[];
+  readonly stored: Promise<unknown>;
+}
+
+let open: Block | null = null;
+
+function newBlock(): Block {
+  const rows: object[] = [];
+  const stored = sleep(gatherMs).then(() => {
+    open = null;
+    return clickhouse.insert({ table: 'answers', values: rows, format: 'JSONEachRow' });
+  });
+  return { rows, stored };
+}
+
+function rowOf({ event, masteryBefore, masteryAfter }: TracedAnswer): object {
+  const { user_id, skill_id, is_correct, event_id = '' } = event;
+  return {
+    user_id,
+    skill_id,
+    is_correct,
+    event_id,
+    mastery_before: masteryBefore,
+    mastery_after: masteryAfter,
+  };
+}
+
+const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
+new Worker<TracedAnswer>(
+  'answers',
+  async ({ data }) => {
+    open ??= newBlock();
+    open.rows.push(rowOf(data));
+    await open.stored;
+  },
+  { connection, concurrency: jobsAtOnce },
+);
+process.stdout.write('ready\n');

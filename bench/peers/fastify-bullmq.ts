@@ -1,0 +1,12 @@
+/** Fastify with a BullMQ job for each answer; bullmq-worker takes the jobs in a process of its own. */
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import type { PeerSettings } from '../peers.js';
+import { createApp, serve } from './fastify-app.js';
+
+const settings: PeerSettings = JSON.parse(process.argv[2] as string);
+const connection = new Redis(settings.redisUrl, { maxRetriesPerRequest: null });
+const queue = new Queue('answers', { connection });
+const options = { removeOnComplete: true, attempts: 5 };
+const app = createApp(settings, (traced) => queue.add('answer', traced, options));
+await serve(app, settings.port);

@@ -1,0 +1,44 @@
+/** The task of task-per-request: reads one learner, counts one answer with the service's models, writes it back. */
+import { Redis } from 'ioredis';
+import { workerData } from 'piscina';
+import { conditionsFor } from '../../src/domain/conditions.js';
+import { applyAnswer, newLearner, newSkill } from '../../src/domain/mastery.js';
+import { defaultParameters } from '../../src/domain/params.js';
+import { unfittedModel } from '../../src/domain/tenant-model.js';
+import { decodeLearner, decodeSkill, encodeLearner, encodeSkill } from '../../src/store/learner-codec.js';
+import type { PeerSettings } from '../peers.js';
+import type { AnswerEvent } from './fastify-app.js';
+
+const { redisUrl } = workerData as PeerSettings;
+const redis = new Redis(redisUrl);
+
+/** @returns the answer to the request */
+export default async function track(event: AnswerEvent): Promise<string> {
+  const key = `task:${event.user_id}`;
+  const [learnerRecord, skillRecord] = await redis.hmgetBuffer(key, 'L', event.skill_id);
+  const states = {
+    learner: learnerRecord ? decodeLearner(learnerRecord) : newLearner,
+    skill: skillRecord ? decodeSkill(skillRecord) : newSkill(defaultParameters),
+    item: undefined,
+  };
+  const answer = {
+    isCorrect: event.is_correct,
+    occurredAt: event.occurred_at === undefined ? Date.now() : Date.parse(event.occurred_at),
+    timeSpentSeconds: event.time_spent_seconds ?? null,
+    confidenceScore: event.confidence_score ?? null,
+    questionDifficulty: event.question_difficulty ?? null,
+  };
+  const conditions = conditionsFor(unfittedModel, event.skill_id, null, states, answer);
+  const { learner, skill, masteryBefore } = applyAnswer(states, answer, conditions);
+  await redis.hset(key, 'L', encodeLearner(learner), event.skill_id, encodeSkill(skill));
+  const data = {
+    mastery_before: masteryBefore,
+    mastery_after: skill.mastery,
+    velocity: skill.mastery - masteryBefore,
+    plateau_detected: false,
+    total_attempts: skill.attempts,
+    correct_attempts: skill.correct,
+    recommendation: null,
+  };
+  return JSON.stringify({ success: true, data });
+}

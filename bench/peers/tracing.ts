@@ -1,0 +1,33 @@
+/** Bayesian Knowledge Tracing as somebody writes it who needs nothing more. */
+
+const learn = 0.15;
+const guess = 0.2;
+const slip = 0.1;
+
+/** What is kept of a learner's skill. */
+export interface SkillRecord {
+  readonly mastery: number;
+  readonly attempts: number;
+  readonly correct: number;
+}
+
+const fresh: SkillRecord = { mastery: 0.3, attempts: 0, correct: 0 };
+
+/** Mastery after an answer: the evidence of it, then learning. */
+export function masteryAfter(mastery: number, isCorrect: boolean): number {
+  const known = mastery * (isCorrect ? 1 - slip : slip);
+  const unknown = (1 - mastery) * (isCorrect ? guess : 1 - guess);
+  const posterior = known / (known + unknown);
+  return posterior + (1 - posterior) * learn;
+}
+
+export function answered({ mastery, attempts, correct }: SkillRecord, isCorrect: boolean): SkillRecord {
+  return {
+    mastery: masteryAfter(mastery, isCorrect),
+    attempts: attempts + 1,
+    correct: correct + (isCorrect ? 1 : 0),
+  };
+}
+
+export const recordOf = (stored: string | null | undefined): SkillRecord =>
+  stored ? (JSON.parse(stored) as SkillRecord) : fresh;

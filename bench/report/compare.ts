@@ -1,0 +1,127 @@
+/** What changed between two runs, with noise in mind. */
+import { aligned } from '../../src/cli/text-table.js';
+import type { BenchResults, Figure, Measurement, ScenarioResult, Spread } from '../results.js';
+import { type Better, chanceText, verdictOf } from './noise.js';
+import {
+  acceptingCpu,
+  againstBaseline,
+  laterCpu,
+  ratioOf,
+  runText,
+  scenarioTitle,
+  shown,
+  spreadText,
+} from './view.js';
+
+/** One thing that was measured, by a name that is the same in every run. */
+interface Entry {
+  readonly name: string;
+  readonly better: Better;
+  readonly value: Spread;
+}
+
+/**
+ * A text that tells row by row the median then, the median now, their ratio, and whether the spreads overlap. Figures
+ * and ratios to the bare server of the same run come first: a machine's speed changes between runs, which hits both.
+ */
+export function comparison(old: BenchResults, now: BenchResults): string {
+  const blocks = [
+    `Before: ${runText(old)}\nNow:    ${runText(now)}`,
+    ...warningsOf(old, now).map((warning) => `Careful: ${warning}`),
+    block('Goals', figureEntries(old), figureEntries(now)),
+    block('Against the echo of the same run', ratioEntries(old), ratioEntries(now)),
+    block('As measured', plainEntries(old), plainEntries(now)),
+    chanceText(roundsOf(old), roundsOf(now)),
+  ];
+  return `${blocks.filter((text) => text !== '').join('\n\n')}\n`;
+}
+
+function warningsOf(old: BenchResults, now: BenchResults): string[] {
+  const machine = differences({ ...old.machine }, { ...now.machine });
+  const { skilltrace: _before, ...oldTools } = old.versions;
+  const { skilltrace: _now, ...tools } = now.versions;
+  const versions = differences(oldTools, tools);
+  return [
+    ...(machine === '' ? [] : [`another machine (${machine}): only ratios can be compared`]),
+    ...(old.form === now.form ? [] : [`a ${old.form} run before, a ${now.form} one now: other loads`]),
+    ...(versions === '' ? [] : [`other versions (${versions})`]),
+  ];
+}
+
+type Named = Readonly<Record<string, string | number>>;
+
+const differences = (old: Named, now: Named): string =>
+  [...new Set([...Object.keys(old), ...Object.keys(now)])]
+    .filter((name) => old[name] !== now[name])
+    .map((name) => `${name} ${old[name] ?? 'none'}, now ${now[name] ?? 'none'}`)
+    .join('; ');
+
+const figureEntries = ({ figures }: BenchResults): Entry[] =>
+  figures.map((figure) => ({ name: figure.name, better: directionOf(figure), value: figure.value }));
+
+const directionOf = ({ goal }: Figure): Better =>
+  goal === null ? 'neither' : 'atMost' in goal ? 'less' : 'more';
+
+/** Entries of every target in every scenario. */
+const entriesOf = (
+  { scenarios }: BenchResults,
+  of: (
+    scenario: ScenarioResult,
+    measurement: Measurement,
+  ) => readonly (readonly [name: string, better: Better, value: Spread | null])[],
+): Entry[] =>
+  scenarios.flatMap((scenario) =>
+    scenario.measurements.flatMap((measurement) =>
+      of(scenario, measurement).flatMap(([name, better, value]) =>
+        value === null
+          ? []
+          : [{ name: `${scenarioTitle(scenario)}: ${measurement.target}, ${name}`, better, value }],
+      ),
+    ),
+  );
+
+const ratioEntries = (results: BenchResults): Entry[] =>
+  entriesOf(results, (scenario, measurement) => {
+    const { cpu, throughput } = againstBaseline(scenario, measurement);
+    return [
+      ['CPU', 'less', cpu],
+      [`${scenario.unit}s/s`, 'more', throughput],
+    ];
+  });
+
+const plainEntries = (results: BenchResults): Entry[] =>
+  entriesOf(results, ({ unit }, measurement) => [
+    [`CPU µs/${unit}`, 'less', acceptingCpu(measurement)],
+    [`CPU µs/${unit} later`, 'less', laterCpu(measurement)],
+    [`${unit}s/s`, 'more', measurement.throughput],
+    ['rows/s', 'more', measurement.pipeline?.rowsPerSecond ?? null],
+    ['lag, s', 'less', measurement.pipeline?.lag ?? null],
+  ]);
+
+function block(title: string, old: readonly Entry[], now: readonly Entry[]): string {
+  const before = new Map(old.map((entry) => [entry.name, entry]));
+  const after = new Set(now.map(({ name }) => name));
+  const rows = [
+    ...now.map((entry) => changeRow(entry, before.get(entry.name))),
+    ...old
+      .filter(({ name }) => !after.has(name))
+      .map(({ name, value }) => [name, spreadText(value), '', '', 'gone']),
+  ];
+  if (rows.length === 0) return '';
+  return `${title}\n${aligned([['', 'before', 'now', 'now/before', ''], ...rows])}`;
+}
+
+function changeRow({ name, better, value }: Entry, old: Entry | undefined): string[] {
+  if (old === undefined) return [name, '', spreadText(value), '', 'new'];
+  const ratio = ratioOf(value, old.value);
+  return [
+    name,
+    spreadText(old.value),
+    spreadText(value),
+    ratio === null ? '' : shown(ratio.median),
+    verdictOf(old.value, value, better),
+  ];
+}
+
+const roundsOf = (results: BenchResults): number[] =>
+  [...figureEntries(results), ...plainEntries(results)].map(({ value }) => value.rounds);

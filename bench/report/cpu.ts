@@ -1,0 +1,93 @@
+/** Where the CPU time of an answer goes, by target and by scenario. */
+import { compact } from '../../src/services/report/numbers.js';
+import { type Cell, chartGrid, htmlTable, section } from '../../src/services/report/page.js';
+import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
+import { type BarRow, barFigure, fromZero } from './bars.js';
+import { partFill, partsInOrder } from './style.js';
+import { acceptingCpu, againstBaseline, contests, laterCpu, only, scenarioTitle, shown } from './view.js';
+
+export function cpuSection({ scenarios }: BenchResults): string {
+  const measured = only(scenarios, ({ cpu }) => Object.keys(cpu).length > 0);
+  if (measured.length === 0) return '';
+  const text =
+    'CPU time of all processes that an answer keeps busy, kernel included. What stands after the plus sign is taken later, on the way to ClickHouse: by the pipeline and by ClickHouse itself; the ratio is without it. Shorter bars are better.';
+  const charts = [...contests(measured).map(targetsChart), ...scenariosCharts(measured)];
+  const parts = partsInOrder(measured.flatMap(({ measurements }) => measurements.flatMap(partNames)));
+  const rows = measured.flatMap((scenario) =>
+    scenario.measurements.map(({ target, cpu }): Cell[] => [
+      { text: `${scenarioTitle(scenario)}, ${target}` },
+      ...parts.map((part) => ({ text: cpu[part] ? shown(cpu[part].median) : '–' })),
+    ]),
+  );
+  return section('CPU time', text, chartGrid(charts), htmlTable(['Medians, µs each', ...parts], rows));
+}
+
+const partNames = ({ cpu }: Measurement): string[] => Object.keys(cpu);
+
+const targetsChart = (scenario: ScenarioResult): string =>
+  stackChart(
+    `${scenario.name}: CPU per ${scenario.unit}, by target`,
+    scenario.unit,
+    scenario.measurements.map((measurement) => {
+      const ratio = againstBaseline(scenario, measurement).cpu;
+      const suffix = ratio === null ? '' : `, ${shown(ratio.median)} × echo`;
+      return { name: measurement.target, measurement, suffix };
+    }),
+  );
+
+/** The service itself from scenario to scenario. */
+const scenariosCharts = (scenarios: readonly ScenarioResult[]): string[] =>
+  (['answer', 'request'] as const).flatMap((unit) => {
+    const rows = scenarios
+      .filter((scenario) => scenario.unit === unit && scenario.axis === null)
+      .flatMap(({ name, measurements }) =>
+        measurements
+          .filter(({ target }) => target === 'skilltrace')
+          .map((measurement) => ({ name, measurement, suffix: '' })),
+      );
+    return rows.length < 2 ? [] : [stackChart(`skilltrace: CPU per ${unit}, by scenario`, unit, rows)];
+  });
+
+interface StackRow {
+  readonly name: string;
+  readonly measurement: Measurement;
+  readonly suffix: string;
+}
+
+function stackChart(title: string, unit: string, stacks: readonly StackRow[]): string {
+  const rows = stacks.map(
+    ({ name, measurement, suffix }): BarRow => ({
+      name,
+      told: `${totalText(measurement)} µs${suffix}`,
+      parts: stacked(measurement),
+    }),
+  );
+  const names = partsInOrder(stacks.flatMap(({ measurement }) => partNames(measurement)));
+  return barFigure({
+    title,
+    about: rows.map(({ name, told }) => `${name}: ${told}`).join('; '),
+    axis: {
+      ...fromZero(rows.map(({ parts }) => parts.at(-1)?.to ?? 0)),
+      label: `µs of CPU per ${unit}`,
+      format: compact,
+    },
+    legend: names.map((name) => ({ name, fill: partFill(name) })),
+    rows,
+  });
+}
+
+/** Until the answer, and after it. */
+const totalText = (measurement: Measurement): string =>
+  [acceptingCpu(measurement), laterCpu(measurement)]
+    .flatMap((sum) => (sum === null ? [] : [shown(sum.median)]))
+    .join(' + ');
+
+function stacked({ cpu }: Measurement): BarRow['parts'] {
+  let to = 0;
+  return partsInOrder(Object.keys(cpu)).map((part) => {
+    const { median } = cpu[part] as Spread;
+    const from = to;
+    to += median;
+    return { from, to, fill: partFill(part), note: `${part} ${shown(median)} µs` };
+  });
+}

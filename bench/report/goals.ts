@@ -1,0 +1,71 @@
+/** The figures with goals: by how much each is surpassed or missed. */
+import { chartGrid, htmlTable, section } from '../../src/services/report/page.js';
+import type { BenchResults, Figure, Spread } from '../results.js';
+import { type BarRow, barFigure } from './bars.js';
+import { goalText, isReached, reachedText, shown, spreadText, valueText } from './view.js';
+
+/** @returns empty where the run had no figures */
+export function goalSection({ figures }: BenchResults): string {
+  if (figures.length === 0) return '';
+  const judged = figures.filter(({ goal }) => goal !== null);
+  const reached = judged.filter(isReached).length;
+  const text = `${reached} of ${judged.length} goals are reached. Bars to the right of the line are better than the goal by so much, bars to the left miss it; the thin lines span the smallest and the largest value of all rounds. A figure without a goal is only shown.`;
+  const table = htmlTable(
+    ['Figure', 'Value', 'Goal', 'Reached'],
+    figures.map((figure) => [
+      { text: figure.name },
+      { text: valueText(figure, spreadText(figure.value)) },
+      { text: goalText(figure) },
+      { text: reachedText(figure), best: isReached(figure) === false },
+    ]),
+  );
+  return section('Goals', text, chartGrid([...goalCharts(judged), table]));
+}
+
+/** Bars end here at the latest, so that one figure far from its goal does not press all others flat. */
+const widest = 16;
+
+function goalCharts(figures: readonly Figure[]): string[] {
+  if (figures.length === 0) return [];
+  const factors = figures.map((figure) => factorOf(figure, figure.value.median));
+  const far = Math.min(widest, Math.max(2, ...factors.map((factor) => Math.max(factor, 1 / factor))));
+  const chart = barFigure({
+    title: 'Figures against their goals',
+    about: figures.map((figure) => `${figure.name}: ${toldOf(figure)}`).join('; '),
+    axis: { low: 1 / far, high: far, logarithmic: true, label: 'times better than the goal', format: shown },
+    level: 1,
+    rows: figures.map(goalRow),
+  });
+  return [chart];
+}
+
+function goalRow(figure: Figure): BarRow {
+  const factor = factorOf(figure, figure.value.median);
+  return {
+    name: figure.name,
+    told: toldOf(figure),
+    parts: [
+      {
+        from: 1,
+        to: factor,
+        fill: isReached(figure) ? 'reached' : 'missed',
+        note: `${figure.about}: ${toldOf(figure)}`,
+      },
+    ],
+    range: rangeOf(figure, figure.value),
+  };
+}
+
+/** How many times better than its goal a value is; below 1 where it misses it. */
+function factorOf({ goal }: Figure, value: number): number {
+  if (goal === null) return 1;
+  return 'atMost' in goal ? goal.atMost / value : value / goal.atLeast;
+}
+
+function rangeOf(figure: Figure, { low, high }: Spread): { low: number; high: number } {
+  const ends = [factorOf(figure, low), factorOf(figure, high)];
+  return { low: Math.min(...ends), high: Math.max(...ends) };
+}
+
+const toldOf = (figure: Figure): string =>
+  `${valueText(figure, shown(figure.value.median))}, ${goalText(figure)} ${isReached(figure) ? '✓' : '✗'}`;

@@ -1,0 +1,125 @@
+/** What an answer costs, and how many a second there are, while something grows: learners, API processes. */
+import { type ChartPoint, chartFigure } from '../../src/services/report/chart.js';
+import { compact } from '../../src/services/report/numbers.js';
+import { chartGrid, section } from '../../src/services/report/page.js';
+import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
+import { barFigure, fromZero } from './bars.js';
+import { targetStyle } from './style.js';
+import { acceptingCpu, shown, spreadText } from './view.js';
+
+/** A scenario at one place of its axis. */
+interface Place {
+  readonly label: string;
+  readonly value: number;
+  readonly scenario: ScenarioResult;
+}
+
+/** What is drawn over the axis. */
+interface Quantity {
+  readonly title: string;
+  readonly unit: string;
+  readonly of: (measurement: Measurement) => Spread | null;
+}
+
+/** @returns empty where nothing grew */
+export function growthSection({ scenarios }: BenchResults): string {
+  const places = scenarios.flatMap((scenario): Place[] =>
+    scenario.axis ? [{ ...scenario.axis, scenario }] : [],
+  );
+  const labels = [...new Set(places.map(({ label }) => label))];
+  const charts = labels.flatMap((label) => chartsOf(places.filter((place) => place.label === label)));
+  if (charts.length === 0) return '';
+  const text =
+    'The same kind of load while something else grows: CPU until the answer, without the pipeline. Thin lines span all rounds; the tables above have all values.';
+  return section('Growth', text, chartGrid(charts));
+}
+
+function chartsOf(places: readonly Place[]): string[] {
+  const [first] = places;
+  if (first === undefined || places.length < 2) return [];
+  const { unit } = first.scenario;
+  const quantities: Quantity[] = [
+    { title: `CPU per ${unit} by ${first.label}`, unit: `µs of CPU per ${unit}`, of: acceptingCpu },
+    {
+      title: `${unit}s a second by ${first.label}`,
+      unit: `${unit}s a second`,
+      of: ({ throughput }) => throughput,
+    },
+  ];
+  return quantities.map((quantity) => growthChart(quantity, places)).filter((chart) => chart !== '');
+}
+
+interface Point {
+  readonly target: string;
+  readonly place: Place;
+  readonly value: Spread;
+}
+
+/** Over many magnitudes a line; otherwise a bar for each value. */
+function growthChart(quantity: Quantity, places: readonly Place[]): string {
+  const points = places.flatMap((place) =>
+    place.scenario.measurements.flatMap((measurement): Point[] => {
+      const value = quantity.of(measurement);
+      return value === null ? [] : [{ target: measurement.target, place, value }];
+    }),
+  );
+  if (points.length === 0) return '';
+  const values = places.map(({ value }) => value);
+  const wide = Math.max(...values) >= 10 * Math.min(...values);
+  return wide ? lineChart(quantity, points) : barChart(quantity, points);
+}
+
+const axisOf = ({ unit }: Quantity, points: readonly Point[]) => ({
+  ...fromZero(points.map(({ value }) => value.high)),
+  label: unit,
+  format: compact,
+});
+
+const aboutOf = (points: readonly Point[]): string => points.map(noteOf).join('; ');
+const noteOf = ({ target, place, value }: Point): string =>
+  `${target}, ${place.label}: ${shown(place.value)}: ${spreadText(value)}`;
+
+function lineChart(quantity: Quantity, points: readonly Point[]): string {
+  const values = points.map(({ place }) => place.value);
+  const targets = [...new Set(points.map(({ target }) => target))];
+  return chartFigure({
+    title: quantity.title,
+    about: aboutOf(points),
+    x: {
+      low: Math.min(...values),
+      high: Math.max(...values),
+      logarithmic: true,
+      label: points[0]?.place.label ?? '',
+      format: powerText,
+    },
+    y: axisOf(quantity, points),
+    series: targets.map((target) => ({
+      name: target,
+      style: targetStyle(target),
+      points: points.filter((point) => point.target === target).map(chartPoint),
+    })),
+  });
+}
+
+/** Others would stand too close. */
+const powerText = (value: number): string => (Number.isInteger(Math.log10(value)) ? compact(value) : '');
+
+const chartPoint = (point: Point): ChartPoint => ({
+  x: point.place.value,
+  y: point.value.median,
+  range: point.value,
+  note: noteOf(point),
+});
+
+const barChart = (quantity: Quantity, points: readonly Point[]): string =>
+  barFigure({
+    title: quantity.title,
+    about: aboutOf(points),
+    axis: axisOf(quantity, points),
+    rows: points.map((point) => ({
+      name: `${point.place.label}: ${shown(point.place.value)}, ${point.target}`,
+      told: shown(point.value.median),
+      parts: [{ from: 0, to: point.value.median, fill: targetStyle(point.target), note: noteOf(point) }],
+      range: point.value,
+    })),
+  });

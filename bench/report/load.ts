@@ -1,0 +1,146 @@
+/** Latencies: how long requests take, by percentile and by how many are offered. */
+import type { ChartPoint, ChartSeries } from '../../src/services/report/chart.js';
+import { chartFigure } from '../../src/services/report/chart.js';
+import { textTag } from '../../src/services/report/markup.js';
+import { compact } from '../../src/services/report/numbers.js';
+import { chartGrid, htmlTable, section } from '../../src/services/report/page.js';
+import type { Domain } from '../../src/services/report/scale.js';
+import type { BenchResults, Latency, Measurement, ScenarioResult } from '../results.js';
+import { targetStyle } from './style.js';
+import { only, scenarioTitle, shown } from './view.js';
+
+export function latencySection({ scenarios }: BenchResults): string {
+  const measured = only(scenarios, ({ latencies }) => latencies.length > 0);
+  if (measured.length === 0) return '';
+  const text =
+    'Requests are sent when they are due, at a fixed rate, whatever the server does (open loop), and each is timed from that moment on: a stall counts for all requests that waited behind it. Scales of time are logarithmic.';
+  return section('Latency', text, ...measured.flatMap(scenarioParts));
+}
+
+function scenarioParts(scenario: ScenarioResult): string[] {
+  const several = scenario.measurements.some(({ latencies }) => latencies.length > 1);
+  const head = ['Target', 'Offered/s', 'Done/s', 'p50, ms', 'p90', 'p99', 'p99.9', 'Longest'];
+  const table = htmlTable(head, latencyRows(scenario));
+  return [
+    textTag('h3', {}, `${scenarioTitle(scenario)}: ${scenario.about}`),
+    ...(several
+      ? [chartGrid([percentileChart(scenario), offeredChart(scenario)]), table]
+      : [chartGrid([percentileChart(scenario), table])]),
+  ];
+}
+
+/** A rate that the target followed: it answered at least so much of what was offered. */
+const followed = ({ offered, achieved }: Latency): boolean => achieved >= 0.95 * offered;
+
+/** Percentiles by name, and the one request in so many that takes longer. */
+const percentiles = [
+  { key: 'p50', name: 'p50', oneIn: 2 },
+  { key: 'p90', name: 'p90', oneIn: 10 },
+  { key: 'p99', name: 'p99', oneIn: 100 },
+  { key: 'p999', name: 'p99.9', oneIn: 1000 },
+] as const;
+
+/** Each target at half of its own saturation, which may be one rate for all. */
+function percentileChart({ measurements }: ScenarioResult): string {
+  const chosen = measurements.map((measurement) => ({ ...measurement, latency: atHalf(measurement) }));
+  const [rate = 0, ...others] = new Set(chosen.map(({ latency }) => latency.offered));
+  const same = others.length === 0;
+  return chartFigure({
+    title: `Percentiles at ${same ? `${shown(rate)} requests a second` : 'half of saturation'}`,
+    about: chosen
+      .map(({ target, latency }) => `${target}: p50 ${shown(latency.p50)} ms, p99 ${shown(latency.p99)} ms`)
+      .join('; '),
+    x: {
+      low: 2,
+      high: 1000,
+      logarithmic: true,
+      label: 'share of requests that are faster',
+      format: percentileName,
+    },
+    y: timeAxis(chosen.flatMap(({ latency }) => [latency.p50, latency.p999])),
+    series: chosen.map(({ target, latency }) => ({
+      name: same ? target : `${target}, ${shown(latency.offered)}/s`,
+      style: targetStyle(target),
+      points: percentiles.map(({ key, name, oneIn }) => ({
+        x: oneIn,
+        y: drawn(latency[key]),
+        note: `${name} ${shown(latency[key])} ms at ${shown(latency.offered)} requests a second`,
+      })),
+    })),
+  });
+}
+
+/** At the offered rate next to half of what the target can do. */
+function atHalf({ throughput, latencies }: Measurement): Latency {
+  const most = throughput?.median ?? latencies.at(-1)?.offered ?? 0;
+  const distance = ({ offered }: Latency): number => Math.abs(offered - most / 2);
+  return latencies.reduce((best, one) => (distance(one) < distance(best) ? one : best));
+}
+
+const percentileName = (oneIn: number): string =>
+  percentiles.find((percentile) => percentile.oneIn === oneIn)?.name ?? '';
+
+/** Several targets by their p99; one alone by all its percentiles. */
+function offeredChart({ measurements }: ScenarioResult): string {
+  const [first] = measurements as [Measurement];
+  const alone = measurements.length === 1;
+  const all = measurements.flatMap(({ latencies }) => latencies);
+  return chartFigure({
+    title: alone ? `${first.target} against offered load` : 'p99 against offered load',
+    about: 'Latency by requests offered a second; the table below has all values.',
+    x: {
+      low: 0,
+      high: Math.max(...all.map(({ offered }) => offered)),
+      label: 'requests offered a second',
+      format: compact,
+    },
+    y: timeAxis(all.flatMap(({ p50, p99, p999 }) => (alone ? [p50, p999] : [p99]))),
+    series: alone
+      ? percentiles.map(({ key, name }, i) => ({
+          name,
+          style: percentileStyles[i] ?? 'e',
+          points: offeredPoints(first, key),
+        }))
+      : measurements.map((measurement) => ({
+          name: measurement.target,
+          style: targetStyle(measurement.target),
+          points: offeredPoints(measurement, 'p99'),
+        })),
+  });
+}
+
+const percentileStyles: readonly ChartSeries['style'][] = ['c', 'd', 'a', 'b'];
+
+const offeredPoints = ({ latencies }: Measurement, key: (typeof percentiles)[number]['key']): ChartPoint[] =>
+  latencies.map((latency) => ({
+    x: latency.offered,
+    y: drawn(latency[key]),
+    note: `${shown(latency[key])} ms at ${shown(latency.offered)} requests a second${followed(latency) ? '' : `, of which ${shown(latency.achieved)} were answered`}`,
+  }));
+
+/** Ten microseconds, below which a logarithmic scale would show nothing but the clock. */
+const leastTime = 0.01;
+const drawn = (milliseconds: number): number => Math.max(leastTime, milliseconds);
+
+const timeAxis = (milliseconds: readonly number[]) => ({
+  ...roundPowers(milliseconds.map(drawn)),
+  label: 'milliseconds',
+  format: compact,
+});
+
+/** The least logarithmic range around values that ends in 1, 2 or 5 times a power of ten. */
+function roundPowers(values: readonly number[]): Domain {
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const steps = (around: number): number[] =>
+    [1, 2, 5, 10].map((step) => step * 10 ** Math.floor(Math.log10(around)));
+  const low = steps(least).findLast((step) => step <= least) ?? least;
+  const high = steps(most).find((step) => step >= most) ?? most;
+  return { low, high, logarithmic: true };
+}
+
+const latencyRows = ({ measurements }: ScenarioResult) =>
+  measurements.flatMap(({ target, latencies }) =>
+    latencies.map(({ offered, achieved, p50, p90, p99, p999, max }) =>
+      [target, ...[offered, achieved, p50, p90, p99, p999, max].map(shown)].map((text) => ({ text })),
+    ),
+  );

@@ -1,0 +1,64 @@
+/** How many answers a second there are, and what each costs, by target. */
+import { compact } from '../../src/services/report/numbers.js';
+import { type Cell, chartGrid, htmlTable, section } from '../../src/services/report/page.js';
+import type { BenchResults, ScenarioResult, Spread } from '../results.js';
+import { type BarRow, barFigure, fromZero } from './bars.js';
+import { targetStyle } from './style.js';
+import {
+  acceptingCpu,
+  againstBaseline,
+  contests,
+  hasCost,
+  laterCpu,
+  only,
+  scenarioTitle,
+  shown,
+  spreadText,
+} from './view.js';
+
+export function throughputSection({ scenarios }: BenchResults): string {
+  const measured = only(scenarios, ({ throughput }) => throughput !== null);
+  if (measured.length === 0) return '';
+  const text =
+    'All connections busy (closed loop): how much a target does in a second when it never waits. Longer bars are better. The thin lines span all rounds.';
+  const head = ['Scenario, target', 'Per second', '× echo', 'CPU µs each', '× echo', 'CPU µs later'];
+  const table = htmlTable(head, only(scenarios, hasCost).flatMap(costRows));
+  return section('Throughput', text, chartGrid(contests(measured).map(throughputChart)), table);
+}
+
+function throughputChart({ name, about, unit, measurements }: ScenarioResult): string {
+  const rows = measurements.map(({ target, throughput }): BarRow => {
+    const { median, low, high } = throughput as Spread;
+    const note = `${target}: ${spreadText(throughput as Spread)} ${unit}s a second`;
+    const part = { from: 0, to: median, fill: targetStyle(target), note };
+    return { name: target, told: shown(median), parts: [part], range: { low, high } };
+  });
+  return barFigure({
+    title: `${name}: ${unit}s a second`,
+    about,
+    axis: {
+      ...fromZero(measurements.map(({ throughput }) => throughput?.high ?? 0)),
+      label: `${unit}s a second`,
+      format: compact,
+    },
+    rows,
+  });
+}
+
+const orDash = (spread: Spread | null): Cell => ({ text: spread === null ? '–' : spreadText(spread) });
+const medianOrDash = (spread: Spread | null): Cell => ({
+  text: spread === null ? '–' : shown(spread.median),
+});
+
+const costRows = (scenario: ScenarioResult): Cell[][] =>
+  scenario.measurements.map((measurement) => {
+    const { cpu, throughput } = againstBaseline(scenario, measurement);
+    return [
+      { text: `${scenarioTitle(scenario)}, ${measurement.target}` },
+      orDash(measurement.throughput),
+      medianOrDash(throughput),
+      orDash(acceptingCpu(measurement)),
+      medianOrDash(cpu),
+      orDash(laterCpu(measurement)),
+    ];
+  });

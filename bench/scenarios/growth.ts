@@ -1,0 +1,104 @@
+/** What an answer costs as the service knows more learners, at the same offered load. */
+import { type Bench, inTurns, withClosers } from '../bench.js';
+import { newTally, type Tally } from '../ledger.js';
+import { learnerId, type Traffic, usualTraffic } from '../load/traffic.js';
+import { type Contestant, measure, type Sample } from '../measure.js';
+import { acceptingParts } from '../parts.js';
+import type { ScenarioResult } from '../results.js';
+import {
+  cpuSums,
+  type Findings,
+  ledgerOf,
+  measurementOf,
+  type Scenario,
+  serviceContestant,
+} from '../scenario.js';
+import { seedAnswers } from '../seed.js';
+import type { Service } from '../service.js';
+import { ratioSpread } from '../spread.js';
+
+const name = 'growth';
+const about = 'known learners with a skill each, at half of what the service can do with the fewest';
+const few = 1000;
+const sizes = [few, 10_000, 100_000, 1_000_000];
+
+/** Two services: one stays small, one grows; they take turns, so that the machine is the same for both. */
+export const growth: Scenario = {
+  name,
+  about,
+  long: true,
+  run: (bench) =>
+    withClosers(bench, async (closers) => {
+      const small = populationOf(await bench.ownService('growth-small', 1, closers));
+      const large = populationOf(await bench.ownService('growth-large', 1, closers));
+      await grow(bench, small, few);
+      const { connections, main } = bench.settings;
+      const settings = { connections, seconds: main.seconds, rate: null, ownGenerator: true };
+      const rate = (await measure(bench.runner, contestantOf(small, 'small'), settings)).perSecond / 2;
+      return measureSizes(bench, small, large, rate);
+    }),
+};
+
+/** A service with the learners that it knows. */
+interface Population {
+  readonly service: Service;
+  readonly tally: Tally;
+  learners: number;
+}
+
+const populationOf = (service: Service): Population => ({ service, tally: newTally(), learners: 0 });
+
+const trafficOf = ({ learners }: Population): Traffic => ({ ...usualTraffic, order: 'one skill', learners });
+
+const contestantOf = (population: Population, as: string): Contestant => ({
+  ...serviceContestant(population.service, name, trafficOf(population), population.tally),
+  name: as,
+});
+
+/** An answer of each learner who is not known yet. */
+async function grow(bench: Bench, population: Population, learners: number): Promise<void> {
+  const { service, tally, learners: known } = population;
+  bench.progress(`${name}: ${learners - known} learners are made`);
+  await seedAnswers(service, name, tally, learners - known, (i) => ({
+    user_id: learnerId(known + i),
+    skill_id: `skill-${(known + i) % usualTraffic.skills}`,
+    is_correct: i % 3 !== 0,
+    time_spent_seconds: 5 + (i % 90),
+  }));
+  population.learners = learners;
+}
+
+async function measureSizes(
+  bench: Bench,
+  small: Population,
+  large: Population,
+  rate: number,
+): Promise<Findings> {
+  const results: ScenarioResult[] = [];
+  let last: ReadonlyMap<string, readonly Sample[]> = new Map();
+  for (const learners of sizes) {
+    await grow(bench, large, learners);
+    const contestants = [contestantOf(small, 'small'), contestantOf(large, 'large')];
+    const rates = new Map(contestants.map((one) => [one.name, rate]));
+    last = await inTurns(bench, contestants, { scenario: name, pace: bench.settings.main, rates });
+    const samples = last.get('large') ?? [];
+    const ledger = await ledgerOf(large.service, name, trafficOf(large), large.tally);
+    results.push({
+      name,
+      about,
+      axis: { label: 'learners', value: learners },
+      unit: 'answer',
+      measurements: [measurementOf('skilltrace', samples, { throughput: null, ledger })],
+    });
+  }
+  await ledgerOf(small.service, name, trafficOf(small), small.tally);
+  const cpu = (which: string): number[] => cpuSums(last.get(which) ?? [], acceptingParts);
+  const figure = {
+    name: 'CPU per answer with 1,000,000 learners, to 1000',
+    about: 'server, workers and Redis at the same offered load, two services in turns',
+    unit: 'times',
+    value: ratioSpread(cpu('large'), cpu('small')),
+    goal: { atMost: 1.2 },
+  };
+  return { results, figures: [figure] };
+}

@@ -1,0 +1,161 @@
+/**
+ * The service taken apart for measuring: embedded Redis and ClickHouse, a process that takes answers (ROLE=api) and
+ * one that drains the outbox (ROLE=pipeline), each started as a user would start it.
+ */
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { childEnvironment } from '../src/config.js';
+import { drainShards } from '../src/contracts/jobs.js';
+import { freePort } from '../src/embedded/ports.js';
+import { startEmbedded } from '../src/embedded/servers.js';
+import { connectQueues } from '../src/jobs/connection.js';
+import { armShard, createDrainQueue } from '../src/jobs/drain-queue.js';
+import { type Closers, StartError } from '../src/lifecycle.js';
+import type { PipelineFacts } from '../src/services/pipeline-ports.js';
+import { connectRedis, type RedisClient, whenReady } from '../src/store/client.js';
+import { defaultPartitions } from '../src/store/deployment.js';
+import { createOutbox } from '../src/store/outbox.js';
+import { createLogger, type Logger } from '../src/telemetry.js';
+import { connectWarehouse } from '../src/warehouse/client.js';
+import { startProcess, stopProcess } from './processes.js';
+import { here, type Target } from './targets.js';
+import { readNotes } from './threads.js';
+
+export interface Service extends Target {
+  readonly redis: RedisClient;
+  readonly clickhouse: ClickHouseClient;
+  readonly partitions: number;
+  /** The pipeline's process stands still, and goes on; accepting does not depend on it. */
+  pause(): void;
+  resume(): void;
+  facts(): Promise<PipelineFacts>;
+  /** Resolves when all rows are in ClickHouse. @throws StartError when they are not within the limit */
+  drained(): Promise<void>;
+  /** The same, and the pipeline is asked to begin at once instead of gathering rows for a second or two. */
+  hurried(): Promise<void>;
+}
+
+export interface ServiceOptions {
+  /** An empty folder of its own. */
+  readonly dataDir: string;
+  /** Tenants, each with a key of its name. */
+  readonly tenants: readonly string[];
+  readonly apiProcesses: number;
+}
+
+const redisTimeoutMs = 10_000;
+const drainLimitMs = 120_000;
+const pollMs = 50;
+/** So that requests are counted against a quota, and never reach it. */
+const quota = 1_000_000_000;
+
+/** Settings of the user's own service must not reach the measured one. */
+const unset = { REDIS_URL: '', CLICKHOUSE_URL: '', API_KEYS_FILE: '', SKILLS_FILE: '', HOST: '' };
+
+export async function startSplitService(options: ServiceOptions, closers: Closers): Promise<Service> {
+  const { dataDir } = options;
+  const logger = createLogger('warn', 'bench');
+  const servers = {
+    embeddedRedisPort: 0,
+    embeddedClickhousePort: 0,
+    embeddedRedisFsync: 'everysec' as const,
+  };
+  const endpoints = await startEmbedded(
+    { dataDir, redisUrl: null, clickhouseUrl: null, ...servers },
+    logger,
+    closers,
+  );
+  const pipeline = await startRole({ ROLE: 'pipeline', PORT: '' }, options, closers);
+  const port = await freePort();
+  await startRole({ ROLE: 'api', PORT: `${port}` }, options, closers);
+  const redis = connectRedis(endpoints.redisUrl);
+  closers.add('Redis connection', () => redis.disconnect());
+  await whenReady(redis, redisTimeoutMs);
+  const clickhouse = connectWarehouse(endpoints.clickhouseUrl);
+  closers.add('ClickHouse connection', () => clickhouse.close());
+  const { facts } = createOutbox(redis, defaultPartitions);
+  const drainNow = drainOrders(endpoints.redisUrl, logger, closers);
+  return {
+    name: 'skilltrace',
+    port,
+    key: '',
+    pids: { ...serverPids(dataDir), pipeline },
+    threads: () => readNotes(notesFolder(dataDir)),
+    redis,
+    clickhouse,
+    partitions: defaultPartitions,
+    pause: () => process.kill(pipeline, 'SIGSTOP'),
+    resume: () => process.kill(pipeline, 'SIGCONT'),
+    facts,
+    drained: () => untilDrained(facts),
+    hurried: () => untilDrained(facts, drainNow),
+  };
+}
+
+const notesFolder = (dataDir: string): string => join(dataDir, 'threads');
+
+async function startRole(
+  role: { readonly ROLE: 'api' | 'pipeline'; readonly PORT: string },
+  { dataDir, tenants, apiProcesses }: ServiceOptions,
+  closers: Closers,
+): Promise<number> {
+  const environment = childEnvironment({
+    ...unset,
+    ...role,
+    DATA_DIR: dataDir,
+    LOG_LEVEL: 'warn',
+    API_PROCESSES: `${apiProcesses}`,
+    API_KEYS: tenants.map((tenant) => `${tenant}:${tenant}:${quota}`).join(),
+  });
+  if (role.ROLE === 'api') environment.NODE_OPTIONS = preload(dataDir);
+  const { child } = await startProcess([here('../../src/setup.mjs'), 'start'], environment);
+  closers.add(role.ROLE, () => stopProcess(child));
+  return child.pid as number;
+}
+
+function preload(dataDir: string): string {
+  const folder = notesFolder(dataDir);
+  mkdirSync(folder, { recursive: true });
+  return `--import=${pathToFileURL(here('./thread-notes.js')).href}?folder=${encodeURIComponent(folder)}`;
+}
+
+function serverPids(dataDir: string): Record<string, number> {
+  const servers: Record<string, { pid: number }> = JSON.parse(
+    readFileSync(join(dataDir, 'servers.json'), 'utf8'),
+  );
+  return Object.fromEntries(Object.entries(servers).map(([name, { pid }]) => [name, pid]));
+}
+
+/** @returns orders a drain of every shard, which does nothing where one is under way */
+function drainOrders(redisUrl: string, logger: Logger, closers: Closers): () => Promise<void> {
+  let closed = false;
+  const connection = connectQueues(redisUrl, logger, () => closed);
+  const queue = createDrainQueue(connection);
+  closers.add('drain queue', async () => {
+    closed = true;
+    await queue.close();
+    connection.disconnect();
+  });
+  return async () => {
+    for (let shard = 0; shard < drainShards; shard++) await armShard(queue, shard);
+  };
+}
+
+/** @param order is called again and again while rows wait */
+async function untilDrained(
+  facts: () => Promise<PipelineFacts>,
+  order: () => Promise<void> = async () => undefined,
+): Promise<void> {
+  const deadline = performance.now() + drainLimitMs;
+  for (;;) {
+    const { outboxLength } = await facts();
+    if (outboxLength === 0) return;
+    await order();
+    if (performance.now() > deadline)
+      throw new StartError(`${outboxLength} answers are not in ClickHouse after ${drainLimitMs / 1000} s`);
+    await sleep(pollMs);
+  }
+}

@@ -1,0 +1,19 @@
+/** Medians with the range of their rounds. */
+import type { Spread } from './results.js';
+
+/** @param values one of each round, at least one; of an even number of rounds the median is the mean of the middle two */
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  const at = (place: number): number => sorted[place] as number;
+  return {
+    median: (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2,
+    low: at(0),
+    high: at(sorted.length - 1),
+    rounds: sorted.length,
+  };
+}
+
+/** Ratios round by round: rounds of the same number ran next to each other, so the machine was the same for both. */
+export const ratioSpread = (of: readonly number[], to: readonly number[]): Spread =>
+  spreadOf(of.map((value, round) => value / (to[round] as number)));

@@ -1,0 +1,14 @@
+/** Preloaded into every process of a benchmark: it ends when the benchmark was killed and could not end it. */
+import { isMainThread } from 'node:worker_threads';
+
+const lookMs = 1000;
+
+if (isMainThread) {
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    process.kill(process.pid, 'SIGTERM');
+  }, lookMs);
+  watch.unref();
+}
