@@ -13,9 +13,7 @@ const figures = fc.record({
   attempts: fc.nat(),
   correct: fc.nat(),
   plateauDetected: fc.boolean(),
-  advice: fc.option(
-    fc.record({ code: fc.constantFrom(...adviceCodes), figures: fc.tuple(fc.nat(60_000)) }),
-  ),
+  advice: fc.option(fc.record({ code: fc.constantFrom(...adviceCodes), figures: fc.tuple(fc.nat(60_000)) })),
 });
 
 test('a result is JSON of its schema, whatever the figures and the skill are', () => {
