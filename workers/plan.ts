@@ -238,13 +238,12 @@ function withBaseline(
 }
 
 function commitOf(work: LearnerWork, loaded: LoadedLearner, draft: Draft): LearnerCommit {
-  const expectedVersion = loaded.learner?.version ?? 0;
   return {
     partition: work.partition,
     tenant: work.tenant,
     userId: work.userId,
-    expectedVersion,
-    learner: { ...draft.learner, version: expectedVersion + 1 },
+    expectedVersion: loaded.learner?.version ?? 0,
+    learner: draft.learner,
     skills: changedOf(work.skillIds, loaded.skills, draft.skills),
     rows: draft.rows,
     firstAnswers: changedOf(work.eventIds, loaded.firstAnswers, draft.firstAnswers),

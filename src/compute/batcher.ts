@@ -1,21 +1,26 @@
 import { unavailable } from '../errors.js';
 
 export interface BatcherOptions<Item, Result> {
-  /** Lanes work side by side, each with one batch in flight: what goes through one lane keeps its order. */
+  /** Lanes work side by side. */
   readonly lanes: number;
+  /** Batches of one lane that may be away at the same time; with one, what goes through the lane keeps its order. */
+  readonly away: number;
   /** Whether an item may share the batch of the first one. */
   readonly together: (first: Item, item: Item) => boolean;
-  readonly bytesOf: (item: Item) => number;
+  /** In what the amounts are in: bytes, say. */
+  readonly weightOf: (item: Item) => number;
   /** Most of one batch, and most that may wait in one lane. A batch has one item at least, however large. */
   readonly maxBatch: Amount;
   readonly maxWaiting: Amount;
+  /** What is told where a lane is full. */
+  readonly refusal: string;
   /** Does the work of one batch; must settle in bounded time. Where it rejects, all items of the batch do. */
   readonly run: (items: readonly Item[], lane: number) => Promise<readonly (Result | Error)[]>;
 }
 
 export interface Amount {
   readonly items: number;
-  readonly bytes: number;
+  readonly weight: number;
 }
 
 interface Waiting<Item, Result> {
@@ -27,8 +32,9 @@ interface Waiting<Item, Result> {
 interface Lane<Item, Result> {
   readonly number: number;
   waiting: Waiting<Item, Result>[];
-  waitingBytes: number;
-  busy: boolean;
+  waitingWeight: number;
+  /** Batches that are away or about to go. */
+  away: number;
 }
 
 export interface Batcher<Item, Result> {
@@ -43,13 +49,13 @@ export interface Batcher<Item, Result> {
 const closing = () => unavailable('The service is stopping; try again later');
 
 /**
- * Gathers items into micro-batches, one in flight per lane: while a batch is away the next one grows, so the batches
- * are as large as the load is heavy, and nobody waits for a timer.
+ * Gathers items into micro-batches: while as many as may be are away the next one grows, so the batches are as large
+ * as the load is heavy, and nobody waits for a timer.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const lanes = Array.from(
     { length: options.lanes },
-    (_, number): Lane<Item, Result> => ({ number, waiting: [], waitingBytes: 0, busy: false }),
+    (_, number): Lane<Item, Result> => ({ number, waiting: [], waitingWeight: 0, away: 0 }),
   );
   let stopped = false;
   return {
@@ -57,7 +63,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
       new Promise((resolve, reject) => {
         const lane = lanes[number] as Lane<Item, Result>;
         if (stopped) reject(closing());
-        else if (isFull(options, lane)) reject(full());
+        else if (isFull(options, lane)) reject(unavailable(options.refusal));
         else enqueue(options, lane, { item, resolve, reject });
       }),
     waiting: () => lanes.reduce((sum, lane) => sum + lane.waiting.length, 0),
@@ -69,12 +75,10 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   };
 }
 
-const full = () => unavailable('Too many answers wait to be counted; try again later');
-
 const isFull = <Item, Result>(
   { maxWaiting }: BatcherOptions<Item, Result>,
-  { waiting, waitingBytes }: Lane<Item, Result>,
-): boolean => waiting.length >= maxWaiting.items || waitingBytes >= maxWaiting.bytes;
+  { waiting, waitingWeight }: Lane<Item, Result>,
+): boolean => waiting.length >= maxWaiting.items || waitingWeight >= maxWaiting.weight;
 
 function enqueue<Item, Result>(
   options: BatcherOptions<Item, Result>,
@@ -82,9 +86,9 @@ function enqueue<Item, Result>(
   waiting: Waiting<Item, Result>,
 ): void {
   lane.waiting.push(waiting);
-  lane.waitingBytes += options.bytesOf(waiting.item);
-  if (lane.busy) return;
-  lane.busy = true;
+  lane.waitingWeight += options.weightOf(waiting.item);
+  if (lane.away >= options.away) return;
+  lane.away += 1;
   // Not at once: what the sockets deliver in this turn of the event loop shares the batch.
   setImmediate(drain, options, lane);
 }
@@ -107,7 +111,7 @@ async function drain<Item, Result>(
       for (const { reject } of batch) reject(error);
     }
   }
-  lane.busy = false;
+  lane.away -= 1;
 }
 
 function settle<Item, Result>({ resolve, reject }: Waiting<Item, Result>, result: Result | Error): void {
@@ -117,18 +121,18 @@ function settle<Item, Result>({ resolve, reject }: Waiting<Item, Result>, result
 
 /** The longest run of waiting items that may go together. */
 function takeBatch<Item, Result>(
-  { together, bytesOf, maxBatch }: BatcherOptions<Item, Result>,
+  { together, weightOf, maxBatch }: BatcherOptions<Item, Result>,
   lane: Lane<Item, Result>,
 ): Waiting<Item, Result>[] {
   const { waiting } = lane;
   const first = (waiting[0] as Waiting<Item, Result>).item;
-  let bytes = bytesOf(first);
+  let weight = weightOf(first);
   let length = 1;
   for (; length < Math.min(waiting.length, maxBatch.items); length++) {
     const { item } = waiting[length] as Waiting<Item, Result>;
-    if (!together(first, item) || bytes + bytesOf(item) > maxBatch.bytes) break;
-    bytes += bytesOf(item);
+    if (!together(first, item) || weight + weightOf(item) > maxBatch.weight) break;
+    weight += weightOf(item);
   }
-  lane.waitingBytes -= bytes;
+  lane.waitingWeight -= weight;
   return waiting.splice(0, length);
 }

@@ -1,6 +1,7 @@
 import type { ForecastOrder, ForecastReply, ForecastTask } from '../contracts/tasks.js';
 import { unavailable } from '../errors.js';
 import type { Forecaster } from '../services/ports.js';
+import { type Batcher, createBatcher } from './batcher.js';
 
 /** What a task that was served tells. */
 export type ForecastsMade = Extract<ForecastReply, { readonly data: unknown }>;
@@ -16,69 +17,37 @@ export interface ForecastBatcherOptions {
   readonly run: (task: ForecastTask) => Promise<ForecastsMade>;
 }
 
-interface Waiting {
-  readonly order: ForecastOrder;
-  readonly resolve: (data: readonly (string | null)[]) => void;
-  readonly reject: (error: unknown) => void;
+/** One order's forecasts, by learner. */
+type Forecasts = readonly (string | null)[];
+
+export interface ForecastBatcher extends Pick<Forecaster, 'forecast'> {
+  readonly stop: () => void;
 }
 
-/**
- * Gathers orders into tasks, first come, first served: while as many tasks as may be are away the next one grows, so
- * the tasks are as large as the load is heavy, and nobody waits for a timer.
- */
-export function createForecastBatcher(options: ForecastBatcherOptions): Pick<Forecaster, 'forecast'> {
-  const waiting: Waiting[] = [];
-  let away = 0;
-
-  async function drain(): Promise<void> {
-    while (waiting.length > 0) await runBatch(options, takeBatch(waiting, options.maxLearners));
-    away -= 1;
-  }
-
-  function enqueue(one: Waiting): void {
-    waiting.push(one);
-    if (away >= options.tasks) return;
-    away += 1;
-    // Not at once: what the sockets deliver in this turn of the event loop shares the task.
-    setImmediate(drain);
-  }
-
-  return {
-    forecast: async (order) => {
-      if (waiting.length >= options.maxWaiting) throw unavailable('Too many forecasts wait; try again later');
-      return new Promise((resolve, reject) => enqueue({ order, resolve, reject }));
-    },
-  };
-}
-
-/** At least one order, and no more than there is room for. */
-function takeBatch(waiting: Waiting[], maxLearners: number): Waiting[] {
-  let [orders, learners] = [0, 0];
-  for (const { order } of waiting) {
-    learners += order.userIds.length;
-    if (orders > 0 && learners > maxLearners) break;
-    orders += 1;
-  }
-  return waiting.splice(0, orders);
-}
-
-async function runBatch({ run }: ForecastBatcherOptions, batch: readonly Waiting[]): Promise<void> {
-  try {
-    const orders = JSON.stringify(batch.map(({ order }) => order));
-    tell(batch, await run({ kind: 'predictions', orders }));
-  } catch (error) {
-    for (const { reject } of batch) reject(error);
-  }
+/** Gathers orders into tasks, first come, first served. */
+export function createForecastBatcher(options: ForecastBatcherOptions): ForecastBatcher {
+  const batcher: Batcher<ForecastOrder, Forecasts> = createBatcher({
+    lanes: 1,
+    away: options.tasks,
+    together: () => true,
+    weightOf: ({ userIds }) => userIds.length,
+    maxBatch: { items: Number.POSITIVE_INFINITY, weight: options.maxLearners },
+    maxWaiting: { items: options.maxWaiting, weight: Number.POSITIVE_INFINITY },
+    refusal: 'Too many forecasts wait; try again later',
+    run: async (orders) =>
+      told(orders, await options.run({ kind: 'predictions', orders: JSON.stringify(orders) })),
+  });
+  return { forecast: (order) => batcher.submit(0, order), stop: batcher.stop };
 }
 
 /** A learner's problem is the problem of the order that names the learner, and of no other. */
-function tell(batch: readonly Waiting[], { data, problems }: ForecastsMade): void {
+function told(orders: readonly ForecastOrder[], { data, problems }: ForecastsMade): (Forecasts | Error)[] {
   let from = 0;
-  for (const { order, resolve, reject } of batch) {
-    const to = from + order.userIds.length;
-    const problem = problems.find(({ place }) => place >= from && place < to);
-    if (problem === undefined) resolve(data.slice(from, to));
-    else reject(problem.passing ? unavailable(problem.reason) : new Error(problem.reason));
-    from = to;
-  }
+  return orders.map(({ userIds }) => {
+    const first = from;
+    from += userIds.length;
+    const problem = problems.find(({ place }) => place >= first && place < from);
+    if (problem === undefined) return data.slice(first, from);
+    return problem.passing ? unavailable(problem.reason) : new Error(problem.reason);
+  });
 }

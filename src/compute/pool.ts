@@ -71,6 +71,7 @@ export function startCompute(
     whatIf: (task) => whatIf(forecasting, { kind: 'what-if', ...task }),
     close: async () => {
       tracker.stop();
+      forecasts.stop();
       await Promise.all([tracking.close(), forecasting.close()]);
     },
   };

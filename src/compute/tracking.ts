@@ -37,19 +37,21 @@ export interface Tracker extends AttemptTracker {
   readonly stop: () => void;
 }
 
-/** A batch is a few round trips whatever its size, and nobody waits long for one of this size. */
-const maxBatch = { items: 512, bytes: 256 * 1024 };
+/** Weights are bytes. A batch is a few round trips whatever its size, and nobody waits long for one of this size. */
+const maxBatch = { items: 512, weight: 256 * 1024 };
 /** Per lane; all lanes together never refuse below 1,000 waiting answers (contract). */
-const maxWaiting = { items: 5000, bytes: 32 * 1024 * 1024 };
+const maxWaiting = { items: 5000, weight: 32 * 1024 * 1024 };
 
 export function createTracker(options: TrackerOptions): Tracker {
   const batcher = createBatcher<Item, Outcome>({
     lanes: options.lanes,
+    away: 1,
     together: (first, item) =>
       first.submission.form === item.submission.form && first.mode === item.mode && !isWhole(item),
-    bytesOf: ({ submission }) => submission.body.length,
+    weightOf,
     maxBatch,
     maxWaiting,
+    refusal: 'Too many answers wait to be counted; try again later',
     run: async (items, lane) => outcomesOf(await options.run(taskOf(items, lane, options.lanes)), options),
   });
   return {
@@ -62,6 +64,12 @@ export function createTracker(options: TrackerOptions): Tracker {
     },
   };
 }
+
+/** A batch of little text may have a thousand faults, each of which takes long to tell: it counts as much as this. */
+const leastBatchWeight = 16 * 1024;
+
+const weightOf = ({ submission: { form, body } }: Item): number =>
+  form === 'event' ? body.length : Math.max(body.length, leastBatchWeight);
 
 /** An import's submission is a batch of its own: the feeder builds on it. */
 const isWhole = ({ mode }: Item): boolean => mode.importId !== null;

@@ -23,9 +23,9 @@ export const learningEventCheck = Compile(LearningEvent);
 /** The most events that one batch may hold. */
 export const maxBatchEvents = 1000;
 
-/** A batch: its events are checked one by one, for each stands alone. */
+/** A batch: its events are counted, then checked one by one, for each stands alone. */
 const EventBatch = Type.Object({
-  events: Type.Array(Type.Unknown(), { minItems: 1, maxItems: maxBatchEvents }),
+  events: Type.Array(Type.Unknown(), { description: `1 to ${maxBatchEvents} events` }),
 });
 export const eventBatchCheck = Compile(EventBatch);
 

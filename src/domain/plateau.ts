@@ -63,14 +63,15 @@ const at = (column: Float64Array, attempts: number): number => column[attempts] 
 export function updatePlateau(state: PlateauState, masteryAfter: number, idleDays: number): PlateauState {
   const { decay, maxAttempts, resetDays } = plateauModel;
   const from = idleDays > resetDays ? newPlateau : state;
-  const sums = {
+  const next = {
     attempts: Math.min(from.attempts + 1, maxAttempts),
     sum: decay * from.sum + masteryAfter,
     timeSum: decay * (from.timeSum - from.sum),
     squareSum: decay * from.squareSum + masteryAfter * masteryAfter,
     run: 0,
   };
-  return isFlat(sums, masteryAfter) ? { ...sums, run: Math.min(from.run + 1, maxRun) } : sums;
+  if (isFlat(next, masteryAfter)) next.run = Math.min(from.run + 1, maxRun);
+  return next;
 }
 
 /**

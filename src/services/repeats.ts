@@ -28,22 +28,23 @@ export interface Repeats {
  * Watches single events that wait for an earlier one with their id. Events are counted in order, so that takes long
  * only when a batch is stuck: only then are the bodies of those who wait looked into. A refused one is still
  * counted or replayed, only nobody is there to hear it.
+ *
+ * @param now milliseconds on a clock that only goes forward
  */
-export function createRepeats(): Repeats {
+export function createRepeats(now = () => performance.now()): Repeats {
   /** In order of arrival. */
   const open = new Set<Open>();
   const look = (): void => {
     const [oldest] = open;
-    if (oldest === undefined || performance.now() - oldest.since < slowMs) return;
+    if (oldest === undefined || now() - oldest.since < slowMs) return;
     markRepeats(open);
-    refuseRepeats(open);
+    refuseRepeats(open, now() - waitMs);
   };
   setInterval(look, lookMs).unref();
   return {
     watch: (submission, outcome) =>
       new Promise((resolve, reject) => {
-        const since = performance.now();
-        const entry: Open = { submission, since, refuse: reject, name: undefined, repeats: false };
+        const entry: Open = { submission, since: now(), refuse: reject, name: undefined, repeats: false };
         open.add(entry);
         outcome.then(
           (tracked) => {
@@ -62,7 +63,7 @@ export function createRepeats(): Repeats {
 function markRepeats(open: ReadonlySet<Open>): void {
   const names = new Set<string>();
   for (const entry of open) {
-    entry.name ??= nameOf(entry.submission);
+    if (entry.name === undefined) entry.name = nameOf(entry.submission);
     if (entry.name === null) continue;
     if (names.has(entry.name)) entry.repeats = true;
     names.add(entry.name);
@@ -75,8 +76,8 @@ function nameOf(submission: Submission): string | null {
   return eventId === null ? null : `${submission.tenant}\0${userId}\0${eventId}`;
 }
 
-function refuseRepeats(open: Set<Open>): void {
-  const latest = performance.now() - waitMs;
+/** @param latest those that are open since then or longer have waited enough */
+function refuseRepeats(open: Set<Open>, latest: number): void {
   for (const entry of open) {
     if (!entry.repeats || entry.since > latest) continue;
     open.delete(entry);

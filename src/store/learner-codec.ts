@@ -31,11 +31,12 @@ const activityCounts = sections.length * activityModel.days;
 
 const emptyRecord = (bytes: number): Buffer => Buffer.allocUnsafe(bytes).fill(0);
 
-export function encodeLearner(learner: LearnerState): Buffer {
+/** @param version that the record is of, where it is not the state's own */
+export function encodeLearner(learner: LearnerState, version = learner.version): Buffer {
   const stored = emptyRecord(learnerBytes);
   const record = viewOf(stored);
   record.setUint8(0, format);
-  record.setUint32(4, learner.version, true);
+  record.setUint32(4, version, true);
   record.setUint32(8, learner.attempts, true);
   record.setUint16(12, learner.baselineTotal ?? 0, true);
   writeAbility(record, 16, learner.math);
@@ -48,18 +49,19 @@ export function encodeLearner(learner: LearnerState): Buffer {
   return stored;
 }
 
+/** Properties in the order of `newLearner`: objects of one order share one shape, and code on them stays fast. */
 export function decodeLearner(stored: Buffer): LearnerState {
   const record = viewOf(grown(stored, startOfLearner, firstBytes.learner));
   return {
     version: record.getUint32(4, true),
     attempts: record.getUint32(8, true),
-    baselineTotal: record.getUint16(12, true) || null,
     math: readAbility(record, 16),
     rw: readAbility(record, 40),
-    trace: readLearnerTrace(record),
-    items: { generation: record.getUint32(116, true), size: record.getUint16(120, true) },
+    baselineTotal: record.getUint16(12, true) || null,
     activity: readActivity(record),
     momentum: readMomentum(record),
+    trace: readLearnerTrace(record),
+    items: { generation: record.getUint32(116, true), size: record.getUint16(120, true) },
   };
 }
 
@@ -81,15 +83,16 @@ export function encodeSkill(skill: SkillState): Buffer {
   return stored;
 }
 
+/** Properties in the order of `newSkill`. */
 export function decodeSkill(stored: Buffer): SkillState {
   const record = viewOf(grown(stored, startOfSkill, firstBytes.skill));
   return {
-    correctDays: record.getUint16(2, true),
+    mastery: record.getFloat64(16, true),
     attempts: record.getUint32(4, true),
     correct: record.getUint32(8, true),
-    lastCorrectDay: readDay(record, 12),
-    mastery: record.getFloat64(16, true),
     lastAttemptAt: record.getFloat64(24, true),
+    correctDays: record.getUint16(2, true),
+    lastCorrectDay: readDay(record, 12),
     plateau: readPlateau(record),
     pace: readPace(record),
     rapid: readRapid(record),

@@ -46,6 +46,7 @@ export interface LearnerCommit {
   readonly userId: string;
   /** Version of the state that the change was computed from; 0 for a new learner. */
   readonly expectedVersion: number;
+  /** Its version is not looked at: what is written is of the next one. */
   readonly learner: LearnerState;
   /** Those that changed, by skill id. */
   readonly skills: readonly (readonly [string, SkillState])[];
@@ -207,7 +208,7 @@ function packCommit(request: Packer, commit: LearnerCommit, prefixes: readonly s
   request.uint(commit.expectedVersion);
   request.list(2 * commit.skills.length + 2);
   request.text(learnerField);
-  request.bytes(encodeLearner(commit.learner));
+  request.bytes(encodeLearner(commit.learner, commit.expectedVersion + 1));
   for (const [skillId, skill] of commit.skills) {
     request.text(skillField(skillId));
     request.bytes(encodeSkill(skill));

@@ -92,9 +92,11 @@ local function splitBucket(index)
       gone[#gone + 1] = all[i]
     end
   end
-  if #gone > 0 then
-    redis.call('HSET', to, unpack(moved))
-    redis.call('HDEL', from, unpack(gone))
+  -- In parts: ids can be made that meet in one bucket, more of them than unpack takes.
+  for i = 1, #gone, 1000 do
+    local last = math.min(i + 999, #gone)
+    redis.call('HSET', to, unpack(moved, 2 * i - 1, 2 * last))
+    redis.call('HDEL', from, unpack(gone, i, last))
   end
   if index.span * 2 <= index.count then index.span = index.span * 2 end
 end

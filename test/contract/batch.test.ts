@@ -114,6 +114,18 @@ for (const [what, body] of malformed) {
   });
 }
 
+test('far too many events are refused at once, whatever is wrong with each', async () => {
+  const faults = 'x\n'.repeat(500_000);
+  const since = performance.now();
+  const { status, json } = await post(gzipSync(faults), { ...gzip, ...ndjson });
+  const took = performance.now() - since;
+  assert.deepEqual(
+    [status, json.error.details],
+    [400, [{ path: 'events', message: 'must have 1 to 1000 items' }]],
+  );
+  assert.ok(took < 2000, `${took} ms`);
+});
+
 test('unknown fields beside events are ignored', async () => {
   const { status } = await post(JSON.stringify({ events: [event()], other: [1] }));
   assert.equal(status, 200);

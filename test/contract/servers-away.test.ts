@@ -6,6 +6,7 @@ import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { selectRows } from '../../src/warehouse/client.js';
 import { callerOf, event } from '../support/http.js';
+import { exitAfterTests } from '../support/linger.js';
 import { clickhouseOf, startBareRedis, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 
@@ -15,12 +16,7 @@ const clickhouse = clickhouseOf({ after }, service);
 const caller = callerOf(service, service.key);
 const stranger = callerOf(service, null);
 
-// A client whose server dies at the wrong moment now and then leaves a socket behind, which would hold this file
-// open after its last test. By then the results are out; where nothing is left behind, nothing waits for this.
-const lingerMs = 10_000;
-after(() => {
-  setTimeout(() => process.exit(), lingerMs).unref();
-});
+exitAfterTests();
 
 const readyStatus = async (): Promise<number> => (await stranger.get('/readyz')).status;
 

@@ -8,6 +8,7 @@ import { markerKey, partitionOf, partitionPrefix } from '../../src/store/keys.js
 import { selectRows } from '../../src/warehouse/client.js';
 import { startCrowd } from '../support/crowd.js';
 import { callerOf } from '../support/http.js';
+import { exitAfterTests } from '../support/linger.js';
 import {
   type ClusterNode,
   failedOver,
@@ -17,6 +18,8 @@ import {
 } from '../support/redis-cluster.js';
 import { clickhouseOf, type Scoped, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
+
+exitAfterTests();
 
 const options = { skip: noCluster, timeout: 120_000 };
 
@@ -123,12 +126,12 @@ test(
 );
 
 async function untilServed<Answer extends { status: number }>(ask: () => Promise<Answer>): Promise<Answer> {
-  for (let i = 0; i < 100; i++) {
+  for (let i = 0; i < 300; i++) {
     const answer = await ask();
     if (answer.status === 200) return answer;
     await sleep(100);
   }
-  throw new Error('not answered within 100 tries');
+  throw new Error('not answered within 300 tries');
 }
 
 test('while a slot moves key by key its learners are refused, and nobody begins anew', options, async (t) => {

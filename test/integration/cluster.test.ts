@@ -15,7 +15,10 @@ import { createModelCache } from '../../src/store/model-cache.js';
 import { createLogger } from '../../src/telemetry.js';
 import { type Ended, endOf } from '../support/command.js';
 import { givenClusterName } from '../support/given-cluster.js';
+import { exitAfterTests } from '../support/linger.js';
 import { noCluster, startTestCluster } from '../support/redis-cluster.js';
+
+exitAfterTests();
 
 const options = { skip: noCluster, timeout: 180_000 };
 

@@ -132,9 +132,11 @@ test('an id that is taken refuses the whole commit, and leaves no other id taken
 test('a full outbox refuses, and so does a Redis without marks for a new learner', async (t) => {
   const client = await connect(t);
   await commitLearners(client, [firstCommit()], null, outboxBound);
-  assert.deepEqual(await commitLearners(client, [firstCommit('second')], null, 2), ['outbox-full']);
+  const refused = firstCommit('second');
+  assert.deepEqual(await commitLearners(client, [refused], null, 2), ['outbox-full']);
   await client.del(markerKey(3));
-  assert.deepEqual(await commitLearners(client, [firstCommit('third')], null, outboxBound), ['not-restored']);
+  assert.deepEqual(await commitLearners(client, [refused], null, outboxBound), ['not-restored']);
+  assert.equal(await client.hlen('st:{p3}:i:0'), 1, 'no id is taken');
   assert.deepEqual(await openDeployment(client, async () => true), { state: 'emptied' });
 });
 
@@ -151,12 +153,17 @@ test('an import mark is kept with the commit and read back only by that import',
 });
 
 /** Commits so many ids, all of one second, and returns them. */
-async function keepIds(client: Redis, count: number, second: number): Promise<Buffer[]> {
+async function keepIds(
+  client: Redis,
+  count: number,
+  second: number,
+  makeId: () => Buffer = () => randomBytes(idBytes),
+): Promise<Buffer[]> {
   const ids: Buffer[] = [];
   const perCommit = 500;
   for (let done = 0; done < count; done += perCommit) {
     const firstAnswers = Array.from({ length: perCommit }, (): readonly [Buffer, Buffer] => [
-      randomBytes(idBytes),
+      makeId(),
       answerAt(second),
     ]);
     const commit = { ...firstCommit(`learner ${second} ${done}`), rows: [], firstAnswers };
@@ -197,6 +204,22 @@ test('an event id takes at most 64 bytes of Redis, and every one is found again'
   let found = 0;
   for (let i = 0; i < count; i += 1000) found += await findIds(client, ids.slice(i, i + 1000));
   assert.equal(found, count);
+});
+
+test('ids that were made to meet in one bucket are moved and found again like others', async (t) => {
+  const client = await connect(t);
+  let made = 0;
+  /** In bucket 0 until there are 257 buckets, then all of them in the last one. */
+  const meeting = (): Buffer => {
+    const id = Buffer.alloc(idBytes);
+    id.writeUInt32LE(256, 0);
+    id.writeUInt32LE(made++, 4);
+    return id;
+  };
+  const ids = await keepIds(client, 10_000, 1_700_000_000, meeting);
+  await keepIds(client, 1000, 1_700_000_001);
+  assert.ok((await client.hlen('st:{p3}:i:256')) >= ids.length);
+  assert.equal(await findIds(client, ids.slice(0, 5000)), 5000);
 });
 
 test('ids are forgotten after a day, and the oldest first where there are too many', async (t) => {

@@ -14,10 +14,12 @@ function heldBatcher(change: Partial<BatcherOptions<string, string>> = {}) {
     });
   const batcher = createBatcher<string, string>({
     lanes: 2,
+    away: 1,
     together: (first, item) => first[0] === item[0],
-    bytesOf: (item) => item.length,
-    maxBatch: { items: 3, bytes: 100 },
-    maxWaiting: { items: 5, bytes: 1000 },
+    weightOf: (item) => item.length,
+    maxBatch: { items: 3, weight: 100 },
+    maxWaiting: { items: 5, weight: 1000 },
+    refusal: 'full',
     run,
     ...change,
   });
@@ -62,8 +64,8 @@ test('lanes do not wait for one another, and a batch is of what goes together', 
   assert.deepEqual(batches(), ['a1', 'a2', 'b1']);
 });
 
-test('a batch is bounded by bytes too, but one item always goes', async () => {
-  const { held, batches, submit } = heldBatcher({ maxBatch: { items: 9, bytes: 5 } });
+test('a batch is bounded by weight too, but one item always goes', async () => {
+  const { held, batches, submit } = heldBatcher({ maxBatch: { items: 9, weight: 5 } });
   submit(0, 'a1', 'a2', 'a3', 'a-very-long-one', 'a4');
   for (let i = 0; i < 4; i++) {
     await nextTurn();
@@ -73,8 +75,8 @@ test('a batch is bounded by bytes too, but one item always goes', async () => {
   assert.deepEqual(batches(), ['a1 a2', 'a3', 'a-very-long-one', 'a4']);
 });
 
-test('a full lane refuses, by items and by bytes, and a failed batch fails alone', async () => {
-  const { held, submit, told } = heldBatcher({ maxWaiting: { items: 5, bytes: 30 } });
+test('a full lane refuses, by items and by weight, and a failed batch fails alone', async () => {
+  const { held, submit, told } = heldBatcher({ maxWaiting: { items: 5, weight: 30 } });
   submit(0, 'a1');
   await nextTurn();
   submit(0, 'a2', 'a3', 'a4', 'a5', 'a6', 'a7');
