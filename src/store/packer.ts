@@ -1,7 +1,6 @@
 /**
  * MessagePack, as much of it as the scripts use: Redis's Lua reads it with `cmsgpack.unpack` and writes it with
- * `cmsgpack.pack`, both in C. Reading the same bytes number by number in Lua took most of Redis's time for an answer
- * (docs/performance.md).
+ * `cmsgpack.pack`, both in C, and lists in it go to commands as they are.
  */
 export interface Packer {
   /** Begins a list of that many values, up to 65,535. */
