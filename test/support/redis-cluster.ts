@@ -20,6 +20,8 @@ export interface ClusterNode {
   readonly redis: Redis;
   /** Resolves when the process has ended, where the signal ends it. */
   signal(signal: NodeJS.Signals): Promise<void>;
+  /** A connection to a process that was ended takes a moment to notice. */
+  isAlive(): boolean;
 }
 
 export interface TestCluster {
@@ -70,7 +72,8 @@ async function startNode(dir: string): Promise<ClusterNode> {
     await signalTo(child, name);
     if (name === 'SIGKILL') redis.disconnect();
   };
-  return { port, redis, signal };
+  const isAlive = (): boolean => child.signalCode === null && redis.status === 'ready';
+  return { port, redis, signal, isAlive };
 }
 
 const settingsOf = (port: number, folder: string): string[] =>
@@ -129,7 +132,7 @@ const knownNodes = async ({ redis }: ClusterNode): Promise<number> =>
   Number(/^cluster_known_nodes:(\d+)/m.exec(String(await redis.cluster('INFO')))?.[1]);
 
 function clusterOf(nodes: readonly ClusterNode[]): TestCluster {
-  const alive = () => nodes.filter(({ redis }) => redis.status === 'ready');
+  const alive = () => nodes.filter((node) => node.isAlive());
   const byPort = (port: number) => nodes.find((node) => node.port === port) as ClusterNode;
   return {
     nodes,
@@ -164,7 +167,7 @@ async function placesOf({ redis }: ClusterNode, key: string): Promise<number[]> 
 
 /** Waits until all others see another node serve the key than the one given, which is gone. */
 export async function failedOver(cluster: TestCluster, key: string, gone: ClusterNode): Promise<void> {
-  const others = cluster.nodes.filter(({ port, redis }) => port !== gone.port && redis.status === 'ready');
+  const others = cluster.nodes.filter((node) => node.port !== gone.port && node.isAlive());
   const moved = async (node: ClusterNode): Promise<boolean> => {
     const [master] = await placesOf(node, key);
     return master !== undefined && master !== gone.port;
