@@ -3,49 +3,30 @@
  * learner in one atomic step. Another process may have written a learner in between; then the batch's answers of
  * that learner are computed again from what is there now.
  */
-import {
-  type TrackEvent,
-  type TrackReply,
-  type TrackTask,
-  unreadable,
-  type WorkerSettings,
-} from '../src/contracts/tasks.js';
+import { type TrackReply, type TrackTask, unreadable, type WorkerSettings } from '../src/contracts/tasks.js';
 import type { TenantModel } from '../src/domain/tenant-model.js';
 import { ApiError } from '../src/errors.js';
 import { isCluster, type RedisClient } from '../src/store/client.js';
-import { hashEventId } from '../src/store/event-ids.js';
-import { hashItem } from '../src/store/item-id.js';
 import { partitionOf } from '../src/store/keys.js';
-import { readPacked } from '../src/store/learner-reads.js';
 import {
   type CommitStatus,
   commitLearners,
-  countKnownSkills,
   type LearnerCommit,
   type LoadedLearner,
   loadLearners,
 } from '../src/store/learner-store.js';
-import type { ModelCache } from '../src/store/model-cache.js';
-import type { ItemTable } from './item-table.js';
 import type { KnownSkills } from './known-skills.js';
-import {
-  type AllSkills,
-  type LearnerPlan,
-  type LearnerWork,
-  needsAllSkills,
-  type PlannedEvent,
-  planLearner,
-} from './plan.js';
+import { byPartition, groupByLearner, type PlacedEvent } from './learner-works.js';
+import { type LearnerPlan, type LearnerWork, needsAllSkills, planLearner } from './plan.js';
 import { type ReadEvent, readBodies } from './submissions.js';
+import { allSkills, loadModels, type ModelSources } from './track-needs.js';
 import { createReply, type ReplyBuilder } from './track-reply.js';
 
-export interface TrackTools {
+export interface TrackTools extends ModelSources {
   /** @throws ApiError UNAVAILABLE */
   readonly redis: () => Promise<RedisClient>;
   readonly settings: WorkerSettings;
   readonly knownSkills: KnownSkills;
-  readonly models: ModelCache;
-  readonly items: ItemTable;
 }
 
 interface TrackContext extends TrackTools {
@@ -69,11 +50,6 @@ export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<Tr
     await trackEvents(tools, task, events.slice(at, at + maxTogether), reply);
   }
   return reply.reply(counts);
-}
-
-interface PlacedEvent {
-  readonly place: number;
-  readonly event: TrackEvent;
 }
 
 /** Gives the events of a body their places; those that are none are told at once. @returns how many there are */
@@ -140,68 +116,6 @@ async function trackLearners(
     if (!(error instanceof ApiError)) throw error;
     for (const work of open) reply.refuse(work, error.message);
   }
-}
-
-function groupByLearner(events: readonly PlacedEvent[], partitions: number): LearnerWork[] {
-  const works = new Map<string, OpenWork>();
-  for (const { place, event } of events) {
-    const key = `${event.tenant}:${event.userId}`;
-    let work = works.get(key);
-    if (work === undefined) {
-      work = newWork(event, partitions);
-      works.set(key, work);
-    }
-    addEvent(work, place, event);
-  }
-  return [...works.values()];
-}
-
-/** A learner's work while its events are gathered. */
-interface OpenWork extends LearnerWork {
-  readonly skillIds: string[];
-  readonly idTexts: string[];
-  readonly eventIds: Buffer[];
-  readonly itemTexts: string[];
-  readonly itemIds: Buffer[];
-  readonly events: PlannedEvent[];
-}
-
-const newWork = ({ tenant, userId }: TrackEvent, partitions: number): OpenWork => ({
-  partition: partitionOf(tenant, userId, partitions),
-  tenant,
-  userId,
-  skillIds: [],
-  idTexts: [],
-  eventIds: [],
-  itemTexts: [],
-  itemIds: [],
-  events: [],
-});
-
-function addEvent(work: OpenWork, place: number, event: TrackEvent): void {
-  const { eventId, itemId } = event;
-  const id = eventId === null ? -1 : placeOf(work.idTexts, eventId);
-  if (eventId !== null && id === work.eventIds.length)
-    work.eventIds.push(hashEventId(work.tenant, work.userId, eventId));
-  const item = itemId === null ? -1 : placeOf(work.itemTexts, itemId);
-  if (itemId !== null && item === work.itemIds.length) work.itemIds.push(hashItem(itemId));
-  work.events.push({ place, event, skill: placeOf(work.skillIds, event.skillId), id, item });
-}
-
-/** Where the text stands in the list, at its end if it is new. A learner's lists are short. */
-function placeOf(texts: string[], text: string): number {
-  const place = texts.indexOf(text);
-  return place < 0 ? texts.push(text) - 1 : place;
-}
-
-function byPartition(works: readonly LearnerWork[]): LearnerWork[][] {
-  const groups = new Map<number, LearnerWork[]>();
-  for (const work of works) {
-    const group = groups.get(work.partition);
-    if (group === undefined) groups.set(work.partition, [work]);
-    else group.push(work);
-  }
-  return [...groups.values()];
 }
 
 /** One try for all open learners; returns those that somebody else wrote meanwhile, or who repeat an event. */
@@ -296,62 +210,6 @@ async function planAll(
     planned.push({ work, plan, modelVersion: model.version });
   });
   return planned;
-}
-
-const distinct = (texts: readonly string[]): string[] => [...new Set(texts)];
-
-/** The models of all tenants in the batch; one tenant's that cannot be used must not refuse the answers of others. */
-async function loadModels(
-  context: TrackContext,
-  open: readonly LearnerWork[],
-): Promise<Map<string, TenantModel | ApiError>> {
-  const byTenant = new Map<string, TenantModel | ApiError>();
-  const tenants = distinct(open.map(({ tenant }) => tenant));
-  await Promise.all(
-    tenants.map(async (tenant) => {
-      const works = open.filter((work) => work.tenant === tenant);
-      byTenant.set(tenant, await loadModel(context, tenant, works).catch(asRefusal));
-    }),
-  );
-  return byTenant;
-}
-
-function asRefusal(error: unknown): ApiError {
-  if (error instanceof ApiError) return error;
-  throw error;
-}
-
-/** The tenant's model, once everything is known of the items too. */
-async function loadModel(
-  { models, items }: TrackContext,
-  tenant: string,
-  works: readonly LearnerWork[],
-): Promise<TenantModel> {
-  const model = await models.get(tenant);
-  const itemIds = new Set<string>();
-  for (const { events } of works)
-    for (const { event } of events) if (event.itemId !== null) itemIds.add(event.itemId);
-  if (itemIds.size > 0) await items.load(tenant, model.version, [...itemIds]);
-  return model;
-}
-
-/** Of the learners who need them, seldom many: one read for all of them, one count for each tenant. */
-async function allSkills(
-  client: RedisClient,
-  works: readonly LearnerWork[],
-): Promise<ReadonlyMap<LearnerWork, AllSkills>> {
-  if (works.length === 0) return new Map();
-  const tenants = distinct(works.map(({ tenant }) => tenant));
-  const [packed, counts] = await Promise.all([
-    readPacked(client, works),
-    Promise.all(tenants.map((tenant) => countKnownSkills(client, tenant))),
-  ]);
-  return new Map(
-    works.map((work, i) => {
-      const knownSkills = counts[tenants.indexOf(work.tenant)] as number;
-      return [work, { skills: new Map(packed[i]?.unpack()?.skills), knownSkills }];
-    }),
-  );
 }
 
 async function commitPlans(

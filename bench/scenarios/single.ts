@@ -1,19 +1,10 @@
 /** Single answers in a closed loop beside the ceiling and what a user would write instead. */
-import { inTurns } from '../bench.js';
-import { newTally } from '../ledger.js';
-import { usualTraffic } from '../load/traffic.js';
 import type { Sample } from '../measure.js';
 import { acceptingParts } from '../parts.js';
 import type { Figure } from '../results.js';
-import {
-  cpuSums,
-  ledgerOf,
-  measurementOf,
-  peerContestant,
-  type Scenario,
-  serviceContestant,
-} from '../scenario.js';
+import { cpuSums, type Scenario } from '../scenario.js';
 import { ratioSpread } from '../spread.js';
+import { besidePeers } from './beside-peers.js';
 
 const name = 'single';
 const about = 'single answers of 10,000 learners on 50 skills, closed loop';
@@ -23,21 +14,8 @@ export const single: Scenario = {
   about,
   long: false,
   run: async (bench) => {
-    const [service, ...peers] = await Promise.all([
-      bench.service(),
-      bench.peer('echo'),
-      bench.peer('fastify'),
-    ]);
-    const tally = newTally();
-    const contestants = [
-      ...peers.map((peer) => peerContestant(peer, name, usualTraffic)),
-      serviceContestant(service, name, usualTraffic, tally),
-    ];
-    const samples = await inTurns(bench, contestants, { scenario: name, pace: bench.settings.main });
-    const ledger = await ledgerOf(service, name, usualTraffic, tally);
-    const measurements = [...samples].map(([target, list]) =>
-      measurementOf(target, list, target === service.name ? { ledger } : {}),
-    );
+    const peers = ['echo', 'fastify'] as const;
+    const { samples, measurements } = await besidePeers(bench, name, bench.settings.main, peers);
     const results = [{ name, about, axis: null, unit: 'answer' as const, measurements }];
     return { results, figures: figuresOf((target) => samples.get(target) ?? []) };
   },
