@@ -62,9 +62,9 @@ export function createPacker(size = 16_384): Packer {
       }
     },
     text: (value) => {
-      reserve(maxUnitBytes * value.length);
-      // The place of a length is known before the length is, so nobody has to count the bytes first.
       const most = maxUnitBytes * value.length;
+      reserve(most);
+      // The place of a length is known before the length is, so nobody has to count the bytes first.
       if (most < 32) {
         const written = buffer.write(value, end + 1);
         buffer[end] = 0xa0 | written;

@@ -1,9 +1,9 @@
 /** The pure parts of the load generator and of what a benchmark makes of its rounds, and the open loop on a server. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { drawsOf, zipf } from '../../bench/load/draws.js';
 import { drive } from '../../bench/load/drive.js';
@@ -96,17 +96,27 @@ test('what wrk cut off is told apart from what was answered', () => {
   );
 });
 
+const bytes = Buffer.from('GET / HTTP/1.1\r\nHost: bench\r\n\r\n');
+
+/** @returns the port of a server that ends with the test */
+async function serving(t: TestContext, listener: RequestListener): Promise<number> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+const succeed = (response: ServerResponse): void => {
+  response.setHeader('Content-Length', 2).end('{}');
+};
+
 test('in an open loop a server that stands still delays all that was due meanwhile', async (t) => {
   const stallMs = 300;
   const stall = sleep(0).then(() => sleep(stallMs));
-  const server = createServer(async (_, response) => {
+  const port = await serving(t, async (_, response) => {
     await stall;
-    response.setHeader('Content-Length', 2).end('{}');
-  }).listen(0, '127.0.0.1');
-  t.after(() => server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const bytes = Buffer.from('GET / HTTP/1.1\r\nHost: bench\r\n\r\n');
+    succeed(response);
+  });
   const plan = { port, connections: 2, seconds: 1, rate: 200, pool: '', firstAnswer: 0 };
   const result = await drive(plan, [{ bytes, answers: 0, holes: [] }]);
   assert.equal(result.requests, 200);
@@ -117,27 +127,19 @@ test('in an open loop a server that stands still delays all that was due meanwhi
 
 test('connections take turns, so that none is idle for so long that a server closes it', async (t) => {
   const used = new Set<number | undefined>();
-  const server = createServer((request, response) => {
-    used.add(request.socket.remotePort);
-    response.setHeader('Content-Length', 2).end('{}');
-  }).listen(0, '127.0.0.1');
-  t.after(() => server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const bytes = Buffer.from('GET / HTTP/1.1\r\nHost: bench\r\n\r\n');
+  const port = await serving(t, ({ socket }, response) => {
+    used.add(socket.remotePort);
+    succeed(response);
+  });
   const plan = { port, connections: 8, seconds: 1, rate: 50, pool: '', firstAnswer: 0 };
   await drive(plan, [{ bytes, answers: 0, holes: [] }]);
   assert.equal(used.size, 8);
 });
 
 test('a request that is refused ends the load', async (t) => {
-  const server = createServer((_, response) => {
+  const port = await serving(t, (_, response) => {
     response.writeHead(503, { 'Content-Length': 0 }).end();
-  }).listen(0, '127.0.0.1');
-  t.after(() => server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const bytes = Buffer.from('GET / HTTP/1.1\r\nHost: bench\r\n\r\n');
+  });
   const plan = { port, connections: 1, seconds: 5, rate: null, pool: '', firstAnswer: 0 };
   await assert.rejects(drive(plan, [{ bytes, answers: 0, holes: [] }]), /status 503/);
 });
