@@ -26,10 +26,13 @@ import { migrate } from '../../src/warehouse/migrations.js';
 import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
 import { callerOf } from '../support/http.js';
 import { servedForecast } from '../support/journal-rows.js';
+import { exitAfterTests } from '../support/linger.js';
 import { redisOf, startBareRedis, startService } from '../support/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 import { countOf, testDatabase } from '../support/warehouse.js';
+
+exitAfterTests();
 
 const partitions = 4;
 const bound = 10_000;
