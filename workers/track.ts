@@ -10,10 +10,12 @@ import { trackBatch } from './tracking.js';
 
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
+/** Beside the batches' own: what a batch watches, another transaction on its connection would let go. */
+const otherRedis = workerRedis(settings);
 const knownSkills = createKnownSkills();
 const logger = createLogger('info', 'track worker');
-const models = createWorkerModels(redis, 'track worker');
-const items = createItemTable(redis, Date.now);
+const models = createWorkerModels(otherRedis, 'track worker');
+const items = createItemTable(otherRedis, Date.now);
 
 const flushMs = 1000;
 setInterval(() => {

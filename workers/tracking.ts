@@ -8,13 +8,8 @@ import type { TenantModel } from '../src/domain/tenant-model.js';
 import { ApiError } from '../src/errors.js';
 import { isCluster, type RedisClient } from '../src/store/client.js';
 import { partitionOf } from '../src/store/keys.js';
-import {
-  type CommitStatus,
-  commitLearners,
-  type LearnerCommit,
-  type LoadedLearner,
-  loadLearners,
-} from '../src/store/learner-store.js';
+import { type LearnerSession, openLearners } from '../src/store/learner-session.js';
+import type { CommitStatus, LearnerCommit, LoadedLearner } from '../src/store/learner-store.js';
 import type { KnownSkills } from './known-skills.js';
 import { byPartition, groupByLearner, type PlacedEvent } from './learner-works.js';
 import { type LearnerPlan, type LearnerWork, needsAllSkills, planLearner } from './plan.js';
@@ -23,7 +18,7 @@ import { allSkills, loadModels, type ModelSources } from './track-needs.js';
 import { createReply, type ReplyBuilder } from './track-reply.js';
 
 export interface TrackTools extends ModelSources {
-  /** @throws ApiError UNAVAILABLE */
+  /** A connection for this alone (learner-session.ts). @throws ApiError UNAVAILABLE */
   readonly redis: () => Promise<RedisClient>;
   readonly settings: WorkerSettings;
   readonly knownSkills: KnownSkills;
@@ -31,8 +26,11 @@ export interface TrackTools extends ModelSources {
 
 interface TrackContext extends TrackTools {
   readonly client: RedisClient;
-  /** Whether event ids are looked up before the answers are planned. */
-  readonly withIds: boolean;
+}
+
+/** A try. */
+interface Try extends TrackContext {
+  readonly session: LearnerSession;
 }
 
 /** How often a learner's answers are computed again because somebody else wrote the learner first. */
@@ -88,7 +86,7 @@ async function trackEvents(
 ): Promise<void> {
   const works = groupByLearner(events, tools.settings.partitions);
   try {
-    const context = { ...tools, client: await tools.redis(), withIds: false };
+    const context = { ...tools, client: await tools.redis() };
     // Of a Cluster a node may be away: each partition stands alone there, as its calls do.
     const groups = isCluster(context.client) ? byPartition(works) : [works];
     await Promise.all(groups.map((group) => trackLearners(context, task, group, reply)));
@@ -107,8 +105,14 @@ async function trackLearners(
   let open = works;
   try {
     for (let tries = 0; open.length > 0 && tries < maxTries; tries++) {
-      // Where new ids are refused, or somebody else was first, the ids must be known before the plan is made.
-      open = await trackOnce({ ...context, withIds: tries > 0 || !task.acceptNewIds }, task, open, reply);
+      const session = openLearners(context.client, {
+        importId: task.importId,
+        // Where new ids are refused, or somebody else was first, the ids must be known before the plan is made.
+        withIds: tries > 0 || !task.acceptNewIds,
+        outboxBound: context.settings.outboxBound,
+        undisturbed: tries === 0,
+      });
+      open = await trackOnce({ ...context, session }, task, open, reply);
     }
     for (const work of open) reply.refuse(work, 'This learner is written by too many requests at once');
   } catch (error) {
@@ -120,7 +124,7 @@ async function trackLearners(
 
 /** One try for all open learners; returns those that somebody else wrote meanwhile, or who repeat an event. */
 async function trackOnce(
-  context: TrackContext,
+  context: Try,
   task: TrackTask,
   open: readonly LearnerWork[],
   reply: ReplyBuilder,
@@ -128,7 +132,7 @@ async function trackOnce(
   const plans = await planEach(context, task, open, reply);
   await context.knownSkills.add(context.client, plans);
   const writing = plans.filter(({ plan }) => plan.commit !== null);
-  const statuses = await commitPlans(context, task, writing);
+  const statuses = await commitPlans(context, writing);
   const again: LearnerWork[] = [];
   for (const planned of plans) {
     const { work } = planned;
@@ -163,7 +167,7 @@ function settle({ items }: TrackContext, { work, plan, modelVersion }: Planned, 
  * by one.
  */
 async function planEach(
-  context: TrackContext,
+  context: Try,
   task: TrackTask,
   open: readonly LearnerWork[],
   reply: ReplyBuilder,
@@ -181,15 +185,12 @@ async function planEach(
 }
 
 async function planAll(
-  context: TrackContext,
+  context: Try,
   task: TrackTask,
   open: readonly LearnerWork[],
   reply: ReplyBuilder,
 ): Promise<Planned[]> {
-  const [loaded, models] = await Promise.all([
-    loadLearners(context.client, open, task.importId, context.withIds),
-    loadModels(context, open),
-  ]);
+  const [loaded, models] = await Promise.all([context.session.load(open), loadModels(context, open)]);
   const all = await allSkills(
     context.client,
     open.filter((work, i) => needsAllSkills((loaded[i] as LoadedLearner).learner, work)),
@@ -213,12 +214,11 @@ async function planAll(
 }
 
 async function commitPlans(
-  { client, settings }: TrackContext,
-  task: TrackTask,
+  { session }: Try,
   writing: readonly Planned[],
 ): Promise<Map<LearnerWork, CommitStatus>> {
   if (writing.length === 0) return new Map();
   const commits = writing.map(({ plan }) => plan.commit as LearnerCommit);
-  const statuses = await commitLearners(client, commits, task.importId, settings.outboxBound);
+  const statuses = await session.commit(commits);
   return new Map(writing.map(({ work }, i) => [work, statuses[i] as CommitStatus]));
 }

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../telemetry.js';
@@ -22,6 +23,11 @@ const DATABASE = 'skilltrace';
 const CHILD = fileURLToPath(new URL('../../workers/clickhouse.js', import.meta.url));
 /** Each engine lane may hold a thread of libuv's pool, and gzip needs some as well. */
 const CHILD_ENVIRONMENT = ['UV_THREADPOOL_SIZE=16'];
+/**
+ * How far the engine steps back behind what answers requests. It keeps up all the same (measured at saturation), and
+ * inserts and merges delay answers half as much (docs/performance.md).
+ */
+const NICENESS = 10;
 /** Opening a large data folder takes its time. */
 const READY_MS = 120_000;
 
@@ -40,7 +46,9 @@ export function startClickhouse(
     logger,
     spawn() {
       const child = spawnChild(options);
-      if (child.pid !== undefined) options.onSpawn?.(child.pid);
+      if (child.pid === undefined) return child;
+      options.onSpawn?.(child.pid);
+      stepBack(child.pid, options.logger);
       return child;
     },
     ready: untilListening,
@@ -54,8 +62,9 @@ export function startClickhouse(
 }
 
 function spawnChild(options: ClickhouseOptions): ChildProcess {
-  // env(1) sets what must be known before Node starts, and then becomes the child.
-  const child = spawn('env', [...CHILD_ENVIRONMENT, process.execPath, CHILD], {
+  // nice(1) and env(1) set what must be known before Node starts, and then become the child.
+  const words = ['-n', `${NICENESS}`, 'env', ...CHILD_ENVIRONMENT, process.execPath, CHILD];
+  const child = spawn('nice', words, {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   });
@@ -74,6 +83,13 @@ function spawnChild(options: ClickhouseOptions): ChildProcess {
   child.stdin.write(`${JSON.stringify(settings)}\n`);
   passLogOn(child, options.logger);
   return child;
+}
+
+/** Linux shares the processor between sessions before it looks at processes, and the child leads a session. */
+function stepBack(pid: number, logger: Logger): void {
+  writeFile(`/proc/${pid}/autogroup`, `${NICENESS}`).catch((error: unknown) =>
+    logger.debug({ err: error }, 'embedded ClickHouse: this system does not share by sessions'),
+  );
 }
 
 function passLogOn(child: ChildProcess, logger: Logger): void {

@@ -12,13 +12,14 @@ import { connectCluster, type Timeouts } from './cluster.js';
 import { addItemsScript, putItemsScript } from './item-scripts.js';
 import { appendJournalScript } from './journal-scripts.js';
 import { readHashesScript } from './read-script.js';
-import { commitScript, evictIdsScript, loadScript, takeQuotaScript } from './scripts.js';
+import { commitScript, evictIdsScript, growIdsScript, loadScript, takeQuotaScript } from './scripts.js';
 
 /** A single node or a Cluster: everything above works on both. */
 export type RedisClient = Redis | Cluster;
 
 /** After this long without an answer a command counts as failed: the caller gets a 503 and may try again. */
-const timeouts: Timeouts = { commandTimeout: 5000, connectTimeout: 5000 };
+export const commandTimeoutMs = 5000;
+const timeouts: Timeouts = { commandTimeout: commandTimeoutMs, connectTimeout: 5000 };
 
 /**
  * A command whose answer was lost may have been carried out, so none is ever sent twice: with
@@ -126,6 +127,7 @@ function defineScripts(client: RedisClient): void {
   client.defineCommand('loadLearners', { lua: loadScript });
   client.defineCommand('commitAttempts', { lua: commitScript });
   client.defineCommand('evictIds', { lua: evictIdsScript, numberOfKeys: 1 });
+  client.defineCommand('growIds', { lua: growIdsScript, numberOfKeys: 1 });
   client.defineCommand('addItems', { lua: addItemsScript, numberOfKeys: 1 });
   client.defineCommand('putItems', { lua: putItemsScript, numberOfKeys: 1 });
   client.defineCommand('appendJournal', { lua: appendJournalScript, numberOfKeys: 1 });
@@ -139,6 +141,7 @@ declare module 'ioredis' {
     readHashesBuffer(keyCount: number, ...args: (string | number)[]): Result<Buffer, Context>;
     commitAttempts(keyCount: number, ...args: (string | Buffer)[]): Result<string, Context>;
     evictIds(prefix: string, cutoff: number, atMost: number): Result<[number, number, number], Context>;
+    growIds(prefix: string, buckets: number): Result<number, Context>;
     addItems(key: string, deltas: Buffer, atMost: number, make: 0 | 1): Result<number, Context>;
     putItems(key: string, entries: Buffer, recordBytes: number): Result<number, Context>;
     appendJournal(key: string, bound: number, kind: string, ...rows: string[]): Result<number, Context>;

@@ -18,6 +18,14 @@ export const learnerName = (tenant: string, userId: string): string => `${tenant
 /** Learner hash: one field for the learner, one per skill. The scripts make the same key from prefix and name. */
 export const learnerKey = (partition: number, tenant: string, userId: string): string =>
   `${partitionPrefix(partition)}:l:${learnerName(tenant, userId)}`;
+/** Hash of what is remembered of a learner's items, of the generations of one parity. The scripts make the same key. */
+export const itemTracesKey = (partition: number, parity: number, tenant: string, userId: string): string =>
+  `${partitionPrefix(partition)}:h${parity}:${learnerName(tenant, userId)}`;
+/** Hash of some of a partition's event ids, their number, and the list of all. The scripts make the same keys. */
+export const idBucketKey = (partition: number, bucket: number): string =>
+  `${partitionPrefix(partition)}:i:${bucket}`;
+export const idCountKey = (partition: number): string => `${partitionPrefix(partition)}:i:n`;
+export const idQueueKey = (partition: number): string => `${partitionPrefix(partition)}:i:q`;
 /** Outbox stream: one entry per attempt, field `r` = the row as TSV without its outbox columns. */
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
 /** Marker of the deployment: absent means that this Redis is new, or came back empty. */

@@ -72,7 +72,7 @@ const statuses: Record<string, CommitStatus> = {
 
 /** Field of the learner's own record in the learner hash, beside the goal's; skills stand behind a letter of their own. */
 export const learnerField = 'L';
-const skillField = (skillId: string): string => `s${skillId}`;
+export const skillField = (skillId: string): string => `s${skillId}`;
 
 /**
  * Reads many learners in one round trip (one per partition on a Cluster).
@@ -103,7 +103,7 @@ export function loadLearners(
 }
 
 /** A repeated answer is confirmed by what was written before, perhaps by somebody who was told that it is not safe. */
-const isRepeated = ({ firstAnswers }: LoadedLearner): boolean =>
+export const isRepeated = ({ firstAnswers }: LoadedLearner): boolean =>
   firstAnswers.some((answer) => answer !== null);
 
 function packQuery(
@@ -147,16 +147,34 @@ function unpackLoaded(
     const even = query.itemIds.length === 0 ? [] : listOf(reader);
     const odd = query.itemIds.length === 0 ? [] : listOf(reader);
     const mark = withImport ? reader.maybeBytes() : null;
-    const learner = records[0] ? decodeLearner(records[0]) : null;
-    const generation = learner?.items.generation ?? 0;
-    return {
-      learner,
-      skills: query.skillIds.map((_, i) => decodedSkill(records[i + 1])),
-      firstAnswers,
-      items: query.itemIds.map((_, i) => newerItem(even[i] ?? null, odd[i] ?? null, generation)),
-      importLine: mark === null ? 0 : Number(mark.toString()),
-    };
+    const importLine = mark === null ? 0 : Number(mark.toString());
+    return loadedLearner(query, { records, firstAnswers, even, odd, importLine });
   });
+}
+
+/** What Redis has of a learner, in the query's order. */
+interface FoundRecords {
+  /** The learner's own and those of the skills. */
+  readonly records: readonly (Buffer | null)[];
+  readonly firstAnswers: readonly (Buffer | null)[];
+  /** Of the items, of the even and of the odd generation; empty where there are no items. */
+  readonly even: readonly (Buffer | null)[];
+  readonly odd: readonly (Buffer | null)[];
+  readonly importLine: number;
+}
+
+/** @throws Error for records that this version of the service cannot read */
+export function loadedLearner(query: LearnerQuery, found: FoundRecords): LoadedLearner {
+  const { records, firstAnswers, even, odd, importLine } = found;
+  const learner = records[0] ? decodeLearner(records[0]) : null;
+  const generation = learner?.items.generation ?? 0;
+  return {
+    learner,
+    skills: query.skillIds.map((_, i) => decodedSkill(records[i + 1])),
+    firstAnswers,
+    items: query.itemIds.map((_, i) => newerItem(even[i] ?? null, odd[i] ?? null, generation)),
+    importLine,
+  };
 }
 
 const listOf = (reader: PackReader): (Buffer | null)[] =>
@@ -224,22 +242,31 @@ function packCommit(request: Packer, commit: LearnerCommit, prefixes: readonly s
   request.text(commit.importLine === 0 ? '' : `${commit.importLine}`);
 }
 
-/** Generations that began meanwhile take the places of those that are forgotten. */
-function packItems(request: Packer, { itemGeneration, learner, items }: LearnerCommit): void {
-  const { generation } = learner.items;
-  const begun = Math.min(generation - itemGeneration, 2);
-  request.list(begun);
-  for (let i = 0; i < begun; i++) request.uint((generation - i) % 2);
-  const kept = items.filter(([, item]) => item.generation >= generation - 1);
+function packItems(request: Packer, commit: LearnerCommit): void {
+  const begun = generationsBegun(commit);
+  request.list(begun.length);
+  for (const parity of begun) request.uint(parity);
   for (const parity of [0, 1]) {
-    const ofParity = kept.filter(([, item]) => item.generation % 2 === parity);
-    request.list(2 * ofParity.length);
-    for (const [id, item] of ofParity) {
+    const items = itemsOf(commit, parity);
+    request.list(2 * items.length);
+    for (const [id, item] of items) {
       request.bytes(id);
       request.bytes(encodeItem(item.trace));
     }
   }
 }
+
+/** Generations that began meanwhile take the places of those that are forgotten. @returns their parities */
+export function generationsBegun({ itemGeneration, learner }: LearnerCommit): number[] {
+  const { generation } = learner.items;
+  return Array.from({ length: Math.min(generation - itemGeneration, 2) }, (_, i) => (generation - i) % 2);
+}
+
+/** The commit's items that are still remembered, of the generations of one parity. */
+export const itemsOf = ({ items, learner }: LearnerCommit, parity: number): LearnerCommit['items'] =>
+  items.filter(
+    ([, { generation }]) => generation >= learner.items.generation - 1 && generation % 2 === parity,
+  );
 
 export type Placed = Pick<LearnerQuery, 'partition' | 'tenant' | 'userId'>;
 

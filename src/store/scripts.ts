@@ -5,6 +5,9 @@
  * than many small ones, and lists in it go to commands as they are.
  */
 
+/** How many ids a bucket holds in the mean. */
+export const idsPerBucket = 40;
+
 /**
  * Event ids of a partition. They live in small hashes (`PREFIX:i:B`, field = 10 bytes of id hash, value = the
  * first answer) that Redis keeps as listpacks, for a plain key per id would cost three times the memory. The
@@ -12,7 +15,7 @@
  * fields. `PREFIX:i:q` lists the ids in order of arrival, for forgetting the oldest.
  */
 const idIndex = `
-local idsPerBucket = 40
+local idsPerBucket = ${idsPerBucket}
 local indexes = {}
 local function indexOf(prefix)
   local index = indexes[prefix]
@@ -30,6 +33,28 @@ local function bucketOf(index, hash)
   return index.bucket .. bucket
 end
 local function hashOf(id) return (struct.unpack('<I4', id)) end
+`;
+
+/** One more bucket, which takes its ids from the one that had them until now. */
+const splitting = `
+local function splitBucket(index)
+  local from, to = index.bucket .. (index.count - index.span), index.bucket .. index.count
+  local all, moved, gone = redis.call('HGETALL', from), {}, {}
+  index.count = index.count + 1
+  for i = 1, #all, 2 do
+    if bucketOf(index, hashOf(all[i])) == to then
+      moved[#moved + 1], moved[#moved + 2] = all[i], all[i + 1]
+      gone[#gone + 1] = all[i]
+    end
+  end
+  -- In parts: ids can be made that meet in one bucket, more of them than unpack takes.
+  for i = 1, #gone, 1000 do
+    local last = math.min(i + 999, #gone)
+    redis.call('HSET', to, unpack(moved, 2 * i - 1, 2 * last))
+    redis.call('HDEL', from, unpack(gone, i, last))
+  end
+  if index.span * 2 <= index.count then index.span = index.span * 2 end
+end
 `;
 
 const learnerKeys = `
@@ -80,26 +105,8 @@ return cmsgpack.pack(out)
 export const commitScript = `
 ${learnerKeys}
 ${idIndex}
+${splitting}
 local importId, outboxBound, learners = unpack(cmsgpack.unpack(ARGV[1]))
-
-local function splitBucket(index)
-  local from, to = index.bucket .. (index.count - index.span), index.bucket .. index.count
-  local all, moved, gone = redis.call('HGETALL', from), {}, {}
-  index.count = index.count + 1
-  for i = 1, #all, 2 do
-    if bucketOf(index, hashOf(all[i])) == to then
-      moved[#moved + 1], moved[#moved + 2] = all[i], all[i + 1]
-      gone[#gone + 1] = all[i]
-    end
-  end
-  -- In parts: ids can be made that meet in one bucket, more of them than unpack takes.
-  for i = 1, #gone, 1000 do
-    local last = math.min(i + 999, #gone)
-    redis.call('HSET', to, unpack(moved, 2 * i - 1, 2 * last))
-    redis.call('HDEL', from, unpack(gone, i, last))
-  end
-  if index.span * 2 <= index.count then index.span = index.span * 2 end
-end
 
 -- Takes the ids for their answers; false, and nothing is done, where one is taken already.
 local function takeIds(prefix, ids)
@@ -160,6 +167,20 @@ for i = 1, #learners do
 end
 for _, index in pairs(indexes) do queueIds(index) end
 return table.concat(statuses)
+`;
+
+/**
+ * Gives a partition more buckets for its event ids.
+ * KEYS: the partition's prefix. ARGV: how many there are to be.
+ * Result: how many there are.
+ */
+export const growIdsScript = `
+${idIndex}
+${splitting}
+local index = indexOf(KEYS[1])
+while index.count < tonumber(ARGV[1]) do splitBucket(index) end
+redis.call('SET', index.bucket .. 'n', index.count)
+return index.count
 `;
 
 /**

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
+import { startClickhouse } from '../../src/embedded/clickhouse.js';
+import { freePort } from '../../src/embedded/ports.js';
+import { createLogger } from '../../src/telemetry.js';
 import {
   type ClickHouseChild,
   exitOf,
@@ -135,3 +139,31 @@ test('a taken port is refused with one line', limit, async () => {
     await folder.remove();
   }
 });
+
+test('the embedded server steps back behind those that answer requests', limit, async (t) => {
+  if (!existsSync('/proc/self/task')) return t.skip('priorities are read from /proc');
+  const folder = await temporaryFolder();
+  t.after(() => folder.remove());
+  let pid = 0;
+  const server = startClickhouse({
+    ...{ dir: folder.path, port: await freePort(), password: 'a', analystPassword: 'b' },
+    logger: createLogger('fatal', 'test'),
+    onSpawn: (spawned) => {
+      pid = spawned;
+    },
+  });
+  t.after(() => server.stop(10_000));
+  await server.ready;
+  const threads = readdirSync(`/proc/${pid}/task`).map((thread) => nicenessOf(`/proc/${pid}/task/${thread}`));
+  assert.ok(threads.length > 10, `${threads.length} threads`);
+  // As root the engine lifts one watching thread of its own.
+  assert.ok(threads.filter((niceness) => niceness === 10).length >= threads.length - 1, `${threads}`);
+  const session = `/proc/${pid}/autogroup`;
+  if (existsSync(session)) assert.match(readFileSync(session, 'utf8'), /nice 10$/m);
+});
+
+/** Field 19 of proc(5)'s stat; the name in field 2 may hold anything but ends with the last parenthesis. */
+function nicenessOf(task: string): number {
+  const stat = readFileSync(`${task}/stat`, 'utf8');
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]);
+}

@@ -1,0 +1,102 @@
+/**
+ * Commands as Redis reads them (RESP), written into one buffer. For the path of every answer: there an object, an
+ * array and a promise for each command cost more than the command itself (docs/performance.md).
+ */
+export interface CommandBytes {
+  /** Begins a command of so many words, its name among them. */
+  command(words: number, name: string): void;
+  text(word: string): void;
+  bytes(word: Uint8Array): void;
+  /** Commands begun so far; Redis gives as many replies. */
+  count(): number;
+  /** What was written; nothing is to be written after it. */
+  done(): Buffer;
+  /** Nobody needs the bytes any more: the next commands are written over them. */
+  release(): void;
+}
+
+/** A buffer of this size is kept, a larger one is not. */
+const maxSpareBytes = 1024 * 1024;
+/**
+ * The last buffer that was released. Without it each batch takes new memory outside of V8's heap, and V8 collects all
+ * garbage of the thread once a second because of it: 20 ms in which nobody is served (docs/performance.md).
+ */
+let spare: Buffer | null = null;
+
+function takeBuffer(size: number): Buffer {
+  const taken = spare;
+  if (taken === null || taken.length < size) return Buffer.allocUnsafe(size);
+  spare = null;
+  return taken;
+}
+
+/** UTF-16 code units become at most this many bytes each. */
+const maxUnitBytes = 3;
+/** `*` or `$`, up to ten digits and two line ends. */
+const frameBytes = 16;
+const [star, dollar, carriageReturn, lineFeed, zero] = [0x2a, 0x24, 0x0d, 0x0a, 0x30];
+
+/** @param size bytes to begin with; a buffer that is too small grows */
+export function createCommandBytes(size: number): CommandBytes {
+  let buffer = takeBuffer(size);
+  let end = 0;
+  let commands = 0;
+
+  function reserve(bytes: number): void {
+    if (end + frameBytes + bytes <= buffer.length) return;
+    const larger = Buffer.allocUnsafe(2 * (buffer.length + frameBytes + bytes));
+    buffer.copy(larger, 0, 0, end);
+    buffer = larger;
+  }
+
+  function lineEnd(): void {
+    buffer[end++] = carriageReturn;
+    buffer[end++] = lineFeed;
+  }
+
+  function head(sign: number, size: number): void {
+    buffer[end++] = sign;
+    let unit = 1;
+    while (unit * 10 <= size) unit *= 10;
+    for (; unit >= 1; unit /= 10) buffer[end++] = zero + (Math.floor(size / unit) % 10);
+    lineEnd();
+  }
+
+  function text(word: string): void {
+    reserve(maxUnitBytes * word.length);
+    const start = end;
+    // Nearly all words are ASCII: nobody has to count their bytes first.
+    head(dollar, word.length);
+    const written = buffer.write(word, end);
+    if (written === word.length) {
+      end += written;
+    } else {
+      end = start;
+      head(dollar, written);
+      end += buffer.write(word, end);
+    }
+    lineEnd();
+  }
+
+  return {
+    command: (words, name) => {
+      reserve(0);
+      head(star, words);
+      commands += 1;
+      text(name);
+    },
+    text,
+    bytes: (word) => {
+      reserve(word.length);
+      head(dollar, word.length);
+      buffer.set(word, end);
+      end += word.length;
+      lineEnd();
+    },
+    count: () => commands,
+    done: () => buffer.subarray(0, end),
+    release: () => {
+      if (buffer.length <= maxSpareBytes) spare = buffer;
+    },
+  };
+}
