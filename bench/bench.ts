@@ -22,6 +22,8 @@ export interface Settings {
   readonly side: Pace;
   /** For what is only looked at. */
   readonly glance: Pace;
+  /** Seconds of load before a target is measured for the first time with a kind of request. */
+  readonly warmUp: number;
 }
 
 export interface Bench {
@@ -34,6 +36,8 @@ export interface Bench {
   /** One that a scenario has for itself, until the closers close. */
   ownService(name: string, apiProcesses: number, closers: Closers): Promise<Service>;
   peer(name: PeerName): Promise<Peer>;
+  /** Puts a load on a target that had none of its kind yet: V8 compiles what it meets often, and takes seconds for it. */
+  warm(scenario: string, contestant: Contestant): Promise<void>;
 }
 
 export interface BenchOptions extends Pick<Bench, 'settings' | 'closers' | 'runner' | 'progress'> {
@@ -61,6 +65,20 @@ export function createBench(options: BenchOptions): Bench {
       return service;
     },
     peer: peers.start,
+    warm: createWarmUp(options),
+  };
+}
+
+function createWarmUp({ settings, runner, progress }: BenchOptions): Bench['warm'] {
+  const { connections, warmUp: seconds } = settings;
+  const warm = new Set<string>();
+  return async (scenario, contestant) => {
+    const { name, target, traffic } = contestant;
+    const kind = `${target.port} ${traffic.kind} ${traffic.batch > 1}`;
+    if (warm.has(kind)) return;
+    warm.add(kind);
+    progress(`${scenario}: ${name} warms up`);
+    await measure(runner, contestant, { connections, seconds, rate: null });
   };
 }
 
@@ -86,26 +104,19 @@ export interface Turns {
   readonly pace: Pace;
   /** Requests per second by contestant; a closed loop for those without. */
   readonly rates?: ReadonlyMap<string, number>;
-  /** False where the servers have had such requests before. */
-  readonly warmUp?: boolean;
 }
-
-const warmUpSeconds = 1;
 
 /**
  * Measures contestants in turns, so that a slower minute of the machine hits them all.
  * @returns samples by the contestants' names, one of each round
  */
 export async function inTurns(
-  { settings: { connections }, runner, progress }: Bench,
+  { settings: { connections }, runner, progress, warm }: Bench,
   contestants: readonly Contestant[],
-  { scenario, pace: { rounds, seconds }, rates, warmUp = true }: Turns,
+  { scenario, pace: { rounds, seconds }, rates }: Turns,
 ): Promise<ReadonlyMap<string, Sample[]>> {
   const samples = new Map<string, Sample[]>(contestants.map(({ name }) => [name, []]));
-  for (const contestant of warmUp ? contestants : []) {
-    progress(`${scenario}: ${contestant.name} warms up`);
-    await measure(runner, contestant, { connections, seconds: warmUpSeconds, rate: null });
-  }
+  for (const contestant of contestants) await warm(scenario, contestant);
   for (let round = 1; round <= rounds; round++) {
     for (const contestant of contestants) {
       progress(`${scenario}: ${contestant.name}, round ${round} of ${rounds}`);

@@ -59,7 +59,7 @@ async function runKind(bench: Bench, { name, about, traffic: special, known }: K
     }));
   }
   const contestants = [serviceContestant(service, name, traffic, tally)];
-  const turns = { scenario: name, pace: bench.settings.glance, warmUp: false };
+  const turns = { scenario: name, pace: bench.settings.glance };
   const samples = await inTurns(bench, contestants, turns);
   const ledger = await ledgerOf(service, name, traffic, tally);
   const measurements = [measurementOf(service.name, samples.get(service.name) ?? [], { ledger })];

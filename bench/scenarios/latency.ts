@@ -32,7 +32,7 @@ export const latency: Scenario = {
     for (const share of bench.settings.full ? curve : [half]) {
       const rates = new Map(contestants.map((one) => [one.name, share * (saturation.get(one.name) ?? 0)]));
       const pace = { rounds: bench.settings.main.rounds, seconds: bench.settings.side.seconds };
-      const turns = { scenario: name, pace, rates, warmUp: false };
+      const turns = { scenario: name, pace, rates };
       curves.set(share, await inTurns(bench, contestants, turns));
     }
     const ledger = await ledgerOf(service, name, usualTraffic, tally);
@@ -53,6 +53,7 @@ async function saturations(bench: Bench, contestants: readonly Contestant[]): Pr
   const { connections, main } = bench.settings;
   const found = new Map<string, number>();
   for (const contestant of contestants) {
+    await bench.warm(name, contestant);
     bench.progress(`${name}: ${contestant.name}, saturation`);
     const settings = { connections, seconds: main.seconds, rate: null, ownGenerator: true };
     found.set(contestant.name, (await measure(bench.runner, contestant, settings)).perSecond);

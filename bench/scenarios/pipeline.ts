@@ -26,7 +26,7 @@ export const pipeline: Scenario = {
       settled: null,
       paused: service,
     };
-    const turns = { scenario: name, pace: bench.settings.side, warmUp: false };
+    const turns = { scenario: name, pace: bench.settings.side };
     const samples = await inTurns(bench, [on, paused], turns);
     const ledger = await ledgerOf(service, name, usualTraffic, tally);
     const measurements = [...samples].map(([target, list]) => measurementOf(target, list, { ledger }));

@@ -31,7 +31,18 @@ const leftIn = (folder: string): string[] =>
 test('the smallest form measures, keeps the books and leaves nothing behind', async (t) => {
   const folder = await tempDir(t);
   const json = join(folder, 'results.json');
-  const small = ['--only', 'single', '--rounds', '1', '--seconds', '1', '--connections', '8'];
+  const small = [
+    '--only',
+    'single',
+    '--rounds',
+    '1',
+    '--seconds',
+    '1',
+    '--warm-up',
+    '1',
+    '--connections',
+    '8',
+  ];
   const report = join(folder, 'report.html');
   const { code, out, err } = await endOf(startBench(t, folder, ...small, '--json', json, '--report', report));
   assert.equal(code, 0, err);
