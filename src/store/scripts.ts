@@ -178,8 +178,10 @@ export const growIdsScript = `
 ${idIndex}
 ${splitting}
 local index = indexOf(KEYS[1])
+local before = index.count
 while index.count < tonumber(ARGV[1]) do splitBucket(index) end
-redis.call('SET', index.bucket .. 'n', index.count)
+-- Whoever watches the number need not try again for nothing.
+if index.count > before then redis.call('SET', index.bucket .. 'n', index.count) end
 return index.count
 `;
 

@@ -56,14 +56,14 @@ interface PartitionFacts {
 const loadBytes = 384;
 const commitBytes = 1536;
 
-/** Beside the connections, because they are worth something only where the connection stays. */
-const bucketCounts = new WeakMap<Redis, BucketCounts>();
+/** By connection, not by client: behind a new one there may be another Redis, or an empty one. */
+const bucketCounts = new WeakMap<Redis['stream'], BucketCounts>();
 
 function bucketsOf(client: Redis): BucketCounts {
-  let counts = bucketCounts.get(client);
+  let counts = bucketCounts.get(client.stream);
   if (counts === undefined) {
     counts = createBucketCounts(client);
-    bucketCounts.set(client, counts);
+    bucketCounts.set(client.stream, counts);
   }
   return counts;
 }
@@ -92,7 +92,7 @@ export function watchLearners(client: Redis, outboxBound: number): WatchedLearne
     writeWatch(request, queries, partitions);
     writeFacts(request, partitions);
     for (const query of queries) writeQuery(request, query, buckets);
-    const replies = readReplies(await whileRedisServes(sendBundle(client, request, commandTimeoutMs)));
+    const replies = await whileRedisServes(sendBundle(client, request, commandTimeoutMs).then(readReplies));
     replies.skip(silent);
     if (!takeFacts(replies, partitions)) return null;
     return queries.map((query) => readLearner(replies, query));
@@ -139,7 +139,7 @@ export function watchLearners(client: Redis, outboxBound: number): WatchedLearne
       for (const id of ids) request.bytes(id);
     }
     request.command(1, 'EXEC');
-    const results = transactionOf(await whileRedisServes(sendBundle(client, request, commandTimeoutMs)));
+    const results = await whileRedisServes(sendBundle(client, request, commandTimeoutMs).then(transactionOf));
     if (results === null) return false;
     const lengths = results.slice(results.length - queues.size);
     [...queues.keys()].forEach((partition, i) => {

@@ -61,6 +61,9 @@ const skillNames = ['algebra', 'ünïcode 🙂', ''];
 const itemNames = ['a', 'b', 'c', 'd', 'é'];
 const second = 1_700_000_000;
 
+const numbers = (from: number, count: number): string[] =>
+  Array.from({ length: count }, (_, i) => `${from + i}`);
+
 /** What a commit does, apart from where and after which one. */
 interface Draft {
   readonly right: readonly boolean[];
@@ -127,31 +130,25 @@ const queryOf = (place: Place, ids: readonly string[] = []): LearnerQuery => ({
   itemIds: itemNames.map(hashItem),
 });
 
+type Batch = readonly (readonly [Place, Partial<Draft>])[];
+const queriesOf = (batch: Batch): LearnerQuery[] => batch.map(([place]) => queryOf(place));
+
 /** A try as a worker makes it, with something done in between. */
 async function attempt(
   client: Redis,
-  drafts: readonly (readonly [Place, Partial<Draft>])[],
+  batch: Batch,
   { meanwhile = async () => undefined as unknown, bound = outboxBound, at = second } = {},
 ): Promise<CommitStatus[]> {
   const watched = watchLearners(client, bound);
-  const loaded = await watched.load(drafts.map(([place]) => queryOf(place)));
+  const loaded = await watched.load(queriesOf(batch));
   assert.ok(loaded, 'it is as was thought');
   await meanwhile();
-  return watched.commit(drafts.map(([place, draft], i) => commitOf(place, draft, loaded[i], at)));
+  return watched.commit(batch.map(([place, draft], i) => commitOf(place, draft, loaded[i], at)));
 }
 
-const byScripts = async (
-  client: Redis,
-  drafts: readonly (readonly [Place, Partial<Draft>])[],
-  bound = outboxBound,
-): Promise<CommitStatus[]> => {
-  const loaded = await loadLearners(
-    client,
-    drafts.map(([place]) => queryOf(place)),
-    null,
-    true,
-  );
-  const commits = drafts.map(([place, draft], i) => commitOf(place, draft, loaded[i]));
+const byScripts = async (client: Redis, batch: Batch, bound = outboxBound): Promise<CommitStatus[]> => {
+  const loaded = await loadLearners(client, queriesOf(batch), null, true);
+  const commits = batch.map(([place, draft], i) => commitOf(place, draft, loaded[i]));
   return commitLearners(client, commits, null, bound);
 };
 
@@ -174,11 +171,14 @@ async function contentOf(client: Redis, key: string): Promise<unknown> {
   return client.get(key);
 }
 
+/** Values by key. */
+type Contents = Map<string, unknown>;
+
 const bucketNumber = /:i:(\d+)$/;
 
 /** All that a partition has by key; of its ids those in any bucket, each of which is where it belongs. */
-async function contentsOf(client: Redis, partition: number): Promise<Map<string, unknown>> {
-  const contents = new Map<string, unknown>();
+async function contentsOf(client: Redis, partition: number): Promise<Contents> {
+  const contents: Contents = new Map();
   const ids = new Map<string, string>();
   const buckets = Number((await client.get(idCountKey(partition))) ?? 1);
   for (const key of (await client.keys(`${partitionPrefix(partition)}:*`)).sort()) {
@@ -194,7 +194,7 @@ async function contentsOf(client: Redis, partition: number): Promise<Map<string,
   return contents.set('ids', ids);
 }
 
-const allContents = (client: Redis, of: readonly number[]): Promise<Map<string, unknown>[]> =>
+const allContents = (client: Redis, of: readonly number[]): Promise<Contents[]> =>
   Promise.all(of.map((partition) => contentsOf(client, partition)));
 
 const subsetOf = (names: readonly string[]) => fc.subarray([...names]);
@@ -211,109 +211,98 @@ const drafts = fc.uniqueArray(
   { minLength: 1, selector: ({ learner }) => learner },
 );
 
+type Step = typeof drafts extends fc.Arbitrary<infer Drafts> ? Drafts : never;
+
+/** Reads and commits the same by plain commands in one Redis and by scripts in the other. */
+async function takeStep(step: Step, place: (learner: number) => Place, taken: Map<number, string[]>) {
+  const queries = step.map(({ learner }) => queryOf(place(learner), [...(taken.get(learner) ?? []), 'new']));
+  const watched = watchLearners(plain, outboxBound);
+  const loaded = await watched.load(queries);
+  assert.deepEqual(loaded, await loadLearners(scripted, queries, null, true));
+  const commits = step.map(({ learner, ids, ...draft }, i) => {
+    const known = taken.get(learner) ?? [];
+    const fresh = numbers(known.length, ids);
+    taken.set(learner, [...known, ...fresh]);
+    return commitOf(place(learner), { ...draft, ids: fresh }, loaded?.[i]);
+  });
+  const done = step.map(() => 'committed');
+  assert.deepEqual(await watched.commit(commits), done);
+  assert.deepEqual(await commitLearners(scripted, commits, null, outboxBound), done);
+}
+
 test('plain commands write and read what the scripts do', moment, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(drafts, { minLength: 1, maxLength: 6 }), async (steps) => {
       const own = await freshPartitions(3);
       const place = (learner: number) => placeOf(own[learner % 3] as number, `${tenant}:é${learner}`);
       const taken = new Map<number, string[]>();
-      for (const step of steps) {
-        const queries = step.map(({ learner }) =>
-          queryOf(place(learner), [...(taken.get(learner) ?? []), 'new']),
-        );
-        const watched = watchLearners(plain, outboxBound);
-        const loaded = await watched.load(queries);
-        assert.deepEqual(loaded, await loadLearners(scripted, queries, null, true));
-        const commits = step.map(({ learner, ids, ...draft }, i) => {
-          const known = taken.get(learner) ?? [];
-          const names = Array.from({ length: ids }, (_, id) => `${known.length + id}`);
-          taken.set(learner, [...known, ...names]);
-          return commitOf(place(learner), { ...draft, ids: names }, loaded?.[i]);
-        });
-        const done = step.map(() => 'committed');
-        assert.deepEqual(await watched.commit(commits), done);
-        assert.deepEqual(await commitLearners(scripted, commits, null, outboxBound), done);
-      }
+      for (const step of steps) await takeStep(step, place, taken);
       assert.deepEqual(await allContents(plain, own), await allContents(scripted, own));
       const queries = [...taken].map(([learner, ids]) => queryOf(place(learner), ids));
-      assert.deepEqual(
-        await loadLearners(plain, queries, null, true),
-        await loadLearners(scripted, queries, null, true),
+      const [byPlain, byScript] = await Promise.all(
+        [plain, scripted].map((client) => loadLearners(client, queries, null, true)),
       );
+      assert.deepEqual(byPlain, byScript);
     }),
     { numRuns: 60 },
   );
 });
 
-const disturbances: Record<string, (own: readonly Place[]) => Promise<unknown>> = {
-  'a learner was written': ([, second]) => byScripts(other, [[second as Place, { ids: ['theirs'] }]]),
-  'a goal was written': ([first]) =>
-    other.hset(learnerKey(first?.partition ?? 0, tenant, first?.userId ?? ''), 'G', '{}'),
-  'a partition got more buckets': ([, second]) => other.growIds(partitionPrefix(second?.partition ?? 0), 2),
-  'a marker is gone': ([first]) => other.del(markerKey(first?.partition ?? 0)),
+const disturbances: Record<string, (own: Place) => Promise<unknown>> = {
+  'a learner was written': (own) => byScripts(other, [[own, { ids: ['theirs'] }]]),
+  'a goal was written': ({ partition, userId }) =>
+    other.hset(learnerKey(partition, tenant, userId), 'G', '{}'),
+  'a partition got more buckets': ({ partition }) => other.growIds(partitionPrefix(partition), 2),
+  'a marker is gone': ({ partition }) => other.del(markerKey(partition)),
 };
 
 for (const [what, disturb] of Object.entries(disturbances)) {
   test(`${what} between reading and writing: all is refused, and nothing is written`, moment, async () => {
     const own = await freshPartitions(2);
-    const places = own.map((partition) => placeOf(partition, 'learner'));
-    assert.deepEqual(
-      await attempt(
-        plain,
-        places.map((place) => [place, { ids: ['first'] }]),
-      ),
-      ['committed', 'committed'],
-    );
-    let before: Map<string, unknown>[] = [];
+    const [one, two] = own.map((partition) => placeOf(partition, 'learner')) as [Place, Place];
+    const batch = (draft: Partial<Draft>): Batch => [one, two].map((place) => [place, draft]);
+    assert.deepEqual(await attempt(plain, batch({ ids: ['first'] })), ['committed', 'committed']);
+    let before: Contents[] = [];
     const meanwhile = async () => {
-      await disturb(places);
+      await disturb(two);
       before = await allContents(other, own);
     };
     const draft = { ids: ['second'], items: [['a', 0]] as const, generations: 1 };
-    const statuses = await attempt(
-      plain,
-      places.map((place) => [place, draft]),
-      { meanwhile },
-    );
-    assert.deepEqual(statuses, ['conflict', 'conflict']);
+    assert.deepEqual(await attempt(plain, batch(draft), { meanwhile }), ['conflict', 'conflict']);
     assert.deepEqual(await allContents(other, own), before);
   });
 }
 
-test(
-  'of a batch, those are refused whose outbox is full or whose partition came back empty',
-  moment,
-  async () => {
-    const [full, emptied, sound] = (await freshPartitions(3)) as [number, number, number];
-    const known = placeOf(emptied, 'known');
-    const batch: [Place, Partial<Draft>][] = [
-      [placeOf(full, 'first'), { rows: ['1', '2', '3'], ids: ['a'] }],
-      [placeOf(full, 'second'), { rows: ['4', '5', '6'], ids: ['a'] }],
-      [placeOf(full, 'third'), { rows: ['7'], ids: ['a'] }],
-      [placeOf(emptied, 'new'), { ids: ['a'] }],
-      [known, { ids: ['b'] }],
-      [placeOf(sound, 'new'), { ids: ['a'] }],
-    ];
-    for (const client of [plain, scripted]) {
-      await byScripts(client, [[known, { ids: ['a'] }]]);
-      await client.del(markerKey(emptied));
-    }
-    const statuses = await attempt(plain, batch, { bound: 4 });
-    assert.deepEqual(statuses, [
-      'committed',
-      'committed',
-      'outbox-full',
-      'not-restored',
-      'committed',
-      'committed',
-    ]);
-    assert.deepEqual(await byScripts(scripted, batch, 4), statuses);
-    const own = [full, emptied, sound];
-    assert.deepEqual(await allContents(plain, own), await allContents(scripted, own));
-    assert.equal(await plain.xlen(outboxKey(full)), 6);
-    assert.deepEqual(await attempt(plain, batch.slice(2, 4), { bound: 6 }), ['outbox-full', 'not-restored']);
-  },
-);
+test('a full outbox and a partition that came back empty refuse their own', moment, async () => {
+  const [full, emptied, sound] = (await freshPartitions(3)) as [number, number, number];
+  const known = placeOf(emptied, 'known');
+  const batch: Batch = [
+    [placeOf(full, 'first'), { rows: ['1', '2', '3'], ids: ['a'] }],
+    [placeOf(full, 'second'), { rows: ['4', '5', '6'], ids: ['a'] }],
+    [placeOf(full, 'third'), { rows: ['7'], ids: ['a'] }],
+    [placeOf(emptied, 'new'), { ids: ['a'] }],
+    [known, { ids: ['b'] }],
+    [placeOf(sound, 'new'), { ids: ['a'] }],
+  ];
+  for (const client of [plain, scripted]) {
+    await byScripts(client, [[known, { ids: ['a'] }]]);
+    await client.del(markerKey(emptied));
+  }
+  const statuses = await attempt(plain, batch, { bound: 4 });
+  assert.deepEqual(statuses, [
+    'committed',
+    'committed',
+    'outbox-full',
+    'not-restored',
+    'committed',
+    'committed',
+  ]);
+  assert.deepEqual(await byScripts(scripted, batch, 4), statuses);
+  const own = [full, emptied, sound];
+  assert.deepEqual(await allContents(plain, own), await allContents(scripted, own));
+  assert.equal(await plain.xlen(outboxKey(full)), 6);
+  assert.deepEqual(await attempt(plain, batch.slice(2, 4), { bound: 6 }), ['outbox-full', 'not-restored']);
+});
 
 test('a Redis without memory for more is unavailable, and nothing is written', moment, async () => {
   const own = await freshPartitions(1);
@@ -347,8 +336,6 @@ test('a Redis that does not serve reads is unavailable', moment, async () => {
 });
 
 const perCommit = 80;
-const numbers = (from: number, count: number): string[] =>
-  Array.from({ length: count }, (_, i) => `${from + i}`);
 
 /** Commits so many ids, all of one second. */
 async function keepIds(place: Place, from: number, count: number, at: number): Promise<void> {
