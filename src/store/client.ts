@@ -69,6 +69,8 @@ const passingReplies = new Set([
   'MASTERDOWN',
   'CLUSTERDOWN',
   'NOREPLICAS',
+  // Alone, for a memory that ran full with the last command; what is wrong with a command is told before it.
+  'EXECABORT',
   'ASK',
 ]);
 

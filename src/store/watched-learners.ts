@@ -56,16 +56,22 @@ interface PartitionFacts {
 const loadBytes = 384;
 const commitBytes = 1536;
 
-/** By connection, not by client: behind a new one there may be another Redis, or an empty one. */
-const bucketCounts = new WeakMap<Redis['stream'], BucketCounts>();
+/** What belongs to a connection and not to the client: behind a new one there may be another Redis, or an empty one. */
+interface Connection {
+  readonly buckets: BucketCounts;
+  /** The try that began last: what others watched is gone once it reads. */
+  newest: object | null;
+}
 
-function bucketsOf(client: Redis): BucketCounts {
-  let counts = bucketCounts.get(client.stream);
-  if (counts === undefined) {
-    counts = createBucketCounts(client);
-    bucketCounts.set(client.stream, counts);
+const connections = new WeakMap<Redis['stream'], Connection>();
+
+function connectionOf(client: Redis): Connection {
+  let connection = connections.get(client.stream);
+  if (connection === undefined) {
+    connection = { buckets: createBucketCounts(client), newest: null };
+    connections.set(client.stream, connection);
   }
-  return counts;
+  return connection;
 }
 
 /**
@@ -73,16 +79,19 @@ function bucketsOf(client: Redis): BucketCounts {
  * connection, and the next transaction ends it.
  */
 export function watchLearners(client: Redis, outboxBound: number): WatchedLearners {
-  const buckets = bucketsOf(client);
-  const facts = new Map<number, PartitionFacts>();
   const { stream } = client;
+  const connection = connectionOf(client);
+  const { buckets } = connection;
+  const facts = new Map<number, PartitionFacts>();
   let isFirst = true;
+  // A new connection watches nothing of what the old one did, and a newer try lets go what an abandoned one did.
+  const isWatching = (): boolean => client.stream === stream && connection.newest === facts;
+  connection.newest = facts;
 
   async function load(queries: readonly LearnerQuery[]): Promise<LoadedLearner[] | null> {
     const partitions = [...new Set(queries.map(({ partition }) => partition))];
     await buckets.know(partitions);
-    // A new connection watches nothing of what the old one did.
-    if (client.stream !== stream) return null;
+    if (!isWatching()) return null;
     buckets.grow(partitions);
     const request = createCommandBytes(loadBytes * (queries.length + 1));
     const silent = isFirst ? 2 : 1;
@@ -128,7 +137,7 @@ export function watchLearners(client: Redis, outboxBound: number): WatchedLearne
 
   /** @returns whether it was done */
   async function write(commits: readonly LearnerCommit[]): Promise<boolean> {
-    if (client.stream !== stream) return false;
+    if (!isWatching()) return false;
     const request = createCommandBytes(commitBytes * commits.length);
     request.command(1, 'MULTI');
     for (const one of commits) writeCommit(request, one, buckets);

@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { connectRedis, whenReady } from '../../src/store/client.js';
+import { ApiError } from '../../src/errors.js';
+import { sendBundle, transactionOf } from '../../src/store/bundle.js';
+import { connectRedis, whenReady, whileRedisServes } from '../../src/store/client.js';
+import { type CommandBytes, createCommandBytes } from '../../src/store/command-bytes.js';
 import { hashEventId } from '../../src/store/event-ids.js';
 import { bucketOf } from '../../src/store/id-buckets.js';
 import { forgetOldIds, idWindowSeconds } from '../../src/store/id-window.js';
@@ -318,6 +321,45 @@ test('a Redis without memory for more is unavailable, and nothing is written', m
   assert.deepEqual(await attempt(plain, [[place, {}]]), ['committed']);
 });
 
+test('a transaction that Redis refuses as a whole for its memory is unavailable', moment, async () => {
+  const told = new Set<string>();
+  try {
+    // Somewhere on the way memory suffices for every command that is queued, and no longer for EXEC.
+    for (let more = 0; more < 40_000 && !told.has('EXECABORT'); more += 100) {
+      told.add(await refusedWith(more));
+    }
+  } finally {
+    await other.config('SET', 'maxmemory', 0);
+    await other.del('large');
+  }
+  assert.ok(told.has('EXECABORT') && told.has('OOM'), [...told].join());
+});
+
+/** @param more bytes of memory that are left @returns the code of what was refused, or '' */
+async function refusedWith(more: number): Promise<string> {
+  const usage = /used_memory:(\d+)/.exec(await other.info('memory')) as RegExpExecArray;
+  await other.config('SET', 'maxmemory', Number(usage[1]) + more);
+  const writing = whileRedisServes(sendBundle(plain, largeTransaction(), 5000).then(transactionOf));
+  const error = await writing.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (error === null) return '';
+  assert.ok(error instanceof ApiError && error.code === 'UNAVAILABLE', `${error}`);
+  return (error.cause as Error).message.split(' ', 1)[0] as string;
+}
+
+function largeTransaction(): CommandBytes {
+  const request = createCommandBytes(16_384);
+  request.command(1, 'MULTI');
+  for (const field of numbers(0, 4)) {
+    request.command(4, 'HSET');
+    for (const word of ['large', field, 'x'.repeat(2000)]) request.text(word);
+  }
+  request.command(1, 'EXEC');
+  return request;
+}
+
 test('a Redis that does not serve reads is unavailable', moment, async () => {
   const [partition] = (await freshPartitions(1)) as [number];
   const place = placeOf(partition, 'learner');
@@ -393,6 +435,19 @@ test('what a try watched and did not write does not disturb the next one', momen
   assert.deepEqual(await byScripts(other, [[left, {}]]), ['committed']);
   assert.deepEqual(await attempt(plain, [[taken, {}]]), ['committed']);
   assert.deepEqual(await attempt(plain, [[left, {}]]), ['committed']);
+});
+
+test('a try that was left alone does not take away what the next one watches', moment, async () => {
+  const [known, unknown] = (await freshPartitions(2)) as [number, number];
+  const place = placeOf(known, 'learner');
+  await watchLearners(plain, outboxBound).load([queryOf(placeOf(known, 'nobody'))]);
+  // It asks for the number of buckets first, so what it reads would go out after what the next one watches.
+  const left = watchLearners(plain, outboxBound).load([queryOf(placeOf(unknown, 'left'))]);
+  const meanwhile = async () => {
+    assert.equal(await left, null);
+    await byScripts(other, [[place, {}]]);
+  };
+  assert.deepEqual(await attempt(plain, [[place, {}]], { meanwhile }), ['conflict']);
 });
 
 test('what was read in parts is watched as a whole', moment, async () => {
