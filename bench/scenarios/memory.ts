@@ -24,7 +24,7 @@ export const memory: Scenario = {
   long: false,
   run: async (bench) => {
     const service = await bench.service();
-    const learners = bench.settings.full ? 2000 : 500;
+    const learners = bench.settings.full ? 2000 : 300;
     const tally = newTally();
     const pairs = await bytesOf(bench, service, tally, learners * skills * answersPerSkill, (i) => ({
       ...answer(i, learners),
