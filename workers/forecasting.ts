@@ -14,8 +14,9 @@ import type { ServedModels } from '../src/store/catalogue-cache.js';
 import type { RedisClient } from '../src/store/client.js';
 import { noteForecasts } from '../src/store/journal.js';
 import { partitionOf } from '../src/store/keys.js';
+import { areKnownSkills, countKnownSkills } from '../src/store/known-skills.js';
 import { type FoundLearner, type PackedLearner, readPacked } from '../src/store/learner-reads.js';
-import { areKnownSkills, countKnownSkills, type Placed } from '../src/store/learner-store.js';
+import type { Placed } from '../src/store/learner-records.js';
 import { tellPlan } from './plans.js';
 import { predict, servedRow, type Tenant, toldResult } from './predictions.js';
 

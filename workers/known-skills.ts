@@ -1,5 +1,5 @@
 import type { RedisClient } from '../src/store/client.js';
-import { addKnownSkills } from '../src/store/learner-store.js';
+import { addKnownSkills } from '../src/store/known-skills.js';
 
 /** Which skills a tenant's learners ever answered; forecasts need their number. */
 export interface KnownSkills {

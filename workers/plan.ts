@@ -20,7 +20,7 @@ import {
   fingerprintOf,
 } from '../src/store/event-ids.js';
 import type { ItemDelta } from '../src/store/item-store.js';
-import type { LearnerCommit, LearnerQuery, LoadedLearner } from '../src/store/learner-store.js';
+import type { LearnerCommit, LearnerQuery, LoadedLearner } from '../src/store/learner-records.js';
 import { figuresOf, resultOf, rowOf } from './told.js';
 
 /**

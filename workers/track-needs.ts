@@ -2,8 +2,8 @@
 import type { TenantModel } from '../src/domain/tenant-model.js';
 import { ApiError } from '../src/errors.js';
 import type { RedisClient } from '../src/store/client.js';
+import { countKnownSkills } from '../src/store/known-skills.js';
 import { readPacked } from '../src/store/learner-reads.js';
-import { countKnownSkills } from '../src/store/learner-store.js';
 import type { ModelCache } from '../src/store/model-cache.js';
 import type { ItemTable } from './item-table.js';
 import type { AllSkills, LearnerWork } from './plan.js';

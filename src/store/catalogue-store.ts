@@ -9,7 +9,7 @@ import type { CatalogueStore, SkillWrite, SkillWritten } from '../services/ports
 import { putSkillsScript } from './catalogue-scripts.js';
 import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
 import { catalogueJournalKey, catalogueKey, catalogueRevisionsKey, journalBound, metaKey } from './keys.js';
-import { addKnownSkills } from './learner-store.js';
+import { addKnownSkills } from './known-skills.js';
 import { replicated } from './replication.js';
 
 /** Skills of one script call: it must not hold Redis up. */

@@ -4,7 +4,8 @@ import { type RedisClient, whileRedisServes } from './client.js';
 import { goalField } from './goal-codec.js';
 import { learnerKey } from './keys.js';
 import { decodeLearner, decodeSkill } from './learner-codec.js';
-import { learnerField, type Placed, perCall } from './learner-store.js';
+import { learnerField, type Placed } from './learner-records.js';
+import { perCall } from './learner-store.js';
 import { createPackReader, type PackReader } from './pack-reader.js';
 
 /** About half a millisecond of Redis. */

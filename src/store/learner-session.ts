@@ -1,13 +1,7 @@
 /** One try at a batch: its learners are read, and what became of them is written. */
 import { isCluster, type RedisClient } from './client.js';
-import {
-  type CommitStatus,
-  commitLearners,
-  type LearnerCommit,
-  type LearnerQuery,
-  type LoadedLearner,
-  loadLearners,
-} from './learner-store.js';
+import type { CommitStatus, LearnerCommit, LearnerQuery, LoadedLearner } from './learner-records.js';
+import { commitLearners, loadLearners } from './learner-store.js';
 import { watchLearners } from './watched-learners.js';
 
 export interface LearnerSession {

@@ -35,7 +35,7 @@ end
 local function hashOf(id) return (struct.unpack('<I4', id)) end
 `;
 
-/** One more bucket, which takes its ids from the one that had them until now. */
+/** Makes one more bucket, which takes its ids from the one that had them until now. */
 const splitting = `
 local function splitBucket(index)
   local from, to = index.bucket .. (index.count - index.span), index.bucket .. index.count

@@ -32,7 +32,7 @@ import {
   loadedLearner,
   type Placed,
   skillField,
-} from './learner-store.js';
+} from './learner-records.js';
 import { readReplicated, replicated } from './replication.js';
 
 export interface WatchedLearners {

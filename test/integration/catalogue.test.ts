@@ -16,7 +16,7 @@ import { putSkills, readCatalogue as readMarked } from '../../src/store/catalogu
 import type { RedisClient } from '../../src/store/client.js';
 import { openDeployment } from '../../src/store/deployment.js';
 import { catalogueJournalKey, catalogueKey, catalogueRevisionsKey } from '../../src/store/keys.js';
-import { countKnownSkills } from '../../src/store/learner-store.js';
+import { countKnownSkills } from '../../src/store/known-skills.js';
 import { createModelCache } from '../../src/store/model-cache.js';
 import { publishModel } from '../../src/store/model-store.js';
 import { createLogger } from '../../src/telemetry.js';

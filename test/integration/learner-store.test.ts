@@ -12,7 +12,8 @@ import { forgetOldIds, idWindowSeconds } from '../../src/store/id-window.js';
 import { hashItem } from '../../src/store/item-id.js';
 import { learnerKey, markerKey, outboxKey } from '../../src/store/keys.js';
 import { readLearner, readPacked } from '../../src/store/learner-reads.js';
-import { commitLearners, type LearnerCommit, loadLearners } from '../../src/store/learner-store.js';
+import type { LearnerCommit } from '../../src/store/learner-records.js';
+import { commitLearners, loadLearners } from '../../src/store/learner-store.js';
 import { countAnswers } from '../support/answers.js';
 import { startTestRedis } from '../support/embedded.js';
 

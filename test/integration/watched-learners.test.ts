@@ -19,14 +19,13 @@ import {
   outboxKey,
   partitionPrefix,
 } from '../../src/store/keys.js';
-import {
-  type CommitStatus,
-  commitLearners,
-  type LearnerCommit,
-  type LearnerQuery,
-  type LoadedLearner,
-  loadLearners,
-} from '../../src/store/learner-store.js';
+import type {
+  CommitStatus,
+  LearnerCommit,
+  LearnerQuery,
+  LoadedLearner,
+} from '../../src/store/learner-records.js';
+import { commitLearners, loadLearners } from '../../src/store/learner-store.js';
 import { watchLearners } from '../../src/store/watched-learners.js';
 import { countAnswers } from '../support/answers.js';
 import { startBareRedis } from '../support/service.js';

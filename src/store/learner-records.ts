@@ -1,0 +1,120 @@
+/**
+ * What is read and written of learners, and what their records mean: the same for plain commands (watched-learners.ts)
+ * and for scripts (learner-store.ts).
+ */
+import type { RememberedItem } from '../domain/item-window.js';
+import type { ItemTrace } from '../domain/prediction/traces.js';
+import type { LearnerState, SkillState } from '../domain/types.js';
+import { decodeItem, decodeLearner, decodeSkill } from './learner-codec.js';
+
+/** What a batch wants to know of one learner. */
+export interface LearnerQuery {
+  readonly partition: number;
+  readonly tenant: string;
+  readonly userId: string;
+  readonly skillIds: readonly string[];
+  /** Hashes of event ids; looked up where that is asked for. */
+  readonly eventIds: readonly Buffer[];
+  /** Hashes of the items to look up. */
+  readonly itemIds: readonly Buffer[];
+}
+
+/** The answer to a query, in its order; null is absent. */
+export interface LoadedLearner {
+  readonly learner: LearnerState | null;
+  readonly skills: readonly (SkillState | null)[];
+  /** Empty where ids were not looked up. */
+  readonly firstAnswers: readonly (Buffer | null)[];
+  /** What is remembered of each item, perhaps from a generation that is forgotten by now. */
+  readonly items: readonly (RememberedItem<ItemTrace> | null)[];
+  /** Last line of the running import that was counted for this learner; 0 for none. */
+  readonly importLine: number;
+}
+
+/** What a batch writes for one learner: all of it or nothing. */
+export interface LearnerCommit {
+  readonly partition: number;
+  readonly tenant: string;
+  readonly userId: string;
+  /** Version of the state that the change was computed from; 0 for a new learner. */
+  readonly expectedVersion: number;
+  /** Its version is not looked at: what is written is of the next one. */
+  readonly learner: LearnerState;
+  /** Those that changed, by skill id. */
+  readonly skills: readonly (readonly [string, SkillState])[];
+  /** Encoded attempt rows for the outbox, in order. */
+  readonly rows: readonly string[];
+  /** By the hash of the event id. */
+  readonly firstAnswers: readonly (readonly [id: Buffer, answer: Buffer])[];
+  /** Generation of items that was current before; 0 for a new learner. */
+  readonly itemGeneration: number;
+  /** By the hash of the item. */
+  readonly items: readonly (readonly [id: Buffer, item: RememberedItem<ItemTrace>])[];
+  readonly importLine: number;
+}
+
+export type CommitStatus = 'committed' | 'conflict' | 'outbox-full' | 'not-restored' | 'repeated';
+
+export type Placed = Pick<LearnerQuery, 'partition' | 'tenant' | 'userId'>;
+
+/** Field of the learner's own record in the learner hash, beside the goal's; skills stand behind a letter of their own. */
+export const learnerField = 'L';
+export const skillField = (skillId: string): string => `s${skillId}`;
+
+/** What Redis has of a learner, in the query's order. */
+interface FoundRecords {
+  /** The learner's own and those of the skills. */
+  readonly records: readonly (Buffer | null)[];
+  readonly firstAnswers: readonly (Buffer | null)[];
+  /** Of the items, of the even and of the odd generation; empty where there are no items. */
+  readonly even: readonly (Buffer | null)[];
+  readonly odd: readonly (Buffer | null)[];
+  readonly importLine: number;
+}
+
+/** @throws Error for records that this version of the service cannot read */
+export function loadedLearner(query: LearnerQuery, found: FoundRecords): LoadedLearner {
+  const { records, firstAnswers, even, odd, importLine } = found;
+  const learner = records[0] ? decodeLearner(records[0]) : null;
+  const generation = learner?.items.generation ?? 0;
+  return {
+    learner,
+    skills: query.skillIds.map((_, i) => decodedSkill(records[i + 1])),
+    firstAnswers,
+    items: query.itemIds.map((_, i) => newerItem(even[i] ?? null, odd[i] ?? null, generation)),
+    importLine,
+  };
+}
+
+const decodedSkill = (record: Buffer | null | undefined): SkillState | null =>
+  record ? decodeSkill(record) : null;
+
+/**
+ * An item may stand in both generations; the current one has the newer figures. The two hashes take turns: the one
+ * of the current generation's parity holds it, the other one the generation before.
+ */
+function newerItem(
+  even: Buffer | null,
+  odd: Buffer | null,
+  generation: number,
+): LoadedLearner['items'][number] {
+  const [current, before] = generation % 2 === 0 ? [even, odd] : [odd, even];
+  if (current !== null) return { generation, trace: decodeItem(current) };
+  return before && { generation: generation - 1, trace: decodeItem(before) };
+}
+
+/** A repeated answer is confirmed by what was written before, perhaps by somebody who was told that it is not safe. */
+export const isRepeated = ({ firstAnswers }: LoadedLearner): boolean =>
+  firstAnswers.some((answer) => answer !== null);
+
+/** Generations that began meanwhile take the places of those that are forgotten. @returns their parities */
+export function generationsBegun({ itemGeneration, learner }: LearnerCommit): number[] {
+  const { generation } = learner.items;
+  return Array.from({ length: Math.min(generation - itemGeneration, 2) }, (_, i) => (generation - i) % 2);
+}
+
+/** The commit's items that are still remembered, of the generations of one parity. */
+export const itemsOf = ({ items, learner }: LearnerCommit, parity: number): LearnerCommit['items'] =>
+  items.filter(
+    ([, { generation }]) => generation >= learner.items.generation - 1 && generation % 2 === parity,
+  );
