@@ -24,8 +24,8 @@ const CHILD = fileURLToPath(new URL('../../workers/clickhouse.js', import.meta.u
 /** Each engine lane may hold a thread of libuv's pool, and gzip needs some as well. */
 const CHILD_ENVIRONMENT = ['UV_THREADPOOL_SIZE=16'];
 /**
- * How far the engine steps back behind what answers requests: inserts and merges delay answers half as much. With 10 it
- * kept up with a saturated service, but not where other programs wanted the processor too (docs/performance.md).
+ * How far the engine steps back behind what answers requests, whom inserts and merges delay. With 15 they delayed them
+ * half as much, but from 10 on the engine starves where other programs want the processor too (docs/performance.md).
  */
 const NICENESS = 5;
 /** Opening a large data folder takes its time. */

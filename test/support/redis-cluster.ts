@@ -151,10 +151,14 @@ function clusterOf(nodes: readonly ClusterNode[]): TestCluster {
   };
 }
 
-/** It knows of a master and a replica for every slot; one that has not synchronised yet is not listed. */
+/**
+ * It serves, and knows of a master and a replica for every slot; one that has not synchronised yet is not listed. A
+ * node refuses commands for a moment after it has heard of all slots.
+ */
 async function isWhole({ redis }: ClusterNode): Promise<boolean> {
   const [info, ranges] = await Promise.all([redis.cluster('INFO'), redis.cluster('SLOTS')]);
-  const served = String(info).includes(`cluster_slots_ok:${slots}`);
+  const text = String(info);
+  const served = text.includes('cluster_state:ok') && text.includes(`cluster_slots_ok:${slots}`);
   return served && ranges.every(([, , ...places]) => places.length === 2);
 }
 
