@@ -104,10 +104,24 @@ export async function resultsOf(commands: ChainableCommander): Promise<unknown[]
 
 /** Resolves when the client can take commands; rejects after `timeoutMs`. */
 export async function whenReady(client: RedisClient, timeoutMs: number): Promise<void> {
-  if (client.status === 'ready') return;
-  await becomesReady(client, timeoutMs);
-  // A Cluster is ready when it is known who its nodes are: a PING waits for a node's connection, or for its failure.
-  if (isCluster(client)) await Promise.allSettled(client.nodes('master').map((node) => node.ping()));
+  if (client.status !== 'ready') await becomesReady(client, timeoutMs);
+  if (isCluster(client)) await mastersTried(client);
+}
+
+/** Of each Cluster since it became ready; all who come meanwhile wait for the same. */
+const tried = new WeakMap<Cluster, Promise<unknown>>();
+
+/**
+ * A Cluster is ready when it is known who its nodes are: a PING waits for a node's connection, or for its failure.
+ * Only once: a node that goes away later must not hold up what concerns the others.
+ */
+function mastersTried(client: Cluster): Promise<unknown> {
+  const before = tried.get(client);
+  if (before !== undefined) return before;
+  const pings = Promise.allSettled(client.nodes('master').map((node) => node.ping()));
+  tried.set(client, pings);
+  client.once('close', () => tried.delete(client));
+  return pings;
 }
 
 function becomesReady(client: RedisClient, timeoutMs: number): Promise<void> {

@@ -25,7 +25,7 @@ const options = { skip: noCluster, timeout: 120_000 };
 
 async function start(t: TestContext, redisWaitReplicas: number) {
   const scope = lastFirst(t);
-  const cluster = await startTestCluster(scope);
+  const cluster = await startTestCluster(scope, nodeTimeoutMs);
   const service = await startService(scope, { redisUrl: cluster.url, redisWaitReplicas });
   return { cluster, caller: callerOf(service, service.key), clickhouse: clickhouseOf(scope, service) };
 }

@@ -5,16 +5,18 @@ import { connectRedis, whenReady } from '../../src/store/client.js';
 /** Name of the environment variable with the Cluster's URL. */
 export const givenClusterName = 'TEST_REDIS_CLUSTER';
 
+/** Its URL; undefined where none is given. */
+export const givenCluster = process.env[givenClusterName];
+
 /** The URL of the Cluster to use, emptied; null where none is given. */
 export async function emptiedCluster(): Promise<string | null> {
-  const url = process.env[givenClusterName];
-  if (url === undefined) return null;
-  const client = connectRedis(url) as Cluster;
+  if (givenCluster === undefined) return null;
+  const client = connectRedis(givenCluster) as Cluster;
   try {
     await whenReady(client, 10_000);
     await Promise.all(client.nodes('master').map((node) => node.flushall()));
   } finally {
     client.disconnect();
   }
-  return url;
+  return givenCluster;
 }

@@ -36,14 +36,20 @@ export interface TestCluster {
 
 const masters = 3;
 const slots = 16384;
-/** After this long without an answer a node counts as gone. */
+/** After this long without an answer a node counts as gone, where a test wants that. */
 export const nodeTimeoutMs = 1500;
+/** Elsewhere a machine that stands still for a moment must not look like a node that is gone. */
+const patientTimeoutMs = 60_000;
 /** The bus of a node listens this much above its port. */
 const busOffset = 10_000;
 const password = 'test';
 
-/** Starts it; it ends with the test. */
-export async function startTestCluster(t: Scoped): Promise<TestCluster> {
+/**
+ * Starts it; it ends with the test.
+ *
+ * @param timeoutMs after this long without an answer a node counts as gone
+ */
+export async function startTestCluster(t: Scoped, timeoutMs = patientTimeoutMs): Promise<TestCluster> {
   const dir = await mkdtemp(join(tmpdir(), 'skilltrace-cluster-'));
   const started: ClusterNode[] = [];
   t.after(async () => {
@@ -57,7 +63,10 @@ export async function startTestCluster(t: Scoped): Promise<TestCluster> {
   await waitFor('the Cluster to be whole', async () =>
     (await Promise.all(started.map(isWhole))).every(Boolean),
   );
-  return clusterOf(started);
+  const cluster = clusterOf(started);
+  // Only now: until they know each other, nodes talk as often as the time-out asks for.
+  await cluster.setNodeTimeout(timeoutMs);
+  return cluster;
 }
 
 async function startNode(dir: string): Promise<ClusterNode> {

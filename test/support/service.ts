@@ -16,7 +16,7 @@ import { createKeyStore, type KeyStore } from '../../src/store/api-keys.js';
 import { connectRedis, type RedisClient, whenReady } from '../../src/store/client.js';
 import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse } from '../../src/warehouse/client.js';
-import { emptiedCluster } from './given-cluster.js';
+import { emptiedCluster, givenCluster } from './given-cluster.js';
 import { waitFor } from './wait.js';
 
 /** What `before`/`after` of a file and a test's context have in common. */
@@ -38,13 +38,13 @@ export interface Service {
 
 const testKey = 'test-key';
 
-/** The settings of a test's service: a free port, one key, no log. */
+/** The settings of a test's service: a free port, one key, no log but on a Cluster, whose tests show it when they fail. */
 function testConfig(dataDir: string, change: Partial<Config> = {}): Config {
   const environment = {
     PORT: '0',
     DATA_DIR: dataDir,
     API_KEYS: `${testKey}:default:1000000000`,
-    LOG_LEVEL: 'silent',
+    LOG_LEVEL: givenCluster === undefined ? 'silent' : 'warn',
   };
   return { ...loadConfig(environment), ...change };
 }
