@@ -28,7 +28,7 @@ missing.
   --only NAME,NAME    these scenarios; --list names them
   --rounds N          rounds of each measurement (3, of minor ones 2 or 1; with --full 5 and 3)
   --seconds N         length of a round (2, of minor ones 1; with --full 4 and 3)
-  --warm-up N         seconds of load before a target's first measurement (3; with --full 10)
+  --warm-up N         seconds of load before a target's first measurement (2; with --full 10)
   --connections N     (64)
   --generator NAME    of closed loops with single answers: wrk where it is installed, or node
   --json FILE         results (bench-results/DATE.json)
@@ -68,7 +68,7 @@ export function readArguments(argv: readonly string[]): Arguments | null {
     main: pace(full ? { rounds: 5, seconds: 4 } : { rounds: 3, seconds: 2 }),
     side: pace(full ? { rounds: 3, seconds: 3 } : { rounds: 2, seconds: 1 }),
     glance: pace(full ? { rounds: 3, seconds: 3 } : { rounds: 1, seconds: 1 }),
-    warmUp: numberOf('warm-up', values['warm-up'], full ? 10 : 3),
+    warmUp: numberOf('warm-up', values['warm-up'], full ? 10 : 2),
     scenarios: chosen(values.only, full),
     useWrk: wantsWrk(values.generator),
     json: values.json ?? null,

@@ -50,12 +50,12 @@ export const latency: Scenario = {
 
 /** By the generator of the open loop, since a cheaper one leaves the servers more of the machine. */
 async function saturations(bench: Bench, contestants: readonly Contestant[]): Promise<Map<string, number>> {
-  const { connections, main } = bench.settings;
+  const { connections, side } = bench.settings;
   const found = new Map<string, number>();
   for (const contestant of contestants) {
     await bench.warm(name, contestant);
     bench.progress(`${name}: ${contestant.name}, saturation`);
-    const settings = { connections, seconds: main.seconds, rate: null, ownGenerator: true };
+    const settings = { connections, seconds: side.seconds, rate: null, ownGenerator: true };
     found.set(contestant.name, (await measure(bench.runner, contestant, settings)).perSecond);
   }
   return found;

@@ -82,7 +82,7 @@ test('draining', { timeout: 180_000 }, async (t) => {
     await fillOutbox(redis, 1, 0, 5000);
     const drain = newDrain(warehouse, outbox, { maxRows: 5000, maxBytes: 200_000 });
     const { rows } = await drain(newTask());
-    assert.ok(rows < 5000 && rows % 500 === 0, `${rows} rows`);
+    assert.ok(rows < 5000 && rows % 200 === 0, `${rows} rows`);
     while ((await drain(newTask())).rows > 0);
     assert.deepEqual(await counts(client), allOnce(5000));
   });
