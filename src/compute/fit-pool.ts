@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import type { AnswersReply, ItemsReply, PublishReply } from '../contracts/fit-tasks.js';
 import type { StageArguments, StageName, StageResults, StageRunner } from '../domain/fit-stages.js';
 import { unavailable } from '../errors.js';
 import type { FitThreads } from '../services/fit-ports.js';
+import { workerEntry } from './worker-entry.js';
 
 export interface StagePoolOptions {
   /** Where absent, as many as the machine has cores. */
@@ -58,7 +58,7 @@ function startThreads({ threads, beside }: StagePoolOptions): StageRunner & { re
   const cores = availableParallelism();
   const count = threads ?? Math.max(1, beside ? cores - 1 : cores);
   const pool = new Piscina({
-    filename: fileURLToPath(new URL('../../workers/fit.js', import.meta.url)),
+    ...workerEntry('fit'),
     // All stay until the end: a thread takes longer to start than many a stage to run.
     minThreads: count,
     maxThreads: count,

@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import type {
   ForecastReply,
@@ -15,6 +14,7 @@ import type { AttemptTracker, Forecaster } from '../services/ports.js';
 import type { Logger } from '../telemetry.js';
 import { createForecastBatcher } from './forecast-batcher.js';
 import { createTracker } from './tracking.js';
+import { workerEntry } from './worker-entry.js';
 
 /** The workers that count answers and compute forecasts. */
 export interface Compute extends AttemptTracker, Forecaster {
@@ -128,13 +128,13 @@ const isRefused = (reply: object): reply is { readonly unavailable: string } => 
 
 /** A bounded pool whose threads stay: Piscina's default queue has no bound. */
 function startPool(
-  entry: string,
+  entry: 'track' | 'forecast',
   threads: number,
   workerData: WorkerSettings,
   { tasks, queue }: { readonly tasks: number; readonly queue: number },
 ): Piscina {
   return new Piscina({
-    filename: fileURLToPath(new URL(`../../workers/${entry}.js`, import.meta.url)),
+    ...workerEntry(entry),
     minThreads: threads,
     maxThreads: threads,
     concurrentTasksPerWorker: tasks,

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { test } from 'node:test';
+import { endOf } from '../support/command.js';
+
+const flag = '--trace-require-module';
+const skip = process.allowedNodeEnvironmentFlags.has(flag) ? false : `this Node has no ${flag}`;
+
+/** Gives each entry something that is no task, so that it is loaded and says so by failing. */
+const script = `
+  const { Piscina } = await import('piscina');
+  const { workerEntry } = await import(${JSON.stringify(new URL('../../src/compute/worker-entry.js', import.meta.url).href)});
+  const workerData = { redisUrl: 'redis://127.0.0.1:1', waitReplicas: 0, partitions: 1 };
+  for (const name of ['track', 'forecast', 'fit']) {
+    const pool = new Piscina({ ...workerEntry(name), workerData, minThreads: 1, maxThreads: 1, atomics: 'disabled' });
+    await pool.run(null).catch((error) => console.log(name, error.name));
+    await pool.destroy();
+  }
+`;
+
+test('threads import what they run: ended while they require it, they would end the process', {
+  skip,
+  timeout: 60_000,
+}, async (t) => {
+  const child = spawn(process.execPath, [`${flag}=all`, '--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const { code, out, err } = await endOf(child);
+  assert.deepEqual([code, out], [0, 'track TypeError\nforecast TypeError\nfit TypeError\n'], err);
+  assert.doesNotMatch(err, /loading ES Module/);
+});
