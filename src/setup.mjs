@@ -308,9 +308,11 @@ async function main([name, ...args]) {
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal);
   await prepare();
   const command = name === 'test' ? { main: runTests } : await import(moduleUrl(COMMANDS[name].module));
-  // From here on the command answers for signals; it attaches its handlers in its first synchronous part.
+  // From here on the command answers for signals; it attaches its handlers in its first synchronous part. Ours go after
+  // that: with none in between, Node would forget a signal that came while the command's modules were loaded.
+  const running = command.main(args);
   for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, onSignal);
-  await command.main(args);
+  await running;
 }
 
 try {

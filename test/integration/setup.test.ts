@@ -71,6 +71,22 @@ test('two set-ups at once both end well; a dead one’s lock does not stop the n
   );
 });
 
+test('a signal that comes while the command is loaded reaches it', LIMIT, async (t) => {
+  const dir = await checkout(t);
+  const main = `
+process.kill(process.pid, 'SIGTERM');
+export async function main(): Promise<void> {
+  const waiting = setTimeout(() => console.log('nobody told'), 10_000);
+  process.once('SIGTERM', () => {
+    clearTimeout(waiting);
+    console.log('told');
+  });
+}
+`;
+  await writeFile(join(dir, 'src/main.ts'), main);
+  assert.deepEqual(await setup(dir, 'start'), { stdout: 'told\n', stderr: '', code: 0 });
+});
+
 test('help and unknown commands', LIMIT, async (t) => {
   const dir = await checkout(t);
   assert.match((await setup(dir, '--help')).stdout, /npm run start .*npm run test /s);
