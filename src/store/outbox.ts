@@ -130,7 +130,7 @@ async function readPages(
     const last = entries.at(-1)?.[0].toString('latin1');
     if (last === undefined) return;
     bytes += append(batch, partition, entries, skip);
-    // Redis is quicker than we are: its next page would be read at once, before anything else that waits in the loop.
+    // Redis is quicker than we are: its next page may be there at once and be read before all else that waits in the loop.
     await nextTurn();
     if (entries.length < count) return;
     left -= count;
