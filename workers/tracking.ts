@@ -47,8 +47,10 @@ export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<Tr
   const reply = createReply();
   const events: PlacedEvent[] = [];
   const counts = readBodies(task).map((body) => place(tools.settings, task, body, events, reply));
-  for (let at = 0; at < events.length; at += maxTogether) {
-    await trackEvents(tools, task, events.slice(at, at + maxTogether), reply);
+  // What an import sends is one step: the feeder builds on it (services/import/feeder.ts).
+  const together = task.importId === null ? maxTogether : events.length;
+  for (let at = 0; at < events.length; at += together) {
+    await trackEvents(tools, task, events.slice(at, at + together), reply);
   }
   return reply.reply(counts);
 }

@@ -7,6 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { connectRedis, whenReady } from '../../src/store/client.js';
+import { defaultPartitions } from '../../src/store/deployment.js';
+import { partitionOf } from '../../src/store/keys.js';
+import { readLearner } from '../../src/store/learner-reads.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { endOf, startCommand } from '../support/command.js';
@@ -150,6 +153,23 @@ test('an import that is killed again and again counts every row once, in order',
     ids: rows,
     disordered: 0,
   });
+});
+
+test('rows that are sent together are one commit: none is counted before an earlier one of its learner', {
+  timeout: 120_000,
+}, async (t) => {
+  const servers = await startServers(t);
+  const file = join(await tempDir(t), 'one-learner.csv');
+  const lines = Array.from({ length: 400 }, (_, i) => `one,s1,1,i${i}`);
+  await writeFile(file, `user_id,skill_id,correct,item_id\n${lines.join('\n')}\n`);
+  const { code, err } = await runImport(t, servers, file);
+  assert.equal(code, 0, err);
+  const redis = connectRedis(servers.env.REDIS_URL as string);
+  t.after(() => redis.disconnect());
+  await whenReady(redis, 10_000);
+  const partition = partitionOf('default', 'one', defaultPartitions);
+  const found = await readLearner(redis, { partition, tenant: 'default', userId: 'one' });
+  assert.deepEqual([found?.learner.version, found?.learner.attempts], [1, 400]);
 });
 
 test('a signal stops it so that it can go on; two at once do not', { timeout: 240_000 }, async (t) => {

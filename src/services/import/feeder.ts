@@ -10,9 +10,8 @@
  * 1. a learner belongs to one shard, and a shard has one group under way; the next group is sent only when
  *    every row of this one is counted or skipped. Refused rows are sent again, in order, before anything else;
  * 2. a group is one batch of the engine, so a learner's rows in it are one commit: all or nothing. It is one batch
- *    because an import's submission never shares one (compute/tracking.ts) and a group is not larger than what a
- *    worker commits at once (`groupRows`). Were that ever broken, `checkOrder` stops the import instead of losing
- *    rows in silence;
+ *    because an import's submission never shares one (compute/tracking.ts) and a worker never splits it
+ *    (workers/tracking.ts). Were that ever broken, `checkOrder` stops the import instead of losing rows in silence;
  * 3. a row whose outcome is not known (`failed`, or `unavailable` because an answer of Redis was lost) is sent
  *    again like a refused one. If its commit took place, or still does later, the compare-and-set on the learner's
  *    version lets only one of the two through, and the other one finds the mark.
@@ -50,7 +49,7 @@ export interface Feeder {
 /** Nothing was counted for a long time; the import can be resumed. */
 export class StalledError extends Error {}
 
-/** Not more than a worker commits at once (512, workers/tracking.ts): see 2. above. */
+/** One step of Redis (see 2. above), which does nothing else meanwhile. */
 const groupRows = 500;
 /** Rows in memory, waiting or under way: what constant memory means here. */
 const heldRows = 20_000;
