@@ -54,10 +54,18 @@ const partitionsOf = (partitions: number): number[] => Array.from({ length: part
 
 /** What is at risk with the way this Redis, or any node of the Cluster, is set up; empty where nothing is. */
 export async function redisWarnings(client: RedisClient): Promise<string[]> {
-  // A node of a Cluster that is away at the moment has no say.
-  const servers = isCluster(client) ? client.nodes().filter(({ status }) => status === 'ready') : [client];
-  const found = await Promise.all(servers.map(async (server) => warningsOf(await server.info())));
+  const found = (await serversInfo(client)).map(warningsOf);
   return [...new Set(found.flat())];
+}
+
+/**
+ * What each server tells of itself. Of a Cluster's nodes, one whose connection is still being made is waited for, and
+ * one that cannot be asked has no say.
+ */
+async function serversInfo(client: RedisClient): Promise<string[]> {
+  if (!isCluster(client)) return [await client.info()];
+  const asked = await Promise.allSettled(client.nodes().map((node) => node.info()));
+  return asked.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
 }
 
 function warningsOf(info: string): string[] {

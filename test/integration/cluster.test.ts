@@ -18,7 +18,7 @@ import { createLogger } from '../../src/telemetry.js';
 import { type Ended, endOf } from '../support/command.js';
 import { givenClusterName } from '../support/given-cluster.js';
 import { exitAfterTests } from '../support/linger.js';
-import { noCluster, startTestCluster } from '../support/redis-cluster.js';
+import { type ClusterNode, noCluster, startTestCluster } from '../support/redis-cluster.js';
 
 exitAfterTests();
 
@@ -123,4 +123,19 @@ test('a node that could forget is told of, whichever it is', options, async (t) 
   const warnings = await redisWarnings(client);
   assert.equal(warnings.length, 1);
   assert.match(warnings[0] ?? '', /allkeys-lru/);
+});
+
+test('a node that is slow to connect is heard, one that is gone is not waited for', options, async (t) => {
+  const cluster = await startTestCluster(t);
+  const [slow, gone] = cluster.nodes.slice(4) as [ClusterNode, ClusterNode];
+  await slow.redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  await slow.signal('SIGSTOP');
+  await gone.signal('SIGKILL');
+  const client = connectRedis(cluster.url);
+  client.on('error', () => undefined);
+  t.after(() => client.disconnect());
+  await whenReady(client, 10_000);
+  const asked = redisWarnings(client);
+  await slow.signal('SIGCONT');
+  assert.match((await asked).join(), /allkeys-lru/);
 });
