@@ -15,7 +15,7 @@ import { createAttemptRecorder } from './services/record-attempts.js';
 import type { VelocityPorts } from './services/velocity.js';
 import { createKeyRing, createQuotaCounter } from './store/api-keys.js';
 import { answersPing } from './store/client.js';
-import { forgetOldIds, idWindowSeconds } from './store/id-window.js';
+import { forgetOldIds, idWindowSeconds, readIdWindow } from './store/id-window.js';
 import { createJournal } from './store/journal.js';
 import type { Logger } from './telemetry.js';
 import { createAttemptHistory } from './warehouse/attempt-history.js';
@@ -44,7 +44,7 @@ const inFlightMs = 4000;
 /** @returns the port that is listened on. @throws StartError when it is taken */
 export async function startApi(options: ApiOptions, logger: Logger, closers: Closers): Promise<number> {
   const { config, engine } = options;
-  const idWindow = watchIdWindow(engine, config.idempotencyMaxIds, logger, closers);
+  const idWindow = await watchIdWindow(engine, config.idempotencyMaxIds, logger, closers);
   let draining = false;
   const health = healthOf(options, idWindow, () => draining);
   const server = await listen(options, routes(options, health, idWindow, logger), logger);
@@ -141,32 +141,47 @@ function healthOf(options: ApiOptions, idWindow: () => number, draining: () => b
 
 const probeTimeoutMs = 1500;
 
-/** A server that does not answer in time does not answer. */
+/**
+ * A server that does not answer in time does not answer. Where this process itself stood still, its answer may lie
+ * there unread: the sockets get a turn before that is said.
+ */
 async function problem(alive: Promise<boolean>, message: string): Promise<string | null> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, probeTimeoutMs, false);
+    timer = setTimeout(() => setImmediate(resolve, false), probeTimeoutMs);
   });
   const answered = await Promise.race([alive.catch(() => false), late]);
   clearTimeout(timer);
   return answered ? null : message;
 }
 
-/** Forgets old event ids once a second, and knows how far back they are remembered. */
-function watchIdWindow(engine: Engine, maxIds: number, logger: Logger, closers: Closers): () => number {
+/**
+ * Forgets old event ids once a second, and knows how far back they are remembered: from the first request on, where
+ * Redis can tell.
+ */
+async function watchIdWindow(
+  engine: Engine,
+  maxIds: number,
+  logger: Logger,
+  closers: Closers,
+): Promise<() => number> {
   let window = idWindowSeconds;
   let running = false;
+  const learn = async (tell: Promise<number>): Promise<void> => {
+    try {
+      window = await tell;
+    } catch (error) {
+      logger.debug({ err: error }, 'Redis is away: old event ids are forgotten later');
+    }
+  };
   const sweep = async (): Promise<void> => {
     if (running) return;
     running = true;
-    try {
-      window = await forgetOldIds(engine.redis, engine.partitions, maxIds, Date.now());
-    } catch (error) {
-      logger.debug({ err: error }, 'Redis is away: old event ids are forgotten later');
-    } finally {
-      running = false;
-    }
+    await learn(forgetOldIds(engine.redis, engine.partitions, maxIds, Date.now()));
+    running = false;
   };
+  // Not a sweep: after a long rest it forgets millions.
+  await learn(readIdWindow(engine.redis, Date.now()));
   const timer = setInterval(sweep, idSweepMs);
   closers.add('sweep of event ids', () => clearInterval(timer));
   return () => window;

@@ -1,6 +1,7 @@
 /** The state store and the workers over it: what counts answers, for the API and for imports alike. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type Compute, startCompute } from './compute/pool.js';
+import { type DeploymentWatch, watchDeployment } from './deployment-watch.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import { unavailable } from './errors.js';
 import { type Closers, StartError } from './lifecycle.js';
@@ -14,7 +15,6 @@ import type {
 import { createServedModels, type ServedModels } from './store/catalogue-cache.js';
 import { createCatalogueStore } from './store/catalogue-store.js';
 import { connectRedis, type RedisClient, whenReady } from './store/client.js';
-import { type Deployment, defaultPartitions, openDeployment } from './store/deployment.js';
 import { createGoalStore } from './store/goal-store.js';
 import { partitionOf } from './store/keys.js';
 import { isKnownSkill, listKnownSkills } from './store/known-skills.js';
@@ -22,7 +22,6 @@ import { readLearner } from './store/learner-reads.js';
 import { createModelCache } from './store/model-cache.js';
 import type { Logger } from './telemetry.js';
 import { connectWarehouse } from './warehouse/client.js';
-import { hasAttempts } from './warehouse/presence.js';
 
 export interface Engine {
   readonly redis: RedisClient;
@@ -46,7 +45,6 @@ const outboxBound = 250_000;
 /** About 26 MB of Redis for all partitions together. */
 const forecastsBound = 10_000;
 const redisTimeoutMs = 10_000;
-const watchMs = 1000;
 
 /**
  * @param waitReplicas replicas of Redis that must have an answer before it is confirmed
@@ -149,51 +147,4 @@ async function redisReady(redis: RedisClient): Promise<void> {
       cause: error,
     });
   }
-}
-
-interface DeploymentWatch {
-  readonly partitions: number;
-  readonly blocked: () => string | null;
-}
-
-/** Looks again and again whether Redis still has the state: it may come back empty at any time. */
-async function watchDeployment(
-  redis: RedisClient,
-  clickhouse: ClickHouseClient,
-  logger: Logger,
-  closers: Closers,
-): Promise<DeploymentWatch> {
-  let deployment: Deployment | null = null;
-  let looking = false;
-  const look = async (): Promise<void> => {
-    if (looking) return;
-    looking = true;
-    try {
-      const found = await openDeployment(redis, () => hasAttempts(clickhouse));
-      if (found.state === 'emptied' && deployment?.state !== 'emptied') {
-        logger.error(
-          'Redis came back empty while ClickHouse has attempts: answers are refused until it is rebuilt',
-        );
-      }
-      deployment = found;
-    } catch (error) {
-      logger.debug({ err: error }, 'Redis or ClickHouse is away: the deployment is looked at later');
-    } finally {
-      looking = false;
-    }
-  };
-  await look();
-  const timer = setInterval(look, watchMs);
-  closers.add('deployment watch', () => clearInterval(timer));
-  const first = deployment as Deployment | null;
-  return {
-    // While Redis cannot tell how many there are, nothing is read or written.
-    partitions: first?.state === 'ready' ? first.partitions : defaultPartitions,
-    blocked: () => blockedReason(deployment),
-  };
-}
-
-function blockedReason(deployment: Deployment | null): string | null {
-  if (deployment === null) return 'Redis has no state yet, and ClickHouse cannot tell whether it is new';
-  return deployment.state === 'ready' ? null : 'Redis came back empty while ClickHouse has attempts';
 }

@@ -74,13 +74,15 @@ const notAll = 'The newest answers are on their way and not among the steps yet'
 
 /** The steps, or a note in their place. @param attempts the learner's on the skill, by Redis */
 async function tellSteps(ports: ExplainPorts, query: AttemptQuery, attempts: number): Promise<object> {
+  // Before the answers: one that is missing among them was waiting then.
+  const lag = await ports.sourceLagSeconds();
   const found = await readHistory(ports, query);
   if (found === null) return { steps: null, pending_attempts: null, source_lag_seconds: null, note: away };
   const pending = attempts - found.stored;
   return {
     steps: explainSteps(found.attempts, query, ports.logger),
     pending_attempts: pending,
-    source_lag_seconds: pending === 0 ? 0 : await ports.sourceLagSeconds(),
+    source_lag_seconds: pending === 0 ? 0 : lag,
     note: pending === 0 ? null : notAll,
   };
 }

@@ -71,6 +71,8 @@ export async function readVelocity(
   const skill = skillId === null ? null : skillOf(found.skills, skillId);
   const now = ports.now();
   const window = { from: firstDayOf(daysToRead(days), dayOf(now)), today: dayOf(now) };
+  // Before the rows: an answer that is missing among them was waiting then.
+  const lag = await ports.sourceLagSeconds();
   const rows = await readDays(ports, { tenant, userId, skillId, ...window });
   return {
     user_id: userId,
@@ -82,7 +84,7 @@ export async function readVelocity(
     ...(rows === null
       ? noHistory
       : describeHistory(closingSeries(rows, found.model, window.from, now), days, window.today)),
-    source_lag_seconds: rows && (await lagOf(ports, rows, (skill ?? found.learner).attempts)),
+    source_lag_seconds: rows && (isComplete(rows, (skill ?? found.learner).attempts) ? 0 : lag),
   };
 }
 
@@ -110,14 +112,8 @@ async function readDays({ history, logger }: VelocityPorts, query: DaysQuery) {
 }
 
 /** @param attempts counted answers of what the rows are about, by Redis */
-async function lagOf(
-  { sourceLagSeconds }: VelocityPorts,
-  rows: readonly SkillDay[],
-  attempts: number,
-): Promise<number | null> {
-  const stored = rows.reduce((sum, row) => sum + row.attempts, 0);
-  return stored >= attempts ? 0 : sourceLagSeconds();
-}
+const isComplete = (rows: readonly SkillDay[], attempts: number): boolean =>
+  rows.reduce((sum, row) => sum + row.attempts, 0) >= attempts;
 
 const noHistory = {
   velocity_per_day: null,

@@ -11,7 +11,7 @@ const chunk = 2000;
  * Forgets event ids that are older than the window, then the oldest over all partitions while there are more than
  * `maxIds`. Any number of processes may do so at once.
  *
- * @returns the window in force, in seconds: how far back no id was forgotten
+ * @returns the window in force then (`readIdWindow`)
  */
 export async function forgetOldIds(
   client: RedisClient,
@@ -19,13 +19,17 @@ export async function forgetOldIds(
   maxIds: number,
   nowMs: number,
 ): Promise<number> {
-  const now = Math.floor(nowMs / 1000);
   const prefixes = Array.from({ length: partitions }, (_, partition) => partitionPrefix(partition));
-  const expired = now - idWindowSeconds;
+  const expired = Math.floor(nowMs / 1000) - idWindowSeconds;
   const left = await Promise.all(prefixes.map((prefix) => forgetUntil(client, prefix, expired)));
   await forgetSurplus(client, left, maxIds);
+  return readIdWindow(client, nowMs);
+}
+
+/** The window in force, in seconds: how far back no id was forgotten. */
+export async function readIdWindow(client: RedisClient, nowMs: number): Promise<number> {
   const youngestForgotten = Number((await client.zscore(forgottenIdsKey, 'second')) ?? 0);
-  return Math.min(idWindowSeconds, now - youngestForgotten);
+  return Math.min(idWindowSeconds, Math.floor(nowMs / 1000) - youngestForgotten);
 }
 
 interface PartitionIds {

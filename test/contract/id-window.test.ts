@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { callerOf, event } from '../support/http.js';
-import { startService } from '../support/service.js';
+import { startSecondApi, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 
 const service = await startService({ after }, { idempotencyMaxIds: 1000 });
@@ -38,4 +38,10 @@ test('under 10 minutes new answers with an id get 503; those without one, and re
   const paths: string[] = none.json.error.details.map(({ path }: { path: string }) => path);
   assert.ok(paths.some((path) => path.startsWith('events/0')));
   assert.ok(paths.includes('events/1/user_id'));
+});
+
+test('a process that has just started knows the window', async (t) => {
+  const second = await startSecondApi(t, service);
+  const fresh = await callerOf(second, second.key).track(event({ event_id: 'fresh' }));
+  assert.equal(fresh.status, 503);
 });

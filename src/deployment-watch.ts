@@ -1,0 +1,77 @@
+/** Whether the state in Redis can be used: looked at again and again, for it may come back empty at any time. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { Closers } from './lifecycle.js';
+import type { RedisClient } from './store/client.js';
+import { type Deployment, defaultPartitions, openDeployment } from './store/deployment.js';
+import type { Logger } from './telemetry.js';
+import { hasAttempts } from './warehouse/presence.js';
+
+export interface DeploymentWatch {
+  readonly partitions: number;
+  /** Why the state cannot be used, or null. */
+  readonly blocked: () => string | null;
+}
+
+const watchMs = 1000;
+
+export async function watchDeployment(
+  redis: RedisClient,
+  clickhouse: ClickHouseClient,
+  logger: Logger,
+  closers: Closers,
+): Promise<DeploymentWatch> {
+  let deployment: Deployment | null = null;
+  /** Connections lost until now, and until what is known of the deployment was asked for. */
+  let lost = 0;
+  let lostBefore = 0;
+  let looking = false;
+
+  function keep(found: Deployment, askedAfter: number): void {
+    if (askedAfter < lostBefore) return;
+    if (found.state === 'emptied' && deployment?.state !== 'emptied') {
+      logger.error(
+        'Redis came back empty while ClickHouse has attempts: answers are refused until it is rebuilt',
+      );
+    }
+    deployment = found;
+    lostBefore = askedAfter;
+  }
+
+  async function look(): Promise<void> {
+    const askedAfter = lost;
+    try {
+      keep(await openDeployment(redis, () => hasAttempts(clickhouse)), askedAfter);
+    } catch (error) {
+      logger.debug({ err: error }, 'Redis or ClickHouse is away: the deployment is looked at later');
+    }
+  }
+
+  async function lookAgain(): Promise<void> {
+    if (looking) return;
+    looking = true;
+    await look();
+    looking = false;
+  }
+
+  await look();
+  const timer = setInterval(lookAgain, watchMs);
+  closers.add('deployment watch', () => clearInterval(timer));
+  redis.on('close', () => {
+    lost += 1;
+  });
+  // Also beside a look that is under way: that one may have asked over the connection before.
+  redis.on('ready', look);
+  const first = deployment as Deployment | null;
+  return {
+    // While Redis cannot tell how many there are, nothing is read or written.
+    partitions: first?.state === 'ready' ? first.partitions : defaultPartitions,
+    blocked: () => (lost === lostBefore ? blockedReason(deployment) : unseen),
+  };
+}
+
+const unseen = 'The connection to Redis was lost, and it is not known yet whether the state is still there';
+
+function blockedReason(deployment: Deployment | null): string | null {
+  if (deployment === null) return 'Redis has no state yet, and ClickHouse cannot tell whether it is new';
+  return deployment.state === 'ready' ? null : 'Redis came back empty while ClickHouse has attempts';
+}

@@ -1,0 +1,40 @@
+/** A Redis that is replaced by an empty one in a moment: nobody is told that learners or skills do not exist. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { selectRows } from '../../src/warehouse/client.js';
+import { callerOf, event } from '../support/http.js';
+import { exitAfterTests } from '../support/linger.js';
+import { clickhouseOf, startBareRedis, startService } from '../support/service.js';
+import { waitFor } from '../support/wait.js';
+
+const redis = await startBareRedis({ after });
+const service = await startService({ after }, { redisUrl: redis.url });
+const clickhouse = clickhouseOf({ after }, service);
+const caller = callerOf(service, service.key);
+
+exitAfterTests();
+
+const reads = ['mastery/ada', 'predictions/ada', 'velocity/ada', 'goals/ada', 'skills'];
+const readAll = (): Promise<number[]> =>
+  Promise.all(reads.map(async (path) => (await caller.get(`/api/v1/${path}`)).status));
+
+test('reads get 503 from the first moment on', async () => {
+  assert.equal((await caller.track(event({ user_id: 'ada' }))).status, 200);
+  await waitFor('the answer in ClickHouse', async () => {
+    const [row] = await selectRows<{ n: number }>(clickhouse, 'SELECT toUInt32(count()) AS n FROM attempts');
+    return (row?.n ?? 0) > 0;
+  });
+  // So that the key is known and nothing but the reads depends on Redis.
+  await readAll();
+  await redis.kill();
+  const [statuses, stop] = [new Set<number>(), new AbortController()];
+  const reading = (async () => {
+    for (; !stop.signal.aborted; await sleep(2)) for (const status of await readAll()) statuses.add(status);
+  })();
+  await redis.start();
+  await sleep(1500);
+  stop.abort();
+  await reading;
+  assert.deepEqual([...statuses], [503]);
+});

@@ -1,0 +1,47 @@
+/** What is told of answers that reach ClickHouse while it is being read. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { unfittedModel } from '../../src/domain/tenant-model.js';
+import { explainMastery } from '../../src/services/explain-mastery.js';
+import { readVelocity } from '../../src/services/velocity.js';
+import { createLogger } from '../../src/telemetry.js';
+import { countAnswers } from '../support/answers.js';
+
+/** A learner whose answers leave the outbox just after ClickHouse was asked for them. */
+function drainedWhileRead() {
+  const { learner, skill } = countAnswers([{}, {}, {}]);
+  let waitingSeconds = 2;
+  const drain = (): void => {
+    waitingSeconds = 0;
+  };
+  return {
+    drain,
+    learners: { read: async () => ({ learner, skills: new Map([['algebra', skill]]) }) },
+    models: { current: async () => unfittedModel },
+    now: Date.now,
+    sourceLagSeconds: async () => waitingSeconds,
+    logger: createLogger('silent', 'test'),
+  };
+}
+
+test('velocity: rows that are missing are never told as complete', async () => {
+  const { drain, ...ports } = drainedWhileRead();
+  const days = async () => {
+    drain();
+    return [];
+  };
+  const told = await readVelocity({ ...ports, history: { days } }, 'default', 'ada', { days: 28 });
+  assert.equal((told as { source_lag_seconds: number }).source_lag_seconds, 2);
+});
+
+test('explanation: answers that are missing are never told as there', async () => {
+  const { drain, ...ports } = drainedWhileRead();
+  const ofSkill = async () => {
+    drain();
+    return { attempts: [], stored: 0 };
+  };
+  const told = await explainMastery({ ...ports, history: { ofSkill } }, 'default', 'ada', 'algebra', 10);
+  const { pending_attempts, source_lag_seconds } = (told as { explanation: Record<string, unknown> })
+    .explanation;
+  assert.deepEqual([pending_attempts, source_lag_seconds], [3, 2]);
+});
