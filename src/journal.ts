@@ -9,8 +9,11 @@ import { createJournal } from './store/journal.js';
 import type { Logger } from './telemetry.js';
 import { createJournalWarehouse } from './warehouse/journal-warehouse.js';
 
-/** What the stop gives a last run, so that little waits while nobody drains; what it leaves stays in Redis. */
-const lastRunMs = 1000;
+/**
+ * Of the time that the stop gives, the part for the run at hand and a last one, so that little waits while nobody
+ * drains; what they leave stays in Redis.
+ */
+const drainingShare = 2 / 3;
 
 export function runJournal(
   { redisUrl }: Endpoints,
@@ -21,8 +24,9 @@ export function runJournal(
   const journal = createJournal(redis, partitions);
   const drain = createJournalDrain({ journal, warehouse: createJournalWarehouse(clickhouse), logger });
   const runs = startJournalRuns({ redisUrl, run: drain, logger });
-  closers.add('journal', async () => {
+  closers.add('journal', async (limitMs) => {
+    const until = performance.now() + drainingShare * limitMs;
     await runs.close();
-    await within(drain(AbortSignal.abort()), lastRunMs);
+    await within(drain(AbortSignal.abort()), until - performance.now());
   });
 }

@@ -1,6 +1,7 @@
 /** One run over the file: from its position to the end, or until it is stopped. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../errors.js';
+import { within } from '../jobs/worker.js';
 import { StartError } from '../lifecycle.js';
 import { createFeeder, type Feeder, StalledError } from '../services/import/feeder.js';
 import { type ImportFigures, importAttempts, newFigures } from '../services/import-attempts.js';
@@ -19,6 +20,8 @@ const savePositionMs = 1000;
 const maxBacklog = 200_000;
 const backlogPauseMs = 200;
 const progressMs = 500;
+/** Of the time that a stop gives; whatever closes after the import needs its own. */
+const underWayShare = 1 / 4;
 /** ClickHouse may be away: after this long without a move the rows are left to the service's pipeline. */
 const storePatienceMs = 60_000;
 
@@ -147,23 +150,23 @@ async function resumable<Value>(work: () => Promise<Value>): Promise<Value> {
 type Stage = 'counting' | 'storing' | 'done';
 
 /**
- * Says what a signal has interrupted. Rows that are under way are counted before the connections close; the others
- * are for the next run.
+ * Says what a signal has interrupted, and sends nothing more. Rows under way get a moment; those that are not known
+ * to be counted by then are like those of a killed run: the next one finds out.
  * @returns told how far the run is
  */
-function stopWithSignal(
-  { closers }: CommandContext,
+export function stopWithSignal(
+  { closers }: Pick<CommandContext, 'closers'>,
   feeder: Feeder,
   progress: Progress,
 ): (to: Stage) => void {
   let stage: Stage = 'counting';
-  closers.add('import', async () => {
+  closers.add('import', async (limitMs) => {
     progress.show('');
     if (stage === 'storing')
       process.stderr.write('Every row is counted; the outbox keeps them for ClickHouse\n');
     if (stage !== 'counting') return;
     process.stderr.write('Stopped; run the same command again to resume\n');
-    await feeder.stop();
+    await within(feeder.stop(), underWayShare * limitMs);
   });
   return (to) => {
     stage = to;

@@ -49,15 +49,19 @@ export function startScheduledJob(options: ScheduledJobOptions): ScheduledJob {
   });
   const worker = everyMs === 0 ? null : createWorker();
   queue.on('error', (error) => logger.debug({ err: error }, `${name} queue`));
-  let scheduling: Promise<void> | null = null;
+  let scheduling = Promise.resolve();
+  let due = false;
+  // One that is wanted while another is under way follows it: Redis may have been replaced between its steps.
   const setSchedule = (): void => {
-    scheduling ??= schedule(queue, options)
-      .catch((error: unknown) => {
-        if (!stop.signal.aborted) logger.error({ err: error }, `runs of ${name} are not scheduled`);
-      })
-      .finally(() => {
-        scheduling = null;
-      });
+    if (due) return;
+    due = true;
+    scheduling = scheduling.then(setDueSchedule).catch((error: unknown) => {
+      if (!stop.signal.aborted) logger.error({ err: error }, `runs of ${name} are not scheduled`);
+    });
+  };
+  const setDueSchedule = async (): Promise<void> => {
+    due = false;
+    if (!stop.signal.aborted) await schedule(queue, options);
   };
   connection.on('ready', setSchedule);
   const again = setInterval(setSchedule, rescheduleMs);

@@ -77,6 +77,10 @@ export interface ModelPublisher {
   changesAfter(tenant: string, change: number): Promise<RecordedChange[]>;
   /** What the last finished fit had seen; null before the first. */
   lastFit(tenant: string): Promise<string | null>;
+  /**
+   * Ends a fit: forgets versions that are too old and what dead processes left. A process that dies before this leaves
+   * no note, so that the next fit does it.
+   */
   noteFit(tenant: string, mark: string): Promise<void>;
 }
 

@@ -18,10 +18,13 @@ const importLockMs = 10_000;
  */
 const marksGraceSeconds = 600;
 
-/** KEYS: lock. ARGV: holder, milliseconds. Result: 0 when it is the holder's now, else the milliseconds left. */
+/**
+ * KEYS: lock. ARGV: holder, milliseconds. Result: 0 when it is the holder's now, else the milliseconds left; 1 also in
+ * the last one, where Redis says 0.
+ */
 const lockScript = `
 local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return redis.call('PTTL', KEYS[1]) end
+if holder and holder ~= ARGV[1] then return math.max(redis.call('PTTL', KEYS[1]), 1) end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 0
 `;

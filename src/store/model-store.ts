@@ -69,8 +69,7 @@ export async function publishModel(client: RedisClient, publication: Publication
   if (items === null) await copyItems(client, tenant, basedOn, version);
   else await putItems(client, tenant, version, items);
   const won = await flip(client, tenant, basedOn, version, 'fit', publishedAt);
-  if (won) await prune(client, tenant, version);
-  else await forget(client, tenant, version);
+  if (!won) await forget(client, tenant, version);
   return won;
 }
 
@@ -93,7 +92,8 @@ async function forget(client: RedisClient, tenant: string, version: number): Pro
 }
 
 /** Forgets versions that are too old, and what processes left that died while they published. */
-async function prune(client: RedisClient, tenant: string, inForce: number): Promise<void> {
+async function prune(client: RedisClient, tenant: string): Promise<void> {
+  const inForce = await versionInForce(client, tenant);
   const present = await presentVersions(client, tenant);
   const known = await publishedAmong(client, tenant, present);
   const kept = new Set([...known.slice(0, keptVersions), inForce]);
@@ -164,6 +164,7 @@ export function createModelPublisher(client: RedisClient): ModelPublisher {
     },
     lastFit: (tenant) => whileRedisServes(client.hget(fitsKey, tenant)),
     noteFit: async (tenant, mark) => {
+      await prune(client, tenant);
       await whileRedisServes(client.hset(fitsKey, tenant, mark));
     },
   };

@@ -15,8 +15,10 @@ import {
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { freePort } from '../../src/embedded/ports.js';
 import { startJournalRuns } from '../../src/jobs/journal-queue.js';
+import { createClosers } from '../../src/lifecycle.js';
 import { createJournalDrain } from '../../src/services/drain-journal.js';
 import type { Journal } from '../../src/services/journal-ports.js';
+import { defaultPartitions } from '../../src/store/deployment.js';
 import { createJournal, noteForecasts } from '../../src/store/journal.js';
 import { catalogueJournalKey, forecastsKey, journalKey } from '../../src/store/keys.js';
 import { createLogger } from '../../src/telemetry.js';
@@ -307,8 +309,11 @@ test('the journal', { timeout: 240_000 }, async (t) => {
     const run = async (signal: AbortSignal): Promise<void> => {
       running += 1;
       most = Math.max(most, running);
-      await drain(signal);
-      running -= 1;
+      try {
+        await drain(signal);
+      } finally {
+        running -= 1;
+      }
     };
     const runs = [1, 2].map(() => startJournalRuns({ redisUrl, run, logger: silent }));
     t.after(() => Promise.all(runs.map((one) => one.close())));
@@ -322,33 +327,33 @@ test('the journal', { timeout: 240_000 }, async (t) => {
 });
 
 test('the journal waits for ClickHouse', { timeout: 180_000 }, async (t) => {
+  // Before the hooks of what it uses, which run in the order of their registration.
+  const closers = createClosers(silent, 30_000);
+  t.after(() => closers.close());
   const redisUrl = await startTestRedis(t);
   const redis = (await redisOf(t, redisUrl)) as Redis;
   const journal = createJournal(redis, partitions);
   const dir = await tempDir(t);
   const options = { dir, port: await freePort(), password: 'a', analystPassword: 'b', logger: silent };
-  const run = async () => {
-    const server = startClickhouse(options);
-    t.after(() => server.stop(10_000));
-    await server.ready;
-    return server;
-  };
-  const first = await run();
-  await ensureDatabase(first.clickhouseUrl);
-  const client = connectWarehouse(first.clickhouseUrl);
-  t.after(() => client.close());
+  let server = startClickhouse(options);
+  closers.add('ClickHouse', () => server.stop(10_000));
+  await server.ready;
+  await ensureDatabase(server.clickhouseUrl);
+  const client = connectWarehouse(server.clickhouseUrl);
+  closers.add('client', () => client.close());
   await migrate(client);
   await addGoal(redis, firstAt, { userId: 'before' });
   const log = heard();
   const drain = createJournalDrain({ journal, warehouse: createJournalWarehouse(client), logger: silent });
   const runs = startJournalRuns({ redisUrl, run: drain, logger: log.logger });
-  t.after(() => runs.close());
+  closers.add('runs', () => runs.close());
   await waitFor('the goal', async () => (await countOf(client, 'goals')) === 1, limitMs);
-  await first.stop(10_000);
+  await server.stop(10_000);
   await addGoal(redis, firstAt, { userId: 'while away' });
   await waitFor('a failed run', () => log.lines().length > 0, limitMs);
   assert.deepEqual(await journal.facts(), { journalLength: 1, parked: 0 });
-  await run();
+  server = startClickhouse(options);
+  await server.ready;
   await waitFor('both goals', async () => (await countOf(client, 'goals')) === 2, limitMs);
   await waitFor('its end', () => log.lines().length >= 2, limitMs);
   assert.deepEqual(
@@ -397,12 +402,19 @@ test('the service drains its journal, once more when it stops', { timeout: 180_0
     { name: 'A\\N \\t', section: 'math', weight: 2, revision: 1 },
   ]);
   await redis.xadd(`${journalKey(0)}:parked`, '*', 'k', 'goal');
-  const { json } = await get('/api/v1/health');
-  const { journal_length, parked } = json.data.checks.pipeline;
-  assert.deepEqual([journal_length, parked], [0, 1]);
+  const checked = async () => (await get('/api/v1/health')).json.data.checks.pipeline;
+  // Rows show in ClickHouse before they are removed from Redis.
+  await waitFor('their removal', async () => (await checked()).journal_length === 0, limitMs);
+  assert.equal((await checked()).parked, 1);
   assert.equal((await put('/api/v1/goals/late', { target_score: 900 })).status, 200);
+  const since = performance.now();
   assert.equal(await service.stop(), true);
-  assert.equal(await countOf(client, 'goals'), 2);
+  const tookMs = performance.now() - since;
+  const goals = await countOf(client, 'goals');
+  const { journalLength } = await createJournal(redis, defaultPartitions).facts();
+  // The last run has three seconds at least. Where ClickHouse stood still for longer, the row stays in Redis.
+  const isLeft = tookMs > 3000 && goals === 1 && journalLength === 1;
+  assert.ok(goals === 2 || isLeft, `${goals} goals, ${journalLength} left after ${tookMs} ms`);
 });
 
 const fieldsOf = (fields: readonly string[]): Record<string, string> =>

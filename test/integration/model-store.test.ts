@@ -40,7 +40,15 @@ const modelOf = (version: number): TenantModel => ({
   ]),
 });
 
+/** @returns the version, or null where another one came first */
 async function publish(redis: RedisClient, tenant: string, basedOn: number): Promise<number | null> {
+  const version = await publishOnly(redis, tenant, basedOn);
+  if (version !== null) await createModelPublisher(redis).noteFit(tenant, `of version ${version}`);
+  return version;
+}
+
+/** As a process that dies before it ends its fit. */
+async function publishOnly(redis: RedisClient, tenant: string, basedOn: number): Promise<number | null> {
   const version = await createModelPublisher(redis).reserve(tenant);
   const model = encodeModel(modelOf(version));
   const texts = { model, report: '{}', items: null, publishedAt: 1000 * version };
@@ -143,14 +151,17 @@ test('published models', { timeout: 60_000 }, async (t) => {
     assert.equal(await addItemAnswers(redis, 'items', 1, [delta]), 0);
   });
 
-  await t.test('what a process left that died while it published is cleared away', async () => {
+  await t.test('what processes left that died while they published is cleared away', async () => {
     await publish(redis, 'died', 0);
     const lost = await models.reserve('died');
     await redis.sadd('st:{m:died}:versions', lost);
     await redis.hset(versionKey('died', lost), 'model', 'half');
     assert.equal((await models.versions('died')).length, 1, 'it is not listed');
-    await publish(redis, 'died', 1);
+    assert.equal(await publishOnly(redis, 'died', 1), lost + 1);
+    assert.equal(await redis.exists(versionKey('died', lost)), 1);
+    await models.noteFit('died', 'of the next fit, which found nothing better');
     assert.equal(await redis.exists(versionKey('died', lost)), 0);
+    assert.equal((await models.versions('died')).length, 2);
   });
 
   await t.test('the cache loads once, and takes up what is published', async (t) => {

@@ -2,10 +2,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { tempDir } from './temp.js';
 
 /** Where Chromium is installed; null where it is not. */
 export const chromium: string | null =
@@ -40,15 +41,17 @@ export interface OpenPage {
 
 /** Ends with the test. */
 export async function openBrowser(t: TestContext): Promise<OpenPage> {
-  const profile = `--user-data-dir=${await tempDir(t)}`;
+  const profile = await mkdtemp(join(tmpdir(), 'skilltrace-chromium-'));
   // A container's root may not use the sandbox, and nothing foreign is opened here.
-  const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe', profile];
-  const child = spawn(chromium as string, flags, {
+  const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe'];
+  const child = spawn(chromium as string, [...flags, `--user-data-dir=${profile}`], {
     stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
   });
+  // One hook for both steps, because hooks run in the order of their registration.
   t.after(async () => {
     child.kill('SIGKILL');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    await rm(profile, { recursive: true, force: true, maxRetries: 10 });
   });
   return pageOf(connect(child));
 }

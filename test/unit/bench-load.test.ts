@@ -112,8 +112,9 @@ const succeed = (response: ServerResponse): void => {
 
 test('in an open loop a server that stands still delays all that was due meanwhile', async (t) => {
   const stallMs = 300;
-  const stall = sleep(0).then(() => sleep(stallMs));
+  let stall: Promise<void> | undefined;
   const port = await serving(t, async (_, response) => {
+    stall ??= sleep(stallMs);
     await stall;
     succeed(response);
   });

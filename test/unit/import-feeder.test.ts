@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { stopWithSignal } from '../../src/cli/import-count.js';
 import { createTracker } from '../../src/compute/tracking.js';
 import {
   dataSeparator,
@@ -10,7 +11,9 @@ import {
   type TrackTask,
 } from '../../src/contracts/tasks.js';
 import { unavailable } from '../../src/errors.js';
+import { createClosers } from '../../src/lifecycle.js';
 import { createFeeder, StalledError } from '../../src/services/import/feeder.js';
+import { createLogger } from '../../src/telemetry.js';
 import { seeded } from '../support/random.js';
 
 const shards = 4;
@@ -125,4 +128,19 @@ test('refusals without an end stop the import, and the open lines are known', {
   );
   assert.equal(feeder.firstOpenLine(), 3);
   await feeder.stop();
+});
+
+test('a stop does not wait for rows that stay under way', { timeout: 60_000 }, async () => {
+  const feeder = createFeeder({
+    tracker: { track: () => new Promise(() => undefined) },
+    importId: 'i',
+    shards: 1,
+    shardOf: () => 0,
+    settled: () => undefined,
+    now: () => performance.now(),
+  });
+  const closers = createClosers(createLogger('silent', 'test'), 1000);
+  stopWithSignal({ closers }, feeder, { show: () => undefined });
+  await feeder.push([eventOf(1, 1)]);
+  assert.equal(await closers.close(), true);
 });

