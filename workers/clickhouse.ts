@@ -126,6 +126,11 @@ async function main(): Promise<void> {
   // The engine takes its time zone from here when it opens; ClickHouse servers run in UTC.
   process.env.TZ = 'UTC';
   const input = createInterface({ input: process.stdin });
+  let orphaned = false;
+  // Opening the engine takes its time: the parent may be gone before anything else listens for it.
+  input.once('close', () => {
+    orphaned = true;
+  });
   const lines = input[Symbol.asyncIterator]();
   const options = await firstLine(lines);
   const engine = await openEngine(options);
@@ -141,6 +146,7 @@ async function main(): Promise<void> {
   process.on('SIGTERM', stopOnce);
   input.once('close', stopOnce);
   const port = await listen(server, options.port);
+  if (orphaned) return stopOnce();
   process.stdout.write(`${JSON.stringify({ port })}\n`);
 }
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../telemetry.js';
 import { type Supervised, supervise } from './supervisor.js';
@@ -28,6 +29,9 @@ const CHILD_ENVIRONMENT = ['UV_THREADPOOL_SIZE=16'];
  * half as much, but from 10 on the engine starves where other programs want the processor too (docs/performance.md).
  */
 const NICENESS = 5;
+/** Unless root writes, Linux takes one such change in 100 ms, of all processes together (sched/autogroup.c). */
+const AUTOGROUP_MS = 110;
+const AUTOGROUP_TRIES = 10;
 /** Opening a large data folder takes its time. */
 const READY_MS = 120_000;
 
@@ -48,7 +52,7 @@ export function startClickhouse(
       const child = spawnChild(options);
       if (child.pid === undefined) return child;
       options.onSpawn?.(child.pid);
-      stepBack(child.pid, options.logger);
+      void stepBack(child.pid, options.logger);
       return child;
     },
     ready: untilListening,
@@ -86,10 +90,18 @@ function spawnChild(options: ClickhouseOptions): ChildProcess {
 }
 
 /** Linux shares the processor between sessions before it looks at processes, and the child leads a session. */
-function stepBack(pid: number, logger: Logger): void {
-  writeFile(`/proc/${pid}/autogroup`, `${NICENESS}`).catch((error: unknown) =>
-    logger.debug({ err: error }, 'embedded ClickHouse: this system does not share by sessions'),
-  );
+async function stepBack(pid: number, logger: Logger): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await writeFile(`/proc/${pid}/autogroup`, `${NICENESS}`);
+    } catch (error) {
+      const tooSoon = error instanceof Error && 'code' in error && error.code === 'EAGAIN';
+      if (!tooSoon || tries === AUTOGROUP_TRIES) {
+        return logger.debug({ err: error }, 'embedded ClickHouse: this system does not share by sessions');
+      }
+    }
+    await sleep(AUTOGROUP_MS);
+  }
 }
 
 function passLogOn(child: ChildProcess, logger: Logger): void {
@@ -105,17 +117,13 @@ function passLogOn(child: ChildProcess, logger: Logger): void {
 async function untilListening(child: ChildProcess, signal: AbortSignal): Promise<void> {
   if (child.stdout === null) throw new Error('embedded ClickHouse has no standard output');
   const lines = createInterface({ input: child.stdout });
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => {
+  let timer: NodeJS.Timeout | undefined;
+  const listening = new Promise<void>((resolve, reject) => {
+    timer = setTimeout(() => {
       reject(new Error(`embedded ClickHouse is not ready after ${READY_MS / 1000} s`));
     }, READY_MS);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-    lines.once('line', () => {
-      clearTimeout(timer);
-      resolve();
-    });
+    signal.addEventListener('abort', () => reject(signal.reason));
+    lines.once('line', () => resolve());
   });
+  await listening.finally(() => clearTimeout(timer));
 }

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 const FIRST = 20_000;
 const LAST = 29_999;
 const TRIES = 50;
+const STARTS = 3;
 
 /** A loopback port that nobody listens on right now, 20000 to 29999. */
 export async function freePort(): Promise<number> {
@@ -13,6 +14,22 @@ export async function freePort(): Promise<number> {
     if (await isFree(port)) return port;
   }
   throw new Error(`no free port on 127.0.0.1 between ${FIRST} and ${LAST} after ${TRIES} tries`);
+}
+
+/**
+ * Starts a server on a free port, and on another one where somebody else took it before the server did.
+ *
+ * @param start rejects when the server cannot start
+ */
+export async function startOnFreePort<Server>(start: (port: number) => Promise<Server>): Promise<Server> {
+  for (let starts = 1; ; starts++) {
+    const port = await freePort();
+    try {
+      return await start(port);
+    } catch (error) {
+      if (starts === STARTS || (await isFree(port))) throw error;
+    }
+  }
 }
 
 /** Whether a server could listen on 127.0.0.1:`port` now. */

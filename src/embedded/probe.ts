@@ -2,22 +2,27 @@ import { Redis } from 'ioredis';
 
 const PROBE_MS = 2_000;
 
+/** Why a server does not answer. `refused`: nobody listens there, so it does not only stand still. */
+export type Silence = { reason: string; refused: boolean };
+
 /**
  * Asks a Redis for a PONG, with its password.
  *
  * @param url one URL, or comma-separated nodes of a cluster, of which one has to answer
- * @returns null when it answers, else the reason why not (`LOADING …` while it reads its data)
+ * @returns null when it answers, else why not (`LOADING …` while it reads its data)
  */
-export async function probeRedis(url: string): Promise<string | null> {
-  let problem: string | null = null;
+export async function probeRedis(url: string): Promise<Silence | null> {
+  const silences: Silence[] = [];
   for (const node of url.split(',')) {
-    problem = await pingNode(node);
-    if (problem === null) return null;
+    const silence = await pingNode(node);
+    if (silence === null) return null;
+    silences.push(silence);
   }
-  return problem;
+  const reason = silences.map((silence) => silence.reason).join('; ');
+  return { reason, refused: silences.every(({ refused }) => refused) };
 }
 
-async function pingNode(url: string): Promise<string | null> {
+async function pingNode(url: string): Promise<Silence | null> {
   const client = new Redis(url, {
     lazyConnect: true,
     enableReadyCheck: false,
@@ -35,22 +40,29 @@ async function pingNode(url: string): Promise<string | null> {
     await client.ping();
     return null;
   } catch (error) {
-    return messageOf(cause ?? error);
+    return silenceOf(cause ?? error);
   } finally {
     client.disconnect();
   }
 }
 
-/** @returns null when the ClickHouse HTTP interface at `url` answers /ping, else the reason why not */
-export async function probeClickhouse(url: string): Promise<string | null> {
+/** @returns null when the ClickHouse HTTP interface at `url` answers /ping, else why not */
+export async function probeClickhouse(url: string): Promise<Silence | null> {
   const { protocol, host } = new URL(url);
   try {
     const answer = await fetch(`${protocol}//${host}/ping`, { signal: AbortSignal.timeout(PROBE_MS) });
     await answer.arrayBuffer();
-    return answer.ok ? null : `status ${answer.status}`;
+    return answer.ok ? null : { reason: `status ${answer.status}`, refused: false };
   } catch (error) {
-    return messageOf(error instanceof Error && error.cause ? error.cause : error);
+    return silenceOf(error instanceof Error && error.cause ? error.cause : error);
   }
+}
+
+const silenceOf = (error: unknown): Silence => ({ reason: messageOf(error), refused: isRefusal(error) });
+
+function isRefusal(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.every(isRefusal);
+  return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
 }
 
 /** An AggregateError (all addresses of a host refused) has no message of its own. */

@@ -71,12 +71,13 @@ async function untilLoaded(
   const deadline = performance.now() + ANSWER_MS;
   let nextNote = performance.now() + LOADING_NOTE_MS;
   for (;;) {
-    const problem = await probeRedis(url);
-    if (problem === null || signal.aborted) return;
-    const loading = problem.startsWith('LOADING');
+    const silence = await probeRedis(url);
+    signal.throwIfAborted();
+    if (silence === null) return;
+    const loading = silence.reason.startsWith('LOADING');
     const now = performance.now();
     if (!loading && now > deadline)
-      throw new Error(`redis-server does not answer: ${problem}; see ${logFile}`);
+      throw new Error(`redis-server does not answer: ${silence.reason}; see ${logFile}`);
     if (loading && now > nextNote) {
       logger.info({ pid: child.pid }, 'redis-server is reading its append-only file');
       nextNote = now + LOADING_NOTE_MS;

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Closers, StartError } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 import { startClickhouse } from './clickhouse.js';
 import { type DataDir, type Endpoints, openDataDir, readStoredEndpoints } from './data-dir.js';
 import { ensureRedisServer } from './install-redis.js';
-import { freePort, isFree } from './ports.js';
+import { isFree, startOnFreePort } from './ports.js';
 import { probeClickhouse, probeRedis } from './probe.js';
 import { startRedis } from './redis.js';
 
@@ -21,6 +22,10 @@ export type ServerSettings = {
 
 /** Living endpoints, or why there are none. */
 export type FoundEndpoints = { endpoints: Endpoints } | { problem: string };
+
+/** A server that stands still this long counts as gone. */
+const STANDSTILL_MS = 10_000;
+const POLL_MS = 100;
 
 /**
  * Takes DATA_DIR, starts the servers for which no URL is set and publishes all addresses in endpoints.json.
@@ -84,17 +89,42 @@ export async function joinOrStart(
   return running ? resolveEndpoints(settings) : startEmbedded(settings, logger, closers);
 }
 
-/** Reads endpoints.json and asks both servers whether they are there. */
-export async function findEndpoints(dataDir: string): Promise<FoundEndpoints> {
+/**
+ * Reads endpoints.json and asks both servers whether they are there, again while one of them, or this process,
+ * may only stand still.
+ *
+ * @param limitMs how long to ask again
+ */
+export async function findEndpoints(dataDir: string, limitMs = STANDSTILL_MS): Promise<FoundEndpoints> {
+  const deadline = performance.now() + limitMs;
+  for (;;) {
+    // Looked at before asking: after a standstill of this process they are asked once more.
+    const isLast = performance.now() >= deadline;
+    const asked = await askServers(dataDir);
+    if ('endpoints' in asked || asked.isOver || isLast) return asked;
+    await sleep(POLL_MS);
+  }
+}
+
+/** `isOver`: asking again is no use. */
+async function askServers(
+  dataDir: string,
+): Promise<{ endpoints: Endpoints } | { problem: string; isOver: boolean }> {
   const endpoints = readStoredEndpoints(dataDir);
-  if (endpoints === null) return { problem: `no service runs on ${dataDir} (it has no endpoints.json)` };
+  if (endpoints === null)
+    return { problem: `no service runs on ${dataDir} (it has no endpoints.json)`, isOver: true };
   const [redis, clickhouse] = await Promise.all([
     probeRedis(endpoints.redisUrl),
     probeClickhouse(endpoints.clickhouseUrl),
   ]);
-  if (redis !== null) return { problem: `the Redis of ${dataDir} does not answer (${redis})` };
-  if (clickhouse !== null) return { problem: `the ClickHouse of ${dataDir} does not answer (${clickhouse})` };
-  return { endpoints };
+  const silent = [
+    ...(redis === null ? [] : [{ server: 'Redis', ...redis }]),
+    ...(clickhouse === null ? [] : [{ server: 'ClickHouse', ...clickhouse }]),
+  ];
+  const worst = silent.find(({ refused }) => refused) ?? silent[0];
+  if (worst === undefined) return { endpoints };
+  const { server, reason, refused } = worst;
+  return { problem: `the ${server} of ${dataDir} does not answer (${reason})`, isOver: refused };
 }
 
 async function runRedis(
@@ -106,19 +136,20 @@ async function runRedis(
   const abort = new AbortController();
   closers.add('installation of redis-server', () => abort.abort());
   await ensureRedisServer((line) => logger.info(line), abort.signal);
-  const port = await choosePort('EMBEDDED_REDIS_PORT', settings.embeddedRedisPort);
-  const server = startRedis({
-    dir: join(dir.path, 'redis'),
-    port,
-    password: dir.secrets.redis,
-    fsync: settings.embeddedRedisFsync,
-    logger,
-    onSpawn: (pid) => dir.recordServer('redis', pid),
+  return startOnPort('EMBEDDED_REDIS_PORT', settings.embeddedRedisPort, async (port) => {
+    const server = startRedis({
+      dir: join(dir.path, 'redis'),
+      port,
+      password: dir.secrets.redis,
+      fsync: settings.embeddedRedisFsync,
+      logger,
+      onSpawn: (pid) => dir.recordServer('redis', pid),
+    });
+    closers.add('embedded Redis', server.stop);
+    await server.ready;
+    logger.info({ port, pid: server.pid() }, 'embedded Redis is ready');
+    return server.url;
   });
-  closers.add('embedded Redis', server.stop);
-  await server.ready;
-  logger.info({ port, pid: server.pid() }, 'embedded Redis is ready');
-  return server.url;
 }
 
 async function runClickhouse(
@@ -127,24 +158,29 @@ async function runClickhouse(
   logger: Logger,
   closers: Closers,
 ): Promise<{ clickhouseUrl: string; analystUrl: string }> {
-  const port = await choosePort('EMBEDDED_CLICKHOUSE_PORT', settings.embeddedClickhousePort);
-  const server = startClickhouse({
-    dir: join(dir.path, 'clickhouse'),
-    port,
-    password: dir.secrets.clickhouse,
-    analystPassword: dir.secrets.analyst,
-    logger,
-    onSpawn: (pid) => dir.recordServer('clickhouse', pid),
+  return startOnPort('EMBEDDED_CLICKHOUSE_PORT', settings.embeddedClickhousePort, async (port) => {
+    const server = startClickhouse({
+      dir: join(dir.path, 'clickhouse'),
+      port,
+      password: dir.secrets.clickhouse,
+      analystPassword: dir.secrets.analyst,
+      logger,
+      onSpawn: (pid) => dir.recordServer('clickhouse', pid),
+    });
+    closers.add('embedded ClickHouse', server.stop);
+    await server.ready;
+    logger.info({ port, pid: server.pid() }, 'embedded ClickHouse is ready');
+    return { clickhouseUrl: server.clickhouseUrl, analystUrl: server.analystUrl };
   });
-  closers.add('embedded ClickHouse', server.stop);
-  await server.ready;
-  logger.info({ port, pid: server.pid() }, 'embedded ClickHouse is ready');
-  return { clickhouseUrl: server.clickhouseUrl, analystUrl: server.analystUrl };
 }
 
-async function choosePort(name: string, pinned: number): Promise<number> {
-  if (pinned === 0) return freePort();
-  if (await isFree(pinned)) return pinned;
+async function startOnPort<Server>(
+  name: string,
+  pinned: number,
+  start: (port: number) => Promise<Server>,
+): Promise<Server> {
+  if (pinned === 0) return startOnFreePort(start);
+  if (await isFree(pinned)) return start(pinned);
   throw new StartError(
     `${name}: port ${pinned} on 127.0.0.1 is taken; choose another one, or 0 for any free port`,
   );

@@ -8,8 +8,8 @@ export type ChildSpec = {
   /** Starts the process, detached: it leads a process group of its own, which ends with it. */
   spawn(): ChildProcess;
   /**
-   * Resolves when the child serves, rejects when it cannot. `signal` aborts when the child died or is to stop;
-   * what is thrown then is ignored.
+   * Resolves when the child serves, rejects when it cannot. `signal` aborts when the child died or is to stop:
+   * it has to reject then, and what is thrown is ignored.
    */
   ready(child: ChildProcess, signal: AbortSignal): Promise<void>;
   logger: Logger;
@@ -50,16 +50,22 @@ export function supervise(spec: ChildSpec): Supervised {
     life = born;
     if (stopping.signal.aborted) born.child.kill('SIGTERM');
     try {
-      const died = born.ended.then(() => {
-        const log = spec.logFile === undefined ? '' : `; see ${spec.logFile}`;
-        throw new Error(`${name} ended before it was ready: ${lastWords(born.child)}${log}`);
-      });
-      await Promise.race([spec.ready(born.child, born.over.signal), died]);
+      await Promise.race([spec.ready(born.child, born.over.signal), born.ended]);
     } catch (error) {
-      await terminate(born, 0);
-      throw error;
+      if (!born.over.signal.aborted) {
+        await terminate(born, 0);
+        throw error;
+      }
     }
+    if (born.over.signal.aborted) throw await earlyEnd(born);
     return born;
+  }
+
+  /** A child that is to stop gets the time that `stop` gives it. */
+  async function earlyEnd({ child, ended }: Life): Promise<Error> {
+    await ended;
+    const log = spec.logFile === undefined ? '' : `; see ${spec.logFile}`;
+    return new Error(`${name} ended before it was ready: ${lastWords(child)}${log}`);
   }
 
   async function relaunch(delayMs: number): Promise<Life | undefined> {

@@ -9,7 +9,8 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openDataDir, readStoredEndpoints } from '../../src/embedded/data-dir.js';
 import { identify, isAlive } from '../../src/embedded/process-identity.js';
-import { findEndpoints, resolveEndpoints, startEmbedded } from '../../src/embedded/servers.js';
+import { findEndpoints, joinOrStart, resolveEndpoints, startEmbedded } from '../../src/embedded/servers.js';
+import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createClosers, StartError } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
@@ -138,7 +139,9 @@ test('endpoints count only while both servers answer', LIMIT, async (t) => {
     clickhouseUrl: 'http://127.0.0.1:1',
     analystUrl: null,
   });
-  assert.match(JSON.stringify(await findEndpoints(dir)), /Redis .* does not answer .*ECONNREFUSED/);
+  // Without end where it asked again: who refuses is gone.
+  const found = await findEndpoints(dir, Number.POSITIVE_INFINITY);
+  assert.match(JSON.stringify(found), /Redis .* does not answer .*ECONNREFUSED/);
   const redisUrl = await startTestRedis(t);
   owned.writeEndpoints({ redisUrl, clickhouseUrl: 'http://127.0.0.1:1', analystUrl: null });
   await assert.rejects(resolveEndpoints(settings(dir)), /ClickHouse .* does not answer/);
@@ -174,6 +177,10 @@ test('a pinned port that is taken is an error with the variable’s name', LIMIT
   assert.equal(await closers.close(), true);
 });
 
+async function recordedServers(dir: string): Promise<Record<string, { pid: number; startedAt: string }>> {
+  return JSON.parse(await readFile(join(dir, 'servers.json'), 'utf8'));
+}
+
 test('both servers start, answer, are found and are gone after the stop', LIMIT, async (t) => {
   const dir = await tempDir(t);
   const closers = createClosers(logger);
@@ -182,10 +189,24 @@ test('both servers start, answer, are found and are gone after the stop', LIMIT,
   assert.deepEqual(await findEndpoints(dir), { endpoints });
   assert.deepEqual(await resolveEndpoints(settings(dir)), endpoints);
   assert.equal(await closers.close(), true);
-  const recorded: Record<string, { pid: number; startedAt: string }> = JSON.parse(
-    await readFile(join(dir, 'servers.json'), 'utf8'),
-  );
+  const recorded = await recordedServers(dir);
   assert.deepEqual(Object.keys(recorded).sort(), ['clickhouse', 'redis']);
   for (const identity of Object.values(recorded)) assert.equal(isAlive(identity), false);
   assert.match(JSON.stringify(await findEndpoints(dir)), /no service runs/);
+});
+
+test('servers that stand still for a while are waited for, not started beside', LIMIT, async (t) => {
+  const dir = await tempDir(t);
+  const closers = createClosers(logger);
+  const endpoints = await startEmbedded(settings(dir), logger, closers);
+  const pids = Object.values(await recordedServers(dir)).map(({ pid }) => pid);
+  const tellAll = (signal: NodeJS.Signals) => pids.map((pid) => sendSignal(pid, signal));
+  t.after(async () => {
+    tellAll('SIGCONT');
+    await closers.close();
+  });
+  tellAll('SIGSTOP');
+  assert.match(JSON.stringify(await findEndpoints(dir, 0)), /does not answer/);
+  setTimeout(tellAll, 2_500, 'SIGCONT');
+  assert.deepEqual(await joinOrStart(settings(dir), logger, closers), endpoints);
 });

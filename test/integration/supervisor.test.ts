@@ -16,6 +16,7 @@ function start(t: TestContext, script: string, ready: ChildSpec['ready'] = async
     logger: createLogger('silent', 'test'),
     minDelayMs: 50,
     maxDelayMs: 200,
+    logFile: 'child.log',
     ready,
     spawn(): ChildProcess {
       const process = spawn('sh', ['-c', script], { detached: true, stdio: 'ignore' });
@@ -53,6 +54,43 @@ test('a child that is never ready fails the start and is ended', LIMIT, async (t
   await assert.rejects(child.ready, /not today/);
   await waitFor('its group to end', () => groupMembers(pids[0] ?? 0).length === 0);
   assert.equal(pids.length, 1);
+});
+
+const untilOver = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+
+test('a child that dies while it starts fails the start with its last words', LIMIT, async (t) => {
+  const says = [
+    async (signal: AbortSignal) => {
+      await untilOver(signal);
+      throw new Error('over');
+    },
+    untilOver,
+  ];
+  for (const ready of says) {
+    const { child, pids } = start(t, 'exit 3', (_, signal) => ready(signal));
+    await assert.rejects(
+      child.ready,
+      /^Error: child ended before it was ready: exit code 3; see child\.log$/,
+    );
+    await child.stop(1_000);
+    assert.equal(pids.length, 1);
+  }
+});
+
+test('a child that is stopped while it starts has the time to end cleanly', LIMIT, async (t) => {
+  const { child, pids } = start(
+    t,
+    'trap "sleep 0.3; exit 7" TERM; while :; do sleep 0.1; done',
+    (_, signal) =>
+      untilOver(signal).then(() => {
+        throw new Error('over');
+      }),
+  );
+  const failed = assert.rejects(child.ready, /ended before it was ready: exit code 7;/);
+  await waitFor('the trap', () => groupMembers(pids[0] ?? 0).length === 2);
+  await child.stop(30_000);
+  await failed;
 });
 
 test('a stop during the start, or of a child that ignores SIGTERM, ends it in time', LIMIT, async (t) => {

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ChdbQueryStream, type RawInsertFormat, Session } from 'chdb';
 import { checkAnalystStatement } from './analyst-guard.js';
-import { BridgeError, failureOf } from './errors.js';
+import { failureOf, queryCancelled } from './errors.js';
 import { goesByFile, insertByFile } from './insert-file.js';
 import type { EngineJob, FromThread, RowInsert, ToThread, WriteSummary } from './messages.js';
 import { literal, quotedName } from './settings.js';
@@ -74,13 +74,14 @@ async function prepare(session: Session, job: EngineJob): Promise<string> {
   return runnable(session, job);
 }
 
+/** Throws when it is interrupted: a return would end what was sent so far like a complete answer. */
 async function pump(stream: ChdbQueryStream): Promise<void> {
   for await (const chunk of stream) {
-    if (cancelled) return;
+    if (cancelled) throw queryCancelled();
     const bytes = Uint8Array.from(chunk.raw());
     if (bytes.length === 0) continue;
     send({ type: 'chunk', bytes });
-    if (!(await nextAsked())) return;
+    if (!(await nextAsked())) throw queryCancelled();
   }
 }
 
@@ -122,7 +123,7 @@ async function runStatement(session: Session, statement: string, job: EngineJob)
 
 async function runJob(session: Session, job: EngineJob): Promise<WriteSummary | null> {
   const statement = await prepare(session, job);
-  if (cancelled) throw new BridgeError(394, 'QUERY_WAS_CANCELLED', 'Query was cancelled');
+  if (cancelled) throw queryCancelled();
   if (job.insert !== null) return insertRows(session, job.insert);
   await runStatement(session, statement, job);
   return null;

@@ -16,6 +16,10 @@ export class BridgeError extends Error {
   }
 }
 
+/** Of a query that was interrupted: its reader is gone, or the server stops. */
+export const queryCancelled = (): BridgeError =>
+  new BridgeError(394, 'QUERY_WAS_CANCELLED', 'Query was cancelled');
+
 /*
  * Status by exception code, as ClickHouse's HTTP handler does it
  * (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp); everything else is 500.

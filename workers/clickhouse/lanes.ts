@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { BridgeError } from './errors.js';
+import { BridgeError, queryCancelled } from './errors.js';
 import type { EngineJob, FromThread, ToThread, WriteSummary } from './messages.js';
 
 /** Queries of one lane never wait for those of another. */
@@ -121,7 +121,7 @@ function enqueue(pool: Pool, task: Task): void {
 }
 
 function cancelTask(task: Task): void {
-  task.reject(new BridgeError(394, 'QUERY_WAS_CANCELLED', 'Query was cancelled'));
+  task.reject(queryCancelled());
 }
 
 function startNext(thread: EngineThread, waiting: Task[]): void {

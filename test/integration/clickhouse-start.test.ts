@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { type ClickhouseOptions, startClickhouse } from '../../src/embedded/clickhouse.js';
+import { freePort } from '../../src/embedded/ports.js';
+import { createLogger } from '../../src/telemetry.js';
+import { exitOf, spawnChild } from '../support/clickhouse-child.js';
+import { tempDir } from '../support/temp.js';
+import { waitFor } from '../support/wait.js';
+
+const LIMIT = { timeout: 60_000 };
+
+async function start(t: TestContext, port: number, onSpawn: ClickhouseOptions['onSpawn'] = () => undefined) {
+  const dir = await tempDir(t);
+  const logger = createLogger('silent', 'test');
+  const server = startClickhouse({ dir, port, password: 'a', analystPassword: 'b', logger, onSpawn });
+  t.after(() => server.stop(10_000));
+  return server;
+}
+
+test('a server that dies while it starts is not ready, but a failed start', LIMIT, async (t) => {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  t.after(() => holder.close());
+  const address = holder.address();
+  assert.ok(address !== null && typeof address === 'object');
+  const server = await start(t, address.port);
+  await assert.rejects(server.ready, /^Error: embedded ClickHouse ended before it was ready: exit code 1$/);
+});
+
+test('a server whose parent is gone before it serves ends by itself', LIMIT, async (t) => {
+  const child = spawnChild(await tempDir(t));
+  t.after(() => child.kill('SIGKILL'));
+  child.stdin?.end();
+  assert.equal(await exitOf(child), 0);
+});
+
+test('of two that start at once both step back', LIMIT, async (t) => {
+  if (!existsSync('/proc/self/autogroup')) return t.skip('this system does not share by sessions');
+  const niceness = (pid: number) => readFileSync(`/proc/${pid}/autogroup`, 'utf8');
+  const pids: number[] = [];
+  const ports = [await freePort(), await freePort()];
+  await Promise.all(ports.map((port) => start(t, port, (pid) => pids.push(pid))));
+  for (const pid of pids) await waitFor('its session to step back', () => / nice 5$/m.test(niceness(pid)));
+  assert.equal(pids.length, 2);
+});
