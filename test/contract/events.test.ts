@@ -177,8 +177,6 @@ test('content types with parameters', async () => {
   assert.equal(status, 200);
 });
 
-const minutesAhead = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString();
-
 const times: readonly (readonly [string, number])[] = [
   ['2020-01-01T00:00:00Z', 200],
   ['2020-01-01t00:00:00z', 200],
@@ -190,8 +188,6 @@ const times: readonly (readonly [string, number])[] = [
   ['2016-12-31T18:59:60.5-05:00', 200],
   ['1970-01-01T00:00:00Z', 200],
   ['1969-12-31T23:30:00-01:00', 200],
-  [minutesAhead(4), 200],
-  [minutesAhead(6), 400],
   ['9999-12-31T23:59:59Z', 400],
   ['1969-12-31T23:59:59.999Z', 400],
   ['1970-01-01T00:00:00+00:01', 400],
@@ -218,8 +214,10 @@ const times: readonly (readonly [string, number])[] = [
   ['2020-01-01T00:00:00Z\n', 400],
 ];
 
+const minutesAhead = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString();
+
 test('occurred_at', async () => {
-  for (const [occurred_at, status] of times) {
+  for (const [occurred_at, status] of [...times, [minutesAhead(4), 200], [minutesAhead(6), 400]] as const) {
     const answer = await caller.track(event({ occurred_at }));
     assert.equal(answer.status, status, occurred_at);
     if (status === 400) assert.equal(answer.json.error.details[0].path, 'occurred_at');

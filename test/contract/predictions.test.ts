@@ -1,16 +1,20 @@
 /** Predictions of learners of any habit, of a class, and under a plan of practice. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import { selectRows } from '../../src/warehouse/client.js';
+import { awayFromMidnight } from '../support/day.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { clickhouseOf, keysOf, startService } from '../support/service.js';
-import { waitFor } from '../support/wait.js';
+import { askUntil } from '../support/wait.js';
 
 const service = await startService({ after });
 const keys = await keysOf({ after }, service);
 const clickhouse = clickhouseOf({ after }, service);
 const caller = callerOf(service, service.key);
 const day = 86_400_000;
+
+// Dates of goals are told by days from today on.
+beforeEach(awayFromMidnight);
 
 const put = (path: string, body: object): Promise<JsonAnswer> =>
   caller.call({ method: 'PUT', path: `/api/v1/${path}`, body: JSON.stringify(body) });
@@ -182,11 +186,11 @@ test('served forecasts reach ClickHouse, one by one and as a class', async () =>
   await post('predictions', { user_ids: ['aimer', 'busy', 'nobody'], days: 18 });
   const query = `SELECT user_id, toUInt32(forecast_days) AS days, toUInt32(current_total) AS total, expected_share AS share
     FROM forecasts WHERE tenant = 'default' AND forecast_days IN (17, 18) ORDER BY days, user_id`;
-  let rows: { user_id: string; days: number; total: number; share: number }[] = [];
-  await waitFor('the forecasts', async () => {
-    rows = await selectRows(clickhouse, query);
-    return rows.length >= 3;
-  });
+  const rows = await askUntil(
+    'the forecasts',
+    () => selectRows<{ user_id: string; days: number; total: number; share: number }>(clickhouse, query),
+    ({ length }) => length >= 3,
+  );
   assert.deepEqual(
     rows.map(({ user_id, days }) => [user_id, days]),
     [

@@ -2,29 +2,23 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { after, beforeEach, test } from 'node:test';
 import { theilSen } from '../../src/domain/theil-sen.js';
+import { awayFromMidnight } from '../support/day.js';
 import { callerOf, event, type JsonAnswer, jsonOf } from '../support/http.js';
+import { exitAfterTests } from '../support/linger.js';
 import { keysOf, startService } from '../support/service.js';
-import { waitFor } from '../support/wait.js';
+import { askUntil, waitFor } from '../support/wait.js';
 
 const service = await startService({ after });
 const keys = await keysOf({ after }, service);
 const caller = callerOf(service, service.key);
 const dayMs = 86_400_000;
 
-// The answers are spread over days up to today, which should not change on the way.
-const beforeMidnightMs = 60_000;
-const leftOfDayMs = dayMs - (Date.now() % dayMs);
-if (leftOfDayMs < beforeMidnightMs) await sleep(leftOfDayMs);
+// The answers are spread over days up to today.
+beforeEach(awayFromMidnight);
 
-// A client whose server hung now and then leaves a socket behind, which would hold this file open after its last
-// test. By then the results are out; where nothing is left behind, nothing waits for this.
-const lingerMs = 10_000;
-after(() => {
-  setTimeout(() => process.exit(), lingerMs).unref();
-});
+exitAfterTests();
 
 /** Noon of the day that many days ago; of today a moment ago, for noon may not have come. */
 const noon = (daysAgo: number): string => {
@@ -64,14 +58,12 @@ const velocity = (user: string, query = '', as = caller): Promise<JsonAnswer> =>
 
 /** The data once ClickHouse has all answers. */
 async function settled(user: string, query = ''): Promise<JsonAnswer['json']> {
-  let data: JsonAnswer['json'];
-  await waitFor(`all answers of ${user}`, async () => {
-    const { status, json } = await velocity(user, query);
-    assert.equal(status, 200, JSON.stringify(json));
-    data = json.data;
-    return data.source_lag_seconds === 0;
-  });
-  return data;
+  const ask = async () => {
+    const { status, json, text } = await velocity(user, query);
+    assert.equal(status, 200, text);
+    return json.data;
+  };
+  return askUntil(`all answers of ${user}`, ask, ({ source_lag_seconds: lag }) => lag === 0);
 }
 
 const long = [

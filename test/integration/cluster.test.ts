@@ -36,7 +36,8 @@ function runTest(t: TestContext, name: string, url: string): Promise<Ended> {
   return endOf(child);
 }
 
-test('one server’s tests', options, async (t) => {
+// Nearly all that a whole file may take.
+test('one server’s tests', { ...options, timeout: 220_000 }, async (t) => {
   const { url } = await startTestCluster(t);
   for (const name of ['learner-store', 'concurrency', 'replay']) {
     await t.test(name, async (t) => {

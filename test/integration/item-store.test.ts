@@ -13,14 +13,13 @@ import {
   readItems,
 } from '../../src/store/item-store.js';
 import { itemsKey } from '../../src/store/keys.js';
-import { startTestRedis } from '../support/embedded.js';
 import { seeded } from '../support/random.js';
-import { redisOf } from '../support/service.js';
+import { redisOf, startBareRedis } from '../support/service.js';
 
 const none = new Array<number>(itemTermCount).fill(0);
 
 test('item counters', { timeout: 60_000 }, async (t) => {
-  const url = await startTestRedis(t);
+  const { url } = await startBareRedis(t);
   const redis = await redisOf(t, url);
 
   await t.test('are exact when several connections flush at once', async (t) => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { type TestContext, test } from 'node:test';
-import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import {
@@ -29,6 +28,7 @@ import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
 import { callerOf } from '../support/http.js';
 import { servedForecast } from '../support/journal-rows.js';
 import { exitAfterTests } from '../support/linger.js';
+import { fc } from '../support/properties.js';
 import { redisOf, startBareRedis, startService } from '../support/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';

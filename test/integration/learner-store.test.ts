@@ -184,13 +184,14 @@ const findIds = async (client: Redis, eventIds: readonly Buffer[]): Promise<numb
   return loaded?.firstAnswers.filter((answer) => answer !== null).length ?? 0;
 };
 
-/** Of all masters where this is a Cluster, but for what they have on the way to their replicas. */
+/** Of all masters where this is a Cluster, but for what they have on the way to their replicas and to the disk. */
 async function usedMemory(client: RedisClient): Promise<number> {
   const servers = isCluster(client) ? client.nodes('master') : [client];
   const infos = await Promise.all(servers.map((server) => server.info('memory')));
   const sum = (name: string): number =>
     infos.reduce((total, info) => total + Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]), 0);
-  return sum('used_memory') - sum('mem_replication_backlog') - sum('mem_clients_slaves');
+  const onTheWay = ['mem_replication_backlog', 'mem_clients_slaves', 'mem_aof_buffer'];
+  return onTheWay.reduce((rest, name) => rest - sum(name), sum('used_memory'));
 }
 
 test('an event id takes at most 64 bytes of Redis, and every one is found again', async (t) => {

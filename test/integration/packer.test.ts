@@ -1,11 +1,11 @@
 /** What the packer writes and Redis's scripts read, and what they write and the reader reads. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { connectRedis, whenReady } from '../../src/store/client.js';
 import { createPackReader, type PackReader } from '../../src/store/pack-reader.js';
 import { createPacker, type Packer } from '../../src/store/packer.js';
+import { fc } from '../support/properties.js';
 import { startBareRedis } from '../support/service.js';
 
 const { url } = await startBareRedis({ after });

@@ -1,7 +1,6 @@
 /** Learners by plain commands: the same as by scripts, and nothing where somebody else was there. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { ApiError } from '../../src/errors.js';
 import { sendBundle, transactionOf } from '../../src/store/bundle.js';
@@ -28,6 +27,7 @@ import type {
 import { commitLearners, loadLearners } from '../../src/store/learner-store.js';
 import { watchLearners } from '../../src/store/watched-learners.js';
 import { countAnswers } from '../support/answers.js';
+import { fc } from '../support/properties.js';
 import { startBareRedis } from '../support/service.js';
 
 const moment = { timeout: 30_000 };

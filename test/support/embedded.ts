@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
-import { freePort } from '../../src/embedded/ports.js';
+import { startOnFreePort } from '../../src/embedded/ports.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import type { Supervised } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/telemetry.js';
@@ -16,11 +17,11 @@ const STOP_MS = 10_000;
 export async function startTestRedis(t: TestContext): Promise<string> {
   const cluster = await emptiedCluster();
   if (cluster !== null) return cluster;
-  const dir = await mkdtemp(join(tmpdir(), 'skilltrace-redis-'));
-  const port = await freePort();
-  const server = startRedis({ dir, port, password: 'test', fsync: 'everysec', logger });
-  endAfter(t, server, dir);
-  await server.ready;
+  // Its own: with another's, a Redis that took the port would be held for this one.
+  const password = randomUUID();
+  const server = await startServer(t, 'redis', (place) =>
+    startRedis({ ...place, password, fsync: 'everysec', logger }),
+  );
   return server.url;
 }
 
@@ -28,18 +29,27 @@ export async function startTestRedis(t: TestContext): Promise<string> {
 export async function startTestClickhouse(
   t: TestContext,
 ): Promise<{ clickhouseUrl: string; analystUrl: string }> {
-  const dir = await mkdtemp(join(tmpdir(), 'skilltrace-clickhouse-'));
-  const port = await freePort();
-  const server = startClickhouse({ dir, port, password: 'test', analystPassword: 'analyst', logger });
-  endAfter(t, server, dir);
-  await server.ready;
-  return { clickhouseUrl: server.clickhouseUrl, analystUrl: server.analystUrl };
+  const { clickhouseUrl, analystUrl } = await startServer(t, 'clickhouse', (place) =>
+    startClickhouse({ ...place, password: 'test', analystPassword: 'analyst', logger }),
+  );
+  return { clickhouseUrl, analystUrl };
 }
 
-/** One hook for both steps, because hooks run in the order of their registration. */
-function endAfter(t: TestContext, server: Supervised, dir: string): void {
-  t.after(async () => {
-    await server.stop(STOP_MS);
-    await rm(dir, { recursive: true, force: true, maxRetries: 10 });
+/** On a folder and a port of its own. */
+function startServer<Server extends Supervised>(
+  t: TestContext,
+  name: string,
+  start: (place: { dir: string; port: number }) => Server,
+): Promise<Server> {
+  return startOnFreePort(async (port) => {
+    const dir = await mkdtemp(join(tmpdir(), `skilltrace-${name}-`));
+    const server = start({ dir, port });
+    // One hook for both steps, because hooks run in the order of their registration.
+    t.after(async () => {
+      await server.stop(STOP_MS);
+      await rm(dir, { recursive: true, force: true, maxRetries: 10 });
+    });
+    await server.ready;
+    return server;
   });
 }

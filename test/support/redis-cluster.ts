@@ -16,6 +16,7 @@ export const noCluster: string | false =
 
 export interface ClusterNode {
   readonly port: number;
+  readonly pid: number | undefined;
   /** A connection of the test, for questions to this very node. */
   readonly redis: Redis;
   /** Resolves when the process has ended, where the signal ends it. */
@@ -28,28 +29,28 @@ export interface TestCluster {
   /** As REDIS_URL takes it: the masters' addresses, so that replicas have to be found. */
   readonly url: string;
   readonly nodes: readonly ClusterNode[];
-  /** The master that serves the key now, and its replica. */
+  /** The master that serves the key now, and its replica; waits until it has one. */
   serving(key: string): Promise<{ master: ClusterNode; replica: ClusterNode }>;
-  /** On every node that runs. */
-  setNodeTimeout(ms: number): Promise<void>;
+  /** Lets the others replace the key's master, which is gone; resolves when all of them see another one. */
+  failOver(key: string, gone: ClusterNode): Promise<void>;
 }
 
 const masters = 3;
 const slots = 16384;
-/** After this long without an answer a node counts as gone, where a test wants that. */
-export const nodeTimeoutMs = 1500;
-/** Elsewhere a machine that stands still for a moment must not look like a node that is gone. */
+/** After this long without an answer a node counts as gone, while the nodes meet and while one is replaced. */
+const nodeTimeoutMs = 1500;
+/** Otherwise a machine that stands still for a moment must not look like a node that is gone. */
 const patientTimeoutMs = 60_000;
 /** The bus of a node listens this much above its port. */
 const busOffset = 10_000;
+/** From here on systems hand out ports for outgoing connections. */
+const outgoingPorts = 32_768;
+/** How often the nodes are introduced to each other until they know each other. */
+const inviteMs = 1000;
 const password = 'test';
 
-/**
- * Starts it; it ends with the test.
- *
- * @param timeoutMs after this long without an answer a node counts as gone
- */
-export async function startTestCluster(t: Scoped, timeoutMs = patientTimeoutMs): Promise<TestCluster> {
+/** Starts it; it ends with the test. */
+export async function startTestCluster(t: Scoped): Promise<TestCluster> {
   const dir = await mkdtemp(join(tmpdir(), 'skilltrace-cluster-'));
   const started: ClusterNode[] = [];
   t.after(async () => {
@@ -58,19 +59,34 @@ export async function startTestCluster(t: Scoped, timeoutMs = patientTimeoutMs):
     await rm(dir, { recursive: true, force: true, maxRetries: 10 });
   });
   while (started.length < 2 * masters) started.push(await startNode(dir));
-  await Promise.all(started.map(({ redis }) => whenReady(redis, 10_000)));
   await joinNodes(started);
   await waitFor('the Cluster to be whole', async () =>
     (await Promise.all(started.map(isWhole))).every(Boolean),
   );
-  const cluster = clusterOf(started);
   // Only now: until they know each other, nodes talk as often as the time-out asks for.
-  await cluster.setNodeTimeout(timeoutMs);
-  return cluster;
+  await setNodeTimeout(started, patientTimeoutMs);
+  return clusterOf(started);
 }
 
+/** On another port where somebody took its port before it did. */
 async function startNode(dir: string): Promise<ClusterNode> {
-  const port = await freeClusterPort();
+  for (let tries = 1; tries <= 3; tries++) {
+    const node = await spawnNode(dir, await freeClusterPort());
+    if (await answersItself(node)) return node;
+    await node.signal('SIGKILL');
+  }
+  throw new Error(`no redis-server of ${dir} starts`);
+}
+
+async function answersItself({ redis, pid }: ClusterNode): Promise<boolean> {
+  const answering = await whenReady(redis, 10_000).then(
+    () => redis.info('server'),
+    () => '',
+  );
+  return answering.includes(`\nprocess_id:${pid}\r`);
+}
+
+async function spawnNode(dir: string, port: number): Promise<ClusterNode> {
   const folder = join(dir, `${port}`);
   await mkdir(folder);
   const child = spawn('redis-server', settingsOf(port, folder), { stdio: 'ignore' });
@@ -82,7 +98,7 @@ async function startNode(dir: string): Promise<ClusterNode> {
     if (name === 'SIGKILL') redis.disconnect();
   };
   const isAlive = (): boolean => child.signalCode === null && redis.status === 'ready';
-  return { port, redis, signal, isAlive };
+  return { port, pid: child.pid, redis, signal, isAlive };
 }
 
 const settingsOf = (port: number, folder: string): string[] =>
@@ -97,6 +113,8 @@ const settingsOf = (port: number, folder: string): string[] =>
     'cluster-enabled': 'yes',
     'cluster-node-timeout': nodeTimeoutMs,
     'cluster-require-full-coverage': 'no',
+    // However long it has not heard of its master, a replica may take its place.
+    'cluster-replica-validity-factor': 0,
     // A replica that has never heard of its master counts for little: not ten seconds later, but at once.
     'repl-diskless-sync-delay': 0,
     'repl-ping-replica-period': 1,
@@ -105,7 +123,7 @@ const settingsOf = (port: number, folder: string): string[] =>
 async function freeClusterPort(): Promise<number> {
   for (;;) {
     const port = await freePort();
-    if (await isFree(port + busOffset)) return port;
+    if (port + busOffset < outgoingPorts && (await isFree(port + busOffset))) return port;
   }
 }
 
@@ -118,7 +136,6 @@ async function signalTo(child: ChildProcess, signal: NodeJS.Signals): Promise<vo
 
 /** What `redis-cli --cluster create` does, without its pauses. */
 async function joinNodes(nodes: readonly ClusterNode[]): Promise<void> {
-  const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]];
   await Promise.all(
     nodes.slice(0, masters).map(async ({ redis }, i) => {
       await redis.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
@@ -127,22 +144,38 @@ async function joinNodes(nodes: readonly ClusterNode[]): Promise<void> {
       await redis.cluster('ADDSLOTS', ...Array.from({ length: to - from }, (_, slot) => from + slot));
     }),
   );
-  for (const { port } of others) await first.redis.cluster('MEET', '127.0.0.1', port);
-  await waitFor('everybody to know everybody', async () =>
-    (await Promise.all(nodes.map(knownNodes))).every((known) => known === nodes.length),
-  );
+  await meet(nodes);
   for (const [i, { redis }] of nodes.slice(masters).entries()) {
     const master = await (nodes[i] as ClusterNode).redis.cluster('MYID');
     await redis.cluster('REPLICATE', String(master));
   }
 }
 
-const knownNodes = async ({ redis }: ClusterNode): Promise<number> =>
-  Number(/^cluster_known_nodes:(\d+)/m.exec(String(await redis.cluster('INFO')))?.[1]);
+/** Resolves when everybody knows everybody. */
+async function meet(nodes: readonly ClusterNode[]): Promise<void> {
+  const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]];
+  let invitedAt = Number.NEGATIVE_INFINITY;
+  await waitFor('everybody to know everybody', async () => {
+    // Again and again: whoever stands still while it is greeted is forgotten.
+    if (performance.now() - invitedAt > inviteMs) {
+      for (const { port } of others) await first.redis.cluster('MEET', '127.0.0.1', port);
+      invitedAt = performance.now();
+    }
+    return (await Promise.all(nodes.map(acquaintances))).every((known) => known === nodes.length);
+  });
+}
+
+/** How many nodes it knows by their names, itself among them: of the others it has the address only. */
+async function acquaintances({ redis }: ClusterNode): Promise<number> {
+  const lines = String(await redis.cluster('NODES'))
+    .trimEnd()
+    .split('\n');
+  return lines.filter((line) => !line.includes('handshake')).length;
+}
 
 function clusterOf(nodes: readonly ClusterNode[]): TestCluster {
   const alive = () => nodes.filter((node) => node.isAlive());
-  const byPort = (port: number) => nodes.find((node) => node.port === port) as ClusterNode;
+  const byPort = (port: number | undefined) => nodes.find((node) => node.port === port) as ClusterNode;
   return {
     nodes,
     url: nodes
@@ -150,15 +183,25 @@ function clusterOf(nodes: readonly ClusterNode[]): TestCluster {
       .map(({ port }) => `redis://:${password}@127.0.0.1:${port}`)
       .join(','),
     async serving(key) {
-      const [master, replica] = await placesOf(alive()[0] as ClusterNode, key);
-      if (master === undefined || replica === undefined) throw new Error(`${key} has no master and replica`);
+      let places: number[] = [];
+      await waitFor(`master and replica of ${key}`, async () => {
+        places = await placesOf(alive()[0] as ClusterNode, key);
+        return places.length === 2;
+      });
+      const [master, replica] = places;
       return { master: byPort(master), replica: byPort(replica) };
     },
-    async setNodeTimeout(ms) {
-      await Promise.all(alive().map(({ redis }) => redis.config('SET', 'cluster-node-timeout', ms)));
+    async failOver(key, gone) {
+      const others = alive();
+      await setNodeTimeout(others, nodeTimeoutMs);
+      await waitFor('the failover', () => haveMoved(others, key, gone));
+      await setNodeTimeout(others, patientTimeoutMs);
     },
   };
 }
+
+const setNodeTimeout = (nodes: readonly ClusterNode[], ms: number): Promise<unknown> =>
+  Promise.all(nodes.map(({ redis }) => redis.config('SET', 'cluster-node-timeout', ms)));
 
 /**
  * It serves, and knows of a master and a replica for every slot; one that has not synchronised yet is not listed. A
@@ -178,19 +221,8 @@ async function placesOf({ redis }: ClusterNode, key: string): Promise<number[]> 
   return (range?.slice(2) ?? []).map((place) => Number((place as unknown[])[1]));
 }
 
-/** Waits until all others see another node serve the key than the one given, which is gone. */
-export async function failedOver(cluster: TestCluster, key: string, gone: ClusterNode): Promise<void> {
-  const others = cluster.nodes.filter((node) => node.port !== gone.port && node.isAlive());
-  const moved = async (node: ClusterNode): Promise<boolean> => {
-    const [master] = await placesOf(node, key);
-    return master !== undefined && master !== gone.port;
-  };
-  await waitFor(
-    'the failover',
-    async () => (await Promise.all(others.map(moved))).every((one) => one),
-    failoverMs,
-  );
+/** Whether all see another node serve the key than the one that is gone. */
+async function haveMoved(nodes: readonly ClusterNode[], key: string, gone: ClusterNode): Promise<boolean> {
+  const masters = await Promise.all(nodes.map(async (node) => (await placesOf(node, key))[0]));
+  return masters.every((master) => master !== undefined && master !== gone.port);
 }
-
-/** Longer than it takes until a node that does not answer is replaced. */
-const failoverMs = 20_000;

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +8,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { startApp } from '../../src/app.js';
 import { type Config, loadConfig } from '../../src/config.js';
 import { readStoredEndpoints } from '../../src/embedded/data-dir.js';
-import { freePort } from '../../src/embedded/ports.js';
+import { startOnFreePort } from '../../src/embedded/ports.js';
 import { probeRedis } from '../../src/embedded/probe.js';
 import { hashKey } from '../../src/http/auth.js';
 import { createClosers } from '../../src/lifecycle.js';
@@ -131,23 +132,45 @@ export interface BareRedis {
 }
 
 /** A redis-server of the test that nobody supervises and that stores nothing. */
-export async function startBareRedis(t: Scoped): Promise<BareRedis> {
-  const port = await freePort();
-  const url = `redis://127.0.0.1:${port}`;
+export function startBareRedis(t: Scoped): Promise<BareRedis> {
+  return startOnFreePort(async (port) => {
+    const redis = bareRedis(port);
+    t.after(redis.kill);
+    await redis.start().catch(async (error: unknown) => {
+      await redis.kill();
+      throw error;
+    });
+    return redis;
+  });
+}
+
+function bareRedis(port: number): BareRedis {
+  // Its own: without one, a Redis that took the port would be held for this one.
+  const password = randomUUID();
+  const url = `redis://:${password}@127.0.0.1:${port}`;
+  const settings = Object.entries({
+    port,
+    bind: '127.0.0.1',
+    requirepass: password,
+    save: '',
+    appendonly: 'no',
+  });
   let child: ChildProcess;
-  const start = async (): Promise<void> => {
-    const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-    child = spawn('redis-server', settings, { stdio: 'ignore' });
-    await waitFor('Redis', async () => (await probeRedis(url)) === null);
-  };
+  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
   const kill = async (): Promise<void> => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
+    if (hasEnded()) return;
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;
   };
-  t.after(kill);
-  await start();
+  const start = async (): Promise<void> => {
+    const words = settings.flatMap(([name, value]) => [`--${name}`, `${value}`]);
+    child = spawn('redis-server', words, { stdio: 'ignore' });
+    await waitFor('Redis', async () => {
+      if (hasEnded()) throw new Error(`redis-server ended with exit code ${child.exitCode}`);
+      return (await probeRedis(url)) === null;
+    });
+  };
   return {
     url,
     get pid() {

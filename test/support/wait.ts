@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export async function waitFor(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  limitMs = 15_000,
+  limitMs = 60_000,
 ): Promise<number> {
   const since = performance.now();
   while (!(await condition())) {
@@ -17,4 +17,18 @@ export async function waitFor(
     await sleep(20);
   }
   return performance.now() - since;
+}
+
+/** Asks again until the answer is as wanted, and gives it. */
+export async function askUntil<Told>(
+  what: string,
+  ask: () => Promise<Told>,
+  wanted: (told: Told) => boolean,
+): Promise<Told> {
+  let told: Told | undefined;
+  await waitFor(what, async () => {
+    told = await ask();
+    return wanted(told);
+  });
+  return told as Told;
 }

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createAuthenticator } from '../../src/http/auth.js';
+import type { Grant } from '../../src/services/ports.js';
+
+test('a look-up is trusted for 2 s: a revoked key works no longer', async () => {
+  const grant: Grant = { keyHash: 'hash', tenant: 'school', scopes: ['read'], requestsPerMinute: null };
+  let stored: Grant | null = grant;
+  let lookUps = 0;
+  let time = 1_000_000;
+  const find = async () => {
+    lookUps += 1;
+    return stored;
+  };
+  const { authenticate } = createAuthenticator({ find }, () => time);
+  assert.equal(await authenticate('key'), grant);
+  stored = null;
+  time += 1999;
+  assert.equal(authenticate('key'), grant, 'at once');
+  assert.equal(lookUps, 1);
+  time += 1;
+  await assert.rejects(async () => authenticate('key'), { code: 'UNAUTHORIZED' });
+  stored = grant;
+  time += 1999;
+  assert.throws(() => authenticate('key'), { code: 'UNAUTHORIZED' }, 'a key that is not known likewise');
+  time += 1;
+  assert.equal(await authenticate('key'), grant);
+});
