@@ -14,6 +14,11 @@ export interface DeploymentWatch {
 
 const watchMs = 1000;
 
+/**
+ * Looks once a second, and at each new connection before anything is read over it.
+ *
+ * @returns when it was looked at for the first time
+ */
 export async function watchDeployment(
   redis: RedisClient,
   clickhouse: ClickHouseClient,
@@ -53,14 +58,14 @@ export async function watchDeployment(
     looking = false;
   }
 
-  await look();
-  const timer = setInterval(lookAgain, watchMs);
-  closers.add('deployment watch', () => clearInterval(timer));
   redis.on('close', () => {
     lost += 1;
   });
   // Also beside a look that is under way: that one may have asked over the connection before.
   redis.on('ready', look);
+  await look();
+  const timer = setInterval(lookAgain, watchMs);
+  closers.add('deployment watch', () => clearInterval(timer));
   const first = deployment as Deployment | null;
   return {
     // While Redis cannot tell how many there are, nothing is read or written.
