@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { freePort } from '../../src/embedded/ports.js';
@@ -13,6 +12,7 @@ import {
   startClickHouse,
   temporaryFolder,
 } from '../support/clickhouse-child.js';
+import { takePort } from '../support/ports.js';
 import { waitFor } from '../support/wait.js';
 
 const limit = { timeout: 60_000 };
@@ -142,18 +142,14 @@ test('a data folder in use is refused with one line', limit, async () => {
   });
 });
 
-test('a taken port is refused with one line', limit, async () => {
-  const holder = createServer();
-  await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
-  const address = holder.address();
+test('a taken port is refused with one line', limit, async (t) => {
+  const port = await takePort(t);
   const folder = await temporaryFolder();
   try {
-    assert.ok(address !== null && typeof address === 'object');
-    const refused = await refusal(folder.path, address.port);
+    const refused = await refusal(folder.path, port);
     assert.equal(refused.code, 1);
     assert.match(refused.text, /^clickhouse: .*EADDRINUSE.*\n$/);
   } finally {
-    holder.close();
     await folder.remove();
   }
 });

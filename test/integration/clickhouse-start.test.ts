@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { type ClickhouseOptions, startClickhouse } from '../../src/embedded/clickhouse.js';
 import { freePort } from '../../src/embedded/ports.js';
 import { createLogger } from '../../src/telemetry.js';
 import { exitOf, spawnChild } from '../support/clickhouse-child.js';
+import { takePort } from '../support/ports.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
@@ -21,12 +20,7 @@ async function start(t: TestContext, port: number, onSpawn: ClickhouseOptions['o
 }
 
 test('a server that dies while it starts is not ready, but a failed start', LIMIT, async (t) => {
-  const holder = createServer().listen(0, '127.0.0.1');
-  await once(holder, 'listening');
-  t.after(() => holder.close());
-  const address = holder.address();
-  assert.ok(address !== null && typeof address === 'object');
-  const server = await start(t, address.port);
+  const server = await start(t, await takePort(t));
   await assert.rejects(server.ready, /^Error: embedded ClickHouse ended before it was ready: exit code 1$/);
 });
 

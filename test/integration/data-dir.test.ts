@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
@@ -14,6 +13,7 @@ import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createClosers, StartError } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
+import { takePort } from '../support/ports.js';
 import { tempDir } from '../support/temp.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -162,16 +162,11 @@ test('with both URLs set nothing is embedded, and the addresses are published un
 });
 
 test('a pinned port that is taken is an error with the variable’s name', LIMIT, async (t) => {
-  const blocker = createServer().listen(0, '127.0.0.1');
-  await once(blocker, 'listening');
-  t.after(() => blocker.close());
-  const address = blocker.address();
-  assert.ok(address !== null && typeof address === 'object');
   const closers = createClosers(logger);
   const pinned = {
     ...settings(await tempDir(t)),
     clickhouseUrl: 'http://h:8123/d',
-    embeddedRedisPort: address.port,
+    embeddedRedisPort: await takePort(t),
   };
   await assert.rejects(startEmbedded(pinned, logger, closers), /EMBEDDED_REDIS_PORT: port \d+ .* is taken/);
   assert.equal(await closers.close(), true);

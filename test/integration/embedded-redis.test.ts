@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
@@ -13,6 +12,7 @@ import { startRedis } from '../../src/embedded/redis.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
+import { takePort } from '../support/ports.js';
 import { groupMembers } from '../support/processes.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
@@ -109,28 +109,17 @@ test('the signals of a terminal do not reach Redis', LIMIT, async (t) => {
 });
 
 test('a taken port fails the start with the place of the log', LIMIT, async (t) => {
-  const blocker = createServer().listen(0, '127.0.0.1');
-  await once(blocker, 'listening');
-  t.after(() => blocker.close());
-  const address = blocker.address();
-  assert.ok(address !== null && typeof address === 'object');
   const dir = await tempDir(t);
-  const server = startRedis({ dir, port: address.port, password: 'test', fsync: 'always', logger });
+  const server = startRedis({ dir, port: await takePort(t), password: 'test', fsync: 'always', logger });
   await assert.rejects(server.ready, /ended before it was ready: exit code 1; see .*redis\.log/);
   await server.stop(1_000);
 });
-
-async function take(t: TestContext, port: number): Promise<void> {
-  const holder = createServer().listen(port, '127.0.0.1');
-  await once(holder, 'listening');
-  t.after(() => holder.close());
-}
 
 test('a port that somebody takes between choice and start is given up for another', LIMIT, async (t) => {
   const dir = await tempDir(t);
   const tried: number[] = [];
   const url = await startOnFreePort(async (port) => {
-    if (tried.push(port) === 1) await take(t, port);
+    if (tried.push(port) === 1) await takePort(t, port);
     const server = startRedis({ dir, port, password: 'test', fsync: 'always', logger });
     t.after(() => server.stop(5_000));
     await server.ready;
@@ -145,7 +134,7 @@ test('a start is repeated twice at most, and not where the port is not the reaso
   let starts = 0;
   const taken = startOnFreePort(async (port) => {
     starts += 1;
-    await take(t, port);
+    await takePort(t, port);
     throw new Error(`start ${starts}`);
   });
   await assert.rejects(taken, /start 3/);
