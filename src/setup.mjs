@@ -21,13 +21,13 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
 const SUPPORTED_NODE = [20, 22];
 const SOURCES = ['src', 'workers', 'bench', 'test'];
-const TEST_FILE_LIMIT_MS = 600_000;
 const SHOWN_LINES = 15;
 
 /** The commands: what they do, and the compiled module whose `main(argv)` does it. */
 const COMMANDS = {
   start: { about: 'start the service', module: 'src/main.js' },
-  test: { about: 'run all tests, or those whose file names contain one of the ARGS' },
+  test: { about: 'run all tests, or those whose file names contain one of the ARGS', module: 'test/main.js' },
+  'test:fault': { about: 'break the service and compare what is left', module: 'test/fault-main.js' },
   import: { about: 'import a file of answers', module: 'src/cli/import.js' },
   evaluate: { about: 'measure the models on a file of answers', module: 'src/cli/evaluate.js' },
   backtest: { about: 'measure the forecasts on a file of answers', module: 'src/cli/backtest.js' },
@@ -249,46 +249,12 @@ function claim(number, content) {
 
 // ---- commands
 
-/** @param {string[]} words parts of file names; none: all tests */
-async function runTests(words) {
-  const { ensureRedisServer } = await import(moduleUrl('src/embedded/install-redis.js'));
-  await ensureRedisServer(say);
-  const all = readdirSync(join(DIST, 'test'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.js'))
-    .sort();
-  const files = all.filter((name) => words.length === 0 || words.some((word) => name.includes(word)));
-  if (files.length === 0) throw new SetupError(`no test file matches ${words.join(' ')}`);
-  const runner = spawn(
-    process.execPath,
-    [
-      '--enable-source-maps',
-      '--test',
-      '--test-reporter=spec',
-      ...runnerLimits(),
-      ...files.map((f) => join(DIST, 'test', f)),
-    ],
-    { cwd: ROOT, stdio: 'inherit' },
-  );
-  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => runner.kill(signal));
-  await new Promise((settle) => {
-    runner.once('close', (code) => {
-      process.exitCode = code ?? 1;
-      settle(undefined);
-    });
-  });
-}
-
-/** Both options came with Node 20.11. */
-function runnerLimits() {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major === 20 && minor < 11) return [];
-  return ['--test-concurrency=2', `--test-timeout=${TEST_FILE_LIMIT_MS}`];
-}
-
 const moduleUrl = (name) => pathToFileURL(join(DIST, name)).href;
 
 function help() {
-  const lines = Object.entries(COMMANDS).map(([name, { about }]) => `  npm run ${name.padEnd(8)} ${about}\n`);
+  const lines = Object.entries(COMMANDS).map(
+    ([name, { about }]) => `  npm run ${name.padEnd(10)} ${about}\n`,
+  );
   return `Commands (arguments after --, each has its own --help):\n${lines.join('')}`;
 }
 
@@ -310,13 +276,9 @@ async function main([name, ...args]) {
     return;
   }
   if (!Object.hasOwn(COMMANDS, name)) throw new SetupError(`unknown command ${name}\n${help()}`);
-  if (name === 'test' && args.some((arg) => arg === '--help' || arg === '-h')) {
-    process.stdout.write(`npm test [-- WORD ...]\n${COMMANDS.test.about}\n`);
-    return;
-  }
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal);
   await prepare();
-  const command = name === 'test' ? { main: runTests } : await import(moduleUrl(COMMANDS[name].module));
+  const command = await import(moduleUrl(COMMANDS[name].module));
   // From here on the command answers for signals; it attaches its handlers in its first synchronous part. Ours go after
   // that: with none in between, Node would forget a signal that came while the command's modules were loaded.
   const running = command.main(args);

@@ -1,0 +1,14 @@
+/** `npm test`: every test, the fault tests in their short form. */
+import { runTests } from './support/run-tests.js';
+
+const help = `Usage: npm test [-- WORD ...]
+
+Runs all tests, or those whose file names contain one of the WORDs.
+`;
+const limitMs = 600_000;
+
+/** @param argv arguments after the command */
+export async function main(argv: readonly string[]): Promise<void> {
+  if (argv.some((arg) => arg === '--help' || arg === '-h')) process.stdout.write(help);
+  else await runTests({ folder: '', words: argv, together: 2, limitMs, env: {} });
+}
