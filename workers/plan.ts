@@ -154,13 +154,14 @@ function count(draft: Draft, work: LearnerWork, planned: PlannedEvent, context: 
   const advice = adviseOn(before.skill, effect, event, conditions);
   keep(draft, planned, effect);
   draft.learner = withBaseline(draft, work, event, context);
-  draft.rows.push(rowOf(event, effect, conditions, advice, draft.learner.baselineTotal));
+  const fingerprint = planned.id < 0 ? null : fingerprintOf(event);
+  draft.rows.push(rowOf(event, effect, conditions, advice, draft.learner, fingerprint));
   if (event.itemId !== null && isFirstOfDay(before, event)) {
     draft.itemAnswers.push(itemAnswer(event.itemId, event.isCorrect, conditions));
   }
   const told = figuresOf(effect, advice);
-  if (planned.id >= 0) {
-    draft.firstAnswers[planned.id] = encodeFirstAnswer(told, fingerprintOf(event), event.receivedAt);
+  if (fingerprint !== null) {
+    draft.firstAnswers[planned.id] = encodeFirstAnswer(told, fingerprint, event.receivedAt);
   }
   return resultOf(told, event.skillId);
 }

@@ -8,7 +8,8 @@ import { modelVersion } from '../src/domain/params.js';
 import { isPlateau } from '../src/domain/plateau.js';
 import { round4 } from '../src/domain/probability.js';
 import { type Advice, adviceText } from '../src/domain/recommend.js';
-import type { ToldFigures } from '../src/store/event-ids.js';
+import type { LearnerState } from '../src/domain/types.js';
+import { fingerprintNumber, type ToldFigures } from '../src/store/event-ids.js';
 
 /** As they are remembered for the answer's id. */
 export function figuresOf({ skill, masteryBefore }: AnswerEffect, advice: Advice | null): ToldFigures {
@@ -37,15 +38,20 @@ function recommendationOf(advice: Advice | null, skillId: string): string {
   return `"recommendation":${text},"recommendation_code":"${advice.code}"`;
 }
 
-/** The row for the outbox. @param baselineTotal of the learner after the answer */
+/**
+ * The row for the outbox.
+ * @param learner after the answer, with its baseline; its version is still the one that was read
+ * @param fingerprint of an event with an id
+ */
 export function rowOf(
   event: TrackEvent,
   effect: AnswerEffect,
   conditions: Conditions,
   advice: Advice | null,
-  baselineTotal: number | null,
+  learner: LearnerState,
+  fingerprint: Buffer | null,
 ): string {
-  const { learner, skill } = effect;
+  const { skill } = effect;
   const figures = {
     learnerSeq: learner.attempts,
     masteryBefore: effect.masteryBefore,
@@ -55,7 +61,9 @@ export function rowOf(
     efficiencyIndex: efficiencyIndex(skill.pace),
     recommendationCode: advice?.code ?? '',
     modelVersion,
-    baselineTotal,
+    baselineTotal: learner.baselineTotal,
+    eventFingerprint: fingerprint === null ? 0 : fingerprintNumber(fingerprint),
+    learnerVersion: learner.version + 1,
   };
   return encodeAttemptRow(event, figures, conditions);
 }

@@ -78,6 +78,8 @@ function rowAt(i: number) {
     efficiencyIndex: 50,
     recommendationCode: '',
     modelVersion,
+    eventFingerprint: 0x123456789abc,
+    learnerVersion: learner.attempts,
     baselineTotal: learner.baselineTotal,
   };
   return { event: { ...ids, ...answer, receivedAt: start }, figures, conditions };

@@ -39,6 +39,10 @@ export interface AttemptFigures {
   readonly modelVersion: number;
   /** The learner's baseline after the answer; null while there are too few answers. */
   readonly baselineTotal: number | null;
+  /** Hash of the event as it was sent, of 48 bits; 0 where it had no id. */
+  readonly eventFingerprint: number;
+  /** Version of the learner's record that was committed with the answer: answers of one commit share it. */
+  readonly learnerVersion: number;
 }
 
 /** Columns given by the outbox, in the order in which they stand before the encoded row. */
@@ -85,6 +89,8 @@ export const rowColumns = [
   'weight',
   'closed_mastery',
   'baseline_total',
+  'event_fingerprint',
+  'learner_version',
 ] as const;
 
 /**
@@ -108,7 +114,8 @@ export function encodeAttemptRow(
   const pace = `${conditions.rapidSeconds}\t${conditions.time.logMean}\t${conditions.time.logSd}`;
   const told = `${bit(figures.isRapid)}\t${orNull(figures.efficiencyIndex)}\t${figures.recommendationCode}`;
   const place = `${conditions.section ?? ''}\t${conditions.weight}\t${orNull(conditions.closedMastery)}\t${orNull(figures.baselineTotal)}`;
-  return `${ids}\t${answer}\t${times}\t${trace}\t${model}\t${terms}\t${pace}\t${told}\t${place}`;
+  const origin = `${figures.eventFingerprint}\t${figures.learnerVersion}`;
+  return `${ids}\t${answer}\t${times}\t${trace}\t${model}\t${terms}\t${pace}\t${told}\t${place}\t${origin}`;
 }
 
 const bit = (flag: boolean): number => (flag ? 1 : 0);

@@ -31,6 +31,9 @@ export function fingerprintOf(event: TrackEvent): Buffer {
   return hashText(`${answer} ${question}`).subarray(0, fingerprintBytes);
 }
 
+/** The fingerprint as attempt rows carry it: a whole number of 48 bits. */
+export const fingerprintNumber = (fingerprint: Buffer): number => fingerprint.readUIntLE(0, fingerprintBytes);
+
 /** What an answer told. Masteries are rounded to 4 decimals. */
 export interface ToldFigures {
   readonly masteryBefore: number;

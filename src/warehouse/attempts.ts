@@ -143,6 +143,24 @@ export const placedColumns: readonly Column[] = [
   },
 ];
 
+/** What migration 4 brought: with it, rows restore records and event ids byte for byte. */
+export const originColumns: readonly Column[] = [
+  {
+    name: 'event_fingerprint',
+    type: 'UInt64',
+    codec: 'ZSTD(1)',
+    comment:
+      'Hash of the event as it was sent, 48 bits, which tells a repeated event from another; 0: it had no id',
+  },
+  {
+    name: 'learner_version',
+    type: 'UInt32',
+    codec: 'Delta, ZSTD(1)',
+    comment:
+      "Version of the learner's record that was committed with the answer; answers of one commit share it",
+  },
+];
+
 const outbox: readonly Column[] = [
   {
     name: 'partition_id',
@@ -167,7 +185,15 @@ export const attempts: Table = {
   name: 'attempts',
   comment: 'One row for every counted answer, never twice',
   engine: 'MergeTree',
-  columns: [...identity, ...answer, ...tracing, ...fittedColumns, ...placedColumns, ...outbox],
+  columns: [
+    ...identity,
+    ...answer,
+    ...tracing,
+    ...fittedColumns,
+    ...placedColumns,
+    ...originColumns,
+    ...outbox,
+  ],
   indexes: ['outbox_time outbox_ms TYPE minmax GRANULARITY 1'],
   partitionBy: 'toYYYYMM(received_at)',
   orderBy: '(tenant, user_id, learner_seq)',

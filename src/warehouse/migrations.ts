@@ -4,7 +4,7 @@
  * number is recorded after the last one.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { attempts, fittedColumns, placedColumns } from './attempts.js';
+import { attempts, fittedColumns, originColumns, placedColumns } from './attempts.js';
 import { selectRows } from './client.js';
 import { addColumnsTo, type Cluster, createTables, everywhere } from './cluster.js';
 import { cohortSkillWeekly, skillVelocity } from './cohorts.js';
@@ -74,6 +74,11 @@ export const migrationsFor = (cluster: Cluster): readonly Migration[] => [
         skillVelocity,
       ].map((view) => createDescribedView({ ...view, name: everywhere(view.name, cluster) })),
     ],
+  },
+  {
+    version: 4,
+    name: 'rebuilding, correcting and keeping',
+    statements: [...addColumnsTo(attempts, originColumns, 'baseline_total', cluster)],
   },
 ];
 

@@ -1,15 +1,20 @@
 /** Rows that an earlier version of the service left in the outbox: they end before the newer columns. */
 import { outboxColumns, rowColumns } from '../contracts/attempt-row.js';
-import { fittedColumns, placedColumns } from './attempts.js';
+import { fittedColumns, originColumns, placedColumns } from './attempts.js';
 
 const fields = outboxColumns.length + rowColumns.length;
-/** What rows lack that were written before migration 2 and before migration 3: the defaults of those columns. */
+/** What rows lack that were written before migrations 2, 3 and 4: the defaults of those columns. */
 const fittedDefaults = '\tdefault\t0\t0\t0\t0\t0\t0\t0\t\\N\t';
 const placedDefaults = '\t\t1\t\\N\t\\N';
+const originDefaults = '\t0\t0';
+const placedFields = fields - originColumns.length;
+const fittedFields = placedFields - placedColumns.length;
+const firstFields = fittedFields - fittedColumns.length;
 /** By the number of fields that a row has. */
 const missing: ReadonlyMap<number, Buffer> = new Map([
-  [fields - placedColumns.length, Buffer.from(`${placedDefaults}\n`)],
-  [fields - placedColumns.length - fittedColumns.length, Buffer.from(`${fittedDefaults}${placedDefaults}\n`)],
+  [placedFields, Buffer.from(`${originDefaults}\n`)],
+  [fittedFields, Buffer.from(`${placedDefaults}${originDefaults}\n`)],
+  [firstFields, Buffer.from(`${fittedDefaults}${placedDefaults}${originDefaults}\n`)],
 ]);
 
 const tab = 0x09;

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { readAnswerColumns } from '../../src/warehouse/answer-columns.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
-import { attempts, fittedColumns, placedColumns } from '../../src/warehouse/attempts.js';
+import { attempts, fittedColumns, originColumns, placedColumns } from '../../src/warehouse/attempts.js';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
 import { migrate, migrations } from '../../src/warehouse/migrations.js';
 import { createTable } from '../../src/warehouse/table.js';
@@ -14,9 +14,10 @@ import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 /** A row as version 1 of the service left it in an outbox. */
 const oldRow = (i: number): string =>
   `0\t1\t${i}\tdefault\tu${i % 10}\ts\\\\1\t\te${i}\t1\t30\t\\N\t0.5\t1768478400.000\t1768478400.000\t${i + 1}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t1`;
-/** As version 2 left it, and as it is today. */
+/** As versions 2 and 3 left it, and as it is today. */
 const fittedRow = (i: number): string => `${oldRow(i)}\tfitted\t0.1\t0.2\t0.3\t3\t4\t0.5\t1\t55.5\tPLATEAU`;
-const newRow = (i: number): string => `${fittedRow(i)}\tmath\t2.5\t0.75\t1100`;
+const placedRow = (i: number): string => `${fittedRow(i)}\tmath\t2.5\t0.75\t1100`;
+const newRow = (i: number): string => `${placedRow(i)}\t281474976710655\t7`;
 
 const block = (lines: readonly string[]): Buffer[] => [
   Buffer.from(lines.map((line) => `${line}\n`).join('')),
@@ -30,7 +31,7 @@ async function oldDatabase(t: TestContext, clickhouseUrl: string): Promise<Click
   await ensureDatabase(url.href);
   const client = connectWarehouse(url.href);
   t.after(() => client.close());
-  const names = new Set([...fittedColumns, ...placedColumns].map(({ name }) => name));
+  const names = new Set([...fittedColumns, ...placedColumns, ...originColumns].map(({ name }) => name));
   const columns = attempts.columns.filter(({ name }) => !names.has(name));
   const [first] = migrations;
   assert.ok(first);
@@ -48,14 +49,15 @@ test('an upgrade of the warehouse', { timeout: 120_000 }, async (t) => {
     await client.command({
       query: `INSERT INTO attempts (${names}) VALUES (0, 1, 0, 'default', 'u0', 's', '', '')`,
     });
-    assert.deepEqual(await migrate(client), [2, 3]);
+    assert.deepEqual(await migrate(client), [2, 3, 4]);
     assert.deepEqual(await migrate(client), []);
     const warehouse = createAttemptWarehouse(client);
     for (let again = 0; again < 2; again++) {
       const rows = [
         ...range(1, 40).map(oldRow),
         ...range(40, 70).map(fittedRow),
-        ...range(70, 100).map(newRow),
+        ...range(70, 85).map(placedRow),
+        ...range(85, 100).map(newRow),
       ];
       await warehouse.insert(block(rows), 'mixed');
     }
@@ -64,10 +66,13 @@ test('an upgrade of the warehouse', { timeout: 120_000 }, async (t) => {
       client,
       `SELECT DISTINCT parameters_source, difficulty_shift, ability_offset, item_difficulty, rapid_seconds,
          log_time_mean, log_time_sd, rapid, efficiency_index, recommendation_code,
-         section, weight, closed_mastery, baseline_total
-       FROM attempts ORDER BY parameters_source, section`,
+         section, weight, closed_mastery, baseline_total, toFloat64(event_fingerprint) AS event_fingerprint,
+         learner_version
+       FROM attempts ORDER BY parameters_source, section, learner_version`,
     );
-    const unplaced = { section: '', weight: 1, closed_mastery: null, baseline_total: null };
+    const unknown = { event_fingerprint: 0, learner_version: 0 };
+    const unplaced = { section: '', weight: 1, closed_mastery: null, baseline_total: null, ...unknown };
+    const placed = { section: 'math', weight: 2.5, closed_mastery: 0.75, baseline_total: 1100 };
     const fitted = {
       parameters_source: 'fitted',
       difficulty_shift: 0.1,
@@ -93,7 +98,8 @@ test('an upgrade of the warehouse', { timeout: 120_000 }, async (t) => {
         ...unplaced,
       },
       { ...fitted, ...unplaced },
-      { ...fitted, section: 'math', weight: 2.5, closed_mastery: 0.75, baseline_total: 1100 },
+      { ...fitted, ...placed, ...unknown },
+      { ...fitted, ...placed, event_fingerprint: 2 ** 48 - 1, learner_version: 7 },
     ]);
   });
 
@@ -102,7 +108,14 @@ test('an upgrade of the warehouse', { timeout: 120_000 }, async (t) => {
     const warehouse = createAttemptWarehouse(client);
     const short = oldRow(1).replace(/\t1$/, '');
     const wrong = oldRow(1).replace('0.69', 'x');
-    const broken = [`${newRow(1)}\t1`, `${fittedRow(1)}\t1`, `${oldRow(1)}\t1`, short, wrong];
+    const broken = [
+      `${newRow(1)}\t1`,
+      `${placedRow(1)}\t1`,
+      `${fittedRow(1)}\t1`,
+      `${oldRow(1)}\t1`,
+      short,
+      wrong,
+    ];
     for (const row of broken) {
       await assert.rejects(warehouse.insert(block([row]), 'broken'), { code: /^\d+$/ }, row);
       await assert.rejects(warehouse.insert(block([oldRow(2), row]), 'broken'), { code: /^\d+$/ }, row);

@@ -44,6 +44,8 @@ export function attemptRow(i: number, change: Partial<AttemptRow> = {}): Attempt
     weight: 1,
     closedMastery: null,
     baselineTotal: null,
+    eventFingerprint: 1_000_000 + i,
+    learnerVersion: 1 + Math.floor(i / 500),
     ...change,
   };
 }
