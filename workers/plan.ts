@@ -93,6 +93,7 @@ interface Draft {
   /** As they are stored; those of this batch are added. */
   readonly firstAnswers: (Buffer | null)[];
   readonly rows: string[];
+  readonly arrivalDays: number[];
   readonly itemAnswers: ItemDelta[];
   importLine: number;
 }
@@ -133,6 +134,7 @@ const draftOf = (loaded: LoadedLearner): Draft => ({
   items: [...loaded.items],
   firstAnswers: [...loaded.firstAnswers],
   rows: [],
+  arrivalDays: [],
   itemAnswers: [],
   importLine: 0,
 });
@@ -156,6 +158,7 @@ function count(draft: Draft, work: LearnerWork, planned: PlannedEvent, context: 
   draft.learner = withBaseline(draft, work, event, context);
   const fingerprint = planned.id < 0 ? null : fingerprintOf(event);
   draft.rows.push(rowOf(event, effect, conditions, advice, draft.learner, fingerprint));
+  draft.arrivalDays.push(dayOf(event.receivedAt));
   if (event.itemId !== null && isFirstOfDay(before, event)) {
     draft.itemAnswers.push(itemAnswer(event.itemId, event.isCorrect, conditions));
   }
@@ -247,6 +250,7 @@ function commitOf(work: LearnerWork, loaded: LoadedLearner, draft: Draft): Learn
     learner: draft.learner,
     skills: changedOf(work.skillIds, loaded.skills, draft.skills),
     rows: draft.rows,
+    arrivalDays: draft.arrivalDays,
     firstAnswers: changedOf(work.eventIds, loaded.firstAnswers, draft.firstAnswers),
     itemGeneration: loaded.learner?.items.generation ?? 0,
     items: changedOf(work.itemIds, loaded.items, draft.items),

@@ -28,6 +28,13 @@ export const idCountKey = (partition: number): string => `${partitionPrefix(part
 export const idQueueKey = (partition: number): string => `${partitionPrefix(partition)}:i:q`;
 /** Outbox stream: one entry per attempt, field `r` = the row as TSV without its outbox columns. */
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
+/**
+ * Hash of the answers that a partition counted: field = `TENANT:DAY` (acceptedField), value = how many, written in the
+ * step that counts them. The audit compares them with what is stored.
+ */
+export const acceptedKey = (partition: number): string => `${partitionPrefix(partition)}:accepted`;
+/** @param day UTC day of arrival, as the number of days since 1970 */
+export const acceptedField = (tenant: string, day: number): string => `${tenant}:${day}`;
 /** Marker of the deployment: absent means that this Redis is new, or came back empty. */
 export const markerKey = (partition: number): string => `${partitionPrefix(partition)}:m`;
 /**

@@ -44,6 +44,8 @@ export interface LearnerCommit {
   readonly skills: readonly (readonly [string, SkillState])[];
   /** Encoded attempt rows for the outbox, in order. */
   readonly rows: readonly string[];
+  /** UTC day (number since 1970) on which each row's answer arrived. */
+  readonly arrivalDays: readonly number[];
   /** By the hash of the event id. */
   readonly firstAnswers: readonly (readonly [id: Buffer, answer: Buffer])[];
   /** Generation of items that was current before; 0 for a new learner. */

@@ -1,4 +1,5 @@
 /** Learners of a batch, read and written by scripts. */
+import { countAccepted } from './accepted.js';
 import { isCluster, type RedisClient, whileRedisServes } from './client.js';
 import { learnerName, partitionPrefix } from './keys.js';
 import { encodeItem, encodeLearner, encodeSkill } from './learner-codec.js';
@@ -128,7 +129,7 @@ export function commitLearners(
 }
 
 function packCommit(request: Packer, commit: LearnerCommit, prefixes: readonly string[]): void {
-  request.list(10);
+  request.list(11);
   packPlace(request, commit, prefixes);
   request.uint(commit.expectedVersion);
   request.list(2 * commit.skills.length + 2);
@@ -147,6 +148,16 @@ function packCommit(request: Packer, commit: LearnerCommit, prefixes: readonly s
   }
   packItems(request, commit);
   request.text(commit.importLine === 0 ? '' : `${commit.importLine}`);
+  packAccepted(request, commit);
+}
+
+function packAccepted(request: Packer, commit: LearnerCommit): void {
+  const fields = [...(countAccepted([commit]).get(commit.partition) ?? [])];
+  request.list(2 * fields.length);
+  for (const [field, count] of fields) {
+    request.text(field);
+    request.uint(count);
+  }
 }
 
 function packItems(request: Packer, commit: LearnerCommit): void {

@@ -98,7 +98,8 @@ return cmsgpack.pack(out)
  * KEYS: prefixes of the partitions.
  * ARGV: the request: import id or '', outbox bound, then per learner: prefix index, name, expected version (0: new);
  * fields and their records in turn; rows; ids and their answers in turn; parities of the generations of items that
- * are forgotten; items and their records in turn, of the even and of the odd generation; import mark or ''.
+ * are forgotten; items and their records in turn, of the even and of the odd generation; import mark or ''; fields of
+ * the partition's accepted answers and what they grow by, in turn.
  * Result: a digit per learner: 0 committed, 1 somebody else wrote it, 2 outbox full, 3 Redis came back empty, 4 an id
  * is taken.
  */
@@ -127,6 +128,13 @@ local function queueIds(index)
   local length, before = redis.call('RPUSH', index.queue, unpack(index.taken)), index.count
   while length > index.count * idsPerBucket do splitBucket(index) end
   if index.count > before then redis.call('SET', index.bucket .. 'n', index.count) end
+end
+
+local accepted = {}
+local function noteAccepted(prefix, counts)
+  local sums = accepted[prefix] or {}
+  accepted[prefix] = sums
+  for i = 1, #counts, 2 do sums[counts[i]] = (sums[counts[i]] or 0) + counts[i + 1] end
 end
 
 local room = {}
@@ -158,14 +166,20 @@ end
 
 local statuses = {}
 for i = 1, #learners do
-  local prefixIndex, name, expected, fields, rows, ids, forgotten, even, odd, mark = unpack(learners[i])
+  local prefixIndex, name, expected, fields, rows, ids, forgotten, even, odd, mark, counts = unpack(learners[i])
   local prefix = KEYS[prefixIndex]
   local key = learnerKey(prefix, name)
   local refused = refusal(key, prefix, expected, ids)
-  if not refused then commit(prefix, name, key, fields, rows, forgotten, even, odd, mark) end
+  if not refused then
+    commit(prefix, name, key, fields, rows, forgotten, even, odd, mark)
+    noteAccepted(prefix, counts)
+  end
   statuses[i] = refused or '0'
 end
 for _, index in pairs(indexes) do queueIds(index) end
+for prefix, sums in pairs(accepted) do
+  for field, count in pairs(sums) do redis.call('HINCRBY', prefix .. ':accepted', field, count) end
+end
 return table.concat(statuses)
 `;
 

@@ -5,11 +5,13 @@
  * alone: they follow where a transaction is refused.
  */
 import type { Redis } from 'ioredis';
+import { countAccepted } from './accepted.js';
 import { type Replies, readReplies, sendBundle, transactionOf } from './bundle.js';
 import { commandTimeoutMs, whileRedisServes } from './client.js';
 import { type CommandBytes, createCommandBytes } from './command-bytes.js';
 import { type BucketCounts, bucketOf, createBucketCounts } from './id-buckets.js';
 import {
+  acceptedKey,
   idBucketKey,
   idCountKey,
   idQueueKey,
@@ -141,6 +143,7 @@ export function watchLearners(client: Redis, outboxBound: number): WatchedLearne
     const request = createCommandBytes(commitBytes * commits.length);
     request.command(1, 'MULTI');
     for (const one of commits) writeCommit(request, one, buckets);
+    writeAccepted(request, commits);
     const queues = idsByPartition(commits);
     for (const [partition, ids] of queues) {
       request.command(ids.length + 2, 'RPUSH');
@@ -272,6 +275,18 @@ function writeItems(request: CommandBytes, commit: LearnerCommit): void {
     for (const [id, item] of items) {
       request.bytes(id);
       request.bytes(encodeItem(item.trace));
+    }
+  }
+}
+
+/** One command for all answers of a tenant and day in a partition. */
+function writeAccepted(request: CommandBytes, commits: readonly LearnerCommit[]): void {
+  for (const [partition, fields] of countAccepted(commits)) {
+    for (const [field, count] of fields) {
+      request.command(4, 'HINCRBY');
+      request.text(acceptedKey(partition));
+      request.text(field);
+      request.text(`${count}`);
     }
   }
 }

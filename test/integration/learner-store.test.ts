@@ -10,7 +10,7 @@ import { idBytes } from '../../src/store/event-ids.js';
 import { decodeGoal } from '../../src/store/goal-codec.js';
 import { forgetOldIds, idWindowSeconds } from '../../src/store/id-window.js';
 import { hashItem } from '../../src/store/item-id.js';
-import { learnerKey, markerKey, outboxKey } from '../../src/store/keys.js';
+import { acceptedKey, learnerKey, markerKey, outboxKey } from '../../src/store/keys.js';
 import { readLearner, readPacked } from '../../src/store/learner-reads.js';
 import type { LearnerCommit } from '../../src/store/learner-records.js';
 import { commitLearners, loadLearners } from '../../src/store/learner-store.js';
@@ -40,6 +40,7 @@ function firstCommit(userId = nobody.userId): LearnerCommit {
     learner: { ...learner, version: 1 },
     skills: [['algebra', skill]],
     rows: ['row 1', 'row 2'],
+    arrivalDays: [20_000, 20_001],
     firstAnswers: [[randomBytes(idBytes), answerAt(1_700_000_000)]],
     itemGeneration: 0,
     items: [],
@@ -107,6 +108,8 @@ test('a state that somebody else wrote is never overwritten, and nothing of the 
   ]);
   assert.equal(await client.xlen(outboxKey(3)), 4);
   assert.equal(await client.llen('st:{p3}:i:q'), 2);
+  const accepted = { 'default:20000': '2', 'default:20001': '2' };
+  assert.deepEqual(await client.hgetall(acceptedKey(3)), accepted, 'what was refused is not counted');
 });
 
 test('an id that is taken refuses the whole commit, and leaves no other id taken', async (t) => {
@@ -167,7 +170,7 @@ async function keepIds(
       makeId(),
       answerAt(second),
     ]);
-    const commit = { ...firstCommit(`learner ${second} ${done}`), rows: [], firstAnswers };
+    const commit = { ...firstCommit(`learner ${second} ${done}`), rows: [], arrivalDays: [], firstAnswers };
     assert.deepEqual(await commitLearners(client, [commit], null, outboxBound), ['committed']);
     ids.push(...firstAnswers.map(([id]) => id));
   }

@@ -115,6 +115,7 @@ function commitOf(place: Place, draft: Partial<Draft>, loaded?: LoadedLearner, a
     learner: { ...learner, version: version + 1, items: { generation, size: items.length } },
     skills: skills.map((skillId) => [skillId, skill]),
     rows,
+    arrivalDays: rows.map((_, i) => Math.floor(at / 86_400) - (i % 2)),
     firstAnswers: ids.map((id) => [idOf(place, id), answerOf(idOf(place, id), at)]),
     itemGeneration: window.generation,
     items: items.map(([name, back]) => [
