@@ -127,3 +127,10 @@ const escapeText = (text: string | null): string =>
 
 /** ClickHouse takes Unix seconds of few digits for something else, so they are always ten. */
 const encodeTime = (ms: number): string => (ms / 1000).toFixed(3).padStart(14, '0');
+
+/** A row as it was encoded. */
+export interface AttemptRow {
+  readonly event: AttemptEvent;
+  readonly figures: AttemptFigures;
+  readonly conditions: Conditions;
+}

@@ -34,6 +34,13 @@ export function fingerprintOf(event: TrackEvent): Buffer {
 /** The fingerprint as attempt rows carry it: a whole number of 48 bits. */
 export const fingerprintNumber = (fingerprint: Buffer): number => fingerprint.readUIntLE(0, fingerprintBytes);
 
+/** The fingerprint that an attempt row carries as a number. */
+export function fingerprintFrom(number: number): Buffer {
+  const fingerprint = Buffer.allocUnsafe(fingerprintBytes);
+  fingerprint.writeUIntLE(number, 0, fingerprintBytes);
+  return fingerprint;
+}
+
 /** What an answer told. Masteries are rounded to 4 decimals. */
 export interface ToldFigures {
   readonly masteryBefore: number;

@@ -3,27 +3,23 @@
  * while two models come into force; then their rows are applied one by one to nothing.
  */
 import assert from 'node:assert/strict';
+import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
+import { type AttemptRow, encodeAttemptRow, rowColumns } from '../../src/contracts/attempt-row.js';
+import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
 import { encodeModel } from '../../src/contracts/model.js';
-import type { Conditions } from '../../src/domain/conditions.js';
-import { type RememberedItem, recallItem } from '../../src/domain/item-window.js';
-import { applyAnswer, newLearner, newSkill } from '../../src/domain/mastery.js';
 import { itemTermCount, skillTermCount } from '../../src/domain/prediction/model.js';
-import type { ItemTrace } from '../../src/domain/prediction/traces.js';
-import {
-  defaultSkillParameters,
-  type ParameterSource,
-  type TenantModel,
-  unfittedModel,
-} from '../../src/domain/tenant-model.js';
-import type { Answer, LearnerState, Section, SkillState } from '../../src/domain/types.js';
+import { type ReplayedStates, startReplay } from '../../src/domain/replay.js';
+import { defaultSkillParameters, type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
+import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/event-ids.js';
 import { hashItem } from '../../src/store/item-id.js';
 import { encodeItems } from '../../src/store/item-store.js';
-import { learnerKey, metaKey, partitionOf } from '../../src/store/keys.js';
-import { decodeLearner, encodeItem, encodeLearner, encodeSkill } from '../../src/store/learner-codec.js';
+import { itemTracesKey, learnerKey, metaKey, partitionOf } from '../../src/store/keys.js';
+import { dumpOf, type Fields } from '../../src/store/learner-dump.js';
 import { loadLearners } from '../../src/store/learner-store.js';
 import { createModelPublisher, publishModel } from '../../src/store/model-store.js';
 import { selectRows } from '../../src/warehouse/client.js';
+import { figuresOf } from '../../workers/told.js';
 import { callerOf } from '../support/http.js';
 import { seeded } from '../support/random.js';
 import { clickhouseOf, redisOf, startSecondApi, startService } from '../support/service.js';
@@ -209,98 +205,75 @@ async function catalogue(): Promise<void> {
   }
 }
 
-type Figure =
-  | ('is_correct' | 'occurred_ms' | 'seq' | 'mastery_before' | 'mastery_after' | 'p_correct')
-  | ('p_init' | 'p_learn' | 'p_guess' | 'p_slip' | 'parameters_version' | 'difficulty_shift')
-  | ('ability_offset' | 'item_difficulty' | 'rapid_seconds' | 'log_time_mean' | 'log_time_sd' | 'weight');
-type Optional =
-  | ('time_spent_seconds' | 'confidence_score' | 'question_difficulty')
-  | ('closed_mastery' | 'baseline_total');
-
-interface Row extends Record<Figure, number>, Record<Optional, number | null> {
-  skill_id: string;
-  item_id: string;
-  parameters_source: ParameterSource;
-  section: Section | '';
+/** As ClickHouse gives them, and as they were encoded for the outbox. */
+async function rowsOf(userId: string): Promise<AttemptRow[]> {
+  const { stream } = await clickhouse.exec({
+    query: `SELECT ${rowColumns.join(', ')} FROM attempts
+      WHERE tenant = {tenant:String} AND user_id = {userId:String} ORDER BY learner_seq FORMAT TabSeparated`,
+    query_params: { tenant, userId },
+    clickhouse_settings: { date_time_output_format: 'unix_timestamp' },
+  });
+  const lines = (await text(stream)).split('\n').slice(0, -1);
+  return lines.map((line) => {
+    const row = decodeAttemptRow(line);
+    assert.deepEqual(decodeAttemptRow(encodeAttemptRow(row.event, row.figures, row.conditions)), row);
+    return row;
+  });
 }
-
-const rowsOf = (userId: string): Promise<Row[]> =>
-  selectRows<Row>(
-    clickhouse,
-    `SELECT *, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS occurred_ms, learner_seq AS seq
-      FROM attempts WHERE tenant = {tenant:String} AND user_id = {userId:String} ORDER BY learner_seq`,
-    undefined,
-    { tenant, userId },
-  );
-
-const answerOf = (row: Row): Answer => ({
-  isCorrect: row.is_correct === 1,
-  occurredAt: row.occurred_ms,
-  questionDifficulty: row.question_difficulty,
-  timeSpentSeconds: row.time_spent_seconds,
-  confidenceScore: row.confidence_score,
-});
-
-const conditionsOf = (row: Row): Conditions => ({
-  parameters: { pInit: row.p_init, pLearn: row.p_learn, pGuess: row.p_guess, pSlip: row.p_slip },
-  version: row.parameters_version,
-  source: row.parameters_source,
-  difficultyShift: row.difficulty_shift,
-  abilityOffset: row.ability_offset,
-  itemDifficulty: row.item_difficulty,
-  rapidSeconds: row.rapid_seconds,
-  time: { logMean: row.log_time_mean, logSd: row.log_time_sd },
-  pCorrect: row.p_correct,
-  section: row.section === '' ? null : row.section,
-  weight: row.weight,
-  closedMastery: row.closed_mastery,
-});
 
 interface Replayed {
-  learner: LearnerState;
-  readonly skills: Map<string, SkillState>;
-  readonly items: Map<string, RememberedItem<ItemTrace>>;
+  readonly states: ReplayedStates;
+  /** First answers by the hash of the event's id, in hex. */
+  readonly firstAnswers: Map<string, Buffer>;
 }
 
-function replay(rows: readonly Row[]): Replayed {
-  const replayed: Replayed = { learner: newLearner, skills: new Map(), items: new Map() };
+function replay(rows: readonly AttemptRow[]): Replayed {
+  const learner = startReplay();
+  const firstAnswers = new Map<string, Buffer>();
   for (const row of rows) {
-    const conditions = conditionsOf(row);
-    const skill = replayed.skills.get(row.skill_id) ?? newSkill(conditions.parameters);
-    const item = row.item_id === '' ? null : replayed.items.get(row.item_id);
-    const effect = applyAnswer({ learner: replayed.learner, skill, item }, answerOf(row), conditions);
-    assert.equal(effect.masteryBefore, row.mastery_before, `answer ${row.seq}`);
-    assert.equal(effect.skill.mastery, row.mastery_after, `answer ${row.seq}`);
-    replayed.learner = { ...effect.learner, baselineTotal: row.baseline_total };
-    replayed.skills.set(row.skill_id, effect.skill);
-    if (effect.item) replayed.items.set(row.item_id, effect.item);
+    const { event, figures } = row;
+    const { effect, advice } = learner.add(row);
+    assert.equal(effect.masteryBefore, figures.masteryBefore, `answer ${figures.learnerSeq}`);
+    assert.equal(effect.skill.mastery, figures.masteryAfter, `answer ${figures.learnerSeq}`);
+    assert.equal(advice?.code ?? '', figures.recommendationCode);
+    if (event.eventId === null) continue;
+    const id = hashEventId(event.tenant, event.userId, event.eventId).toString('hex');
+    const fingerprint = fingerprintFrom(figures.eventFingerprint);
+    firstAnswers.set(id, encodeFirstAnswer(figuresOf(effect, advice), fingerprint, event.receivedAt));
   }
-  return replayed;
+  assert.equal(learner.missing(), 0);
+  return { states: learner.states(), firstAnswers };
 }
 
 const partitions = Number(await redis.hget(metaKey, 'partitions'));
-const placeOf = (userId: string) => ({ partition: partitionOf(tenant, userId, partitions), tenant, userId });
 
-/** One figure is not the rows' to tell: the version counts commits, however many answers each had. */
-async function assertSameRecords(userId: string, { learner, skills }: Replayed): Promise<void> {
-  const { L, ...stored } = await redis.hgetallBuffer(learnerKey(placeOf(userId).partition, tenant, userId));
-  assert.ok(L);
-  const { version } = decodeLearner(L);
-  assert.deepEqual(L, encodeLearner({ ...learner, version }));
-  const records = [...skills].map(([skillId, skill]) => [`s${skillId}`, encodeSkill(skill)]);
-  assert.deepEqual({ ...stored }, Object.fromEntries(records));
+/** Everything of a hash. */
+async function stored(key: string): Promise<string[]> {
+  const flat = (await redis.callBuffer('HGETALL', key)) as Buffer[];
+  return sorted(flat.flatMap((field, i) => (i % 2 === 0 ? [[field, flat[i + 1] as Buffer] as const] : [])));
 }
 
-async function assertSameItems(userId: string, { learner, items }: Replayed): Promise<number> {
-  const query = { ...placeOf(userId), skillIds: [], eventIds: [], itemIds: [...items.keys()].map(hashItem) };
+const sorted = (fields: Fields): string[] =>
+  fields.map(([field, value]) => `${field.toString('hex')} ${value.toString('hex')}`).sort();
+
+/** @returns how many items are remembered */
+async function assertSameRecords(userId: string, states: ReplayedStates): Promise<number> {
+  const partition = partitionOf(tenant, userId, partitions);
+  const { records, items } = dumpOf(states);
+  assert.deepEqual(sorted(records), await stored(learnerKey(partition, tenant, userId)));
+  for (const parity of [0, 1] as const) {
+    const key = itemTracesKey(partition, parity, tenant, userId);
+    assert.deepEqual(sorted(items[parity]), await stored(key), key);
+  }
+  return items[0].length + items[1].length;
+}
+
+async function assertSameAnswers(userId: string, firstAnswers: Replayed['firstAnswers']): Promise<void> {
+  const place = { partition: partitionOf(tenant, userId, partitions), tenant, userId };
+  const eventIds = [...firstAnswers.keys()].map((id) => Buffer.from(id, 'hex'));
+  const query = { ...place, skillIds: [], eventIds, itemIds: [] };
   const [loaded] = await loadLearners(redis, [query], null, true);
-  const recalled = (item: RememberedItem<ItemTrace> | null | undefined): Buffer | null => {
-    const trace = recallItem(learner.items, item ?? undefined);
-    return trace && encodeItem(trace);
-  };
-  const stored = loaded?.items.map(recalled) ?? [];
-  assert.deepEqual(stored, [...items.values()].map(recalled));
-  return stored.filter((record) => record !== null).length;
+  assert.deepEqual(loaded?.firstAnswers, [...firstAnswers.values()]);
 }
 
 test('rows alone rebuild every learner bit for bit', { timeout: 180_000 }, async (t) => {
@@ -320,17 +293,18 @@ test('rows alone rebuild every learner bit for bit', { timeout: 180_000 }, async
   await waitFor('rows in ClickHouse', async () => (await allRows()).length >= counted, 60_000);
   const rows = await allRows();
   assert.equal(rows.length, counted);
-  const fitted = rows.filter((row) => row.parameters_source !== 'manual');
-  assert.deepEqual([...new Set(fitted.map((row) => row.parameters_version))].sort(), [0, 1, 2]);
-  const sources = new Set(rows.map((row) => row.parameters_source));
+  const conditions = rows.map((row) => row.conditions);
+  const fitted = conditions.filter(({ source }) => source !== 'manual');
+  assert.deepEqual([...new Set(fitted.map(({ version }) => version))].sort(), [0, 1, 2]);
+  const sources = new Set(conditions.map(({ source }) => source));
   assert.deepEqual(sources, new Set(['default', 'prior', 'fitted', 'manual']));
-  assert.deepEqual(new Set(rows.map((row) => row.section)), new Set(['', 'math', 'rw']));
-  assert.ok(rows.some((row) => row.closed_mastery !== null));
+  assert.deepEqual(new Set(conditions.map(({ section }) => section)), new Set([null, 'math', 'rw']));
+  assert.ok(conditions.some(({ closedMastery }) => closedMastery !== null));
   for (const { userId, items } of habits) {
-    const replayed = replay(await rowsOf(userId));
-    await assertSameRecords(userId, replayed);
-    const remembered = await assertSameItems(userId, replayed);
-    const { attempts, items: window } = replayed.learner;
+    const { states, firstAnswers } = replay(await rowsOf(userId));
+    const remembered = await assertSameRecords(userId, states);
+    await assertSameAnswers(userId, firstAnswers);
+    const { attempts, items: window } = states.learner;
     t.diagnostic(`${userId}: ${attempts} answers, ${remembered} items, generation ${window.generation}`);
     assert.ok(items < 300 || window.generation > 1);
   }
