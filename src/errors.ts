@@ -8,7 +8,7 @@ export interface Problem {
  * Every error that a caller can see, with its status and what to think of trying again. `http` turns one into an
  * answer; everything else that is thrown is a defect and shows as INTERNAL.
  */
-const errorTable = {
+export const errorTable = {
   INVALID_REQUEST: { status: 400, retry: 'no' },
   UNAUTHORIZED: { status: 401, retry: 'no' },
   FORBIDDEN: { status: 403, retry: 'no' },

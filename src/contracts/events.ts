@@ -31,12 +31,12 @@ export const eventBatchCheck = Compile(EventBatch);
 
 /** What a counted answer returns; the JSON of it is made in the worker. */
 export const LearningEventResult = Type.Object({
-  mastery_before: Type.Number(),
-  mastery_after: Type.Number(),
-  velocity: Type.Number({ description: 'mastery_after minus mastery_before' }),
+  mastery_before: Type.Number({ minimum: 0, maximum: 1 }),
+  mastery_after: Type.Number({ minimum: 0, maximum: 1 }),
+  velocity: Type.Number({ minimum: -1, maximum: 1, description: 'mastery_after minus mastery_before' }),
   plateau_detected: Type.Boolean(),
-  total_attempts: Type.Integer(),
-  correct_attempts: Type.Integer(),
+  total_attempts: Type.Integer({ minimum: 1 }),
+  correct_attempts: Type.Integer({ minimum: 0 }),
   recommendation: Type.Union([Type.String({ maxLength: 200 }), Type.Null()]),
   recommendation_code: Type.Optional(
     Type.String({ description: 'The recommendation for machines, only where there is one' }),
