@@ -46,7 +46,11 @@ export const Prediction = Type.Object(
     predicted_total_in_30_days: TotalScore,
     confidence_intervals: intervals,
     goal_tracking: GoalTracking,
-    expected_accuracy: Type.Object({ share: Share, ...interval(Share), answers: Type.Number({ minimum: 0 }) }),
+    expected_accuracy: Type.Object({
+      share: Share,
+      ...interval(Share),
+      answers: Type.Number({ minimum: 0 }),
+    }),
     recommendations: Type.Array(Type.String({ maxLength: 200 }), { maxItems: 5 }),
     recommendation_codes: Type.Array(Type.Object({ code: Type.String(), skill_id: nullable(Id) })),
     forecast_days: Horizon,

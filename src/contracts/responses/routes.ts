@@ -22,13 +22,7 @@ export const ErrorAnswer = errorAnswer();
 
 /** Repeated headers and bad escapes are refused on any route. */
 const keyless: readonly ErrorCode[] = ['INVALID_REQUEST', 'INTERNAL'];
-const keyed: readonly ErrorCode[] = [
-  ...keyless,
-  'UNAUTHORIZED',
-  'FORBIDDEN',
-  'RATE_LIMITED',
-  'UNAVAILABLE',
-];
+const keyed: readonly ErrorCode[] = [...keyless, 'UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'UNAVAILABLE'];
 const withBody: readonly ErrorCode[] = ['UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE'];
 
 const ok = (data: TSchema, ...errors: ErrorCode[]): RouteAnswers => ({

@@ -2,7 +2,10 @@
 import Type, { type TProperties, type TSchema } from 'typebox';
 import { Count, nullable } from './parts.js';
 
-const check = { status: Type.Enum(['ok', 'failing']), reason: Type.Optional(Type.String()) } satisfies TProperties;
+const check = {
+  status: Type.Enum(['ok', 'failing']),
+  reason: Type.Optional(Type.String()),
+} satisfies TProperties;
 
 /** @param status as it is in the answer that it belongs to */
 const health = <Status extends TSchema>(status: Status) =>

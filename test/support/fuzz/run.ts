@@ -1,0 +1,47 @@
+/** The fuzz of the whole HTTP surface: every answer is judged, and at the end the books are compared. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { callerOf } from '../http.js';
+import { keysOf, type Scoped, type Service } from '../service.js';
+import { assertBooks } from './books.js';
+import { createDrive, type Drive } from './drive.js';
+import { createLedger } from './ledger.js';
+import { request } from './requests.js';
+
+/** Requests that are shrunk together where one of them fails. */
+const requestsPerRun = 100;
+
+/**
+ * @param requests at least so many are sent
+ * @returns answers by status, 0 for heads that were too long
+ */
+export async function fuzz(t: Scoped, service: Service, requests: number, seed: number): Promise<Drive> {
+  const ledger = createLedger();
+  const keys = await keysFor(t, service);
+  const drive = createDrive({ port: service.port, keys, ledger, connections: 8 });
+  const requestLists = fc.array(request, { minLength: requestsPerRun, maxLength: requestsPerRun });
+  try {
+    await fc.assert(
+      fc.asyncProperty(requestLists, (list) => drive.send(list)),
+      { seed, numRuns: Math.ceil(requests / requestsPerRun), interruptAfterTimeLimit: 24 * 3_600_000 },
+    );
+  } finally {
+    drive.end();
+  }
+  assert.equal((await callerOf(service, null).get('/api/v1/health')).json.data.status, 'ok');
+  await assertBooks(t, service, keys.ledger, ledger);
+  return drive;
+}
+
+/** Nothing that is deleted is deleted in the tenant whose books are kept. */
+async function keysFor(t: Scoped, service: Service) {
+  const keys = await keysOf(t, service);
+  return {
+    ledger: await keys.add({ tenant: 'ledger' }),
+    wild: await keys.add({ tenant: 'wild' }),
+    reader: await keys.add({ tenant: 'wild', scopes: ['read'] }),
+    writer: await keys.add({ tenant: 'wild', scopes: ['write'] }),
+    poor: await keys.add({ tenant: 'wild', quota: 20 }),
+    unknown: 'nobody',
+  };
+}
