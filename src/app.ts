@@ -29,7 +29,7 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
   const skills = readSkills(config);
   const endpoints =
     config.role === 'all' ? await startEmbedded(config, logger, closers) : await resolveEndpoints(config);
-  const engine = await startEngine(endpoints, config.redisWaitReplicas, logger, closers);
+  const engine = await startEngine(endpoints, config, logger, closers);
   if (config.redisUrl !== null) await warnOfRisks(engine, logger);
   const pipeline = config.role === 'api' ? null : await startDraining(endpoints, engine, logger, closers);
   if (config.role !== 'api') {
@@ -76,7 +76,7 @@ export async function startApiProcess(
   logger: Logger,
   closers: Closers,
 ): Promise<void> {
-  const engine = await startEngine(endpoints, config.redisWaitReplicas, logger, closers);
+  const engine = await startEngine(endpoints, config, logger, closers);
   const outbox = createOutbox(engine.redis, engine.partitions);
   const options = {
     config,

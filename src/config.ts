@@ -35,6 +35,8 @@ export type Config = {
   embeddedClickhousePort: number;
   embeddedRedisFsync: Environment['EMBEDDED_REDIS_FSYNC'];
   idempotencyMaxIds: number;
+  /** Of all partitions together. */
+  outboxMaxRows: number;
   /** 0: no scheduled fits. */
   fitIntervalHours: number;
   role: Environment['ROLE'];
@@ -130,6 +132,7 @@ function toConfig(values: Environment, env: Source, complain: Complain): Config 
     embeddedClickhousePort: values.EMBEDDED_CLICKHOUSE_PORT,
     embeddedRedisFsync: values.EMBEDDED_REDIS_FSYNC,
     idempotencyMaxIds: values.IDEMPOTENCY_MAX_IDS,
+    outboxMaxRows: values.OUTBOX_MAX_ROWS,
     fitIntervalHours: values.FIT_INTERVAL_HOURS,
     role: values.ROLE,
     skillsFile: readableFile('SKILLS_FILE', values.SKILLS_FILE, complain),

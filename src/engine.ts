@@ -37,22 +37,22 @@ export interface Engine {
   readonly blocked: () => string | null;
 }
 
-/**
- * Most rows that one partition's outbox may hold: an hour without ClickHouse at 1,000 answers a second, in about
- * 2 GB of Redis for all partitions together.
- */
-const outboxBound = 250_000;
 /** About 26 MB of Redis for all partitions together. */
 const forecastsBound = 10_000;
 const redisTimeoutMs = 10_000;
 
-/**
- * @param waitReplicas replicas of Redis that must have an answer before it is confirmed
- * @throws StartError when Redis cannot be reached
- */
+/** What an engine is told by the configuration. */
+export interface EngineSettings {
+  /** Replicas of Redis that must have an answer before it is confirmed. */
+  readonly redisWaitReplicas: number;
+  /** Most rows that the outboxes of all partitions together may hold. */
+  readonly outboxMaxRows: number;
+}
+
+/** @throws StartError when Redis cannot be reached */
 export async function startEngine(
   endpoints: Endpoints,
-  waitReplicas: number,
+  { redisWaitReplicas: waitReplicas, outboxMaxRows }: EngineSettings,
   logger: Logger,
   closers: Closers,
 ): Promise<Engine> {
@@ -65,6 +65,7 @@ export async function startEngine(
   const watch = await watchDeployment(redis, clickhouse, logger, closers);
   const { partitions } = watch;
   const { redisUrl } = endpoints;
+  const outboxBound = Math.floor(outboxMaxRows / partitions);
   const settings = { redisUrl, waitReplicas, partitions, outboxBound, forecastsBound };
   const compute = startCompute(settings, (tenant, userId) => partitionOf(tenant, userId, partitions), logger);
   closers.add('workers', () => compute.close());

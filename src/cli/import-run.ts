@@ -33,7 +33,7 @@ export async function beginImport(
   content: string,
 ): Promise<ImportRun> {
   const endpoints = await joinOrStart(config, logger, closers);
-  const engine = await startEngine(endpoints, config.redisWaitReplicas, logger, closers);
+  const engine = await startEngine(endpoints, config, logger, closers);
   const blocked = engine.blocked();
   if (blocked !== null) throw new StartError(`Nothing can be imported now: ${blocked}`);
   const store = createImportStore(engine.redis, engine.partitions);

@@ -91,6 +91,13 @@ const properties = {
     description: 'bound on remembered event ids',
     allowed: 'an integer from 1000 to 10000000000',
   }),
+  OUTBOX_MAX_ROWS: Type.Integer({
+    minimum: 16_000,
+    maximum: 10_000_000_000,
+    default: 4_000_000,
+    description: 'bound on answers that wait for ClickHouse, shared evenly by the partitions',
+    allowed: 'an integer from 16000 to 10000000000',
+  }),
   FIT_INTERVAL_HOURS: Type.Integer({
     minimum: 0,
     maximum: 8760,

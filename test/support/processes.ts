@@ -8,3 +8,12 @@ export function groupMembers(pgid: number): number[] {
     return Number(group) === pgid && !state.startsWith('Z') ? [Number(pid)] : [];
   });
 }
+
+/** Children of a process whose command line holds the text. */
+export function childrenOf(parent: number, text: string): number[] {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
+  return lines.flatMap((line) => {
+    const [pid, ppid] = line.trim().split(/\s+/);
+    return Number(ppid) === parent && line.includes(text) ? [Number(pid)] : [];
+  });
+}

@@ -1,0 +1,62 @@
+/** Processes of the service, started as a user would start them, and started again whenever they end. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { type Supervised, supervise } from '../../../src/embedded/supervisor.js';
+import { createLogger } from '../../../src/telemetry.js';
+import type { Scoped } from '../service.js';
+
+const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const mainModule = pathToFileURL(file('../../../src/main.js')).href;
+const program = `import(${JSON.stringify(mainModule)}).then(({ main }) => main([]));`;
+/** Ends them when the test was killed. */
+const tether = new URL('../../../bench/tether.js', import.meta.url).href;
+const sabotage = new URL('./sabotage.js', import.meta.url).href;
+const stopMs = 12_000;
+
+export interface ServiceProcess {
+  pid(): number;
+  stop(): Promise<void>;
+}
+
+export interface ProcessOptions {
+  readonly name: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Folder of the orders to its worker threads. */
+  readonly orders: string;
+}
+
+/** Resolves when it serves; ends with the test. */
+export async function startServiceProcess(
+  t: Scoped,
+  { name, env, orders }: ProcessOptions,
+): Promise<ServiceProcess> {
+  const preloads = `--import=${tether} --import=${sabotage}?orders=${encodeURIComponent(orders)}`;
+  const supervised: Supervised = supervise({
+    name,
+    // What dies here was killed by the test.
+    logger: createLogger('silent', 'test'),
+    maxDelayMs: 400,
+    spawn: () =>
+      spawn(process.execPath, ['-e', program], {
+        detached: true,
+        env: {
+          PATH: process.env.PATH,
+          HOME: process.env.HOME,
+          LOG_LEVEL: 'fatal',
+          NODE_OPTIONS: preloads,
+          ...env,
+        },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      }),
+    ready: async (child, signal) => {
+      const out = child.stdout as NonNullable<typeof child.stdout>;
+      await once(out, 'data', { signal });
+      out.resume();
+    },
+  });
+  const stop = (): Promise<void> => supervised.stop(stopMs);
+  t.after(stop);
+  await supervised.ready;
+  return { pid: () => supervised.pid() ?? 0, stop };
+}
