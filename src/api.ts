@@ -1,25 +1,26 @@
 /** The front end of one process: routes, checks and what they need of the engine. */
+import { healthOf } from './api-health.js';
 import type { Config } from './config.js';
 import type { Engine } from './engine.js';
 import { createAuthenticator } from './http/auth.js';
 import { createGate } from './http/gate.js';
 import { createHandlers } from './http/handlers.js';
 import { createQuotaGate } from './http/quota.js';
+import { createRequestFigures } from './http/request-figures.js';
 import { type Route, routesOf } from './http/routes.js';
 import { startServer } from './http/server.js';
 import { type Closers, StartError } from './lifecycle.js';
+import { addAnswerFigures } from './process-figures.js';
 import type { ExplainPorts } from './services/explain-mastery.js';
-import { createHealth, type Health } from './services/health.js';
+import type { Figures } from './services/figures.js';
+import type { Health } from './services/health.js';
 import type { Outbox } from './services/pipeline-ports.js';
-import { createAttemptRecorder } from './services/record-attempts.js';
+import { type AnswerTally, createAttemptRecorder } from './services/record-attempts.js';
 import type { VelocityPorts } from './services/velocity.js';
 import { createKeyRing, createQuotaCounter } from './store/api-keys.js';
-import { answersPing } from './store/client.js';
 import { forgetOldIds, idWindowSeconds, readIdWindow } from './store/id-window.js';
-import { createJournal } from './store/journal.js';
 import type { Logger } from './telemetry.js';
 import { createAttemptHistory } from './warehouse/attempt-history.js';
-import { isAlive } from './warehouse/client.js';
 import { createReadGuard } from './warehouse/read-guard.js';
 import { createVelocityHistory } from './warehouse/velocity-history.js';
 
@@ -32,6 +33,9 @@ export interface ApiOptions {
   /** Only the probes and health, for a process that takes no answers. */
   readonly probesOnly: boolean;
   readonly stalled: () => string | null;
+  /** Where this process registers what it knows, and the text that tells it and the rest. */
+  readonly figures: Figures;
+  readonly metrics: () => Promise<string>;
   readonly version: string;
 }
 
@@ -46,7 +50,7 @@ export async function startApi(options: ApiOptions, logger: Logger, closers: Clo
   const { config, engine } = options;
   const idWindow = await watchIdWindow(engine, config.idempotencyMaxIds, logger, closers);
   let draining = false;
-  const health = healthOf(options, idWindow, () => draining);
+  const health = healthOf({ ...options, idWindow, draining: () => draining });
   const server = await listen(options, routes(options, health, idWindow, logger), logger);
   closers.add('HTTP server', () => {
     draining = true;
@@ -61,11 +65,14 @@ function routes(
   idWindow: () => number,
   logger: Logger,
 ): readonly Route[] {
-  const { engine, probesOnly } = options;
+  const { engine, probesOnly, figures, metrics } = options;
+  const tally: AnswerTally = {};
+  addAnswerFigures(figures, engine, tally, idWindow);
   const recorder = createAttemptRecorder({
     tracker: engine.compute,
     acceptNewIds: () => idWindow() >= minIdWindowSeconds,
     now: Date.now,
+    tally,
   });
   const { compute: forecaster, models, skills: directory, goals, catalogue } = engine;
   const now = Date.now;
@@ -78,6 +85,7 @@ function routes(
       goals: { goals, now },
       skills: { models, skills: directory, catalogue, now },
       health,
+      metrics,
     }),
   );
   return probesOnly ? all.filter(({ scope }) => scope === null) : all;
@@ -102,14 +110,26 @@ function historyPorts(
   };
 }
 
-async function listen({ config, engine, sharePort }: ApiOptions, table: readonly Route[], logger: Logger) {
+async function listen(
+  { config, engine, sharePort, figures }: ApiOptions,
+  table: readonly Route[],
+  logger: Logger,
+) {
   const { host, port } = config;
   const gate = createGate(
     createAuthenticator(createKeyRing(engine.redis), Date.now),
     createQuotaGate(createQuotaCounter(engine.redis), Date.now),
   );
   try {
-    return await startServer({ host, port, sharePort, routes: table, gate, logger });
+    return await startServer({
+      host,
+      port,
+      sharePort,
+      routes: table,
+      gate,
+      figures: createRequestFigures(figures),
+      logger,
+    });
   } catch (error) {
     throw portTaken(config, error);
   }
@@ -120,40 +140,6 @@ export const portTaken = ({ host, port }: Config, cause: unknown): StartError =>
     `PORT: ${host}:${port} cannot be listened on: it is taken or not allowed; choose another PORT`,
     { cause },
   );
-
-function healthOf(options: ApiOptions, idWindow: () => number, draining: () => boolean): Health {
-  const { engine, outbox, stalled, version } = options;
-  const journal = createJournal(engine.redis, engine.partitions);
-  return createHealth({
-    redis: () => problem(answersPing(engine.redis), 'Redis does not answer'),
-    clickhouse: () => problem(isAlive(engine.clickhouse), 'ClickHouse does not answer'),
-    pipelineFacts: () => outbox.facts().catch(() => null),
-    journalFacts: () => journal.facts().catch(() => null),
-    workers: () => ({ threads: engine.compute.threads(), waiting: engine.compute.waiting() }),
-    blocked: engine.blocked,
-    stalled,
-    draining,
-    idempotencyWindowSeconds: idWindow,
-    uptimeSeconds: () => process.uptime(),
-    version,
-  });
-}
-
-const probeTimeoutMs = 1500;
-
-/**
- * A server that does not answer in time does not answer. Where this process itself stood still, its answer may lie
- * there unread: the sockets get a turn before that is said.
- */
-async function problem(alive: Promise<boolean>, message: string): Promise<string | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => setImmediate(resolve, false), probeTimeoutMs);
-  });
-  const answered = await Promise.race([alive.catch(() => false), late]);
-  clearTimeout(timer);
-  return answered ? null : message;
-}
 
 /**
  * Forgets old event ids once a second, and knows how far back they are remembered: from the first request on, where

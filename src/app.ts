@@ -10,7 +10,9 @@ import { type Engine, startEngine } from './engine.js';
 import { scheduleFits } from './fits.js';
 import { runJournal } from './journal.js';
 import type { Closers } from './lifecycle.js';
+import { createMetrics, type Metrics, metricsText } from './metrics.js';
 import { type RunningPipeline, runPipeline } from './pipeline.js';
+import { addDeploymentFigures } from './process-figures.js';
 import { loadSkillsFile, readSkillsFile, type SkillsFile } from './skills-file.js';
 import { redisWarnings } from './store/deployment.js';
 import { createOutbox } from './store/outbox.js';
@@ -30,6 +32,8 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
   const endpoints =
     config.role === 'all' ? await startEmbedded(config, logger, closers) : await resolveEndpoints(config);
   const engine = await startEngine(endpoints, config, logger, closers);
+  const metrics = createMetrics(config.role);
+  addDeploymentFigures(metrics, engine, createOutbox(engine.redis, engine.partitions));
   if (config.redisUrl !== null) await warnOfRisks(engine, logger);
   const pipeline = config.role === 'api' ? null : await startDraining(endpoints, engine, logger, closers);
   if (config.role !== 'api') {
@@ -37,14 +41,16 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
     runJournal(endpoints, engine, logger, closers);
   }
   if (config.role === 'pipeline') {
-    const port = config.portIsSet ? await serve(config, engine, pipeline, logger, closers, true) : null;
+    const port = config.portIsSet
+      ? await serve({ config, engine, pipeline, metrics, probesOnly: true }, logger, closers)
+      : null;
     return { port, developmentKey: null };
   }
   const developmentKey = await prepareKeys(config, engine.redis, logger);
   if (skills !== null) await setSkills(skills, engine, logger);
   const port =
     config.apiProcesses === 1
-      ? await serve(config, engine, pipeline, logger, closers, false)
+      ? await serve({ config, engine, pipeline, metrics, probesOnly: false }, logger, closers)
       : await serveInProcesses(config, endpoints, logger, closers);
   return { port, developmentKey };
 }
@@ -52,21 +58,31 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
 const startDraining = (endpoints: Endpoints, engine: Engine, logger: Logger, closers: Closers) =>
   runPipeline(endpoints, engine, createOutbox(engine.redis, engine.partitions), logger, closers);
 
+interface Serving {
+  readonly config: Config;
+  readonly engine: Engine;
+  readonly pipeline: RunningPipeline | null;
+  readonly metrics: Metrics;
+  readonly probesOnly: boolean;
+}
+
 function serve(
-  config: Config,
-  engine: Engine,
-  pipeline: RunningPipeline | null,
+  { config, engine, pipeline, metrics, probesOnly }: Serving,
   logger: Logger,
   closers: Closers,
-  probesOnly: boolean,
 ): Promise<number> {
-  const outbox = createOutbox(engine.redis, engine.partitions);
-  const stalled = () => pipeline?.stalled() ?? null;
-  return startApi(
-    { config, engine, outbox, sharePort: false, probesOnly, stalled, version },
-    logger,
-    closers,
-  );
+  const options = {
+    config,
+    engine,
+    outbox: createOutbox(engine.redis, engine.partitions),
+    sharePort: false,
+    probesOnly,
+    stalled: () => pipeline?.stalled() ?? null,
+    figures: metrics,
+    metrics: async () => metricsText([await metrics.collect()]),
+    version,
+  };
+  return startApi(options, logger, closers);
 }
 
 /** One process of several on a port: it takes answers, the process that started it does the rest. */
@@ -78,6 +94,7 @@ export async function startApiProcess(
 ): Promise<void> {
   const engine = await startEngine(endpoints, config, logger, closers);
   const outbox = createOutbox(engine.redis, engine.partitions);
+  const metrics = createMetrics('api');
   const options = {
     config,
     engine,
@@ -85,6 +102,8 @@ export async function startApiProcess(
     sharePort: true,
     probesOnly: false,
     stalled: () => null,
+    figures: metrics,
+    metrics: async () => metricsText([await metrics.collect()]),
     version,
   };
   await startApi(options, logger, closers);

@@ -27,6 +27,8 @@ export interface HandlerPorts {
   readonly goals: GoalPorts;
   readonly skills: SkillWritePorts;
   readonly health: Health;
+  /** Figures in the Prometheus text format. */
+  readonly metrics: () => Promise<string>;
 }
 
 export const createHandlers = ({
@@ -37,6 +39,7 @@ export const createHandlers = ({
   goals,
   skills,
   health,
+  metrics,
 }: HandlerPorts): Handlers => ({
   trackAnswer: async ({ tenant, body, idempotencyKey }) => {
     const { data, replayed } = await recorder.recordOne({ tenant, body, idempotencyKey });
@@ -83,6 +86,11 @@ export const createHandlers = ({
   health: () => healthReply(health),
   livez: () => probeReply(health.livez(), 'ok'),
   readyz: async () => probeReply(await health.readyz(), 'ready'),
+  metrics: async () => ({
+    status: 200,
+    body: await metrics(),
+    headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
+  }),
 });
 
 const formOf = (mediaType: string): SubmissionForm => (mediaType === 'application/json' ? 'batch' : 'lines');

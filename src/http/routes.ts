@@ -88,7 +88,8 @@ export type Handlers = Record<
   | 'putSkill'
   | 'health'
   | 'livez'
-  | 'readyz',
+  | 'readyz'
+  | 'metrics',
   Route['handle']
 >;
 
@@ -127,4 +128,5 @@ export const routesOf = (to: Handlers): readonly Route[] => [
   route('GET', '/api/v1/health', to.health, {}),
   route('GET', '/livez', to.livez, {}),
   route('GET', '/readyz', to.readyz, {}),
+  route('GET', '/metrics', to.metrics, {}),
 ];

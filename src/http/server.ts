@@ -14,6 +14,7 @@ import { errorEnvelope } from './envelope.js';
 import { ClientGone, type Exchange, openExchange } from './exchange.js';
 import { createFailureLog, type FailureLog } from './failure-log.js';
 import type { Gate } from './gate.js';
+import { noteAnswer, type RequestFigures, type RouteFigures } from './request-figures.js';
 import type { Match, Place, Reply, Route } from './routes.js';
 import './uws-types.js';
 
@@ -25,6 +26,7 @@ export interface ServerOptions {
   readonly sharePort: boolean;
   readonly routes: readonly Route[];
   readonly gate: Gate;
+  readonly figures: RequestFigures;
   readonly logger: Logger;
 }
 
@@ -39,13 +41,15 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const app = App();
   const failures = createFailureLog(options.logger, () => performance.now());
   const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
-  const serve: Serve = (place) => {
+  const serve: Serve = (place, method, path) => {
+    const counts = options.figures.of(method, path);
     const parameterCount = place.route?.path.match(/:\w+/g)?.length ?? 0;
     return (res, req) => {
       const exchange = openExchange(res, req, bodyLimitOf(place.route, req));
       const { route, allow, keyless } = place;
       const parameters = parametersOf(req, parameterCount);
-      void answer(options.gate, failures, traffic, exchange, { route, allow, keyless, parameters });
+      const match = { route, allow, keyless, parameters };
+      void answer(options.gate, failures, traffic, exchange, match, counts);
     };
   };
   register(app, options.routes, serve);
@@ -67,17 +71,18 @@ interface Traffic {
   onIdle: () => void;
 }
 
-type Serve = (place: Place) => (res: HttpResponse, req: HttpRequest) => void;
+/** Method and path are what the answers are counted under. */
+type Serve = (place: Place, method: string, path: string) => (res: HttpResponse, req: HttpRequest) => void;
 
 function register(app: TemplatedApp, routes: readonly Route[], serve: Serve): void {
   for (const path of new Set(routes.map((route) => route.path))) {
     const here = routes.filter((route) => route.path === path);
     const allow = here.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
     const keyless = here.every(({ scope }) => scope === null);
-    for (const route of here) registerRoute(app, route, serve({ route, allow, keyless }));
-    app.any(path, serve({ route: null, allow, keyless }));
+    for (const route of here) registerRoute(app, route, serve({ route, allow, keyless }, route.method, path));
+    app.any(path, serve({ route: null, allow, keyless }, 'other', path));
   }
-  app.any('/*', serve({ route: null, allow: null, keyless: false }));
+  app.any('/*', serve({ route: null, allow: null, keyless: false }, 'any', 'unknown'));
 }
 
 function registerRoute(
@@ -107,7 +112,9 @@ async function answer(
   traffic: Traffic,
   exchange: Exchange,
   match: Match,
+  counts: RouteFigures,
 ): Promise<void> {
+  const since = performance.now();
   traffic.open += 1;
   const headers: Record<string, string> = {
     'X-Request-Id': exchange.requestId,
@@ -120,6 +127,7 @@ async function answer(
     const refused = exchange.framingProblem !== null || reply.error?.code === 'PAYLOAD_TOO_LARGE';
     const close = traffic.closing || refused;
     await exchange.answer({ status: reply.status, headers, body: reply.body }, close);
+    noteAnswer(counts, reply.status, performance.now() - since);
   } catch (error) {
     if (!(error instanceof ClientGone)) failures.log(exchange, match.route, error);
   } finally {

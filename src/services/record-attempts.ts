@@ -1,5 +1,5 @@
 /** Counting answers: from what a platform sent to what it is told. */
-import type { SubmissionForm } from '../contracts/tasks.js';
+import type { SubmissionForm, TrackOutcome } from '../contracts/tasks.js';
 import { ApiError, notCounted, unavailable } from '../errors.js';
 import type { AttemptTracker, Submission, Tracked, TrackMode } from './ports.js';
 import { createRepeats } from './repeats.js';
@@ -37,26 +37,40 @@ export interface RecorderOptions {
   /** Whether event ids are remembered long enough to take new ones. */
   readonly acceptNewIds: () => boolean;
   readonly now: () => number;
+  /** Counts what became of each event. */
+  readonly tally: AnswerTally;
 }
+
+/** Events by outcome, since the process started. */
+export type AnswerTally = Partial<Record<TrackOutcome, number>>;
 
 const liveMode: TrackMode = { acceptNewIds: true, importId: null };
 const fullMode: TrackMode = { acceptNewIds: false, importId: null };
 
-export function createAttemptRecorder({ tracker, acceptNewIds, now }: RecorderOptions): AttemptRecorder {
+export function createAttemptRecorder({
+  tracker,
+  acceptNewIds,
+  now,
+  tally,
+}: RecorderOptions): AttemptRecorder {
   const repeats = createRepeats();
   const track = (submission: Submission): Promise<readonly Tracked[]> =>
     tracker.track(submission, acceptNewIds() ? liveMode : fullMode);
+  const judge = (tracked: Tracked): EventResult => {
+    tally[tracked.outcome] = (tally[tracked.outcome] ?? 0) + 1;
+    return resultOf(tracked);
+  };
   return {
     recordOne: async (sent) => {
       const submission = submissionOf('event', sent, now());
       const [tracked] = await repeats.watch(submission, track(submission));
-      const result = resultOf(tracked as Tracked);
+      const result = judge(tracked as Tracked);
       if (result instanceof ApiError) throw result;
       return result;
     },
     recordBatch: async (form, sent) => {
       const tracked = await track(submissionOf(form, sent, now())).catch(refusedBatch);
-      return tracked.map(resultOf);
+      return tracked.map(judge);
     },
   };
 }

@@ -7,7 +7,7 @@ import { DeletedGoal, Goal } from './goals.js';
 import { Mastery, SkillMastery } from './mastery.js';
 import { errorAnswer, successAnswer } from './parts.js';
 import { ClassPredictions, Prediction, WhatIf } from './predictions.js';
-import { Failing, Health, HealthDown, Live, NotReady, Ready } from './service.js';
+import { Failing, Health, HealthDown, Live, MetricsText, NotReady, Ready } from './service.js';
 import { Skill, SkillPage } from './skills.js';
 import { Velocity } from './velocity.js';
 
@@ -55,4 +55,5 @@ export const routeAnswers: Readonly<Record<string, RouteAnswers>> = {
   },
   'GET /livez': { bodies: { 200: Live, 503: Failing }, errors: keyless },
   'GET /readyz': { bodies: { 200: Ready, 503: NotReady }, errors: keyless },
+  'GET /metrics': { bodies: { 200: MetricsText }, errors: keyless },
 };

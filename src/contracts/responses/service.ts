@@ -38,3 +38,6 @@ export const Live = probe('ok');
 export const Failing = probe('failing');
 export const Ready = probe('ready');
 export const NotReady = probe('not ready');
+
+/** Prometheus text format. */
+export const MetricsText = Type.String({ pattern: '^# HELP ' });

@@ -1,0 +1,92 @@
+/** The figures of a process, and of the deployment as it sees it; docs/operations.md has them in a table. */
+import { serverProbes } from './api-health.js';
+import type { Engine } from './engine.js';
+import type { Figures } from './services/figures.js';
+import type { Outbox } from './services/pipeline-ports.js';
+import type { AnswerTally } from './services/record-attempts.js';
+import { createJournal } from './store/journal.js';
+
+/** What a process knows of the answers that it takes. */
+export function addAnswerFigures(
+  figures: Figures,
+  { compute }: Pick<Engine, 'compute'>,
+  tally: AnswerTally,
+  idWindow: () => number,
+): void {
+  figures.add({
+    name: 'answers_total',
+    help: 'Events that were judged, by what became of them',
+    type: 'counter',
+    read: () => Object.entries(tally).map(([outcome, value]) => ({ value, labels: { outcome } })),
+  });
+  figures.add({
+    name: 'lanes_waiting',
+    help: 'Requests with answers that wait for a worker thread',
+    type: 'gauge',
+    read: compute.waiting,
+  });
+  figures.add({
+    name: 'worker_threads',
+    help: 'Threads that count answers and compute forecasts',
+    type: 'gauge',
+    read: compute.threads,
+  });
+  figures.add({
+    name: 'idempotency_window_seconds',
+    help: 'How far back event ids are remembered',
+    type: 'gauge',
+    read: idWindow,
+  });
+}
+
+/** What is the same whichever process is asked; of several on a host one tells it. */
+export function addDeploymentFigures(figures: Figures, engine: Engine, outbox: Outbox): void {
+  const probes = serverProbes(engine);
+  const journal = createJournal(engine.redis, engine.partitions);
+  const pipelineFacts = together(outbox.facts);
+  const journalFacts = together(journal.facts);
+  const gauge = (name: string, help: string, read: () => Promise<number>) =>
+    figures.add({ name, help, type: 'gauge', read });
+  gauge('redis_up', '1 when Redis answers, else 0', async () => Number((await probes.redis()) === null));
+  gauge('clickhouse_up', '1 when ClickHouse answers, else 0', async () =>
+    Number((await probes.clickhouse()) === null),
+  );
+  gauge(
+    'outbox_length',
+    'Answers that are not in ClickHouse yet',
+    async () => (await pipelineFacts()).outboxLength,
+  );
+  gauge(
+    'oldest_pending_seconds',
+    'Age of the oldest answer that is not in ClickHouse yet',
+    async () => (await pipelineFacts()).oldestPendingSeconds,
+  );
+  gauge(
+    'journal_length',
+    'Goals, catalogue changes and forecasts that are not in ClickHouse yet',
+    async () => (await journalFacts()).journalLength,
+  );
+  figures.add({
+    name: 'parked_rows',
+    help: 'Rows that were put aside because ClickHouse refuses their content',
+    type: 'gauge',
+    read: async () => {
+      const [attempts, others] = await Promise.all([pipelineFacts(), journalFacts()]);
+      return [
+        { value: attempts.parked, labels: { of: 'attempts' } },
+        { value: others.parked, labels: { of: 'journal' } },
+      ];
+    },
+  });
+}
+
+/** All who ask while an answer is under way get that one. */
+function together<Value>(ask: () => Promise<Value>): () => Promise<Value> {
+  let asked: Promise<Value> | null = null;
+  return () => {
+    asked ??= ask().finally(() => {
+      asked = null;
+    });
+    return asked;
+  };
+}
