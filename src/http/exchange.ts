@@ -1,5 +1,5 @@
 /**
- * One request and its one answer over uWebSockets.js: the only module that touches HttpResponse.
+ * One request and its one answer over uWebSockets.js: with response-stream.ts the only module that touches HttpResponse.
  *
  * Hazards that are dealt with here and nowhere else: request data is gone after the handler's first await, so
  * everything is read at once; a response that is neither answered nor aborted, or touched after its end, kills the
@@ -7,10 +7,12 @@
  */
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
-import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ApiError, unavailable } from '../errors.js';
+import { readHeaders } from './request-headers.js';
+import { requestIdOf } from './request-id.js';
+import { type StreamState, sendPieces } from './response-stream.js';
 
 /** Thrown by `body()` when the client went away: nobody is there to answer. */
 export class ClientGone extends Error {}
@@ -36,6 +38,8 @@ export interface Exchange {
   body(): Promise<Buffer>;
   /** Sends the answer, unless the client is gone; call it once. A promise where it is not sent at once. */
   answer(answer: Answer, closeConnection: boolean): Promise<void> | undefined;
+  /** Sends an answer of any length, piece by piece as the client reads. @throws what the pieces throw */
+  stream(head: Omit<Answer, 'body'>, pieces: AsyncIterable<string>): Promise<void>;
 }
 
 /** How much of a refused body is read and dropped, so that the client gets to see the answer. */
@@ -45,9 +49,6 @@ const drainedBytes = 16 * 1024 * 1024;
 const maxBodyBytes = 256 * 1024 * 1024;
 let bodyBytes = 0;
 
-/** Headers that decide what a request is: twice means that somebody on the way may have read it differently. */
-const singleHeaders = new Set(['content-length', 'x-api-key', 'idempotency-key']);
-
 /**
  * Takes a request over from uWebSockets.js.
  * @param bodyLimit most bytes of body that are kept; null where the route has no body
@@ -55,7 +56,13 @@ const singleHeaders = new Set(['content-length', 'x-api-key', 'idempotency-key']
 export function openExchange(res: HttpResponse, req: HttpRequest, bodyLimit: number | null): Exchange {
   const method = req.getMethod().toUpperCase();
   const { headers, framingProblem } = readHeaders(req);
-  const state: State = { done: false, received: bodyLimit === null, draining: 0, forget: () => undefined };
+  const state: State = {
+    done: false,
+    received: bodyLimit === null,
+    draining: 0,
+    forget: () => undefined,
+    wake: () => undefined,
+  };
   const expected = Number(headers.get('content-length') ?? 0);
   const body = bodyLimit === null ? emptyBody : receiveBody(res, state, bodyLimit, expected);
   if (bodyLimit === null) res.onAborted(() => finish(state));
@@ -73,6 +80,19 @@ export function openExchange(res: HttpResponse, req: HttpRequest, bodyLimit: num
       reply(res, state, method, answer, closeConnection);
       return undefined;
     },
+    stream: async (head, pieces) => {
+      if (state.done) return;
+      res.cork(() => writeHead(res, head));
+      if (method !== 'HEAD') {
+        return sendPieces(res, state, pieces, () => {
+          finish(state);
+          // Who still sends a body to a GET would have it taken for the next request.
+          return !state.received;
+        });
+      }
+      finish(state);
+      res.endWithoutBody();
+    },
   };
 }
 
@@ -87,9 +107,7 @@ function reply(res: HttpResponse, state: State, method: string, answer: Answer, 
   if (closingHead) drain(res, state, 0, true);
 }
 
-interface State {
-  /** Answered or aborted: the response must not be touched any more. */
-  done: boolean;
+interface State extends StreamState {
   /** The whole body is there. */
   received: boolean;
   /** Bytes dropped since an early answer; 0 before one. */
@@ -103,19 +121,7 @@ const emptyBody = Promise.resolve(Buffer.alloc(0));
 function finish(state: State): void {
   state.done = true;
   state.forget();
-}
-
-function readHeaders(req: HttpRequest): { headers: Map<string, string>; framingProblem: string | null } {
-  const headers = new Map<string, string>();
-  let framingProblem: string | null = null;
-  req.forEach((name, value) => {
-    if (!headers.has(name)) headers.set(name, value);
-    else if (singleHeaders.has(name)) framingProblem = `The header ${name} was sent more than once`;
-    if (name === 'transfer-encoding' && value.toLowerCase() !== 'chunked') {
-      framingProblem = 'Only the transfer encoding chunked is understood';
-    }
-  });
-  return { headers, framingProblem };
+  state.wake();
 }
 
 /** Collects the body, never more than the limit; the promise settles once it is known to fit or not. */
@@ -166,12 +172,16 @@ const tooLarge = (limit: number): ApiError =>
 function send(res: HttpResponse, state: State, method: string, answer: Answer, close: boolean): void {
   finish(state);
   res.cork(() => {
-    // Nearly all answers: it is what stands there without a word.
-    if (answer.status !== 200) res.writeStatus(statusLine(answer.status));
-    for (const name in answer.headers) res.writeHeader(name, answer.headers[name] as string);
+    writeHead(res, answer);
     if (method === 'HEAD') endHead(res, Buffer.byteLength(answer.body));
     else res.end(answer.body, close);
   });
+}
+
+function writeHead(res: HttpResponse, { status, headers }: Omit<Answer, 'body'>): void {
+  // Nearly all answers are 200, which stands there without a word.
+  if (status !== 200) res.writeStatus(statusLine(status));
+  for (const name in headers) res.writeHeader(name, headers[name] as string);
 }
 
 /** Given any argument, endWithoutBody() never ends: the connection's next request would be refused. */
@@ -194,8 +204,7 @@ function refuseEarly(res: HttpResponse, state: State, method: string, answer: An
   // The line feed that ends a header line becomes the body's last two bytes: white space after the JSON.
   const length = Buffer.byteLength(answer.body) + 2;
   res.cork(() => {
-    res.writeStatus(statusLine(answer.status));
-    for (const name in answer.headers) res.writeHeader(name, answer.headers[name] as string);
+    writeHead(res, answer);
     res.writeHeader('Connection', 'close');
     res.writeHeader('Content-Length', `${length}\r\n\r\n${body}`);
   });
@@ -210,17 +219,6 @@ function drain(res: HttpResponse, state: State, bytes: number, isLast: boolean):
     finish(state);
     res.close();
   });
-}
-
-const requestIdShape = /^[A-Za-z0-9._:-]{1,128}$/;
-const idPrefix = randomBytes(6).toString('hex');
-let idCounter = 0;
-
-/** The caller's request id where it is a plain one, else one of ours: unique, and cheap to make. */
-function requestIdOf(sent: string | undefined): string {
-  if (sent !== undefined && requestIdShape.test(sent)) return sent;
-  idCounter += 1;
-  return `${idPrefix}-${idCounter.toString(36)}`;
 }
 
 const statusLine = (status: number): string => `${status} ${STATUS_CODES[status] ?? 'Unknown'}`;

@@ -19,6 +19,8 @@ export interface Call {
 export interface Reply {
   readonly status: number;
   readonly body: string;
+  /** Sent in place of the body where it is too long to be made at once. */
+  readonly pieces?: AsyncIterable<string>;
   readonly headers?: Readonly<Record<string, string>>;
   /** The error behind an answer that is one, for the log. */
   readonly error?: ApiError;

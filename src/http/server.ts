@@ -126,7 +126,8 @@ async function answer(
     Object.assign(headers, reply.headers);
     const refused = exchange.framingProblem !== null || reply.error?.code === 'PAYLOAD_TOO_LARGE';
     const close = traffic.closing || refused;
-    await exchange.answer({ status: reply.status, headers, body: reply.body }, close);
+    if (reply.pieces) await exchange.stream({ status: reply.status, headers }, reply.pieces);
+    else await exchange.answer({ status: reply.status, headers, body: reply.body }, close);
     noteAnswer(counts, reply.status, performance.now() - since);
   } catch (error) {
     if (!(error instanceof ClientGone)) failures.log(exchange, match.route, error);
