@@ -9,6 +9,7 @@ import { createQuotaGate } from './http/quota.js';
 import { createRequestFigures } from './http/request-figures.js';
 import { type Route, routesOf } from './http/routes.js';
 import { startServer } from './http/server.js';
+import { learnerDataPorts } from './learner-data.js';
 import { type Closers, StartError } from './lifecycle.js';
 import { addAnswerFigures } from './process-figures.js';
 import type { ExplainPorts } from './services/explain-mastery.js';
@@ -84,6 +85,7 @@ function routes(
       ...histories,
       goals: { goals, now },
       skills: { models, skills: directory, catalogue, now },
+      ...learnerDataPorts(engine),
       health,
       metrics,
     }),

@@ -105,7 +105,7 @@ export function encodeAttemptRow(
   conditions: Conditions,
 ): string {
   const { pInit, pLearn, pGuess, pSlip } = conditions.parameters;
-  const ids = `${event.tenant}\t${escapeText(event.userId)}\t${escapeText(event.skillId)}\t${escapeText(event.itemId)}\t${escapeText(event.eventId)}`;
+  const ids = `${event.tenant}\t${encodeText(event.userId)}\t${encodeText(event.skillId)}\t${encodeText(event.itemId)}\t${encodeText(event.eventId)}`;
   const answer = `${bit(event.isCorrect)}\t${orNull(event.timeSpentSeconds)}\t${orNull(event.confidenceScore)}\t${orNull(event.questionDifficulty)}`;
   const times = `${encodeTime(event.occurredAt)}\t${encodeTime(event.receivedAt)}\t${figures.learnerSeq}`;
   const trace = `${figures.masteryBefore}\t${figures.masteryAfter}\t${conditions.pCorrect}\t${bit(figures.plateauDetected)}`;
@@ -122,7 +122,7 @@ const bit = (flag: boolean): number => (flag ? 1 : 0);
 const orNull = (value: number | null): number | string => value ?? '\\N';
 
 /** Ids have no control characters (contracts/events.ts), so a backslash is all that TSV needs escaped. */
-const escapeText = (text: string | null): string =>
+export const encodeText = (text: string | null): string =>
   text?.includes('\\') ? text.replaceAll('\\', '\\\\') : (text ?? '');
 
 /** ClickHouse takes Unix seconds of few digits for something else, so they are always ten. */

@@ -6,6 +6,7 @@ import { type ExplainPorts, explainMastery } from '../services/explain-mastery.j
 import { forecastClass, forecastScores, forecastWhatIf } from '../services/forecast-scores.js';
 import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/goals.js';
 import type { Health } from '../services/health.js';
+import { type AttemptPorts, listAttempts } from '../services/list-attempts.js';
 import type { Forecaster, Tagged } from '../services/ports.js';
 import { readMastery, readSkillMastery } from '../services/read-mastery.js';
 import { listSkills, readSkill } from '../services/read-skills.js';
@@ -16,7 +17,7 @@ import { batchReply } from './batch-reply.js';
 import { classReply } from './class-reply.js';
 import { errorEnvelope, successEnvelope } from './envelope.js';
 import { tagHeader } from './preconditions.js';
-import { explainQuery, predictionQuery, skillsQuery, velocityQuery } from './query.js';
+import { attemptsQuery, explainQuery, predictionQuery, skillsQuery, velocityQuery } from './query.js';
 import type { Handlers, Reply } from './routes.js';
 
 export interface HandlerPorts {
@@ -26,6 +27,7 @@ export interface HandlerPorts {
   readonly velocity: VelocityPorts;
   readonly goals: GoalPorts;
   readonly skills: SkillWritePorts;
+  readonly attempts: AttemptPorts;
   readonly health: Health;
   /** Figures in the Prometheus text format. */
   readonly metrics: () => Promise<string>;
@@ -38,6 +40,7 @@ export const createHandlers = ({
   velocity,
   goals,
   skills,
+  attempts,
   health,
   metrics,
 }: HandlerPorts): Handlers => ({
@@ -83,6 +86,8 @@ export const createHandlers = ({
   skill: async ({ tenant, parameters }) => tagged(await readSkill(skills, tenant, parameters[0] as string)),
   putSkill: async ({ tenant, parameters, body, ifMatch }) =>
     tagged(await putSkill(skills, tenant, parameters[0] as string, parseJson(body), ifMatch), 'Skill set'),
+  attempts: async ({ tenant, parameters, query }) =>
+    ok(JSON.stringify(await listAttempts(attempts, tenant, parameters[0] as string, attemptsQuery(query)))),
   health: () => healthReply(health),
   livez: () => probeReply(health.livez(), 'ok'),
   readyz: async () => probeReply(await health.readyz(), 'ready'),

@@ -3,6 +3,7 @@ import { Compile } from 'typebox/compile';
 import { checked } from '../contracts/checked.js';
 import { ExplainQuery } from '../services/explain-mastery.js';
 import { forecastDefaults, PredictionQuery } from '../services/forecast-scores.js';
+import { AttemptsQuery } from '../services/list-attempts.js';
 import { SkillsQuery } from '../services/read-skills.js';
 import { VelocityQuery } from '../services/velocity.js';
 import type { Call } from './routes.js';
@@ -10,6 +11,7 @@ import type { Call } from './routes.js';
 type Values = Call['query'];
 
 const predictionCheck = Compile(PredictionQuery);
+const attemptsCheck = Compile(AttemptsQuery);
 const explainCheck = Compile(ExplainQuery);
 const skillsCheck = Compile(SkillsQuery);
 const velocityCheck = Compile(VelocityQuery);
@@ -34,9 +36,17 @@ export const predictionQuery = ({
 export const explainQuery = ({ explain = 'false', steps }: Values): ExplainQuery =>
   checked(explainCheck, { explain, steps: numberOf(steps, 10) }, 'query');
 
+const pageValues = ({ limit, cursor }: Values) => ({
+  limit: numberOf(limit, 100),
+  ...(cursor === undefined ? {} : { cursor }),
+});
+
 /** @throws ApiError INVALID_REQUEST */
-export const skillsQuery = ({ limit, cursor }: Values): SkillsQuery =>
-  checked(skillsCheck, { limit: numberOf(limit, 100), ...(cursor === undefined ? {} : { cursor }) }, 'query');
+export const skillsQuery = (values: Values): SkillsQuery => checked(skillsCheck, pageValues(values), 'query');
+
+/** @throws ApiError INVALID_REQUEST */
+export const attemptsQuery = (values: Values): AttemptsQuery =>
+  checked(attemptsCheck, pageValues(values), 'query');
 
 /** @throws ApiError INVALID_REQUEST */
 export const velocityQuery = ({ skill_id, days }: Values): VelocityQuery =>

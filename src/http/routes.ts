@@ -88,6 +88,7 @@ export type Handlers = Record<
   | 'skills'
   | 'skill'
   | 'putSkill'
+  | 'attempts'
   | 'health'
   | 'livez'
   | 'readyz'
@@ -127,6 +128,10 @@ export const routesOf = (to: Handlers): readonly Route[] => [
   route('GET', '/api/v1/skills', to.skills, { scope: 'read', queryNames: ['limit', 'cursor'] }),
   route('GET', '/api/v1/skills/:skill_id', to.skill, { scope: 'read' }),
   route('PUT', '/api/v1/skills/:skill_id', to.putSkill, { scope: 'admin', body: smallBody }),
+  route('GET', '/api/v1/learners/:user_id/attempts', to.attempts, {
+    scope: 'read',
+    queryNames: ['limit', 'cursor'],
+  }),
   route('GET', '/api/v1/health', to.health, {}),
   route('GET', '/livez', to.livez, {}),
   route('GET', '/readyz', to.readyz, {}),

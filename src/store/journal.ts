@@ -4,15 +4,12 @@
  */
 import type { Journal, JournalEntry, JournalPage } from '../services/journal-ports.js';
 import { type RedisClient, resultsOf } from './client.js';
-import { catalogueJournalKey, forecastsKey, journalKey } from './keys.js';
+import { catalogueJournalKey, forecastsKey, journalKey, parkedKey } from './keys.js';
 import type { StreamEntry } from './outbox-page.js';
 import { streamLengths } from './stream-lengths.js';
 
 /** Entries of one stream at a time: a fraction of a millisecond of Redis, which answers learners meanwhile. */
 const pageRows = 500;
-
-/** The same slot as the stream itself. */
-const parkedKey = (source: string): string => `${source}:parked`;
 
 /** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
 export function createJournal(redis: RedisClient, partitions: number): Journal {

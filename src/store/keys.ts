@@ -35,6 +35,8 @@ export const outboxKey = (partition: number): string => `${partitionPrefix(parti
 export const acceptedKey = (partition: number): string => `${partitionPrefix(partition)}:accepted`;
 /** @param day UTC day of arrival, as the number of days since 1970 */
 export const acceptedField = (tenant: string, day: number): string => `${tenant}:${day}`;
+/** Stream of the rows of another stream that ClickHouse refused, in the same slot. */
+export const parkedKey = (source: string): string => `${source}:parked`;
 /** Marker of the deployment: absent means that this Redis is new, or came back empty. */
 export const markerKey = (partition: number): string => `${partitionPrefix(partition)}:m`;
 /**

@@ -9,16 +9,13 @@ import type {
   OutboxEpoch,
   PartitionBacklog,
 } from '../services/pipeline-ports.js';
-import { outboxKey, partitionPrefix } from './keys.js';
+import { outboxKey, parkedKey, partitionPrefix } from './keys.js';
 import { encodePage, type StreamEntry } from './outbox-page.js';
 import { readReplicated } from './replication.js';
 import { streamLengths } from './stream-lengths.js';
 
 /** Entries asked for at a time: a fraction of a millisecond of Redis and about one of this loop, which both serve answers. */
 const pageRows = 200;
-
-/** Rows that ClickHouse refused for their content; nothing writes there yet. */
-const parkedKey = (partition: number): string => `${outboxKey(partition)}:parked`;
 
 /** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
 export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox {
@@ -60,7 +57,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
   async function facts() {
     const [waiting, parked, { ms }] = await Promise.all([
       backlog(all),
-      streamLengths(redis, all.map(parkedKey)),
+      streamLengths(redis, all.map(outboxKey).map(parkedKey)),
       epochOf(redis),
     ]);
     const heads = waiting.flatMap(({ head }) => (head === null ? [] : [Number.parseInt(head, 10)]));

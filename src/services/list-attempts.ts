@@ -1,0 +1,144 @@
+/** A learner's counted answers, newest first, in pages. */
+import Type, { type Static } from 'typebox';
+import type { AttemptFields } from '../contracts/attempt-fields.js';
+import { round4 } from '../domain/probability.js';
+import { invalid, unavailable } from '../errors.js';
+import type { FoundAttempt, StoredAttempts, WaitingAttempts } from './attempt-ports.js';
+import type { LearnerReader } from './ports.js';
+import { userNotFound } from './read-mastery.js';
+
+/** Query of GET /api/v1/learners/{user_id}/attempts. */
+export const AttemptsQuery = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
+  cursor: Type.Optional(Type.String({ description: 'next_cursor of the page before' })),
+});
+export type AttemptsQuery = Static<typeof AttemptsQuery>;
+
+export interface AttemptPorts {
+  readonly learners: LearnerReader;
+  readonly waiting: WaitingAttempts;
+  readonly stored: StoredAttempts;
+}
+
+/** A correction may change what is stored while it is read. */
+const tries = 5;
+
+/**
+ * Data of GET /api/v1/learners/{user_id}/attempts. What Redis says is true: only answers that it counts are listed,
+ * also where ClickHouse still has others; and each one that it counts is listed, or counted as missing.
+ *
+ * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND; UNAVAILABLE where ClickHouse does not answer, for a part would look
+ * like the whole
+ */
+export async function listAttempts(
+  ports: AttemptPorts,
+  tenant: string,
+  userId: string,
+  query: AttemptsQuery,
+): Promise<object> {
+  const before = query.cursor === undefined ? Number.POSITIVE_INFINITY : numberOf(query.cursor);
+  for (let attempt = 0; attempt < tries; attempt++) {
+    const counted = await countedAnswers(ports, tenant, userId);
+    const to = Math.min(counted, before - 1);
+    const found = await newestUpTo(ports, tenant, userId, to, query.limit);
+    if ((await countedAnswers(ports, tenant, userId)) >= counted)
+      return { user_id: userId, total_attempts: counted, ...pageOf(found, to, query.limit) };
+  }
+  throw unavailable('The answers of this learner are being corrected; try again later');
+}
+
+async function countedAnswers({ learners }: AttemptPorts, tenant: string, userId: string): Promise<number> {
+  const found = await learners.read(tenant, userId);
+  if (found === null) throw userNotFound();
+  return found.learner.attempts;
+}
+
+/** First what waits in Redis, then ClickHouse: an answer that moves in between is found there. */
+async function newestUpTo(
+  { waiting, stored }: AttemptPorts,
+  tenant: string,
+  userId: string,
+  to: number,
+  atMost: number,
+): Promise<FoundAttempt[]> {
+  const newest = createNewest(atMost);
+  for await (const page of waiting.of(tenant, userId))
+    for (const attempt of page.filter((one) => seqOf(one) <= to))
+      if (attempt.place === 'outbox') newest.put(attempt);
+      else newest.offer(attempt);
+  const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
+  const rows = await stored.read(range).catch((error: unknown) => {
+    throw unavailable('The answers that are stored cannot be read right now; try again later', error);
+  });
+  for (const attempt of rows) newest.offer(attempt);
+  return newest.all();
+}
+
+/** Keeps the answers with the highest numbers, one of each. */
+function createNewest(atMost: number) {
+  let kept = new Map<number, FoundAttempt>();
+  const all = (): FoundAttempt[] => [...kept.values()].sort((a, b) => seqOf(b) - seqOf(a)).slice(0, atMost);
+  return {
+    /** Takes the place of one that came before: it was counted later. */
+    put: (attempt: FoundAttempt): void => {
+      kept.set(seqOf(attempt), attempt);
+      if (kept.size > 4 * atMost) kept = new Map(all().map((one) => [seqOf(one), one]));
+    },
+    /** Leaves one with its number in place: what is on its way is newer than what was put aside or stored. */
+    offer: (attempt: FoundAttempt): void => {
+      if (!kept.has(seqOf(attempt))) kept.set(seqOf(attempt), attempt);
+    },
+    all,
+  };
+}
+
+const seqOf = ({ fields }: FoundAttempt): number => Number(fields.learner_seq);
+
+/** @param to number that the page begins with, if its answer is there */
+function pageOf(found: readonly FoundAttempt[], to: number, limit: number): object {
+  const last = found.at(-1);
+  const isWhole = found.length === limit && last !== undefined && seqOf(last) > 1;
+  const first = isWhole ? seqOf(last) : 1;
+  return {
+    attempts: found.map(({ fields }) => describeAttempt(fields)),
+    missing: Math.max(0, to - first + 1) - found.length,
+    next_cursor: isWhole ? encodeCursor(first) : null,
+  };
+}
+
+function describeAttempt(fields: AttemptFields): object {
+  return {
+    learner_seq: fields.learner_seq,
+    event_id: fields.event_id,
+    skill_id: fields.skill_id,
+    item_id: fields.item_id,
+    is_correct: fields.is_correct === 1,
+    time_spent_seconds: fields.time_spent_seconds,
+    confidence_score: fields.confidence_score,
+    question_difficulty: fields.question_difficulty,
+    occurred_at: timeOf(fields.occurred_at),
+    received_at: timeOf(fields.received_at),
+    mastery_before: round4(Number(fields.mastery_before)),
+    mastery_after: round4(Number(fields.mastery_after)),
+    p_correct: round4(Number(fields.p_correct)),
+    plateau_detected: fields.plateau_detected === 1,
+    recommendation_code: fields.recommendation_code,
+    parameters_version: fields.parameters_version,
+    model_version: fields.model_version,
+  };
+}
+
+const timeOf = (ms: string | number | null): string => new Date(Number(ms)).toISOString();
+
+/** Tells a cursor from any other base64 text. */
+const mark = 'before:';
+
+const encodeCursor = (seq: number): string => Buffer.from(`${mark}${seq}`).toString('base64url');
+
+/** @throws ApiError INVALID_REQUEST for a text that is no cursor of ours */
+function numberOf(cursor: string): number {
+  const seq = Number(Buffer.from(cursor, 'base64url').toString().slice(mark.length));
+  if (Number.isSafeInteger(seq) && seq > 1 && encodeCursor(seq) === cursor) return seq;
+  const message = 'must be the next_cursor of an earlier page';
+  throw invalid(`Invalid query: cursor ${message}`, [{ path: 'cursor', message }]);
+}

@@ -1,0 +1,48 @@
+/** A learner's rows in streams that many learners share. */
+import { type RedisClient, whileRedisServes } from './client.js';
+
+/**
+ * Looks through a page of a stream for the rows of one learner.
+ * KEYS: the stream. ARGV: first id, most entries to look at, what the rows begin with, number of fields before that.
+ * Result: id of the last entry that was looked at ('' at the end of the stream), then the rows that were found.
+ */
+const findRowsScript = `
+local entries = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])
+local prefix, leading = ARGV[3], tonumber(ARGV[4])
+local found = { #entries < tonumber(ARGV[2]) and '' or entries[#entries][1] }
+for _, entry in ipairs(entries) do
+  local fields = entry[2]
+  for i = 1, #fields, 2 do
+    if fields[i] == 'r' then
+      local row, at = fields[i + 1], 1
+      for _ = 1, leading do at = (string.find(row, '\\t', at, true) or #row) + 1 end
+      if string.sub(row, at, at + #prefix - 1) == prefix then found[#found + 1] = row end
+    end
+  end
+end
+return found
+`;
+
+/** Entries looked at in a step: about a millisecond of Redis, which answers learners meanwhile. */
+const pageEntries = 500;
+
+/**
+ * The rows of one learner in a stream, in its order, a page at a time; entries that are appended meanwhile included.
+ *
+ * @param prefix what the learner's rows begin with, after the leading fields
+ * @param leading fields that stand before it
+ * @throws ApiError UNAVAILABLE
+ */
+export async function* rowsInStream(
+  client: RedisClient,
+  key: string,
+  prefix: string,
+  leading: number,
+): AsyncGenerator<readonly string[]> {
+  for (let from: string | null = '-'; from !== null; ) {
+    const reply = client.eval(findRowsScript, 1, key, from, pageEntries, prefix, leading);
+    const [last, ...rows] = (await whileRedisServes(reply)) as [string, ...string[]];
+    if (rows.length > 0) yield rows;
+    from = last === '' ? null : `(${last}`;
+  }
+}

@@ -1,0 +1,39 @@
+/** A learner's answers, read back out of ClickHouse as rows. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import { readAttemptRow } from '../contracts/attempt-fields.js';
+import { rowColumns } from '../contracts/attempt-row.js';
+import type { AttemptRange, FoundAttempt, StoredAttempts } from '../services/attempt-ports.js';
+
+/** Times as they are in an encoded row. */
+const columns = rowColumns
+  .map((name) =>
+    name.endsWith('_at') ? `toDecimalString(toUnixTimestamp64Milli(a.${name}) / 1000, 3)` : `a.${name}`,
+  )
+  .join(', ');
+
+const direction = { 'newest first': 'DESC', 'oldest first': 'ASC' } as const;
+
+const query = (order: AttemptRange['order']): string => `SELECT ${columns} FROM attempts AS a
+WHERE tenant = {tenant:String} AND user_id = {userId:String} AND learner_seq BETWEEN {from:UInt32} AND {to:UInt32}
+ORDER BY learner_seq ${direction[order]}, outbox_ms DESC, outbox_seq DESC
+LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
+
+/** A caller waits for the answer. */
+const timeoutMs = 5000;
+
+export const createStoredAttempts = (client: ClickHouseClient): StoredAttempts => ({
+  read: async ({ order, ...range }) => {
+    const result = await client.query({
+      query: query(order),
+      format: 'TabSeparated',
+      query_params: range,
+      abort_signal: AbortSignal.timeout(timeoutMs),
+    });
+    return (await result.text())
+      .split('\n')
+      .filter((line) => line !== '')
+      .map(found);
+  },
+});
+
+const found = (row: string): FoundAttempt => ({ place: 'clickhouse', fields: readAttemptRow(row) });

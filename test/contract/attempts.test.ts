@@ -1,0 +1,138 @@
+/** A learner's answers, listed: complete at once, wherever they are. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { outboxKey, parkedKey, partitionOf } from '../../src/store/keys.js';
+import { callerOf, event } from '../support/http.js';
+import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
+import { waitFor } from '../support/wait.js';
+import { countOf } from '../support/warehouse.js';
+
+const service = await startService({ after });
+const caller = callerOf(service, service.key);
+const redis = await redisOf({ after }, service.redisUrl);
+const clickhouse = clickhouseOf({ after }, service);
+const user = "o'neil \\ ü";
+const path = `/api/v1/learners/${encodeURIComponent(user)}/attempts`;
+const outbox = outboxKey(partitionOf('default', user, 16));
+
+const answers = 25;
+const answerOf = (i: number) =>
+  event({
+    user_id: user,
+    skill_id: `skill'${i % 3}`,
+    is_correct: i % 2 === 0,
+    occurred_at: '2026-01-02T03:04:05.678Z',
+    ...(i % 5 === 0 && { event_id: `e\\${i}`, item_id: 'item', time_spent_seconds: 12 }),
+  });
+
+type Listed = Record<string, unknown> & { learner_seq: number };
+const seqs = (attempts: readonly Listed[]): number[] => attempts.map(({ learner_seq }) => learner_seq);
+const countdown = (from: number, to: number): number[] =>
+  Array.from({ length: from - to + 1 }, (_, i) => from - i);
+
+before(async () => {
+  const events = Array.from({ length: answers }, (_, i) => answerOf(i));
+  assert.equal((await caller.trackAll(events)).status, 200);
+  const { json } = await caller.get(path);
+  assert.deepEqual(seqs(json.data.attempts), countdown(answers, 1), 'all at once, wherever they are');
+  await waitFor('rows in ClickHouse', async () => (await redis.xlen(outbox)) === 0);
+});
+
+test('everything told of an answer, absent things null', async () => {
+  const { status, json } = await caller.get(path);
+  assert.equal(status, 200);
+  assert.deepEqual([json.data.user_id, json.data.total_attempts, json.data.missing], [user, answers, 0]);
+  const [newest] = json.data.attempts;
+  const full = json.data.attempts.find((one: Listed) => one.learner_seq === 21);
+  const { mastery_before, mastery_after, p_correct, received_at, ...told } = full;
+  assert.deepEqual(told, {
+    learner_seq: 21,
+    event_id: 'e\\20',
+    skill_id: "skill'2",
+    item_id: 'item',
+    is_correct: true,
+    time_spent_seconds: 12,
+    confidence_score: null,
+    question_difficulty: null,
+    occurred_at: '2026-01-02T03:04:05.678Z',
+    plateau_detected: false,
+    recommendation_code: told.recommendation_code,
+    parameters_version: 0,
+    model_version: told.model_version,
+  });
+  assert.ok(mastery_after > mastery_before && p_correct > 0 && Date.parse(received_at) > 0);
+  assert.deepEqual([newest.event_id, newest.item_id, newest.time_spent_seconds], [null, null, null]);
+});
+
+test('pages meet without a gap or a double, also where answers come in between', async () => {
+  const found: number[] = [];
+  let query = '?limit=7';
+  for (let page = 0; ; page++) {
+    const { json } = await caller.get(path + query);
+    found.push(...seqs(json.data.attempts));
+    if (page === 1) assert.equal((await caller.track(event({ user_id: 'else' }))).status, 200);
+    if (json.data.next_cursor === null) break;
+    query = `?limit=7&cursor=${json.data.next_cursor}`;
+  }
+  assert.deepEqual(found, countdown(answers, 1));
+  const { json } = await caller.get(`${path}?limit=25`);
+  assert.equal(json.data.next_cursor, null, 'a page that ends with the first answer is the last');
+});
+
+test('bad limits and cursors, unknown learners, another tenant', async () => {
+  const cursors = ['', 'x', 'YWZ0ZXI6YQ', Buffer.from('before:1').toString('base64url')];
+  for (const query of ['limit=0', 'limit=1001', 'limit=1.5', ...cursors.map((one) => `cursor=${one}`)]) {
+    const { status, json } = await caller.get(`${path}?${query}`);
+    assert.deepEqual([status, json.error.code], [400, 'INVALID_REQUEST'], query);
+  }
+  const { status, json } = await caller.get('/api/v1/learners/nobody/attempts');
+  assert.deepEqual([status, json.error.code], [404, 'USER_NOT_FOUND']);
+  const keys = await keysOf({ after }, service);
+  const other = callerOf(service, await keys.add({ tenant: 'other' }));
+  assert.equal((await other.get(path)).status, 404);
+  const writer = callerOf(service, await keys.add({ scopes: ['write'] }));
+  assert.equal((await writer.get(path)).status, 403);
+});
+
+test('a row in Redis takes the place of a stored one, and one that Redis does not count is not shown', async () => {
+  const columns =
+    'partition_id, outbox_ms, outbox_seq, tenant, user_id, skill_id, item_id, event_id, learner_seq';
+  await clickhouse.command({
+    query: `INSERT INTO attempts (${columns}) VALUES
+      (99, 1, 0, 'default', {user:String}, 'older', '', '', 25), (99, 2, 0, 'default', {user:String}, 'beyond', '', '', 26)`,
+    query_params: { user },
+  });
+  assert.equal(await countOf(clickhouse, "attempts WHERE skill_id IN ('older', 'beyond')"), 2);
+  const stored = await caller.get(`${path}?limit=2`);
+  assert.deepEqual(
+    stored.json.data.attempts.map(({ skill_id }: Listed) => skill_id),
+    ["skill'0", "skill'2"],
+  );
+  const rowOf = (skill: string) => `default\to'neil \\\\ ü\t${skill}\t\t\t1\t\\N\t\\N\t\\N\t1.000\t2.000\t24`;
+  const parked = await redis.xadd(parkedKey(outbox), '*', 'r', rowOf('parked'), 'id', '1-1', 'reason', 'x');
+  const aside = await caller.get(`${path}?limit=2`);
+  assert.equal(aside.json.data.attempts[1].skill_id, 'parked');
+  assert.equal(await redis.xdel(parkedKey(outbox), `${parked}`), 1);
+});
+
+test('where an answer is stored nowhere, the page says that it is missing', async () => {
+  await clickhouse.command({
+    query: 'DELETE FROM attempts WHERE user_id = {user:String} AND learner_seq IN (1, 10)',
+    query_params: { user },
+  });
+  const { json } = await caller.get(`${path}?limit=10`);
+  assert.deepEqual([json.data.attempts.length, json.data.missing], [10, 0]);
+  const rest = await caller.get(`${path}?cursor=${json.data.next_cursor}`);
+  assert.deepEqual([rest.json.data.attempts.length, rest.json.data.missing], [13, 2]);
+  assert.equal(rest.json.data.next_cursor, null);
+});
+
+test('without ClickHouse there is no list, rather than a part that looks like the whole', async () => {
+  const { dataDir } = service;
+  const alone = await startService(
+    { after },
+    { dataDir, role: 'api', clickhouseUrl: 'http://127.0.0.1:1/nothing' },
+  );
+  const { status, headers, json } = await callerOf(alone, service.key).get(path);
+  assert.deepEqual([status, json.error.code, headers['retry-after']], [503, 'UNAVAILABLE', '1']);
+});
