@@ -153,6 +153,9 @@ FROM daily_skill AS r GROUP BY tenant, skill_id, day`,
 
 export const rollups: readonly Rollup[] = [learnerSkill, skill];
 
+/** The rollup that names learners. */
+export const learnerSkillDays = learnerSkill.table;
+
 /**
  * @param where a condition over `attempts`; all rows without it
  * @param from `attempts`, or the table that holds its rows here
