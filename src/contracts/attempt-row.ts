@@ -122,11 +122,14 @@ const bit = (flag: boolean): number => (flag ? 1 : 0);
 const orNull = (value: number | null): number | string => value ?? '\\N';
 
 /** Ids have no control characters (contracts/events.ts), so a backslash is all that TSV needs escaped. */
-export const encodeText = (text: string | null): string =>
+const encodeText = (text: string | null): string =>
   text?.includes('\\') ? text.replaceAll('\\', '\\\\') : (text ?? '');
 
 /** ClickHouse takes Unix seconds of few digits for something else, so they are always ten. */
 const encodeTime = (ms: number): string => (ms / 1000).toFixed(3).padStart(14, '0');
+
+/** What every row of a learner begins with, and no other row does. */
+export const rowPrefix = (tenant: string, userId: string): string => `${tenant}\t${encodeText(userId)}\t`;
 
 /** A row as it was encoded. */
 export interface AttemptRow {

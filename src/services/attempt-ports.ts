@@ -1,12 +1,12 @@
 /** A learner's counted answers, read back from wherever they are, and what may be relied on. */
-import type { AttemptFields } from '../contracts/attempt-fields.js';
+import type { AttemptRow } from '../contracts/attempt-row.js';
 
 /** Where an answer is stored: in ClickHouse, on its way there, or put aside because ClickHouse refused it. */
 export type AttemptPlace = 'clickhouse' | 'outbox' | 'parked';
 
 export interface FoundAttempt {
   readonly place: AttemptPlace;
-  readonly fields: AttemptFields;
+  readonly row: AttemptRow;
 }
 
 /** The answers that are in Redis only, as far as is known. @throws ApiError UNAVAILABLE */

@@ -1,6 +1,6 @@
 /** A learner's counted answers, newest first, in pages. */
 import Type, { type Static } from 'typebox';
-import type { AttemptFields } from '../contracts/attempt-fields.js';
+import type { AttemptRow } from '../contracts/attempt-row.js';
 import { round4 } from '../domain/probability.js';
 import { invalid, unavailable } from '../errors.js';
 import type { FoundAttempt, StoredAttempts, WaitingAttempts } from './attempt-ports.js';
@@ -92,7 +92,7 @@ function createNewest(atMost: number) {
   };
 }
 
-const seqOf = ({ fields }: FoundAttempt): number => Number(fields.learner_seq);
+const seqOf = ({ row }: FoundAttempt): number => row.figures.learnerSeq;
 
 /** @param to number that the page begins with, if its answer is there */
 function pageOf(found: readonly FoundAttempt[], to: number, limit: number): object {
@@ -100,35 +100,33 @@ function pageOf(found: readonly FoundAttempt[], to: number, limit: number): obje
   const isWhole = found.length === limit && last !== undefined && seqOf(last) > 1;
   const first = isWhole ? seqOf(last) : 1;
   return {
-    attempts: found.map(({ fields }) => describeAttempt(fields)),
+    attempts: found.map(({ row }) => describeAttempt(row)),
     missing: Math.max(0, to - first + 1) - found.length,
     next_cursor: isWhole ? encodeCursor(first) : null,
   };
 }
 
-function describeAttempt(fields: AttemptFields): object {
+function describeAttempt({ event, figures, conditions }: AttemptRow): object {
   return {
-    learner_seq: fields.learner_seq,
-    event_id: fields.event_id,
-    skill_id: fields.skill_id,
-    item_id: fields.item_id,
-    is_correct: fields.is_correct === 1,
-    time_spent_seconds: fields.time_spent_seconds,
-    confidence_score: fields.confidence_score,
-    question_difficulty: fields.question_difficulty,
-    occurred_at: timeOf(fields.occurred_at),
-    received_at: timeOf(fields.received_at),
-    mastery_before: round4(Number(fields.mastery_before)),
-    mastery_after: round4(Number(fields.mastery_after)),
-    p_correct: round4(Number(fields.p_correct)),
-    plateau_detected: fields.plateau_detected === 1,
-    recommendation_code: fields.recommendation_code,
-    parameters_version: fields.parameters_version,
-    model_version: fields.model_version,
+    learner_seq: figures.learnerSeq,
+    event_id: event.eventId,
+    skill_id: event.skillId,
+    item_id: event.itemId,
+    is_correct: event.isCorrect,
+    time_spent_seconds: event.timeSpentSeconds,
+    confidence_score: event.confidenceScore,
+    question_difficulty: event.questionDifficulty,
+    occurred_at: new Date(event.occurredAt).toISOString(),
+    received_at: new Date(event.receivedAt).toISOString(),
+    mastery_before: round4(figures.masteryBefore),
+    mastery_after: round4(figures.masteryAfter),
+    p_correct: round4(conditions.pCorrect),
+    plateau_detected: figures.plateauDetected,
+    recommendation_code: figures.recommendationCode || null,
+    parameters_version: conditions.version,
+    model_version: figures.modelVersion,
   };
 }
-
-const timeOf = (ms: string | number | null): string => new Date(Number(ms)).toISOString();
 
 /** Tells a cursor from any other base64 text. */
 const mark = 'before:';

@@ -1,4 +1,5 @@
-import { readAttemptRow, rowPrefix } from '../contracts/attempt-fields.js';
+import { rowPrefix } from '../contracts/attempt-row.js';
+import { decodeAttemptRow } from '../contracts/attempt-row-reader.js';
 import type { AttemptPlace, FoundAttempt, WaitingAttempts } from '../services/attempt-ports.js';
 import type { RedisClient } from './client.js';
 import { outboxKey, parkedKey, partitionOf } from './keys.js';
@@ -12,7 +13,7 @@ export function createWaitingAttempts(client: RedisClient, partitions: number): 
     place: AttemptPlace,
   ): AsyncGenerator<readonly FoundAttempt[]> {
     for await (const rows of rowsInStream(client, key, prefix, 0)) {
-      yield rows.map((row) => ({ place, fields: readAttemptRow(row) }));
+      yield rows.map((line) => ({ place, row: decodeAttemptRow(line) }));
     }
   }
 

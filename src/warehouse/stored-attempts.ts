@@ -1,7 +1,7 @@
 /** A learner's answers, read back out of ClickHouse as rows. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { readAttemptRow } from '../contracts/attempt-fields.js';
 import { rowColumns } from '../contracts/attempt-row.js';
+import { decodeAttemptRow } from '../contracts/attempt-row-reader.js';
 import type { AttemptRange, FoundAttempt, StoredAttempts } from '../services/attempt-ports.js';
 
 /** Times as they are in an encoded row. */
@@ -36,4 +36,4 @@ export const createStoredAttempts = (client: ClickHouseClient): StoredAttempts =
   },
 });
 
-const found = (row: string): FoundAttempt => ({ place: 'clickhouse', fields: readAttemptRow(row) });
+const found = (line: string): FoundAttempt => ({ place: 'clickhouse', row: decodeAttemptRow(line) });
