@@ -9,13 +9,20 @@ export interface FoundAttempt {
   readonly row: AttemptRow;
 }
 
+/** A row in Redis; `row` is null where this version of the service cannot read the line. */
+export interface WaitingAttempt {
+  readonly place: AttemptPlace;
+  readonly line: string;
+  readonly row: AttemptRow | null;
+}
+
 /** The answers that are in Redis only, as far as is known. @throws ApiError UNAVAILABLE */
 export interface WaitingAttempts {
   /**
    * The learner's, a page at a time: first those on their way, oldest first, then those put aside. Who asks ClickHouse
    * when this has ended misses none: an answer leaves here only after it is there.
    */
-  of(tenant: string, userId: string): AsyncIterable<readonly FoundAttempt[]>;
+  of(tenant: string, userId: string): AsyncIterable<readonly WaitingAttempt[]>;
 }
 
 /** Part of a learner's answers by their numbers, both bounds included. */

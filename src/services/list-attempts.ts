@@ -62,10 +62,13 @@ async function newestUpTo(
   atMost: number,
 ): Promise<FoundAttempt[]> {
   const newest = createNewest(atMost);
-  for await (const page of waiting.of(tenant, userId))
-    for (const attempt of page.filter((one) => seqOf(one) <= to))
-      if (attempt.place === 'outbox') newest.put(attempt);
-      else newest.offer(attempt);
+  for await (const page of waiting.of(tenant, userId)) {
+    for (const { place, row } of page) {
+      if (row === null || row.figures.learnerSeq > to) continue;
+      if (place === 'outbox') newest.put({ place, row });
+      else newest.offer({ place, row });
+    }
+  }
   const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
   const rows = await stored.read(range).catch((error: unknown) => {
     throw unavailable('The answers that are stored cannot be read right now; try again later', error);

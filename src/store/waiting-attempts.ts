@@ -1,6 +1,6 @@
-import { rowPrefix } from '../contracts/attempt-row.js';
+import { type AttemptRow, rowPrefix } from '../contracts/attempt-row.js';
 import { decodeAttemptRow } from '../contracts/attempt-row-reader.js';
-import type { AttemptPlace, FoundAttempt, WaitingAttempts } from '../services/attempt-ports.js';
+import type { AttemptPlace, WaitingAttempt, WaitingAttempts } from '../services/attempt-ports.js';
 import type { RedisClient } from './client.js';
 import { outboxKey, parkedKey, partitionOf } from './keys.js';
 import { rowsInStream } from './learner-entries.js';
@@ -11,9 +11,9 @@ export function createWaitingAttempts(client: RedisClient, partitions: number): 
     key: string,
     prefix: string,
     place: AttemptPlace,
-  ): AsyncGenerator<readonly FoundAttempt[]> {
+  ): AsyncGenerator<readonly WaitingAttempt[]> {
     for await (const rows of rowsInStream(client, key, prefix, 0)) {
-      yield rows.map((line) => ({ place, row: decodeAttemptRow(line) }));
+      yield rows.map((line) => ({ place, line, row: rowOf(line) }));
     }
   }
 
@@ -25,4 +25,13 @@ export function createWaitingAttempts(client: RedisClient, partitions: number): 
       yield* pages(parkedKey(source), prefix, 'parked');
     },
   };
+}
+
+/** Among the rows that were put aside are such as nobody can read. */
+function rowOf(line: string): AttemptRow | null {
+  try {
+    return decodeAttemptRow(line);
+  } catch {
+    return null;
+  }
 }
