@@ -22,6 +22,8 @@ export interface Contestant {
   readonly settled: (() => Promise<void>) | null;
   /** Where it takes fewer than the run's. */
   readonly connections?: number;
+  /** A 503 is an outcome, not a failure. */
+  readonly mayRefuse?: boolean;
   /** The pipeline stands still under the load; what it left is drained after the measurement. */
   readonly paused?: Service;
 }
@@ -85,12 +87,13 @@ async function measureRunning(
 /** Resolves when everything that the load has set off is done. */
 async function putLoad(
   runner: LoadRunner,
-  { name, target, traffic, key, tally, settled, connections }: Contestant,
+  { name, target, traffic, key, tally, settled, connections, mayRefuse = false }: Contestant,
   settings: LoadSettings,
 ): Promise<{ load: LoadResult; settledSeconds: number }> {
   const plan = {
     ...settings,
     connections: connections ?? settings.connections,
+    mayRefuse,
     port: target.port,
     pool: runner.pool(traffic, key),
     firstAnswer: tally.nextNumber,
@@ -100,7 +103,8 @@ async function putLoad(
     throw new StartError(`${name}: ${cause instanceof Error ? cause.message : cause}`, { cause });
   });
   tally.acknowledged += load.answers;
-  tally.unanswered += load.unanswered;
+  // One that was refused because Redis was too slow may have been counted.
+  tally.unanswered += load.unanswered + load.refused;
   tally.nextNumber += load.numbersUsed;
   await settled?.();
   return { load, settledSeconds: (performance.now() - since) / 1000 };

@@ -19,6 +19,8 @@ export interface Latency {
   /** Requests per second: what was offered, and what was answered. */
   readonly offered: number;
   readonly achieved: number;
+  /** Refused with 503, per second, where that is an outcome. */
+  readonly refused?: number;
   readonly p50: number;
   readonly p90: number;
   readonly p99: number;

@@ -11,8 +11,9 @@ const tickMs = 1;
 const graceMs = 20_000;
 /** Of a request that failed. */
 const shownBytes = 500;
+const unavailable = 503;
 
-/** @throws where a request was not answered with 200, or not at all */
+/** @throws where a request was not answered with 200 (or 503, where it may be), or not at all */
 export async function drive(plan: LoadPlan, requests: readonly Request[]): Promise<LoadResult> {
   const load = new Load(plan, requests);
   try {
@@ -35,6 +36,7 @@ class Load {
   private sent = 0;
   private answered = 0;
   private answers = 0;
+  private refused = 0;
   private number: number;
 
   constructor(
@@ -56,7 +58,7 @@ class Load {
     this.start = performance.now();
     this.timers.push(setInterval(() => this.sendDue(), tickMs));
     const giveUp = (): void =>
-      this.fail(new Error(`${this.sent - this.answered} requests were not answered in time`));
+      this.fail(new Error(`${this.sent - this.answered - this.refused} requests were not answered in time`));
     this.timers.push(setTimeout(giveUp, this.schedule.endMs + graceMs));
     this.sendDue();
     await this.done;
@@ -96,20 +98,25 @@ class Load {
   }
 
   private take(lane: Lane, status: number): void {
-    const { bytes, answers } = lane.request as Request;
-    if (status !== 200) {
+    const { bytes } = lane.request as Request;
+    if (status === 200) this.accept(lane);
+    else if (status === unavailable && this.plan.mayRefuse === true) this.refused += 1;
+    else {
       this.fail(new Error(`status ${status} for ${bytes.subarray(0, shownBytes)}`));
       return;
     }
+    this.idle.push(lane);
+    this.sendDue();
+  }
+
+  private accept(lane: Lane): void {
     this.answered += 1;
-    this.answers += answers;
+    this.answers += (lane.request as Request).answers;
     const due = this.schedule.dueAt(lane.place);
     if (due !== null) {
       const ms = performance.now() - this.start - due;
       this.late.record(Math.max(1, Math.round(1000 * ms)));
     }
-    this.idle.push(lane);
-    this.sendDue();
   }
 
   private result(seconds: number): LoadResult {
@@ -117,6 +124,7 @@ class Load {
       requests: this.answered,
       answers: this.answers,
       unanswered: 0,
+      refused: this.refused,
       offered: this.plan.rate,
       numbersUsed: this.number - this.plan.firstAnswer,
       seconds,

@@ -8,6 +8,8 @@ export interface LoadPlan {
   readonly rate: number | null;
   /** Not to be driven by an external generator. */
   readonly ownGenerator?: boolean;
+  /** A 503 is counted instead of ending the load. */
+  readonly mayRefuse?: boolean;
   /** Folder of the prepared requests. */
   readonly pool: string;
   /** Number of the first answer; each has its own. */
@@ -20,6 +22,8 @@ export interface LoadResult {
   readonly answers: number;
   /** Answers of requests that were under way when the generator stopped: counted by the server or not. */
   readonly unanswered: number;
+  /** Requests that were refused with 503. */
+  readonly refused: number;
   /** Requests per second that were offered; null for a closed loop. */
   readonly offered: number | null;
   /** Numbers of answers that may have been used, from `firstAnswer` on. */

@@ -45,6 +45,7 @@ export function readWrk(output: string, plan: LoadPlan, answersPerRequest: numbe
     requests,
     answers: requests * answersPerRequest,
     unanswered: plan.connections * answersPerRequest,
+    refused: 0,
     offered: null,
     numbersUsed: (requests + plan.connections + trials) * answersPerRequest,
     seconds: microseconds / 1e6,

@@ -19,7 +19,7 @@ export function latencySection({ scenarios }: BenchResults): string {
 
 function scenarioParts(scenario: ScenarioResult): string[] {
   const several = scenario.measurements.some(({ latencies }) => latencies.length > 1);
-  const head = ['Target', 'Offered/s', 'Done/s', 'p50, ms', 'p90', 'p99', 'p99.9', 'Longest'];
+  const head = ['Target', 'Offered/s', 'Done/s', 'Refused/s', 'p50, ms', 'p90', 'p99', 'p99.9', 'Longest'];
   const table = htmlTable(head, latencyRows(scenario));
   return [
     textTag('h3', {}, `${scenarioTitle(scenario)}: ${scenario.about}`),
@@ -140,7 +140,9 @@ function roundPowers(values: readonly number[]): Domain {
 
 const latencyRows = ({ measurements }: ScenarioResult) =>
   measurements.flatMap(({ target, latencies }) =>
-    latencies.map(({ offered, achieved, p50, p90, p99, p999, max }) =>
-      [target, ...[offered, achieved, p50, p90, p99, p999, max].map(shown)].map((text) => ({ text })),
+    latencies.map(({ offered, achieved, refused = 0, p50, p90, p99, p999, max }) =>
+      [target, ...[offered, achieved, refused, p50, p90, p99, p999, max].map(shown)].map((text) => ({
+        text,
+      })),
     ),
   );

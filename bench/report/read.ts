@@ -17,6 +17,7 @@ const orNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.N
 const Latency = Type.Object({
   offered: positive,
   achieved: positive,
+  refused: Type.Optional(positive),
   p50: positive,
   p90: positive,
   p99: positive,

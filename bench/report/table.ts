@@ -97,14 +97,14 @@ function latencyTable(measurements: readonly Measurement[]): string {
   const rows = measurements.flatMap(({ target, latencies }) =>
     latencies.map((latency) => latencyRow(target, latency)),
   );
-  const head = ['latency, ms', 'offered/s', 'achieved/s', 'p50', 'p90', 'p99', 'p99.9', 'max'];
+  const head = ['latency, ms', 'offered/s', 'achieved/s', 'refused/s', 'p50', 'p90', 'p99', 'p99.9', 'max'];
   return rows.length === 0 ? '' : aligned([head, ...rows]);
 }
 
-const latencyRow = (target: string, { offered, achieved, p50, p90, p99, p999, max }: Latency): string[] => [
-  target,
-  ...[offered, achieved, p50, p90, p99, p999, max].map(shown),
-];
+const latencyRow = (
+  target: string,
+  { offered, achieved, refused = 0, p50, p90, p99, p999, max }: Latency,
+): string[] => [target, ...[offered, achieved, refused, p50, p90, p99, p999, max].map(shown)];
 
 function pipelineLines({ target, pipeline }: Measurement): string[] {
   if (pipeline === null) return [];

@@ -6,6 +6,7 @@ import { growth } from './growth.js';
 import { kindScenarios } from './kinds.js';
 import { latency } from './latency.js';
 import { memory } from './memory.js';
+import { overload } from './overload.js';
 import { pipeline } from './pipeline.js';
 import { predictions } from './predictions.js';
 import { processes } from './processes.js';
@@ -24,6 +25,7 @@ export const scenarios: readonly Scenario[] = [
   alternatives,
   sittings,
   sustained,
+  overload,
   processes,
   growth,
 ];

@@ -1,0 +1,83 @@
+/** More answers than the service can take: what it takes then, what it refuses, and how long the taken ones wait. */
+import { type Bench, inTurns, withClosers } from '../bench.js';
+import { newTally } from '../ledger.js';
+import { usualTraffic } from '../load/traffic.js';
+import { type Contestant, measure, type Sample } from '../measure.js';
+import type { Figure, Latency } from '../results.js';
+import { atItsPace, type Findings, ledgerOf, measurementOf, type Scenario } from '../scenario.js';
+import { spreadOf } from '../spread.js';
+import { latencyOf } from './latency.js';
+
+const name = 'overload';
+const about =
+  'open loop over thousands of connections, at multiples of what the service does in a closed loop';
+const shares = [0.5, 1, 1.5, 2, 3];
+/**
+ * More than the service lets wait, so that how long they do is up to it; few enough that each connection is used every
+ * few seconds, for servers close idle ones.
+ */
+const connectionsFor = (capacity: number): number => Math.min(12_000, Math.round(1000 + 2 * capacity));
+
+export const overload: Scenario = {
+  name,
+  about,
+  long: true,
+  run: (bench) =>
+    withClosers(bench, async (closers) => {
+      const service = await bench.ownService(name, 1, closers);
+      const tally = newTally();
+      const contestant = atItsPace(service, name, usualTraffic, tally);
+      const capacity = await capacityOf(bench, contestant);
+      const crowded = { ...contestant, connections: connectionsFor(capacity), mayRefuse: true };
+      const curve = new Map<number, readonly Sample[]>();
+      for (const share of shares) {
+        const rates = new Map([[service.name, share * capacity]]);
+        const samples = await inTurns(bench, [crowded], { scenario: name, pace: bench.settings.main, rates });
+        await service.hurried();
+        curve.set(share, samples.get(service.name) ?? []);
+      }
+      const ledger = await ledgerOf(service, name, usualTraffic, tally);
+      const more = {
+        throughput: spreadOf([capacity]),
+        latencies: [...curve.values()].map(refusingLatencyOf),
+        ledger,
+      };
+      const measurements = [measurementOf(service.name, curve.get(1) ?? [], more)];
+      const results = [{ name, about, axis: null, unit: 'answer' as const, measurements }];
+      return { results, figures: figuresOf(curve.get(2) ?? [], capacity) } satisfies Findings;
+    }),
+};
+
+async function capacityOf(bench: Bench, contestant: Contestant): Promise<number> {
+  const { settings, runner } = bench;
+  await bench.warm(name, contestant);
+  bench.progress(`${name}: capacity`);
+  const closed = { connections: settings.connections, seconds: settings.main.seconds, rate: null };
+  const samples: number[] = [];
+  for (let round = 0; round < settings.main.rounds; round++) {
+    samples.push((await measure(runner, contestant, { ...closed, ownGenerator: true })).perSecond);
+  }
+  return spreadOf(samples).median;
+}
+
+const refusingLatencyOf = (samples: readonly Sample[]): Latency => ({
+  ...latencyOf(samples),
+  refused: spreadOf(samples.map(({ load }) => load.refused / load.seconds)).median,
+});
+
+const figuresOf = (twice: readonly Sample[], capacity: number): Figure[] => [
+  {
+    name: 'accepted when twice the capacity is offered, to the capacity',
+    about: 'answers a second; the generator shares the machine',
+    unit: 'times',
+    value: spreadOf(twice.map(({ perSecond }) => perSecond / capacity)),
+    goal: { atLeast: 0.8 },
+  },
+  {
+    name: 'p99 of accepted answers when twice the capacity is offered',
+    about: 'from the moment at which a request was due',
+    unit: 'ms',
+    value: spreadOf(twice.map(({ load }) => load.latency?.p99 ?? 0)),
+    goal: { atMost: 2000 },
+  },
+];
