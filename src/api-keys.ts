@@ -8,13 +8,15 @@ import type { RedisClient } from './store/client.js';
 import type { Logger } from './telemetry.js';
 
 /**
- * Adds the configured keys. Where there is no key at all, a development key without limit is made.
+ * Adds the configured keys. Where there is no key at all, a development key without limit is made; but not over a Redis
+ * that came back empty, whose keys wait for a rebuild.
  * @returns the development key, if it is in store and no keys are configured
  */
 export async function prepareKeys(
   config: Config,
   redis: RedisClient,
   logger: Logger,
+  blocked: boolean,
 ): Promise<string | null> {
   const store = createKeyStore(redis);
   for (const { key, tenant, requestsPerMinute } of config.apiKeys) {
@@ -31,7 +33,7 @@ export async function prepareKeys(
   if (config.apiKeys.length > 0) return null;
   const made = readDevelopmentKey(config.dataDir);
   if (made !== null && (await store.find(hashKey(made))) !== null) return made;
-  if ((await store.list()).length > 0) return null;
+  if (blocked || (await store.list()).length > 0) return null;
   const key = made ?? makeDevelopmentKey(config.dataDir);
   await store.put({ keyHash: hashKey(key), tenant: 'default', requestsPerMinute: null, scopes: allScopes });
   return key;

@@ -46,7 +46,7 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
       : null;
     return { port, developmentKey: null };
   }
-  const developmentKey = await prepareKeys(config, engine.redis, logger);
+  const developmentKey = await prepareKeys(config, engine.redis, logger, engine.blocked() !== null);
   if (skills !== null) await setSkills(skills, engine, logger);
   const port =
     config.apiProcesses === 1

@@ -67,16 +67,21 @@ export async function watchDeployment(
   const timer = setInterval(lookAgain, watchMs);
   closers.add('deployment watch', () => clearInterval(timer));
   const first = deployment as Deployment | null;
+  // While Redis cannot tell how many there are, nothing is read or written.
+  const partitions = first?.state === 'ready' ? first.partitions : defaultPartitions;
   return {
-    // While Redis cannot tell how many there are, nothing is read or written.
-    partitions: first?.state === 'ready' ? first.partitions : defaultPartitions,
-    blocked: () => (lost === lostBefore ? blockedReason(deployment) : unseen),
+    partitions,
+    blocked: () => (lost === lostBefore ? blockedReason(deployment, partitions) : unseen),
   };
 }
 
 const unseen = 'The connection to Redis was lost, and it is not known yet whether the state is still there';
 
-function blockedReason(deployment: Deployment | null): string | null {
+function blockedReason(deployment: Deployment | null, partitions: number): string | null {
   if (deployment === null) return 'Redis has no state yet, and ClickHouse cannot tell whether it is new';
-  return deployment.state === 'ready' ? null : 'Redis came back empty while ClickHouse has attempts';
+  if (deployment.state === 'emptied') return 'Redis came back empty while ClickHouse has attempts';
+  return deployment.partitions === partitions ? null : otherPartitions;
 }
+
+/** Of a process that started while Redis was empty, where the deployment is of another size than new ones are. */
+const otherPartitions = 'Redis was rebuilt with another number of partitions: start this process again';

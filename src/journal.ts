@@ -4,9 +4,13 @@ import type { Engine } from './engine.js';
 import { startJournalRuns } from './jobs/journal-queue.js';
 import { within } from './jobs/worker.js';
 import type { Closers } from './lifecycle.js';
+import { createFactsRecorder } from './services/deployment-facts.js';
 import { createJournalDrain } from './services/drain-journal.js';
+import { createKeyStore } from './store/api-keys.js';
+import { readDeployment } from './store/deployment.js';
 import { createJournal } from './store/journal.js';
 import type { Logger } from './telemetry.js';
+import { createFactsHistory } from './warehouse/deployment.js';
 import { createJournalWarehouse } from './warehouse/journal-warehouse.js';
 
 /**
@@ -15,18 +19,33 @@ import { createJournalWarehouse } from './warehouse/journal-warehouse.js';
  */
 const drainingShare = 2 / 3;
 
-export function runJournal(
-  { redisUrl }: Endpoints,
-  { redis, clickhouse, partitions }: Engine,
-  logger: Logger,
-  closers: Closers,
-): void {
+export function runJournal(endpoints: Endpoints, engine: Engine, logger: Logger, closers: Closers): void {
+  const { redisUrl } = endpoints;
+  const { redis, clickhouse, partitions } = engine;
   const journal = createJournal(redis, partitions);
   const drain = createJournalDrain({ journal, warehouse: createJournalWarehouse(clickhouse), logger });
-  const runs = startJournalRuns({ redisUrl, run: drain, logger });
+  const recordFacts = factsRecorder(endpoints, engine);
+  // What is due anyway comes first: facts that cannot be told hold nothing else up.
+  const run = async (signal: AbortSignal): Promise<void> => {
+    await drain(signal);
+    await recordFacts();
+  };
+  const runs = startJournalRuns({ redisUrl, run, logger });
   closers.add('journal', async (limitMs) => {
     const until = performance.now() + drainingShare * limitMs;
     await runs.close();
-    await within(drain(AbortSignal.abort()), until - performance.now());
+    await within(run(AbortSignal.abort()), until - performance.now());
   });
+}
+
+/** A Redis that came back empty has nothing to tell. */
+function factsRecorder(
+  { clickhouseUrl }: Endpoints,
+  { redis, clickhouse, blocked }: Engine,
+): () => Promise<void> {
+  const store = { deployment: () => readDeployment(redis), keys: createKeyStore(redis).all };
+  const record = createFactsRecorder(store, createFactsHistory(clickhouse, clickhouseUrl));
+  return async () => {
+    if (blocked() === null) await record();
+  };
 }

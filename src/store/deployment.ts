@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { isCluster, type RedisClient } from './client.js';
+import type { DeploymentFacts } from '../services/deployment-facts.js';
+import { isCluster, type RedisClient, whileRedisServes } from './client.js';
 import { markerKey, metaKey } from './keys.js';
 
 /** Partitions of a new deployment; stored at the first start and fixed from then on. */
@@ -29,6 +30,15 @@ export async function openDeployment(
   const partitions = Number((await client.hget(metaKey, 'partitions')) ?? defaultPartitions);
   if (stored !== null && !(await allMarked(client, partitions))) return { state: 'emptied' };
   return { state: 'ready', partitions };
+}
+
+/** Null where Redis has none. */
+export async function readDeployment(client: RedisClient): Promise<DeploymentFacts | null> {
+  const [deploymentId, createdAt, partitions] = await whileRedisServes(
+    client.hmget(metaKey, 'deployment_id', 'created_at', 'partitions'),
+  );
+  if (!deploymentId || !createdAt || !partitions) return null;
+  return { deploymentId, createdAt, partitions: Number(partitions) };
 }
 
 /** The marks come before the meta key: a start that dies in between is simply repeated by the next. */

@@ -143,12 +143,19 @@ local function roomIn(prefix)
   return room[prefix]
 end
 
+local restored = {}
+-- A learner may be there again while event ids are not: nothing is counted before all of it is.
+local function isRestored(prefix)
+  if restored[prefix] == nil then restored[prefix] = redis.call('EXISTS', prefix .. ':m') == 1 end
+  return restored[prefix]
+end
+
 local function refusal(key, prefix, expected, ids)
   local record = redis.call('HGET', key, 'L')
   local version = record and struct.unpack('<I4', record, 5) or 0
   if version ~= expected then return '1' end
   if roomIn(prefix) <= 0 then return '2' end
-  if expected == 0 and redis.call('EXISTS', prefix .. ':m') == 0 then return '3' end
+  if not isRestored(prefix) then return '3' end
   if #ids > 0 and not takeIds(prefix, ids) then return '4' end
   return nil
 end

@@ -122,10 +122,11 @@ export function watchLearners(client: Redis, outboxBound: number): WatchedLearne
     return asExpected;
   }
 
-  function refusalOf({ partition, expectedVersion, rows }: LearnerCommit): CommitStatus | null {
+  function refusalOf({ partition, rows }: LearnerCommit): CommitStatus | null {
     const known = facts.get(partition) as PartitionFacts;
     if (known.room <= 0) return 'outbox-full';
-    if (expectedVersion === 0 && !known.restored) return 'not-restored';
+    // Also for a learner who is there again: event ids may not be.
+    if (!known.restored) return 'not-restored';
     known.room -= rows.length;
     return null;
   }

@@ -8,6 +8,7 @@ import { attempts, fittedColumns, originColumns, placedColumns } from './attempt
 import { selectRows } from './client.js';
 import { addColumnsTo, type Cluster, createTables, everywhere } from './cluster.js';
 import { cohortSkillWeekly, skillVelocity } from './cohorts.js';
+import { apiKeys, deployments } from './deployment.js';
 import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
 import { goalChanges, servedForecasts, skillChanges } from './journal-tables.js';
 import { forecasts, goals, skillCatalogue } from './journal-views.js';
@@ -78,7 +79,10 @@ export const migrationsFor = (cluster: Cluster): readonly Migration[] => [
   {
     version: 4,
     name: 'rebuilding, correcting and keeping',
-    statements: [...addColumnsTo(attempts, originColumns, 'baseline_total', cluster)],
+    statements: [
+      ...addColumnsTo(attempts, originColumns, 'baseline_total', cluster),
+      ...[deployments, apiKeys].flatMap((table) => createTables(table, cluster)),
+    ],
   },
 ];
 

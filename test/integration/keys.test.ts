@@ -37,6 +37,7 @@ test('keys are created, listed and revoked', { timeout: 120_000 }, async (t) => 
     requestsPerMinute: 100,
     scopes: ['read', 'write', 'admin'],
     createdAt: '',
+    revokedAt: null,
   });
   const own = await keys(
     'create',

@@ -297,7 +297,7 @@ test('a full outbox and a partition that came back empty refuse their own', mome
     'committed',
     'outbox-full',
     'not-restored',
-    'committed',
+    'not-restored',
     'committed',
   ]);
   assert.deepEqual(await byScripts(scripted, batch, 4), statuses);
