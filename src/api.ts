@@ -119,7 +119,7 @@ async function listen(
 ) {
   const { host, port } = config;
   const gate = createGate(
-    createAuthenticator(createKeyRing(engine.redis), Date.now),
+    createAuthenticator(createKeyRing(engine.redis), () => performance.now()),
     createQuotaGate(createQuotaCounter(engine.redis), Date.now),
   );
   try {

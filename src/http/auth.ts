@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { ApiError } from '../errors.js';
 import type { Grant, KeyRing } from '../services/ports.js';
 
@@ -22,35 +22,43 @@ interface LookUp {
 
 /**
  * Knows callers by the hash of their key; keys are only ever stored and looked up as SHA-256 digests. What was looked
- * up lately is kept under the key itself, in a table whose hashes are seeded anew in each process: how long a look
- * takes tells nothing about a key.
+ * up lately is kept under a digest made with a secret of this process. Tables compare what they hold byte by byte, and
+ * stop at the first that differs: of such digests that tells nothing about a key, or about the digest in store.
+ *
+ * @param now monotonic clock in milliseconds: a clock that is set back would keep a revoked key alive
  */
 export function createAuthenticator(keys: KeyRing, now: () => number): Authenticator {
+  const secret = randomBytes(16).toString('hex');
   const known = new Map<string, LookUp>();
   const pending = new Map<string, Promise<Grant | null>>();
 
-  const lookUp = async (key: string): Promise<Grant | null> => {
+  const lookUp = async (key: string, name: string): Promise<Grant | null> => {
+    // From here on, not from when the answer was read: a process may have stood still in between.
+    const until = now() + trustedMs;
     try {
       const grant = await keys.find(hashKey(key));
       if (known.size >= maxRemembered) known.clear();
-      known.set(key, { grant, until: now() + trustedMs });
+      known.set(name, { grant, until });
       return grant;
     } finally {
-      pending.delete(key);
+      pending.delete(name);
     }
   };
 
-  const find = async (key: string): Promise<Grant> => {
-    const asked = pending.get(key) ?? lookUp(key);
-    pending.set(key, asked);
+  const find = async (key: string, name: string): Promise<Grant> => {
+    const asked = pending.get(name) ?? lookUp(key, name);
+    pending.set(name, asked);
     return granted(await asked);
   };
 
   return {
     authenticate: (key) => {
       if (key === null) throw unauthorized('The header X-API-Key is missing');
-      const remembered = known.get(key);
-      return remembered !== undefined && remembered.until > now() ? granted(remembered.grant) : find(key);
+      const name = hash('sha256', secret + key);
+      const remembered = known.get(name);
+      return remembered !== undefined && remembered.until > now()
+        ? granted(remembered.grant)
+        : find(key, name);
     },
   };
 }
@@ -61,7 +69,7 @@ function granted(grant: Grant | null): Grant {
 }
 
 /** Name under which a key is stored; the key itself never is. */
-export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex');
+export const hashKey = (key: string): string => hash('sha256', key);
 
 const unauthorized = (message: string): ApiError =>
   new ApiError('UNAUTHORIZED', message, { headers: { 'WWW-Authenticate': 'ApiKey' } });

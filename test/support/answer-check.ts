@@ -65,7 +65,7 @@ function assertShape(schema: TSchema, value: unknown, told: string): void {
 }
 
 /** @throws Error where a route was added without saying what it answers */
-export function answersOf(route: Route) {
+function answersOf(route: Route) {
   const answers = routeAnswers[nameOf(route)];
   if (answers === undefined) throw new Error(`src/contracts/responses/routes.ts has no ${nameOf(route)}`);
   return answers;

@@ -26,3 +26,18 @@ test('a look-up is trusted for 2 s: a revoked key works no longer', async () => 
   time += 1;
   assert.equal(await authenticate('key'), grant);
 });
+
+test('a look-up is trusted from when it was asked for: the process may have stood still before its answer', async () => {
+  const grant: Grant = { keyHash: 'hash', tenant: 'school', scopes: ['read'], requestsPerMinute: null };
+  let time = 0;
+  let lookUps = 0;
+  const find = async () => {
+    lookUps += 1;
+    time += 60_000;
+    return grant;
+  };
+  const { authenticate } = createAuthenticator({ find }, () => time);
+  await authenticate('key');
+  await authenticate('key');
+  assert.equal(lookUps, 2);
+});
