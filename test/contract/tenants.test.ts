@@ -1,0 +1,133 @@
+/** Two tenants with the same ids walk every route: neither sees, changes, or learns of what the other has. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Route } from '../../src/http/routes.js';
+import { type Answer, type Caller, callerOf } from '../support/http.js';
+import { type Ids, routeRequests } from '../support/route-requests.js';
+import { nameOf, routeTable } from '../support/route-table.js';
+import { keysOf, redisOf, startService } from '../support/service.js';
+import { tenantDump } from '../support/tenant-dump.js';
+
+const service = await startService({ after });
+const keys = await keysOf({ after }, service);
+const redis = await redisOf({ after }, service.redisUrl);
+
+interface Tenant {
+  readonly name: string;
+  /** Stands in names and ids of the tenant, and nowhere else. */
+  readonly marker: string;
+  readonly key: string;
+  readonly caller: Caller;
+}
+
+async function tenantOf(name: string, marker: string): Promise<Tenant> {
+  const key = await keys.add({ tenant: name });
+  return { name, marker, key, caller: callerOf(service, key) };
+}
+
+const red = await tenantOf('red', 'crimson');
+const blue = await tenantOf('blue', 'azure');
+
+/** In both tenants. */
+const shared: Ids = {
+  userId: 'user-of-both',
+  skillId: 'skill-of-both',
+  eventId: 'event-of-both',
+  erasureId: '1-00000000-0000-4000-8000-000000000000',
+};
+/** In red alone, but for the erasure; and in no tenant. */
+const redsOwn: Ids = { userId: 'own-1', skillId: 'own-2', eventId: 'own-3', erasureId: shared.erasureId };
+const nobodys: Ids = { userId: 'no-1', skillId: 'no-2', eventId: 'no-3', erasureId: shared.erasureId };
+
+async function fill({ caller, marker }: Tenant, ids: Ids, isCorrect: boolean): Promise<void> {
+  const { userId: user_id, skillId, eventId } = ids;
+  const answer = { user_id, is_correct: isCorrect };
+  const path = `/api/v1/goals/${user_id}`;
+  const statuses = [
+    await caller.track({ ...answer, skill_id: skillId, event_id: eventId }),
+    await caller.track({ ...answer, skill_id: skillId, item_id: `${marker}-item` }),
+    await caller.track({ ...answer, skill_id: `${marker}-skill` }),
+    await caller.call({
+      method: 'PUT',
+      path,
+      body: JSON.stringify({ target_score: isCorrect ? 1500 : 800 }),
+    }),
+    await caller.call({
+      method: 'PUT',
+      path: `/api/v1/skills/${skillId}`,
+      body: JSON.stringify({ name: `${marker} name`, section: 'math' }),
+    }),
+  ].map(({ status }) => status);
+  assert.deepEqual(statuses, [200, 200, 200, 200, 200]);
+}
+
+await fill(red, shared, true);
+await fill(red, redsOwn, true);
+await fill(blue, shared, false);
+
+/** Reads first, and deletions last, so that all of them find something. */
+const order: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'DELETE'];
+const routes = [...routeTable].sort((a, b) => order.indexOf(a.method) - order.indexOf(b.method));
+
+function ask(caller: Caller, route: Route, ids: Ids): Promise<Answer> {
+  const parts = routeRequests[nameOf(route)];
+  assert.ok(parts !== undefined, `test/support/route-requests.ts has no ${nameOf(route)}`);
+  return caller.raw({ method: route.method, ...parts(ids) });
+}
+
+/** All that a caller can tell answers apart by, but times, tags of versions, request ids and the ids that were asked for. */
+function seen({ status, headers, text }: Answer, ids: Ids): string {
+  const { 'x-request-id': _, date: __, etag: ___, 'content-length': ____, ...told } = headers;
+  let all = JSON.stringify([status, told, text]).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME');
+  for (const [name, id] of Object.entries(ids)) all = all.replaceAll(id, name);
+  return all;
+}
+
+const bytesOf = ({ headers, text }: Answer): string => JSON.stringify(headers) + text;
+
+for (const route of routes.filter(({ scope }) => scope !== null)) {
+  test(`${nameOf(route)} with ids of both tenants shows and changes the caller's alone`, async () => {
+    for (const [tenant, other] of [
+      [red, blue],
+      [blue, red],
+    ] as const) {
+      const before = await tenantDump(redis, other.name);
+      const answer = await ask(tenant.caller, route, shared);
+      // 422: of blue, whose answer with this id was another one.
+      assert.ok(answer.status < 300 || [404, 422].includes(answer.status), answer.text);
+      assert.ok(!bytesOf(answer).includes(other.marker), answer.text);
+      assert.deepEqual(await tenantDump(redis, other.name), before);
+    }
+  });
+}
+for (const route of routes.filter(({ scope }) => scope !== null)) {
+  test(`${nameOf(route)} answers for another tenant's ids as for nobody's`, async () => {
+    const before = await tenantDump(redis, red.name);
+    assert.ok(before.size > 0);
+    const foreign = await ask(blue.caller, route, redsOwn);
+    const unknown = await ask(blue.caller, route, nobodys);
+    assert.equal(seen(foreign, redsOwn), seen(unknown, nobodys));
+    assert.ok(!bytesOf(foreign).includes(red.marker), foreign.text);
+    assert.deepEqual(await tenantDump(redis, red.name), before);
+  });
+}
+
+for (const route of routes.filter(({ queryNames }) => queryNames.includes('cursor'))) {
+  test(`${nameOf(route)} shows nothing for another tenant's cursor`, async () => {
+    const path = routeRequests[nameOf(route)]?.(shared).path ?? '';
+    const { json } = await red.caller.get(`${path}?limit=1`);
+    const cursor: unknown = json.data?.next_cursor ?? 'made-up';
+    const answer = await blue.caller.raw({ method: 'GET', path: `${path}?cursor=${cursor}` });
+    assert.ok([200, 400, 404].includes(answer.status), answer.text);
+    assert.ok(!bytesOf(answer).includes(red.marker), answer.text);
+  });
+}
+
+test('routes without a key tell of no tenant, learner, skill or key', async () => {
+  const secrets = [red.marker, blue.marker, '-of-both', 'own-', red.key, service.key, '"red"', '"blue"'];
+  for (const route of routes.filter(({ scope }) => scope === null)) {
+    const answer = await ask(callerOf(service, null), route, shared);
+    assert.equal(answer.status, 200, nameOf(route));
+    for (const secret of secrets) assert.ok(!bytesOf(answer).includes(secret), `${nameOf(route)}: ${secret}`);
+  }
+});

@@ -1,0 +1,68 @@
+/** A fitting request to each route, for tests that walk them all. */
+import type { RequestParts } from './http.js';
+
+/** What paths and bodies name. */
+export interface Ids {
+  readonly userId: string;
+  readonly skillId: string;
+  readonly eventId: string;
+  readonly erasureId: string;
+}
+
+const user = ({ userId }: Ids): string => encodeURIComponent(userId);
+const skill = ({ skillId }: Ids): string => encodeURIComponent(skillId);
+const event = ({ userId, skillId, eventId }: Ids): object => ({
+  user_id: userId,
+  skill_id: skillId,
+  event_id: eventId,
+  is_correct: true,
+});
+const sends = (body: object): Pick<RequestParts, 'body'> => ({ body: JSON.stringify(body) });
+
+/** By the routes' names; a route that is added has to be added here. */
+export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestParts, 'method'>>> = {
+  'POST /api/v1/track-answer': (ids) => ({ path: '/api/v1/track-answer', ...sends(event(ids)) }),
+  'POST /api/v1/track-answers': (ids) => ({
+    path: '/api/v1/track-answers',
+    ...sends({ events: [event(ids), { ...event(ids), event_id: `${ids.eventId}-2` }] }),
+  }),
+  'GET /api/v1/predictions/:user_id': (ids) => ({ path: `/api/v1/predictions/${user(ids)}` }),
+  'POST /api/v1/predictions': ({ userId }) => ({
+    path: '/api/v1/predictions',
+    ...sends({ user_ids: [userId] }),
+  }),
+  'POST /api/v1/predictions/:user_id/what-if': (ids) => ({
+    path: `/api/v1/predictions/${user(ids)}/what-if`,
+    ...sends({ answers_per_day: 10, skills: [ids.skillId] }),
+  }),
+  'GET /api/v1/mastery/:user_id': (ids) => ({ path: `/api/v1/mastery/${user(ids)}` }),
+  'GET /api/v1/mastery/:user_id/:skill_id': (ids) => ({
+    path: `/api/v1/mastery/${user(ids)}/${skill(ids)}?explain=true`,
+  }),
+  'GET /api/v1/velocity/:user_id': (ids) => ({
+    path: `/api/v1/velocity/${user(ids)}?skill_id=${skill(ids)}`,
+  }),
+  'GET /api/v1/goals/:user_id': (ids) => ({ path: `/api/v1/goals/${user(ids)}` }),
+  'PUT /api/v1/goals/:user_id': (ids) => ({
+    path: `/api/v1/goals/${user(ids)}`,
+    ...sends({ target_score: 1000 }),
+  }),
+  'DELETE /api/v1/goals/:user_id': (ids) => ({ path: `/api/v1/goals/${user(ids)}` }),
+  'GET /api/v1/skills': () => ({ path: '/api/v1/skills' }),
+  'GET /api/v1/skills/:skill_id': (ids) => ({ path: `/api/v1/skills/${skill(ids)}` }),
+  'PUT /api/v1/skills/:skill_id': (ids) => ({
+    path: `/api/v1/skills/${skill(ids)}`,
+    ...sends({ name: 'Set' }),
+  }),
+  'GET /api/v1/learners/:user_id/attempts': (ids) => ({ path: `/api/v1/learners/${user(ids)}/attempts` }),
+  'GET /api/v1/learners/:user_id/export': (ids) => ({ path: `/api/v1/learners/${user(ids)}/export` }),
+  'GET /api/v1/erasures/:erasure_id': ({ erasureId }) => ({ path: `/api/v1/erasures/${erasureId}` }),
+  'DELETE /api/v1/learners/:user_id/attempts/:event_id': (ids) => ({
+    path: `/api/v1/learners/${user(ids)}/attempts/${encodeURIComponent(ids.eventId)}`,
+  }),
+  'DELETE /api/v1/learners/:user_id': (ids) => ({ path: `/api/v1/learners/${user(ids)}` }),
+  'GET /api/v1/health': () => ({ path: '/api/v1/health' }),
+  'GET /livez': () => ({ path: '/livez' }),
+  'GET /readyz': () => ({ path: '/readyz' }),
+  'GET /metrics': () => ({ path: '/metrics' }),
+};
