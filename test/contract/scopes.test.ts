@@ -1,0 +1,98 @@
+/** Every route with every key: which scope opens it, which routes need no key, and when a revoked key ends. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { allScopes, type Scope } from '../../src/services/ports.js';
+import { callerOf } from '../support/http.js';
+import { routeRequests } from '../support/route-requests.js';
+import { nameOf, routeTable } from '../support/route-table.js';
+import { keysOf, startService } from '../support/service.js';
+import { waitFor } from '../support/wait.js';
+
+const processes = 2;
+const service = await startService({ after }, { apiProcesses: processes });
+const keys = await keysOf({ after }, service);
+
+const ids = { userId: 'u', skillId: 's', eventId: 'e', erasureId: '1-00000000-0000-4000-8000-000000000000' };
+const keyless = routeTable.filter(({ scope }) => scope === null);
+const keyed = routeTable.filter(({ scope }) => scope !== null);
+
+async function ask(key: string | null, route: (typeof routeTable)[number]) {
+  const parts = routeRequests[nameOf(route)];
+  assert.ok(parts !== undefined, `test/support/route-requests.ts has no ${nameOf(route)}`);
+  return callerOf(service, key).raw({ method: route.method, ...parts(ids) });
+}
+
+/** What the contract says of keys; a route that is added has to be added here. */
+const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
+  write: [/^POST \/api\/v1\/track-answers?$/, /^(PUT|DELETE) .*\/goals\//, /^DELETE .*\/attempts\//],
+  admin: [/^PUT .*\/skills\//, /^GET .*\/export$/, /^DELETE .*\/learners\/:user_id$/, /\/erasures\//],
+  read: [
+    /^POST \/api\/v1\/predictions/,
+    /^GET .*\/(predictions|mastery|velocity|goals|skills)/,
+    /^GET .*\/attempts$/,
+  ],
+};
+
+for (const route of keyed) {
+  test(`${nameOf(route)} takes keys of the scope ${route.scope} only`, async () => {
+    const allowed = allScopes.find((scope) => scopes[scope].some((pattern) => pattern.test(nameOf(route))));
+    assert.equal(route.scope, allowed, 'as the contract says');
+    for (const scope of allScopes) {
+      const { status, text } = await ask(await keys.add({ scopes: [scope] }), route);
+      assert.equal(status === 403, scope !== route.scope, `${scope}: ${text}`);
+      assert.notEqual(status, 401);
+    }
+  });
+}
+
+for (const route of keyed) {
+  test(`${nameOf(route)} is closed without a key in store`, async () => {
+    for (const key of [
+      null,
+      '',
+      'unknown',
+      `${service.key} `,
+      service.key.toUpperCase(),
+      `${service.key}0`,
+    ]) {
+      const { status, headers, text } = await ask(key, route);
+      // White space around a header's value is not part of it.
+      if (key === `${service.key} `) assert.notEqual(status, 401);
+      else assert.deepEqual([status, headers['www-authenticate']], [401, 'ApiKey'], text);
+    }
+  });
+}
+
+test('what needs no key is known by name, and a wrong key changes nothing', async () => {
+  const names = ['/livez', '/readyz', '/metrics', '/api/v1/health', '/openapi.json', '/docs', '/dashboard'];
+  for (const route of keyless) {
+    assert.ok(names.some((name) => route.path.startsWith(name)) && route.method === 'GET', nameOf(route));
+    for (const key of [null, 'unknown']) assert.equal((await ask(key, route)).status, 200, nameOf(route));
+  }
+});
+
+/** Every process makes request ids that begin with a mark of its own. */
+async function answersByProcess(key: string): Promise<Map<string, number>> {
+  const seen = new Map<string, number>();
+  await waitFor('answers of every process', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => callerOf(service, key).get('/api/v1/skills')),
+    );
+    for (const { status, headers } of answers) seen.set(headers['x-request-id']?.split('-')[0] ?? '', status);
+    return seen.size === processes;
+  });
+  return seen;
+}
+
+test('a revoked key is refused by every process 5 s later, used meanwhile or not', async () => {
+  const [used, rested] = [await keys.add(), await keys.add()];
+  for (const key of [used, rested]) assert.deepEqual([...(await answersByProcess(key)).values()], [200, 200]);
+  assert.ok((await keys.revoke(used)) && (await keys.revoke(rested)));
+  const until = performance.now() + 5000;
+  while (performance.now() < until) {
+    await callerOf(service, used).get('/api/v1/skills');
+    await sleep(100);
+  }
+  for (const key of [used, rested]) assert.deepEqual([...(await answersByProcess(key)).values()], [401, 401]);
+});
