@@ -1,6 +1,7 @@
 /** Piscina entry: counts batches of answers. */
 import { workerData } from 'piscina';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
+import { createMemoryWatch } from '../src/store/memory-watch.js';
 import { createLogger } from '../src/telemetry.js';
 import { createItemTable } from './item-table.js';
 import { createKnownSkills } from './known-skills.js';
@@ -23,5 +24,20 @@ setInterval(() => {
   items.flush().catch((error: unknown) => logger.debug({ err: error }, 'item counters are lost'));
 }, flushMs).unref();
 
+const memory = createMemoryWatch(otherRedis);
+const lookMs = 100;
+let looking = false;
+setInterval(async () => {
+  if (looking) return;
+  looking = true;
+  await memory
+    .look()
+    .catch((error: unknown) => logger.debug({ err: error }, 'Redis does not tell its memory'));
+  looking = false;
+}, lookMs).unref();
+
+/** Where Redis is nearly full, only what was counted before is told again. */
+const outboxBound = (): number => (memory.isFull() ? 0 : settings.outboxBound);
+
 export default (task: TrackTask): Promise<TrackReply> =>
-  trackBatch({ redis, settings, knownSkills, models, items }, task);
+  trackBatch({ redis, settings, knownSkills, models, items, outboxBound }, task);

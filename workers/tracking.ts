@@ -3,17 +3,17 @@
  * learner in one atomic step. Another process may have written a learner in between; then the batch's answers of
  * that learner are computed again from what is there now.
  */
-import { type TrackReply, type TrackTask, unreadable, type WorkerSettings } from '../src/contracts/tasks.js';
+import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
 import type { TenantModel } from '../src/domain/tenant-model.js';
 import { ApiError } from '../src/errors.js';
 import { isCluster, type RedisClient } from '../src/store/client.js';
-import { partitionOf } from '../src/store/keys.js';
 import type { CommitStatus, LearnerCommit, LoadedLearner } from '../src/store/learner-records.js';
 import { type LearnerSession, openLearners } from '../src/store/learner-session.js';
 import type { KnownSkills } from './known-skills.js';
 import { byPartition, groupByLearner, type PlacedEvent } from './learner-works.js';
+import { placeEvents } from './placing.js';
 import { type LearnerPlan, type LearnerWork, needsAllSkills, planLearner } from './plan.js';
-import { type ReadEvent, readBodies } from './submissions.js';
+import { readBodies } from './submissions.js';
 import { allSkills, loadModels, type ModelSources } from './track-needs.js';
 import { createReply, type ReplyBuilder } from './track-reply.js';
 
@@ -22,6 +22,8 @@ export interface TrackTools extends ModelSources {
   readonly redis: () => Promise<RedisClient>;
   readonly settings: WorkerSettings;
   readonly knownSkills: KnownSkills;
+  /** Most rows that a partition's outbox may hold right now. */
+  readonly outboxBound: () => number;
 }
 
 interface TrackContext extends TrackTools {
@@ -46,41 +48,13 @@ const maxTogether = 128;
 export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<TrackReply> {
   const reply = createReply();
   const events: PlacedEvent[] = [];
-  const counts = readBodies(task).map((body) => place(tools.settings, task, body, events, reply));
+  const counts = readBodies(task).map((body) => placeEvents(tools.settings, task, body, events, reply));
   // What an import sends is one step: the feeder builds on it (services/import/feeder.ts).
   const together = task.importId === null ? maxTogether : events.length;
   for (let at = 0; at < events.length; at += together) {
     await trackEvents(tools, task, events.slice(at, at + together), reply);
   }
   return reply.reply(counts);
-}
-
-/** Gives the events of a body their places; those that are none are told at once. @returns how many there are */
-function place(
-  { partitions }: WorkerSettings,
-  task: TrackTask,
-  body: readonly ReadEvent[] | ApiError,
-  events: PlacedEvent[],
-  reply: ReplyBuilder,
-): number {
-  if (body instanceof ApiError) {
-    reply.invalid(reply.open(), body);
-    return unreadable;
-  }
-  for (const event of body) {
-    const place = reply.open();
-    if (!isOfLane(event, task, partitions)) reply.set(place, 'elsewhere', '');
-    else if (event instanceof ApiError) reply.invalid(place, event);
-    else events.push({ place, event });
-  }
-  return body.length;
-}
-
-/** What is no event is told by the first lane that looks at it. */
-function isOfLane(event: ReadEvent, { form, lane, lanes }: TrackTask, partitions: number): boolean {
-  if (lanes === 1 || form === 'event' || form === 'import') return true;
-  if (event instanceof ApiError) return lane === 0;
-  return partitionOf(event.tenant, event.userId, partitions) % lanes === lane;
 }
 
 async function trackEvents(
@@ -114,7 +88,7 @@ async function trackLearners(
         importId: task.importId,
         // Where new ids are refused, or somebody else was first, the ids must be known before the plan is made.
         withIds: tries > 0 || !task.acceptNewIds,
-        outboxBound: context.settings.outboxBound,
+        outboxBound: context.outboxBound(),
         undisturbed: tries === 0,
       });
       open = await trackOnce({ ...context, session }, task, open, reply);

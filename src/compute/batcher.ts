@@ -12,6 +12,13 @@ export interface BatcherOptions<Item, Result> {
   /** Most of one batch, and most that may wait in one lane. A batch has one item at least, however large. */
   readonly maxBatch: Amount;
   readonly maxWaiting: Amount;
+  /**
+   * Nobody joins a lane whose first item has waited longer than `ms`, unless less than `least` waits there: what is
+   * taken is then done in about that time, however slow the work is.
+   */
+  readonly patience: { readonly ms: number; readonly least: Amount };
+  /** Milliseconds on a clock that only goes forward. */
+  readonly now?: () => number;
   /** What is told where a lane is full. */
   readonly refusal: string;
   /** Does the work of one batch; must settle in bounded time. Where it rejects, all items of the batch do. */
@@ -25,6 +32,7 @@ export interface Amount {
 
 interface Waiting<Item, Result> {
   readonly item: Item;
+  readonly since: number;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -57,14 +65,16 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     { length: options.lanes },
     (_, number): Lane<Item, Result> => ({ number, waiting: [], waitingWeight: 0, away: 0 }),
   );
+  const { now = () => performance.now() } = options;
   let stopped = false;
   return {
     submit: (number, item) =>
       new Promise((resolve, reject) => {
         const lane = lanes[number] as Lane<Item, Result>;
+        const since = now();
         if (stopped) reject(closing());
-        else if (isFull(options, lane)) reject(unavailable(options.refusal));
-        else enqueue(options, lane, { item, resolve, reject });
+        else if (isFull(options, lane, since)) reject(unavailable(options.refusal));
+        else enqueue(options, lane, { item, since, resolve, reject });
       }),
     waiting: () => lanes.reduce((sum, lane) => sum + lane.waiting.length, 0),
     stop: () => {
@@ -75,10 +85,18 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   };
 }
 
-const isFull = <Item, Result>(
-  { maxWaiting }: BatcherOptions<Item, Result>,
-  { waiting, waitingWeight }: Lane<Item, Result>,
-): boolean => waiting.length >= maxWaiting.items || waitingWeight >= maxWaiting.weight;
+function isFull<Item, Result>(
+  { maxWaiting, patience }: BatcherOptions<Item, Result>,
+  lane: Lane<Item, Result>,
+  now: number,
+): boolean {
+  if (holds(lane, maxWaiting)) return true;
+  const [first] = lane.waiting;
+  return first !== undefined && now - first.since > patience.ms && holds(lane, patience.least);
+}
+
+const holds = <Item, Result>({ waiting, waitingWeight }: Lane<Item, Result>, amount: Amount): boolean =>
+  waiting.length >= amount.items || waitingWeight >= amount.weight;
 
 function enqueue<Item, Result>(
   options: BatcherOptions<Item, Result>,

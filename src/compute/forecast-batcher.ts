@@ -33,6 +33,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions): Forecast
     weightOf: ({ userIds }) => userIds.length,
     maxBatch: { items: Number.POSITIVE_INFINITY, weight: options.maxLearners },
     maxWaiting: { items: options.maxWaiting, weight: Number.POSITIVE_INFINITY },
+    patience: { ms: Number.POSITIVE_INFINITY, least: { items: 0, weight: 0 } },
     refusal: 'Too many forecasts wait; try again later',
     run: async (orders) =>
       told(orders, await options.run({ kind: 'predictions', orders: JSON.stringify(orders) })),

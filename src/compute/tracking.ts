@@ -39,8 +39,10 @@ export interface Tracker extends AttemptTracker {
 
 /** Weights are bytes. A batch is a few round trips whatever its size, and nobody waits long for one of this size. */
 const maxBatch = { items: 512, weight: 256 * 1024 };
-/** Per lane; all lanes together never refuse below 1,000 waiting answers (contract). */
+/** Per lane, so that memory is bounded. */
 const maxWaiting = { items: 5000, weight: 32 * 1024 * 1024 };
+/** Never refused below 1,000 waiting answers (contract): a thousand requests have as many, and so have batches of so much. */
+const patience = { ms: 1000, least: { items: 1000, weight: 16 * 1024 * 1024 } };
 
 export function createTracker(options: TrackerOptions): Tracker {
   const batcher = createBatcher<Item, Outcome>({
@@ -51,6 +53,7 @@ export function createTracker(options: TrackerOptions): Tracker {
     weightOf,
     maxBatch,
     maxWaiting,
+    patience,
     refusal: 'Too many answers wait to be counted; try again later',
     run: async (items, lane) => outcomesOf(await options.run(taskOf(items, lane, options.lanes)), options),
   });

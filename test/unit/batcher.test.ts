@@ -19,6 +19,8 @@ function heldBatcher(change: Partial<BatcherOptions<string, string>> = {}) {
     weightOf: (item) => item.length,
     maxBatch: { items: 3, weight: 100 },
     maxWaiting: { items: 5, weight: 1000 },
+    patience: { ms: 100, least: { items: 2, weight: 500 } },
+    now: () => 0,
     refusal: 'full',
     run,
     ...change,
@@ -90,6 +92,27 @@ test('a full lane refuses, by items and by weight, and a failed batch fails alon
   held[2]?.letGo();
   await nextTurn();
   assert.deepEqual(told.slice(2), ['a1: broken', 'a2!', 'a3!', 'a4!']);
+});
+
+test('nobody joins a lane whose first item has waited for long, unless little waits there', async () => {
+  let now = 0;
+  const { held, submit, told } = heldBatcher({ maxBatch: { items: 1, weight: 100 }, now: () => now });
+  submit(0, 'a1');
+  await nextTurn();
+  submit(0, 'a2');
+  now = 101;
+  submit(0, 'a3', 'a4');
+  await nextTurn();
+  assert.deepEqual(told, ['a4: UNAVAILABLE']);
+  held[0]?.letGo();
+  await nextTurn();
+  // What waits now came a moment ago.
+  submit(0, 'a5', 'a6');
+  await nextTurn();
+  now = 202;
+  submit(0, 'a7');
+  await nextTurn();
+  assert.deepEqual(told, ['a4: UNAVAILABLE', 'a1!', 'a7: UNAVAILABLE']);
 });
 
 test('stopping refuses what waits and what comes, and tells what is away', async () => {

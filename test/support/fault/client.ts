@@ -71,7 +71,6 @@ export function startClient(settings: ClientSettings): LedgerClient {
     body: object,
     take: (text: string, replayed: boolean) => boolean,
   ) {
-    const sentAt = Date.now();
     const hangUpAfterMs = random() < hangUps ? random() * hangUpWithinMs : null;
     const heard = await exchange({
       agent,
@@ -82,7 +81,6 @@ export function startClient(settings: ClientSettings): LedgerClient {
       hangUpAfterMs,
     });
     if (heard !== null && (heard.status === 200 || heard.status === 207)) {
-      ledger.accepted.push({ sentAt, heardAt: Date.now() });
       if (take(heard.text, heard.replayed)) return true;
     } else if (heard !== null && !passing.has(heard.status)) {
       ledger.faulty.push(`${heard.status} ${heard.text}`);

@@ -4,8 +4,8 @@ export interface AnswerEvent {
   readonly user_id: string;
   readonly skill_id: string;
   readonly is_correct: boolean;
-  readonly time_spent_seconds: number;
-  readonly item_id: string;
+  readonly time_spent_seconds?: number;
+  readonly item_id?: string;
   readonly event_id: string;
 }
 
@@ -21,22 +21,15 @@ export interface Entry {
   otherwise: string | null;
 }
 
-/** A request that confirmed something, in Unix milliseconds. */
-export interface Accepted {
-  readonly sentAt: number;
-  readonly heardAt: number;
-}
-
 export interface Ledger {
   readonly entries: Entry[];
-  readonly accepted: Accepted[];
   /** Answers of the service that no caller should ever see. */
   readonly faulty: string[];
   /** How often a request was refused or its connection lost. */
   refused: number;
 }
 
-export const emptyLedger = (): Ledger => ({ entries: [], accepted: [], faulty: [], refused: 0 });
+export const emptyLedger = (): Ledger => ({ entries: [], faulty: [], refused: 0 });
 
 export const newEntry = (tenant: string, event: AnswerEvent): Entry => ({
   tenant,
@@ -57,7 +50,6 @@ export function confirm(entry: Entry, data: unknown, replayed: boolean): void {
 export function joined(ledgers: readonly Ledger[]): Ledger {
   return {
     entries: ledgers.flatMap(({ entries }) => entries),
-    accepted: ledgers.flatMap(({ accepted }) => accepted),
     faulty: ledgers.flatMap(({ faulty }) => faulty),
     refused: ledgers.reduce((sum, { refused }) => sum + refused, 0),
   };

@@ -94,7 +94,12 @@ export async function startSplit(t: Scoped, { fsync, outboxMaxRows }: StandOptio
 export async function startWhole(t: Scoped, apiProcesses: number): Promise<Stand> {
   const { path: dataDir, remove } = await dataFolder();
   t.after(remove);
-  const { port, orders, start } = await processStarter(t, dataDir, { API_PROCESSES: `${apiProcesses}` });
+  const { port, orders, start } = await processStarter(t, dataDir, {
+    API_PROCESSES: `${apiProcesses}`,
+    // The test has connections of its own, which are to last.
+    EMBEDDED_REDIS_PORT: `${await freePort()}`,
+    EMBEDDED_CLICKHOUSE_PORT: `${await freePort()}`,
+  });
   const whole = await start('all', {});
   const endpoints = readStoredEndpoints(dataDir);
   if (endpoints === null) throw new Error('the service has not told where its servers are');
