@@ -134,7 +134,10 @@ function servedModels(redis: RedisClient, logger: Logger, closers: Closers): Ser
 }
 
 /** An emptied Redis would answer that nobody exists. */
-async function whileUsable<Value>(blocked: () => string | null, read: () => Promise<Value>): Promise<Value> {
+export async function whileUsable<Value>(
+  blocked: () => string | null,
+  read: () => Promise<Value>,
+): Promise<Value> {
   const reason = blocked();
   if (reason !== null) throw unavailable('The state of the learners is not available right now');
   return read();

@@ -1,12 +1,31 @@
 /** What tells a learner's data as it is stored: ports over Redis and ClickHouse. */
-import type { Engine } from './engine.js';
+import { type Engine, whileUsable } from './engine.js';
+import { createLearnerExports, type ExportLearner } from './services/export-learner.js';
 import type { AttemptPorts } from './services/list-attempts.js';
+import { createLearnerRecords } from './store/told-records.js';
 import { createWaitingAttempts } from './store/waiting-attempts.js';
 import { createStoredAttempts } from './warehouse/stored-attempts.js';
+import { createLearnerTables } from './warehouse/told-rows.js';
 
-export function learnerDataPorts({ redis, clickhouse, partitions, learners }: Engine): {
-  attempts: AttemptPorts;
-} {
+interface LearnerDataPorts {
+  readonly attempts: AttemptPorts;
+  readonly exportLearner: ExportLearner;
+}
+
+export function learnerDataPorts(engine: Engine): LearnerDataPorts {
+  const { redis, clickhouse, partitions, learners, blocked } = engine;
   const waiting = createWaitingAttempts(redis, partitions);
-  return { attempts: { learners, waiting, stored: createStoredAttempts(clickhouse) } };
+  const stored = createStoredAttempts(clickhouse);
+  const records = createLearnerRecords(redis, partitions);
+  const exportLearner = createLearnerExports({
+    records: {
+      ...records,
+      state: (tenant, userId) => whileUsable(blocked, () => records.state(tenant, userId)),
+    },
+    waiting,
+    stored,
+    tables: createLearnerTables(clickhouse),
+    now: Date.now,
+  });
+  return { attempts: { learners, waiting, stored }, exportLearner };
 }

@@ -188,3 +188,19 @@ const escapes: Readonly<Record<string, string>> = {
   '\b': '\\b',
   '\f': '\\f',
 };
+
+/** What a learner's rows of goals and forecasts begin with, after their time. */
+export const learnerRowPrefix = (tenant: string, userId: string): string => `${row([tenant, userId])}\t`;
+
+/** A row by the names of its columns, as text; null is what it does not have. */
+export function journalFields(kind: JournalKind, line: string): Record<string, string | null> {
+  const values = line.split('\t');
+  return Object.fromEntries(journalColumns[kind].map((column, i) => [column, textOf(values[i] ?? '\\N')]));
+}
+
+const textOf = (field: string): string | null =>
+  field === '\\N' ? null : field.replace(/\\(.)/g, (written, character) => unescapes[written] ?? character);
+
+const unescapes: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(escapes).map(([character, written]) => [written, character]),
+);

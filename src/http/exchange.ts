@@ -82,16 +82,16 @@ export function openExchange(res: HttpResponse, req: HttpRequest, bodyLimit: num
     },
     stream: async (head, pieces) => {
       if (state.done) return;
-      res.cork(() => writeHead(res, head));
-      if (method !== 'HEAD') {
-        return sendPieces(res, state, pieces, () => {
-          finish(state);
-          // Who still sends a body to a GET would have it taken for the next request.
-          return !state.received;
-        });
-      }
-      finish(state);
-      res.endWithoutBody();
+      res.cork(() => {
+        writeHead(res, head);
+        if (method === 'HEAD') res.endWithoutBody();
+      });
+      if (method === 'HEAD') return finish(state);
+      await sendPieces(res, state, pieces, () => {
+        finish(state);
+        // Who still sends a body to a GET would have it taken for the next request.
+        return !state.received;
+      });
     },
   };
 }

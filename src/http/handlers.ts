@@ -3,6 +3,7 @@ import { parseJson } from '../contracts/json.js';
 import type { SubmissionForm } from '../contracts/tasks.js';
 import { unavailable } from '../errors.js';
 import { type ExplainPorts, explainMastery } from '../services/explain-mastery.js';
+import type { ExportLearner } from '../services/export-learner.js';
 import { forecastClass, forecastScores, forecastWhatIf } from '../services/forecast-scores.js';
 import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/goals.js';
 import type { Health } from '../services/health.js';
@@ -28,6 +29,7 @@ export interface HandlerPorts {
   readonly goals: GoalPorts;
   readonly skills: SkillWritePorts;
   readonly attempts: AttemptPorts;
+  readonly exportLearner: ExportLearner;
   readonly health: Health;
   /** Figures in the Prometheus text format. */
   readonly metrics: () => Promise<string>;
@@ -41,6 +43,7 @@ export const createHandlers = ({
   goals,
   skills,
   attempts,
+  exportLearner,
   health,
   metrics,
 }: HandlerPorts): Handlers => ({
@@ -88,6 +91,10 @@ export const createHandlers = ({
     tagged(await putSkill(skills, tenant, parameters[0] as string, parseJson(body), ifMatch), 'Skill set'),
   attempts: async ({ tenant, parameters, query }) =>
     ok(JSON.stringify(await listAttempts(attempts, tenant, parameters[0] as string, attemptsQuery(query)))),
+  exportLearner: async ({ tenant, parameters }) => {
+    const { lines, release } = await exportLearner(tenant, parameters[0] as string);
+    return { ...ndjson, pieces: lines, onOver: release };
+  },
   health: () => healthReply(health),
   livez: () => probeReply(health.livez(), 'ok'),
   readyz: async () => probeReply(await health.readyz(), 'ready'),
@@ -97,6 +104,8 @@ export const createHandlers = ({
     headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
   }),
 });
+
+const ndjson = { status: 200, body: '', headers: { 'Content-Type': 'application/x-ndjson' } };
 
 const formOf = (mediaType: string): SubmissionForm => (mediaType === 'application/json' ? 'batch' : 'lines');
 

@@ -21,6 +21,8 @@ export interface Reply {
   readonly body: string;
   /** Sent in place of the body where it is too long to be made at once. */
   readonly pieces?: AsyncIterable<string>;
+  /** Called when the answer is over, however far it came. */
+  readonly onOver?: () => void;
   readonly headers?: Readonly<Record<string, string>>;
   /** The error behind an answer that is one, for the log. */
   readonly error?: ApiError;
@@ -89,6 +91,7 @@ export type Handlers = Record<
   | 'skill'
   | 'putSkill'
   | 'attempts'
+  | 'exportLearner'
   | 'health'
   | 'livez'
   | 'readyz'
@@ -132,6 +135,7 @@ export const routesOf = (to: Handlers): readonly Route[] => [
     scope: 'read',
     queryNames: ['limit', 'cursor'],
   }),
+  route('GET', '/api/v1/learners/:user_id/export', to.exportLearner, { scope: 'admin' }),
   route('GET', '/api/v1/health', to.health, {}),
   route('GET', '/livez', to.livez, {}),
   route('GET', '/readyz', to.readyz, {}),

@@ -120,8 +120,10 @@ async function answer(
     'X-Request-Id': exchange.requestId,
     'Content-Type': 'application/json',
   };
+  let onOver: Reply['onOver'];
   try {
     const reply = await gate(exchange, match, headers).catch(errorReply);
+    onOver = reply.onOver;
     if (reply.status >= 500 && reply.error) failures.log(exchange, match.route, reply.error);
     Object.assign(headers, reply.headers);
     const refused = exchange.framingProblem !== null || reply.error?.code === 'PAYLOAD_TOO_LARGE';
@@ -132,6 +134,7 @@ async function answer(
   } catch (error) {
     if (!(error instanceof ClientGone)) failures.log(exchange, match.route, error);
   } finally {
+    onOver?.();
     traffic.open -= 1;
     if (traffic.open === 0) traffic.onIdle();
   }

@@ -1,5 +1,6 @@
 /** A learner's counted answers, read back from wherever they are, and what may be relied on. */
 import type { AttemptRow } from '../contracts/attempt-row.js';
+import type { LearnerState } from '../domain/types.js';
 
 /** Where an answer is stored: in ClickHouse, on its way there, or put aside because ClickHouse refused it. */
 export type AttemptPlace = 'clickhouse' | 'outbox' | 'parked';
@@ -19,8 +20,9 @@ export interface WaitingAttempt {
 /** The answers that are in Redis only, as far as is known. @throws ApiError UNAVAILABLE */
 export interface WaitingAttempts {
   /**
-   * The learner's, a page at a time: first those on their way, oldest first, then those put aside. Who asks ClickHouse
-   * when this has ended misses none: an answer leaves here only after it is there.
+   * The learner's, a page at a time, each newest first: those on their way, then those put aside. Of several with one
+   * number, which a correction leaves for a while, the first is the one that counts, and it goes before a stored one.
+   * Who asks ClickHouse when this has ended misses none: an answer leaves here only after it is there.
    */
   of(tenant: string, userId: string): AsyncIterable<readonly WaitingAttempt[]>;
 }
@@ -44,3 +46,10 @@ export interface StoredAttempts {
    */
   read(range: AttemptRange): Promise<readonly FoundAttempt[]>;
 }
+
+/**
+ * Whether a learner's state goes on from an earlier one, so that what was read in between is of one history. Every
+ * commit adds one to the version and an answer at least; an erasure or a correction does otherwise.
+ */
+export const follows = (before: LearnerState, now: LearnerState): boolean =>
+  now.version >= before.version && now.attempts - before.attempts >= now.version - before.version;

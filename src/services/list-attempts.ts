@@ -2,8 +2,9 @@
 import Type, { type Static } from 'typebox';
 import type { AttemptRow } from '../contracts/attempt-row.js';
 import { round4 } from '../domain/probability.js';
+import type { LearnerState } from '../domain/types.js';
 import { invalid, unavailable } from '../errors.js';
-import type { FoundAttempt, StoredAttempts, WaitingAttempts } from './attempt-ports.js';
+import { type FoundAttempt, follows, type StoredAttempts, type WaitingAttempts } from './attempt-ports.js';
 import type { LearnerReader } from './ports.js';
 import { userNotFound } from './read-mastery.js';
 
@@ -38,19 +39,23 @@ export async function listAttempts(
 ): Promise<object> {
   const before = query.cursor === undefined ? Number.POSITIVE_INFINITY : numberOf(query.cursor);
   for (let attempt = 0; attempt < tries; attempt++) {
-    const counted = await countedAnswers(ports, tenant, userId);
-    const to = Math.min(counted, before - 1);
+    const learner = await findLearner(ports, tenant, userId);
+    const to = Math.min(learner.attempts, before - 1);
     const found = await newestUpTo(ports, tenant, userId, to, query.limit);
-    if ((await countedAnswers(ports, tenant, userId)) >= counted)
-      return { user_id: userId, total_attempts: counted, ...pageOf(found, to, query.limit) };
+    if (follows(learner, await findLearner(ports, tenant, userId)))
+      return { user_id: userId, total_attempts: learner.attempts, ...pageOf(found, to, query.limit) };
   }
   throw unavailable('The answers of this learner are being corrected; try again later');
 }
 
-async function countedAnswers({ learners }: AttemptPorts, tenant: string, userId: string): Promise<number> {
+async function findLearner(
+  { learners }: AttemptPorts,
+  tenant: string,
+  userId: string,
+): Promise<LearnerState> {
   const found = await learners.read(tenant, userId);
   if (found === null) throw userNotFound();
-  return found.learner.attempts;
+  return found.learner;
 }
 
 /** First what waits in Redis, then ClickHouse: an answer that moves in between is found there. */
@@ -64,9 +69,7 @@ async function newestUpTo(
   const newest = createNewest(atMost);
   for await (const page of waiting.of(tenant, userId)) {
     for (const { place, row } of page) {
-      if (row === null || row.figures.learnerSeq > to) continue;
-      if (place === 'outbox') newest.put({ place, row });
-      else newest.offer({ place, row });
+      if (row !== null && row.figures.learnerSeq <= to) newest.offer({ place, row });
     }
   }
   const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
@@ -82,14 +85,11 @@ function createNewest(atMost: number) {
   let kept = new Map<number, FoundAttempt>();
   const all = (): FoundAttempt[] => [...kept.values()].sort((a, b) => seqOf(b) - seqOf(a)).slice(0, atMost);
   return {
-    /** Takes the place of one that came before: it was counted later. */
-    put: (attempt: FoundAttempt): void => {
+    /** Takes no account of one whose number has come before. */
+    offer: (attempt: FoundAttempt): void => {
+      if (kept.has(seqOf(attempt))) return;
       kept.set(seqOf(attempt), attempt);
       if (kept.size > 4 * atMost) kept = new Map(all().map((one) => [seqOf(one), one]));
-    },
-    /** Leaves one with its number in place: what is on its way is newer than what was put aside or stored. */
-    offer: (attempt: FoundAttempt): void => {
-      if (!kept.has(seqOf(attempt))) kept.set(seqOf(attempt), attempt);
     },
     all,
   };

@@ -2,12 +2,12 @@
 import { type RedisClient, whileRedisServes } from './client.js';
 
 /**
- * Looks through a page of a stream for the rows of one learner.
- * KEYS: the stream. ARGV: first id, most entries to look at, what the rows begin with, number of fields before that.
- * Result: id of the last entry that was looked at ('' at the end of the stream), then the rows that were found.
+ * Looks through a page of a stream, newest first, for the rows of one learner.
+ * KEYS: the stream. ARGV: last id, most entries to look at, what the rows begin with, number of fields before that.
+ * Result: id of the oldest entry that was looked at ('' at the beginning of the stream), then the rows that were found.
  */
 const findRowsScript = `
-local entries = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])
+local entries = redis.call('XREVRANGE', KEYS[1], ARGV[1], '-', 'COUNT', ARGV[2])
 local prefix, leading = ARGV[3], tonumber(ARGV[4])
 local found = { #entries < tonumber(ARGV[2]) and '' or entries[#entries][1] }
 for _, entry in ipairs(entries) do
@@ -27,7 +27,7 @@ return found
 const pageEntries = 500;
 
 /**
- * The rows of one learner in a stream, in its order, a page at a time; entries that are appended meanwhile included.
+ * The rows of one learner in a stream, newest first, a page at a time, without what is appended meanwhile.
  *
  * @param prefix what the learner's rows begin with, after the leading fields
  * @param leading fields that stand before it
@@ -39,10 +39,10 @@ export async function* rowsInStream(
   prefix: string,
   leading: number,
 ): AsyncGenerator<readonly string[]> {
-  for (let from: string | null = '-'; from !== null; ) {
+  for (let from: string | null = '+'; from !== null; ) {
     const reply = client.eval(findRowsScript, 1, key, from, pageEntries, prefix, leading);
-    const [last, ...rows] = (await whileRedisServes(reply)) as [string, ...string[]];
+    const [oldest, ...rows] = (await whileRedisServes(reply)) as [string, ...string[]];
     if (rows.length > 0) yield rows;
-    from = last === '' ? null : `(${last}`;
+    from = oldest === '' ? null : `(${oldest}`;
   }
 }

@@ -20,3 +20,6 @@ export const learnerTables: readonly LearnerTable[] = [
   { table: goalChanges, rowType: 'goal_change' },
   { table: servedForecasts, rowType: 'served_forecast' },
 ];
+
+/** What follows the table's name in a query, so that a row that was inserted twice, or is not summed up yet, is one row. */
+export const finalOf = ({ engine }: Table): string => (engine === 'MergeTree' ? '' : 'FINAL');

@@ -106,11 +106,29 @@ function parseAnswer(bytes: Buffer, head: boolean): { answer: Answer; end: numbe
     const colon = line.indexOf(':');
     headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim();
   }
-  const length = head ? 0 : Number(headers['content-length'] ?? 0);
-  const end = headEnd + 4 + length;
+  const status = Number(statusLine.split(' ')[1]);
+  const start = headEnd + 4;
+  if (!head && headers['transfer-encoding'] === 'chunked') {
+    const body = parseChunks(bytes, start);
+    return body && { answer: { status, headers, text: body.text }, end: body.end };
+  }
+  const end = start + (head ? 0 : Number(headers['content-length'] ?? 0));
   if (bytes.length < end) return null;
-  const text = bytes.subarray(headEnd + 4, end).toString('utf8');
-  return { answer: { status: Number(statusLine.split(' ')[1]), headers, text }, end };
+  return { answer: { status, headers, text: bytes.subarray(start, end).toString('utf8') }, end };
+}
+
+/** A chunked body (RFC 9112, 7.1) without trailers, or null while it is not complete. */
+function parseChunks(bytes: Buffer, start: number): { text: string; end: number } | null {
+  const chunks: Buffer[] = [];
+  for (let at = start; ; ) {
+    const lineEnd = bytes.indexOf('\r\n', at);
+    const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16);
+    const next = lineEnd + 2 + size + 2;
+    if (lineEnd < 0 || bytes.length < next) return null;
+    if (size === 0) return { text: Buffer.concat(chunks).toString('utf8'), end: next };
+    chunks.push(bytes.subarray(lineEnd + 2, next - 2));
+    at = next;
+  }
 }
 
 /** Sends bytes on a connection of their own and gives the first answer. */

@@ -31,3 +31,9 @@ export const AttemptPage = Type.Object({
   missing: Count,
   next_cursor: nullable(Type.String()),
 });
+
+export const ExportLines = Type.String({
+  contentMediaType: 'application/x-ndjson',
+  description:
+    'A JSON object with a type on each line; the last one has the type end where the export is complete',
+});

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../errors.js';
 import { LearningEventResult } from '../events.js';
 import { BatchResult } from './answers.js';
 import { DeletedGoal, Goal } from './goals.js';
-import { AttemptPage } from './learners.js';
+import { AttemptPage, ExportLines } from './learners.js';
 import { Mastery, SkillMastery } from './mastery.js';
 import { errorAnswer, successAnswer } from './parts.js';
 import { ClassPredictions, Prediction, WhatIf } from './predictions.js';
@@ -51,6 +51,10 @@ export const routeAnswers: Readonly<Record<string, RouteAnswers>> = {
   'GET /api/v1/skills/:skill_id': ok(Skill, 'SKILL_NOT_FOUND'),
   'PUT /api/v1/skills/:skill_id': ok(Skill, ...withBody, 'PRECONDITION_FAILED'),
   'GET /api/v1/learners/:user_id/attempts': ok(AttemptPage, 'USER_NOT_FOUND'),
+  'GET /api/v1/learners/:user_id/export': {
+    bodies: { 200: ExportLines },
+    errors: [...keyed, 'USER_NOT_FOUND'],
+  },
   'GET /api/v1/health': {
     bodies: { 200: successAnswer(Health), 503: errorAnswer({ data: HealthDown }) },
     errors: [...keyless, 'UNAVAILABLE'],

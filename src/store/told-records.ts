@@ -1,0 +1,64 @@
+/** What Redis holds of one learner, told as plain records. */
+import type { LearnerRecords, ToldRecord } from '../services/export-ports.js';
+import { type RedisClient, whileRedisServes } from './client.js';
+import { decodeFirstAnswer, hashEventId } from './event-ids.js';
+import { decodeGoal } from './goal-codec.js';
+import { itemTracesKey, partitionOf } from './keys.js';
+import { decodeItem } from './learner-codec.js';
+import { type FoundLearner, readPacked } from './learner-reads.js';
+import type { Placed } from './learner-records.js';
+import { loadLearners } from './learner-store.js';
+import { waitingRecords } from './waiting-records.js';
+
+export function createLearnerRecords(client: RedisClient, partitions: number): LearnerRecords {
+  const placeOf = (tenant: string, userId: string): Placed => ({
+    partition: partitionOf(tenant, userId, partitions),
+    tenant,
+    userId,
+  });
+
+  return {
+    state: async (tenant, userId) => {
+      const place = placeOf(tenant, userId);
+      const [packed] = await readPacked(client, [place]);
+      const found = packed?.unpack() ?? null;
+      if (found === null) return null;
+      const items = [...(await itemsOf(client, place, 0)), ...(await itemsOf(client, place, 1))];
+      return { learner: found.learner, records: [...recordsOf(found), ...items] };
+    },
+    remembered: async (tenant, userId, eventIds) => {
+      const hashes = eventIds.map((eventId) => hashEventId(tenant, userId, eventId));
+      const query = { ...placeOf(tenant, userId), skillIds: [], eventIds: hashes, itemIds: [] };
+      const [loaded] = await loadLearners(client, [query], null, true);
+      return eventIds.flatMap((eventId, i) => remembered(eventId, loaded?.firstAnswers[i] ?? null));
+    },
+    waiting: (tenant, userId) => waitingRecords(client, placeOf(tenant, userId), partitions),
+  };
+}
+
+function recordsOf({ learner, skills, goalRecord }: FoundLearner): ToldRecord[] {
+  const goal = decodeGoal(goalRecord);
+  const { activity, ...rest } = learner;
+  return [
+    { type: 'learner', ...rest, activity: { day: activity.day, halves: [...activity.halves] } },
+    ...skills.map(([skillId, skill]) => ({ type: 'skill', skillId, ...skill })),
+    ...(goal === null ? [] : [{ type: 'goal', ...goal }]),
+  ];
+}
+
+/** Items are kept by a hash of their id alone. */
+async function itemsOf(client: RedisClient, place: Placed, parity: number): Promise<ToldRecord[]> {
+  const key = itemTracesKey(place.partition, parity, place.tenant, place.userId);
+  const traces = await whileRedisServes(client.hvalsBuffer(key));
+  const hashes = await whileRedisServes(client.hkeysBuffer(key));
+  return hashes.flatMap((hash, i) => {
+    const trace = traces[i];
+    return trace ? [{ type: 'item', itemHash: hash.toString('hex'), ...decodeItem(trace) }] : [];
+  });
+}
+
+function remembered(eventId: string, record: Buffer | null): ToldRecord[] {
+  if (record === null) return [];
+  const { fingerprint, ...firstAnswer } = decodeFirstAnswer(record);
+  return [{ type: 'event_id', eventId, fingerprint: fingerprint.toString('hex'), firstAnswer }];
+}

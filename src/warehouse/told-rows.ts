@@ -1,0 +1,36 @@
+/** A learner's rows in every table, told as they are. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { LearnerTables, ToldRecord } from '../services/export-ports.js';
+import { attempts } from './attempts.js';
+import { selectRows } from './client.js';
+import { finalOf, type LearnerTable, learnerTables } from './learner-tables.js';
+
+const pageRows = 500;
+/** Of one page. */
+const timeoutMs = 10_000;
+
+const query = ({ table }: LearnerTable): string => `SELECT ${table.columns.map(({ name }) => name).join(', ')}
+FROM ${table.name} ${finalOf(table)} WHERE tenant = {tenant:String} AND user_id = {userId:String}
+ORDER BY ${table.orderBy.replace(/[()]/g, '')} LIMIT {atMost:UInt32} OFFSET {skip:UInt32}`;
+
+/** Answers are read otherwise, for Redis has to be asked too. */
+const others = learnerTables.filter(({ table }) => table !== attempts);
+
+export const createLearnerTables = (client: ClickHouseClient): LearnerTables => ({
+  rows: async function* (tenant, userId) {
+    for (const one of others) yield* pages(client, one, { tenant, userId });
+  },
+});
+
+async function* pages(
+  client: ClickHouseClient,
+  one: LearnerTable,
+  learner: { readonly tenant: string; readonly userId: string },
+): AsyncGenerator<readonly ToldRecord[]> {
+  for (let skip = 0; ; skip += pageRows) {
+    const params = { ...learner, atMost: pageRows, skip };
+    const rows = await selectRows<object>(client, query(one), AbortSignal.timeout(timeoutMs), params);
+    yield rows.map((row) => ({ type: one.rowType, place: 'clickhouse', ...row }));
+    if (rows.length < pageRows) return;
+  }
+}

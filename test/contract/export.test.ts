@@ -1,0 +1,118 @@
+/** All that is stored about a learner, streamed: complete, or seen not to be. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { outboxKey, partitionOf } from '../../src/store/keys.js';
+import { finalOf, learnerTables } from '../../src/warehouse/learner-tables.js';
+import { callerOf, event } from '../support/http.js';
+import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
+import { waitFor } from '../support/wait.js';
+import { countOf } from '../support/warehouse.js';
+
+const service = await startService({ after });
+const caller = callerOf(service, service.key);
+const redis = await redisOf({ after }, service.redisUrl);
+const clickhouse = clickhouseOf({ after }, service);
+
+type Line = Record<string, unknown> & { type: string };
+
+async function exported(userId: string): Promise<Line[]> {
+  const path = `/api/v1/learners/${encodeURIComponent(userId)}/export`;
+  const { status, headers, text } = await caller.raw({ method: 'GET', path });
+  assert.deepEqual([status, headers['content-type']], [200, 'application/x-ndjson'], text);
+  assert.ok(text.endsWith('\n'));
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+const ofType = (lines: readonly Line[], type: string): Line[] => lines.filter((line) => line.type === type);
+const byType = (lines: readonly Line[]): Record<string, number> => {
+  const counts: Record<string, number> = {};
+  for (const { type } of lines) counts[type] = (counts[type] ?? 0) + 1;
+  return counts;
+};
+
+const user = "zoë \\ o'hara";
+
+const steps = async (): Promise<void> => {
+  const events = Array.from({ length: 30 }, (_, i) =>
+    event({ user_id: user, skill_id: `s${i % 3}`, item_id: `item-${i % 4}`, event_id: `e-${i}` }),
+  );
+  assert.equal((await caller.trackAll(events)).status, 200);
+  const goal = { path: `/api/v1/goals/${encodeURIComponent(user)}`, body: '{"target_score":1200}' };
+  assert.equal((await caller.call({ method: 'PUT', ...goal })).status, 200);
+  assert.equal((await caller.get(`/api/v1/predictions/${encodeURIComponent(user)}`)).status, 200);
+};
+
+test('everything at once, wherever it is, and nothing of anybody else', async () => {
+  assert.equal((await caller.track(event({ user_id: "zoë \\ o'har", skill_id: 'other' }))).status, 200);
+  await steps();
+  const lines = await exported(user);
+  const [meta, end] = [lines.at(0), lines.at(-1)];
+  assert.deepEqual([meta?.type, meta?.tenant, meta?.user_id, meta?.answers], ['meta', 'default', user, 30]);
+  assert.deepEqual(end, { type: 'end', complete: true, lines: lines.length, answers: 30, missing: 0 });
+  const attempts = ofType(lines, 'attempt');
+  const seqs = attempts.map((line) => Number(line.learner_seq)).sort((a, b) => a - b);
+  assert.deepEqual(
+    seqs,
+    Array.from({ length: 30 }, (_, i) => i + 1),
+  );
+  assert.deepEqual([ofType(lines, 'skill').length, ofType(lines, 'item').length], [3, 4]);
+  assert.deepEqual([ofType(lines, 'learner').length, ofType(lines, 'goal').length], [1, 1]);
+  assert.equal(ofType(lines, 'event_id').length, 30);
+  assert.ok(lines.every((line) => line.skill_id !== 'other'));
+});
+
+test('the same once it is stored, with the rows of every table', async () => {
+  const outbox = outboxKey(partitionOf('default', user, 16));
+  await waitFor('rows in ClickHouse', async () => (await redis.xlen(outbox)) === 0);
+  await waitFor('the goal', async () => (await countOf(clickhouse, 'goal_changes')) === 1);
+  await waitFor('the forecast', async () => (await countOf(clickhouse, 'served_forecasts')) === 1);
+  const lines = await exported(user);
+  for (const { table, rowType } of learnerTables) {
+    const rows = await countOf(
+      clickhouse,
+      `${table.name} ${finalOf(table)} WHERE user_id = 'zoë \\\\ o\\'hara'`,
+    );
+    assert.equal(byType(lines)[rowType] ?? 0, rows, table.name);
+  }
+  const [attempt] = ofType(lines, 'attempt');
+  const stored = attempt as Line;
+  assert.deepEqual(
+    [stored.place, stored.user_id, stored.event_id, stored.p_init],
+    ['clickhouse', user, 'e-0', 0.3],
+  );
+  const columns = learnerTables.find(({ rowType }) => rowType === 'attempt')?.table.columns ?? [];
+  const outboxColumns = new Set(['partition_id', 'outbox_ms', 'outbox_seq']);
+  const expected = columns.map(({ name }) => name).filter((name) => !outboxColumns.has(name));
+  assert.deepEqual(
+    expected.filter((name) => !(name in stored)),
+    [],
+    'every column is told',
+  );
+});
+
+test('unknown learners, other tenants, scopes, HEAD', async () => {
+  const path = `/api/v1/learners/${encodeURIComponent(user)}/export`;
+  assert.equal((await caller.get('/api/v1/learners/nobody/export')).status, 404);
+  const keys = await keysOf({ after }, service);
+  assert.equal((await callerOf(service, await keys.add({ tenant: 'other' })).get(path)).status, 404);
+  const reader = callerOf(service, await keys.add({ scopes: ['read', 'write'] }));
+  assert.equal((await reader.get(path)).status, 403);
+  for (let i = 0; i < 10; i++) {
+    const { status, headers } = await caller.head(path);
+    assert.deepEqual([status, headers['content-type']], [200, 'application/x-ndjson']);
+  }
+});
+
+test('an export that breaks off is not taken for a whole one', async () => {
+  const { dataDir } = service;
+  const without = { dataDir, role: 'api', clickhouseUrl: 'http://127.0.0.1:1/nothing' } as const;
+  const alone = await startService({ after }, without);
+  const path = `/api/v1/learners/${encodeURIComponent(user)}/export`;
+  for (let i = 0; i < 6; i++) {
+    const broken = callerOf(alone, service.key).raw({ method: 'GET', path });
+    await assert.rejects(broken, /the connection closed; so far: HTTP\/1.1 200 OK(?!.*"complete":true)/s);
+  }
+});
