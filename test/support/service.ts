@@ -93,7 +93,7 @@ export async function redisOf(t: Scoped, url: string): Promise<RedisClient> {
   return client;
 }
 
-export function clickhouseOf(t: Scoped, { clickhouseUrl }: Service): ClickHouseClient {
+export function clickhouseOf(t: Scoped, { clickhouseUrl }: Pick<Service, 'clickhouseUrl'>): ClickHouseClient {
   const client = connectWarehouse(clickhouseUrl);
   t.after(() => client.close());
   return client;

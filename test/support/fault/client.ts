@@ -32,7 +32,8 @@ const hangUpWithinMs = 12;
 /** How long open answers are sent again after the end; it only bounds a failing test. */
 const settleLimitMs = 120_000;
 /** What callers may try again after. */
-const passing = new Set([409, 429, 500, 503]);
+const internal = 500;
+const passing = new Set([409, 429, internal, 503]);
 
 export interface LedgerClient {
   /** Sends no new answers; resolves when those that are open are confirmed, or will not be. */
@@ -86,6 +87,7 @@ export function startClient(settings: ClientSettings): LedgerClient {
       ledger.faulty.push(`${heard.status} ${heard.text}`);
       return true;
     }
+    if (heard?.status === internal) ledger.failed += 1;
     ledger.refused += 1;
     return false;
   }
@@ -104,6 +106,7 @@ export function startClient(settings: ClientSettings): LedgerClient {
 
   function takeResult(entry: Entry, result: { status: number; data: unknown; replayed?: boolean }): boolean {
     if (result.status === 200) confirm(entry, result.data, result.replayed === true);
+    else if (result.status === internal) ledger.failed += 1;
     else if (!passing.has(result.status)) ledger.faulty.push(JSON.stringify(result));
     return result.status === 200;
   }

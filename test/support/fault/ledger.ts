@@ -27,9 +27,11 @@ export interface Ledger {
   readonly faulty: string[];
   /** How often a request was refused or its connection lost. */
   refused: number;
+  /** How often the service called it a defect of its own. */
+  failed: number;
 }
 
-export const emptyLedger = (): Ledger => ({ entries: [], faulty: [], refused: 0 });
+export const emptyLedger = (): Ledger => ({ entries: [], faulty: [], refused: 0, failed: 0 });
 
 export const newEntry = (tenant: string, event: AnswerEvent): Entry => ({
   tenant,
@@ -52,5 +54,6 @@ export function joined(ledgers: readonly Ledger[]): Ledger {
     entries: ledgers.flatMap(({ entries }) => entries),
     faulty: ledgers.flatMap(({ faulty }) => faulty),
     refused: ledgers.reduce((sum, { refused }) => sum + refused, 0),
+    failed: ledgers.reduce((sum, { failed }) => sum + failed, 0),
   };
 }

@@ -39,7 +39,12 @@ export interface StandOptions {
 }
 
 const tenants = ['tenant-a', 'tenant-b', 'tenant-c'];
-const keys = tenants.map((tenant) => `${tenant}:${tenant}:1000000000`).join();
+/** A key whose requests are counted in Redis one by one. */
+export const countedKey = 'counted';
+const keys = [
+  ...tenants.map((tenant) => `${tenant}:${tenant}:1000000000`),
+  `${countedKey}:tenant-a:10000`,
+].join();
 
 /** Servers of the test's own, one process that takes answers and one that drains, with a proxy before ClickHouse. */
 export async function startSplit(t: Scoped, { fsync, outboxMaxRows }: StandOptions): Promise<Stand> {
