@@ -3,6 +3,7 @@
 import { portTaken, startApi } from './api.js';
 import { prepareKeys } from './api-keys.js';
 import { findPort, startApiProcesses } from './api-processes.js';
+import { addAuditFigures, scheduleAudits } from './audit.js';
 import type { Config } from './config.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import { resolveEndpoints, startEmbedded } from './embedded/servers.js';
@@ -34,10 +35,12 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
   const engine = await startEngine(endpoints, config, logger, closers);
   const metrics = createMetrics(config.role);
   addDeploymentFigures(metrics, engine, createOutbox(engine.redis, engine.partitions));
+  addAuditFigures(metrics, engine);
   if (config.redisUrl !== null) await warnOfRisks(engine, logger);
   const pipeline = config.role === 'api' ? null : await startDraining(endpoints, engine, logger, closers);
   if (config.role !== 'api') {
     scheduleFits(config.fitIntervalHours, engine, endpoints, logger, closers);
+    scheduleAudits(config.auditIntervalHours, engine, endpoints, logger, closers);
     runJournal(endpoints, engine, logger, closers);
   }
   if (config.role === 'pipeline') {

@@ -39,6 +39,8 @@ export type Config = {
   outboxMaxRows: number;
   /** 0: no scheduled fits. */
   fitIntervalHours: number;
+  /** 0: no audits but by command. */
+  auditIntervalHours: number;
   role: Environment['ROLE'];
   /** Absolute path of a file that was readable at start, or null. */
   skillsFile: string | null;
@@ -134,6 +136,7 @@ function toConfig(values: Environment, env: Source, complain: Complain): Config 
     idempotencyMaxIds: values.IDEMPOTENCY_MAX_IDS,
     outboxMaxRows: values.OUTBOX_MAX_ROWS,
     fitIntervalHours: values.FIT_INTERVAL_HOURS,
+    auditIntervalHours: values.AUDIT_INTERVAL_HOURS,
     role: values.ROLE,
     skillsFile: readableFile('SKILLS_FILE', values.SKILLS_FILE, complain),
     logLevel: values.LOG_LEVEL,

@@ -15,6 +15,8 @@ export interface CommandContext {
   readonly config: Config;
   readonly logger: Logger;
   readonly closers: Closers;
+  /** What the command ends with when its work is done: 0, unless this says otherwise. */
+  readonly endWith: (exitCode: number) => void;
 }
 
 /** A command: its name, its help, and how it reads its arguments (null: help was asked for) and does its work. */
@@ -24,11 +26,13 @@ export interface Command<Arguments> {
   /** @throws StartError */
   readonly read: (argv: readonly string[]) => Arguments | null;
   readonly work: (context: CommandContext, args: Arguments) => Promise<void>;
+  /** Exit code of a command that could not do its work, 1 by default. */
+  readonly failure?: number;
 }
 
 /** The whole life of a command. */
 export async function startCommand<Arguments>(
-  { name, help, read, work }: Command<Arguments>,
+  { name, help, read, work, failure = 1 }: Command<Arguments>,
   argv: readonly string[],
 ): Promise<void> {
   let args: Arguments | null;
@@ -36,7 +40,7 @@ export async function startCommand<Arguments>(
     args = read(argv);
   } catch (error) {
     reportStartFailure(error, createLogger('info', name));
-    process.exitCode = 1;
+    process.exitCode = failure;
     return;
   }
   if (args === null) {
@@ -44,7 +48,7 @@ export async function startCommand<Arguments>(
     return;
   }
   const wanted = args;
-  await runCommand(name, (context) => work(context, wanted));
+  await runCommand(name, failure, (context) => work(context, wanted));
 }
 
 const redisTimeoutMs = 10_000;
@@ -68,8 +72,16 @@ const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
  *
  * @param work does it; a StartError is told in one line, everything else is a defect
  */
-async function runCommand(name: string, work: (context: CommandContext) => Promise<void>): Promise<void> {
+async function runCommand(
+  name: string,
+  failure: number,
+  work: (context: CommandContext) => Promise<void>,
+): Promise<void> {
   let exitCode = 0;
+  let result = 0;
+  const endWith = (code: number): void => {
+    result = code;
+  };
   const host = {
     on: process.on.bind(process),
     exit: (code: number) => process.exit(code === 0 ? exitCode : code),
@@ -87,8 +99,8 @@ async function runCommand(name: string, work: (context: CommandContext) => Promi
     const config = loadConfig();
     // The service's everyday lines would stand between the command's own.
     const logger = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel, name);
-    await work({ config, logger, closers });
-    await shutdown(0);
+    await work({ config, logger, closers, endWith });
+    await shutdown(result);
   } catch (error) {
     // A stop ends connections whose failure is then no news.
     if (!closers.closing) {
@@ -96,7 +108,7 @@ async function runCommand(name: string, work: (context: CommandContext) => Promi
       // Where Redis is away, closers run into their limits; the user has read why.
       closingLogger.level = 'silent';
     }
-    await shutdown(1);
+    await shutdown(failure);
   }
 }
 

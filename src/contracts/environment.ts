@@ -105,6 +105,13 @@ const properties = {
     description: "hours between two fits of the models' parameters",
     allowed: 'an integer from 0 to 8760 (0: no fits but by command)',
   }),
+  AUDIT_INTERVAL_HOURS: Type.Integer({
+    minimum: 0,
+    maximum: 8760,
+    default: 6,
+    description: 'hours between two audits of what is stored',
+    allowed: 'an integer from 0 to 8760 (0: no audits but by command)',
+  }),
   ROLE: Type.Union([Type.Literal('all'), Type.Literal('api'), Type.Literal('pipeline')], {
     default: 'all',
     description: 'what this process does; api and pipeline need both URLs, or a DATA_DIR in use by a service',

@@ -53,6 +53,9 @@ export const drainJobId = (shard: number): string => `drain-${shard}`;
 /** Queue of the fits: one job a run, which goes through the tenants. */
 export const fitQueueName = 'fit';
 
+/** Queue of the audits, see services/audit/audit.ts. */
+export const auditQueueName = 'audit';
+
 /** Queue of the journal's runs, see services/drain-journal.ts. */
 export const journalQueueName = 'journal';
 

@@ -8,6 +8,7 @@ import {
 } from 'ioredis';
 import { redisAddress } from '../contracts/redis-address.js';
 import { unavailable } from '../errors.js';
+import { type CountedPage, countPageScript, lookScript, pruneScript } from './audit-scripts.js';
 import { connectCluster, type Timeouts } from './cluster.js';
 import { addItemsScript, putItemsScript } from './item-scripts.js';
 import { appendJournalScript } from './journal-scripts.js';
@@ -148,6 +149,9 @@ function defineScripts(client: RedisClient): void {
   client.defineCommand('putItems', { lua: putItemsScript, numberOfKeys: 1 });
   client.defineCommand('appendJournal', { lua: appendJournalScript, numberOfKeys: 1 });
   client.defineCommand('readHashes', { lua: readHashesScript });
+  client.defineCommand('lookAtPartition', { lua: lookScript, numberOfKeys: 4 });
+  client.defineCommand('countStreamPage', { lua: countPageScript, numberOfKeys: 1 });
+  client.defineCommand('pruneAccepted', { lua: pruneScript, numberOfKeys: 2 });
   client.defineCommand('takeQuota', { lua: takeQuotaScript, numberOfKeys: 1 });
 }
 
@@ -161,6 +165,11 @@ declare module 'ioredis' {
     addItems(key: string, deltas: Buffer, atMost: number, make: 0 | 1): Result<number, Context>;
     putItems(key: string, entries: Buffer, recordBytes: number): Result<number, Context>;
     appendJournal(key: string, bound: number, kind: string, ...rows: string[]): Result<number, Context>;
+    lookAtPartition(
+      ...keys: [accepted: string, removed: string, outbox: string, parked: string]
+    ): Result<[string[], string[], string, string, string, string], Context>;
+    countStreamPage(key: string, from: string, atMost: number): Result<CountedPage, Context>;
+    pruneAccepted(accepted: string, removed: string, throughDay: number): Result<null, Context>;
     takeQuota(
       key: string,
       amount: number,

@@ -29,12 +29,14 @@ export const idQueueKey = (partition: number): string => `${partitionPrefix(part
 /** Outbox stream: one entry per attempt, field `r` = the row as TSV without its outbox columns. */
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
 /**
- * Hash of the answers that a partition counted: field = `TENANT:DAY` (acceptedField), value = how many, written in the
- * step that counts them. The audit compares them with what is stored.
+ * Hash of the answers that a partition counted: field = tenant and UTC day of arrival (contracts/tenant-day.ts), value
+ * = how many, written in the step that puts their rows into the outbox. The audit compares them with what is stored.
  */
 export const acceptedKey = (partition: number): string => `${partitionPrefix(partition)}:accepted`;
-/** @param day UTC day of arrival, as the number of days since 1970 */
-export const acceptedField = (tenant: string, day: number): string => `${tenant}:${day}`;
+/** Likewise, of the accepted answers those whose rows were erased or taken back. */
+export const removedKey = (partition: number): string => `${partitionPrefix(partition)}:removed`;
+/** Result of the last audit, as JSON. */
+export const auditKey = 'st:audit';
 /** Stream of the rows of another stream that ClickHouse refused, in the same slot. */
 export const parkedKey = (source: string): string => `${source}:parked`;
 /** Marker of the deployment: absent means that this Redis is new, or came back empty. */

@@ -162,7 +162,7 @@ function after(id: string): string {
 }
 
 /** Redis gives each server process a new run_id; a failover shows as another server's. */
-async function epochOf(redis: Redis | Cluster): Promise<OutboxEpoch> {
+export async function epochOf(redis: Redis | Cluster): Promise<OutboxEpoch> {
   const servers = redis instanceof Cluster ? redis.nodes('master') : [redis];
   const seen = await Promise.all(servers.map(identityOf));
   return {

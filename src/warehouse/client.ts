@@ -1,7 +1,7 @@
 import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import { type Cluster, clusterSettings, everywhere } from './cluster.js';
 
-/** Longest that one statement may take, in milliseconds; a block of 100,000 rows takes about one second. */
+/** Longest that one statement may take where nothing else is said, in milliseconds; a block of 100,000 rows takes about one second. */
 const requestTimeoutMs = 60_000;
 /** Below the shortest keep-alive of a ClickHouse server (3 s), so that no request meets a closing socket. */
 const idleSocketMs = 2000;
@@ -11,14 +11,19 @@ const maxConnections = 8;
  * Client of the ClickHouse server, embedded or remote, over HTTP. Connects with the first statement.
  *
  * @param url `http(s)://user:password@host:port/database`
+ * @param timeoutMs how long one statement may take
  */
-export function connectWarehouse(url: string, cluster: Cluster = null): ClickHouseClient {
+export function connectWarehouse(
+  url: string,
+  cluster: Cluster = null,
+  timeoutMs = requestTimeoutMs,
+): ClickHouseClient {
   return createClient({
     url,
     application: 'skilltrace',
     // Errors reach the caller, who logs them with what was being done.
     log: { level: ClickHouseLogLevel.OFF },
-    request_timeout: requestTimeoutMs,
+    request_timeout: timeoutMs,
     max_open_connections: maxConnections,
     keep_alive: { enabled: true, idle_socket_ttl: idleSocketMs, eagerly_destroy_stale_sockets: true },
     compression: { request: false, response: false },

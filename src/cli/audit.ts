@@ -1,0 +1,73 @@
+/** Compares what was accepted with what is stored, and the rollups with the table. */
+import { openAudit } from '../audit.js';
+import { joinOrStart } from '../embedded/servers.js';
+import { ApiError } from '../errors.js';
+import { StartError } from '../lifecycle.js';
+import { runAudit } from '../services/audit/audit.js';
+import type { AuditReport } from '../services/audit/report.js';
+import { openDeployment } from '../store/deployment.js';
+import { connectWarehouse, isAlive } from '../warehouse/client.js';
+import { hasAttempts } from '../warehouse/presence.js';
+import { type AuditArguments, auditHelp, readAuditArguments } from './audit-options.js';
+import { auditJson, auditText } from './audit-report.js';
+import { type CommandContext, openRedis, startCommand } from './command.js';
+import { createProgress } from './import-report.js';
+
+const exitCodes = { agrees: 0, mismatch: 1, notCompared: 2 } as const;
+
+/** @param argv arguments after the command */
+export const main = (argv: readonly string[]): Promise<void> =>
+  startCommand(
+    {
+      name: 'audit',
+      help: auditHelp,
+      read: readAuditArguments,
+      work: compare,
+      failure: exitCodes.notCompared,
+    },
+    argv,
+  );
+
+async function compare(context: CommandContext, args: AuditArguments): Promise<void> {
+  const report = await reportOf(context, args);
+  process.stdout.write(`${args.json ? auditJson(report) : auditText(report)}\n`);
+  context.endWith(exitCodeOf(report));
+}
+
+function exitCodeOf({ mismatches, notCompared }: AuditReport): number {
+  if (mismatches.length > 0) return exitCodes.mismatch;
+  return notCompared.length > 0 ? exitCodes.notCompared : exitCodes.agrees;
+}
+
+async function reportOf(context: CommandContext, { days }: AuditArguments): Promise<AuditReport> {
+  const { config, logger, closers } = context;
+  const endpoints = await joinOrStart(config, logger, closers);
+  const clickhouse = connectWarehouse(endpoints.clickhouseUrl, endpoints.clickhouseCluster);
+  closers.add('ClickHouse connection', () => clickhouse.close());
+  try {
+    const redis = await openRedis(endpoints.redisUrl, context);
+    const deployment = await openDeployment(redis, () => hasAttempts(clickhouse));
+    if (deployment.state !== 'ready')
+      throw new StartError('Redis came back empty while ClickHouse has attempts: rebuild it first');
+    const audit = openAudit({ redis, partitions: deployment.partitions }, endpoints);
+    closers.add('ClickHouse connection of the audit', () => audit.close());
+    return await run(context, audit, days);
+  } catch (error) {
+    if (error instanceof StartError || error instanceof ApiError) throw error;
+    if (await isAlive(clickhouse)) throw error;
+    throw new StartError('Nothing could be compared: ClickHouse does not answer', { cause: error });
+  }
+}
+
+async function run(
+  { closers }: CommandContext,
+  audit: ReturnType<typeof openAudit>,
+  days: number | null,
+): Promise<AuditReport> {
+  const abort = new AbortController();
+  closers.add('audit', () => abort.abort());
+  const progress = createProgress(closers);
+  const report = await runAudit(audit, { days, signal: abort.signal, onStep: progress.show });
+  progress.show('');
+  return report;
+}

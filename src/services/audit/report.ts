@@ -1,0 +1,81 @@
+/** What an audit found, and what a finding means. */
+import type { DayRange } from './ports.js';
+
+/** By kind: what does not agree. */
+export type MismatchKind = 'missing' | 'surplus' | 'doubled_id' | 'doubled_number' | 'rollup';
+
+export const mismatchKinds: readonly MismatchKind[] = [
+  'missing',
+  'surplus',
+  'doubled_id',
+  'doubled_number',
+  'rollup',
+];
+
+export interface Mismatch {
+  readonly kind: MismatchKind;
+  readonly tenant: string;
+  /** UTC day since 1970: of arrival, for a rollup of occurred_at. */
+  readonly day: number;
+  /** Redis partition; null where all are meant. */
+  readonly partition: number | null;
+  /** Rollup and its column; null where `attempts` is meant. */
+  readonly place: string | null;
+  readonly expected: number;
+  readonly found: number;
+}
+
+/** Answers by day of arrival. accepted - removed = stored + waiting + parked where nothing is wrong. */
+export interface Balance {
+  accepted: number;
+  removed: number;
+  stored: number;
+  waiting: number;
+  parked: number;
+}
+
+export interface Totals extends Balance {
+  /** Stored answers by day of occurred_at, which the rollups have to have. */
+  raw: number;
+}
+
+export interface AuditReport {
+  /** When it began, Unix milliseconds. */
+  readonly at: number;
+  readonly seconds: number;
+  readonly days: DayRange;
+  readonly totals: Totals;
+  readonly mismatches: readonly Mismatch[];
+  /** What could not be compared, and why. */
+  readonly notCompared: readonly string[];
+}
+
+const meanings: Readonly<Record<MismatchKind, string>> = {
+  missing: 'answers were accepted that are neither stored nor on their way: rows are lost',
+  surplus:
+    'more is stored than was accepted: rows are there twice, or Redis lost its last second (appendfsync everysec) after ClickHouse had those answers; their learners went on without them',
+  doubled_id: 'rows with an outbox id that another row has: a block was stored twice',
+  doubled_number:
+    'answers of one learner with the same number: stored twice, or Redis lost its last second (appendfsync everysec) and the learner went on from before',
+  rollup: 'the sums of the rollup are not those of attempts',
+};
+
+export const meaningOf = ({ kind }: Mismatch): string => meanings[kind];
+
+/** @returns a query for analysts that shows the rows in question */
+export function whereToLook({ kind, tenant, day, partition, place }: Mismatch): string {
+  const of = `tenant = '${tenant}' AND toDate(received_at) = '${dateOf(day)}'`;
+  const within = partition === null ? of : `${of} AND partition_id = ${partition}`;
+  if (kind === 'rollup') {
+    const rollup = place?.split('.')[0] ?? '';
+    return `SELECT skill_id, sum(attempts) AS rollup, (SELECT count() FROM attempts AS a WHERE a.tenant = '${tenant}' AND toDate(a.occurred_at) = '${dateOf(day)}') AS raw_of_all_skills FROM ${rollup} WHERE tenant = '${tenant}' AND day = '${dateOf(day)}' GROUP BY skill_id`;
+  }
+  if (kind === 'doubled_id')
+    return `SELECT partition_id, outbox_ms, outbox_seq, count(), any(user_id), any(learner_seq) FROM attempts WHERE ${within} GROUP BY partition_id, outbox_ms, outbox_seq HAVING count() > 1`;
+  if (kind === 'missing')
+    return `SELECT user_id, max(learner_seq) AS newest, count() AS stored FROM attempts WHERE tenant = '${tenant}' AND partition_id = ${partition} GROUP BY user_id HAVING stored != newest AND max(toDate(received_at)) >= '${dateOf(day)}'`;
+  return `SELECT user_id, learner_seq, count(), groupArray((outbox_ms, outbox_seq)) FROM attempts WHERE ${within} GROUP BY user_id, learner_seq HAVING count() > 1`;
+}
+
+/** @param day number since 1970 @returns YYYY-MM-DD */
+export const dateOf = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);

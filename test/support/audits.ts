@@ -1,0 +1,29 @@
+/** Audits of a running service, with short pauses between their looks. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import { type AuditOptions, runAudit } from '../../src/services/audit/audit.js';
+import type { AuditReport, Mismatch } from '../../src/services/audit/report.js';
+import { createAuditStore } from '../../src/store/audit-store.js';
+import type { RedisClient } from '../../src/store/client.js';
+import { defaultPartitions } from '../../src/store/deployment.js';
+import { createAuditWarehouse } from '../../src/warehouse/audit-warehouse.js';
+
+/** @returns one more audit at each call */
+export function auditsOf(
+  redis: RedisClient,
+  clickhouse: ClickHouseClient,
+): (change?: Partial<AuditOptions>) => Promise<AuditReport> {
+  const parts = {
+    store: createAuditStore(redis, defaultPartitions),
+    warehouse: createAuditWarehouse(clickhouse, null),
+  };
+  const { signal } = new AbortController();
+  return (change) => runAudit(parts, { days: null, signal, patienceMs: 60_000, pauseMs: 20, ...change });
+}
+
+/** Short, without days: `tenant kind place expected found`, in order. */
+export const namesOf = (mismatches: readonly Mismatch[]): string[] =>
+  mismatches
+    .map(({ tenant, kind, place, expected, found }) =>
+      [tenant, kind, place ?? 'attempts', expected, found].join(' '),
+    )
+    .sort();
