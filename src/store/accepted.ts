@@ -1,5 +1,5 @@
 /** How many answers were counted, by partition, tenant and day of arrival: one side of the audit. */
-import { tenantDay } from '../contracts/tenant-day.js';
+import { acceptedField } from './keys.js';
 import type { LearnerCommit } from './learner-records.js';
 
 /** @returns by partition: what to add to which field of its hash */
@@ -11,7 +11,7 @@ export function countAccepted(
     const fields = counts.get(partition) ?? new Map<string, number>();
     counts.set(partition, fields);
     for (const day of arrivalDays) {
-      const field = tenantDay(tenant, day);
+      const field = acceptedField(tenant, day);
       fields.set(field, (fields.get(field) ?? 0) + 1);
     }
   }

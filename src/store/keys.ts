@@ -5,6 +5,8 @@
  * one script call over them is atomic on a single node and on Redis Cluster alike. A tenant has no colon
  * (config.ts), so `tenant:user` cannot be ambiguous.
  */
+import { tenantDay } from '../contracts/tenant-day.js';
+
 /** Deployment facts: `partitions`, `deployment_id`, `created_at`. */
 export const metaKey = 'st:meta';
 /** API keys: field = SHA-256 of the key, value = JSON of its grant. */
@@ -35,6 +37,8 @@ export const outboxKey = (partition: number): string => `${partitionPrefix(parti
 export const acceptedKey = (partition: number): string => `${partitionPrefix(partition)}:accepted`;
 /** Likewise, of the accepted answers those whose rows were erased or taken back. */
 export const removedKey = (partition: number): string => `${partitionPrefix(partition)}:removed`;
+/** Field of both. @param day UTC day of arrival, as the number of days since 1970 */
+export const acceptedField = tenantDay;
 /** Result of the last audit, as JSON. */
 export const auditKey = 'st:audit';
 /** Stream of the rows of another stream that ClickHouse refused, in the same slot. */
