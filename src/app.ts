@@ -14,6 +14,7 @@ import type { Closers } from './lifecycle.js';
 import { createMetrics, type Metrics, metricsText } from './metrics.js';
 import { type RunningPipeline, runPipeline } from './pipeline.js';
 import { addDeploymentFigures } from './process-figures.js';
+import { scheduleRetention } from './retention.js';
 import { loadSkillsFile, readSkillsFile, type SkillsFile } from './skills-file.js';
 import { redisWarnings } from './store/deployment.js';
 import { createOutbox } from './store/outbox.js';
@@ -41,6 +42,7 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
   if (config.role !== 'api') {
     scheduleFits(config.fitIntervalHours, engine, endpoints, logger, closers);
     scheduleAudits(config.auditIntervalHours, engine, endpoints, logger, closers);
+    scheduleRetention(config.attemptRetentionDays, engine, endpoints, logger, closers);
     runJournal(endpoints, engine, logger, closers);
   }
   if (config.role === 'pipeline') {

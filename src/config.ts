@@ -41,6 +41,8 @@ export type Config = {
   fitIntervalHours: number;
   /** 0: no audits but by command. */
   auditIntervalHours: number;
+  /** 0: answers are kept for ever. */
+  attemptRetentionDays: number;
   role: Environment['ROLE'];
   /** Absolute path of a file that was readable at start, or null. */
   skillsFile: string | null;
@@ -137,6 +139,7 @@ function toConfig(values: Environment, env: Source, complain: Complain): Config 
     outboxMaxRows: values.OUTBOX_MAX_ROWS,
     fitIntervalHours: values.FIT_INTERVAL_HOURS,
     auditIntervalHours: values.AUDIT_INTERVAL_HOURS,
+    attemptRetentionDays: values.ATTEMPT_RETENTION_DAYS,
     role: values.ROLE,
     skillsFile: readableFile('SKILLS_FILE', values.SKILLS_FILE, complain),
     logLevel: values.LOG_LEVEL,

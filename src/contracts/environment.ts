@@ -112,6 +112,13 @@ const properties = {
     description: 'hours between two audits of what is stored',
     allowed: 'an integer from 0 to 8760 (0: no audits but by command)',
   }),
+  ATTEMPT_RETENTION_DAYS: Type.Integer({
+    minimum: 0,
+    maximum: 36_500,
+    default: 0,
+    description: 'age from which stored answers and served forecasts are dropped, month by month; sums stay',
+    allowed: 'an integer from 0 to 36500 (0: never)',
+  }),
   ROLE: Type.Union([Type.Literal('all'), Type.Literal('api'), Type.Literal('pipeline')], {
     default: 'all',
     description: 'what this process does; api and pipeline need both URLs, or a DATA_DIR in use by a service',

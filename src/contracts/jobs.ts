@@ -59,6 +59,9 @@ export const auditQueueName = 'audit';
 /** Queue of the journal's runs, see services/drain-journal.ts. */
 export const journalQueueName = 'journal';
 
+/** Queue of the runs that drop old answers, see services/retain-answers.ts. */
+export const retentionQueueName = 'retention';
+
 /** Of a scheduled job, nothing but the version: a run finds out itself what there is to do. */
 export interface ScheduledJobData {
   v: 1;

@@ -43,6 +43,8 @@ export const acceptedField = tenantDay;
 export const auditKey = 'st:audit';
 /** Stream of the rows of another stream that ClickHouse refused, in the same slot. */
 export const parkedKey = (source: string): string => `${source}:parked`;
+/** Sorted set of one member: up to which month of arrival answers are archived, and no longer taken back. */
+export const archivedKey = (partition: number): string => `${partitionPrefix(partition)}:archived`;
 /** Marker of the deployment: absent means that this Redis is new, or came back empty. */
 export const markerKey = (partition: number): string => `${partitionPrefix(partition)}:m`;
 /**

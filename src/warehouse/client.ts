@@ -1,4 +1,10 @@
-import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import {
+  type ClickHouseClient,
+  ClickHouseError,
+  ClickHouseLogLevel,
+  type ClickHouseSettings,
+  createClient,
+} from '@clickhouse/client';
 import { type Cluster, clusterSettings, everywhere } from './cluster.js';
 
 /** Longest that one statement may take where nothing else is said, in milliseconds; a block of 100,000 rows takes about one second. */
@@ -43,11 +49,13 @@ export async function selectRows<Row>(
   query: string,
   signal?: AbortSignal,
   params: Readonly<Record<string, unknown>> = {},
+  settings: ClickHouseSettings = {},
 ): Promise<Row[]> {
   const result = await client.query({
     query,
     format: 'JSONEachRow',
     query_params: params,
+    clickhouse_settings: settings,
     ...(signal && { abort_signal: signal }),
   });
   return result.json<Row>();

@@ -24,7 +24,7 @@ export function createTables(table: Table, cluster: Cluster): string[] {
     createTable({
       ...table,
       name: everywhere(stored, cluster),
-      engine: `Replicated${table.engine}('/clickhouse/tables/{database}/{table}/{shard}', '{replica}')`,
+      engine: replicated(table.engine),
       ...(table.settings && { settings: replicatedSettings(table.settings) }),
     }),
     [
@@ -34,6 +34,14 @@ export function createTables(table: Table, cluster: Cluster): string[] {
     ].join('\n'),
   ];
 }
+
+/** Arguments of the engine come after the replica's place. */
+const replicated = (engine: string): string =>
+  engine.replace(
+    /^(\w+)(?:\((.*)\))?$/,
+    (_, name: string, argument?: string) =>
+      `Replicated${name}('/clickhouse/tables/{database}/{table}/{shard}', '{replica}'${argument ? `, ${argument}` : ''})`,
+  );
 
 /** Replicas share the tokens that they remember. */
 const replicatedSettings = (settings: Readonly<Record<string, number>>): Record<string, number> =>
@@ -61,6 +69,10 @@ export const deleteFrom = (name: string, cluster: Cluster): string =>
   cluster === null
     ? `DELETE FROM ${name}`
     : `ALTER TABLE ${everywhere(storedName(name, cluster), cluster)} DELETE`;
+
+/** Drops all rows of a partition, which is a number; again, when it is gone, does nothing. */
+export const dropPartition = (name: string, partition: number, cluster: Cluster): string =>
+  `ALTER TABLE ${everywhere(storedName(name, cluster), cluster)} DROP PARTITION ${partition}`;
 
 /** Makes the replicas of a table have all that any of them took; null where there is one server. */
 export const catchUp = (name: string, cluster: Cluster): string | null =>

@@ -3,8 +3,10 @@
  * none. A test looks for tables that are missing here. (The sums by skill, `daily_skill`, name no learner; their number of
  * learners is a sketch that cannot be asked for one.)
  */
+import { archivedLearnerSkill } from './archive.js';
 import { attempts } from './attempts.js';
 import { goalChanges, servedForecasts } from './journal-tables.js';
+import { learnerSnapshots } from './learner-snapshots.js';
 import { learnerSkillDays } from './rollups.js';
 import type { Table } from './table.js';
 
@@ -17,6 +19,8 @@ export interface LearnerTable {
 export const learnerTables: readonly LearnerTable[] = [
   { table: attempts, rowType: 'attempt' },
   { table: learnerSkillDays, rowType: 'skill_day' },
+  { table: archivedLearnerSkill, rowType: 'archived_skill_day' },
+  { table: learnerSnapshots, rowType: 'learner_snapshot' },
   { table: goalChanges, rowType: 'goal_change' },
   { table: servedForecasts, rowType: 'served_forecast' },
 ];

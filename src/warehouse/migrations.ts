@@ -4,6 +4,7 @@
  * number is recorded after the last one.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
+import { archivedLearnerSkill, archivedMonths } from './archive.js';
 import { attempts, fittedColumns, originColumns, placedColumns } from './attempts.js';
 import { selectRows } from './client.js';
 import { addColumnsTo, type Cluster, createTables, everywhere } from './cluster.js';
@@ -12,6 +13,7 @@ import { apiKeys, deployments } from './deployment.js';
 import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
 import { goalChanges, servedForecasts, skillChanges } from './journal-tables.js';
 import { forecasts, goals, skillCatalogue } from './journal-views.js';
+import { learnerSnapshots } from './learner-snapshots.js';
 import { modelVersions, skillParameters } from './models.js';
 import { createMaterializedView, createView, rollups } from './rollups.js';
 import { createDescribedView, type Table } from './table.js';
@@ -81,7 +83,9 @@ export const migrationsFor = (cluster: Cluster): readonly Migration[] => [
     name: 'rebuilding, correcting and keeping',
     statements: [
       ...addColumnsTo(attempts, originColumns, 'baseline_total', cluster),
-      ...[deployments, apiKeys].flatMap((table) => createTables(table, cluster)),
+      ...[deployments, apiKeys, archivedMonths, archivedLearnerSkill, learnerSnapshots].flatMap((table) =>
+        createTables(table, cluster),
+      ),
     ],
   },
 ];

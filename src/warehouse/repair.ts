@@ -3,11 +3,12 @@
  *
  * Safe, because a rollup's row is made by one Redis partition alone (rollups.ts), whose drain is the only writer
  * and waits meanwhile. Deleting and inserting are two steps: readers may miss the touched days for a moment, and
- * a repair that dies in between is found by the next comparison. It needs the touched days' attempts in full: a
- * retention of raw rows has to leave the days alone that the outbox can still reach.
+ * a repair that dies in between is found by the next comparison. Days may have answers whose rows were dropped for
+ * their age: what they make is taken from the archive.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { OutboxRange } from '../contracts/jobs.js';
+import { archivedDays, isArchived, keptRows, selectArchived } from './archive.js';
 import { selectRows } from './client.js';
 import { type Cluster, catchUp, deleteFrom } from './cluster.js';
 import { type Rollup, rollupColumns, selectRollup } from './rollups.js';
@@ -44,8 +45,7 @@ export async function repairRollup(
   const names = Object.keys(rollup.keys).join(', ');
   const expressions = Object.values(rollup.keys).join(', ');
   const touched = `(SELECT DISTINCT ${expressions} FROM attempts WHERE ${inRanges(ranges)})`;
-  if (!(await differs(client, rollup, `(${expressions}) IN ${touched}`, `(${names}) IN ${touched}`, signal)))
-    return false;
+  if (!(await differs(client, rollup, touched, signal))) return false;
   const cancel = signal && { abort_signal: signal };
   await client.command({
     query: `${deleteFrom(rollup.table.name, cluster)} WHERE (${names}) IN ${touched}`,
@@ -53,7 +53,9 @@ export async function repairRollup(
   });
   await client.command({
     query: `INSERT INTO ${rollup.table.name} (${rollupColumns(rollup)})
-${selectRollup(rollup, `(${expressions}) IN ${touched}`)}`,
+${selectRollup(rollup, `${keptRows} AND (${expressions}) IN ${touched}`)}
+UNION ALL
+${selectArchived(rollup, archivedIn(rollup, touched))}`,
     // The same rows may have been inserted by an earlier repair and deleted since: they are wanted again.
     clickhouse_settings: { insert_deduplicate: 0 },
     ...cancel,
@@ -72,21 +74,30 @@ export async function complete(
   if (query !== null) await client.command({ query, ...(signal && { abort_signal: signal }) });
 }
 
+/** Condition over the archive. */
+const archivedIn = ({ keys }: Rollup, touched: string): string =>
+  `(${Object.keys(keys)
+    .map((name) => `a.${name}`)
+    .join(', ')}) IN ${touched}`;
+
 /** A block is in a rollup as a whole or not at all, so that counts tell. */
 async function differs(
   client: ClickHouseClient,
-  { table, keys }: Rollup,
-  inAttempts: string,
-  inRollup: string,
+  rollup: Rollup,
+  touched: string,
   signal?: AbortSignal,
 ): Promise<boolean> {
+  const { table, keys } = rollup;
   const names = Object.keys(keys).join(', ');
+  const expressions = Object.values(keys).join(', ');
   const named = Object.entries(keys).map(([name, expression]) => `${expression} AS ${name}`);
   const query = `SELECT toUInt32(count()) AS keys FROM (
   SELECT ${names} FROM (
-    SELECT ${named.join(', ')}, toInt64(1) AS n FROM attempts WHERE ${inAttempts}
+    SELECT ${named.join(', ')}, toInt64(1) AS n FROM attempts WHERE ${keptRows} AND (${expressions}) IN ${touched}
     UNION ALL
-    SELECT ${names}, -toInt64(attempts) AS n FROM ${table.name} WHERE ${inRollup}
+    SELECT ${names}, toInt64(a.attempts) AS n FROM ${archivedDays} WHERE ${isArchived} AND ${archivedIn(rollup, touched)}
+    UNION ALL
+    SELECT ${names}, -toInt64(attempts) AS n FROM ${table.name} WHERE (${names}) IN ${touched}
   ) GROUP BY ${names} HAVING sum(n) != 0
 )`;
   const [row] = await selectRows<{ keys: number }>(client, query, signal);

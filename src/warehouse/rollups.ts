@@ -76,7 +76,7 @@ const finished = `${sharedColumns.map(({ name }) => `sum(r.${name}) AS ${name}`)
 
 const settings = { ...deduplicationWindow, fsync_after_insert: 1, fsync_part_directory: 1 };
 
-const learnerSkill: Rollup = {
+export const learnerSkill: Rollup = {
   table: {
     name: 'daily_learner_skill',
     comment: 'One day of one learner on one skill; read it through the view learner_skill_daily',
@@ -160,7 +160,11 @@ export const learnerSkillDays = learnerSkill.table;
  * @param where a condition over `attempts`; all rows without it
  * @param from `attempts`, or the table that holds its rows here
  */
-export function selectRollup({ keys, sums }: Rollup, where?: string, from = 'attempts'): string {
+export function selectRollup(
+  { keys, sums }: Pick<Rollup, 'keys' | 'sums'>,
+  where?: string,
+  from = 'attempts',
+): string {
   const columns = Object.entries({ ...keys, ...sums }).map(
     ([name, expression]) => `${expression} AS ${name}`,
   );
@@ -173,7 +177,8 @@ export function selectRollup({ keys, sums }: Rollup, where?: string, from = 'att
 }
 
 /** Columns in the order of selectRollup, for an INSERT. */
-export const rollupColumns = ({ keys, sums }: Rollup): string => Object.keys({ ...keys, ...sums }).join(', ');
+export const rollupColumns = ({ keys, sums }: Pick<Rollup, 'keys' | 'sums'>): string =>
+  Object.keys({ ...keys, ...sums }).join(', ');
 
 /** Reads and fills the tables that hold the rows: a block reaches the rollups of the server that takes it. */
 export const createMaterializedView = (rollup: Rollup, cluster: Cluster): string =>

@@ -35,6 +35,7 @@ test('the defaults are the contract’s', () => {
     outboxMaxRows: 4_000_000,
     fitIntervalHours: 24,
     auditIntervalHours: 6,
+    attemptRetentionDays: 0,
     role: 'all',
     skillsFile: null,
     logLevel: 'info',

@@ -1,0 +1,330 @@
+/** Old answers are dropped, and nothing that anybody reads of their sums changes, whatever ends in between. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { AttemptRow } from '../../src/contracts/attempt-row.js';
+import { forecastRow } from '../../src/contracts/journal.js';
+import { type ReplayedStates, startReplay } from '../../src/domain/replay.js';
+import {
+  lastMonthOlderThan,
+  planRetention,
+  type RetentionParts,
+  retainAnswers,
+} from '../../src/services/retain-answers.js';
+import { connectRedis, type RedisClient, whenReady } from '../../src/store/client.js';
+import { archivedKey, outboxKey, parkedKey } from '../../src/store/keys.js';
+import { dumpOf } from '../../src/store/learner-dump.js';
+import { decodeSnapshot } from '../../src/store/snapshot-codec.js';
+import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
+import { selectRows } from '../../src/warehouse/client.js';
+import { createJournalWarehouse } from '../../src/warehouse/journal-warehouse.js';
+import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { servedForecast } from '../support/journal-rows.js';
+import {
+  arrivedIn,
+  encoded,
+  everyView,
+  oldAnswers,
+  partitions,
+  partsOf,
+  startOf,
+  store,
+} from '../support/old-answers.js';
+import { countOf, testDatabase } from '../support/warehouse.js';
+
+const february = 202602;
+const personal = ['attempts', 'archived_learner_skill', 'learner_snapshots'];
+
+const run = async (parts: RetentionParts, through = february): Promise<number[]> =>
+  retainAnswers(parts, await planRetention(parts, through));
+
+/** Every row of `attempts` that there is, for all partitions. */
+const within = (block: number) =>
+  Array.from({ length: partitions }, (_, partition) => ({
+    partition,
+    from: `${block}-0`,
+    to: `${block}-999999`,
+    rows: 0,
+  }));
+
+async function redisOf(t: TestContext): Promise<RedisClient> {
+  const redis = connectRedis(await startTestRedis(t));
+  redis.on('error', () => {});
+  t.after(() => redis.disconnect());
+  await whenReady(redis, 10_000);
+  return redis;
+}
+
+const forget = (client: ClickHouseClient, userId: string): Promise<unknown[]> =>
+  Promise.all(
+    personal.map((table) =>
+      client.command({
+        query: `DELETE FROM ${table} WHERE user_id = {userId:String}`,
+        query_params: { userId },
+      }),
+    ),
+  );
+
+const dump = (states: ReplayedStates): unknown => {
+  const { records, items } = dumpOf(states);
+  const sorted = (fields: typeof records) =>
+    fields.map(([field, value]) => `${field.toString('hex')} ${value.toString('hex')}`).sort();
+  return [sorted(records), sorted(items[0]), sorted(items[1])];
+};
+
+function replayed(rows: readonly AttemptRow[], from: ReplayedStates | null = null): ReplayedStates {
+  const replay = startReplay(from);
+  for (const row of rows.toSorted((a, b) => a.figures.learnerSeq - b.figures.learnerSeq)) replay.add(row);
+  assert.equal(replay.missing(), 0);
+  return replay.states();
+}
+
+test('answers are old by whole months', () => {
+  const at = (year: number, month: number, day: number) => Date.UTC(year, month - 1, day);
+  assert.equal(lastMonthOlderThan(30, at(2026, 4, 1)), 202602);
+  assert.equal(lastMonthOlderThan(30, at(2026, 4, 1) - 1), 202601);
+  assert.equal(lastMonthOlderThan(29, at(2026, 4, 1) - 1), 202602);
+  assert.equal(lastMonthOlderThan(365, at(2026, 1, 15)), 202412);
+  assert.equal(lastMonthOlderThan(1, at(2026, 1, 2)), 202511);
+});
+
+test('retention', { timeout: 600_000 }, async (t) => {
+  const { clickhouseUrl } = await startTestClickhouse(t);
+  const redis = await redisOf(t);
+  const rows = oldAnswers([1, 2, 3]);
+
+  await t.test('drops the rows of old months, and every view stays what it was', async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    await store(client, arrivedIn(rows, 1, 3));
+    const before = await everyView(client);
+    const parts = partsOf(client, redis);
+    const { months } = await planRetention(parts, february);
+    assert.deepEqual(
+      months,
+      [1, 2].map((month) => ({ month: 202600 + month, answers: arrivedIn(rows, month, month).length })),
+    );
+    assert.deepEqual(await run(parts), [202601, 202602]);
+    assert.deepEqual(await everyView(client), before);
+    assert.equal(await countOf(client, 'attempts'), arrivedIn(rows, 3, 3).length);
+    assert.deepEqual(await run(parts), []);
+    assert.deepEqual(await run(parts, 202603), [202603]);
+    assert.deepEqual(await everyView(client), before);
+    assert.equal(await countOf(client, 'attempts'), 0);
+    assert.equal(await redis.zscore(archivedKey(0), 'month'), '202603');
+  });
+
+  await t.test('a snapshot and the rows behind it give the states that all rows give', async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    await store(client, rows);
+    const parts = partsOf(client, redis);
+    // Month by month: the second snapshot begins at the first.
+    await run(parts, 202512);
+    await run(parts, 202601);
+    await run(parts, 202602);
+    const rowsOf = (userId: string) => rows.filter(({ event }) => event.userId === userId);
+    const snapshots = await selectRows<{
+      user_id: string;
+      tenant: string;
+      learner_seq: number;
+      state: string;
+    }>(client, 'SELECT user_id, tenant, learner_seq, state FROM learner_snapshots FINAL');
+    const learners = new Map(rows.map(({ event }) => [event.userId, rowsOf(event.userId)]));
+    assert.equal(snapshots.length, learners.size);
+    let reaching = 0;
+    for (const { user_id, learner_seq, state } of snapshots) {
+      const all = learners.get(user_id) ?? [];
+      const newer = all.filter(({ figures }) => figures.learnerSeq > learner_seq);
+      const dropped = arrivedIn(all, 0, 2).map(({ figures }) => figures.learnerSeq);
+      assert.ok(learner_seq >= Math.max(...dropped));
+      reaching += learner_seq > Math.max(...dropped) ? 1 : 0;
+      assert.deepEqual(dump(replayed(newer, decodeSnapshot(state))), dump(replayed(all)), user_id);
+    }
+    assert.ok(reaching > 0, 'commits over the end of a month are not cut');
+  });
+
+  await t.test('a late answer of a dropped day, and the repair of that day', async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    await store(client, rows);
+    await run(partsOf(client, redis));
+    const [late] = oldAnswers([3]).map(({ event, ...rest }) => ({
+      ...rest,
+      event: { ...event, occurredAt: startOf(1) + 5 * 86_400_000, receivedAt: startOf(3) + 86_400_000 },
+    }));
+    assert.ok(late);
+    const block = await store(client, [late]);
+    const before = await everyView(client);
+    const warehouse = createAttemptWarehouse(client);
+    assert.deepEqual(await warehouse.repairRollups(within(block)), [], 'nothing differs');
+    const { tenant, skillId } = late.event;
+    for (const table of ['daily_skill', 'daily_learner_skill']) {
+      await client.command({
+        query: `DELETE FROM ${table} WHERE tenant = {tenant:String} AND skill_id = {skillId:String} AND day = '2026-01-06'
+          AND ${table === 'daily_skill' ? 'partition_id = {partition:UInt16}' : 'user_id = {userId:String}'}`,
+        query_params: {
+          tenant,
+          skillId,
+          userId: late.event.userId,
+          partition: await partitionOfBlock(client, block),
+        },
+      });
+    }
+    assert.notDeepEqual(await everyView(client), before);
+    assert.deepEqual(await warehouse.repairRollups(within(block)), ['daily_learner_skill', 'daily_skill']);
+    assert.deepEqual(await everyView(client), before);
+  });
+
+  await t.test('ended between any two steps, it goes on where it was', async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    const block = await store(client, arrivedIn(rows, 1, 2));
+    const before = await everyView(client);
+    const parts = partsOf(client, redis);
+    let failures = 0;
+    for (let steps = 1; ; steps++) {
+      try {
+        await run(failingAfter(parts, steps), 202601);
+        break;
+      } catch (error) {
+        assert.match(String(error), /killed/);
+        failures += 1;
+      }
+      assert.deepEqual(await everyView(client), before, `after ${steps} steps`);
+      // Whoever repairs meanwhile sees each answer once.
+      assert.deepEqual(await createAttemptWarehouse(client).repairRollups(within(block)), []);
+    }
+    assert.ok(failures > 10, `${failures} failures`);
+    assert.deepEqual(await everyView(client), before);
+    assert.equal(await countOf(client, 'attempts'), arrivedIn(rows, 2, 2).length);
+  });
+
+  await t.test('two processes at once', async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    await store(client, rows);
+    const before = await everyView(client);
+    const parts = partsOf(client, redis);
+    await Promise.all([run(parts), run(parts), run(parts)]);
+    await run(parts);
+    assert.deepEqual(await everyView(client), before);
+    assert.equal(await countOf(client, 'attempts'), arrivedIn(rows, 3, 3).length);
+  });
+
+  await t.test('a learner who is erased meanwhile leaves nothing behind', async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    await store(client, rows);
+    const parts = partsOf(client, redis);
+    const { archive, snapshots } = parts;
+    const [first, second] = [...new Set(rows.map(({ event }) => event.userId))] as [string, string];
+    // Both lists were made of rows that are gone when they are written.
+    await run({
+      ...parts,
+      snapshots: {
+        write: async (month, page) => {
+          const written = await snapshots.write(month, page);
+          const kept = await selectRows<{ tenant: string; state: string; learner_seq: number }>(
+            client,
+            'SELECT tenant, state, learner_seq FROM learner_snapshots FINAL WHERE user_id = {first:String} AND tenant = {tenant:String}',
+            undefined,
+            { first, tenant: page.tenant },
+          );
+          await forget(client, first);
+          for (const { tenant, state, learner_seq } of kept)
+            await client.insert({
+              table: 'learner_snapshots',
+              values: [{ tenant, user_id: first, learner_seq, month, state }],
+              format: 'JSONEachRow',
+            });
+          return written;
+        },
+      },
+      archive: {
+        ...archive,
+        archive: async (month, page) => {
+          await archive.archive(month, page);
+          await client.command({
+            query: 'DELETE FROM attempts WHERE user_id = {second:String}',
+            query_params: { second },
+          });
+        },
+      },
+    });
+    for (const table of personal) {
+      const left = await selectRows(
+        client,
+        `SELECT 1 FROM ${table} WHERE user_id IN ({first:String}, {second:String})`,
+        undefined,
+        { first, second },
+      );
+      assert.deepEqual(left, [], table);
+    }
+    assert.equal((await selectRows(client, 'SELECT DISTINCT user_id FROM learner_snapshots')).length, 10);
+  });
+
+  await t.test('waits for rows that are still on their way', async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    await store(client, arrivedIn(rows, 1, 3));
+    const stored = await countOf(client, 'attempts');
+    const parts = partsOf(client, redis);
+    const waiting = await redis.xadd(outboxKey(1), '*', 'r', 'row');
+    assert.ok(waiting);
+    assert.deepEqual(await run(parts), []);
+    await redis.xdel(outboxKey(1), waiting);
+    const [old] = arrivedIn(rows, 2, 2);
+    const [young] = arrivedIn(rows, 3, 3);
+    assert.ok(old && young);
+    for (const row of [encoded(old), 'unreadable']) {
+      const parked = await redis.xadd(parkedKey(outboxKey(2)), '*', 'r', row, 'reason', 'refused');
+      assert.ok(parked);
+      assert.deepEqual(await run(parts), row === 'unreadable' ? [] : [202601]);
+      await redis.xdel(parkedKey(outboxKey(2)), parked);
+    }
+    await redis.xadd(parkedKey(outboxKey(2)), '*', 'r', encoded(young), 'reason', 'refused');
+    assert.deepEqual(await run(parts), [202602]);
+    assert.ok((await countOf(client, 'attempts')) < stored);
+    await redis.del(parkedKey(outboxKey(2)), outboxKey(1));
+  });
+
+  await t.test('forecasts go when the last of their days is over', async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    const day = 86_400_000;
+    const scored = servedForecast({ madeAt: startOf(1) + day, days: 7 });
+    const open = servedForecast({ madeAt: startOf(2) + day, days: 365 });
+    await createJournalWarehouse(client).insert(
+      'forecast',
+      [scored, { ...scored, days: 30 }, open].map((row) => Buffer.from(forecastRow(row))),
+    );
+    const parts = partsOf(client, redis);
+    const now = await selectRows<{ today: string }>(client, "SELECT toString(toDate(now('UTC'))) AS today");
+    assert.ok((now[0]?.today ?? '') < '2027-02-02', 'the second forecast is not over');
+    assert.deepEqual(await planRetention(parts, february), { months: [], forecastMonths: [202601] });
+    await run(parts);
+    assert.equal(await countOf(client, 'forecasts'), 1);
+  });
+});
+
+async function partitionOfBlock(client: ClickHouseClient, block: number): Promise<number> {
+  const query = `SELECT partition_id FROM attempts WHERE outbox_ms = ${block}`;
+  const [row] = await selectRows<{ partition_id: number }>(client, query);
+  return row?.partition_id ?? -1;
+}
+
+/** The process ends after so many calls. */
+function failingAfter(parts: RetentionParts, calls: number): RetentionParts {
+  let left = calls;
+  const failing = <Port extends object>(port: Port): Port =>
+    new Proxy(port, {
+      get:
+        (target, name) =>
+        async (...given: unknown[]) => {
+          if (left-- <= 0) throw new Error('killed');
+          const call = Reflect.get(target, name) as (...given: unknown[]) => unknown;
+          return call(...given);
+        },
+    });
+  const { archive, snapshots, fence, forecasts, logger } = parts;
+  return {
+    archive: failing(archive),
+    snapshots: failing(snapshots),
+    fence: failing(fence),
+    forecasts: failing(forecasts),
+    logger,
+  };
+}
