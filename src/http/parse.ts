@@ -78,7 +78,11 @@ const badQuery = (name: string, message: string): ApiError =>
 
 const decodeQueryText = (text: string): string | null => decodePercent(text.replaceAll('+', ' '));
 
+/** What uWebSockets.js makes of bytes that are not UTF-8: different ones would become the same id. */
+const notUtf8 = '\ufffd';
+
 function decodePercent(text: string): string | null {
+  if (text.includes(notUtf8)) return null;
   try {
     return decodeURIComponent(text);
   } catch (error) {
@@ -95,8 +99,8 @@ export function parseIdempotencyKey(header: string | null): string | null {
   if (header === null) return null;
   const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header);
   const key = quoted === null ? header : (quoted[1] as string).replace(/\\(["\\])/g, '$1');
-  const problem =
-    quoted === null && header.startsWith('"') ? 'is not a well-formed string' : learningIdProblem(key);
+  const isMalformed = (quoted === null && header.startsWith('"')) || header.includes(notUtf8);
+  const problem = isMalformed ? 'is not a well-formed string' : learningIdProblem(key);
   if (problem === null) return key;
   throw invalid(`The header Idempotency-Key ${problem}`, [{ path: 'Idempotency-Key', message: problem }]);
 }

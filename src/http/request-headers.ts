@@ -1,7 +1,7 @@
 import type { HttpRequest } from 'uWebSockets.js';
 
 /** Headers that decide what a request is: twice means that somebody on the way may have read it differently. */
-const singleHeaders = new Set(['content-length', 'x-api-key', 'idempotency-key']);
+const singleHeaders = new Set(['content-length', 'host', 'x-api-key', 'idempotency-key']);
 
 /** All headers at once, because the request is gone after the first await. */
 export function readHeaders(req: HttpRequest): {
@@ -16,6 +16,8 @@ export function readHeaders(req: HttpRequest): {
     if (name === 'transfer-encoding' && value.toLowerCase() !== 'chunked') {
       framingProblem = 'Only the transfer encoding chunked is understood';
     }
+    // uWebSockets.js takes it for 0: what follows as a body would be the next request.
+    if (name === 'content-length' && value === '') framingProblem = 'The header content-length is empty';
   });
   return { headers, framingProblem };
 }

@@ -1,0 +1,194 @@
+/**
+ * Keys, passwords and learners' names stay where they belong: in no log line at any level, no answer, no metric, no
+ * process list, and in no file or table but those that are made to hold them.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { RedisClient } from '../../src/store/client.js';
+import { learnerKey, metaKey, partitionOf } from '../../src/store/keys.js';
+import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
+import { callerOf, openWire } from '../support/http.js';
+import { allTexts } from '../support/redis-texts.js';
+import { routeRequests } from '../support/route-requests.js';
+import { nameOf, routeTable } from '../support/route-table.js';
+import { dataFolder, redisOf } from '../support/service.js';
+import { type Launched, launchService, runService } from '../support/service-process.js';
+import { tempDir } from '../support/temp.js';
+import { waitFor } from '../support/wait.js';
+
+const secret = (name: string): string => `${name}-${randomBytes(12).toString('hex')}`;
+
+function assertNone(secrets: readonly string[], text: string, where: string): void {
+  for (const one of secrets) {
+    const at = text.indexOf(one);
+    assert.ok(at < 0, `${where}: ${text.slice(Math.max(0, at - 300), at + 100)}`);
+  }
+}
+
+const filesBelow = (dir: string): string[] =>
+  readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+
+/** May be gone again: the engine merges its parts while we look. */
+function bytesOf(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
+    throw error;
+  }
+}
+
+interface Known {
+  readonly keys: { readonly good: string; readonly inFile: string; readonly wrong: string };
+  readonly learner: string;
+}
+
+/** Requests of all kinds, good and bad; every answer is searched. */
+async function traffic(port: number, { keys, learner }: Known, secrets: readonly string[]): Promise<void> {
+  const ids = { userId: learner, skillId: 's', eventId: secret('event'), erasureId: '1-0' };
+  for (const key of Object.values(keys)) {
+    for (const route of routeTable.filter(({ method }) => method !== 'DELETE')) {
+      const parts = routeRequests[nameOf(route)]?.(ids) ?? {};
+      const { text, headers } = await callerOf({ port }, key).raw({ method: route.method, ...parts });
+      assertNone(secrets, JSON.stringify(headers) + text, nameOf(route));
+    }
+    const bad = await callerOf({ port }, key).raw({ body: `{"user_id":"${learner}","skill_id":7` });
+    assertNone([...secrets, learner], bad.text, 'a body that is no JSON');
+  }
+  for (const bytes of [`GET /${keys.good} HTTP/1.1\r\n`, `X-API-Key: ${keys.good}\r\n\r\n`]) {
+    const wire = openWire(port);
+    wire.send(bytes);
+    await wire.next({ limitMs: 1000 }).catch(() => null);
+    wire.end();
+  }
+}
+
+async function startSearched(t: TestContext, dir: string, { keys }: Known): Promise<Launched> {
+  const file = join(await tempDir(t), 'keys');
+  writeFileSync(file, `${keys.inFile}:other:1000000\n`, { mode: 0o600 });
+  return launchService(t, {
+    DATA_DIR: dir,
+    LOG_LEVEL: 'trace',
+    API_PROCESSES: '2',
+    API_KEYS: `${keys.good}:school:1000000`,
+    API_KEYS_FILE: file,
+  });
+}
+
+test('a service that logs everything, with its servers killed meanwhile', async (t) => {
+  const folder = await dataFolder();
+  const known: Known = {
+    keys: { good: secret('good'), inFile: secret('in-file'), wrong: secret('wrong') },
+    learner: secret('learner'),
+  };
+  const service = await startSearched(t, folder.path, known);
+  t.after(folder.remove);
+  const read = (name: string) => JSON.parse(readFileSync(join(folder.path, name), 'utf8'));
+  const passwords: string[] = Object.values(read('secrets.json'));
+  assert.equal(passwords.length, 3);
+  const secrets = [...Object.values(known.keys), ...passwords];
+
+  await traffic(service.port, known, secrets);
+  const argv = execFileSync('ps', ['-A', '-o', 'args'], { encoding: 'utf8', maxBuffer: 2 ** 26 });
+  assertNone(secrets, argv, 'the process list');
+  const { redis_url, clickhouse_url } = read('endpoints.json');
+  const redis = await redisOf(t, redis_url);
+  const { json } = await callerOf(service, known.keys.good).get('/api/v1/health');
+  assert.equal(json.data.status, 'ok');
+  assertNone(secrets, await allTexts(redis), 'Redis');
+  assertNone(secrets, await tables(clickhouse_url), 'ClickHouse');
+  assertFiles(folder.path, secrets);
+  await damage(redis, known.learner);
+  const defect = await callerOf(service, known.keys.good).get(`/api/v1/mastery/${known.learner}`);
+  assert.equal(defect.status, 500);
+  assertNone([...secrets, known.learner], defect.text, 'an answer that tells of a defect');
+
+  for (const { pid } of Object.values<{ pid: number }>(read('servers.json'))) process.kill(pid, 'SIGKILL');
+  await traffic(service.port, known, secrets);
+  await waitFor('its servers to be back', async () => {
+    return (await callerOf(service, known.keys.good).get('/readyz')).status === 200;
+  });
+  await service.stop();
+  const log = service.written();
+  for (const level of [20, 40, 50]) assert.ok(log.includes(`"level":${level}`), `lines of level ${level}`);
+  assertNone([...secrets, known.learner], log, 'the log');
+});
+
+/** A record that nobody can read: every answer about the learner is a 500, and a line in the log. */
+async function damage(redis: RedisClient, learner: string): Promise<void> {
+  const partitions = Number(await redis.hget(metaKey, 'partitions'));
+  const partition = partitionOf('school', learner, partitions);
+  await redis.hset(learnerKey(partition, 'school', learner), 'L', 'zz');
+}
+
+/** All that ClickHouse has in tables, and what it remembers of statements. */
+async function tables(url: string): Promise<string> {
+  const client = connectWarehouse(url);
+  try {
+    const names = await selectRows<{ name: string }>(client, 'SHOW TABLES');
+    const texts: string[] = [];
+    for (const name of [...names.map((row) => row.name), 'system.processes', 'system.settings']) {
+      texts.push(
+        await (await client.query({ query: `SELECT * FROM ${name}`, format: 'TabSeparated' })).text(),
+      );
+    }
+    assert.ok(names.length > 5);
+    return texts.join('\n');
+  } finally {
+    await client.close();
+  }
+}
+
+/** Files that hold passwords are these, and nobody else may read them. */
+function assertFiles(dir: string, secrets: readonly string[]): void {
+  const holders = filesBelow(dir).filter((file) => secrets.some((one) => bytesOf(file).includes(one)));
+  const names = holders.map((file) => file.slice(dir.length + 1)).sort();
+  assert.deepEqual(names, ['endpoints.json', 'redis/redis.conf', 'secrets.json']);
+  for (const file of holders) assert.equal(statSync(file).mode & 0o777, 0o600, file);
+}
+
+test('settings that are wrong are told without their secrets', async (t) => {
+  const [one, two, three, four, five] = ['a', 'b', 'c', 'd', 'e'].map(secret) as [
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  const file = join(await tempDir(t), 'keys');
+  writeFileSync(file, `${three} with blanks\n${four}:a:b:c:d\n`);
+  const { written, ended } = runService(t, {
+    API_KEYS: `${one}:bad tenant:100,${two}:default:many`,
+    API_KEYS_FILE: file,
+    REDIS_URL: `redis://user:${five}@host:port`,
+    CLICKHOUSE_URL: `ftp://user:${one}@host/a/b?password=${two}`,
+  });
+  await ended();
+  const told = written();
+  for (const name of ['API_KEYS', 'API_KEYS_FILE', 'REDIS_URL', 'CLICKHOUSE_URL'])
+    assert.match(told, new RegExp(`${name}: `));
+  assertNone([one, two, three, four, five], told, 'the refusal');
+});
+
+test('servers that refuse or are away are told of without their passwords', async (t) => {
+  const folder = await dataFolder();
+  const [first, second] = [secret('first'), secret('second')];
+  const { written, ended } = runService(t, {
+    DATA_DIR: folder.path,
+    LOG_LEVEL: 'trace',
+    ROLE: 'api',
+    API_KEYS: `${first}:default:100`,
+    REDIS_URL: `redis://user:${second}@127.0.0.1:1`,
+    CLICKHOUSE_URL: `http://user:${second}@127.0.0.1:1/database`,
+  });
+  t.after(folder.remove);
+  await waitFor('a word of it', () => written() !== '');
+  await ended('SIGTERM');
+  assertNone([first, second], written(), 'the log');
+});
