@@ -34,6 +34,7 @@ const COMMANDS = {
   fit: { about: "fit the models' parameters on the answers so far", module: 'src/cli/fit.js' },
   audit: { about: 'compare what was accepted with what is stored', module: 'src/cli/audit.js' },
   keys: { about: 'create, list and revoke API keys', module: 'src/cli/keys.js' },
+  parked: { about: 'list rows that ClickHouse refused, and put them back', module: 'src/cli/parked.js' },
   bench: { about: 'measure speed', module: 'bench/main.js' },
 };
 

@@ -10,6 +10,7 @@
 import { type JournalKind, journalKinds } from '../contracts/journal.js';
 import type { Logger } from '../telemetry.js';
 import type { Journal, JournalEntry, JournalWarehouse } from './journal-ports.js';
+import { createParkedLog } from './parked-log.js';
 
 /** Bounds what a run holds in memory at a time. */
 const pageBytes = 16 * 2 ** 20;
@@ -25,6 +26,7 @@ export type DrainJournal = (signal?: AbortSignal) => Promise<number>;
 
 /** Errors are those of Redis and ClickHouse: nothing is lost by one, the next run repeats. */
 export function createJournalDrain({ journal, warehouse, logger }: JournalDrainOptions): DrainJournal {
+  const log = createParkedLog(logger, () => performance.now());
   return async (signal) => {
     let moved = 0;
     for (;;) {
@@ -52,9 +54,9 @@ export function createJournalDrain({ journal, warehouse, logger }: JournalDrainO
   async function storeKind(kind: JournalKind, entries: readonly JournalEntry[]): Promise<void> {
     if (entries.length === 0) return;
     const refused = await insert(kind, entries);
-    for (const one of refused) await park(one);
     const aside = new Set(refused.map(({ entry }) => entry));
     await journal.remove(entries.filter((entry) => !aside.has(entry)));
+    for (const one of refused) await park(one);
   }
 
   /** One bad row refuses its block: halves are tried until it stands alone. */
@@ -72,10 +74,8 @@ export function createJournalDrain({ journal, warehouse, logger }: JournalDrainO
   async function park({ entry, reason }: Refused): Promise<void> {
     const key = await journal.park(entry, reason);
     const { kind, source, id } = entry;
-    logger.error(
-      { kind, source, id, parked: key, reason },
-      'a row of the journal was put aside: ClickHouse refuses its content, or this version does not know its kind',
-    );
+    if (key === null) throw new Error(`no more rows can be parked of ${source}: what is refused waits there`);
+    log.parked({ kind, source, id, parked: key, reason }, 1);
   }
 }
 

@@ -18,12 +18,15 @@ import type { Logger } from '../telemetry.js';
 import type {
   AttemptWarehouse,
   BatchLimits,
+  DrainResult,
   DrainShard,
   DrainTask,
   Outbox,
   OutboxBatch,
   OutboxEpoch,
 } from './pipeline-ports.js';
+import { ContentRefused } from './pipeline-ports.js';
+import { createSieve } from './sift-outbox.js';
 
 /**
  * How long a token is trusted, in milliseconds. The window is 10,000 blocks: to pass it in a minute, two shards
@@ -51,19 +54,30 @@ export interface DrainOptions {
 export function createDrain(options: DrainOptions): DrainShard {
   const { outbox, warehouse, logger, limits = defaultLimits } = options;
   const watch = createEpochWatch();
+  const sieve = createSieve(options);
+  return sieve.over(drainBlock);
 
-  return async (task) => {
-    const read = await (task.batch ? outbox.read(task.batch.ranges) : outbox.next(task.partitions, limits));
+  async function drainBlock(task: DrainTask): Promise<DrainResult> {
+    const { maxRows = limits.maxRows } = task;
+    const read = await (task.batch
+      ? outbox.read(task.batch.ranges)
+      : outbox.next(task.partitions, { ...limits, maxRows }));
+    await sieve.clear(read);
     if (read.rows === 0) return { rows: 0, present: 0 };
     const epoch = await outbox.epoch();
     const batch = task.batch ?? (await fix(task, read, epoch));
     const verify = mustVerify(batch, read, epoch);
-    const present = verify ? await insertMissing(read, task.signal) : await insertAll(read, task.signal);
-    if (verify || task.batch !== null) await complete(read, present, task.signal);
+    const insert = verify ? insertMissing : insertAll;
+    const present = await insert(read, task.signal).catch(async (error: unknown) => {
+      if (!(error instanceof ContentRefused)) throw error;
+      await checkEpoch(epoch);
+      return sieve.judge(read, error, task.signal);
+    });
+    if (verify || present > 0 || task.batch !== null) await complete(read, present, task.signal);
     await checkEpoch(epoch);
     await outbox.trim(batch.ranges);
     return { rows: read.rows, present };
-  };
+  }
 
   /** A Redis that took over meanwhile may have given ids of these ranges to rows that were never read. */
   async function checkEpoch({ id }: OutboxEpoch): Promise<void> {

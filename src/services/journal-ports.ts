@@ -22,6 +22,8 @@ export interface JournalFacts {
   readonly journalLength: number;
   /** Rows put aside because ClickHouse refused their content. */
   readonly parked: number;
+  /** Streams whose parked rows are at their bound: the next one that is refused waits. */
+  readonly fullyParked: number;
 }
 
 /** The facts that are in Redis and not yet known to be in ClickHouse. */
@@ -33,8 +35,11 @@ export interface Journal {
   next(maxBytes: number): Promise<JournalPage>;
   /** Removes these entries and no others. Doing it again does nothing. */
   remove(entries: readonly JournalEntry[]): Promise<void>;
-  /** Moves an entry to where refused ones are kept, in one step. @returns the key of the stream that has it now */
-  park(entry: JournalEntry, reason: string): Promise<string>;
+  /**
+   * Moves an entry to where refused ones are kept, in one step.
+   * @returns the key of the stream that has it now; null where there is no room, and it stays
+   */
+  park(entry: JournalEntry, reason: string): Promise<string | null>;
   facts(): Promise<JournalFacts>;
 }
 

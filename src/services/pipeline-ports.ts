@@ -8,6 +8,14 @@ export interface OutboxBatch {
   rows: number;
   /** Whole lines, each ending in a line feed, in the order of the outbox. */
   chunks: Buffer[];
+  /** Entries between the rows that hold no row at all, which no table could take. */
+  unreadable: OutboxEntries[];
+}
+
+/** Entries of one partition's outbox, by their ids. */
+export interface OutboxEntries {
+  partition: number;
+  ids: string[];
 }
 
 export interface BatchLimits {
@@ -38,6 +46,8 @@ export interface PipelineFacts {
   oldestPendingSeconds: number;
   /** Rows put aside because ClickHouse refused their content. */
   parked: number;
+  /** Partitions whose parked rows are at their bound: the next one that is refused waits, and what is behind it. */
+  fullyParked: number;
 }
 
 /** The attempts that are committed in Redis and not yet known to be in ClickHouse. */
@@ -52,8 +62,26 @@ export interface Outbox {
   read(ranges: readonly OutboxRange[], skip?: ReadonlySet<string>): Promise<OutboxBatch>;
   /** Removes every entry up to the end of each range. Doing it again does nothing. */
   trim(ranges: readonly OutboxRange[]): Promise<void>;
+  /**
+   * Removes some rows of the ranges and nothing else. Doing it again does nothing.
+   * @param rows each as `partition\tms\tseq`
+   */
+  remove(rows: ReadonlySet<string>): Promise<void>;
+  /**
+   * Moves entries as they are to where refused ones are kept, each in one step. Entries that are gone are passed over.
+   * @returns how many had to stay where they are, for want of room
+   */
+  park(entries: OutboxEntries, reason: string): Promise<number>;
   epoch(): Promise<OutboxEpoch>;
   facts(): Promise<PipelineFacts>;
+}
+
+/** ClickHouse refuses what at least one row of a block says: no other attempt would be taken. */
+export class ContentRefused extends Error {
+  /** @param reason name of ClickHouse's error; its text would quote the row */
+  constructor(readonly reason: string) {
+    super(`ClickHouse refuses the content of a row: ${reason}`);
+  }
 }
 
 /** The table `attempts` with its rollups. A signal ends the call, not always what the server is doing. */
@@ -62,6 +90,7 @@ export interface AttemptWarehouse {
    * Inserts the rows as one block. Resolves only when the table and every rollup have them. The same rows under
    * the same token, among the last 10,000 blocks, count once in the table and in each rollup, and complete
    * whatever an interrupted insert left out.
+   * @throws ContentRefused: the table has none of the rows, unless it is a rollup that refuses them
    */
   insert(chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void>;
   /** How many rows of the ranges the table has. */
@@ -86,6 +115,8 @@ export interface DrainTask {
   batch: FixedBatch | null;
   /** Keeps the batch for later attempts; resolves when it is kept. */
   save(batch: FixedBatch): Promise<void>;
+  /** Fewer rows than usual, for what was refused in one block. */
+  maxRows?: number;
   signal?: AbortSignal;
 }
 

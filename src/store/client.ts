@@ -12,6 +12,7 @@ import { type CountedPage, countPageScript, lookScript, pruneScript } from './au
 import { connectCluster, type Timeouts } from './cluster.js';
 import { addItemsScript, putItemsScript } from './item-scripts.js';
 import { appendJournalScript } from './journal-scripts.js';
+import { parkScript, redriveScript } from './parked-scripts.js';
 import { readHashesScript } from './read-script.js';
 import { commitScript, evictIdsScript, growIdsScript, loadScript, takeQuotaScript } from './scripts.js';
 
@@ -148,6 +149,8 @@ function defineScripts(client: RedisClient): void {
   client.defineCommand('addItems', { lua: addItemsScript, numberOfKeys: 1 });
   client.defineCommand('putItems', { lua: putItemsScript, numberOfKeys: 1 });
   client.defineCommand('appendJournal', { lua: appendJournalScript, numberOfKeys: 1 });
+  client.defineCommand('parkEntries', { lua: parkScript, numberOfKeys: 2 });
+  client.defineCommand('redriveEntries', { lua: redriveScript, numberOfKeys: 2 });
   client.defineCommand('readHashes', { lua: readHashesScript });
   client.defineCommand('lookAtPartition', { lua: lookScript, numberOfKeys: 4 });
   client.defineCommand('countStreamPage', { lua: countPageScript, numberOfKeys: 1 });

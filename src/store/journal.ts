@@ -3,8 +3,8 @@
  * append to theirs in the same step as the change; served forecasts are appended here.
  */
 import type { Journal, JournalEntry, JournalPage } from '../services/journal-ports.js';
-import { type RedisClient, resultsOf } from './client.js';
-import { catalogueJournalKey, forecastsKey, journalKey, parkedKey } from './keys.js';
+import type { RedisClient } from './client.js';
+import { catalogueJournalKey, forecastsKey, journalKey, parkedBound, parkedKey } from './keys.js';
 import type { StreamEntry } from './outbox-page.js';
 import { streamLengths } from './stream-lengths.js';
 
@@ -41,16 +41,10 @@ export function createJournal(redis: RedisClient, partitions: number): Journal {
     await Promise.all([...bySource].map(([source, ids]) => redis.xdel(source, ...ids)));
   }
 
-  async function park({ source, id, kind, row }: JournalEntry, reason: string): Promise<string> {
+  async function park({ source, id }: JournalEntry, reason: string): Promise<string | null> {
     const key = parkedKey(source);
-    const fields = ['k', kind, 'r', row, 'id', id, 'reason', reason];
-    await resultsOf(
-      redis
-        .multi()
-        .xadd(key, '*', ...fields)
-        .xdel(source, id),
-    );
-    return key;
+    const stayed = await redis.parkEntries(source, key, parkedBound, reason, id);
+    return stayed === 0 ? key : null;
   }
 
   async function facts() {
@@ -58,6 +52,7 @@ export function createJournal(redis: RedisClient, partitions: number): Journal {
     return {
       journalLength: sum(lengths.slice(0, sources.length)),
       parked: sum(lengths.slice(sources.length)),
+      fullyParked: lengths.slice(sources.length).filter((length) => length >= parkedBound).length,
     };
   }
 

@@ -41,10 +41,15 @@ export const removedKey = (partition: number): string => `${partitionPrefix(part
 export const acceptedField = tenantDay;
 /** Result of the last audit, as JSON. */
 export const auditKey = 'st:audit';
-/** Stream of the rows of another stream that ClickHouse refused, in the same slot. */
-export const parkedKey = (source: string): string => `${source}:parked`;
 /** Sorted set of one member: up to which month of arrival answers are archived, and no longer taken back. */
 export const archivedKey = (partition: number): string => `${partitionPrefix(partition)}:archived`;
+/**
+ * Stream of what ClickHouse refused of a stream: the entry's own fields, `id` (its id there) and `reason`. The same
+ * slot as the stream itself.
+ */
+export const parkedKey = (stream: string): string => `${stream}:parked`;
+/** Most entries of a stream of parked ones: beyond it, what is refused waits where it is. About 6 MB. */
+export const parkedBound = 10_000;
 /** Marker of the deployment: absent means that this Redis is new, or came back empty. */
 export const markerKey = (partition: number): string => `${partitionPrefix(partition)}:m`;
 /**

@@ -1,6 +1,6 @@
 /** One page of an outbox stream as the TSV lines that ClickHouse takes. Bytes are copied, rows are not parsed. */
 
-/** As ioredis gives it: id, then names and values of the fields; an outbox entry has the one field `r`. */
+/** As ioredis gives it: id, then names and values of the fields. What an outbox entry of ours says is in `r`. */
 export type StreamEntry = [id: Buffer, fields: Buffer[]];
 
 export interface EncodedPage {
@@ -8,11 +8,15 @@ export interface EncodedPage {
   from: string;
   to: string;
   bytes: Buffer;
+  /** Ids of the entries that hold no row. */
+  unreadable: string[];
 }
 
 const tab = 0x09;
 const lineFeed = 0x0a;
 const dash = 0x2d;
+/** The letter `r`. */
+const rowField = 0x72;
 
 /** @param skip rows to leave out, each as `partition\tms\tseq` */
 export function encodePage(
@@ -21,17 +25,26 @@ export function encodePage(
   skip?: ReadonlySet<string>,
 ): EncodedPage {
   const prefix = Buffer.from(`${partition}\t`);
-  const kept = skip ? entries.filter(([id]) => !skip.has(rowName(partition, id))) : entries;
+  const there = skip ? entries.filter(([id]) => !skip.has(rowName(partition, id))) : entries;
+  const kept = there.filter(holdsRow);
   const bytes = Buffer.allocUnsafe(sizeOf(kept, prefix.length));
   let at = 0;
   for (const [id, fields] of kept) {
-    const row = rowOf(id, fields);
+    const row = rowOf(fields) as Buffer;
     at += prefix.copy(bytes, at);
     at = copyId(id, bytes, at);
     at += row.copy(bytes, at);
     bytes[at++] = lineFeed;
   }
-  return { rows: kept.length, from: idText(kept.at(0)), to: idText(kept.at(-1)), bytes };
+  const unreadable =
+    kept.length === there.length ? [] : there.filter((entry) => !holdsRow(entry)).map(idText);
+  return { rows: kept.length, from: idText(kept.at(0)), to: idText(kept.at(-1)), bytes, unreadable };
+}
+
+/** A line feed within would be the end of one row and the beginning of another. */
+function holdsRow([, fields]: StreamEntry): boolean {
+  const row = rowOf(fields);
+  return row !== undefined && row.length > 0 && !row.includes(lineFeed);
 }
 
 const rowName = (partition: number, id: Buffer): string =>
@@ -41,14 +54,14 @@ const idText = (entry: StreamEntry | undefined): string => entry?.[0].toString('
 /** Two more bytes a row: the tab after the id and the line feed. */
 function sizeOf(entries: readonly StreamEntry[], prefix: number): number {
   let size = 0;
-  for (const [id, fields] of entries) size += prefix + id.length + rowOf(id, fields).length + 2;
+  for (const [id, fields] of entries) size += prefix + id.length + (rowOf(fields) as Buffer).length + 2;
   return size;
 }
 
-function rowOf(id: Buffer, fields: readonly Buffer[]): Buffer {
-  const value = fields[1];
-  if (value === undefined) throw new Error(`outbox entry ${id.toString('latin1')} has no row`);
-  return value;
+/** By its name: only what is not ours has other fields, or has them in another order. */
+function rowOf(fields: readonly Buffer[]): Buffer | undefined {
+  const at = fields.findIndex((name, i) => i % 2 === 0 && name.length === 1 && name[0] === rowField);
+  return at < 0 ? undefined : fields[at + 1];
 }
 
 /** `ms-seq` becomes `ms\tseq\t`; returns the offset behind it. */

@@ -9,8 +9,9 @@ import type {
   OutboxEpoch,
   PartitionBacklog,
 } from '../services/pipeline-ports.js';
-import { outboxKey, parkedKey, partitionPrefix } from './keys.js';
+import { outboxKey, parkedBound, parkedKey, partitionPrefix } from './keys.js';
 import { encodePage, type StreamEntry } from './outbox-page.js';
+import { parkEntries, removeRows } from './parked.js';
 import { readReplicated } from './replication.js';
 import { streamLengths } from './stream-lengths.js';
 
@@ -65,13 +66,23 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
       outboxLength: sum(waiting.map(({ length }) => length)),
       oldestPendingSeconds: heads.length === 0 ? 0 : Math.max(0, (ms - Math.min(...heads)) / 1000),
       parked: sum(parked),
+      fullyParked: parked.filter((length) => length >= parkedBound).length,
     };
   }
 
-  return { backlog, next, read, trim, facts, epoch: () => epochOf(redis) };
+  return {
+    backlog,
+    next,
+    read,
+    trim,
+    remove: (rows) => removeRows(redis, rows),
+    park: (entries, reason) => parkEntries(redis, entries, reason),
+    facts,
+    epoch: () => epochOf(redis),
+  };
 }
 
-const emptyBatch = (): OutboxBatch => ({ ranges: [], rows: 0, chunks: [] });
+const emptyBatch = (): OutboxBatch => ({ ranges: [], rows: 0, chunks: [], unreadable: [] });
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 async function headOf(redis: Redis | Cluster, partition: number): Promise<string | null> {
@@ -142,6 +153,7 @@ function append(
   skip: ReadonlySet<string> | undefined,
 ): number {
   const page = encodePage(partition, entries, skip);
+  if (page.unreadable.length > 0) batch.unreadable.push({ partition, ids: page.unreadable });
   if (page.rows === 0) return 0;
   const current = batch.ranges.at(-1);
   if (current?.partition === partition) {

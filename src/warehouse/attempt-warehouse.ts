@@ -2,9 +2,10 @@ import { Readable } from 'node:stream';
 import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 import { outboxColumns, rowColumns } from '../contracts/attempt-row.js';
 import type { OutboxRange } from '../contracts/jobs.js';
-import type { AttemptWarehouse } from '../services/pipeline-ports.js';
+import { type AttemptWarehouse, ContentRefused } from '../services/pipeline-ports.js';
 import { isAlive, selectRows } from './client.js';
 import type { Cluster } from './cluster.js';
+import { refusalOf } from './content-errors.js';
 import { completeOlderRows } from './older-rows.js';
 import { complete, inRanges, repairRollup } from './repair.js';
 import { rollups } from './rollups.js';
@@ -38,8 +39,17 @@ const columns: [string, ...string[]] = [...outboxColumns, ...rowColumns];
 const unreadable = '27';
 
 export function createAttemptWarehouse(client: ClickHouseClient, cluster: Cluster = null): AttemptWarehouse {
-  /** What cannot be read left nothing behind, its token neither: the rows of an older version go in completed. */
   async function insert(chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> {
+    try {
+      await insertRows(chunks, token, signal);
+    } catch (error) {
+      const refusal = refusalOf(error);
+      throw refusal === null ? error : new ContentRefused(refusal);
+    }
+  }
+
+  /** What cannot be read left nothing behind, its token neither: the rows of an older version go in completed. */
+  async function insertRows(chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> {
     try {
       await insertBlock(chunks, token, signal);
     } catch (error) {

@@ -52,6 +52,9 @@ export function attemptRow(i: number, change: Partial<AttemptRow> = {}): Attempt
 
 const encode = (row: AttemptRow): string => encodeAttemptRow(row, row, row);
 
+/** The i-th made-up answer as the outbox holds it. */
+export const encodedRow = (i: number): string => encode(attemptRow(i));
+
 /** As the outbox gives them: partition 0, outbox ids `1-first`, `1-first+1` and so on. */
 export function encodedRows(rows: readonly AttemptRow[], first = 0): Buffer {
   return Buffer.from(rows.map((row, i) => `0\t1\t${first + i}\t${encode(row)}\n`).join(''));

@@ -24,8 +24,18 @@ test('rows to skip are left out by partition and id', () => {
   assert.equal(page.rows, 2);
 });
 
-test('an entry without its row is an error, not an empty line', () => {
-  assert.throws(() => encodePage(0, [[Buffer.from('5-0'), []]]), /5-0/);
+test('what holds no row is told by its id and makes no line', () => {
+  const field = (name: string, value: string): Buffer[] => [Buffer.from(name), Buffer.from(value)];
+  const page = encodePage(7, [
+    [Buffer.from('5-0'), []],
+    entry('5-1', 'a'),
+    [Buffer.from('5-2'), field('x', 'b')],
+    entry('5-3', ''),
+    entry('5-4', 'two\nlines'),
+    [Buffer.from('5-5'), [...field('x', 'y'), ...field('r', 'c')]],
+  ]);
+  assert.equal(page.bytes.toString(), '7\t5\t1\ta\n7\t5\t5\tc\n');
+  assert.deepEqual([page.rows, page.unreadable], [2, ['5-0', '5-2', '5-3', '5-4']]);
 });
 
 test('only numbers of a range reach the SQL', () => {

@@ -1,0 +1,120 @@
+/** Lists rows that ClickHouse refused and that were put aside, and puts them back. */
+import { joinOrStart } from '../embedded/servers.js';
+import type { RedisClient } from '../store/client.js';
+import { type ParkedEntry, parkableStreams, parkedEntries, redrive } from '../store/parked-store.js';
+import { parseArguments, readInteger, usageOf } from './arguments.js';
+import { type CommandContext, openRedis, startCommand } from './command.js';
+
+const help = `Usage: npm run parked -- list [--json] [--partition N]
+       npm run parked -- redrive [--partition N]
+
+Rows that ClickHouse refuses for what they say are put aside, so that they hold up no others.
+
+list shows the stream that each was in, its id there, its tenant, why it was refused and how long ago.
+redrive puts all of them back, behind what waits: once the cause is mended they are stored as if nothing
+had been. A row that is refused again is put aside again.
+
+Options:
+  --partition N  only what was in the streams of this partition (default: everything)
+  --json         one JSON object a line, with the time as parked_at
+
+The learner is not shown: a list may be kept and passed on, and erasing a learner could not reach it. The row
+itself is in the stream that has the name of the first column and :parked behind it.
+
+The rows of the service that runs on DATA_DIR (or at REDIS_URL) are meant; where none runs, its servers are
+started for the moment.
+`;
+
+const options = {
+  json: { type: 'boolean' },
+  partition: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+const usage = usageOf('npm run parked -- list|redrive');
+const maxPartition = 65_535;
+
+/** Does the work on the streams; writes to standard output as it goes. */
+type Action = (redis: RedisClient, streams: readonly string[]) => Promise<void>;
+
+interface Wanted {
+  readonly action: Action;
+  readonly partition: number | null;
+}
+
+/** @param argv arguments after the command */
+export const main = (argv: readonly string[]): Promise<void> =>
+  startCommand({ name: 'parked', help, read: readWanted, work }, argv);
+
+async function work(context: CommandContext, { action, partition }: Wanted): Promise<void> {
+  const { config, logger, closers } = context;
+  const redisUrl = config.redisUrl ?? (await joinOrStart(config, logger, closers)).redisUrl;
+  const redis = await openRedis(redisUrl, context);
+  await action(redis, await parkableStreams(redis, partition));
+}
+
+function readWanted(argv: readonly string[]): Wanted | null {
+  const { values, positionals } = parseArguments(usage, argv, options);
+  if (values.help) return null;
+  const [command, ...rest] = positionals;
+  if (rest.length > 0 || (command !== 'list' && command !== 'redrive'))
+    throw usage('list or redrive is needed');
+  if (command === 'redrive' && values.json) throw usage('only list takes --json');
+  const partition =
+    values.partition === undefined
+      ? null
+      : readInteger(usage, '--partition', values.partition, 0, maxPartition);
+  const list = values.json ? listJson : listText;
+  return { action: command === 'list' ? list : redriveAll, partition };
+}
+
+const listJson: Action = (redis, streams) =>
+  forEachParked(redis, streams, ({ parkedAt, ...entry }) =>
+    JSON.stringify({ ...entry, parked_at: new Date(parkedAt).toISOString() }),
+  );
+
+const columns = ['STREAM', 'ID', 'TENANT', 'REASON', 'AGE'] as const;
+
+/** Written as it is read, so that a long list takes no memory; tabs keep the columns apart for other tools. */
+const listText: Action = async (redis, streams) => {
+  process.stdout.write(`${columns.join('\t')}\n`);
+  await forEachParked(redis, streams, ({ stream, id, tenant, reason, parkedAt }) =>
+    [stream, id, tenant ?? '-', reason, ageOf(Date.now() - parkedAt)].join('\t'),
+  );
+};
+
+async function forEachParked(
+  redis: RedisClient,
+  streams: readonly string[],
+  line: (entry: ParkedEntry) => string,
+): Promise<void> {
+  for (const stream of streams) {
+    for await (const entry of parkedEntries(redis, stream)) process.stdout.write(`${line(entry)}\n`);
+  }
+}
+
+const redriveAll: Action = async (redis, streams) => {
+  let moved = 0;
+  let stayed = 0;
+  for (const stream of streams) {
+    const outcome = await redrive(redis, stream);
+    moved += outcome.moved;
+    stayed += outcome.stayed;
+  }
+  process.stdout.write(`put back ${moved}\n`);
+  if (stayed > 0)
+    process.stdout.write(`${stayed} stay parked: too many rows wait before them, try again later\n`);
+};
+
+const units = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1000],
+] as const;
+
+/** In the largest unit that it fills. */
+function ageOf(ms: number): string {
+  const [unit, size] = units.find(([, size]) => ms >= size) ?? units[units.length - 1] ?? ['s', 1000];
+  return `${Math.max(0, Math.floor(ms / size))} ${unit}`;
+}

@@ -1,0 +1,105 @@
+/** What was put aside, looked at and put back: the outbox's rows and the journal's. */
+import { rowColumns } from '../contracts/attempt-row.js';
+import { journalColumns, journalKinds } from '../contracts/journal.js';
+import type { RedisClient } from './client.js';
+import {
+  catalogueJournalKey,
+  forecastsKey,
+  journalBound,
+  journalKey,
+  metaKey,
+  outboxKey,
+  parkedKey,
+} from './keys.js';
+import type { StreamEntry } from './outbox-page.js';
+
+/** A row that was put aside. */
+export interface ParkedEntry {
+  /** Stream that it was in, and its id there. */
+  readonly stream: string;
+  readonly id: string;
+  /** Null where no row can be read. */
+  readonly tenant: string | null;
+  readonly reason: string;
+  /** Unix milliseconds on Redis' clock: when it was put aside. */
+  readonly parkedAt: number;
+}
+
+export interface Redriven {
+  readonly moved: number;
+  /** Rows that stayed because the stream that they belong to is full. */
+  readonly stayed: number;
+}
+
+const pageRows = 200;
+/** A stream that is put back into stays below what refuses answers: half of the outbox' bound. */
+const outboxRoom = 125_000;
+
+/** @returns streams that may have parked rows: of one partition, or of all and of the catalogues. */
+export async function parkableStreams(redis: RedisClient, partition: number | null): Promise<string[]> {
+  const partitions = Number((await redis.hget(metaKey, 'partitions')) ?? 0);
+  const all = Array.from({ length: partitions }, (_, i) => i);
+  const wanted = partition === null ? all : all.filter((one) => one === partition);
+  const streams = wanted.flatMap((one) => [outboxKey(one), journalKey(one), forecastsKey(one)]);
+  return partition === null ? [...streams, catalogueJournalKey] : streams;
+}
+
+/** The stream's parked rows, oldest first, a page at a time. */
+export async function* parkedEntries(redis: RedisClient, stream: string): AsyncGenerator<ParkedEntry> {
+  for (let start = '-'; ; ) {
+    const page = await redis.xrangeBuffer(parkedKey(stream), start, '+', 'COUNT', pageRows);
+    for (const entry of page) yield readEntry(stream, entry);
+    const last = page.at(-1)?.[0].toString('latin1');
+    if (last === undefined || page.length < pageRows) return;
+    start = `(${last}`;
+  }
+}
+
+/**
+ * Puts what is parked now back into its stream, each row in one step. What is refused again meanwhile is not put back
+ * once more, so that this ends.
+ */
+export async function redrive(redis: RedisClient, stream: string): Promise<Redriven> {
+  const [newest] = await redis.xrevrange(parkedKey(stream), '+', '-', 'COUNT', 1);
+  const total = { moved: 0, stayed: 0 };
+  for (let start = '-'; newest !== undefined; ) {
+    const page = await redis.xrange(parkedKey(stream), start, newest[0], 'COUNT', pageRows);
+    const ids = page.map(([id]) => id);
+    const last = ids.at(-1);
+    if (last === undefined) break;
+    const [moved, stayed] = await redis.redriveEntries(parkedKey(stream), stream, roomOf(stream), ...ids);
+    total.moved += moved;
+    total.stayed += stayed;
+    start = `(${last}`;
+  }
+  return total;
+}
+
+const roomOf = (stream: string): number => (stream.endsWith(':out') ? outboxRoom : journalBound);
+
+function readEntry(stream: string, [parkedId, fields]: StreamEntry): ParkedEntry {
+  const field = (name: string): string | null => {
+    const at = fields.findIndex((value, i) => i % 2 === 0 && value.toString('latin1') === name);
+    return at < 0 ? null : (fields[at + 1]?.toString('utf8') ?? null);
+  };
+  return {
+    stream,
+    id: field('id') ?? '',
+    tenant: tenantOf(field('k'), field('r')),
+    reason: field('reason') ?? '',
+    parkedAt: Number.parseInt(parkedId.toString('latin1'), 10),
+  };
+}
+
+/** Column of the tenant, by the kind of the journal's rows; of an answer, which has none, of its own. */
+const tenantColumns: ReadonlyMap<string, number> = new Map(
+  journalKinds.map((kind) => [kind, (journalColumns[kind] as readonly string[]).indexOf('tenant')]),
+);
+const tenantShape = /^[A-Za-z0-9._~-]{1,128}$/;
+
+/** Only what can be a tenant is shown of a row that may be anything. */
+function tenantOf(kind: string | null, row: string | null): string | null {
+  const tenant =
+    row?.split('\t')[kind === null ? rowColumns.indexOf('tenant') : (tenantColumns.get(kind) ?? 0)];
+  return tenant !== undefined && tenantShape.test(tenant) ? tenant : null;
+}

@@ -1,0 +1,29 @@
+import { ClickHouseError } from '@clickhouse/client';
+
+/**
+ * Errors that a row's content makes: no other attempt and no other server would take it. Everything else (no table or
+ * column, no memory, no disk, too many parts, read-only, not allowed) is about the server: it passes, and rows wait.
+ */
+const contentErrors = new Set([
+  '6', // CANNOT_PARSE_TEXT
+  '25', // CANNOT_PARSE_ESCAPE_SEQUENCE
+  '26', // CANNOT_PARSE_QUOTED_STRING
+  '27', // CANNOT_PARSE_INPUT_ASSERTION_FAILED
+  '32', // ATTEMPT_TO_READ_AFTER_EOF
+  '33', // CANNOT_READ_ALL_DATA
+  '38', // CANNOT_PARSE_DATE
+  '41', // CANNOT_PARSE_DATETIME
+  '69', // ARGUMENT_OUT_OF_BOUND
+  '70', // CANNOT_CONVERT_TYPE
+  '72', // CANNOT_PARSE_NUMBER
+  '117', // INCORRECT_DATA
+  '321', // VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
+  '349', // CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN
+  '469', // VIOLATED_CONSTRAINT
+]);
+
+/** Name of the error where ClickHouse refuses what a row says, null for every other error. The message would quote the row. */
+export function refusalOf(error: unknown): string | null {
+  if (!(error instanceof ClickHouseError) || !contentErrors.has(error.code)) return null;
+  return error.type ?? error.code;
+}

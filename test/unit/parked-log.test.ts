@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { Writable } from 'node:stream';
+import { test } from 'node:test';
+import { pino } from 'pino';
+import { createParkedLog } from '../../src/services/parked-log.js';
+
+test('one line a second tells of parked rows, with the number of the others', () => {
+  const lines: Record<string, unknown>[] = [];
+  const sink = new Writable({
+    write: (line, _, done) => {
+      lines.push(JSON.parse(String(line)));
+      done();
+    },
+  });
+  let now = 0;
+  const log = createParkedLog(pino(sink), () => now);
+  const row = { partition: 3, id: '5-0', reason: 'CANNOT_PARSE_NUMBER' };
+  for (now = 0; now < 1000; now += 10) log.parked(row, 2);
+  log.parked(row, 7);
+  assert.deepEqual(
+    lines.map(({ level, partition, rows, alike }) => [level, partition, rows, alike]),
+    [
+      [50, 3, 2, 0],
+      [50, 3, 7, 198],
+    ],
+  );
+});
