@@ -33,6 +33,7 @@ const COMMANDS = {
   backtest: { about: 'measure the forecasts on a file of answers', module: 'src/cli/backtest.js' },
   fit: { about: "fit the models' parameters on the answers so far", module: 'src/cli/fit.js' },
   audit: { about: 'compare what was accepted with what is stored', module: 'src/cli/audit.js' },
+  rebuild: { about: 'restore Redis from ClickHouse, or compare them', module: 'src/cli/rebuild.js' },
   keys: { about: 'create, list and revoke API keys', module: 'src/cli/keys.js' },
   parked: { about: 'list rows that ClickHouse refused, and put them back', module: 'src/cli/parked.js' },
   bench: { about: 'measure speed', module: 'bench/main.js' },

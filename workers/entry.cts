@@ -19,6 +19,9 @@ export = {
   get forecast() {
     return entry(import('./forecast.js'));
   },
+  get rebuild() {
+    return entry(import('./rebuild.js'));
+  },
   get fit() {
     return entry(import('./fit.js'));
   },

@@ -7,7 +7,9 @@ const connectTimeoutMs = 5000;
  * The Redis connection of a worker thread; it lives as long as the thread.
  * @returns gives the connection once it can take commands. @throws ApiError UNAVAILABLE where it cannot in time
  */
-export function workerRedis(settings: WorkerSettings): () => Promise<RedisClient> {
+export function workerRedis(
+  settings: Pick<WorkerSettings, 'redisUrl' | 'waitReplicas'>,
+): () => Promise<RedisClient> {
   const client = connectRedis(settings.redisUrl, settings.waitReplicas);
   // Commands report what they meet; without a listener the connection's own errors would be printed as well.
   client.on('error', () => undefined);

@@ -1,21 +1,22 @@
 /** The state of an import: what it counts with, where it stands, and that nobody else does the same. */
 import { joinOrStart } from '../embedded/servers.js';
 import { type Engine, startEngine } from '../engine.js';
-import { StartError } from '../lifecycle.js';
+import { type Closers, StartError } from '../lifecycle.js';
 import { runPipeline } from '../pipeline.js';
 import type { ImportRecord, ImportStore } from '../services/import/ports.js';
 import type { Outbox } from '../services/pipeline-ports.js';
 import { createImportStore } from '../store/import-store.js';
 import { createOutbox } from '../store/outbox.js';
+import type { Logger } from '../telemetry.js';
 import type { CommandContext } from './command.js';
-import { type ImportLock, takeImportLock } from './import-lock.js';
 import type { ImportArguments } from './import-options.js';
+import { type ProcessLock, takeProcessLock } from './process-lock.js';
 
 export interface ImportRun {
   readonly engine: Engine;
   readonly outbox: Outbox;
   readonly store: ImportStore;
-  readonly lock: ImportLock;
+  readonly lock: ProcessLock;
   /** Hash of the file and of what changes its meaning. */
   readonly content: string;
   readonly record: ImportRecord;
@@ -37,12 +38,27 @@ export async function beginImport(
   const blocked = engine.blocked();
   if (blocked !== null) throw new StartError(`Nothing can be imported now: ${blocked}`);
   const store = createImportStore(engine.redis, engine.partitions);
-  const lock = await takeImportLock(store, content, logger, closers);
+  const lock = await takeContentLock(store, content, logger, closers);
   const record = await openRecord(store, content, args);
   const outbox = createOutbox(engine.redis, engine.partitions);
   await runPipeline(endpoints, engine, outbox, logger, closers);
   return { engine, outbox, store, lock, content, record };
 }
+
+/**
+ * Two imports at once would still count nothing twice (feeder.ts); the lock is there because the one that ends first
+ * forgets the marks.
+ */
+const takeContentLock = (store: ImportStore, content: string, logger: Logger, closers: Closers) =>
+  takeProcessLock(
+    {
+      take: (holder) => store.lock(content, holder),
+      release: (holder) => store.unlock(content, holder),
+    },
+    'This file is being imported by another process right now',
+    logger,
+    closers,
+  );
 
 const idCharacters = 32;
 

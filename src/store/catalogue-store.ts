@@ -50,6 +50,19 @@ const encodeSetting = ({ name, section, weight, parameters }: SkillSetting): str
 export const catalogueMark = async (client: RedisClient, tenant: string): Promise<string> =>
   (await whileRedisServes(client.hget(catalogueRevisionsKey, tenant))) ?? '';
 
+/** Puts entries back as they were; the tenant's mark is for the caller to put behind them. */
+export async function putCatalogueEntries(
+  client: RedisClient,
+  tenant: string,
+  entries: readonly (SkillEntry & { readonly skillId: string })[],
+): Promise<void> {
+  const fields = entries.flatMap(({ skillId, revision, updatedAt, ...setting }) => [
+    skillId,
+    `{"v":1,"revision":${revision},"updatedAt":${updatedAt},${encodeSetting(setting)}`,
+  ]);
+  await whileRedisServes(client.hset(catalogueKey(tenant), ...fields));
+}
+
 export interface MarkedCatalogue {
   readonly mark: string;
   readonly catalogue: Catalogue;

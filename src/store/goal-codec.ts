@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { GoalSetting, StoredGoal } from '../domain/goal-setting.js';
+import type { StoredGoal } from '../domain/goal-setting.js';
 
 /** Field of the goal in the learner hash. */
 export const goalField = 'G';
@@ -32,8 +32,22 @@ function parse(value: string) {
   throw new Error('the stored goal is not known to this version');
 }
 
+/** A goal, or that it was taken away. */
+interface GoalFields {
+  readonly targetScore: number | null;
+  readonly targetDate: string | null;
+}
+
+/** The whole stored value; the script makes the same. */
+export const encodeGoal = ({
+  updatedAt,
+  targetScore,
+  targetDate,
+}: GoalFields & Pick<StoredGoal, 'updatedAt'>): string =>
+  `{"v":1,"updatedAt":${updatedAt},${encodeAfterTime({ targetScore, targetDate })}`;
+
 /** The stored value after `updatedAt`, which the script decides. */
-export const encodeAfterTime = ({ targetScore, targetDate }: GoalSetting | typeof noGoal): string =>
+export const encodeAfterTime = ({ targetScore, targetDate }: GoalFields): string =>
   JSON.stringify({ targetScore, targetDate }).slice(1);
 
 export const noGoal = { targetScore: null, targetDate: null } as const;

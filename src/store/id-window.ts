@@ -65,6 +65,6 @@ async function forgetSurplus(client: RedisClient, ids: PartitionIds[], maxIds: n
 }
 
 /** Several processes note at once, and the youngest second must win: hence a score that only grows. */
-async function noteForgotten(client: RedisClient, second: number): Promise<void> {
+export async function noteForgotten(client: RedisClient, second: number): Promise<void> {
   await client.zadd(forgottenIdsKey, 'GT', second, 'second');
 }

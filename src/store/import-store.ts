@@ -2,6 +2,7 @@
 import type { ImportRecord, ImportStore } from '../services/import/ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { partitionPrefix } from './keys.js';
+import { releaseLock, takeLock } from './lock.js';
 
 /** Fields `id`, `run`, `line`, `started_at`, `finished_at` (empty while it is not finished); the braces put the lock on the same node. */
 const importKey = (content: string): string => `st:import:{${content}}`;
@@ -10,27 +11,11 @@ const lockKey = (content: string): string => `${importKey(content)}:lock`;
 const importMarksKey = (partition: number, id: string): string =>
   `${partitionPrefix(partition)}:import:${id}`;
 
-/** A holder that takes the lock every two seconds keeps it; a dead one loses it after this long. */
-const importLockMs = 10_000;
 /**
  * The marks outlive the import for a while: a second process that lost its lock while it was stopped still finds
  * them, skips what it has under way, and then sees that the lock is not its own.
  */
 const marksGraceSeconds = 600;
-
-/**
- * KEYS: lock. ARGV: holder, milliseconds. Result: 0 when it is the holder's now, else the milliseconds left; 1 also in
- * the last one, where Redis says 0.
- */
-const lockScript = `
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return math.max(redis.call('PTTL', KEYS[1]), 1) end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 0
-`;
-
-/** KEYS: lock. ARGV: holder. */
-const unlockScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`;
 
 export function createImportStore(client: RedisClient, partitions: number): ImportStore {
   return {
@@ -48,11 +33,8 @@ export function createImportStore(client: RedisClient, partitions: number): Impo
       await whileRedisServes(Promise.all(keys.map((key) => client.expire(key, marksGraceSeconds))));
       await whileRedisServes(client.hset(importKey(content), 'finished_at', now));
     },
-    lock: async (content, holder) =>
-      Number(await whileRedisServes(client.eval(lockScript, 1, lockKey(content), holder, importLockMs))),
-    unlock: async (content, holder) => {
-      await whileRedisServes(client.eval(unlockScript, 1, lockKey(content), holder));
-    },
+    lock: (content, holder) => takeLock(client, lockKey(content), holder),
+    unlock: (content, holder) => releaseLock(client, lockKey(content), holder),
   };
 }
 

@@ -19,7 +19,7 @@ export interface ItemDelta extends ItemCounts {
 /** Most items of one tenant; answers on further ones count for everything but their items. About 100 MB of Redis. */
 export const maxItems = 1_000_000;
 
-const counterBytes = 16;
+export const counterBytes = 16;
 /** The counters, then float32: the terms of the prediction, the offset of the ability filter. */
 const recordBytes = counterBytes + 4 * (itemTermCount + 1);
 const entryBytes = itemIdBytes + recordBytes;
@@ -63,7 +63,7 @@ function packDeltas(deltas: readonly ItemDelta[]): Buffer {
   return packed;
 }
 
-function writeCounters(buffer: Buffer, at: number, { answers, right, expected }: ItemCounts): void {
+export function writeCounters(buffer: Buffer, at: number, { answers, right, expected }: ItemCounts): void {
   buffer.writeUInt32LE(answers, at);
   buffer.writeUInt32LE(right, at + 4);
   buffer.writeDoubleLE(Math.round(expected / millionth), at + 8);

@@ -19,10 +19,10 @@ import {
 } from './keys.js';
 
 /** Versions whose model is kept, so that it can be used again. */
-const keptVersions = 10;
+export const keptVersions = 10;
 /** Versions whose items are kept: one that is older starts with items of which nothing is known. */
 const keptItems = 3;
-const keptChanges = 100;
+export const keptChanges = 100;
 
 /**
  * KEYS: versions in force, the tenant's log. ARGV: tenant, expected version, new version, action, Unix

@@ -1,0 +1,62 @@
+/** Restores Redis from ClickHouse, or compares the two. */
+import { createRebuildPool } from '../compute/rebuild-pool.js';
+import { StartError } from '../lifecycle.js';
+import { RebuildError, type RebuildParts, rebuild } from '../services/rebuild/rebuild.js';
+import { defaultPartitions } from '../store/deployment.js';
+import { idWindowSeconds } from '../store/id-window.js';
+import { maxItems } from '../store/item-store.js';
+import { releaseLock, takeLock } from '../store/lock.js';
+import { createRebuildStore, rebuildLockKey } from '../store/rebuild-store.js';
+import { createRebuildSource } from '../warehouse/rebuild-source.js';
+import { type CommandContext, startCommand } from './command.js';
+import { createProgress } from './import-report.js';
+import { type ProcessLock, takeProcessLock } from './process-lock.js';
+import { type RebuildArguments, readRebuildArguments, rebuildHelp } from './rebuild-options.js';
+import { progressText, rebuildJson, rebuildText } from './rebuild-report.js';
+import { type Servers, withServers } from './servers.js';
+
+/** @param argv arguments after the command */
+export const main = (argv: readonly string[]): Promise<void> =>
+  startCommand({ name: 'rebuild', help: rebuildHelp, read: readRebuildArguments, work: carryOut }, argv);
+
+const carryOut = (context: CommandContext, args: RebuildArguments): Promise<void> =>
+  withServers(context, async (servers) => {
+    const lock = await takeRebuildLock(context, servers);
+    const result = await restore(context, servers, lock);
+    process.stdout.write(`${args.json ? rebuildJson(result) : rebuildText(result)}\n`);
+  });
+
+const takeRebuildLock = ({ logger, closers }: CommandContext, { redis }: Servers): Promise<ProcessLock> =>
+  takeProcessLock(
+    {
+      take: (holder) => takeLock(redis, rebuildLockKey, holder),
+      release: (holder) => releaseLock(redis, rebuildLockKey, holder),
+    },
+    'Redis is being rebuilt by another process right now',
+    logger,
+    closers,
+  );
+
+async function restore({ config, closers }: CommandContext, servers: Servers, lock: ProcessLock) {
+  const progress = createProgress(closers);
+  try {
+    const result = await rebuild(partsOf(servers, config.redisWaitReplicas), {
+      idWindowSeconds,
+      maxIds: config.idempotencyMaxIds,
+      defaultPartitions,
+      now: Date.now,
+      check: lock.check,
+      onProgress: (at) => progress.show(progressText(at)),
+    });
+    progress.show('');
+    return result;
+  } catch (error) {
+    throw error instanceof RebuildError ? new StartError(error.message, { cause: error }) : error;
+  }
+}
+
+const partsOf = ({ endpoints, clickhouse, redis }: Servers, waitReplicas: number): RebuildParts => ({
+  source: createRebuildSource(clickhouse, endpoints.clickhouseUrl, maxItems),
+  store: createRebuildStore(redis),
+  openThreads: () => createRebuildPool(endpoints.redisUrl, waitReplicas),
+});

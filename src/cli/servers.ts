@@ -1,0 +1,61 @@
+/** Both servers, for a command that works on what the service stored. */
+import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
+import type { Endpoints } from '../embedded/data-dir.js';
+import { joinOrStart } from '../embedded/servers.js';
+import { ApiError } from '../errors.js';
+import { StartError } from '../lifecycle.js';
+import type { RedisClient } from '../store/client.js';
+import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/client.js';
+import { migrate, SchemaError } from '../warehouse/migrations.js';
+import { type CommandContext, openRedis } from './command.js';
+
+export interface Servers {
+  readonly endpoints: Endpoints;
+  readonly clickhouse: ClickHouseClient;
+  readonly redis: RedisClient;
+}
+
+/**
+ * Does something with the servers of the running service, or with its own where none runs; the schema is brought up to
+ * date before.
+ *
+ * @throws StartError where a server does not answer, or is not that of a service, or of a newer one
+ */
+export async function withServers<Result>(
+  context: CommandContext,
+  work: (servers: Servers) => Promise<Result>,
+): Promise<Result> {
+  const { config, logger, closers } = context;
+  const endpoints = await joinOrStart(config, logger, closers);
+  const clickhouse = connectWarehouse(endpoints.clickhouseUrl, endpoints.clickhouseCluster);
+  closers.add('ClickHouse connection', () => clickhouse.close());
+  try {
+    const redis = await openRedis(endpoints.redisUrl, context);
+    await prepareSchema(endpoints, clickhouse);
+    return await work({ endpoints, clickhouse, redis });
+  } catch (error) {
+    throw await explained(error, clickhouse);
+  }
+}
+
+async function prepareSchema(
+  { clickhouseUrl, clickhouseCluster }: Endpoints,
+  clickhouse: ClickHouseClient,
+): Promise<void> {
+  await ensureDatabase(clickhouseUrl, clickhouseCluster).catch((cause: unknown) => {
+    throw cause instanceof ClickHouseError
+      ? new StartError(`ClickHouse: ${cause.message}`, { cause })
+      : cause;
+  });
+  await migrate(clickhouse, clickhouseCluster).catch((cause: unknown) => {
+    throw cause instanceof SchemaError ? new StartError(cause.message, { cause }) : cause;
+  });
+}
+
+/** Servers that are away are no defect. */
+async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<unknown> {
+  if (error instanceof StartError) return error;
+  const away = error instanceof ApiError ? 'Redis' : (await isAlive(clickhouse)) ? null : 'ClickHouse';
+  if (away === null) return error;
+  return new StartError(`${away} does not answer; run the command again when it does`, { cause: error });
+}

@@ -1,0 +1,175 @@
+/** What a rebuild needs of ClickHouse, of Redis and of the workers, and what they guarantee. */
+import type { FactsHistory } from '../deployment-facts.js';
+import type { ModelChange, RecordedChange } from '../fit-ports.js';
+
+/** A learner by name. */
+export interface LearnerPlace {
+  readonly tenant: string;
+  readonly userId: string;
+}
+
+/** With the partition that a row of the learner was written for. */
+export interface PlacedLearner extends LearnerPlace {
+  readonly partition: number;
+}
+
+/** Rows of whole learners, in the order of tenant, user and answer. */
+export interface AttemptPage {
+  /** As contracts/attempt-row-reader.ts reads them, a line feed behind each. */
+  readonly rows: Uint8Array;
+  readonly last: LearnerPlace;
+}
+
+/** What is restored beside the learners' states. */
+export interface GoalRecord extends LearnerPlace {
+  /** Null: the goal was taken away. */
+  readonly targetScore: number | null;
+  readonly targetDate: string | null;
+  /** Unix milliseconds. */
+  readonly updatedAt: number;
+}
+
+export interface CatalogueRecord {
+  readonly tenant: string;
+  readonly skillId: string;
+  readonly revision: number;
+  /** Unix milliseconds. */
+  readonly updatedAt: number;
+  readonly name: string | null;
+  readonly section: 'math' | 'rw' | null;
+  readonly weight: number;
+  readonly parameters: { pInit: number; pLearn: number; pGuess: number; pSlip: number } | null;
+}
+
+/** Answers on an item, as far as rows tell. */
+export interface ItemRecord {
+  readonly itemId: string;
+  readonly answers: number;
+  readonly right: number;
+  readonly expected: number;
+}
+
+export interface PartitionFigures {
+  readonly partition: number;
+  readonly tenant: string;
+  /** UTC day of arrival, number since 1970. */
+  readonly day: number;
+  readonly answers: number;
+}
+
+/** The tables in ClickHouse. Lists that may be long come in pieces. @throws Error where it cannot tell */
+export interface RebuildSource extends Pick<FactsHistory, 'deployment' | 'keys'> {
+  hasAttempts(): Promise<boolean>;
+  /** Some learners. */
+  samplePlaces(): Promise<readonly PlacedLearner[]>;
+  countAnswers(partitions: readonly number[]): Promise<number>;
+  /** The rows after a learner; null where there are none. @param partitions whose learners are meant */
+  page(partitions: readonly number[], after: LearnerPlace | null): Promise<AttemptPage | null>;
+  /** Answers with an id that arrived at this Unix second or later, by partition, and by second, newest first. */
+  countIds(partition: number, fromSecond: number): Promise<number>;
+  idSeconds(fromSecond: number): Promise<readonly (readonly [second: number, ids: number])[]>;
+  /** Ids of a partition in the order in which they were committed. */
+  ids(
+    partition: number,
+    fromSecond: number,
+  ): AsyncIterable<readonly (LearnerPlace & { readonly eventId: string })[]>;
+  skills(): Promise<ReadonlyMap<string, readonly string[]>>;
+  goals(): AsyncIterable<readonly GoalRecord[]>;
+  catalogue(): Promise<readonly CatalogueRecord[]>;
+  /** Newest first. */
+  modelChanges(): Promise<readonly ModelChange[]>;
+  modelTexts(change: ModelChange): Promise<RecordedChange>;
+  newestVersions(): Promise<ReadonlyMap<string, number>>;
+  items(tenant: string): AsyncIterable<readonly ItemRecord[]>;
+  answersByDay(partitions: readonly number[]): Promise<readonly PartitionFigures[]>;
+  /** The highest outbox id of the partition. */
+  lastOutboxId(partition: number): Promise<string | null>;
+}
+
+/** Where a rebuild stands; kept in Redis, so that a later run goes on there. */
+export interface Checkpoint {
+  readonly v: 1;
+  /** What is restored. */
+  readonly partitions: readonly number[];
+  readonly shared: readonly SharedState[];
+  /** Event ids that arrived at this Unix second or later are remembered. */
+  readonly idsFrom: number;
+  /** Buckets of event ids, of each of the partitions. */
+  readonly buckets: readonly number[];
+  /** Learners up to this one are there. */
+  readonly after: LearnerPlace | null;
+  readonly learnersDone: boolean;
+  readonly learners: number;
+  readonly answers: number;
+}
+
+/** What belongs to no partition. */
+export type SharedState = 'keys' | 'catalogues' | 'models';
+
+/** Redis. All writes may be repeated. @throws ApiError UNAVAILABLE */
+export interface RebuildStore {
+  /** Number of partitions that Redis says it has; null where it says nothing. */
+  partitions(): Promise<number | null>;
+  /** Whether the learners would be placed so where there are so many partitions. */
+  agrees(places: readonly PlacedLearner[], count: number): boolean;
+  /** Partitions that are not restored. @param count how many there are */
+  lost(count: number): Promise<number[]>;
+  lostShared(): Promise<SharedState[]>;
+  checkpoint(): Promise<Checkpoint | null>;
+  save(checkpoint: Checkpoint): Promise<void>;
+  /** Forgets all ids of the partition and makes so many buckets for new ones. */
+  prepareIds(partition: number, buckets: number): Promise<void>;
+  /** Puts hashes of ids into the order in which they came; before the first of a partition its order is empty. */
+  queueIds(
+    partition: number,
+    ids: readonly (LearnerPlace & { readonly eventId: string })[],
+    first: boolean,
+  ): Promise<void>;
+  noteForgotten(second: number): Promise<void>;
+  addSkills(tenant: string, skillIds: readonly string[]): Promise<void>;
+  putGoals(goals: readonly GoalRecord[], partitions: readonly number[], count: number): Promise<void>;
+  putCatalogue(tenant: string, entries: readonly CatalogueRecord[]): Promise<void>;
+  /** Those of a tenant's changes whose versions can be used again. */
+  versionsKept(changes: readonly ModelChange[]): ModelChange[];
+  /** @param changes of one tenant, newest first. @param kept texts of those that can be used again */
+  putModels(
+    tenant: string,
+    changes: readonly ModelChange[],
+    kept: readonly RecordedChange[],
+    newest: number,
+  ): Promise<void>;
+  putItems(tenant: string, version: number, items: readonly ItemRecord[]): Promise<void>;
+  putKeys(keys: Awaited<ReturnType<FactsHistory['keys']>>['keys']): Promise<void>;
+  putAccepted(figures: readonly PartitionFigures[]): Promise<void>;
+  /** Later entries of the outbox get ids above this one. */
+  raiseOutbox(partition: number, id: string): Promise<void>;
+  /** Ends the rebuild: the service may use the state from now on. */
+  finish(
+    checkpoint: Checkpoint,
+    facts: { deploymentId: string; createdAt: string; partitions: number },
+  ): Promise<void>;
+}
+
+export interface PageOptions {
+  readonly partitions: readonly number[];
+  /** How many the deployment has. */
+  readonly count: number;
+  readonly idsFrom: number;
+  readonly buckets: readonly number[];
+}
+
+export interface PageResult {
+  readonly learners: number;
+  readonly answers: number;
+  /** Learners with rows that are missing or there twice; a few of them. */
+  readonly broken: readonly string[];
+  readonly brokenCount: number;
+}
+
+/** Threads that replay learners. */
+export interface RebuildThreads {
+  readonly threads: number;
+  /** Writes what the page's rows give. @throws ApiError UNAVAILABLE */
+  restore(page: AttemptPage, options: PageOptions): Promise<PageResult>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,152 @@
+/**
+ * Restores Redis from ClickHouse: every learner by replay, and all that only Redis knew. What tells that Redis may be
+ * used comes last, so that a service beside it answers 503 until then. A run that dies is taken up by the next at the
+ * last learner that is known to be there; everything may be written twice.
+ */
+
+import type { DeploymentFacts } from '../deployment-facts.js';
+import type { Checkpoint, RebuildSource, RebuildStore, RebuildThreads } from './ports.js';
+import { restoreIds } from './restore-ids.js';
+import { restoreLearners } from './restore-learners.js';
+import { restoreShared } from './restore-shared.js';
+
+export interface RebuildParts {
+  readonly source: RebuildSource;
+  readonly store: RebuildStore;
+  /** Opened where learners are to be restored. */
+  readonly openThreads: () => RebuildThreads;
+}
+
+export interface RebuildOptions {
+  /** Event ids are remembered this long, in seconds, and so many at most. */
+  readonly idWindowSeconds: number;
+  readonly maxIds: number;
+  /** Partitions of a deployment from before ClickHouse was told of it. */
+  readonly defaultPartitions: number;
+  readonly now: () => number;
+  /** @throws Error where somebody else rebuilds now, or the run is to end */
+  readonly check: () => void;
+  readonly onProgress: (progress: RebuildProgress) => void;
+}
+
+export interface RebuildProgress {
+  readonly step: string;
+  readonly answers: number;
+  /** Answers to be replayed. */
+  readonly total: number;
+}
+
+export interface RebuildResult {
+  readonly partitions: number;
+  readonly learners: number;
+  readonly answers: number;
+  /** Answers that an earlier run had restored. */
+  readonly resumedAfter: number;
+  readonly seconds: number;
+  /** How long the replay took of them. */
+  readonly replaySeconds: number;
+  /** Learners whose rows are not without gaps and doubles, and some of their names. */
+  readonly brokenCount: number;
+  readonly broken: readonly string[];
+  /** Keys whose hashes cannot be read, because the password of ClickHouse is another one now. */
+  readonly unreadableKeys: number;
+}
+
+/** A rebuild that cannot be made; the message is for the user. */
+export class RebuildError extends Error {
+  override readonly name = 'RebuildError';
+}
+
+/** @returns null where nothing is to be restored. @throws RebuildError, and what source, store and threads throw */
+export async function rebuild(parts: RebuildParts, options: RebuildOptions): Promise<RebuildResult | null> {
+  const { source, store } = parts;
+  const since = performance.now();
+  if (!(await source.hasAttempts())) return null;
+  const facts = await factsOf(parts, options);
+  const missing = await store.lost(facts.partitions);
+  const shared = await store.lostShared();
+  if (missing.length === 0 && shared.length === 0 && (await store.partitions()) !== null) return null;
+  const begun = await begin(parts, options, missing, shared);
+  const { checkpoint, ...replayed } = await restoreLearners(parts, options, facts.partitions, begun);
+  await restoreIds(parts, options, checkpoint);
+  const unreadableKeys = await restoreShared(parts, options, checkpoint, facts.partitions);
+  options.check();
+  await store.finish(checkpoint, facts);
+  const { learners, answers } = checkpoint;
+  const seconds = (performance.now() - since) / 1000;
+  return {
+    partitions: checkpoint.partitions.length,
+    learners,
+    answers,
+    resumedAfter: begun.answers,
+    seconds,
+    ...replayed,
+    unreadableKeys,
+  };
+}
+
+/** The deployment as it was; one of before it was recorded had the default size, which its rows must show. */
+async function factsOf(
+  { source, store }: RebuildParts,
+  { defaultPartitions, now }: RebuildOptions,
+): Promise<DeploymentFacts> {
+  const recorded = await source.deployment();
+  const partitions = (await store.partitions()) ?? recorded?.partitions ?? defaultPartitions;
+  if (!store.agrees(await source.samplePlaces(), partitions))
+    throw new RebuildError(
+      `the rows in ClickHouse are not those of a deployment of ${partitions} partitions: is it the right database?`,
+    );
+  const createdAt = new Date(now()).toISOString();
+  return { deploymentId: `rebuilt-${now()}`, createdAt, ...recorded, partitions };
+}
+
+/** Where an earlier run stopped, if it was about the same; else from the start. */
+async function begin(
+  { source, store }: RebuildParts,
+  { idWindowSeconds, maxIds, now }: RebuildOptions,
+  partitions: readonly number[],
+  shared: Checkpoint['shared'],
+): Promise<Checkpoint> {
+  const found = await store.checkpoint();
+  if (found?.v === 1 && found.partitions.join() === partitions.join()) return found;
+  const idsFrom = await firstSecond(source, Math.floor(now() / 1000) - idWindowSeconds, maxIds);
+  if (idsFrom.shortened) await store.noteForgotten(idsFrom.second - 1);
+  const buckets: number[] = [];
+  for (const partition of partitions) {
+    const ids = await source.countIds(partition, idsFrom.second);
+    buckets.push(Math.max(1, Math.ceil(ids / idsPerBucket)));
+    await store.prepareIds(partition, buckets.at(-1) as number);
+  }
+  const checkpoint: Checkpoint = {
+    v: 1,
+    partitions,
+    shared,
+    idsFrom: idsFrom.second,
+    buckets,
+    after: null,
+    learnersDone: false,
+    learners: 0,
+    answers: 0,
+  };
+  await store.save(checkpoint);
+  return checkpoint;
+}
+
+/** As the store keeps them. */
+const idsPerBucket = 40;
+
+/** The second from which on no more ids came than may be remembered. */
+async function firstSecond(
+  source: RebuildSource,
+  fromSecond: number,
+  maxIds: number,
+): Promise<{ readonly second: number; readonly shortened: boolean }> {
+  let ids = 0;
+  let second = fromSecond;
+  for (const [at, count] of await source.idSeconds(fromSecond)) {
+    ids += count;
+    if (ids > maxIds) return { second, shortened: true };
+    second = at;
+  }
+  return { second: fromSecond, shortened: false };
+}

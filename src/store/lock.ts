@@ -1,0 +1,27 @@
+/** A lock that ends with its holder. */
+import { type RedisClient, whileRedisServes } from './client.js';
+
+/** A holder that takes the lock every two seconds keeps it; a dead one loses it after this long. */
+const lockMs = 10_000;
+
+/**
+ * KEYS: lock. ARGV: holder, milliseconds. Result: 0 when it is the holder's now, else the milliseconds left; 1 also in
+ * the last one, where Redis says 0.
+ */
+const lockScript = `
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return math.max(redis.call('PTTL', KEYS[1]), 1) end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 0
+`;
+
+/** KEYS: lock. ARGV: holder. */
+const unlockScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`;
+
+/** @returns 0, or for how long another holder has it, in milliseconds. @throws ApiError UNAVAILABLE */
+export const takeLock = async (client: RedisClient, key: string, holder: string): Promise<number> =>
+  Number(await whileRedisServes(client.eval(lockScript, 1, key, holder, lockMs)));
+
+export async function releaseLock(client: RedisClient, key: string, holder: string): Promise<void> {
+  await whileRedisServes(client.eval(unlockScript, 1, key, holder));
+}

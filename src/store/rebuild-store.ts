@@ -1,0 +1,153 @@
+/** Redis as a rebuild sees and fills it. */
+import type {
+  CatalogueRecord,
+  Checkpoint,
+  GoalRecord,
+  RebuildStore,
+  SharedState,
+} from '../services/rebuild/ports.js';
+import { createKeyStore } from './api-keys.js';
+import { putCatalogueEntries } from './catalogue-store.js';
+import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
+import { hashEventId } from './event-ids.js';
+import { encodeGoal, goalField } from './goal-codec.js';
+import { noteForgotten } from './id-window.js';
+import {
+  acceptedField,
+  acceptedKey,
+  apiKeysKey,
+  catalogueRevisionsKey,
+  idBucketKey,
+  idCountKey,
+  idQueueKey,
+  learnerKey,
+  markerKey,
+  metaKey,
+  modelsKey,
+  outboxKey,
+  partitionOf,
+} from './keys.js';
+import { addKnownSkills } from './known-skills.js';
+import { restoreItems, restoreModels, versionsKept } from './model-restore.js';
+
+/** JSON of the `Checkpoint`, while a rebuild is under way. */
+const checkpointKey = 'st:rebuild';
+/** Its lock. */
+export const rebuildLockKey = 'st:rebuild:lock';
+
+const sharedKeys: Readonly<Record<SharedState, string>> = {
+  keys: apiKeysKey,
+  catalogues: catalogueRevisionsKey,
+  models: modelsKey,
+};
+
+/** Arguments of one command, so that none holds Redis up. */
+const together = 1000;
+
+export function createRebuildStore(client: RedisClient): RebuildStore {
+  const exists = async (key: string): Promise<boolean> => (await whileRedisServes(client.exists(key))) === 1;
+  return {
+    partitions: async () => Number(await whileRedisServes(client.hget(metaKey, 'partitions'))) || null,
+    agrees: (places, count) =>
+      places.every(({ tenant, userId, partition }) => partitionOf(tenant, userId, count) === partition),
+    lost: async (count) => {
+      const all = Array.from({ length: count }, (_, partition) => partition);
+      const found = await Promise.all(all.map((partition) => exists(markerKey(partition))));
+      return all.filter((partition) => !found[partition]);
+    },
+    lostShared: async () => {
+      // Keys that a start brings with it are put into an empty Redis too.
+      if (!(await exists(metaKey))) return ['keys', 'catalogues', 'models'];
+      const names = Object.keys(sharedKeys) as SharedState[];
+      const found = await Promise.all(names.map((name) => exists(sharedKeys[name])));
+      return names.filter((_, i) => !found[i]);
+    },
+    checkpoint: async () => {
+      const stored = await whileRedisServes(client.get(checkpointKey));
+      return stored === null ? null : (JSON.parse(stored) as Checkpoint);
+    },
+    save: async (checkpoint) => {
+      await whileRedisServes(client.set(checkpointKey, JSON.stringify(checkpoint)));
+    },
+    prepareIds: (partition, buckets) => prepareIds(client, partition, buckets),
+    queueIds: async (partition, ids, first) => {
+      const queue = idQueueKey(partition);
+      if (first) await whileRedisServes(client.unlink(queue));
+      const hashes = ids.map(({ tenant, userId, eventId }) => hashEventId(tenant, userId, eventId));
+      for (const part of partsOf(hashes)) await whileRedisServes(client.rpush(queue, ...part));
+    },
+    noteForgotten: (second) => whileRedisServes(noteForgotten(client, second)),
+    addSkills: async (tenant, skillIds) => {
+      for (const part of partsOf(skillIds)) await addKnownSkills(client, tenant, part);
+    },
+    putGoals: (goals, partitions, count) => putGoals(client, goals, partitions, count),
+    putCatalogue: (tenant, entries) => putCatalogue(client, tenant, entries),
+    putModels: (tenant, changes, kept, newest) => restoreModels(client, tenant, changes, kept, newest),
+    versionsKept,
+    putItems: (tenant, version, items) => restoreItems(client, tenant, version, items),
+    putKeys: async (keys) => {
+      const { restore } = createKeyStore(client);
+      for (const key of keys) await restore(key);
+    },
+    putAccepted: async (figures) => {
+      for (const { partition, tenant, day, answers } of figures)
+        await whileRedisServes(client.hset(acceptedKey(partition), acceptedField(tenant, day), answers));
+    },
+    raiseOutbox: (partition, id) => raiseOutbox(client, partition, id),
+    finish: async ({ partitions }, facts) => {
+      const now = new Date().toISOString();
+      // The marker says of a partition that all is there; the deployment's, that all partitions are.
+      for (const partition of partitions) await whileRedisServes(client.set(markerKey(partition), now));
+      await whileRedisServes(client.hsetnx(metaKey, 'deployment_id', facts.deploymentId));
+      await whileRedisServes(client.hsetnx(metaKey, 'created_at', facts.createdAt));
+      await whileRedisServes(client.hsetnx(metaKey, 'partitions', `${facts.partitions}`));
+      await whileRedisServes(client.del(checkpointKey));
+    },
+  };
+}
+
+function* partsOf<Item>(items: readonly Item[]): Generator<Item[]> {
+  for (let at = 0; at < items.length; at += together) yield items.slice(at, at + together);
+}
+
+async function prepareIds(client: RedisClient, partition: number, buckets: number): Promise<void> {
+  const before = Number((await whileRedisServes(client.get(idCountKey(partition)))) ?? 1);
+  const all = Array.from({ length: before }, (_, bucket) => idBucketKey(partition, bucket));
+  for (const part of partsOf([idQueueKey(partition), ...all])) await whileRedisServes(client.unlink(...part));
+  await whileRedisServes(client.set(idCountKey(partition), buckets));
+}
+
+async function putGoals(
+  client: RedisClient,
+  goals: readonly GoalRecord[],
+  partitions: readonly number[],
+  count: number,
+): Promise<void> {
+  const wanted = new Set(partitions);
+  for (const goal of goals) {
+    const partition = partitionOf(goal.tenant, goal.userId, count);
+    if (!wanted.has(partition)) continue;
+    const key = learnerKey(partition, goal.tenant, goal.userId);
+    await whileRedisServes(client.hset(key, goalField, encodeGoal(goal)));
+  }
+}
+
+async function putCatalogue(
+  client: RedisClient,
+  tenant: string,
+  entries: readonly CatalogueRecord[],
+): Promise<void> {
+  for (const part of partsOf(entries)) await putCatalogueEntries(client, tenant, part);
+  const [newest] = [...entries].sort((a, b) => b.updatedAt - a.updatedAt || b.revision - a.revision);
+  if (newest === undefined) return;
+  await whileRedisServes(
+    client.hset(catalogueRevisionsKey, tenant, `${newest.revision} ${newest.updatedAt}`),
+  );
+}
+
+/** By an entry that goes at once. A stream whose last id is not below keeps it. */
+async function raiseOutbox(client: RedisClient, partition: number, id: string): Promise<void> {
+  const key = outboxKey(partition);
+  if ((await whileRedisServes(client.exists(key))) === 1) return;
+  await whileRedisServes(resultsOf(client.multi().xadd(key, id, 'r', '').xdel(key, id)));
+}

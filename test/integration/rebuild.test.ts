@@ -1,0 +1,209 @@
+/** A Redis that came back empty is restored from ClickHouse byte for byte, beside the service that waits for it. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { encodeModel } from '../../src/contracts/model.js';
+import { unfittedModel } from '../../src/domain/tenant-model.js';
+import { recordChanges } from '../../src/services/fit-models.js';
+import { createModelPublisher, publishModel } from '../../src/store/model-store.js';
+import { createLogger } from '../../src/telemetry.js';
+import { selectRows } from '../../src/warehouse/client.js';
+import { createModelHistory } from '../../src/warehouse/models.js';
+import { endOf, startCommand } from '../support/command.js';
+import { callerOf } from '../support/http.js';
+import { exitAfterTests } from '../support/linger.js';
+import { seeded } from '../support/random.js';
+import { dumpRedis } from '../support/redis-dump.js';
+import { clickhouseOf, keysOf, redisOf, startBareRedis, startService } from '../support/service.js';
+import { waitFor } from '../support/wait.js';
+
+const redisServer = await startBareRedis({ after });
+const service = await startService({ after }, { redisUrl: redisServer.url });
+const clickhouse = clickhouseOf({ after }, service);
+const redis = await redisOf({ after }, service.redisUrl);
+const keys = await keysOf({ after }, service);
+const random = seeded(20_261_122);
+const env = { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url };
+
+exitAfterTests();
+
+type Caller = ReturnType<typeof callerOf>;
+const tenants = ['default', 'second', 'third'];
+const callers: Caller[] = [];
+for (const tenant of tenants) callers.push(callerOf(service, await keys.add({ tenant })));
+const callerAt = (i: number): Caller => callers[i % callers.length] as Caller;
+
+const below = (n: number): number => Math.floor(n * random());
+const oneOf = <Value>(values: readonly Value[]): Value => values[below(values.length)] as Value;
+
+let made = 0;
+function eventOf(userId: string): Record<string, unknown> {
+  made += 1;
+  return {
+    user_id: userId,
+    skill_id: `skill ${below(9)}`,
+    is_correct: random() < 0.6,
+    time_spent_seconds: oneOf([null, 1, 20, 75, 4000]),
+    confidence_score: oneOf([null, 1, 5]),
+    question_difficulty: oneOf([null, -1.5, 0.1]),
+    item_id: random() < 0.3 ? null : `item ${below(300)}`,
+    event_id: random() < 0.2 ? null : `event ${made}`,
+    occurred_at: random() < 0.5 ? null : new Date(Date.now() - below(10) * 86_400_000).toISOString(),
+  };
+}
+
+/** Sent before, with what was answered. */
+const sent: { caller: Caller; events: Record<string, unknown>[]; results: unknown[] }[] = [];
+
+async function answer(learners: number, batches: number): Promise<void> {
+  for (let i = 0; i < batches; i++) {
+    const caller = callerAt(below(3));
+    const users = Array.from({ length: 3 }, () => `learner \\ ${below(learners)}`);
+    const events = Array.from({ length: 1 + below(60) }, () => eventOf(oneOf(users)));
+    const { status, json } = await caller.trackAll(events);
+    assert.equal(status, 200, JSON.stringify(json));
+    sent.push({ caller, events, results: json.data.results });
+  }
+}
+
+async function setGoals(): Promise<void> {
+  for (let i = 0; i < 20; i++) {
+    const path = `/api/v1/goals/learner%20%5C%20${i}`;
+    const body = JSON.stringify({ target_score: 1200, target_date: i % 2 === 0 ? '2099-01-02' : null });
+    assert.equal((await callerAt(i).call({ method: 'PUT', path, body })).status, 200);
+    if (i % 5 === 0) assert.equal((await callerAt(i).call({ method: 'DELETE', path })).status, 200);
+  }
+}
+
+async function setSkills(): Promise<void> {
+  const parameters = { p_init: 0.2, p_learn: 0.15, p_guess: 0.25, p_slip: 0.05 };
+  for (let i = 0; i < 12; i++) {
+    const path = `/api/v1/skills/skill%20${i % 7}`;
+    const entry = { section: oneOf(['math', 'rw', null]), weight: 0.5 + random(), name: `Name "${i}"` };
+    const body = JSON.stringify(i % 4 === 0 ? { ...entry, parameters } : entry);
+    assert.equal((await callerAt(i).call({ method: 'PUT', path, body })).status, 200);
+  }
+}
+
+async function publish(tenant: string): Promise<void> {
+  const models = createModelPublisher(redis);
+  const version = await models.reserve(tenant);
+  const model = encodeModel({ ...unfittedModel, version, fittedAt: '2026-01-15T12:00:00.000Z' });
+  const basedOn = await models.inForce(tenant);
+  const published = {
+    tenant,
+    version,
+    basedOn,
+    model,
+    report: report(),
+    items: null,
+    publishedAt: Date.now(),
+  };
+  assert.ok(await publishModel(redis, published));
+  const history = createModelHistory(clickhouse);
+  await recordChanges({ models, history, logger: createLogger('warn', 'test') } as Parameters<
+    typeof recordChanges
+  >[0]);
+}
+
+const report = (): string => {
+  const compared = { answers: 1, oldLogLoss: 0.5, newLogLoss: 0.4 };
+  const judged = { ...compared, published: true, reason: '' };
+  const counts = { answers: 1, learners: 1, sampledOneIn: 1, heldOutLearners: 1, seconds: 1 };
+  return JSON.stringify({ ...counts, skills: [], bkt: compared, served: judged });
+};
+
+const count = async (query: string): Promise<number> =>
+  Number((await selectRows<{ n: number }>(clickhouse, `SELECT toUInt32((SELECT ${query})) AS n`))[0]?.n);
+
+/** Everything that Redis alone had is in ClickHouse too. */
+async function drained(): Promise<void> {
+  const lengths = async (pattern: string): Promise<number> => {
+    const found = await Promise.all((await redis.keys(pattern)).map((key) => redis.xlen(key)));
+    return found.reduce((sum, length) => sum + length, 0);
+  };
+  await waitFor('an empty outbox', async () => (await lengths('st:*:out')) === 0);
+  await waitFor('an empty journal', async () => (await lengths('st:*:journal')) === 0);
+  const told = async (): Promise<number> =>
+    (await count('uniqExact(tenant, key_id) FROM api_keys')) +
+    (await count('uniqExact(tenant, key_id) FROM api_keys WHERE revoked_at IS NOT NULL'));
+  await waitFor('the keys', async () => (await told()) === (await redis.hlen('st:keys')) + 1);
+  assert.equal(await count('uniqExact(deployment_id) FROM deployments'), 1);
+}
+
+const rebuild = (...args: string[]) => ({
+  start: (t: Parameters<typeof startCommand>[0]) => startCommand(t, 'rebuild', env, ...args),
+});
+
+async function readyz(): Promise<number> {
+  return (await fetch(`${service.baseUrl}/readyz`)).status;
+}
+
+/** What differs, for a message that can be read. */
+function difference(before: Map<string, string[]>, now: Map<string, string[]>): string[] {
+  const names = [...new Set([...before.keys(), ...now.keys()])];
+  return names.filter((name) => (before.get(name) ?? []).join() !== (now.get(name) ?? []).join());
+}
+
+const items = /^st:\{m:.*\}:i:/;
+const withoutItems = (dump: Map<string, string[]>): Map<string, string[]> =>
+  new Map([...dump].filter(([name]) => !items.test(name) && name !== 'st:models:fits'));
+
+let before = new Map<string, string[]>();
+
+test('nothing is restored where nothing is missing', { timeout: 180_000 }, async (t) => {
+  const fresh = await endOf(rebuild().start(t));
+  assert.deepEqual([fresh.code, fresh.out, fresh.err], [0, 'nothing to restore\n', '']);
+  await keys.revoke(await keys.add({ tenant: 'second', scopes: ['read'], quota: 5 }));
+  await answer(25, 60);
+  await setGoals();
+  await setSkills();
+  await publish('second');
+  await answer(25, 60);
+  await drained();
+  const again = await endOf(rebuild().start(t));
+  assert.deepEqual([again.code, again.out, again.err], [0, 'nothing to restore\n', '']);
+  before = withoutItems(await dumpRedis(redis));
+  assert.ok(before.size > 100, `${before.size} keys`);
+});
+
+test('an emptied Redis is noticed, rebuilt byte for byte, and goes on by itself', {
+  timeout: 180_000,
+}, async (t) => {
+  await redisServer.kill();
+  await redisServer.start();
+  await waitFor('readyz to tell', async () => (await readyz()) === 503);
+  assert.equal((await callerAt(0).track(eventOf('new'))).status, 503);
+  const { code, out, err } = await endOf(rebuild('--json').start(t));
+  assert.deepEqual([code, err], [0, ''], out);
+  const result = JSON.parse(out);
+  assert.equal(result.answers, await count('count() FROM attempts'));
+  assert.equal(result.learners, await count('uniqExact(tenant, user_id) FROM attempts'));
+  assert.deepEqual([result.broken_learners, result.notes], [0, []]);
+  assert.deepEqual(difference(before, withoutItems(await dumpRedis(redis))), []);
+  await waitFor('readyz', async () => (await readyz()) === 200);
+  await waitFor('the service', async () => (await callerAt(0).get('/api/v1/skills')).status === 200);
+});
+
+test('retries after it are answered as before, and new answers follow on', { timeout: 180_000 }, async () => {
+  for (const { caller, events, results } of sent) {
+    const { json } = await caller.trackAll(events.filter(({ event_id }) => event_id !== null));
+    const wanted = results.filter((_, i) => events[i]?.event_id !== null) as { data: unknown }[];
+    const told = json.data.results as { replayed: boolean; data: unknown }[];
+    assert.ok(told.every(({ replayed }) => replayed));
+    assert.deepEqual(
+      told.map(({ data }) => data),
+      wanted.map(({ data }) => data),
+    );
+  }
+  await answer(25, 10);
+  await drained();
+  const doubled =
+    'count() FROM (SELECT tenant, user_id, learner_seq FROM attempts GROUP BY ALL HAVING count() > 1)';
+  assert.equal(await count(doubled), 0);
+  assert.equal(
+    await count(
+      'sum(last - n) FROM (SELECT max(learner_seq) AS last, count() AS n FROM attempts GROUP BY tenant, user_id)',
+    ),
+    0,
+  );
+});

@@ -1,0 +1,48 @@
+/** Everything of Redis that is to survive a rebuild, as text that can be compared. */
+import type { Redis } from 'ioredis';
+import type { RedisClient } from '../../src/store/client.js';
+
+/** Ids wander between buckets as these grow; what counts is that each is there, with its answer. */
+const bucketKey = /^(st:\{p\d+\}:i:)\d+$/;
+/** What is on its way, what ends by itself, and the number of buckets. */
+const passing =
+  /^(bull|st:quota|st:ids|st:rebuild)|^\{bull|:(out|journal|forecasts)(:parked)?$|:(m|i:n)$|:import:/;
+
+/** @returns by key: the fields of a hash or the members of a set in order, the entries of a list as they stand */
+export async function dumpRedis(client: RedisClient): Promise<Map<string, string[]>> {
+  const dump = new Map<string, string[]>();
+  const redis = client as Redis;
+  for (const key of await keysOf(redis)) {
+    if (passing.test(key)) continue;
+    const name = key.replace(bucketKey, '$1*');
+    dump.set(name, [...(dump.get(name) ?? []), ...(await contentsOf(redis, key))]);
+  }
+  for (const [name, entries] of dump) if (!name.endsWith(':i:q') && !name.includes(':log:')) entries.sort();
+  return new Map([...dump].filter(([, entries]) => entries.length > 0).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+async function keysOf(redis: Redis): Promise<string[]> {
+  const keys = new Set<string>();
+  let cursor = '0';
+  do {
+    const [next, found] = await redis.scan(cursor, 'COUNT', 1000);
+    for (const key of found) keys.add(key);
+    cursor = next;
+  } while (cursor !== '0');
+  return [...keys];
+}
+
+async function contentsOf(redis: Redis, key: string): Promise<string[]> {
+  const type = await redis.type(key);
+  const commands: Record<string, string[]> = {
+    hash: ['HGETALL', key],
+    set: ['SMEMBERS', key],
+    list: ['LRANGE', key, '0', '-1'],
+    string: ['GET', key],
+  };
+  const [command, ...args] = commands[type] ?? [];
+  if (command === undefined) throw new Error(`${key} is a ${type}`);
+  const reply = (await redis.callBuffer(command, ...args)) as Buffer | Buffer[];
+  const values = (Array.isArray(reply) ? reply : [reply]).map((value) => value.toString('hex'));
+  return type === 'hash' ? values.flatMap((v, i) => (i % 2 === 0 ? [`${v} ${values[i + 1]}`] : [])) : values;
+}
