@@ -1,5 +1,6 @@
 /** The statements of the audit; days are bound as {first_day} and {last_day}, times of arrival as {from} and {to}. */
 import type { SumBounds } from '../services/audit/ports.js';
+import { archivedDays, archivedThrough, isArchived, keptRows } from './archive.js';
 
 /** Rows that are told of the doubled ones; the rest is found once these are mended. */
 const maxDoubled = 1000;
@@ -13,13 +14,16 @@ export interface StoredRow {
   partition: number;
   tenant: string;
   day: number;
-  answers: number;
+  below: number;
+  among: number;
 }
 
 /** Rows of versions that did not count what they accepted have no version of their learner. */
 export const storedQuery = `
-SELECT partition_id AS partition, tenant, toUInt32(toDate(received_at)) AS day, toUInt32(count()) AS answers
-FROM attempts WHERE ${arrived} AND learner_version > 0 AND ${id} < ${boundOf('below')}
+SELECT partition_id AS partition, tenant, toUInt32(toDate(received_at)) AS day,
+  toUInt32(countIf(${id} < ${boundOf('frontier')})) AS below,
+  toUInt32(countIf(${id} BETWEEN ${boundOf('frontier')} AND ${boundOf('last')})) AS among
+FROM attempts WHERE ${arrived} AND learner_version > 0 AND has({partitions:Array(UInt16)}, partition_id)
 GROUP BY partition, tenant, day`;
 
 export const doubledIdsQuery = `
@@ -35,25 +39,29 @@ SELECT partition, tenant, day, toUInt32(sum(n - 1)) AS surplus FROM (
   FROM attempts WHERE ${arrived} GROUP BY tenant, user_id, learner_seq HAVING count() > 1 AND n > 1
 ) GROUP BY partition, tenant, day ORDER BY day, tenant, partition LIMIT ${maxDoubled}`;
 
-export interface RawRow {
+export interface RawRow extends SumBounds {
   tenant: string;
   day: number;
-  first_attempts: number;
-  first_correct: number;
-  second_attempts: number;
-  second_correct: number;
+  certain_attempts: number;
+  certain_correct: number;
 }
 
-const isFirst = `${id} < ${boundOf('first')}`;
-const isSecond = `(${id} < ${boundOf('second')} OR ${id} > ${boundOf('last')})`;
 const ofDays = (day: string): string => `toUInt32(${day}) BETWEEN {first_day:UInt32} AND {last_day:UInt32}`;
+const hasLeft = `${id} < ${boundOf('frontier')}`;
 
+/** What is archived has left the outbox long ago. */
 export const rawQuery = `
-SELECT tenant, toUInt32(toDate(occurred_at)) AS day,
-  toUInt32(countIf(${isFirst})) AS first_attempts, toUInt32(countIf(is_correct AND ${isFirst})) AS first_correct,
-  toUInt32(countIf(${isSecond})) AS second_attempts, toUInt32(countIf(is_correct AND ${isSecond})) AS second_correct
-FROM attempts WHERE ${arrived} AND ${ofDays('toDate(occurred_at)')}
-GROUP BY tenant, day`;
+SELECT tenant, day, toUInt32(sum(certain_n)) AS certain_attempts, toUInt32(sum(certain_right)) AS certain_correct,
+  toUInt32(sum(n)) AS attempts, toUInt32(sum(right)) AS correct
+FROM (
+  SELECT tenant, toUInt32(toDate(occurred_at)) AS day, countIf(${hasLeft}) AS certain_n,
+    countIf(is_correct AND ${hasLeft}) AS certain_right, count() AS n, sum(is_correct) AS right
+  FROM attempts WHERE ${arrived} AND ${keptRows} AND ${ofDays('toDate(occurred_at)')} GROUP BY tenant, day
+  UNION ALL
+  SELECT a.tenant AS tenant, toUInt32(a.day) AS day, sum(a.attempts) AS certain_n, sum(a.correct) AS certain_right,
+    certain_n AS n, certain_right AS right
+  FROM ${archivedDays} WHERE ${isArchived} AND ${ofDays('a.day')} GROUP BY tenant, day
+) GROUP BY tenant, day`;
 
 export interface RollupRow extends SumBounds {
   tenant: string;
@@ -63,3 +71,5 @@ export interface RollupRow extends SumBounds {
 export const rollupQuery = (rollup: string): string => `
 SELECT tenant, toUInt32(r.day) AS day, toUInt32(sum(r.attempts)) AS attempts, toUInt32(sum(r.correct)) AS correct
 FROM ${rollup} AS r WHERE ${ofDays('r.day')} GROUP BY tenant, day`;
+
+export const archivedQuery = `SELECT toUInt32(${archivedThrough}) AS month`;

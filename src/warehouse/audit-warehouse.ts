@@ -8,12 +8,12 @@ import type {
   AuditWarehouse,
   DayRange,
   DoubledRows,
-  OutboxId,
   PartitionLook,
   RawSums,
   SumBounds,
 } from '../services/audit/ports.js';
 import {
+  archivedQuery,
   doubledIdsQuery,
   doubledNumbersQuery,
   type RawRow,
@@ -23,6 +23,7 @@ import {
   type StoredRow,
   storedQuery,
 } from './audit-queries.js';
+import { selectRows } from './client.js';
 import type { Cluster } from './cluster.js';
 import { complete } from './repair.js';
 import { rollups } from './rollups.js';
@@ -38,10 +39,18 @@ const settings: ClickHouseSettings = {
 
 type Params = Record<string, unknown>;
 
-const boundParams = (name: string, ids: readonly OutboxId[]): Params => ({
-  [`${name}_ms`]: ids.map(({ ms }) => ms),
-  [`${name}_seq`]: ids.map(({ seq }) => seq),
-});
+/** Where the looks found the ends of the outboxes: lists with a place for each partition up to the last. */
+function endsOf(looks: readonly PartitionLook[]): Params {
+  const ends = new Map(looks.map((look) => [look.partition, look]));
+  const all = Array.from({ length: Math.max(-1, ...ends.keys()) + 1 }, (_, partition) => ends.get(partition));
+  return {
+    partitions: [...ends.keys()],
+    frontier_ms: all.map((look) => look?.frontier.ms ?? 0),
+    frontier_seq: all.map((look) => look?.frontier.seq ?? 0),
+    last_ms: all.map((look) => look?.last.ms ?? 0),
+    last_seq: all.map((look) => look?.last.seq ?? 0),
+  };
+}
 
 const dayMs = 86_400_000;
 /** Days as bounds of a time, the end excluded. */
@@ -72,11 +81,16 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
       yield* select<Row>(query, { ...params, ...timeParams(month) }, signal);
   }
 
-  async function stored(days: DayRange, frontiers: readonly OutboxId[], signal: AbortSignal) {
-    const tallies = frontiers.map(() => new Map<string, number>());
-    const rows = eachMonth<StoredRow>(storedQuery, days, boundParams('below', frontiers), signal);
-    for await (const { partition, tenant, day, answers } of rows)
-      tallies[partition]?.set(tenantDay(tenant, day), answers);
+  async function stored(days: DayRange, looks: readonly PartitionLook[], signal: AbortSignal) {
+    const tallies = new Map(
+      looks.map(({ partition }) => [partition, { below: new Map(), among: new Map() }]),
+    );
+
+    for await (const row of eachMonth<StoredRow>(storedQuery, days, endsOf(looks), signal)) {
+      const name = tenantDay(row.tenant, row.day);
+      tallies.get(row.partition)?.below.set(name, row.below);
+      tallies.get(row.partition)?.among.set(name, row.among);
+    }
     return tallies;
   }
 
@@ -86,35 +100,15 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
     return found;
   }
 
-  async function rawSums(
-    days: DayRange,
-    first: readonly PartitionLook[],
-    second: readonly PartitionLook[],
-    signal: AbortSignal,
-  ): Promise<Map<string, RawSums>> {
+  async function rawSums(days: DayRange, looks: readonly PartitionLook[], signal: AbortSignal) {
     const sums = new Map<string, RawSums>();
-    const params = {
-      ...boundParams(
-        'first',
-        first.map(({ frontier }) => frontier),
-      ),
-      ...boundParams(
-        'second',
-        second.map(({ frontier }) => frontier),
-      ),
-      ...boundParams(
-        'last',
-        second.map(({ last }) => last),
-      ),
-      first_day: days.from,
-      last_day: days.to,
-    };
+    const params = { ...endsOf(looks), first_day: days.from, last_day: days.to };
     // Nothing arrives long before it occurs; what arrives late may have occurred on any day.
     const since = { from: days.from - 1, to: farDay };
     for await (const row of select<RawRow>(rawQuery, { ...params, ...timeParams(since) }, signal))
       sums.set(tenantDay(row.tenant, row.day), {
-        first: { attempts: row.first_attempts, correct: row.first_correct },
-        second: { attempts: row.second_attempts, correct: row.second_correct },
+        certain: { attempts: row.certain_attempts, correct: row.certain_correct },
+        all: { attempts: row.attempts, correct: row.correct },
       });
     return sums;
   }
@@ -127,7 +121,13 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
     return sums;
   }
 
+  async function archivedThroughDay(signal: AbortSignal): Promise<number> {
+    const [row] = await selectRows<{ month: number }>(client, archivedQuery, signal);
+    return row === undefined || row.month === 0 ? -1 : lastDayOf(row.month);
+  }
+
   return {
+    archivedThrough: archivedThroughDay,
     rollups: rollups.map(({ table }) => table.name),
     catchUp: async (signal) => {
       for (const name of ['attempts', ...rollups.map(({ table }) => table.name)])
@@ -140,6 +140,9 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
     rollupSums,
   };
 }
+
+/** @param month as 202601 */
+const lastDayOf = (month: number): number => Date.UTC(Math.floor(month / 100), month % 100) / dayMs - 1;
 
 /** Of the year 2100: after every arrival. */
 const farDay = 47_482;

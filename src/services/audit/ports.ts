@@ -30,7 +30,7 @@ export interface PartitionLook {
   readonly waitingSums: DailySums;
   /** Parked entries that hold no row that can be told apart. */
   readonly unreadable: number;
-  /** Rows below this id have left the outbox: they were stored or parked. */
+  /** Oldest id in the outbox. Rows below have left it: they were stored or parked. */
   readonly frontier: OutboxId;
   /** Id of the newest row that `accepted` counts. */
   readonly last: OutboxId;
@@ -74,23 +74,27 @@ export interface DayRange {
   readonly to: number;
 }
 
-/** One for each partition, in their order. */
-export type Frontiers = readonly OutboxId[];
-
 /** Stored answers of a partition by `TENANT:DAY` of arrival. */
-export type StoredTallies = readonly Tally[];
+export interface StoredTallies {
+  /** Below the frontier. */
+  readonly below: Tally;
+  /**
+   * From the frontier to the newest row: most are in the outbox still, to leave it at once. Others were taken out of
+   * its middle, when a block was stored in part.
+   */
+  readonly among: Tally;
+}
 
 export interface SumBounds {
   readonly attempts: number;
   readonly correct: number;
 }
 
-/** Stored answers that occurred on a day. */
+/** Stored answers that occurred on a day, and those whose rows were dropped for their age. */
 export interface RawSums {
-  /** Those that were below the frontiers of the first look. */
-  readonly first: SumBounds;
-  /** Those that were not in the outbox at the second look. */
-  readonly second: SumBounds;
+  /** Those that had left the outbox at the look before: every rollup has them. */
+  readonly certain: SumBounds;
+  readonly all: SumBounds;
 }
 
 /** Rows that are there twice. */
@@ -107,8 +111,14 @@ export interface AuditWarehouse {
   readonly rollups: readonly string[];
   /** Makes all replicas have what any of them took. */
   catchUp(signal: AbortSignal): Promise<void>;
-  /** Counted answers below the frontiers that are stored; those of before answers were counted (ADR 23) are left out. */
-  stored(days: DayRange, frontiers: Frontiers, signal: AbortSignal): Promise<StoredTallies>;
+  /** Last day of arrival whose rows were or may be dropped for their age; -1: none. */
+  archivedThrough(signal: AbortSignal): Promise<number>;
+  /** Stored answers by partition, as of the looks; those of before answers were counted (ADR 23) are left out. */
+  stored(
+    days: DayRange,
+    looks: readonly PartitionLook[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<number, StoredTallies>>;
   /** Rows with an outbox id that another row has. */
   doubledIds(days: DayRange, signal: AbortSignal): Promise<readonly DoubledRows[]>;
   /** Answers of a learner with the same number, but different outbox ids. */
@@ -116,8 +126,7 @@ export interface AuditWarehouse {
   /** By `TENANT:DAY` of occurred_at. */
   rawSums(
     days: DayRange,
-    first: readonly PartitionLook[],
-    second: readonly PartitionLook[],
+    looks: readonly PartitionLook[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, RawSums>>;
   rollupSums(rollup: string, days: DayRange, signal: AbortSignal): Promise<ReadonlyMap<string, SumBounds>>;

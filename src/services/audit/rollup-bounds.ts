@@ -1,12 +1,12 @@
 /**
  * Comparing a rollup with `attempts` while rows arrive. A rollup that was read between two looks has at least what had
- * left the outbox at the first, and at most what was stored or waiting at the second. Pure.
+ * left the outbox at the first, and at most what waits at the second or is stored after it. Pure.
  */
 import { readTenantDay } from '../../contracts/tenant-day.js';
 import type { PartitionLook, RawSums, SumBounds } from './ports.js';
 import type { Mismatch } from './report.js';
 
-/** The two looks around the reading of a rollup, and what was stored at each. */
+/** The two looks around the reading of a rollup, and what was stored after them. */
 export interface Around {
   readonly before: readonly PartitionLook[];
   readonly after: readonly PartitionLook[];
@@ -33,11 +33,11 @@ export function findOutliers(
 }
 
 function outliersOf(rollup: string, name: string, sums: SumBounds, around: Around): Outlier[] {
-  const { first, second } = around.raw.get(name) ?? { first: none, second: none };
-  const touched = first.attempts !== second.attempts || isWaiting(name, around);
+  const { certain, all } = around.raw.get(name) ?? { certain: none, all: none };
+  const touched = certain.attempts !== all.attempts || isWaiting(name, around);
   return columns.flatMap((column) => {
-    const low = first[column];
-    const high = second[column] + waitingOf(name, column, around.after);
+    const low = certain[column];
+    const high = all[column] + waitingOf(name, column, around.after);
     const found = sums[column];
     if (found >= low && found <= high) return [];
     const { tenant, day } = readTenantDay(name);

@@ -49,11 +49,11 @@ async function lookOnce(run: AuditRun): Promise<Look> {
   for (const rollup of warehouse.rollups)
     sums.push([rollup, await warehouse.rollupSums(rollup, days, signal)] as const);
   const after = await lookAt(run, all);
-  const raw = await warehouse.rawSums(days, before, after, signal);
+  const raw = await warehouse.rawSums(days, before, signal);
   const around = { before, after, raw };
   return {
     outliers: sums.flatMap(([rollup, of]) => findOutliers(rollup, of, around)),
-    raw: [...raw.values()].reduce((sum, { second }) => sum + second.attempts, 0),
+    raw: [...raw.values()].reduce((sum, { all }) => sum + all.attempts, 0),
     obstacle: (await store.epoch()) === epoch ? obstacleOf(around) : 'Redis was restarted meanwhile',
   };
 }

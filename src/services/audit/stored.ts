@@ -1,6 +1,6 @@
 /** Compares what was accepted with what is stored, waits in the outbox or is parked, partition by partition. */
-import { compareBalance, isSettled } from './balance.js';
-import type { OutboxId, PartitionLook } from './ports.js';
+import { type Balanced, compareBalance, isSettled } from './balance.js';
+import type { PartitionLook } from './ports.js';
 import type { Balance, Mismatch } from './report.js';
 import { type AuditRun, type Compared, certainLooks, lookAt, partitionsOf, recurring, rest } from './run.js';
 
@@ -38,34 +38,46 @@ async function compareOnce(
   open: readonly number[],
   progress: ReadonlyMap<number, Progress>,
 ): Promise<void> {
-  const { store, warehouse, days, signal } = run;
-  const epoch = await store.epoch();
+  const { warehouse, signal } = run;
+  const marks = await marksOf(run);
   const before = await lookAt(run, open);
   await warehouse.catchUp(signal);
-  const stored = await warehouse.stored(days, frontiersOf(before, store.partitions), signal);
+  const stored = await warehouse.stored(run.days, before, signal);
   const after = await lookAt(run, open);
-  const isSameRedis = (await store.epoch()) === epoch;
+  const inTheWay = changeOf(marks, await marksOf(run));
+  const days = { ...run.days, from: Math.max(run.days.from, marks.archived + 1) };
   before.forEach((look, i) => {
-    const of = progress.get(look.partition) as Progress;
-    of.obstacle = isSameRedis ? obstacleTo(look, after[i] as PartitionLook) : 'Redis was restarted meanwhile';
-    if (of.obstacle !== null) return;
-    const { balance, mismatches } = compareBalance(look, stored[look.partition] ?? new Map(), days);
-    const isUnreadable = look.unreadable > 0 && mismatches.length > 0;
-    if (isUnreadable) of.obstacle = `${look.unreadable} of its waiting or parked rows cannot be read`;
-    else
-      Object.assign(of, { looks: of.looks + 1, balance, mismatches: recurring(of.mismatches, mismatches) });
+    const tallies = stored.get(look.partition) ?? nothing;
+    const obstacle = inTheWay ?? obstacleTo(look, after[i] as PartitionLook);
+    note(progress.get(look.partition) as Progress, compareBalance(look, tallies, days), obstacle);
   });
 }
 
+function note(of: Progress, { balance, mismatches, obstacle }: Balanced, inTheWay: string | null): void {
+  of.balance = balance;
+  of.obstacle = inTheWay ?? obstacle;
+  if (of.obstacle !== null) return;
+  of.looks++;
+  of.mismatches = recurring(of.mismatches, mismatches);
+}
+
+/** What must be the same before and after a look. */
+const marksOf = async ({ store, warehouse, signal }: AuditRun) => ({
+  epoch: await store.epoch(),
+  archived: await warehouse.archivedThrough(signal),
+});
+
+type Marks = Awaited<ReturnType<typeof marksOf>>;
+
+function changeOf(before: Marks, after: Marks): string | null {
+  if (before.epoch !== after.epoch) return 'Redis was restarted meanwhile';
+  return before.archived === after.archived ? null : 'a month is being archived';
+}
+
+const nothing = { below: new Map(), among: new Map() };
+
 const obstacleTo = (before: PartitionLook, after: PartitionLook): string | null =>
   isSettled(before, after) ? null : 'an erasure or a taking back is under way';
-
-/** One for every partition; below the smallest id there is nothing. */
-function frontiersOf(looks: readonly PartitionLook[], partitions: number): OutboxId[] {
-  const frontiers = Array.from({ length: partitions }, () => ({ ms: 0, seq: 0 }));
-  for (const { partition, frontier } of looks) frontiers[partition] = frontier;
-  return frontiers;
-}
 
 function resultOf(progress: ReadonlyMap<number, Progress>): Compared & { balances: Balance[] } {
   const all = [...progress];
