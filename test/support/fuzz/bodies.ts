@@ -27,7 +27,9 @@ const event = record(
     time_spent_seconds: optional(fc.integer({ min: 0, max: 86_400 })),
     confidence_score: optional(fc.integer({ min: 1, max: 5 })),
     question_difficulty: optional(fc.double({ min: -3, max: 3, noNaN: true })),
-    event_id: optional(fc.oneof(fc.constantFrom('e-1', 'e-2', 'e-3'), goodId, fc.uuid())),
+    event_id: optional(
+      fc.oneof(fc.constantFrom('e-1', 'e-2'), fc.constantFrom('e-1', 'e-2'), goodId, fc.uuid()),
+    ),
     item_id: optional(goodId),
     occurred_at: optional(fc.constantFrom('2026-01-01T00:00:00Z', '1970-01-01T00:00:00+00:00')),
   },
