@@ -66,6 +66,8 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     (_, number): Lane<Item, Result> => ({ number, waiting: [], waitingWeight: 0, away: 0 }),
   );
   const { now = () => performance.now() } = options;
+  // Made once: with a stack of its own for each, refusing cost more than accepting.
+  const refusal = unavailable(options.refusal);
   let stopped = false;
   return {
     submit: (number, item) =>
@@ -73,7 +75,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
         const lane = lanes[number] as Lane<Item, Result>;
         const since = now();
         if (stopped) reject(closing());
-        else if (isFull(options, lane, since)) reject(unavailable(options.refusal));
+        else if (isFull(options, lane, since)) reject(refusal);
         else enqueue(options, lane, { item, since, resolve, reject });
       }),
     waiting: () => lanes.reduce((sum, lane) => sum + lane.waiting.length, 0),
