@@ -13,22 +13,31 @@ import { createSnapshotWriter } from './services/snapshot-learners.js';
 import { createRetentionFence } from './store/retention-fence.js';
 import { decodeSnapshot, encodeSnapshot } from './store/snapshot-codec.js';
 import type { Logger } from './telemetry.js';
+import { connectWarehouse } from './warehouse/client.js';
 import { createSnapshotStore } from './warehouse/learner-snapshots.js';
 import { createAnswerArchive, createForecastArchive } from './warehouse/retention.js';
 
 const codec = { encode: encodeSnapshot, decode: decodeSnapshot };
 
-const retentionParts = (
-  { redis, clickhouse, partitions }: Pick<Engine, 'redis' | 'clickhouse' | 'partitions'>,
-  { clickhouseCluster }: Pick<Endpoints, 'clickhouseCluster'>,
+/** Of one question to ClickHouse: a month of answers is compared with its sums in one. */
+const questionTimeoutMs = 1_800_000;
+
+/** A connection of its own, because it may wait long for an answer. Close it at the end. */
+export function openRetention(
+  { redis, partitions }: Pick<Engine, 'redis' | 'partitions'>,
+  { clickhouseUrl, clickhouseCluster }: Endpoints,
   logger: Logger,
-): RetentionParts => ({
-  archive: createAnswerArchive(clickhouse, clickhouseCluster),
-  snapshots: createSnapshotWriter(createSnapshotStore(clickhouse), codec),
-  fence: createRetentionFence(redis, partitions),
-  forecasts: createForecastArchive(clickhouse, clickhouseCluster),
-  logger,
-});
+): RetentionParts & { close(): Promise<void> } {
+  const clickhouse = connectWarehouse(clickhouseUrl, clickhouseCluster, questionTimeoutMs);
+  return {
+    archive: createAnswerArchive(clickhouse, clickhouseCluster),
+    snapshots: createSnapshotWriter(createSnapshotStore(clickhouse), codec),
+    fence: createRetentionFence(redis, partitions),
+    forecasts: createForecastArchive(clickhouse, clickhouseCluster),
+    logger,
+    close: () => clickhouse.close(),
+  };
+}
 
 /** @param days age of answers in days from which their months are dropped; 0: never */
 export function scheduleRetention(
@@ -38,15 +47,19 @@ export function scheduleRetention(
   logger: Logger,
   closers: Closers,
 ): void {
-  const parts = retentionParts(engine, endpoints, logger);
   const run = async (signal: AbortSignal): Promise<void> => {
     // What Redis has lost is rebuilt from the rows.
     const reason = engine.blocked();
     if (reason !== null) throw new Error(`no retention: ${reason}`);
-    const plan = await planRetention(parts, lastMonthOlderThan(days, Date.now()));
-    for (const stored of plan.months)
-      logger.info(stored, 'the answers of a month are old enough to be dropped');
-    await retainAnswers(parts, plan, signal);
+    const parts = openRetention(engine, endpoints, logger);
+    try {
+      const plan = await planRetention(parts, lastMonthOlderThan(days, Date.now()));
+      for (const stored of plan.months)
+        logger.info(stored, 'the answers of a month are old enough to be dropped');
+      await retainAnswers(parts, plan, signal);
+    } finally {
+      await parts.close();
+    }
   };
   const runs = startScheduledRetention({ redisUrl: endpoints.redisUrl, enabled: days > 0, run, logger });
   closers.add('retention', () => runs.close());

@@ -12,12 +12,20 @@ import {
   retainAnswers,
 } from '../../src/services/retain-answers.js';
 import { connectRedis, type RedisClient, whenReady } from '../../src/store/client.js';
-import { archivedKey, outboxKey, parkedKey } from '../../src/store/keys.js';
+import {
+  acceptedField,
+  acceptedKey,
+  archivedKey,
+  outboxKey,
+  parkedKey,
+  partitionOf,
+} from '../../src/store/keys.js';
 import { dumpOf } from '../../src/store/learner-dump.js';
 import { decodeSnapshot } from '../../src/store/snapshot-codec.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/journal-warehouse.js';
+import { auditsOf, namesOf } from '../support/audits.js';
 import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
 import { servedForecast } from '../support/journal-rows.js';
 import {
@@ -33,6 +41,7 @@ import {
 import { countOf, testDatabase } from '../support/warehouse.js';
 
 const february = 202602;
+const dayMs = 86_400_000;
 const personal = ['attempts', 'archived_learner_skill', 'learner_snapshots'];
 
 const run = async (parts: RetentionParts, through = february): Promise<number[]> =>
@@ -146,11 +155,7 @@ test('retention', { timeout: 600_000 }, async (t) => {
     const { client } = await testDatabase(t, clickhouseUrl);
     await store(client, rows);
     await run(partsOf(client, redis));
-    const [late] = oldAnswers([3]).map(({ event, ...rest }) => ({
-      ...rest,
-      event: { ...event, occurredAt: startOf(1) + 5 * 86_400_000, receivedAt: startOf(3) + 86_400_000 },
-    }));
-    assert.ok(late);
+    const late = lateAnswer();
     const block = await store(client, [late]);
     const before = await everyView(client);
     const warehouse = createAttemptWarehouse(client);
@@ -194,6 +199,27 @@ test('retention', { timeout: 600_000 }, async (t) => {
     assert.ok(failures > 10, `${failures} failures`);
     assert.deepEqual(await everyView(client), before);
     assert.equal(await countOf(client, 'attempts'), arrivedIn(rows, 2, 2).length);
+  });
+
+  await t.test('audits find nothing before and after, with what arrives late', async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    await acceptRows(redis, rows);
+    await store(client, rows);
+    const audit = auditsOf(redis, client);
+    const found = async () => {
+      const { mismatches, notCompared } = await audit({ days: 400 });
+      return [namesOf(mismatches), notCompared];
+    };
+    assert.deepEqual(await found(), [[], []]);
+    await run(partsOf(client, redis));
+    assert.deepEqual(await found(), [[], []]);
+    const late = lateAnswer();
+    await acceptRows(redis, [late]);
+    await store(client, [late]);
+    assert.deepEqual(await found(), [[], []]);
+    await client.command({ query: "DELETE FROM daily_skill WHERE day = '2026-01-06'" });
+    assert.notDeepEqual(await found(), [[], []], 'a rollup that lacks what is archived is found');
+    await redis.del(...Array.from({ length: partitions }, (_, partition) => acceptedKey(partition)));
   });
 
   await t.test('two processes at once', async (t) => {
@@ -284,9 +310,8 @@ test('retention', { timeout: 600_000 }, async (t) => {
 
   await t.test('forecasts go when the last of their days is over', async (t) => {
     const { client } = await testDatabase(t, clickhouseUrl);
-    const day = 86_400_000;
-    const scored = servedForecast({ madeAt: startOf(1) + day, days: 7 });
-    const open = servedForecast({ madeAt: startOf(2) + day, days: 365 });
+    const scored = servedForecast({ madeAt: startOf(1) + dayMs, days: 7 });
+    const open = servedForecast({ madeAt: startOf(2) + dayMs, days: 365 });
     await createJournalWarehouse(client).insert(
       'forecast',
       [scored, { ...scored, days: 30 }, open].map((row) => Buffer.from(forecastRow(row))),
@@ -299,6 +324,26 @@ test('retention', { timeout: 600_000 }, async (t) => {
     assert.equal(await countOf(client, 'forecasts'), 1);
   });
 });
+
+/** Arrives in March, of a day in January. */
+function lateAnswer(): AttemptRow {
+  const [row] = oldAnswers([3]);
+  assert.ok(row);
+  const occurredAt = startOf(1) + 5 * dayMs;
+  return {
+    ...row,
+    event: { ...row.event, userId: 'a late one', occurredAt, receivedAt: startOf(3) + dayMs },
+  };
+}
+
+/** Counts the rows as commits do. */
+async function acceptRows(redis: RedisClient, rows: readonly AttemptRow[]): Promise<void> {
+  for (const { event } of rows) {
+    const { tenant, userId, receivedAt } = event;
+    const field = acceptedField(tenant, Math.floor(receivedAt / dayMs));
+    await redis.hincrby(acceptedKey(partitionOf(tenant, userId, partitions)), field, 1);
+  }
+}
 
 async function partitionOfBlock(client: ClickHouseClient, block: number): Promise<number> {
   const query = `SELECT partition_id FROM attempts WHERE outbox_ms = ${block}`;

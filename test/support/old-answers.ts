@@ -4,6 +4,7 @@ import { type AttemptRow, encodeAttemptRow } from '../../src/contracts/attempt-r
 import type { RetentionParts } from '../../src/services/retain-answers.js';
 import { createSnapshotWriter } from '../../src/services/snapshot-learners.js';
 import type { RedisClient } from '../../src/store/client.js';
+import { defaultPartitions } from '../../src/store/deployment.js';
 import { partitionOf } from '../../src/store/keys.js';
 import { createRetentionFence } from '../../src/store/retention-fence.js';
 import { decodeSnapshot, encodeSnapshot } from '../../src/store/snapshot-codec.js';
@@ -16,7 +17,7 @@ import { createVelocityHistory } from '../../src/warehouse/velocity-history.js';
 import { attemptRow } from './attempt-rows.js';
 import { seeded } from './random.js';
 
-export const partitions = 4;
+export const partitions = defaultPartitions;
 const dayMs = 86_400_000;
 
 /** First milliseconds of the months of 2026, by number from 1. */
