@@ -1,7 +1,7 @@
 /** The stream pipeline of one process: schema, outbox and drain jobs over the engine's connections. */
 import type { Endpoints } from './embedded/data-dir.js';
 import type { Engine } from './engine.js';
-import { type Pipeline, startPipeline } from './jobs/worker.js';
+import { startWatchedPipeline, type WatchedPipeline } from './jobs/watched-pipeline.js';
 import { type Closers, StartError } from './lifecycle.js';
 import { createDrain } from './services/drain-outbox.js';
 import type { Outbox } from './services/pipeline-ports.js';
@@ -10,15 +10,9 @@ import { createAttemptWarehouse } from './warehouse/attempt-warehouse.js';
 import { ensureDatabase } from './warehouse/client.js';
 import { migrate, SchemaError } from './warehouse/migrations.js';
 
-export interface RunningPipeline {
-  /** Resolves when everything committed before the call is in ClickHouse. */
-  drained(): Promise<void>;
-  /** Why nothing moves although something waits, or null. */
-  stalled(): string | null;
-}
+export type RunningPipeline = Pick<WatchedPipeline, 'stalled' | 'counts'>;
 
 const migrationRetryMs = 2000;
-const stalledMs = 30_000;
 
 /** @throws StartError when the database is that of a newer version of the service, or not one of the cluster */
 export async function runPipeline(
@@ -32,16 +26,9 @@ export async function runPipeline(
   const warehouse = createAttemptWarehouse(engine.clickhouse, endpoints.clickhouseCluster);
   const { redisUrl } = endpoints;
   const drain = createDrain({ outbox, warehouse, logger });
-  const pipeline = startPipeline({ redisUrl, partitions: engine.partitions, outbox, drain, logger });
+  const pipeline = startWatchedPipeline({ redisUrl, partitions: engine.partitions, outbox, drain, logger });
   closers.add('pipeline', () => pipeline.close());
-  return { drained: pipeline.drained, stalled: () => stallOf(pipeline) };
-}
-
-/** Failing again and again with a reason is not a stall: the pipeline waits for ClickHouse and says so. */
-function stallOf(pipeline: Pipeline): string | null {
-  const { idleMs, lastError } = pipeline.stats();
-  if (idleMs < stalledMs || lastError !== null) return null;
-  return `the pipeline has not moved for ${Math.round(idleMs / 1000)} s with answers waiting`;
+  return pipeline;
 }
 
 /**

@@ -2,13 +2,13 @@ import { Cluster, Redis } from 'ioredis';
 import { redisAddress } from '../contracts/redis-address.js';
 import type { Logger } from '../telemetry.js';
 
-/** BullMQ wants commands to wait for a reconnect, its workers block on the connection. */
-const options = { maxRetriesPerRequest: null };
 /**
- * A node of a Cluster that hangs does not say who its successor is: its connection is given up. Longer than BullMQ
- * lets a command block (10 s).
+ * A connection over which nothing comes back is given up for another: what is behind it may have gone without a word,
+ * and a node of a Cluster that hangs does not say who its successor is. Longer than BullMQ lets a command block (10 s).
  */
 const socketTimeoutMs = 15_000;
+/** BullMQ wants commands to wait for a reconnect, its workers block on the connection. */
+const options = { maxRetriesPerRequest: null, socketTimeout: socketTimeoutMs };
 const retryDelay = (attempt: number): number => Math.min(50 * 2 ** attempt, 1000);
 
 /**
@@ -24,7 +24,7 @@ export function connectQueues(url: string, logger: Logger, stopped: () => boolea
   const client =
     nodes.length > 1
       ? new Cluster([...nodes], {
-          redisOptions: { ...options, ...login, socketTimeout: socketTimeoutMs },
+          redisOptions: { ...options, ...login },
           clusterRetryStrategy: retryStrategy,
           dnsLookup: (name, found) => found(null, name),
         })

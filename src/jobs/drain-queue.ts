@@ -51,6 +51,28 @@ export async function armShard(queue: Queue<DrainJobData>, shard: number): Promi
   await queue.add('drain', { v: 1, shard, batch: null }, { jobId: drainJobId(shard) });
 }
 
+/**
+ * Takes away what keeps a shard's job from running: a queue that was paused, a lock that never ends, and a job in a
+ * state in which no worker looks for it (failed, far ahead, in no list), which would swallow every later one of its id.
+ * A job that waits, or that somebody runs, stays. What was fixed in one that is taken away is found by its age
+ * (services/drain-outbox.ts).
+ */
+export async function freeShard(
+  queue: Queue<DrainJobData>,
+  connection: Redis | Cluster,
+  shard: number,
+): Promise<void> {
+  const id = drainJobId(shard);
+  const lock = `${queue.toKey(id)}:lock`;
+  if (await queue.isPaused()) await queue.resume();
+  if ((await connection.pttl(lock)) === neverEnds) await connection.del(lock);
+  const state = await queue.getJobState(id);
+  if (state !== 'active' && state !== 'waiting') await queue.remove(id);
+}
+
+/** What PTTL tells of a key without an end. */
+const neverEnds = -1;
+
 export function createDrainWorker(
   connection: Redis | Cluster,
   partitions: number,

@@ -1,9 +1,9 @@
 /**
- * Decides when a shard is drained, and watches that it moves. The sweep is what starts every job, and starts a
+ * Decides when a shard is drained. The sweep is what starts every job, and starts a
  * lost one again: an outbox with rows in it is drained whatever the queue has forgotten.
  */
 import { drainShards } from '../contracts/jobs.js';
-import type { Outbox, PartitionBacklog } from '../services/pipeline-ports.js';
+import type { Outbox } from '../services/pipeline-ports.js';
 import { partitionsOf } from './drain-queue.js';
 
 /** A few rows are drained about once a second, so that an answer is soon to be seen. */
@@ -28,9 +28,6 @@ export interface SweepOptions {
 export interface Sweep {
   /** Looks once. `hurry` drains whatever there is, without a rest. Resolves with the rows that wait. */
   look(hurry: boolean): Promise<number>;
-  /** When something moved last, or nothing waited, on the clock given. */
-  progressAt(): number;
-  noteProgress(): void;
 }
 
 export function createSweep({ outbox, partitions, arm, now }: SweepOptions): Sweep {
@@ -38,16 +35,11 @@ export function createSweep({ outbox, partitions, arm, now }: SweepOptions): Swe
     shard,
     partitions: partitionsOf(shard, partitions),
     armedAt: Number.NEGATIVE_INFINITY,
-    heads: '',
   }));
-  let progressAt = now();
 
   async function lookAt(state: (typeof shards)[number], hurry: boolean): Promise<number> {
     const backlog = await outbox.backlog(state.partitions);
     const rows = backlog.reduce((total, { length }) => total + length, 0);
-    const heads = headsOf(backlog);
-    if (rows === 0 || heads !== state.heads) progressAt = now();
-    state.heads = heads;
     if (rows > 0 && (hurry || now() - state.armedAt >= restBefore(rows))) {
       state.armedAt = now();
       await arm(state.shard);
@@ -60,10 +52,6 @@ export function createSweep({ outbox, partitions, arm, now }: SweepOptions): Swe
       const rows = await Promise.all(shards.map((state) => lookAt(state, hurry)));
       return rows.reduce((total, count) => total + count, 0);
     },
-    progressAt: () => progressAt,
-    noteProgress: () => {
-      progressAt = now();
-    },
   };
 }
 
@@ -72,6 +60,3 @@ function restBefore(rows: number): number {
   if (rows >= eagerRows) return 0;
   return rows < busyRows ? restMs : busyRestMs;
 }
-
-const headsOf = (backlog: readonly PartitionBacklog[]): string =>
-  backlog.map(({ head }) => head ?? '').join();

@@ -18,6 +18,8 @@ export interface PipelineOptions {
   partitions: number;
   outbox: Outbox;
   drain: DrainShard;
+  /** Hears of every attempt that came to an end by itself, well or not. */
+  onAttempt?: () => void;
   logger: Logger;
 }
 
@@ -26,8 +28,6 @@ interface PipelineStats {
   blocks: number;
   /** Failed attempts, each of which is repeated. */
   retries: number;
-  /** Milliseconds since anything moved in the outbox, or since it was empty: for livez. */
-  idleMs: number;
   /** Message of the last failed attempt, null after a success. */
   lastError: string | null;
 }
@@ -38,11 +38,13 @@ export interface Pipeline {
   drained(): Promise<void>;
   /** Lets a running block finish or puts it back, within five seconds. May be called again. */
   close(): Promise<void>;
+  /** As close(), without waiting for the running block: it is given up and repeated. */
+  abandon(): Promise<void>;
 }
 
 /** @throws nothing when Redis or ClickHouse are away: the pipeline waits for them. */
 export function startPipeline(options: PipelineOptions): Pipeline {
-  const { redisUrl, partitions, outbox, drain, logger } = options;
+  const { redisUrl, partitions, outbox, drain, onAttempt, logger } = options;
   const totals = { rows: 0, blocks: 0, retries: 0, lastError: null as string | null };
   const abort = new AbortController();
   const stop = new AbortController();
@@ -62,14 +64,15 @@ export function startPipeline(options: PipelineOptions): Pipeline {
     totals.rows += rows;
     totals.blocks += rows > 0 ? 1 : 0;
     totals.lastError = null;
-    sweep.noteProgress();
+    onAttempt?.();
     lookAgain.abort();
   });
   worker.on('failed', (job, error) => {
     totals.retries++;
-    if (!stop.signal.aborted)
-      logger.warn({ err: error, job: job?.id, attempt: job?.attemptsMade }, 'drain failed');
     totals.lastError = error.message;
+    if (stop.signal.aborted) return;
+    onAttempt?.();
+    logger.warn({ err: error, job: job?.id, attempt: job?.attemptsMade }, 'drain failed');
   });
 
   const sweeping = (async () => {
@@ -84,8 +87,6 @@ export function startPipeline(options: PipelineOptions): Pipeline {
     try {
       return await sweep.look(hurrying > 0);
     } catch (error) {
-      // Nothing can move meanwhile, which is no stall.
-      sweep.noteProgress();
       if (!stop.signal.aborted) logger.debug({ err: error }, 'Redis is away: the outbox is looked at later');
       return null;
     }
@@ -105,12 +106,13 @@ export function startPipeline(options: PipelineOptions): Pipeline {
     throw new Error('the pipeline was closed before the outbox was empty');
   }
 
-  async function close(): Promise<void> {
+  /** @param patienceMs how long a running block may take to its end */
+  async function close(patienceMs: number): Promise<void> {
     stop.abort();
     lookAgain.abort();
     // Without Redis no job can be put back: its lock runs out, and whoever finds it repeats it.
     const closed = worker.close(connection.status !== 'ready');
-    await within(closed, finishMs);
+    await within(closed, patienceMs);
     abort.abort();
     await within(closed, releaseMs);
     // Whatever still waits for Redis fails now, so that the rest of closing comes to its end.
@@ -119,10 +121,14 @@ export function startPipeline(options: PipelineOptions): Pipeline {
   }
 
   return {
-    stats: () => ({ ...totals, idleMs: Math.round(performance.now() - sweep.progressAt()) }),
+    stats: () => totals,
     drained,
     close: () => {
-      closing ??= close();
+      closing ??= close(finishMs);
+      return closing;
+    },
+    abandon: () => {
+      closing ??= close(0);
       return closing;
     },
   };

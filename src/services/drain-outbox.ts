@@ -10,6 +10,7 @@
  *   anything, which changes the epoch, and only rows added before the epoch was first seen can have come back.
  * - Blocks older than the window of tokens.
  * - Ranges that no longer hold as many rows as when they were fixed.
+ * - Rows that waited for long, of which ClickHouse has some: the job that stored them is gone.
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -39,6 +40,9 @@ const tokenTrustMs = 60_000;
  * be inserting a block whose job Redis has just forgotten, and a look-up would not see its rows yet.
  */
 const settleMs = 3000;
+
+/** Younger rows are of no job but the one at hand: nobody takes a job away that soon (jobs/progress-watch.ts). */
+const quickMs = 10_000;
 
 /** Up to 100,000 rows a block, the size that ClickHouse likes; bytes bound the memory of long ids. */
 const defaultLimits: BatchLimits = { maxRows: 100_000, maxBytes: 32 * 2 ** 20 };
@@ -88,10 +92,20 @@ export function createDrain(options: DrainOptions): DrainShard {
   async function fix(task: DrainTask, read: OutboxBatch, epoch: OutboxEpoch): Promise<FixedBatch> {
     const { since, settledAt } = watch(epoch);
     if (settledAt > epoch.ms) await sleep(settledAt - epoch.ms, undefined, { signal: task.signal });
-    const verify = read.ranges.some((range) => Number.parseInt(range.from, 10) <= since);
+    const oldest = Math.min(...read.ranges.map(({ from }) => Number.parseInt(from, 10)));
+    const verify = oldest <= since || (await isThereInPart(read, epoch.ms - oldest, task.signal));
     const batch = { ranges: read.ranges, rows: read.rows, fixedAt: epoch.ms, verify };
     await task.save(batch);
     return batch;
+  }
+
+  /** Rows that waited for long may be those of a job that was lost or taken away. */
+  async function isThereInPart(
+    read: OutboxBatch,
+    ageMs: number,
+    signal: DrainTask['signal'],
+  ): Promise<boolean> {
+    return ageMs > quickMs && (await warehouse.countPresent(read.ranges, signal)) > 0;
   }
 
   async function insertAll(read: OutboxBatch, signal: DrainTask['signal']): Promise<number> {

@@ -21,7 +21,13 @@ export type RedisClient = Redis | Cluster;
 
 /** After this long without an answer a command counts as failed: the caller gets a 503 and may try again. */
 export const commandTimeoutMs = 5000;
-const timeouts: Timeouts = { commandTimeout: commandTimeoutMs, connectTimeout: 5000 };
+/** A connection over which nothing comes back is given up for another: what is behind it may be gone without a word. */
+const socketTimeoutMs = 10_000;
+const timeouts: Timeouts = {
+  commandTimeout: commandTimeoutMs,
+  connectTimeout: 5000,
+  socketTimeout: socketTimeoutMs,
+};
 
 /**
  * A command whose answer was lost may have been carried out, so none is ever sent twice: with

@@ -25,6 +25,7 @@ class CarefulCluster extends Cluster {
 export interface Timeouts {
   readonly commandTimeout: number;
   readonly connectTimeout: number;
+  readonly socketTimeout: number;
 }
 
 /** @param timeouts of each node's connection, in milliseconds */
