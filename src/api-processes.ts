@@ -3,14 +3,19 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { type ChildWatch, watchChild } from './api-channel.js';
 import type { Config } from './config.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import { supervise } from './embedded/supervisor.js';
 import type { Closers } from './lifecycle.js';
+import type { CollectedFigures, Metrics } from './metrics.js';
+import type { Figures } from './services/figures.js';
 import type { Logger } from './telemetry.js';
 
 /** What a process is told when it starts: not by its environment or arguments, where others can read it. */
 export interface ApiProcessSettings {
+  /** From 1 on. */
+  readonly number: number;
   readonly config: Config;
   readonly endpoints: Endpoints;
 }
@@ -20,30 +25,71 @@ export const readyMessage = 'ready';
 
 const entry = fileURLToPath(new URL('./api-process.js', import.meta.url));
 
-/** Resolves when all of them serve; one that dies is started again. */
+export interface ApiProcessParts {
+  readonly config: Config;
+  readonly endpoints: Endpoints;
+  /** Why the consumers of this process do not move, or null. */
+  readonly stalled: () => string | null;
+  readonly metrics: Metrics;
+}
+
+/** Resolves when all of them serve; one that dies or hangs is started again. */
 export async function startApiProcesses(
-  config: Config,
-  endpoints: Endpoints,
+  { config, endpoints, stalled, metrics }: ApiProcessParts,
   logger: Logger,
   closers: Closers,
 ): Promise<void> {
-  const settings: ApiProcessSettings = { config, endpoints };
-  const processes = Array.from({ length: config.apiProcesses }, (_, i) =>
-    supervise({
-      name: `API process ${i + 1}`,
+  const watches = new Map<number, ChildWatch>();
+  let hung = 0;
+  addProcessFigures(metrics, watches, () => hung);
+  const collectAll = async (): Promise<CollectedFigures[]> => {
+    const children = [...watches.values()].map((watch) => watch.collect());
+    const told = await Promise.all([metrics.collect(), ...children]);
+    return told.filter((figures) => figures !== null);
+  };
+  const onHung = (): void => {
+    hung += 1;
+  };
+  const processes = Array.from({ length: config.apiProcesses }, (_, i) => {
+    const name = `API process ${i + 1}`;
+    const settings: ApiProcessSettings = { number: i + 1, config, endpoints };
+    return supervise({
+      name,
       logger,
       spawn: () => {
         const child = fork(entry, { detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
         child.send(settings);
         return child;
       },
-      ready: untilReady,
-    }),
-  );
+      ready: async (child, signal) => {
+        await untilReady(child, signal);
+        watches.set(i, watchChild(child, { name, logger, stalled, collectAll, onHung }));
+      },
+    });
+  });
   closers.add('API processes', async (limitMs) => {
     await Promise.all(processes.map((process) => process.stop(limitMs)));
   });
   await Promise.all(processes.map(({ ready }) => ready));
+}
+
+function addProcessFigures(
+  figures: Figures,
+  watches: ReadonlyMap<number, ChildWatch>,
+  hung: () => number,
+): void {
+  figures.add({
+    name: 'api_processes_answering',
+    help: 'API processes that serve and answer the one that started them',
+    type: 'gauge',
+    read: () => [...watches.values()].filter((watch) => watch.answering()).length,
+  });
+  figures.add({
+    name: 'api_processes_hung_total',
+    help: 'API processes that hung and were ended, to be started again',
+    type: 'counter',
+    read: hung,
+  });
 }
 
 async function untilReady(child: ChildProcess, signal: AbortSignal): Promise<void> {

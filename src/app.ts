@@ -1,8 +1,14 @@
 /** Puts the parts of one process together, by its role, and takes them apart in reverse. */
 
 import { portTaken, startApi } from './api.js';
+import { linkToParent } from './api-channel.js';
 import { prepareKeys } from './api-keys.js';
-import { findPort, startApiProcesses } from './api-processes.js';
+import {
+  type ApiProcessParts,
+  type ApiProcessSettings,
+  findPort,
+  startApiProcesses,
+} from './api-processes.js';
 import { addAuditFigures, scheduleAudits } from './audit.js';
 import type { Config } from './config.js';
 import type { Endpoints } from './embedded/data-dir.js';
@@ -12,8 +18,8 @@ import { scheduleFits } from './fits.js';
 import { runJournal } from './journal.js';
 import type { Closers } from './lifecycle.js';
 import { createMetrics, type Metrics, metricsText } from './metrics.js';
-import { type RunningPipeline, runPipeline } from './pipeline.js';
-import { addDeploymentFigures } from './process-figures.js';
+import { runPipeline } from './pipeline.js';
+import { addDeploymentFigures, addStallFigures } from './process-figures.js';
 import { scheduleRetention } from './retention.js';
 import { loadSkillsFile, readSkillsFile, type SkillsFile } from './skills-file.js';
 import { redisWarnings } from './store/deployment.js';
@@ -39,6 +45,8 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
   addAuditFigures(metrics, engine);
   if (config.redisUrl !== null) await warnOfRisks(engine, logger);
   const pipeline = config.role === 'api' ? null : await startDraining(endpoints, engine, logger, closers);
+  const stalled = () => pipeline?.stalled() ?? null;
+  if (pipeline !== null) addStallFigures(metrics, { pipeline: pipeline.counts });
   if (config.role !== 'api') {
     scheduleFits(config.fitIntervalHours, engine, endpoints, logger, closers);
     scheduleAudits(config.auditIntervalHours, engine, endpoints, logger, closers);
@@ -47,7 +55,7 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
   }
   if (config.role === 'pipeline') {
     const port = config.portIsSet
-      ? await serve({ config, engine, pipeline, metrics, probesOnly: true }, logger, closers)
+      ? await serve({ config, engine, stalled, metrics, probesOnly: true }, logger, closers)
       : null;
     return { port, developmentKey: null };
   }
@@ -55,8 +63,8 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
   if (skills !== null) await setSkills(skills, engine, logger);
   const port =
     config.apiProcesses === 1
-      ? await serve({ config, engine, pipeline, metrics, probesOnly: false }, logger, closers)
-      : await serveInProcesses(config, endpoints, logger, closers);
+      ? await serve({ config, engine, stalled, metrics, probesOnly: false }, logger, closers)
+      : await serveInProcesses({ config, endpoints, stalled, metrics }, logger, closers);
   return { port, developmentKey };
 }
 
@@ -66,13 +74,13 @@ const startDraining = (endpoints: Endpoints, engine: Engine, logger: Logger, clo
 interface Serving {
   readonly config: Config;
   readonly engine: Engine;
-  readonly pipeline: RunningPipeline | null;
+  readonly stalled: () => string | null;
   readonly metrics: Metrics;
   readonly probesOnly: boolean;
 }
 
 function serve(
-  { config, engine, pipeline, metrics, probesOnly }: Serving,
+  { config, engine, stalled, metrics, probesOnly }: Serving,
   logger: Logger,
   closers: Closers,
 ): Promise<number> {
@@ -82,7 +90,7 @@ function serve(
     outbox: createOutbox(engine.redis, engine.partitions),
     sharePort: false,
     probesOnly,
-    stalled: () => pipeline?.stalled() ?? null,
+    stalled,
     figures: metrics,
     metrics: async () => metricsText([await metrics.collect()]),
     version,
@@ -92,38 +100,33 @@ function serve(
 
 /** One process of several on a port: it takes answers, the process that started it does the rest. */
 export async function startApiProcess(
-  config: Config,
-  endpoints: Endpoints,
+  { number, config, endpoints }: ApiProcessSettings,
   logger: Logger,
   closers: Closers,
 ): Promise<void> {
   const engine = await startEngine(endpoints, config, logger, closers);
-  const outbox = createOutbox(engine.redis, engine.partitions);
-  const metrics = createMetrics('api');
+  const metrics = createMetrics(`api-${number}`);
+  const parent = linkToParent(metrics.collect);
   const options = {
     config,
     engine,
-    outbox,
+    outbox: createOutbox(engine.redis, engine.partitions),
     sharePort: true,
     probesOnly: false,
-    stalled: () => null,
+    stalled: parent.stalled,
     figures: metrics,
-    metrics: async () => metricsText([await metrics.collect()]),
+    metrics: async () => metricsText((await parent.collectAll()) ?? [await metrics.collect()]),
     version,
   };
   await startApi(options, logger, closers);
 }
 
-async function serveInProcesses(
-  config: Config,
-  endpoints: Endpoints,
-  logger: Logger,
-  closers: Closers,
-): Promise<number> {
+async function serveInProcesses(parts: ApiProcessParts, logger: Logger, closers: Closers): Promise<number> {
+  const { config } = parts;
   const port = await findPort(config.host, config.port).catch((error: unknown) => {
     throw portTaken(config, error);
   });
-  await startApiProcesses({ ...config, port }, endpoints, logger, closers);
+  await startApiProcesses({ ...parts, config: { ...config, port } }, logger, closers);
   return port;
 }
 

@@ -10,7 +10,7 @@ import { createAttemptWarehouse } from './warehouse/attempt-warehouse.js';
 import { ensureDatabase } from './warehouse/client.js';
 import { migrate, SchemaError } from './warehouse/migrations.js';
 
-export type RunningPipeline = Pick<WatchedPipeline, 'stalled' | 'counts'>;
+type RunningPipeline = Pick<WatchedPipeline, 'stalled' | 'counts'>;
 
 const migrationRetryMs = 2000;
 

@@ -1,6 +1,7 @@
 /** The figures of a process, and of the deployment as it sees it; docs/operations.md has them in a table. */
 import { serverProbes } from './api-health.js';
 import type { Engine } from './engine.js';
+import type { StallCounts } from './jobs/progress-watch.js';
 import type { Figures } from './services/figures.js';
 import type { Outbox } from './services/pipeline-ports.js';
 import type { AnswerTally } from './services/record-attempts.js';
@@ -77,6 +78,27 @@ export function addDeploymentFigures(figures: Figures, engine: Engine, outbox: O
         { value: others.parked, labels: { of: 'journal' } },
       ];
     },
+  });
+}
+
+/** @param consumers by the name that the label has */
+export function addStallFigures(
+  figures: Figures,
+  consumers: Readonly<Record<string, () => StallCounts>>,
+): void {
+  const samples = (of: keyof StallCounts) =>
+    Object.entries(consumers).map(([consumer, counts]) => ({ value: counts()[of], labels: { consumer } }));
+  figures.add({
+    name: 'stalls_total',
+    help: 'How often a consumer did not move for 20 s with work waiting',
+    type: 'counter',
+    read: () => samples('stalls'),
+  });
+  figures.add({
+    name: 'restarts_total',
+    help: 'How often a consumer that did not move was begun anew',
+    type: 'counter',
+    read: () => samples('restarts'),
   });
 }
 

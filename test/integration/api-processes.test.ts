@@ -1,0 +1,66 @@
+/** Several API processes on one port: one that hangs is replaced, and any of them tells of all. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { callerOf, event } from '../support/http.js';
+import { exitAfterTests } from '../support/linger.js';
+import { childrenOf } from '../support/processes.js';
+import { startService } from '../support/service.js';
+import { askUntil, waitFor } from '../support/wait.js';
+
+const limitMs = 120_000;
+const service = await startService({ after }, { apiProcesses: 2 });
+const caller = callerOf(service, service.key);
+
+exitAfterTests();
+
+const apiProcesses = (): number[] => childrenOf(process.pid, 'api-process.js');
+
+/** Empty where a process that does not answer had the connection. */
+const scrape = (): Promise<string> =>
+  caller.raw({ method: 'GET', path: '/metrics' }).then(
+    ({ text }) => text,
+    () => '',
+  );
+
+const figure = (text: string, name: string, process = 'all'): number =>
+  Number(new RegExp(`^skilltrace_${name}\\{process="${process}"\\} (\\S+)$`, 'm').exec(text)?.[1]);
+
+test('whichever process is asked, all are told of, each under its name', async () => {
+  for (let i = 0; i < 20; i++) assert.equal((await caller.track(event())).status, 200);
+  const text = await askUntil('both', scrape, (told) => /process="api-1"/.test(told) && /"api-2"/.test(told));
+  assert.equal(figure(text, 'api_processes_answering'), 2);
+  assert.equal(figure(text, 'redis_up'), 1);
+  assert.equal(figure(text, 'lanes_waiting', 'api-1'), 0);
+  const counted = [
+    ...text.matchAll(/^skilltrace_answers_total\{outcome="counted",process="api-\d"\} (\d+)$/gm),
+  ];
+  assert.equal(
+    counted.reduce((sum, [, value]) => sum + Number(value), 0),
+    20,
+  );
+});
+
+test('a process that hangs is ended and replaced, and nothing is counted twice', async () => {
+  const [hung, other] = apiProcesses();
+  assert.ok(hung && other);
+  process.kill(hung, 'SIGSTOP');
+  await waitFor(
+    'another process',
+    () => {
+      const now = apiProcesses();
+      return now.length === 2 && !now.includes(hung);
+    },
+    limitMs,
+  );
+  const text = await askUntil(
+    'both to serve',
+    scrape,
+    (told) => figure(told, 'api_processes_answering') === 2,
+  );
+  assert.equal(figure(text, 'api_processes_hung_total'), 1);
+  assert.ok(apiProcesses().includes(other), 'the other one goes on');
+  const one = event({ event_id: 'after the hang' });
+  for (let i = 0; i < 10; i++) assert.equal((await caller.track(one)).status, 200);
+  const { json } = await caller.get(`/api/v1/mastery/${one.user_id}`);
+  assert.equal(json.data.skills[0].total_attempts, 1);
+});

@@ -1,0 +1,158 @@
+/** A consumer that does not move with work waiting is told of and begins anew, whatever holds it. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { Redis } from 'ioredis';
+import { type DrainJobData, drainJobId, drainShards } from '../../src/contracts/jobs.js';
+import { createDrainQueue } from '../../src/jobs/drain-queue.js';
+import { startWatchedPipeline, type WatchedPipeline } from '../../src/jobs/watched-pipeline.js';
+import { createDrain } from '../../src/services/drain-outbox.js';
+import type { DrainShard, Outbox } from '../../src/services/pipeline-ports.js';
+import { createOutbox } from '../../src/store/outbox.js';
+import { createLogger } from '../../src/telemetry.js';
+import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
+import { connectWarehouse } from '../../src/warehouse/client.js';
+import { fillOutbox } from '../support/attempt-rows.js';
+import { startBlackHole } from '../support/black-hole.js';
+import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { redisOf } from '../support/service.js';
+import { waitFor } from '../support/wait.js';
+import { allOnce, counts, testDatabase } from '../support/warehouse.js';
+
+const partitions = 4;
+const limitMs = 120_000;
+const logger = createLogger('silent', 'test');
+
+/** Takes rows from the outbox, for what is not about ClickHouse. */
+const takeAll =
+  (outbox: Outbox): DrainShard =>
+  async ({ partitions: wanted }) => {
+    const { ranges, rows } = await outbox.next(wanted, { maxRows: 1000, maxBytes: 2 ** 30 });
+    await outbox.trim(ranges);
+    return { rows, present: 0 };
+  };
+
+function watched(
+  t: TestContext,
+  redisUrl: string,
+  outbox: Outbox,
+  drain: DrainShard = takeAll(outbox),
+): WatchedPipeline {
+  const pipeline = startWatchedPipeline({ redisUrl, partitions, outbox, drain, logger });
+  t.after(() => pipeline.close());
+  return pipeline;
+}
+
+async function setUp(t: TestContext) {
+  const redisUrl = await startTestRedis(t);
+  const redis = await redisOf(t, redisUrl);
+  const outbox = createOutbox(redis, partitions);
+  const isEmpty = async (): Promise<boolean> => (await outbox.facts()).outboxLength === 0;
+  return { redisUrl, redis, outbox, isEmpty };
+}
+
+const throughPort = (url: string, port: number): string => {
+  const through = new URL(url);
+  through.port = `${port}`;
+  return through.href;
+};
+
+const portOf = (url: string): number => Number(new URL(url).port);
+
+test('the connections of the queues are black holes: others are made', { timeout: 300_000 }, async (t) => {
+  const { redisUrl, redis, outbox, isEmpty } = await setUp(t);
+  const hole = await startBlackHole(t, portOf(redisUrl));
+  watched(t, throughPort(redisUrl, hole.port), outbox);
+  await fillOutbox(redis, partitions, 0, 100);
+  await waitFor('the first rows', isEmpty, limitMs);
+  hole.swallow(false);
+  await fillOutbox(redis, partitions, 100, 200);
+  await waitFor('the rows behind the black hole', isEmpty, limitMs);
+});
+
+test('an insert that hangs is told of, given up and repeated', { timeout: 300_000 }, async (t) => {
+  const { redisUrl, redis, outbox, isEmpty } = await setUp(t);
+  const { clickhouseUrl } = await startTestClickhouse(t);
+  const { client, url } = await testDatabase(t, clickhouseUrl);
+  const hole = await startBlackHole(t, portOf(url));
+  const through = connectWarehouse(throughPort(url, hole.port));
+  t.after(() => through.close());
+  const warehouse = createAttemptWarehouse(through);
+  const pipeline = watched(t, redisUrl, outbox, createDrain({ outbox, warehouse, logger }));
+  await fillOutbox(redis, partitions, 0, 100);
+  await waitFor('the first rows', isEmpty, limitMs);
+  assert.deepEqual([pipeline.stalled(), pipeline.counts()], [null, { stalls: 0, restarts: 0 }]);
+  hole.swallow(true);
+  await fillOutbox(redis, partitions, 100, 200);
+  await waitFor('the stall to be told', () => pipeline.stalled() !== null, limitMs);
+  assert.match(pipeline.stalled() ?? '', /^the pipeline has not moved for \d+ s with work waiting$/);
+  await waitFor('a restart', () => pipeline.counts().restarts > 0, limitMs);
+  hole.release();
+  await waitFor('the rows', isEmpty, limitMs);
+  await waitFor('the end of the stall', () => pipeline.stalled() === null, limitMs);
+  assert.deepEqual(await counts(client), allOnce(200));
+});
+
+/** Jobs in states in which nobody takes them, and nobody can add one of the same id. */
+const stuck: Readonly<Record<string, (redis: Redis, queue: ReturnType<typeof createDrainQueue>) => unknown>> =
+  {
+    'the queue is paused': (_, queue) => queue.pause(),
+    'the jobs are far ahead': (_, queue) => addAll(queue, { delay: 86_400_000 }),
+    'the jobs are in no list': async (redis, queue) => {
+      await addAll(queue, {});
+      await redis.del(queue.toKey('wait'));
+    },
+    'the jobs have failed': async (redis, queue) => {
+      await addAll(queue, {});
+      await redis.del(queue.toKey('wait'));
+      await eachShard((shard) => redis.zadd(queue.toKey('failed'), Date.now(), drainJobId(shard)));
+    },
+    'the jobs are locked by nobody, for ever': async (redis, queue) => {
+      await addAll(queue, {});
+      await redis.rename(queue.toKey('wait'), queue.toKey('active'));
+      await eachShard((shard) => redis.set(`${queue.toKey(drainJobId(shard))}:lock`, 'nobody'));
+    },
+  };
+
+const eachShard = (work: (shard: number) => Promise<unknown>): Promise<unknown> =>
+  Promise.all(Array.from({ length: drainShards }, (_, shard) => work(shard)));
+
+const addAll = (queue: ReturnType<typeof createDrainQueue>, options: { delay?: number }) =>
+  eachShard((shard) => {
+    const data: DrainJobData = { v: 1, shard, batch: null };
+    return queue.add('drain', data, { jobId: drainJobId(shard), ...options });
+  });
+
+test('jobs that nobody takes are freed', { timeout: 300_000, concurrency: true }, async (t) => {
+  const cases = Object.entries(stuck).map(([what, spoil]) =>
+    t.test(what, async (t) => {
+      const { redisUrl, redis, outbox, isEmpty } = await setUp(t);
+      const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
+      connection.on('error', () => undefined);
+      const queue = createDrainQueue(connection);
+      t.after(async () => {
+        await queue.close();
+        connection.disconnect();
+      });
+      await spoil(connection, queue);
+      await fillOutbox(redis, partitions, 0, 10);
+      const pipeline = watched(t, redisUrl, outbox);
+      await waitFor('the rows', isEmpty, limitMs);
+      assert.ok(pipeline.counts().restarts > 0, 'freed by the watch, not by itself');
+    }),
+  );
+  await Promise.all(cases);
+});
+
+test('attempts that end with an error, and an empty outbox, are no stall', {
+  timeout: 300_000,
+}, async (t) => {
+  const { redisUrl, redis, outbox } = await setUp(t);
+  const failing: DrainShard = () => Promise.reject(new Error('ClickHouse is away'));
+  const empty = watched(t, redisUrl, createOutbox(await redisOf(t, await startTestRedis(t)), partitions));
+  const pipeline = watched(t, redisUrl, outbox, failing);
+  await fillOutbox(redis, partitions, 0, 10);
+  const until = performance.now() + 30_000;
+  await waitFor('half a minute', () => performance.now() > until, limitMs);
+  assert.deepEqual([pipeline.stalled(), pipeline.counts()], [null, { stalls: 0, restarts: 0 }]);
+  assert.deepEqual([empty.stalled(), empty.counts()], [null, { stalls: 0, restarts: 0 }]);
+});
