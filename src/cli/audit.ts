@@ -1,17 +1,15 @@
 /** Compares what was accepted with what is stored, and the rollups with the table. */
 import { openAudit } from '../audit.js';
-import { joinOrStart } from '../embedded/servers.js';
-import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
 import { runAudit } from '../services/audit/audit.js';
 import type { AuditReport } from '../services/audit/report.js';
 import { openDeployment } from '../store/deployment.js';
-import { connectWarehouse, isAlive } from '../warehouse/client.js';
 import { hasAttempts } from '../warehouse/presence.js';
 import { type AuditArguments, auditHelp, readAuditArguments } from './audit-options.js';
 import { auditJson, auditText } from './audit-report.js';
-import { type CommandContext, openRedis, startCommand } from './command.js';
+import { type CommandContext, startCommand } from './command.js';
 import { createProgress } from './import-report.js';
+import { withServers } from './servers.js';
 
 const exitCodes = { agrees: 0, mismatch: 1, notCompared: 2 } as const;
 
@@ -39,25 +37,15 @@ function exitCodeOf({ mismatches, notCompared }: AuditReport): number {
   return notCompared.length > 0 ? exitCodes.notCompared : exitCodes.agrees;
 }
 
-async function reportOf(context: CommandContext, { days }: AuditArguments): Promise<AuditReport> {
-  const { config, logger, closers } = context;
-  const endpoints = await joinOrStart(config, logger, closers);
-  const clickhouse = connectWarehouse(endpoints.clickhouseUrl, endpoints.clickhouseCluster);
-  closers.add('ClickHouse connection', () => clickhouse.close());
-  try {
-    const redis = await openRedis(endpoints.redisUrl, context);
+const reportOf = (context: CommandContext, { days }: AuditArguments): Promise<AuditReport> =>
+  withServers(context, async ({ endpoints, clickhouse, redis }) => {
     const deployment = await openDeployment(redis, () => hasAttempts(clickhouse));
     if (deployment.state !== 'ready')
       throw new StartError('Redis came back empty while ClickHouse has attempts: rebuild it first');
     const audit = openAudit({ redis, partitions: deployment.partitions }, endpoints);
-    closers.add('ClickHouse connection of the audit', () => audit.close());
-    return await run(context, audit, days);
-  } catch (error) {
-    if (error instanceof StartError || error instanceof ApiError) throw error;
-    if (await isAlive(clickhouse)) throw error;
-    throw new StartError('Nothing could be compared: ClickHouse does not answer', { cause: error });
-  }
-}
+    context.closers.add('ClickHouse connection of the audit', () => audit.close());
+    return run(context, audit, days);
+  });
 
 async function run(
   { closers }: CommandContext,

@@ -177,6 +177,12 @@ const outbox: readonly Column[] = [
 ];
 
 /**
+ * Condition: the row was counted among the accepted answers of its partition (ADR 23). Rows of versions that did not
+ * count them have no version of their learner.
+ */
+export const countedRows = 'learner_version > 0';
+
+/**
  * One row an answer. Partitioned by the month of arrival: callers choose occurred_at and could spread one block
  * over more than the engine's 100 partitions; nobody but this service sets received_at.
  * Written through to the disk, because the outbox in Redis forgets a row as soon as it is here.

@@ -1,6 +1,7 @@
 /** The statements of the audit; days are bound as {first_day} and {last_day}, times of arrival as {from} and {to}. */
 import type { SumBounds } from '../services/audit/ports.js';
 import { archivedDays, archivedThrough, isArchived, keptRows } from './archive.js';
+import { countedRows } from './attempts.js';
 
 /** Rows that are told of the doubled ones; the rest is found once these are mended. */
 const maxDoubled = 1000;
@@ -18,12 +19,11 @@ export interface StoredRow {
   among: number;
 }
 
-/** Rows of versions that did not count what they accepted have no version of their learner. */
 export const storedQuery = `
 SELECT partition_id AS partition, tenant, toUInt32(toDate(received_at)) AS day,
   toUInt32(countIf(${id} < ${boundOf('frontier')})) AS below,
   toUInt32(countIf(${id} BETWEEN ${boundOf('frontier')} AND ${boundOf('last')})) AS among
-FROM attempts WHERE ${arrived} AND learner_version > 0 AND has({partitions:Array(UInt16)}, partition_id)
+FROM attempts WHERE ${arrived} AND ${countedRows} AND has({partitions:Array(UInt16)}, partition_id)
 GROUP BY partition, tenant, day`;
 
 export const doubledIdsQuery = `

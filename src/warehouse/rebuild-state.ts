@@ -9,6 +9,7 @@ import type {
   PartitionFigures,
 } from '../services/rebuild/ports.js';
 import { afterLearner } from './attempt-pages.js';
+import { countedRows } from './attempts.js';
 import { selectRows } from './client.js';
 
 export async function knownSkills(client: ClickHouseClient): Promise<Map<string, string[]>> {
@@ -137,7 +138,7 @@ export const answersByDay = (
     client,
     `SELECT partition_id AS partition, toString(tenant) AS tenant,
       toUInt32(intDiv(toUnixTimestamp(received_at), 86400)) AS day, toFloat64(count()) AS answers
-     FROM attempts WHERE partition_id IN {partitions:Array(UInt16)} GROUP BY partition, tenant, day`,
+     FROM attempts WHERE partition_id IN {partitions:Array(UInt16)} AND ${countedRows} GROUP BY partition, tenant, day`,
     undefined,
     { partitions },
   );
