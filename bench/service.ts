@@ -106,7 +106,8 @@ async function startRole(
     ...unset,
     ...role,
     DATA_DIR: dataDir,
-    LOG_LEVEL: 'warn',
+    // A refusal is an outcome where more is offered than it can do, and no news.
+    LOG_LEVEL: 'error',
     API_PROCESSES: `${apiProcesses}`,
     API_KEYS: tenants.map((tenant) => `${tenant}:${tenant}:${quota}`).join(),
   });
