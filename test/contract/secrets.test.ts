@@ -97,7 +97,9 @@ test('a service that logs everything, with its servers killed meanwhile', async 
   await traffic(service.port, known, secrets);
   const argv = execFileSync('ps', ['-A', '-o', 'args'], { encoding: 'utf8', maxBuffer: 2 ** 26 });
   assertNone(secrets, argv, 'the process list');
-  const { redis_url, clickhouse_url } = read('endpoints.json');
+  const endpoints = read('endpoints.json');
+  assert.deepEqual(Object.keys(endpoints).sort(), ['analyst_url', 'clickhouse_url', 'redis_url']);
+  const { redis_url, clickhouse_url } = endpoints;
   const redis = await redisOf(t, redis_url);
   const { json } = await callerOf(service, known.keys.good).get('/api/v1/health');
   assert.equal(json.data.status, 'ok');

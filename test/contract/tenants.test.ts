@@ -7,6 +7,7 @@ import { type Ids, routeRequests } from '../support/route-requests.js';
 import { nameOf, routeTable } from '../support/route-table.js';
 import { keysOf, redisOf, startService } from '../support/service.js';
 import { tenantDump } from '../support/tenant-dump.js';
+import { waitFor } from '../support/wait.js';
 
 const service = await startService({ after });
 const keys = await keysOf({ after }, service);
@@ -18,15 +19,17 @@ interface Tenant {
   readonly marker: string;
   readonly key: string;
   readonly caller: Caller;
+  /** What an answer shows that has answers of the other tenant in it: red's are all right, blue's all wrong. */
+  readonly mixed: RegExp;
 }
 
-async function tenantOf(name: string, marker: string): Promise<Tenant> {
+async function tenantOf(name: string, marker: string, mixed: RegExp): Promise<Tenant> {
   const key = await keys.add({ tenant: name });
-  return { name, marker, key, caller: callerOf(service, key) };
+  return { name, marker, key, caller: callerOf(service, key), mixed };
 }
 
-const red = await tenantOf('red', 'crimson');
-const blue = await tenantOf('blue', 'azure');
+const red = await tenantOf('red', 'crimson', /"is_correct":false|"accuracy_28d":0/);
+const blue = await tenantOf('blue', 'azure', /"is_correct":true|"correct":[1-9]/);
 
 /** In both tenants. */
 const shared: Ids = {
@@ -65,6 +68,12 @@ await fill(red, shared, true);
 await fill(red, redsOwn, true);
 await fill(blue, shared, false);
 
+// What is read from ClickHouse has to be there.
+await waitFor('an empty outbox', async () => {
+  const { json } = await callerOf(service, null).get('/api/v1/health');
+  return json.data.checks.pipeline.outbox_length === 0;
+});
+
 /** Reads first, and deletions last, so that all of them find something. */
 const order: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'DELETE'];
 const routes = [...routeTable].sort((a, b) => order.indexOf(a.method) - order.indexOf(b.method));
@@ -96,6 +105,7 @@ for (const route of routes.filter(({ scope }) => scope !== null)) {
       // 422: of blue, whose answer with this id was another one.
       assert.ok(answer.status < 300 || [404, 422].includes(answer.status), answer.text);
       assert.ok(!bytesOf(answer).includes(other.marker), answer.text);
+      if (route.method === 'GET') assert.doesNotMatch(answer.text, tenant.mixed);
       assert.deepEqual(await tenantDump(redis, other.name), before);
     }
   });
