@@ -19,7 +19,7 @@ import { runJournal } from './journal.js';
 import type { Closers } from './lifecycle.js';
 import { createMetrics, type Metrics, metricsText } from './metrics.js';
 import { runPipeline } from './pipeline.js';
-import { addDeploymentFigures, addStallFigures } from './process-figures.js';
+import { addDeploymentFigures, addStallFigures, type Consumers } from './process-figures.js';
 import { scheduleRetention } from './retention.js';
 import { loadSkillsFile, readSkillsFile, type SkillsFile } from './skills-file.js';
 import { redisWarnings } from './store/deployment.js';
@@ -44,15 +44,10 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
   addDeploymentFigures(metrics, engine, createOutbox(engine.redis, engine.partitions));
   addAuditFigures(metrics, engine);
   if (config.redisUrl !== null) await warnOfRisks(engine, logger);
-  const pipeline = config.role === 'api' ? null : await startDraining(endpoints, engine, logger, closers);
-  const stalled = () => pipeline?.stalled() ?? null;
-  if (pipeline !== null) addStallFigures(metrics, { pipeline: pipeline.counts });
-  if (config.role !== 'api') {
-    scheduleFits(config.fitIntervalHours, engine, endpoints, logger, closers);
-    scheduleAudits(config.auditIntervalHours, engine, endpoints, logger, closers);
-    scheduleRetention(config.attemptRetentionDays, engine, endpoints, logger, closers);
-    runJournal(endpoints, engine, logger, closers);
-  }
+  const consumers =
+    config.role === 'api' ? {} : await startConsumers({ config, endpoints, engine }, logger, closers);
+  addStallFigures(metrics, consumers);
+  const stalled = () => stallOf(consumers);
   if (config.role === 'pipeline') {
     const port = config.portIsSet
       ? await serve({ config, engine, stalled, metrics, probesOnly: true }, logger, closers)
@@ -68,8 +63,33 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
   return { port, developmentKey };
 }
 
-const startDraining = (endpoints: Endpoints, engine: Engine, logger: Logger, closers: Closers) =>
-  runPipeline(endpoints, engine, createOutbox(engine.redis, engine.partitions), logger, closers);
+interface Parts {
+  readonly config: Config;
+  readonly endpoints: Endpoints;
+  readonly engine: Engine;
+}
+
+/** Everything that moves by itself, by the name that figures have. */
+async function startConsumers(
+  { config, endpoints, engine }: Parts,
+  logger: Logger,
+  closers: Closers,
+): Promise<Consumers> {
+  const outbox = createOutbox(engine.redis, engine.partitions);
+  return {
+    pipeline: await runPipeline(endpoints, engine, outbox, logger, closers),
+    fit: scheduleFits(config.fitIntervalHours, engine, endpoints, logger, closers),
+    audit: scheduleAudits(config.auditIntervalHours, engine, endpoints, logger, closers),
+    retention: scheduleRetention(config.attemptRetentionDays, engine, endpoints, logger, closers),
+    journal: runJournal(endpoints, engine, logger, closers),
+  };
+}
+
+/** Why one of them does not move, or null. */
+const stallOf = (consumers: Consumers): string | null =>
+  Object.values(consumers)
+    .map(({ stalled }) => stalled())
+    .find((reason) => reason !== null) ?? null;
 
 interface Serving {
   readonly config: Config;

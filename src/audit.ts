@@ -2,6 +2,7 @@
 import type { Endpoints } from './embedded/data-dir.js';
 import type { Engine } from './engine.js';
 import { startScheduledAudits } from './jobs/audit-queue.js';
+import type { ScheduledJob } from './jobs/scheduled.js';
 import type { Closers } from './lifecycle.js';
 import type { AuditParts } from './services/audit/audit.js';
 import { auditAndKeep } from './services/audit/keep-books.js';
@@ -36,7 +37,7 @@ export function scheduleAudits(
   endpoints: Endpoints,
   logger: Logger,
   closers: Closers,
-): void {
+): ScheduledJob {
   const run = async (signal: AbortSignal): Promise<void> => {
     const reason = engine.blocked();
     if (reason !== null) throw new Error(`no audit: ${reason}`);
@@ -49,6 +50,7 @@ export function scheduleAudits(
   };
   const audits = startScheduledAudits({ redisUrl: endpoints.redisUrl, intervalHours, run, logger });
   closers.add('scheduled audits', () => audits.close());
+  return audits;
 }
 
 /** The last audit, whichever process has made it. */

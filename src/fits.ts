@@ -3,6 +3,7 @@ import { createFitPool } from './compute/fit-pool.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import type { Engine } from './engine.js';
 import { startScheduledFits } from './jobs/fit-queue.js';
+import type { ScheduledJob } from './jobs/scheduled.js';
 import type { Closers } from './lifecycle.js';
 import { type FitParts, runFits } from './services/fit-models.js';
 import { createModelPublisher } from './store/model-store.js';
@@ -36,7 +37,7 @@ export function scheduleFits(
   endpoints: Endpoints,
   logger: Logger,
   closers: Closers,
-): void {
+): ScheduledJob {
   const parts = fitParts(engine, endpoints, { beside: true }, logger);
   const run = async (signal: AbortSignal): Promise<void> => {
     // Versions would begin anew, beside those in ClickHouse.
@@ -46,4 +47,5 @@ export function scheduleFits(
   };
   const fits = startScheduledFits({ redisUrl: endpoints.redisUrl, intervalHours, run, logger });
   closers.add('scheduled fits', () => fits.close());
+  return fits;
 }

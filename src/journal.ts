@@ -2,6 +2,7 @@
 import type { Endpoints } from './embedded/data-dir.js';
 import type { Engine } from './engine.js';
 import { startJournalRuns } from './jobs/journal-queue.js';
+import type { ScheduledJob } from './jobs/scheduled.js';
 import { within } from './jobs/worker.js';
 import type { Closers } from './lifecycle.js';
 import { createFactsRecorder } from './services/deployment-facts.js';
@@ -19,7 +20,12 @@ import { createJournalWarehouse } from './warehouse/journal-warehouse.js';
  */
 const drainingShare = 2 / 3;
 
-export function runJournal(endpoints: Endpoints, engine: Engine, logger: Logger, closers: Closers): void {
+export function runJournal(
+  endpoints: Endpoints,
+  engine: Engine,
+  logger: Logger,
+  closers: Closers,
+): ScheduledJob {
   const { redisUrl } = endpoints;
   const { redis, clickhouse, partitions } = engine;
   const journal = createJournal(redis, partitions);
@@ -36,6 +42,7 @@ export function runJournal(endpoints: Endpoints, engine: Engine, logger: Logger,
     await runs.close();
     await within(run(AbortSignal.abort()), until - performance.now());
   });
+  return runs;
 }
 
 /** A Redis that came back empty has nothing to tell. */

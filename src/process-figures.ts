@@ -1,7 +1,7 @@
 /** The figures of a process, and of the deployment as it sees it; docs/operations.md has them in a table. */
 import { serverProbes } from './api-health.js';
 import type { Engine } from './engine.js';
-import type { StallCounts } from './jobs/progress-watch.js';
+import type { ProgressWatch, StallCounts } from './jobs/progress-watch.js';
 import type { Figures } from './services/figures.js';
 import type { Outbox } from './services/pipeline-ports.js';
 import type { AnswerTally } from './services/record-attempts.js';
@@ -81,13 +81,15 @@ export function addDeploymentFigures(figures: Figures, engine: Engine, outbox: O
   });
 }
 
-/** @param consumers by the name that the label has */
-export function addStallFigures(
-  figures: Figures,
-  consumers: Readonly<Record<string, () => StallCounts>>,
-): void {
+/** What moves by itself in a process, by the name that labels have. */
+export type Consumers = Readonly<Record<string, Pick<ProgressWatch, 'stalled' | 'counts'>>>;
+
+export function addStallFigures(figures: Figures, consumers: Consumers): void {
   const samples = (of: keyof StallCounts) =>
-    Object.entries(consumers).map(([consumer, counts]) => ({ value: counts()[of], labels: { consumer } }));
+    Object.entries(consumers).map(([consumer, { counts }]) => ({
+      value: counts()[of],
+      labels: { consumer },
+    }));
   figures.add({
     name: 'stalls_total',
     help: 'How often a consumer did not move for 20 s with work waiting',

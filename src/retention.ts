@@ -2,6 +2,7 @@
 import type { Endpoints } from './embedded/data-dir.js';
 import type { Engine } from './engine.js';
 import { startScheduledRetention } from './jobs/retention-queue.js';
+import type { ScheduledJob } from './jobs/scheduled.js';
 import type { Closers } from './lifecycle.js';
 import {
   lastMonthOlderThan,
@@ -46,7 +47,7 @@ export function scheduleRetention(
   endpoints: Endpoints,
   logger: Logger,
   closers: Closers,
-): void {
+): ScheduledJob {
   const run = async (signal: AbortSignal): Promise<void> => {
     // What Redis has lost is rebuilt from the rows.
     const reason = engine.blocked();
@@ -63,4 +64,5 @@ export function scheduleRetention(
   };
   const runs = startScheduledRetention({ redisUrl: endpoints.redisUrl, enabled: days > 0, run, logger });
   closers.add('retention', () => runs.close());
+  return runs;
 }

@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { Piscina } from 'piscina';
 import type {
@@ -13,6 +12,7 @@ import { ApiError, notCounted, unavailable } from '../errors.js';
 import type { AttemptTracker, Forecaster } from '../services/ports.js';
 import type { Logger } from '../telemetry.js';
 import { createForecastBatcher } from './forecast-batcher.js';
+import { runLimited, TaskGivenUp } from './limited-run.js';
 import { createTracker } from './tracking.js';
 import { workerEntry } from './worker-entry.js';
 
@@ -24,8 +24,6 @@ export interface Compute extends AttemptTracker, Forecaster {
   close(): Promise<void>;
 }
 
-/** A batch that takes longer is given up and its thread ended: something in it does not end. */
-const batchTimeoutMs = 15_000;
 const maxWaitingForecasts = 1000;
 /**
  * Learners of one task, and tasks that are away: while some are computed, the learners of the next are read and what the
@@ -65,7 +63,7 @@ export function startCompute(
     tasks: forecastTasks,
     maxLearners: maxForecastBatch,
     maxWaiting: maxWaitingForecasts,
-    run: async (task) => served<ForecastReply>(await forecasting.run(task)),
+    run: (task) => forecast<ForecastReply>(forecasting, task),
   });
   return {
     track: tracker.track,
@@ -86,34 +84,31 @@ export function startCompute(
  * @throws ApiError UNAVAILABLE, INTERNAL
  */
 async function track(pool: Piscina, task: TrackTask, logger: Logger): Promise<TrackReply> {
-  // Not an AbortSignal: V8 keeps each of those until it collects all garbage, which it then does often.
-  const signal = new EventEmitter();
-  let givenUp = false;
-  const timer = setTimeout(() => {
-    givenUp = true;
-    signal.emit('abort');
-  }, batchTimeoutMs);
   try {
-    const reply: TrackReply = await pool.run(task, {
-      signal,
-      transferList: [task.bodies.buffer as ArrayBuffer],
-    });
-    return reply;
+    return await runLimited<TrackReply>(pool, task, [task.bodies.buffer as ArrayBuffer]);
   } catch (error) {
-    logger.error(
-      { err: error },
-      givenUp ? 'a batch of answers took too long and was given up' : 'a batch of answers failed',
-    );
-    if (givenUp) throw unavailable('Counting took too long; try again with the same event_id', error);
+    logger.error({ err: error }, 'a batch of answers failed');
+    if (error instanceof TaskGivenUp)
+      throw unavailable('Counting took too long; try again with the same event_id', error);
     throw notCounted(error);
-  } finally {
-    clearTimeout(timer);
   }
+}
+
+/** @throws ApiError UNAVAILABLE where the forecasts at hand took too long, also for those that shared their thread */
+async function forecast<Reply extends object>(
+  pool: Piscina,
+  task: unknown,
+): Promise<Exclude<Reply, { readonly unavailable: string }>> {
+  const reply = await runLimited<Reply>(pool, task).catch((error: unknown) => {
+    if (!(error instanceof TaskGivenUp)) throw error;
+    throw unavailable('Forecasting took too long; try again later', error);
+  });
+  return served(reply);
 }
 
 async function whatIf(pool: Piscina, task: WhatIfTask): Promise<string | null> {
   if (pool.queueSize >= maxPlanQueue) throw unavailable('Too many forecasts wait; try again later');
-  const reply = served<WhatIfReply>(await pool.run(task));
+  const reply = await forecast<WhatIfReply>(pool, task);
   if ('data' in reply) return reply.data;
   const details = reply.unknownSkills.map((id) => ({ path: 'skills', message: `${id} is not known` }));
   throw new ApiError('SKILL_NOT_FOUND', 'The plan has skills that nobody set or answered', { details });

@@ -12,6 +12,9 @@ export interface JournalRunsOptions {
   logger: Logger;
 }
 
+/** Below what a stall may last unseen; a run that has more to do than it gets done goes on with the next. */
+const limitMs = 15_000;
+
 /** A run that failed is not repeated: the next one takes up what it left. Trouble is told when it begins and ends. */
 export function startJournalRuns({ redisUrl, run, logger }: JournalRunsOptions): ScheduledJob {
   let failing = false;
@@ -21,6 +24,7 @@ export function startJournalRuns({ redisUrl, run, logger }: JournalRunsOptions):
     everyMs,
     attempts: 1,
     firstRetryMs: everyMs,
+    limitMs,
     run: async (signal) => {
       await run(signal);
       if (failing) logger.info('the journal reaches ClickHouse again');

@@ -5,13 +5,14 @@
  */
 import type { Logger } from '../telemetry.js';
 
-/** A look every so often, and so many without a change are a stall: 20 s, so that it is told within 30. */
-const lookMs = 1000;
-const patience = 20;
+/** Of looks without a change that are a stall: it is told within 30 s. */
+const patienceMs = 20_000;
 
 export interface ProgressWatchOptions {
   /** As it is told: "the pipeline". */
   readonly name: string;
+  /** From look to look. */
+  readonly lookMs?: number;
   /**
    * What waits, as a text that changes whenever something moves; null where nothing waits. Rejects in bounded time
    * where that cannot be told: then nothing can move either, which is no stall.
@@ -38,7 +39,9 @@ export interface StallCounts {
   readonly restarts: number;
 }
 
-export function watchProgress({ name, waiting, restart, logger }: ProgressWatchOptions): ProgressWatch {
+export function watchProgress(options: ProgressWatchOptions): ProgressWatch {
+  const { name, lookMs = 1000, waiting, restart, logger } = options;
+  const patience = patienceMs / lookMs;
   const counts = { stalls: 0, restarts: 0 };
   let still = 0;
   let before: string | null = null;

@@ -40,8 +40,8 @@ export function createHealth(ports: HealthPorts): Health {
         ports.journalFacts(),
       ]);
       const blocked = redis ?? ports.blocked();
-      const status =
-        blocked !== null ? 'down' : clickhouse !== null || ports.stalled() !== null ? 'degraded' : 'ok';
+      const waits = ports.stalled() ?? fullyParked(facts, journal);
+      const status = blocked !== null ? 'down' : clickhouse !== null || waits !== null ? 'degraded' : 'ok';
       return {
         status,
         version: ports.version,
@@ -51,7 +51,7 @@ export function createHealth(ports: HealthPorts): Health {
           redis: check(blocked),
           clickhouse: check(clickhouse),
           workers: { status: 'ok', ...ports.workers() },
-          pipeline: { ...check(ports.stalled()), ...pipelineData(facts, journal) },
+          pipeline: { ...check(waits), ...pipelineData(facts, journal) },
         },
       };
     },
@@ -72,6 +72,11 @@ const isText = (text: string | null): text is string => text !== null;
 
 const check = (problem: string | null): object =>
   problem === null ? { status: 'ok' } : { status: 'failing', reason: problem };
+
+const fullyParked = (facts: PipelineFacts | null, journal: JournalFacts | null): string | null =>
+  (facts?.fullyParked ?? 0) + (journal?.fullyParked ?? 0) > 0
+    ? 'no more rows can be parked: what ClickHouse refuses waits, and what is behind it'
+    : null;
 
 const pipelineData = (facts: PipelineFacts | null, journal: JournalFacts | null): object => ({
   outbox_length: facts?.outboxLength ?? null,

@@ -1,9 +1,11 @@
 /** A consumer that does not move with work waiting is told of and begins anew, whatever holds it. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { type DrainJobData, drainJobId, drainShards } from '../../src/contracts/jobs.js';
+import { type DrainJobData, drainJobId, drainShards, queuePrefix } from '../../src/contracts/jobs.js';
 import { createDrainQueue } from '../../src/jobs/drain-queue.js';
+import { startScheduledJob } from '../../src/jobs/scheduled.js';
 import { startWatchedPipeline, type WatchedPipeline } from '../../src/jobs/watched-pipeline.js';
 import { createDrain } from '../../src/services/drain-outbox.js';
 import type { DrainShard, Outbox } from '../../src/services/pipeline-ports.js';
@@ -155,4 +157,67 @@ test('attempts that end with an error, and an empty outbox, are no stall', {
   await waitFor('half a minute', () => performance.now() > until, limitMs);
   assert.deepEqual([pipeline.stalled(), pipeline.counts()], [null, { stalls: 0, restarts: 0 }]);
   assert.deepEqual([empty.stalled(), empty.counts()], [null, { stalls: 0, restarts: 0 }]);
+});
+
+test('a schedule whose runs do not come is made anew', { timeout: 300_000, concurrency: true }, async (t) => {
+  const spoilers: Record<string, (queue: Queue) => Promise<unknown>> = {
+    'the queue is paused': (queue) => queue.pause(),
+    'its next run is far ahead': (queue) =>
+      queue.upsertJobScheduler('test', { every: 86_400_000, startDate: Date.now() + 86_400_000 }),
+  };
+  const cases = Object.entries(spoilers).map(([what, spoil]) =>
+    t.test(what, async (t) => {
+      const redisUrl = await startTestRedis(t);
+      const queue = new Queue('test', {
+        connection: { url: redisUrl, maxRetriesPerRequest: null },
+        prefix: queuePrefix,
+      });
+      queue.on('error', () => undefined);
+      t.after(() => queue.close());
+      let runs = 0;
+      const job = startScheduledJob({
+        redisUrl,
+        name: 'test',
+        everyMs: 1000,
+        attempts: 1,
+        firstRetryMs: 1000,
+        run: async () => {
+          runs += 1;
+        },
+        failed: () => undefined,
+        logger,
+      });
+      t.after(() => job.close());
+      await waitFor('a run', () => runs > 0, limitMs);
+      await spoil(queue);
+      await waitFor('the stall to be told', () => job.stalled() !== null, limitMs);
+      const before = runs;
+      await waitFor('runs', () => runs > before + 1, limitMs);
+      await waitFor('the end of the stall', () => job.stalled() === null, limitMs);
+      assert.ok(job.counts().restarts > 0);
+    }),
+  );
+  await Promise.all(cases);
+});
+
+test('a run that does not end is given up, and the next one comes', { timeout: 300_000 }, async (t) => {
+  let runs = 0;
+  const job = startScheduledJob({
+    redisUrl: await startTestRedis(t),
+    name: 'test',
+    everyMs: 1000,
+    attempts: 1,
+    firstRetryMs: 1000,
+    limitMs: 1000,
+    run: () => {
+      runs += 1;
+      return runs === 1 ? new Promise(() => undefined) : Promise.resolve();
+    },
+    failed: () => undefined,
+    logger,
+  });
+  t.after(() => job.close());
+  await waitFor('the first run to be given up', () => job.counts().stalls === 1, limitMs);
+  await waitFor('the next one', () => runs > 1, limitMs);
+  await waitFor('the end of the stall', () => job.stalled() === null, limitMs);
 });
