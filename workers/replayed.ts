@@ -3,6 +3,7 @@ import type { AttemptRow } from '../src/contracts/attempt-row.js';
 import { decodeAttemptRow } from '../src/contracts/attempt-row-reader.js';
 import { type ReplayedStates, startReplay } from '../src/domain/replay.js';
 import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../src/store/event-ids.js';
+import { decodeSnapshot } from '../src/store/snapshot-codec.js';
 import { figuresOf } from './told.js';
 
 export interface ReplayedLearner {
@@ -17,33 +18,63 @@ export interface ReplayedLearner {
 }
 
 /**
- * @param rows as the tables give them, whole learners in order, a line feed behind each
+ * @param rows as the tables give them (services/rebuild/ports.ts), whole learners in order, a line feed behind each
  * @param idsFrom Unix second from which on first answers are wanted
  */
 export function* replayRows(rows: Uint8Array, idsFrom: number): Generator<ReplayedLearner> {
   const lines = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength).toString().split('\n');
-  let learner: AttemptRow[] = [];
+  let learner = null as LearnerRows | null;
   for (const line of lines) {
     if (line === '') continue;
-    const row = decodeAttemptRow(line);
-    const [first] = learner;
-    if (first !== undefined && !isSameLearner(first, row)) {
-      yield replayLearner(learner, idsFrom);
-      learner = [];
+    const end = line.lastIndexOf('\t');
+    const names = namesOf(line);
+    if (learner === null || learner.tenant !== names.tenant || learner.userId !== names.userId) {
+      if (learner !== null) yield replayLearner(learner, idsFrom);
+      learner = { ...names, from: null, rows: [], answers: 0 };
     }
-    learner.push(row);
+    if (end + 1 < line.length) startFrom(learner, unescaped(line.slice(end + 1)));
+    else addRow(learner, decodeAttemptRow(line.slice(0, end)));
   }
-  if (learner.length > 0) yield replayLearner(learner, idsFrom);
+  if (learner !== null) yield replayLearner(learner, idsFrom);
 }
 
-const isSameLearner = ({ event }: AttemptRow, other: AttemptRow): boolean =>
-  event.userId === other.event.userId && event.tenant === other.event.tenant;
+interface LearnerRows {
+  readonly tenant: string;
+  readonly userId: string;
+  from: ReplayedStates | null;
+  rows: AttemptRow[];
+  /** Rows that there are, those before the snapshot as well. */
+  answers: number;
+}
 
-/** @param rows of one learner, at least one, in order */
-function replayLearner(rows: readonly AttemptRow[], idsFrom: number): ReplayedLearner {
-  const replay = startReplay();
+/** The rows before are in the snapshot. */
+function startFrom(learner: LearnerRows, snapshot: string): void {
+  learner.from = decodeSnapshot(snapshot);
+  learner.rows = [];
+}
+
+function addRow(learner: LearnerRows, row: AttemptRow): void {
+  learner.rows.push(row);
+  learner.answers += 1;
+}
+
+/** The first two fields. */
+function namesOf(line: string): Pick<LearnerRows, 'tenant' | 'userId'> {
+  const tenantEnd = line.indexOf('\t');
+  const userEnd = line.indexOf('\t', tenantEnd + 1);
+  return { tenant: line.slice(0, tenantEnd), userId: unescaped(line.slice(tenantEnd + 1, userEnd)) };
+}
+
+/** Neither ids nor snapshots have control characters. */
+const unescaped = (text: string): string => (text.includes('\\') ? text.replaceAll(/\\(.)/g, '$1') : text);
+
+function replayLearner(
+  { tenant, userId, from, rows, answers }: LearnerRows,
+  idsFrom: number,
+): ReplayedLearner {
+  const replay = startReplay(from);
   const firstAnswers: [Buffer, Buffer][] = [];
-  let [last, doubled] = [0, 0];
+  let [last, doubled] = [from?.learner.attempts ?? 0, 0];
   for (const row of rows) {
     const { event, figures } = row;
     if (figures.learnerSeq <= last) {
@@ -59,7 +90,6 @@ function replayLearner(rows: readonly AttemptRow[], idsFrom: number): ReplayedLe
       encodeFirstAnswer(figuresOf(effect, advice), fingerprint, event.receivedAt),
     ]);
   }
-  const { tenant, userId } = (rows[0] as AttemptRow).event;
   const broken = replay.missing() + doubled;
-  return { tenant, userId, states: replay.states(), firstAnswers, answers: rows.length, broken };
+  return { tenant, userId, states: replay.states(), firstAnswers, answers, broken };
 }

@@ -51,8 +51,15 @@ export interface SnapshotsWritten {
   readonly incomplete: number;
 }
 
+/** A row with the Redis partition that it was written for. */
+export interface PlacedRow {
+  readonly row: AttemptRow;
+  readonly partition: number;
+}
+
 export interface LearnerSnapshot {
   readonly userId: string;
+  readonly partition: number;
   /** Number of the last answer that the state has. */
   readonly learnerSeq: number;
   readonly state: string;
@@ -66,7 +73,7 @@ export interface SnapshotStore {
    * The learners' rows up to the last one that arrived in the month or before, with what was committed together with
    * it, in the order of `learner_seq`.
    */
-  rowsUpTo(month: number, page: LearnerPage): Promise<AttemptRow[]>;
+  rowsUpTo(month: number, page: LearnerPage): Promise<PlacedRow[]>;
   /** A learner's later snapshot takes the place of the earlier one. */
   save(month: number, tenant: string, snapshots: readonly LearnerSnapshot[]): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /** Keeps learners' states after the last of the answers that are about to be dropped. */
 import type { AttemptRow } from '../contracts/attempt-row.js';
 import { type ReplayedStates, startReplay } from '../domain/replay.js';
-import type { LearnerPage, SnapshotStore, SnapshotWriter } from './retention-ports.js';
+import type { LearnerPage, PlacedRow, SnapshotStore, SnapshotWriter } from './retention-ports.js';
 
 /** The states as one text. */
 export interface SnapshotCodec {
@@ -22,16 +22,17 @@ export function createSnapshotWriter(store: SnapshotStore, codec: SnapshotCodec)
   }
 
   async function write(month: number, page: LearnerPage) {
-    const [latest, rows] = await Promise.all([store.latest(page), store.rowsUpTo(month, page)]);
-    const snapshots = [...byLearner(rows)].flatMap(([userId, of]) => {
-      const made = snapshotOf(of, latest.get(userId));
-      return made === null ? [] : [{ userId, ...made }];
+    const [latest, placed] = await Promise.all([store.latest(page), store.rowsUpTo(month, page)]);
+    const snapshots = [...byLearner(placed)].flatMap(([userId, { partition, rows }]) => {
+      const made = snapshotOf(rows, latest.get(userId));
+      return made === null ? [] : [{ userId, partition, ...made }];
     });
     await store.save(
       month,
       page.tenant,
-      snapshots.map(({ userId, states }) => ({
+      snapshots.map(({ userId, partition, states }) => ({
         userId,
+        partition,
         learnerSeq: states.learner.attempts,
         state: codec.encode(states),
       })),
@@ -45,12 +46,17 @@ export function createSnapshotWriter(store: SnapshotStore, codec: SnapshotCodec)
   return { write };
 }
 
-function byLearner(rows: readonly AttemptRow[]): Map<string, AttemptRow[]> {
-  const learners = new Map<string, AttemptRow[]>();
-  for (const row of rows) {
+interface Learner {
+  readonly partition: number;
+  readonly rows: AttemptRow[];
+}
+
+function byLearner(placed: readonly PlacedRow[]): Map<string, Learner> {
+  const learners = new Map<string, Learner>();
+  for (const { row, partition } of placed) {
     const known = learners.get(row.event.userId);
-    if (known) known.push(row);
-    else learners.set(row.event.userId, [row]);
+    if (known) known.rows.push(row);
+    else learners.set(row.event.userId, { partition, rows: [row] });
   }
   return learners;
 }

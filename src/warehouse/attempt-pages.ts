@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { rowColumns } from '../contracts/attempt-row.js';
 import type { AttemptPage, LearnerPlace } from '../services/rebuild/ports.js';
+import { learnerSnapshots } from './learner-snapshots.js';
 
 /** Rows of a page: about 10 MB. A learner with more gets a larger page. */
 const pageRows = 30_000;
@@ -12,9 +13,23 @@ const growth = 4;
 export const afterLearner = `(tenant >= {tenant:String}
   AND (tenant > {tenant:String} OR user_id > {userId:String}))`;
 
-const selectPage = (after: LearnerPlace | null): string => `SELECT ${rowColumns.join(', ')} FROM attempts
-WHERE partition_id IN {partitions:Array(UInt16)}${after === null ? '' : ` AND ${afterLearner}`}
-ORDER BY tenant, user_id, learner_seq LIMIT {rows:UInt32} FORMAT TabSeparated`;
+/** The columns that a snapshot has, too. */
+const named = new Set<string>(['tenant', 'user_id', 'learner_seq']);
+const ofSnapshot = rowColumns.map((name) => (named.has(name) ? name : `NULL AS ${name}`));
+
+/**
+ * Rows of attempts end with an empty field. Snapshots stand where the rows stood that were dropped for their age, and
+ * end with the state. Each table is read in its order, and no further than the page.
+ */
+const selectPage = (after: LearnerPlace | null): string => {
+  const ofLearners = `WHERE partition_id IN {partitions:Array(UInt16)}${after === null ? '' : ` AND ${afterLearner}`}
+  ORDER BY tenant, user_id, learner_seq LIMIT {rows:UInt32}`;
+  return `SELECT * FROM (
+  SELECT ${rowColumns.join(', ')}, '' AS state FROM attempts ${ofLearners}
+  UNION ALL
+  SELECT ${ofSnapshot.join(', ')}, state FROM ${learnerSnapshots.name} ${ofLearners}
+) ORDER BY tenant, user_id, learner_seq, state LIMIT {rows:UInt32} FORMAT TabSeparated`;
+};
 
 /** @returns null where no rows follow. @throws Error of the client, or for an answer that ends in the middle of a row */
 export async function readAttemptPage(

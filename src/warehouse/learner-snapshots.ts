@@ -1,9 +1,9 @@
 /** Learners' states after the last of their answers whose rows were dropped for their age: replays begin there. */
 import { text } from 'node:stream/consumers';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { type AttemptRow, rowColumns } from '../contracts/attempt-row.js';
+import { rowColumns } from '../contracts/attempt-row.js';
 import { decodeAttemptRow } from '../contracts/attempt-row-reader.js';
-import type { LearnerPage, SnapshotStore } from '../services/retention-ports.js';
+import type { LearnerPage, PlacedRow, SnapshotStore } from '../services/retention-ports.js';
 import { selectRows } from './client.js';
 import type { Table } from './table.js';
 
@@ -16,6 +16,7 @@ export const learnerSnapshots: Table = {
   columns: [
     { name: 'tenant', type: 'LowCardinality(String)', comment: 'Owner' },
     { name: 'user_id', type: 'String', codec: 'ZSTD(1)', comment: 'Learner' },
+    { name: 'partition_id', type: 'UInt16', comment: 'Redis partition of the learner' },
     {
       name: 'learner_seq',
       type: 'UInt32',
@@ -37,7 +38,7 @@ export const learnerSnapshots: Table = {
 const ofPage = 'tenant = {tenant:String} AND user_id BETWEEN {from:String} AND {to:String}';
 
 /** The page's rows with the number and the version of each learner's last answer up to the month. */
-const selectPage = `SELECT ${rowColumns.join(', ')} FROM attempts
+const selectPage = `SELECT ${rowColumns.join(', ')}, partition_id FROM attempts
 JOIN (
   SELECT user_id, max(learner_seq) AS last_seq, argMax(learner_version, learner_seq) AS last_version
   FROM attempts WHERE ${ofPage} AND toYYYYMM(received_at) <= {month:UInt32} GROUP BY user_id
@@ -56,13 +57,13 @@ export function createSnapshotStore(client: ClickHouseClient): SnapshotStore {
     return new Map(rows.map(({ userId, state }) => [userId, state]));
   }
 
-  async function rowsUpTo(month: number, page: LearnerPage): Promise<AttemptRow[]> {
+  async function rowsUpTo(month: number, page: LearnerPage): Promise<PlacedRow[]> {
     const { stream } = await client.exec({
       query: selectPage,
       query_params: { ...page, month, reach: monthAfter(month) },
       clickhouse_settings: { date_time_output_format: 'unix_timestamp', wait_end_of_query: 1 },
     });
-    return (await text(stream)).split('\n').slice(0, -1).map(decodeAttemptRow);
+    return (await text(stream)).split('\n').slice(0, -1).map(decodePlaced);
   }
 
   return {
@@ -72,11 +73,12 @@ export function createSnapshotStore(client: ClickHouseClient): SnapshotStore {
       if (snapshots.length === 0) return;
       await client.insert({
         table: learnerSnapshots.name,
-        columns: ['tenant', 'user_id', 'learner_seq', 'month', 'state'],
+        columns: ['tenant', 'user_id', 'partition_id', 'learner_seq', 'month', 'state'],
         format: 'JSONEachRow',
-        values: snapshots.map(({ userId, learnerSeq, state }) => ({
+        values: snapshots.map(({ userId, partition, learnerSeq, state }) => ({
           tenant,
           user_id: userId,
+          partition_id: partition,
           learner_seq: learnerSeq,
           month,
           state,
@@ -84,4 +86,9 @@ export function createSnapshotStore(client: ClickHouseClient): SnapshotStore {
       });
     },
   };
+}
+
+function decodePlaced(line: string): PlacedRow {
+  const end = line.lastIndexOf('\t');
+  return { row: decodeAttemptRow(line.slice(0, end)), partition: Number(line.slice(end + 1)) };
 }

@@ -33,7 +33,8 @@ export function createRebuildSource(
     samplePlaces: () =>
       selectRows(
         client,
-        'SELECT tenant, user_id AS userId, partition_id AS partition FROM attempts LIMIT 1000',
+        `SELECT tenant, user_id AS userId, partition_id AS partition FROM attempts LIMIT 1000
+         UNION ALL SELECT tenant, user_id AS userId, partition_id AS partition FROM learner_snapshots LIMIT 1000`,
       ),
     countAnswers: (partitions) => countAnswers(client, partitions),
     page: (partitions, after) => readAttemptPage(client, partitions, after),

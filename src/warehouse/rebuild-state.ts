@@ -15,7 +15,10 @@ import { selectRows } from './client.js';
 export async function knownSkills(client: ClickHouseClient): Promise<Map<string, string[]>> {
   const rows = await selectRows<{ tenant: string; skills: string[] }>(
     client,
-    'SELECT tenant, groupUniqArray(toString(skill_id)) AS skills FROM attempts GROUP BY tenant',
+    `SELECT tenant, groupUniqArray(skill) AS skills FROM (
+       SELECT DISTINCT tenant, toString(skill_id) AS skill FROM attempts
+       UNION ALL SELECT DISTINCT tenant, toString(skill_id) AS skill FROM archived_learner_skill
+     ) GROUP BY tenant`,
   );
   return new Map(rows.map(({ tenant, skills }) => [tenant, skills]));
 }

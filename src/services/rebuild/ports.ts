@@ -15,7 +15,10 @@ export interface PlacedLearner extends LearnerPlace {
 
 /** Rows of whole learners, in the order of tenant, user and answer. */
 export interface AttemptPage {
-  /** As contracts/attempt-row-reader.ts reads them, a line feed behind each. */
+  /**
+   * As contracts/attempt-row-reader.ts reads them, then a tab and an empty field, or the snapshot of the learner that the
+   * following rows go on from; a line feed behind each.
+   */
   readonly rows: Uint8Array;
   readonly last: LearnerPlace;
 }
