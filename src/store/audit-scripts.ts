@@ -92,17 +92,17 @@ return { #entries, oldest, corrections, unreadable, flat(arrived), flat(occurred
 export const prunedField = ':pruned';
 
 /**
- * Forgets the counts of old days.
+ * Forgets the counts of old days, and notes up to which day where there were any.
  * KEYS: hash of accepted, hash of removed. ARGV: last day that is forgotten.
  */
 export const pruneScript = `
-local through = tonumber(ARGV[1])
-if tonumber(redis.call('HGET', KEYS[1], '${prunedField}') or -1) >= through then through = -1 end
+local through, forgotten = tonumber(ARGV[1]), 0
 for _, key in ipairs(KEYS) do
   for _, name in ipairs(redis.call('HKEYS', key)) do
     local day = tonumber(string.match(name, '^.+:(%d+)$'))
-    if day and day <= tonumber(ARGV[1]) then redis.call('HDEL', key, name) end
+    if day and day <= through then forgotten = forgotten + redis.call('HDEL', key, name) end
   end
 end
-if through >= 0 then redis.call('HSET', KEYS[1], '${prunedField}', through) end
+local before = tonumber(redis.call('HGET', KEYS[1], '${prunedField}') or -1)
+if forgotten > 0 and before < through then redis.call('HSET', KEYS[1], '${prunedField}', through) end
 `;

@@ -7,6 +7,7 @@ import { outboxKey } from '../../src/store/keys.js';
 import { startTestClickhouse, startTestRedis } from './embedded.js';
 import { callerOf, event } from './http.js';
 import { keysOf, redisOf, startService } from './service.js';
+import { tempDir } from './temp.js';
 import { waitFor } from './wait.js';
 import { testDatabase } from './warehouse.js';
 
@@ -25,8 +26,9 @@ const answersOfEach = 24;
 export async function stageOf(t: TestContext): Promise<Stage> {
   const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
   const { url, client: clickhouse } = await testDatabase(t, clickhouseUrl);
-  const servers = { redisUrl, clickhouseUrl: url };
-  const api = await startService(t, { ...servers, role: 'api' });
+  // With a folder of its own a service does not empty a Cluster that is given.
+  const servers = async () => ({ redisUrl, clickhouseUrl: url, dataDir: await tempDir(t) });
+  const api = await startService(t, { ...(await servers()), role: 'api' });
   const [redis, keys] = [await redisOf(t, redisUrl), await keysOf(t, api)];
   return {
     redis,
@@ -39,7 +41,7 @@ export async function stageOf(t: TestContext): Promise<Stage> {
       assert.equal((await caller.trackAll(events)).status, 200);
     },
     drain: async () => {
-      const pipeline = await startService(t, { ...servers, role: 'all', auditIntervalHours: 0 });
+      const pipeline = await startService(t, { ...(await servers()), role: 'all', auditIntervalHours: 0 });
       await waitFor('an empty outbox', async () => (await waitingIn(redis)) === 0);
       await pipeline.stop();
     },

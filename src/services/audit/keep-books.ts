@@ -47,9 +47,7 @@ async function forgetOldDays({ store }: AuditBooks, report: AuditReport): Promis
   const disagreeing = report.mismatches.filter(isOfStored).map(({ day }) => day);
   const agreeing = report.notCompared.length > 0 ? -1 : Math.min(today - keptDays, ...disagreeing) - 1;
   const through = Math.max(agreeing, today - longestDays);
-  for (const partition of partitionsOf(store)) {
-    if ((await store.oldestDay(partition)) <= through) await store.prune(partition, through);
-  }
+  for (const partition of partitionsOf(store)) await store.prune(partition, through);
 }
 
 const isOfStored = ({ kind }: Mismatch): boolean => kind !== 'rollup';
