@@ -1,4 +1,5 @@
 /** The journal of one process: its parts over the engine's connections, and the scheduled runs. */
+import { erasureFinisherOf } from './correcting.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import type { Engine } from './engine.js';
 import { startJournalRuns } from './jobs/journal-queue.js';
@@ -30,10 +31,12 @@ export function runJournal(
   const { redis, clickhouse, partitions } = engine;
   const journal = createJournal(redis, partitions);
   const drain = createJournalDrain({ journal, warehouse: createJournalWarehouse(clickhouse), logger });
+  const finishErasures = erasureFinisherOf(endpoints, engine, logger);
   const recordFacts = factsRecorder(endpoints, engine);
   // What is due anyway comes first: facts that cannot be told hold nothing else up.
   const run = async (signal: AbortSignal): Promise<void> => {
     await drain(signal);
+    await finishErasures(signal);
     await recordFacts();
   };
   const runs = startJournalRuns({ redisUrl, run, logger });

@@ -1,14 +1,19 @@
 /** What tells a learner's data as it is stored: ports over Redis and ClickHouse. */
 import { type Engine, whileUsable } from './engine.js';
+import type { ErasurePorts } from './services/erasures.js';
 import { createLearnerExports, type ExportLearner } from './services/export-learner.js';
 import type { AttemptPorts } from './services/list-attempts.js';
+import { createErasureStore } from './store/erasures.js';
 import { createLearnerRecords } from './store/told-records.js';
+
 import { createWaitingAttempts } from './store/waiting-attempts.js';
+import { createErasureWarehouse } from './warehouse/erasure-warehouse.js';
 import { createStoredAttempts } from './warehouse/stored-attempts.js';
 import { createLearnerTables } from './warehouse/told-rows.js';
 
 interface LearnerDataPorts {
   readonly attempts: AttemptPorts;
+  readonly erasures: ErasurePorts;
   readonly exportLearner: ExportLearner;
 }
 
@@ -27,5 +32,9 @@ export function learnerDataPorts(engine: Engine): LearnerDataPorts {
     tables: createLearnerTables(clickhouse),
     now: Date.now,
   });
-  return { attempts: { learners, waiting, stored }, exportLearner };
+  const erasures = {
+    erasures: createErasureStore(redis, partitions),
+    receipts: createErasureWarehouse(clickhouse),
+  };
+  return { attempts: { learners, waiting, stored }, erasures, exportLearner };
 }

@@ -1,4 +1,5 @@
 /** The stream pipeline of one process: schema, outbox and drain jobs over the engine's connections. */
+import { carryOutOf } from './correcting.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import type { Engine } from './engine.js';
 import { startWatchedPipeline, type WatchedPipeline } from './jobs/watched-pipeline.js';
@@ -25,7 +26,8 @@ export async function runPipeline(
   await prepareSchema(endpoints, engine, logger, closers);
   const warehouse = createAttemptWarehouse(engine.clickhouse, endpoints.clickhouseCluster);
   const { redisUrl } = endpoints;
-  const drain = createDrain({ outbox, warehouse, logger });
+  const correct = carryOutOf(endpoints, engine, logger);
+  const drain = createDrain({ outbox, warehouse, logger, correct });
   const pipeline = startWatchedPipeline({ redisUrl, partitions: engine.partitions, outbox, drain, logger });
   closers.add('pipeline', () => pipeline.close());
   return pipeline;

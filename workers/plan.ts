@@ -20,7 +20,12 @@ import {
   fingerprintOf,
 } from '../src/store/event-ids.js';
 import type { ItemDelta } from '../src/store/item-store.js';
-import type { LearnerCommit, LearnerQuery, LoadedLearner } from '../src/store/learner-records.js';
+import {
+  beginHistory,
+  type LearnerCommit,
+  type LearnerQuery,
+  type LoadedLearner,
+} from '../src/store/learner-records.js';
 import { figuresOf, resultOf, rowOf } from './told.js';
 
 /**
@@ -129,7 +134,7 @@ function tellOne(
 const idsExhausted = 'Event ids cannot be remembered long enough right now; try again later';
 
 const draftOf = (loaded: LoadedLearner): Draft => ({
-  learner: loaded.learner ?? newLearner,
+  learner: loaded.learner ?? beginHistory(),
   skills: [...loaded.skills],
   items: [...loaded.items],
   firstAnswers: [...loaded.firstAnswers],
@@ -247,7 +252,7 @@ function commitOf(work: LearnerWork, loaded: LoadedLearner, draft: Draft): Learn
     tenant: work.tenant,
     userId: work.userId,
     expectedVersion: loaded.learner?.version ?? 0,
-    learner: draft.learner,
+    learner: { ...draft.learner, version: draft.learner.version + 1 },
     skills: changedOf(work.skillIds, loaded.skills, draft.skills),
     rows: draft.rows,
     arrivalDays: draft.arrivalDays,

@@ -88,4 +88,5 @@ const sectionOf = (field: string | undefined): Section | null =>
   sections.find((section) => section === field) ?? null;
 
 /** Ids have no control characters, so what stands behind a backslash stands for itself. */
-const unescapeText = (text: string): string => (text.includes('\\') ? text.replaceAll(/\\(.)/g, '$1') : text);
+export const unescapeText = (text: string): string =>
+  text.includes('\\') ? text.replaceAll(/\\(.)/g, '$1') : text;

@@ -166,6 +166,19 @@ export function forecastRow(forecast: ServedForecast): string {
   ]);
 }
 
+/** Whose a row of goals or forecasts is, and its time in Unix milliseconds; null for other kinds. */
+export function journalRowOf(
+  kind: string,
+  row: string,
+): { readonly tenant: string; readonly userId: string; readonly at: number } | null {
+  if (kind !== 'goal' && kind !== 'forecast') return null;
+  const [at = '', tenant = '', userId = ''] = row.split('\t').map(unescapeText);
+  return { at: Number(at), tenant, userId };
+}
+
+/** Ids have no control characters: a backslash stands before another one alone. */
+const unescapeText = (text: string): string => text.replaceAll('\\\\', '\\');
+
 type Field = string | number | null;
 
 const row = (fields: readonly Field[]): string => fields.map(encodeField).join('\t');

@@ -2,6 +2,7 @@
 import { parseJson } from '../contracts/json.js';
 import type { SubmissionForm } from '../contracts/tasks.js';
 import { unavailable } from '../errors.js';
+import { type ErasurePorts, eraseLearner, readErasure } from '../services/erasures.js';
 import { type ExplainPorts, explainMastery } from '../services/explain-mastery.js';
 import type { ExportLearner } from '../services/export-learner.js';
 import { forecastClass, forecastScores, forecastWhatIf } from '../services/forecast-scores.js';
@@ -29,6 +30,7 @@ export interface HandlerPorts {
   readonly goals: GoalPorts;
   readonly skills: SkillWritePorts;
   readonly attempts: AttemptPorts;
+  readonly erasures: ErasurePorts;
   readonly exportLearner: ExportLearner;
   readonly health: Health;
   /** Figures in the Prometheus text format. */
@@ -43,6 +45,7 @@ export const createHandlers = ({
   goals,
   skills,
   attempts,
+  erasures,
   exportLearner,
   health,
   metrics,
@@ -95,6 +98,12 @@ export const createHandlers = ({
     const { lines, release } = await exportLearner(tenant, parameters[0] as string);
     return { ...ndjson, pieces: lines, onOver: release };
   },
+  eraseLearner: async ({ tenant, parameters }) => {
+    const data = await eraseLearner(erasures, tenant, parameters[0] as string);
+    return { status: 202, body: successEnvelope(JSON.stringify(data), 'Erasure begun') };
+  },
+  erasure: async ({ tenant, parameters }) =>
+    ok(JSON.stringify(await readErasure(erasures, tenant, parameters[0] as string))),
   health: () => healthReply(health),
   livez: () => probeReply(health.livez(), 'ok'),
   readyz: async () => probeReply(await health.readyz(), 'ready'),

@@ -92,6 +92,8 @@ export type Handlers = Record<
   | 'putSkill'
   | 'attempts'
   | 'exportLearner'
+  | 'eraseLearner'
+  | 'erasure'
   | 'health'
   | 'livez'
   | 'readyz'
@@ -136,6 +138,8 @@ export const routesOf = (to: Handlers): readonly Route[] => [
     queryNames: ['limit', 'cursor'],
   }),
   route('GET', '/api/v1/learners/:user_id/export', to.exportLearner, { scope: 'admin' }),
+  route('DELETE', '/api/v1/learners/:user_id', to.eraseLearner, { scope: 'admin' }),
+  route('GET', '/api/v1/erasures/:erasure_id', to.erasure, { scope: 'admin' }),
   route('GET', '/api/v1/health', to.health, {}),
   route('GET', '/livez', to.livez, {}),
   route('GET', '/readyz', to.readyz, {}),

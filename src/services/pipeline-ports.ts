@@ -1,4 +1,5 @@
 /** What the stream pipeline needs from Redis and ClickHouse, and what they guarantee. */
+import type { PendingCorrection } from '../contracts/corrections.js';
 import type { FixedBatch, OutboxRange } from '../contracts/jobs.js';
 
 /** Rows of the outbox as TSV lines: outbox columns, then the encoded row (contracts/attempt-row.ts). */
@@ -10,6 +11,8 @@ export interface OutboxBatch {
   chunks: Buffer[];
   /** Entries between the rows that hold no row at all, which no table could take. */
   unreadable: OutboxEntries[];
+  /** Of partitions where one comes before every row. Rows behind a correction are never read before it is gone. */
+  corrections: PendingCorrection[];
 }
 
 /** Entries of one partition's outbox, by their ids. */
@@ -105,6 +108,9 @@ export interface AttemptWarehouse {
   repairRollups(ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<string[]>;
   isAlive(): Promise<boolean>;
 }
+
+/** Carries out a correction at the head of its partition. May be repeated after any step, also by another process. */
+export type CarryOut = (correction: PendingCorrection, signal?: AbortSignal) => Promise<void>;
 
 /** Drains one group of partitions once. */
 export type DrainShard = (task: DrainTask) => Promise<DrainResult>;

@@ -10,11 +10,13 @@ import { redisAddress } from '../contracts/redis-address.js';
 import { unavailable } from '../errors.js';
 import { type CountedPage, countPageScript, lookScript, pruneScript } from './audit-scripts.js';
 import { connectCluster, type Timeouts } from './cluster.js';
+import { defineCorrections } from './correction-commands.js';
+import { evictIdsScript, growIdsScript } from './id-scripts.js';
 import { addItemsScript, putItemsScript } from './item-scripts.js';
 import { appendJournalScript } from './journal-scripts.js';
 import { parkScript, redriveScript } from './parked-scripts.js';
 import { readHashesScript } from './read-script.js';
-import { commitScript, evictIdsScript, growIdsScript, loadScript, takeQuotaScript } from './scripts.js';
+import { commitScript, loadScript, takeQuotaScript } from './scripts.js';
 
 /** A single node or a Cluster: everything above works on both. */
 export type RedisClient = Redis | Cluster;
@@ -162,6 +164,7 @@ function defineScripts(client: RedisClient): void {
   client.defineCommand('countStreamPage', { lua: countPageScript, numberOfKeys: 1 });
   client.defineCommand('pruneAccepted', { lua: pruneScript, numberOfKeys: 2 });
   client.defineCommand('takeQuota', { lua: takeQuotaScript, numberOfKeys: 1 });
+  defineCorrections(client);
 }
 
 declare module 'ioredis' {

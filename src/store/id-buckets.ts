@@ -1,11 +1,11 @@
 /**
- * Where a partition's event ids stand (scripts.ts tells how they are kept, and why): the same arithmetic as in the
+ * Where a partition's event ids stand (id-scripts.ts tells how they are kept, and why): the same arithmetic as in the
  * scripts, for reading and writing ids without one.
  */
 import type { Redis } from 'ioredis';
 import { whileRedisServes } from './client.js';
+import { idsPerBucket } from './id-scripts.js';
 import { idCountKey, partitionPrefix } from './keys.js';
-import { idsPerBucket } from './scripts.js';
 
 /** Number of the bucket that holds an id. @param buckets how many the partition has, from 1 */
 export function bucketOf(id: Buffer, buckets: number): number {

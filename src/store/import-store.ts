@@ -6,6 +6,8 @@ import { releaseLock, takeLock } from './lock.js';
 
 /** Fields `id`, `run`, `line`, `started_at`, `finished_at` (empty while it is not finished); the braces put the lock on the same node. */
 const importKey = (content: string): string => `st:import:{${content}}`;
+/** Hash of the imports: field = id, value = hash of the content. */
+const importsKey = 'st:imports';
 const lockKey = (content: string): string => `${importKey(content)}:lock`;
 /** Hash written by the commit script: field = learner key, value = last line counted. */
 const importMarksKey = (partition: number, id: string): string =>
@@ -21,6 +23,8 @@ export function createImportStore(client: RedisClient, partitions: number): Impo
   return {
     find: async (content) => decode(await whileRedisServes(client.hgetall(importKey(content)))),
     put: async (content, record) => {
+      // First: who erases a learner finds the marks of every import that has any.
+      await whileRedisServes(client.hset(importsKey, record.id, content));
       await whileRedisServes(client.hset(importKey(content), encode(record)));
     },
     savePosition: async (content, line) => {
@@ -36,6 +40,23 @@ export function createImportStore(client: RedisClient, partitions: number): Impo
     lock: (content, holder) => takeLock(client, lockKey(content), holder),
     unlock: (content, holder) => releaseLock(client, lockKey(content), holder),
   };
+}
+
+export interface ImportMarks {
+  /** Hash of the marks in one partition. */
+  readonly key: string;
+  readonly running: boolean;
+}
+
+/** The marks of every import, in one partition. */
+export async function listImportMarks(client: RedisClient, partition: number): Promise<ImportMarks[]> {
+  const contents = Object.entries(await whileRedisServes(client.hgetall(importsKey)));
+  return Promise.all(
+    contents.map(async ([id, content]) => ({
+      key: importMarksKey(partition, id),
+      running: (await whileRedisServes(client.exists(lockKey(content)))) === 1,
+    })),
+  );
 }
 
 const encode = (record: ImportRecord): Record<string, string | number> => ({

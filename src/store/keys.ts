@@ -50,6 +50,11 @@ export const archivedKey = (partition: number): string => `${partitionPrefix(par
 export const parkedKey = (stream: string): string => `${stream}:parked`;
 /** Most entries of a stream of parked ones: beyond it, what is refused waits where it is. About 6 MB. */
 export const parkedBound = 10_000;
+/**
+ * Hash of the erasures that are not done: field = erasure, value = its record as JSON; field = `@TENANT:USER`, value =
+ * the erasure of that learner. Beside it `…:plans`, hash of the corrections under way (correction-scripts.ts).
+ */
+export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
 /** Marker of the deployment: absent means that this Redis is new, or came back empty. */
 export const markerKey = (partition: number): string => `${partitionPrefix(partition)}:m`;
 /**

@@ -31,12 +31,11 @@ const activityCounts = sections.length * activityModel.days;
 
 const emptyRecord = (bytes: number): Buffer => Buffer.allocUnsafe(bytes).fill(0);
 
-/** @param version that the record is of, where it is not the state's own */
-export function encodeLearner(learner: LearnerState, version = learner.version): Buffer {
+export function encodeLearner(learner: LearnerState): Buffer {
   const stored = emptyRecord(learnerBytes);
   const record = viewOf(stored);
   record.setUint8(0, format);
-  record.setUint32(4, version, true);
+  record.setUint32(4, learner.version, true);
   record.setUint32(8, learner.attempts, true);
   record.setUint16(12, learner.baselineTotal ?? 0, true);
   writeAbility(record, 16, learner.math);

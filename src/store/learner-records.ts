@@ -2,7 +2,9 @@
  * What is read and written of learners, and what their records mean: the same for plain commands (watched-learners.ts)
  * and for scripts (learner-store.ts).
  */
+import { randomInt } from 'node:crypto';
 import type { RememberedItem } from '../domain/item-window.js';
+import { newLearner } from '../domain/mastery.js';
 import type { ItemTrace } from '../domain/prediction/traces.js';
 import type { LearnerState, SkillState } from '../domain/types.js';
 import { decodeItem, decodeLearner, decodeSkill } from './learner-codec.js';
@@ -38,7 +40,7 @@ export interface LearnerCommit {
   readonly userId: string;
   /** Version of the state that the change was computed from; 0 for a new learner. */
   readonly expectedVersion: number;
-  /** Its version is not looked at: what is written is of the next one. */
+  /** With the version that is written: one above the expected one, or anywhere for a new history. */
   readonly learner: LearnerState;
   /** Those that changed, by skill id. */
   readonly skills: readonly (readonly [string, SkillState])[];
@@ -58,6 +60,12 @@ export interface LearnerCommit {
 export type CommitStatus = 'committed' | 'conflict' | 'outbox-full' | 'not-restored' | 'repeated';
 
 export type Placed = Pick<LearnerQuery, 'partition' | 'tenant' | 'userId'>;
+
+/**
+ * A new learner. The versions begin anywhere: after an erasure, whoever still holds a state of the history before must
+ * never meet its version again, and nothing of that history is left to count on from.
+ */
+export const beginHistory = (): LearnerState => ({ ...newLearner, version: randomInt(2 ** 31) });
 
 /** Field of the learner's own record in the learner hash, beside the goal's; skills stand behind a letter of their own. */
 export const learnerField = 'L';

@@ -134,7 +134,7 @@ function packCommit(request: Packer, commit: LearnerCommit, prefixes: readonly s
   request.uint(commit.expectedVersion);
   request.list(2 * commit.skills.length + 2);
   request.text(learnerField);
-  request.bytes(encodeLearner(commit.learner, commit.expectedVersion + 1));
+  request.bytes(encodeLearner(commit.learner));
   for (const [skillId, skill] of commit.skills) {
     request.text(skillField(skillId));
     request.bytes(encodeSkill(skill));

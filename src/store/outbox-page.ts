@@ -1,7 +1,12 @@
 /** One page of an outbox stream as the TSV lines that ClickHouse takes. Bytes are copied, rows are not parsed. */
 
-/** As ioredis gives it: id, then names and values of the fields. What an outbox entry of ours says is in `r`. */
+/**
+ * As ioredis gives it: id, then names and values of the fields. What an outbox entry of ours says is in `r`, or in `c`.
+ */
 export type StreamEntry = [id: Buffer, fields: Buffer[]];
+
+/** What is no row but a correction (contracts/corrections.ts). */
+export const isCorrection = ([, fields]: StreamEntry): boolean => fields[0]?.toString('latin1') === 'c';
 
 export interface EncodedPage {
   rows: number;

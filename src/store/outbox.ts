@@ -9,9 +9,11 @@ import type {
   OutboxEpoch,
   PartitionBacklog,
 } from '../services/pipeline-ports.js';
+
 import { outboxKey, parkedBound, parkedKey, partitionPrefix } from './keys.js';
-import { encodePage, type StreamEntry } from './outbox-page.js';
+import { encodePage, isCorrection, type StreamEntry } from './outbox-page.js';
 import { parkEntries, removeRows } from './parked.js';
+
 import { readReplicated } from './replication.js';
 import { streamLengths } from './stream-lengths.js';
 
@@ -82,7 +84,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
   };
 }
 
-const emptyBatch = (): OutboxBatch => ({ ranges: [], rows: 0, chunks: [], unreadable: [] });
+const emptyBatch = (): OutboxBatch => ({ ranges: [], rows: 0, chunks: [], unreadable: [], corrections: [] });
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 async function headOf(redis: Redis | Cluster, partition: number): Promise<string | null> {
@@ -137,13 +139,20 @@ async function readPages(
     const entries = await redis.xrangeBuffer(outboxKey(partition), start, to, 'COUNT', count);
     const last = entries.at(-1)?.[0].toString('latin1');
     if (last === undefined) return;
-    bytes += append(batch, partition, entries, skip);
+    const correction = entries.findIndex(isCorrection);
+    if (start === '-' && correction === 0) noteCorrection(batch, partition, entries[0] as StreamEntry);
+    bytes += append(batch, partition, correction < 0 ? entries : entries.slice(0, correction), skip);
+    if (correction >= 0) return;
     // Redis is quicker than we are: its next page may be there at once and be read before all else that waits in the loop.
     await nextTurn();
     if (entries.length < count) return;
     left -= count;
     start = after(last);
   }
+}
+
+function noteCorrection(batch: OutboxBatch, partition: number, [id, fields]: StreamEntry): void {
+  batch.corrections.push({ partition, id: id.toString('latin1'), text: fields[1]?.toString() ?? '' });
 }
 
 function append(

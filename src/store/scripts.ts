@@ -5,57 +5,7 @@
  * than many small ones, and lists in it go to commands as they are.
  */
 
-/** How many ids a bucket holds in the mean. */
-export const idsPerBucket = 40;
-
-/**
- * Event ids of a partition. They live in small hashes (`PREFIX:i:B`, field = 10 bytes of id hash, value = the
- * first answer) that Redis keeps as listpacks, for a plain key per id would cost three times the memory. The
- * number of those hashes grows one at a time with the number of ids (linear hashing), so each stays near 40
- * fields. `PREFIX:i:q` lists the ids in order of arrival, for forgetting the oldest.
- */
-const idIndex = `
-local idsPerBucket = ${idsPerBucket}
-local indexes = {}
-local function indexOf(prefix)
-  local index = indexes[prefix]
-  if index then return index end
-  local count = tonumber(redis.call('GET', prefix .. ':i:n') or 1)
-  local span = 1
-  while span * 2 <= count do span = span * 2 end
-  index = { count = count, span = span, bucket = prefix .. ':i:', queue = prefix .. ':i:q', taken = {} }
-  indexes[prefix] = index
-  return index
-end
-local function bucketOf(index, hash)
-  local bucket = hash % (index.span * 2)
-  if bucket >= index.count then bucket = hash % index.span end
-  return index.bucket .. bucket
-end
-local function hashOf(id) return (struct.unpack('<I4', id)) end
-`;
-
-/** Makes one more bucket, which takes its ids from the one that had them until now. */
-const splitting = `
-local function splitBucket(index)
-  local from, to = index.bucket .. (index.count - index.span), index.bucket .. index.count
-  local all, moved, gone = redis.call('HGETALL', from), {}, {}
-  index.count = index.count + 1
-  for i = 1, #all, 2 do
-    if bucketOf(index, hashOf(all[i])) == to then
-      moved[#moved + 1], moved[#moved + 2] = all[i], all[i + 1]
-      gone[#gone + 1] = all[i]
-    end
-  end
-  -- In parts: ids can be made that meet in one bucket, more of them than unpack takes.
-  for i = 1, #gone, 1000 do
-    local last = math.min(i + 999, #gone)
-    redis.call('HSET', to, unpack(moved, 2 * i - 1, 2 * last))
-    redis.call('HDEL', from, unpack(gone, i, last))
-  end
-  if index.span * 2 <= index.count then index.span = index.span * 2 end
-end
-`;
+import { idIndex, splitting } from './id-scripts.js';
 
 const learnerKeys = `
 local function learnerKey(prefix, name) return prefix .. ':l:' .. name end
@@ -188,46 +138,6 @@ for prefix, sums in pairs(accepted) do
   for field, count in pairs(sums) do redis.call('HINCRBY', prefix .. ':accepted', field, count) end
 end
 return table.concat(statuses)
-`;
-
-/**
- * Gives a partition more buckets for its event ids.
- * KEYS: the partition's prefix. ARGV: how many there are to be.
- * Result: how many there are.
- */
-export const growIdsScript = `
-${idIndex}
-${splitting}
-local index = indexOf(KEYS[1])
-local before = index.count
-while index.count < tonumber(ARGV[1]) do splitBucket(index) end
--- Whoever watches the number need not try again for nothing.
-if index.count > before then redis.call('SET', index.bucket .. 'n', index.count) end
-return index.count
-`;
-
-/**
- * Forgets a partition's oldest event ids.
- * KEYS: the partition's prefix. ARGV: forget ids that arrived at this Unix second or before; how many at most.
- * Result: number forgotten, ids left, Unix second of the oldest left (0 if none).
- */
-export const evictIdsScript = `
-${idIndex}
-local prefix, cutoff, atMost = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
-local index, forgotten, oldest = indexOf(prefix), 0, 0
-local queue = index.queue
-while true do
-  local id = redis.call('LINDEX', queue, 0)
-  if not id then oldest = 0 break end
-  local key = bucketOf(index, hashOf(id))
-  local answer = redis.call('HGET', key, id)
-  oldest = answer and struct.unpack('<I4', answer) or 0
-  if oldest > cutoff or forgotten >= atMost then break end
-  redis.call('HDEL', key, id)
-  redis.call('LPOP', queue)
-  forgotten = forgotten + 1
-end
-return { forgotten, redis.call('LLEN', queue), oldest }
 `;
 
 /**

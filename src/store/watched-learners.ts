@@ -237,11 +237,11 @@ function readLearner(replies: Replies, query: LearnerQuery): LoadedLearner {
 }
 
 function writeCommit(request: CommandBytes, commit: LearnerCommit, buckets: BucketCounts): void {
-  const { partition, tenant, userId, expectedVersion, learner, skills } = commit;
+  const { partition, tenant, userId, learner, skills } = commit;
   request.command(4 + 2 * skills.length, 'HSET');
   request.text(learnerKey(partition, tenant, userId));
   request.text(learnerField);
-  request.bytes(encodeLearner(learner, expectedVersion + 1));
+  request.bytes(encodeLearner(learner));
   for (const [skillId, skill] of skills) {
     request.text(skillField(skillId));
     request.bytes(encodeSkill(skill));

@@ -3,26 +3,51 @@
  * none. A test looks for tables that are missing here. (The sums by skill, `daily_skill`, name no learner; their number of
  * learners is a sketch that cannot be asked for one.)
  */
-import { archivedLearnerSkill } from './archive.js';
+import { archivedDays, archivedLearnerSkill, isArchived, keptRows } from './archive.js';
 import { attempts } from './attempts.js';
+import { takenBack } from './correction-tables.js';
 import { goalChanges, servedForecasts } from './journal-tables.js';
 import { learnerSnapshots } from './learner-snapshots.js';
 import { learnerSkillDays } from './rollups.js';
 import type { Table } from './table.js';
 
+/** SQL with the fields of `EndedHistory` as parameters: after an erasure, a learner may have begun a new history. */
 export interface LearnerTable {
   readonly table: Table;
   /** What an export calls one row. */
   readonly rowType: string;
+  /** Condition on the rows of the history that ended. */
+  readonly ended: string;
+  /** Query of how many there are; of sums, how many answers they count. Without it, the rows that meet the condition. */
+  readonly endedCount?: string;
 }
 
+/** Condition on the rows of a learner, whichever history they are of. */
+const ofLearner = 'tenant = {tenant:String} AND user_id = {user_id:String}';
+/** Outbox ids are in order within their partition, which a learner never leaves. */
+const before =
+  '(partition_id != {partition:UInt16} OR (outbox_ms, outbox_seq) < ({below_ms:UInt64}, {below_seq:UInt32}))';
+const upTo = (column: string, name: 'until' | 'goal_until'): string =>
+  `${ofLearner} AND ${column} <= fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
+
+/** A month is archived when it is over: what came in the one that the history ended in is archived after that. */
+const archivedBefore = "month < toYYYYMM(fromUnixTimestamp64Milli({until:Int64}, 'UTC'))";
+const monthBefore = `${ofLearner} AND ${archivedBefore}`;
+
+/** The sums of a day do not tell the histories apart: what the answers of the new one do not explain is of the old one. */
+const unexplained = `SELECT abs(toInt64(sum(r.attempts))
+    - (SELECT toInt64(count()) FROM attempts WHERE ${ofLearner} AND NOT ${before} AND ${keptRows})
+    - (SELECT toInt64(sum(a.attempts)) FROM ${archivedDays} WHERE ${ofLearner} AND NOT ${archivedBefore} AND ${isArchived}))
+  FROM ${learnerSkillDays.name} AS r WHERE ${ofLearner}`;
+
 export const learnerTables: readonly LearnerTable[] = [
-  { table: attempts, rowType: 'attempt' },
-  { table: learnerSkillDays, rowType: 'skill_day' },
-  { table: archivedLearnerSkill, rowType: 'archived_skill_day' },
-  { table: learnerSnapshots, rowType: 'learner_snapshot' },
-  { table: goalChanges, rowType: 'goal_change' },
-  { table: servedForecasts, rowType: 'served_forecast' },
+  { table: attempts, rowType: 'attempt', ended: `${ofLearner} AND ${before}` },
+  { table: learnerSkillDays, rowType: 'skill_day', ended: ofLearner, endedCount: unexplained },
+  { table: archivedLearnerSkill, rowType: 'archived_skill_day', ended: monthBefore },
+  { table: learnerSnapshots, rowType: 'learner_snapshot', ended: monthBefore },
+  { table: goalChanges, rowType: 'goal_change', ended: upTo('updated_at', 'goal_until') },
+  { table: servedForecasts, rowType: 'served_forecast', ended: upTo('made_at', 'until') },
+  { table: takenBack, rowType: 'taken_back', ended: upTo('taken_back_at', 'until') },
 ];
 
 /** What follows the table's name in a query, so that a row that was inserted twice, or is not summed up yet, is one row. */

@@ -9,6 +9,7 @@ import { attempts, fittedColumns, originColumns, placedColumns } from './attempt
 import { selectRows } from './client.js';
 import { addColumnsTo, type Cluster, createTables, everywhere } from './cluster.js';
 import { cohortSkillWeekly, skillVelocity } from './cohorts.js';
+import { erasures, takenBack } from './correction-tables.js';
 import { apiKeys, deployments } from './deployment.js';
 import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
 import { goalChanges, servedForecasts, skillChanges } from './journal-tables.js';
@@ -83,9 +84,15 @@ export const migrationsFor = (cluster: Cluster): readonly Migration[] => [
     name: 'rebuilding, correcting and keeping',
     statements: [
       ...addColumnsTo(attempts, originColumns, 'baseline_total', cluster),
-      ...[deployments, apiKeys, archivedMonths, archivedLearnerSkill, learnerSnapshots].flatMap((table) =>
-        createTables(table, cluster),
-      ),
+      ...[
+        deployments,
+        apiKeys,
+        archivedMonths,
+        archivedLearnerSkill,
+        learnerSnapshots,
+        takenBack,
+        erasures,
+      ].flatMap((table) => createTables(table, cluster)),
     ],
   },
 ];

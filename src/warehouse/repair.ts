@@ -34,28 +34,51 @@ function idPair(id: string): { ms: number; seq: number } {
 }
 
 /** @returns whether the rollup differed from the table and was computed again */
-export async function repairRollup(
+export function repairRollup(
   client: ClickHouseClient,
   rollup: Rollup,
   ranges: readonly OutboxRange[],
   cluster: Cluster,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  await complete(client, rollup.table.name, cluster, signal);
-  const names = Object.keys(rollup.keys).join(', ');
+  const names = Object.keys(rollup.keys);
   const expressions = Object.values(rollup.keys).join(', ');
   const touched = `(SELECT DISTINCT ${expressions} FROM attempts WHERE ${inRanges(ranges)})`;
-  if (!(await differs(client, rollup, touched, signal))) return false;
+  const part = {
+    inAttempts: `(${expressions}) IN ${touched}`,
+    inArchive: `(${names.map((name) => `a.${name}`).join(', ')}) IN ${touched}`,
+    inRollup: `(${names.join(', ')}) IN ${touched}`,
+  };
+  return repairPart(client, rollup, part, cluster, signal);
+}
+
+/** The same keys of a rollup as conditions over the table, over the archive `a` and over the rollup. */
+export interface RollupPart {
+  readonly inAttempts: string;
+  readonly inArchive: string;
+  readonly inRollup: string;
+}
+
+/** @returns whether that part of the rollup differed from the table and was computed again */
+export async function repairPart(
+  client: ClickHouseClient,
+  rollup: Rollup,
+  part: RollupPart,
+  cluster: Cluster,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  await complete(client, rollup.table.name, cluster, signal);
+  if (!(await differs(client, rollup, part, signal))) return false;
   const cancel = signal && { abort_signal: signal };
   await client.command({
-    query: `${deleteFrom(rollup.table.name, cluster)} WHERE (${names}) IN ${touched}`,
+    query: `${deleteFrom(rollup.table.name, cluster)} WHERE ${part.inRollup}`,
     ...cancel,
   });
   await client.command({
     query: `INSERT INTO ${rollup.table.name} (${rollupColumns(rollup)})
-${selectRollup(rollup, `${keptRows} AND (${expressions}) IN ${touched}`)}
+${selectRollup(rollup, `${keptRows} AND ${part.inAttempts}`)}
 UNION ALL
-${selectArchived(rollup, archivedIn(rollup, touched))}`,
+${selectArchived(rollup, part.inArchive)}`,
     // The same rows may have been inserted by an earlier repair and deleted since: they are wanted again.
     clickhouse_settings: { insert_deduplicate: 0 },
     ...cancel,
@@ -74,30 +97,22 @@ export async function complete(
   if (query !== null) await client.command({ query, ...(signal && { abort_signal: signal }) });
 }
 
-/** Condition over the archive. */
-const archivedIn = ({ keys }: Rollup, touched: string): string =>
-  `(${Object.keys(keys)
-    .map((name) => `a.${name}`)
-    .join(', ')}) IN ${touched}`;
-
 /** A block is in a rollup as a whole or not at all, so that counts tell. */
 async function differs(
   client: ClickHouseClient,
-  rollup: Rollup,
-  touched: string,
+  { table, keys }: Rollup,
+  { inAttempts, inArchive, inRollup }: RollupPart,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const { table, keys } = rollup;
   const names = Object.keys(keys).join(', ');
-  const expressions = Object.values(keys).join(', ');
   const named = Object.entries(keys).map(([name, expression]) => `${expression} AS ${name}`);
   const query = `SELECT toUInt32(count()) AS keys FROM (
   SELECT ${names} FROM (
-    SELECT ${named.join(', ')}, toInt64(1) AS n FROM attempts WHERE ${keptRows} AND (${expressions}) IN ${touched}
+    SELECT ${named.join(', ')}, toInt64(1) AS n FROM attempts WHERE ${keptRows} AND ${inAttempts}
     UNION ALL
-    SELECT ${names}, toInt64(a.attempts) AS n FROM ${archivedDays} WHERE ${isArchived} AND ${archivedIn(rollup, touched)}
+    SELECT ${names}, toInt64(a.attempts) AS n FROM ${archivedDays} WHERE ${isArchived} AND ${inArchive}
     UNION ALL
-    SELECT ${names}, -toInt64(attempts) AS n FROM ${table.name} WHERE (${names}) IN ${touched}
+    SELECT ${names}, -toInt64(attempts) AS n FROM ${table.name} WHERE ${inRollup}
   ) GROUP BY ${names} HAVING sum(n) != 0
 )`;
   const [row] = await selectRows<{ keys: number }>(client, query, signal);

@@ -118,7 +118,7 @@ FROM daily_learner_skill AS r GROUP BY tenant, user_id, skill_id, day`,
   },
 };
 
-const skill: Rollup = {
+export const skillDays: Rollup = {
   table: {
     name: 'daily_skill',
     comment: 'One day of one skill, by Redis partition; read it through the view skill_daily',
@@ -151,7 +151,7 @@ FROM daily_skill AS r GROUP BY tenant, skill_id, day`,
   },
 };
 
-export const rollups: readonly Rollup[] = [learnerSkill, skill];
+export const rollups: readonly Rollup[] = [learnerSkill, skillDays];
 
 /** The rollup that names learners. */
 export const learnerSkillDays = learnerSkill.table;

@@ -3,6 +3,7 @@ import type { TSchema } from 'typebox';
 import type { ErrorCode } from '../../errors.js';
 import { LearningEventResult } from '../events.js';
 import { BatchResult } from './answers.js';
+import { BegunErasure, Erasure } from './erasures.js';
 import { DeletedGoal, Goal } from './goals.js';
 import { AttemptPage, ExportLines } from './learners.js';
 import { Mastery, SkillMastery } from './mastery.js';
@@ -55,6 +56,11 @@ export const routeAnswers: Readonly<Record<string, RouteAnswers>> = {
     bodies: { 200: ExportLines },
     errors: [...keyed, 'USER_NOT_FOUND'],
   },
+  'DELETE /api/v1/learners/:user_id': {
+    bodies: { 202: successAnswer(BegunErasure) },
+    errors: [...keyed, 'USER_NOT_FOUND'],
+  },
+  'GET /api/v1/erasures/:erasure_id': ok(Erasure, 'NOT_FOUND'),
   'GET /api/v1/health': {
     bodies: { 200: successAnswer(Health), 503: errorAnswer({ data: HealthDown }) },
     errors: [...keyless, 'UNAVAILABLE'],

@@ -1,0 +1,39 @@
+/** What takes rows back out of ClickHouse, over the engine's connections. */
+import type { Endpoints } from './embedded/data-dir.js';
+import type { Engine } from './engine.js';
+import { createCarryOut } from './services/carry-out.js';
+import { createErasureFinisher } from './services/finish-erasures.js';
+import type { CarryOut } from './services/pipeline-ports.js';
+import { createCorrectionStore } from './store/corrections.js';
+import { createErasureLeftovers } from './store/erasure-leftovers.js';
+import { createErasureStore } from './store/erasures.js';
+import type { Logger } from './telemetry.js';
+import { createCorrectionWarehouse } from './warehouse/correction-warehouse.js';
+import { createErasureWarehouse } from './warehouse/erasure-warehouse.js';
+
+/** For the drain. */
+export const carryOutOf = (
+  { clickhouseCluster }: Endpoints,
+  { redis, clickhouse }: Engine,
+  logger: Logger,
+): CarryOut =>
+  createCarryOut({
+    store: createCorrectionStore(redis),
+    warehouse: createCorrectionWarehouse(clickhouse, clickhouseCluster),
+    logger,
+    now: Date.now,
+  });
+
+/** For the journal's runs. */
+export const erasureFinisherOf = (
+  { clickhouseCluster }: Endpoints,
+  { redis, clickhouse, partitions }: Engine,
+  logger: Logger,
+): ((signal: AbortSignal) => Promise<number>) =>
+  createErasureFinisher({
+    erasures: createErasureStore(redis, partitions),
+    leftovers: createErasureLeftovers(redis, partitions),
+    warehouse: createErasureWarehouse(clickhouse, clickhouseCluster),
+    logger,
+    now: Date.now,
+  });

@@ -1,0 +1,74 @@
+/** What erasing a learner needs of Redis and ClickHouse, beside carrying out its correction. */
+import type { CorrectedRows } from './correction-ports.js';
+
+/** An erasure that is not done. */
+export interface OpenErasure {
+  readonly id: string;
+  readonly tenant: string;
+  readonly userId: string;
+  readonly partition: number;
+  /** Unix milliseconds on Redis' clock. */
+  readonly requestedAt: number;
+  /** Outbox id of its correction. */
+  readonly correction: string;
+  readonly goalAt: number;
+  /** What the first step took out of Redis. */
+  readonly removed: { readonly records: number; readonly items: number };
+  /** What its places held, by their names; null until the correction was carried out. */
+  readonly before: Readonly<Record<string, number>> | null;
+}
+
+/** What is kept of an erasure that is done: everything but whose it was. */
+export interface ErasureReceipt {
+  readonly id: string;
+  readonly tenant: string;
+  readonly requestedAt: number;
+  readonly doneAt: number;
+  readonly removed: OpenErasure['removed'];
+  readonly before: Readonly<Record<string, number>>;
+  readonly after: Readonly<Record<string, number>>;
+  readonly proof: ErasureProof;
+}
+
+export interface ErasureProof {
+  /** One row a place: what is left there. */
+  readonly query: string;
+  /** Without the learner, whom only the caller knows. */
+  readonly parameters: Readonly<Record<string, string | number>>;
+}
+
+/** `open`: the learner has nothing new since an erasure that is not done, and this is its id. */
+export type BegunErasure =
+  | { readonly status: 'begun' | 'open'; readonly id: string }
+  | { readonly status: 'absent' | 'full' | 'emptied' };
+
+/** Erasures in Redis. @throws ApiError UNAVAILABLE */
+export interface ErasureStore {
+  /** Erases the learner's states and orders the rest, in one step. */
+  begin(tenant: string, userId: string): Promise<BegunErasure>;
+  find(id: string): Promise<OpenErasure | null>;
+  /** All that are not done. */
+  open(): Promise<OpenErasure[]>;
+  /** Forgets an erasure that is done, and whose it was. */
+  close(erasure: OpenErasure): Promise<void>;
+}
+
+/** What else of a learner is on its way through Redis. */
+export interface ErasureLeftovers {
+  /** Removes goals, forecasts and refused rows of the ended history that wait for ClickHouse. */
+  removeWaiting(rows: CorrectedRows): Promise<void>;
+  /** Removes the marks of imports. @returns how many have to stay, because their imports run */
+  removeMarks(rows: CorrectedRows): Promise<number>;
+}
+
+/** The places of an erasure in ClickHouse. */
+export interface ErasureWarehouse {
+  /** Deletes what came from elsewhere than the outbox. */
+  removeLate(rows: CorrectedRows): Promise<void>;
+  /** Asks the proving query. @returns what is left, by place */
+  prove(rows: CorrectedRows): Promise<Record<string, number>>;
+  proofOf(rows: CorrectedRows): ErasureProof;
+  keep(receipt: ErasureReceipt): Promise<void>;
+  /** Null for an erasure that is not done, or not there. */
+  find(tenant: string, id: string): Promise<ErasureReceipt | null>;
+}

@@ -1,0 +1,112 @@
+/** The Lua scripts of erasures and corrections: what has to be one step with the outbox. */
+/**
+ * Whether the outbox has the correction in its place. A Redis that took over may have given its id to something else.
+ */
+const standsThere = `
+local function standsThere(out, id, text)
+  local entry = redis.call('XRANGE', out, id, id)[1]
+  return entry and entry[2][1] == 'c' and entry[2][2] == text
+end
+local function now()
+  local time = redis.call('TIME')
+  return time[1] .. string.format('%03d', math.floor(time[2] / 1000))
+end
+`;
+
+/**
+ * Erases a learner's states and orders the rest: the correction and the erasure's record.
+ * KEYS: the partition's prefix. ARGV: name of the learner, id of the erasure, its record as JSON, the correction, most
+ *   erasures that may be open.
+ * Result: what became of it and an id: \`begun\`; \`open\` (nothing new since the erasure of that id, which is not done);
+ *   \`absent\`, \`full\`, \`emptied\` (Redis came back empty).
+ */
+export const eraseLearnerScript = `
+${standsThere}
+local prefix, name, id = KEYS[1], ARGV[1], ARGV[2]
+local erasures, key = prefix .. ':erasures', prefix .. ':l:' .. name
+if redis.call('EXISTS', prefix .. ':m') == 0 then return { 'emptied', '' } end
+if redis.call('HEXISTS', key, 'L') == 0 then
+  local open = redis.call('HGET', erasures, '@' .. name)
+  return { open and 'open' or 'absent', open or '' }
+end
+if redis.call('HLEN', erasures) >= 2 * tonumber(ARGV[5]) then return { 'full', '' } end
+local record = cjson.decode(ARGV[3])
+local goal = redis.call('HGET', key, 'G')
+local items = redis.call('HLEN', prefix .. ':h0:' .. name) + redis.call('HLEN', prefix .. ':h1:' .. name)
+record.removed = { records = redis.call('HLEN', key), items = items }
+local correction = cjson.decode(ARGV[4])
+correction.goalAt = goal and tonumber(string.match(goal, '"updatedAt":(%d+)')) or 0
+record.goalAt = correction.goalAt
+record.requestedAt = tonumber(now())
+redis.call('DEL', key, prefix .. ':h0:' .. name, prefix .. ':h1:' .. name)
+record.correction = redis.call('XADD', prefix .. ':out', '*', 'c', cjson.encode(correction))
+redis.call('HSET', erasures, id, cjson.encode(record), '@' .. name, id)
+return { 'begun', id }
+`;
+
+/**
+ * Forgets an erasure that is done, and whose it was; a later one of the same learner stays.
+ * KEYS: the partition's prefix. ARGV: id of the erasure, name of the learner. Result: fields removed.
+ */
+export const closeErasureScript = `
+local erasures, field = KEYS[1] .. ':erasures', '@' .. ARGV[2]
+if redis.call('HGET', erasures, field) == ARGV[1] then redis.call('HDEL', erasures, field) end
+return redis.call('HDEL', erasures, ARGV[1])
+`;
+
+/**
+ * Keeps what a correction is about to take away, where nothing is kept yet.
+ * KEYS: the partition's prefix. ARGV: outbox id, the correction, what to keep or ''.
+ * Result: what is kept or '', milliseconds since; or nothing where the correction is gone.
+ */
+export const planCorrectionScript = `
+${standsThere}
+local prefix, id = KEYS[1], ARGV[1]
+if not standsThere(prefix .. ':out', id, ARGV[2]) then return {} end
+local plan, time = redis.call('HGET', prefix .. ':plans', id), now()
+if not plan and ARGV[3] ~= '' then
+  plan = time .. ' ' .. ARGV[3]
+  redis.call('HSET', prefix .. ':plans', id, plan)
+end
+if not plan then return { '', 0 } end
+local since, kept = string.match(plan, '^(%d+) (.*)$')
+return { kept, time - since }
+`;
+
+/**
+ * Ends a correction that was carried out.
+ * KEYS: the partition's prefix. ARGV: outbox id, the correction, erasure's id or '', JSON of what its places had before;
+ *   then fields of the removed answers and what they grow by, in turn.
+ * Result: 1, or 0 where it had been ended before.
+ */
+export const settleCorrectionScript = `
+${standsThere}
+local prefix, id, erasureId = KEYS[1], ARGV[1], ARGV[3]
+if not standsThere(prefix .. ':out', id, ARGV[2]) then return 0 end
+redis.call('XDEL', prefix .. ':out', id)
+redis.call('HDEL', prefix .. ':plans', id)
+for i = 5, #ARGV, 2 do redis.call('HINCRBY', prefix .. ':removed', ARGV[i], ARGV[i + 1]) end
+local stored = erasureId ~= '' and redis.call('HGET', prefix .. ':erasures', erasureId)
+if stored then
+  local record = cjson.decode(stored)
+  record.before = cjson.decode(ARGV[4])
+  redis.call('HSET', prefix .. ':erasures', erasureId, cjson.encode(record))
+end
+return 1
+`;
+
+/**
+ * Takes refused rows of a learner away for good.
+ * KEYS: the partition's prefix. ARGV: ids of entries of its parked rows, each with its field of the removed answers, or ''.
+ * Result: number taken away.
+ */
+export const removeParkedScript = `
+local removed = 0
+for i = 1, #ARGV, 2 do
+  if redis.call('XDEL', KEYS[1] .. ':out:parked', ARGV[i]) == 1 then
+    if ARGV[i + 1] ~= '' then redis.call('HINCRBY', KEYS[1] .. ':removed', ARGV[i + 1], 1) end
+    removed = removed + 1
+  end
+end
+return removed
+`;

@@ -1,0 +1,75 @@
+/** Erasures in Redis: a record each in the learner's partition, until it is done. */
+import { randomUUID } from 'node:crypto';
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { encodeCorrection } from '../contracts/corrections.js';
+import type { BegunErasure, ErasureStore, OpenErasure } from '../services/erasure-ports.js';
+import { type RedisClient, whileRedisServes } from './client.js';
+import { erasuresKey, learnerName, partitionOf, partitionPrefix } from './keys.js';
+import { replicated } from './replication.js';
+
+/** Most erasures of a partition that are not done. */
+const mostOpen = 10_000;
+
+/** An id begins with the number of the partition, which says where its record is. */
+const idShape = /^(\d{1,5})-[0-9a-f-]{36}$/;
+
+export function createErasureStore(client: RedisClient, partitions: number): ErasureStore {
+  async function begin(tenant: string, userId: string): Promise<BegunErasure> {
+    const partition = partitionOf(tenant, userId, partitions);
+    const erasureId = `${partition}-${randomUUID()}`;
+    const record = JSON.stringify({ v: 1, tenant, userId });
+    const correction = encodeCorrection({ v: 1, kind: 'erase', erasureId, tenant, userId, goalAt: 0 });
+    const prefix = partitionPrefix(partition);
+    const name = learnerName(tenant, userId);
+    const call = () => client.eraseLearner(prefix, name, erasureId, record, correction, mostOpen);
+    const [status, id] = await replicated(client, prefix, () => whileRedisServes(call()));
+    return (id === '' ? { status } : { status, id }) as BegunErasure;
+  }
+
+  async function openIn(partition: number): Promise<OpenErasure[]> {
+    const stored = await whileRedisServes(client.hgetall(erasuresKey(partition)));
+    return Object.entries(stored).flatMap(([id, text]) =>
+      id.startsWith('@') ? [] : decode(id, partition, text),
+    );
+  }
+
+  return {
+    begin,
+    find: async (id) => {
+      const partition = Number(idShape.exec(id)?.[1] ?? partitions);
+      if (partition >= partitions) return null;
+      const text = await whileRedisServes(client.hget(erasuresKey(partition), id));
+      return text === null ? null : decode(id, partition, text);
+    },
+    open: async () => {
+      const all = await Promise.all(Array.from({ length: partitions }, (_, partition) => openIn(partition)));
+      return all.flat();
+    },
+    close: async ({ id, tenant, userId, partition }) => {
+      await whileRedisServes(
+        client.closeErasure(partitionPrefix(partition), id, learnerName(tenant, userId)),
+      );
+    },
+  };
+}
+
+const Stored = Type.Object({
+  v: Type.Literal(1),
+  tenant: Type.String(),
+  userId: Type.String(),
+  requestedAt: Type.Integer(),
+  correction: Type.String(),
+  goalAt: Type.Integer(),
+  removed: Type.Object({ records: Type.Integer(), items: Type.Integer() }),
+  before: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+});
+const storedCheck = Compile(Stored);
+
+/** @throws Error for what this version of the service does not know */
+function decode(id: string, partition: number, text: string): OpenErasure {
+  const stored: unknown = JSON.parse(text);
+  if (!storedCheck.Check(stored)) throw new Error('an erasure is not known to this version');
+  const { v: _, ...record } = stored;
+  return { ...record, id, partition, before: record.before ?? null };
+}

@@ -1,0 +1,64 @@
+/** Erasures in ClickHouse: the rows that came over the journal, the proof and the receipt. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { ErasureReceipt, ErasureWarehouse } from '../services/erasure-ports.js';
+import { attempts } from './attempts.js';
+import { selectRows } from './client.js';
+import { type Cluster, deleteFrom } from './cluster.js';
+import { erasures } from './correction-tables.js';
+import { countEnded, endedHistory, provingQuery, withValues } from './ended-history.js';
+import { learnerTables } from './learner-tables.js';
+import { complete } from './repair.js';
+import { learnerSkillDays } from './rollups.js';
+
+/** What the correction itself has taken away, in order with the outbox. */
+const byCorrection = new Set([attempts.name, learnerSkillDays.name]);
+const late = learnerTables.filter(({ table }) => !byCorrection.has(table.name));
+
+export function createErasureWarehouse(client: ClickHouseClient, cluster: Cluster = null): ErasureWarehouse {
+  return {
+    removeLate: async (rows) => {
+      const history = endedHistory(rows);
+      for (const { table } of late) await complete(client, table.name, cluster);
+      const left = await countEnded(client, history);
+      for (const { table, ended } of late.filter(({ table }) => (left[table.name] ?? 0) > 0))
+        await client.command({
+          query: `${deleteFrom(table.name, cluster)} WHERE ${withValues(ended, history)}`,
+        });
+    },
+    prove: (rows) => countEnded(client, endedHistory(rows)),
+    proofOf: (rows) => {
+      const { user_id: _, ...parameters } = endedHistory(rows);
+      return { query: provingQuery, parameters };
+    },
+    keep: async (receipt) => {
+      await client.insert({
+        table: erasures.name,
+        format: 'JSONEachRow',
+        values: [rowOf(receipt)],
+        clickhouse_settings: { async_insert: 0, insert_deduplicate: 0, wait_end_of_query: 1 },
+      });
+    },
+    find: async (tenant, id) => {
+      const query = `SELECT receipt FROM ${erasures.name} WHERE tenant = {tenant:String} AND erasure_id = {id:String} LIMIT 1`;
+      const [found] = await selectRows<{ receipt: string }>(client, query, AbortSignal.timeout(timeoutMs), {
+        tenant,
+        id,
+      });
+      return found === undefined ? null : (JSON.parse(found.receipt) as ErasureReceipt);
+    },
+  };
+}
+
+/** A caller waits for the answer. */
+const timeoutMs = 3000;
+
+const rowOf = (receipt: ErasureReceipt): object => ({
+  tenant: receipt.tenant,
+  erasure_id: receipt.id,
+  requested_at: sqlTime(receipt.requestedAt),
+  done_at: sqlTime(receipt.doneAt),
+  receipt: JSON.stringify(receipt),
+});
+
+/** ClickHouse reads this as UTC, whatever its own time zone is. */
+const sqlTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');
