@@ -113,8 +113,10 @@ export function startRuns(options: ScheduledJobOptions, hooks: RunsHooks): Sched
 
   async function overdue(): Promise<string | null> {
     if (everyMs === 0) return null;
-    const asked = Promise.all([queue.getJobScheduler(name), queue.getActiveCount()]);
-    const [found, active] = await orAborted(asked, AbortSignal.timeout(tellMs));
+    const asked = Promise.all([queue.getJobScheduler(name), queue.getActiveCount(), queue.isPaused()]);
+    const [found, active, paused] = await orAborted(asked, AbortSignal.timeout(tellMs));
+    // Setting the schedule again moves the next run, also of a queue that gives out none.
+    if (paused) return 'paused';
     const next = found?.next ?? 0;
     const isInTime = next > Date.now() - slackMs && next < Date.now() + everyMs + slackMs;
     return active > 0 || isInTime ? null : `${next}`;
