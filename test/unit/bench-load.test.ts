@@ -144,3 +144,15 @@ test('a request that is refused ends the load', async (t) => {
   const plan = { port, connections: 1, seconds: 5, rate: null, pool: '', firstAnswer: 0 };
   await assert.rejects(drive(plan, [{ bytes, answers: 0, holes: [] }]), /status 503/);
 });
+
+test('where refusals are an outcome they are counted, and neither as answers nor in the latency', async (t) => {
+  let requests = 0;
+  const port = await serving(t, (_, response) => {
+    requests += 1;
+    if (requests % 4 === 0) succeed(response);
+    else response.writeHead(503, { 'Content-Length': 0 }).end();
+  });
+  const plan = { port, connections: 4, seconds: 1, rate: 100, pool: '', firstAnswer: 0, mayRefuse: true };
+  const { requests: answered, refused } = await drive(plan, [{ bytes, answers: 0, holes: [] }]);
+  assert.deepEqual([answered, refused], [25, 75]);
+});
