@@ -5,13 +5,16 @@ import { targetOf } from '../route-table.js';
 import type { Ledger } from './ledger.js';
 import type { KeyName, Request } from './requests.js';
 
+/** After 10 s without a byte the service closes a connection: one that rested for longer than this is not used again. */
+const restMs = 5000;
+
 /** What uWebSockets.js keeps of a head: a longer one gets its own refusal. */
 const maxHeadBytes = 4096;
 
 export interface Drive {
   /** Sends all of them, a share over each connection. @throws AssertionError for an answer out of the contract */
   send(requests: readonly Request[]): Promise<void>;
-  /** Answers by status; 0: the parser's own refusal, of a head too long. */
+  /** Answers by status; 0: the parser's own refusal of a head too long, or a connection that was idle for too long. */
   readonly statuses: ReadonlyMap<number, number>;
   end(): void;
 }
@@ -27,21 +30,30 @@ export interface DriveOptions {
 export function createDrive({ port, keys, ledger, connections }: DriveOptions): Drive {
   const statuses = new Map<number, number>();
   const wires: (Wire | undefined)[] = Array.from({ length: connections });
+  const usedAt: number[] = Array.from({ length: connections }, () => 0);
   const count = (status: number): void => {
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
   };
 
   const sendOne = async (request: Request, place: number): Promise<void> => {
     const { bytes, headBytes } = bytesOf(request, request.key === null ? null : keys[request.key]);
-    const wire = wires[place] ?? openWire(port);
+    if (performance.now() - (usedAt[place] as number) > restMs) wires[place]?.end();
+    const rested = wires[place]?.socket.destroyed === true;
+    const wire = rested ? openWire(port) : (wires[place] ?? openWire(port));
     wires[place] = wire;
+    const sentAt = performance.now();
     wire.send(bytes);
-    const answer = await answerTo(wire, request, headBytes);
+    const answer = await answerTo(wire, request, headBytes).catch((error: Error) => {
+      // This machine stood still: the service closed what it took for idle.
+      if (performance.now() - sentAt > restMs && wire.isClosed()) return null;
+      throw new Error(`${JSON.stringify(bytes.toString('latin1'))}: ${error.message}`, { cause: error });
+    });
     const counts = request.key === 'ledger';
     if (answer === null || answer.headers.connection === 'close' || wire.isClosed())
       wires[place] = closed(wire);
     if (counts) ledger.note(request, answer);
     count(answer?.status ?? 0);
+    usedAt[place] = performance.now();
   };
 
   const share = async (requests: readonly Request[], place: number): Promise<void> => {
