@@ -17,7 +17,7 @@ const format = 1;
 
 /** At once in one process; each holds a page of each kind. */
 const maxExports = 4;
-const pageAnswers = 500;
+const pageAnswers = 2000;
 /** Event ids are remembered for a day. */
 const rememberedMs = 25 * 3_600_000;
 
@@ -70,7 +70,7 @@ async function* linesOf(
   };
   yield page([{ type: 'meta', format, tenant, userId, exportedAt, answers }, ...records]);
   const seen = createNumbers(answers);
-  for await (const told of answersOf(ports, tenant, userId, seen)) yield page(told);
+  for await (const told of answersOf(ports, tenant, userId, answers, seen)) yield page(told);
   for await (const told of ports.records.waiting(tenant, userId)) yield page(told);
   for await (const told of ports.tables.rows(tenant, userId)) yield page(told);
   await checkHistory(ports, tenant, userId, learner);
@@ -103,6 +103,7 @@ async function* answersOf(
   ports: ExportPorts,
   tenant: string,
   userId: string,
+  last: number,
   seen: Numbers,
 ): AsyncGenerator<readonly ToldRecord[]> {
   for await (const page of ports.waiting.of(tenant, userId)) {
@@ -111,19 +112,11 @@ async function* answersOf(
     yield others.map(({ place, line }) => ({ type: 'unreadable_attempt', place, row: line }));
     yield* withIds(ports, tenant, userId, readable.filter(isNew));
   }
-  for (let from = 1; ; ) {
-    const range = {
-      tenant,
-      userId,
-      from,
-      to: 4_294_967_295,
-      order: 'oldest first',
-      atMost: pageAnswers,
-    } as const;
+  for (let from = 1; from <= last; ) {
+    const range = { tenant, userId, from, to: last, order: 'oldest first', atMost: pageAnswers } as const;
     const found = await ports.stored.read(range);
     yield* withIds(ports, tenant, userId, found.filter(isNew));
-    if (found.length < pageAnswers) return;
-    from = (found.at(-1) as FoundAttempt).row.figures.learnerSeq + 1;
+    from = found.length < pageAnswers ? last + 1 : (found.at(-1) as FoundAttempt).row.figures.learnerSeq + 1;
   }
 
   function isNew({ row }: FoundAttempt): boolean {
