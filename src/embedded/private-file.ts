@@ -1,11 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { StartError } from '../lifecycle.js';
 
-/** Writes a file of mode 600 so that readers see the old text or the whole new one. */
+/**
+ * Writes a file of mode 600 so that readers see the old text or the whole new one.
+ * @throws StartError where there is no room, or no right to
+ */
 export function writePrivate(file: string, content: unknown): void {
   const fresh = `${file}.${process.pid}-${randomBytes(4).toString('hex')}.tmp`;
-  writeFileSync(fresh, `${JSON.stringify(content)}\n`, { mode: 0o600, flag: 'wx', flush: true });
-  renameSync(fresh, file);
+  try {
+    writeFileSync(fresh, `${JSON.stringify(content)}\n`, { mode: 0o600, flag: 'wx', flush: true });
+    renameSync(fresh, file);
+  } catch (error) {
+    rmSync(fresh, { force: true });
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartError(`DATA_DIR: ${file} cannot be written: ${reason}`, { cause: error });
+  }
 }
 
 /** The parsed JSON of a file, or null when there is no such file. @throws when it is unreadable */

@@ -143,7 +143,7 @@ async function runRedis(
       password: dir.secrets.redis,
       fsync: settings.embeddedRedisFsync,
       logger,
-      onSpawn: (pid) => dir.recordServer('redis', pid),
+      onSpawn: (pid) => noteServer(dir, 'redis', pid, logger),
     });
     closers.add('embedded Redis', server.stop);
     await server.ready;
@@ -165,13 +165,25 @@ async function runClickhouse(
       password: dir.secrets.clickhouse,
       analystPassword: dir.secrets.analyst,
       logger,
-      onSpawn: (pid) => dir.recordServer('clickhouse', pid),
+      onSpawn: (pid) => noteServer(dir, 'clickhouse', pid, logger),
     });
     closers.add('embedded ClickHouse', server.stop);
     await server.ready;
     logger.info({ port, pid: server.pid() }, 'embedded ClickHouse is ready');
     return { clickhouseUrl: server.clickhouseUrl, analystUrl: server.analystUrl };
   });
+}
+
+/** On a full disk a server that died has to start again all the same. */
+function noteServer(dir: DataDir, name: string, pid: number, logger: Logger): void {
+  try {
+    dir.recordServer(name, pid);
+  } catch (error) {
+    logger.warn(
+      { err: error, name, pid },
+      'a server could not be noted: a start after a kill does not wait for it',
+    );
+  }
 }
 
 async function startOnPort<Server>(
