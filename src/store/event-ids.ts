@@ -91,7 +91,10 @@ function readAdvice(record: Buffer): Advice | null {
   return { code, figures: figure === noFigure ? [] : [figure] };
 }
 
+/** @throws Error for what this version of the service cannot read */
 export function decodeFirstAnswer(record: Buffer): FirstAnswer {
+  if (record.length !== answerBytes && record.length !== answerBytes + adviceBytes)
+    throw new Error(`an event id's record of ${record.length} bytes is not known`);
   const view = viewOf(record);
   return {
     fingerprint: record.subarray(4, 4 + fingerprintBytes),

@@ -260,6 +260,7 @@ export function encodeItem(item: ItemTrace): Buffer {
 }
 
 export function decodeItem(stored: Buffer): ItemTrace {
+  if (stored.length !== itemBytes) throw new Error(`an item's record of ${stored.length} bytes is not known`);
   const record = viewOf(stored);
   return {
     right: record.getUint8(0),

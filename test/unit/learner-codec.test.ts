@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { newLearner, newSkill } from '../../src/domain/mastery.js';
 import { defaultParameters } from '../../src/domain/params.js';
+import { decodeFirstAnswer } from '../../src/store/event-ids.js';
 import {
   decodeItem,
   decodeLearner,
@@ -73,4 +74,13 @@ test('counts stop at what their bytes hold instead of ending the learner', () =>
   };
   assert.equal(decodeSkill(encodeSkill(large)).pace.timed, most);
   assert.equal(decodeSkill(encodeSkill(large)).rapid.answers, most);
+});
+
+test('records of items and event ids of another length are refused by name', () => {
+  assert.throws(() => decodeItem(Buffer.alloc(12)), /an item's record of 12 bytes is not known/);
+  for (const bytes of [20, 22, 25])
+    assert.throws(
+      () => decodeFirstAnswer(Buffer.alloc(bytes)),
+      /an event id's record of \d+ bytes is not known/,
+    );
 });

@@ -1,0 +1,148 @@
+/** What earlier versions of the service left in Redis and ClickHouse is read, counted on from and drained. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { RedisClient } from '../../src/store/client.js';
+import { idBytes } from '../../src/store/event-ids.js';
+import { attempts, originColumns } from '../../src/warehouse/attempts.js';
+import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
+import { migrate, migrations } from '../../src/warehouse/migrations.js';
+import { createTable } from '../../src/warehouse/table.js';
+import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { callerOf } from '../support/http.js';
+import { type DumpedKey, loadKeys } from '../support/key-dump.js';
+import { redisOf, startService } from '../support/service.js';
+import { waitFor } from '../support/wait.js';
+import { allOnce, counts } from '../support/warehouse.js';
+
+const folder = fileURLToPath(new URL('../../../test/fixtures/0.1', import.meta.url));
+const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
+const stored = 40;
+const answers = 60;
+
+/** Event ids are forgotten a day after they came, which the first four bytes of their records tell. */
+function asOfToday(key: DumpedKey): DumpedKey {
+  if (!/:i:\d+$/.test(key.key) || key.type !== 'hash' || key.key.startsWith('st:{m:')) return key;
+  const values = key.values.map((value, i) => {
+    const bytes = Buffer.from(value as string, 'base64');
+    if (i % 2 === 0) assert.equal(bytes.length, idBytes);
+    else bytes.writeUInt32LE(Math.floor(Date.now() / 1000), 0);
+    return bytes.toString('base64');
+  });
+  return { ...key, values };
+}
+
+async function loadRedis(t: TestContext): Promise<{ url: string; client: RedisClient }> {
+  const url = await startTestRedis(t);
+  const client = await redisOf(t, url);
+  const keys: DumpedKey[] = JSON.parse(read('redis.json'));
+  await loadKeys(client, keys.map(asOfToday));
+  return { url, client };
+}
+
+/** Half of the rows as schema 3 had them, before the upgrade; the others as they are today. */
+async function loadClickhouse(t: TestContext): Promise<string> {
+  const url = new URL((await startTestClickhouse(t)).clickhouseUrl);
+  url.pathname = '/before';
+  await ensureDatabase(url.href);
+  const client = connectWarehouse(url.href);
+  t.after(() => client.close());
+  const newer = new Set(originColumns.map(({ name }) => name));
+  const older = attempts.columns.filter(({ name }) => !newer.has(name));
+  const [first, ...next] = migrations.slice(0, 3);
+  assert.ok(first);
+  const statements = [createTable({ ...attempts, columns: older }), ...first.statements];
+  await migrate(client, null, [{ ...first, statements }, ...next]);
+  const [names = '', ...lines] = read('attempts.tsv').trimEnd().split('\n');
+  assert.equal(lines.length, stored);
+  const columns = names.split('\t');
+  const insert = async (rows: readonly string[], left: ReadonlySet<string>): Promise<void> => {
+    const kept = columns.flatMap((name, i) => (left.has(name) ? [] : [i]));
+    const cut = (line: string) => kept.map((i) => line.split('\t')[i]).join('\t');
+    const query = `INSERT INTO attempts (${cut(names).replaceAll('\t', ', ')}) FORMAT TabSeparated\n${rows.map(cut).join('\n')}\n`;
+    await client.command({ query });
+  };
+  await insert(lines.slice(0, stored / 2), newer);
+  assert.deepEqual(
+    await migrate(client),
+    migrations.slice(3).map(({ version }) => version),
+  );
+  await insert(lines.slice(stored / 2), new Set());
+  return url.href;
+}
+
+test('a deployment as version 0.1 left it goes on', { timeout: 240_000 }, async (t) => {
+  const redis = await loadRedis(t);
+  const clickhouseUrl = await loadClickhouse(t);
+  const clickhouse = connectWarehouse(clickhouseUrl);
+  t.after(() => clickhouse.close());
+  const service = await startService(t, { redisUrl: redis.url, clickhouseUrl });
+  const caller = callerOf(service, service.key);
+
+  await t.test('states, goal and catalogue are what they were', async () => {
+    const expected = JSON.parse(read('mastery.json'));
+    for (const [user, skills] of Object.entries<Record<string, unknown>[]>(expected)) {
+      const { json } = await caller.get(`/api/v1/mastery/${encodeURIComponent(user)}`);
+      // Mastery now has been forgetting since.
+      const told = json.data.skills.map((skill: object) => ({ ...skill, mastery: 0, mastered: false }));
+      assert.deepEqual(
+        told,
+        skills.map((skill) => ({ ...skill, mastery: 0, mastered: false })),
+      );
+    }
+    assert.equal((await caller.get('/api/v1/goals/ada')).json.data.target_score, 1200);
+    assert.equal((await caller.get('/api/v1/skills/skill-1')).json.data.name, 'One');
+  });
+
+  await t.test('rows that waited are stored once, goals and catalogue too', async () => {
+    await waitFor('rows', async () => (await counts(clickhouse)).rows === answers);
+    await waitFor('rollups', async () => (await counts(clickhouse)).skill === answers);
+    assert.deepEqual(await counts(clickhouse), allOnce(answers));
+    await waitFor('the journal', async () => {
+      const [row] = await selectRows<{ n: number }>(
+        clickhouse,
+        "SELECT toUInt32((SELECT count() FROM goals WHERE target_score = 1200) + (SELECT count() FROM skill_catalogue WHERE name = 'One')) AS n",
+      );
+      return row?.n === 2;
+    });
+  });
+
+  await t.test('an id of before is known, a new answer counts on, and all are listed', async () => {
+    const before = {
+      user_id: 'ada',
+      skill_id: 'skill-2',
+      item_id: 'item-4',
+      event_id: 'event-59',
+      is_correct: true,
+      time_spent_seconds: 79,
+      confidence_score: 5,
+    };
+    const repeated = await caller.track(before);
+    assert.deepEqual(
+      [repeated.status, repeated.headers['idempotent-replayed']],
+      [200, 'true'],
+      repeated.text,
+    );
+    const other = await caller.track({ ...before, time_spent_seconds: 1 });
+    assert.equal(other.json.error?.code, 'IDEMPOTENCY_KEY_REUSED');
+    assert.equal((await caller.track({ ...before, event_id: 'new' })).status, 200);
+    const { json } = await caller.get('/api/v1/learners/ada/attempts');
+    assert.deepEqual([json.data.total_attempts, json.data.missing], [46, 0]);
+  });
+});
+
+test('a record of a newer version is refused by name, and nothing of it is touched', async (t) => {
+  const { url, client } = await loadRedis(t);
+  const [key = ''] = await client.keys('st:{p*}:l:default:ada');
+  const newer = Buffer.from((await client.hgetBuffer(key, 'L')) as Buffer);
+  newer[0] = 2;
+  await client.hset(key, 'L', newer);
+  const service = await startService(t, { redisUrl: url, clickhouseUrl: await loadClickhouse(t) });
+  const caller = callerOf(service, service.key);
+  const event = { user_id: 'ada', skill_id: 'skill-2', is_correct: true };
+  assert.equal((await caller.track(event)).status, 500);
+  assert.equal((await caller.track({ ...event, user_id: 'zoë' })).status, 200, 'others go on');
+  assert.deepEqual(await client.hgetBuffer(key, 'L'), newer);
+});
