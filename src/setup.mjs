@@ -32,6 +32,7 @@ const COMMANDS = {
   evaluate: { about: 'measure the models on a file of answers', module: 'src/cli/evaluate.js' },
   backtest: { about: 'measure the forecasts on a file of answers', module: 'src/cli/backtest.js' },
   fit: { about: "fit the models' parameters on the answers so far", module: 'src/cli/fit.js' },
+  retain: { about: 'drop old answers, keeping their sums', module: 'src/cli/retain.js' },
   audit: { about: 'compare what was accepted with what is stored', module: 'src/cli/audit.js' },
   rebuild: { about: 'restore Redis from ClickHouse, or compare them', module: 'src/cli/rebuild.js' },
   keys: { about: 'create, list and revoke API keys', module: 'src/cli/keys.js' },

@@ -71,6 +71,7 @@ export async function explainMastery(
 
 const away = 'The last answers cannot be read right now; everything else is up to date';
 const notAll = 'The newest answers are on their way and not among the steps yet';
+const noLonger = 'Older answers are kept as daily sums only';
 
 /** The steps, or a note in their place. @param attempts the learner's on the skill, by Redis */
 async function tellSteps(ports: ExplainPorts, query: AttemptQuery, attempts: number): Promise<object> {
@@ -78,12 +79,13 @@ async function tellSteps(ports: ExplainPorts, query: AttemptQuery, attempts: num
   const lag = await ports.sourceLagSeconds();
   const found = await readHistory(ports, query);
   if (found === null) return { steps: null, pending_attempts: null, source_lag_seconds: null, note: away };
-  const pending = attempts - found.stored;
+  const pending = attempts - found.stored - found.archived;
+  const dropped = found.archived > 0 && found.attempts.length < query.atMost ? noLonger : null;
   return {
     steps: explainSteps(found.attempts, query, ports.logger),
     pending_attempts: pending,
     source_lag_seconds: pending === 0 ? 0 : lag,
-    note: pending === 0 ? null : notAll,
+    note: pending === 0 ? dropped : notAll,
   };
 }
 

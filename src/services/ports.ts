@@ -156,10 +156,14 @@ export interface AttemptQuery {
 /** Reads stored answers back. @throws what the store says, when it is away or does not answer in a few seconds */
 export interface AttemptHistory {
   /**
-   * The newest answers, oldest first, and how many of the learner on the skill there are. Null where too many are
-   * read already: nobody waits in a line.
+   * The newest answers, oldest first, how many of the learner on the skill there are, and how many more there were until
+   * they were dropped for their age. Null where too many are read already: nobody waits in a line.
    */
-  ofSkill(query: AttemptQuery): Promise<{ attempts: readonly StoredAttempt[]; stored: number } | null>;
+  ofSkill(query: AttemptQuery): Promise<{
+    readonly attempts: readonly StoredAttempt[];
+    readonly stored: number;
+    readonly archived: number;
+  } | null>;
 }
 
 export type Scope = 'read' | 'write' | 'admin';

@@ -1,6 +1,7 @@
 /** A learner's answers, read back out of ClickHouse. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { AttemptHistory, AttemptQuery, StoredAttempt } from '../services/ports.js';
+import { archivedDays, isArchived, keptRows } from './archive.js';
 import { selectRows } from './client.js';
 import type { ReadGuard } from './read-guard.js';
 
@@ -18,11 +19,16 @@ SELECT
 FROM (
   SELECT *, toUInt32(learner_seq - row_number() OVER (ORDER BY learner_seq)) AS missing_before
   FROM attempts
-  WHERE tenant = {tenant:String} AND user_id = {userId:String} AND learner_seq <= {upTo:UInt32}
+  WHERE ${keptRows} AND tenant = {tenant:String} AND user_id = {userId:String} AND learner_seq <= {upTo:UInt32}
 )
 WHERE skill_id = {skillId:String}
 ORDER BY learner_seq DESC
 LIMIT {atMost:UInt32}`;
+
+/** Answers on the skill whose rows were dropped for their age. */
+const archivedQuery = `
+SELECT toUInt32(sum(a.attempts)) AS answers FROM ${archivedDays}
+WHERE ${isArchived} AND a.tenant = {tenant:String} AND a.user_id = {userId:String} AND a.skill_id = {skillId:String}`;
 
 type Row = Omit<StoredAttempt, 'parameters'> & StoredAttempt['parameters'] & { readonly stored: number };
 
@@ -31,8 +37,15 @@ export const createAttemptHistory = (client: ClickHouseClient, guard: ReadGuard)
 });
 
 async function read(client: ClickHouseClient, wanted: AttemptQuery, signal: AbortSignal) {
-  const rows = await selectRows<Row>(client, query, signal, { ...wanted });
-  return { attempts: rows.reverse().map(attemptOf), stored: rows[0]?.stored ?? 0 };
+  const [rows, [archived]] = await Promise.all([
+    selectRows<Row>(client, query, signal, { ...wanted }),
+    selectRows<{ answers: number }>(client, archivedQuery, signal, { ...wanted }),
+  ]);
+  return {
+    attempts: rows.reverse().map(attemptOf),
+    stored: rows[0]?.stored ?? 0,
+    archived: archived?.answers ?? 0,
+  };
 }
 
 const attemptOf = ({ stored, pInit, pLearn, pGuess, pSlip, ...row }: Row): StoredAttempt => ({

@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { rowColumns } from '../../src/contracts/attempt-row.js';
-import { planRetention, retainAnswers } from '../../src/services/retain-answers.js';
+import { selectRows } from '../../src/warehouse/client.js';
 import { endOf, startCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
 import { exitAfterTests } from '../support/linger.js';
-import { partsOf } from '../support/old-answers.js';
 import { dumpRedis } from '../support/redis-dump.js';
 import { clickhouseOf, redisOf, startBareRedis, startService } from '../support/service.js';
-import { waitFor } from '../support/wait.js';
+import { askUntil, waitFor } from '../support/wait.js';
 import { countOf } from '../support/warehouse.js';
 
 const redisServer = await startBareRedis({ after });
@@ -67,6 +66,32 @@ async function records(): Promise<[string, string[]][]> {
   return [...dump].filter(([name]) => /^st:\{p\d+\}:(l|h0|h1):/.test(name)).sort();
 }
 
+/** What is asked for answers that are no longer there says so. */
+async function checkReads(userId: string): Promise<void> {
+  const name = encodeURIComponent(userId);
+  const { json: list } = await get(`/api/v1/learners/${name}/attempts?limit=1000`);
+  const kept = await selectRows(
+    clickhouse,
+    'SELECT learner_seq FROM attempts WHERE user_id = {userId:String} ORDER BY learner_seq DESC',
+    undefined,
+    { userId },
+  );
+  assert.deepEqual(
+    [list.data.attempts.length, list.data.missing, list.data.next_cursor],
+    [kept.length, 60 - kept.length, null],
+  );
+  const path = `/api/v1/mastery/${name}/skill%201?explain=true&steps=50`;
+  const { json } = await askUntil(
+    'steps',
+    () => get(path),
+    ({ json: told }) => told.data.explanation.steps !== null,
+  );
+  const { steps, pending_attempts, note } = json.data.explanation;
+  const { total_attempts } = json.data;
+  assert.deepEqual([pending_attempts, note], [0, 'Older answers are kept as daily sums only']);
+  assert.ok(steps.length < total_attempts, `${steps.length} of ${total_attempts} answers`);
+}
+
 test('a rebuild after retention gives the same bytes', { timeout: 300_000 }, async (t) => {
   for (const userId of learners) await answer(userId, 60);
   await stored(60 * learners.length);
@@ -74,17 +99,24 @@ test('a rebuild after retention gives the same bytes', { timeout: 300_000 }, asy
   assert.ok(before.length >= 2 * learners.length, `${before.length} keys`);
   await makeOld();
   await stored(60 * learners.length);
-  const month = new Date(Date.now() - 60 * 86_400_000);
-  const through = month.getUTCFullYear() * 100 + month.getUTCMonth() + 1;
-  const parts = partsOf(clickhouse, redis, 10_000);
-  const dropped = await retainAnswers(parts, await planRetention(parts, through));
-  assert.ok(dropped.length > 0);
+  const env = { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url };
+  const retain = (...args: string[]) => endOf(startCommand(t, 'retain', env, ...args));
+  assert.match((await retain()).err, /ATTEMPT_RETENTION_DAYS is 0/);
+  const dry = await retain('--dry-run', '--days', '40');
+  assert.deepEqual([dry.code, dry.err], [0, '']);
+  assert.match(dry.out, /^ {2}\d{6} +\d+ answers +would be dropped\n$/);
+  await stored(60 * learners.length);
+  const dropped = await retain('--days', '40');
+  assert.deepEqual([dropped.code, dropped.err], [0, '']);
+  assert.equal(dropped.out, dry.out.replace('would be dropped', 'dropped').replace(/ +dropped/, '  dropped'));
+  assert.equal((await retain('--days', '40')).out, 'nothing is old enough\n');
   const left = await countOf(clickhouse, 'attempts');
   assert.ok(left > 0 && left <= 30 * learners.length, `${left} rows are left`);
 
+  await checkReads(learners[0] as string);
+
   await redisServer.kill();
   await redisServer.start();
-  const env = { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url };
   const { code, out, err } = await endOf(startCommand(t, 'rebuild', env, '--json'));
   assert.deepEqual([code, err], [0, ''], out);
   const result = JSON.parse(out);

@@ -38,7 +38,7 @@ test('explanation: answers that are missing are never told as there', async () =
   const { drain, ...ports } = drainedWhileRead();
   const ofSkill = async () => {
     drain();
-    return { attempts: [], stored: 0 };
+    return { attempts: [], stored: 0, archived: 0 };
   };
   const told = await explainMastery({ ...ports, history: { ofSkill } }, 'default', 'ada', 'algebra', 10);
   const { pending_attempts, source_lag_seconds } = (told as { explanation: Record<string, unknown> })
