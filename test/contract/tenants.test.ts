@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Route } from '../../src/http/routes.js';
-import { type Answer, type Caller, callerOf } from '../support/http.js';
+import { type Answer, type Caller, callerOf, jsonOf } from '../support/http.js';
 import { type Ids, routeRequests } from '../support/route-requests.js';
 import { nameOf, routeTable } from '../support/route-table.js';
 import { keysOf, redisOf, startService } from '../support/service.js';
@@ -88,6 +88,7 @@ function ask(caller: Caller, route: Route, ids: Ids): Promise<Answer> {
 function seen({ status, headers, text }: Answer, ids: Ids): string {
   const { 'x-request-id': _, date: __, etag: ___, 'content-length': ____, ...told } = headers;
   let all = JSON.stringify([status, told, text]).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME');
+  all = all.replace(/\d+-[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ERASURE');
   for (const [name, id] of Object.entries(ids)) all = all.replaceAll(id, name);
   return all;
 }
@@ -121,6 +122,19 @@ for (const route of routes.filter(({ scope }) => scope !== null)) {
     assert.deepEqual(await tenantDump(redis, red.name), before);
   });
 }
+
+test("another tenant's erasure is as unknown as one that nobody began, pending and done", async () => {
+  await red.caller.track({ user_id: 'erased', skill_id: 's', is_correct: true });
+  const begun = await red.caller.raw({ method: 'DELETE', path: '/api/v1/learners/erased' });
+  const { status_url } = jsonOf(begun).data;
+  const path = `/api/v1/erasures/${shared.erasureId}`;
+  const unknown = await blue.caller.raw({ method: 'GET', path });
+  assert.equal(unknown.status, 404);
+  const foreign = () => blue.caller.raw({ method: 'GET', path: status_url });
+  assert.equal(seen(await foreign(), shared), seen(unknown, shared));
+  await waitFor('the erasure', async () => (await red.caller.get(status_url)).json.data.status === 'done');
+  assert.equal(seen(await foreign(), shared), seen(unknown, shared));
+});
 
 for (const route of routes.filter(({ queryNames }) => queryNames.includes('cursor'))) {
   test(`${nameOf(route)} shows nothing for another tenant's cursor`, async () => {
