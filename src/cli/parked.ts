@@ -103,7 +103,9 @@ const redriveAll: Action = async (redis, streams) => {
   }
   process.stdout.write(`put back ${moved}\n`);
   if (stayed > 0)
-    process.stdout.write(`${stayed} stay parked: too many rows wait before them, try again later\n`);
+    process.stdout.write(
+      `${stayed} stay parked: too many rows or a correction wait before them, try again later\n`,
+    );
 };
 
 const units = [

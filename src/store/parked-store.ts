@@ -11,7 +11,7 @@ import {
   outboxKey,
   parkedKey,
 } from './keys.js';
-import type { StreamEntry } from './outbox-page.js';
+import { isCorrection, type StreamEntry } from './outbox-page.js';
 
 /** A row that was put aside. */
 export interface ParkedEntry {
@@ -27,7 +27,7 @@ export interface ParkedEntry {
 
 export interface Redriven {
   readonly moved: number;
-  /** Rows that stayed because the stream that they belong to is full. */
+  /** Rows that stayed because the stream that they belong to is full, or a correction waits there. */
   readonly stayed: number;
 }
 
@@ -67,12 +67,29 @@ export async function redrive(redis: RedisClient, stream: string): Promise<Redri
     const ids = page.map(([id]) => id);
     const last = ids.at(-1);
     if (last === undefined) break;
-    const [moved, stayed] = await redis.redriveEntries(parkedKey(stream), stream, roomOf(stream), ...ids);
+    const searched = await beforeCorrections(redis, stream);
+    const [moved, stayed] = await redis.redriveEntries(
+      parkedKey(stream),
+      stream,
+      roomOf(stream),
+      searched,
+      ...ids,
+    );
     total.moved += moved;
     total.stayed += stayed;
     start = `(${last}`;
   }
   return total;
+}
+
+/** Id of the stream's first correction, or of its last entry: none is before it. */
+async function beforeCorrections(redis: RedisClient, stream: string): Promise<string> {
+  for (let start = '-', last = '-'; ; start = `(${last}`) {
+    const page = await redis.xrangeBuffer(stream, start, '+', 'COUNT', pageRows);
+    const correction = page.find(isCorrection);
+    last = (correction ?? page.at(-1))?.[0].toString('latin1') ?? last;
+    if (correction !== undefined || page.length < pageRows) return last;
+  }
 }
 
 const roomOf = (stream: string): number => (stream.endsWith(':out') ? outboxRoom : journalBound);

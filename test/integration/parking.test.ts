@@ -15,6 +15,7 @@ import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js
 import { encodedRow, fillOutbox } from '../support/attempt-rows.js';
 import { endOf, startCommand } from '../support/command.js';
 import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { redisOf } from '../support/service.js';
 import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
 const partitions = 2;
@@ -297,4 +298,22 @@ test('parking', { timeout: 900_000 }, async (t) => {
     assert.match((await run('--help')).out, /redrive/);
     assert.match((await run('drop')).err, /list or redrive is needed/);
   });
+});
+
+test('nothing is put back behind a correction that waits', { timeout: 120_000 }, async (t) => {
+  const redis = await redisOf(t, await startTestRedis(t));
+  const stream = outboxKey(0);
+  await redis.xadd(parkedKey(stream), '*', 'id', '5-0', 'reason', 'CANNOT_PARSE_NUMBER', 'r', 'row');
+  const addRows = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) await redis.xadd(stream, '*', 'r', 'other');
+  };
+  await addRows(450);
+  const correction = await redis.xadd(stream, '*', 'c', '{}');
+  await addRows(10);
+  assert.ok(correction);
+  assert.deepEqual(await redrive(redis, stream), { moved: 0, stayed: 1 });
+  await redis.xdel(stream, correction);
+  assert.deepEqual(await redrive(redis, stream), { moved: 1, stayed: 0 });
+  const [last] = await redis.xrevrange(stream, '+', '-', 'COUNT', 1);
+  assert.deepEqual(last?.[1], ['r', 'row']);
 });
