@@ -8,6 +8,7 @@ import { askUntil, waitFor } from '../wait.js';
 import { compare, type Findings, resendAll } from './check.js';
 import type { ClientSettings } from './client.js';
 import { startClients } from './clients.js';
+import { plantLearner } from './erasure.js';
 import { exchange, type Heard } from './exchange.js';
 import type { Fault } from './faults.js';
 import { confirm, type Entry, newEntry } from './ledger.js';
@@ -45,22 +46,27 @@ const drainLimitMs = 180_000;
 export async function runRound(t: Scoped, options: RoundOptions): Promise<Round> {
   const { stand, clickhouse, facts, fault, number, random } = options;
   const learners = Array.from({ length: learnersPerTenant }, (_, i) => `round${number}-learner${i}`);
+  const erased = `round${number}-erased`;
+  const planted = await plantLearner(stand, erased);
   const clients = startClients(t, clientsOf(options, learners));
   await sleep(1000 + 2000 * random());
+  const erasing = planted.erase();
+  erasing.catch(() => undefined);
   await fault.inflict(stand, random);
   const over = Date.now();
   const probed = await probe(stand, learners[0] as string);
   const acceptedAfterMs = Date.now() - over;
   await sleep(afterMs);
   const ledger = await clients.stop();
+  const entries = [...ledger.entries, probed, ...(await erasing)];
   const drained = async (): Promise<boolean> => (await facts().catch(() => null))?.outboxLength === 0;
   await waitFor('the outbox to be empty', drained, drainLimitMs);
   const drainedAfterMs = Date.now() - over;
-  const entries = [...ledger.entries, probed];
+  await planted.done();
   const lost = await resendAll(stand, entries);
   if (lost > 0) await waitFor('the outbox to be empty again', drained, drainLimitMs);
   const missing = fault.clients === 'flood' && ledger.refused === 0 ? ['nobody was refused'] : [];
-  const found = await compare(stand, clickhouse, entries, learners);
+  const found = await compare(stand, clickhouse, entries, [...learners, erased]);
   return {
     stand: stand.name,
     fault: fault.name,
