@@ -1,5 +1,6 @@
 /** What a rebuild tells. */
 import type { RebuildProgress, RebuildResult } from '../services/rebuild/rebuild.js';
+import type { VerifyResult } from '../services/rebuild/verify.js';
 import { grouped } from '../services/report/numbers.js';
 
 /** A second, of what this run replayed. */
@@ -60,3 +61,30 @@ export function progressText({ step, answers, total }: RebuildProgress): string 
   const share = total === 0 ? 100 : Math.floor((100 * answers) / total);
   return `${step}, ${share} %, ${grouped(answers)} of ${grouped(total)} answers`;
 }
+
+/** Differences that people read; the rest is in the JSON. */
+const shownDifferences = 20;
+
+export function verifyText({ learners, answers, waiting, differing, ...result }: VerifyResult): string {
+  const { differingCount, undecided, seconds } = result;
+  const lines = [
+    `${grouped(learners)} learners with ${grouped(answers)} stored answers compared in ${seconds.toFixed(1)} s`,
+    differingCount === 0 ? '  no differences' : `  ${grouped(differingCount)} learners differ`,
+    ...differing.slice(0, shownDifferences).map(({ learner, what }) => `    ${learner} ${what}`),
+  ];
+  if (waiting > 0) lines.push(`  ${grouped(waiting)} of them had answers that still wait in Redis`);
+  if (undecided > 0)
+    lines.push(`  ${grouped(undecided)} could not be compared: they kept answering; compare again`);
+  return lines.join('\n');
+}
+
+export const verifyJson = ({ differing, differingCount, ...result }: VerifyResult): string =>
+  JSON.stringify({
+    learners: result.learners,
+    answers: result.answers,
+    waiting: result.waiting,
+    differing: differingCount,
+    differences: differing,
+    undecided: result.undecided,
+    seconds: Number(result.seconds.toFixed(3)),
+  });

@@ -1,7 +1,13 @@
 /** Restores Redis from ClickHouse, or compares the two. */
 import { createRebuildPool } from '../compute/rebuild-pool.js';
 import { StartError } from '../lifecycle.js';
-import { RebuildError, type RebuildParts, rebuild } from '../services/rebuild/rebuild.js';
+import {
+  RebuildError,
+  type RebuildParts,
+  type RebuildProgress,
+  rebuild,
+} from '../services/rebuild/rebuild.js';
+import { verify } from '../services/rebuild/verify.js';
 import { defaultPartitions } from '../store/deployment.js';
 import { idWindowSeconds } from '../store/id-window.js';
 import { maxItems } from '../store/item-store.js';
@@ -12,19 +18,35 @@ import { type CommandContext, startCommand } from './command.js';
 import { createProgress } from './import-report.js';
 import { type ProcessLock, takeProcessLock } from './process-lock.js';
 import { type RebuildArguments, readRebuildArguments, rebuildHelp } from './rebuild-options.js';
-import { progressText, rebuildJson, rebuildText } from './rebuild-report.js';
+import { progressText, rebuildJson, rebuildText, verifyJson, verifyText } from './rebuild-report.js';
 import { type Servers, withServers } from './servers.js';
 
 /** @param argv arguments after the command */
 export const main = (argv: readonly string[]): Promise<void> =>
   startCommand({ name: 'rebuild', help: rebuildHelp, read: readRebuildArguments, work: carryOut }, argv);
 
-const carryOut = (context: CommandContext, args: RebuildArguments): Promise<void> =>
+const carryOut = (context: CommandContext, { verify: isVerify, json }: RebuildArguments): Promise<void> =>
   withServers(context, async (servers) => {
-    const lock = await takeRebuildLock(context, servers);
-    const result = await restore(context, servers, lock);
-    process.stdout.write(`${args.json ? rebuildJson(result) : rebuildText(result)}\n`);
+    if (isVerify) await compare(context, servers, json);
+    else {
+      const lock = await takeRebuildLock(context, servers);
+      const result = await restore(context, servers, lock);
+      process.stdout.write(`${json ? rebuildJson(result) : rebuildText(result)}\n`);
+    }
   });
+
+async function compare(
+  { config, closers, endWith }: CommandContext,
+  servers: Servers,
+  json: boolean,
+): Promise<void> {
+  const progress = createProgress(closers);
+  const onProgress = (at: RebuildProgress): void => progress.show(progressText(at));
+  const result = await verify(partsOf(servers, config.redisWaitReplicas), { defaultPartitions, onProgress });
+  progress.show('');
+  process.stdout.write(`${json ? verifyJson(result) : verifyText(result)}\n`);
+  if (result.differingCount > 0) endWith(1);
+}
 
 const takeRebuildLock = ({ logger, closers }: CommandContext, { redis }: Servers): Promise<ProcessLock> =>
   takeProcessLock(

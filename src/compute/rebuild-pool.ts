@@ -1,7 +1,13 @@
 /** Threads that replay learners and write them to Redis. */
 import { availableParallelism } from 'node:os';
 import { Piscina } from 'piscina';
-import type { RebuildReply, RestoreReply, RestoreTask } from '../contracts/rebuild-tasks.js';
+import type {
+  CompareReply,
+  CompareTask,
+  RebuildReply,
+  RestoreReply,
+  RestoreTask,
+} from '../contracts/rebuild-tasks.js';
 import { unavailable } from '../errors.js';
 import type { RebuildThreads } from '../services/rebuild/ports.js';
 import { workerEntry } from './worker-entry.js';
@@ -19,15 +25,19 @@ export function createRebuildPool(redisUrl: string, waitReplicas: number): Rebui
     atomics: 'disabled',
     workerData: { redisUrl, waitReplicas },
   });
+  const run = async <Reply extends object>(task: RestoreTask | CompareTask): Promise<Reply> => {
+    const reply: RebuildReply<Reply> = await pool.run(task);
+    if ('unavailable' in reply) throw unavailable(reply.unavailable);
+    return reply;
+  };
   return {
     threads,
-    restore: async ({ rows }, { count, partitions, idsFrom, buckets }) => {
+    restore: ({ rows }, { count, partitions, idsFrom, buckets }) => {
       const byPartition = Object.fromEntries(partitions.map((partition, i) => [partition, buckets[i] ?? 1]));
-      const task: RestoreTask = { kind: 'restore', rows, partitions: count, idsFrom, buckets: byPartition };
-      const reply: RebuildReply<RestoreReply> = await pool.run(task);
-      if ('unavailable' in reply) throw unavailable(reply.unavailable);
-      return reply;
+      const learners = { rows, partitions: count };
+      return run<RestoreReply>({ kind: 'restore', ...learners, idsFrom, buckets: byPartition });
     },
+    compare: ({ rows }, count) => run<CompareReply>({ kind: 'compare', rows, partitions: count }),
     close: () => pool.destroy(),
   };
 }

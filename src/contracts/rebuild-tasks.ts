@@ -1,13 +1,18 @@
 /** What crosses the boundary to the threads that replay learners. */
 
-export interface RestoreTask {
-  readonly kind: 'restore';
-  /** Attempt rows of whole learners, one after the other, a line feed behind each. */
+/** Learners as ClickHouse has them. */
+interface LearnersTask {
+  /** Of an `AttemptPage` (services/rebuild/ports.ts). */
   readonly rows: Uint8Array;
+  /** How many the deployment has. */
   readonly partitions: number;
+}
+
+export interface RestoreTask extends LearnersTask {
+  readonly kind: 'restore';
   /** First answers that arrived at this Unix second or later are remembered by their ids. */
   readonly idsFrom: number;
-  /** Buckets of event ids by partition. */
+  /** Buckets of event ids, of the partitions that are restored. */
   readonly buckets: Readonly<Record<number, number>>;
 }
 
@@ -17,6 +22,18 @@ export interface RestoreReply {
   /** Names of some learners whose rows are not without gaps and doubles. */
   readonly broken: readonly string[];
   readonly brokenCount: number;
+}
+
+export interface CompareTask extends LearnersTask {
+  readonly kind: 'compare';
+}
+
+export interface CompareReply {
+  readonly learners: number;
+  readonly answers: number;
+  readonly differing: readonly { readonly learner: string; readonly what: string }[];
+  /** Learners of whom Redis has more answers than there were rows. */
+  readonly lacking: readonly { readonly tenant: string; readonly userId: string }[];
 }
 
 export type RebuildReply<Reply> = Reply | { readonly unavailable: string };

@@ -28,7 +28,9 @@ import {
   partitionOf,
 } from './keys.js';
 import { addKnownSkills } from './known-skills.js';
+import { scanLearners, waitingRows } from './learner-scan.js';
 import { restoreItems, restoreModels, versionsKept } from './model-restore.js';
+import { raiseFence } from './retention-fence.js';
 
 /** JSON of the `Checkpoint`, while a rebuild is under way. */
 const checkpointKey = 'st:rebuild';
@@ -77,6 +79,9 @@ export function createRebuildStore(client: RedisClient): RebuildStore {
       for (const part of partsOf(hashes)) await whileRedisServes(client.rpush(queue, ...part));
     },
     noteForgotten: (second) => whileRedisServes(noteForgotten(client, second)),
+    waiting: (learners, count) => waitingRows(client, learners, count),
+    learners: () => scanLearners(client),
+    raiseFence: (partition, month) => whileRedisServes(raiseFence(client, partition, month)),
     addSkills: async (tenant, skillIds) => {
       for (const part of partsOf(skillIds)) await addKnownSkills(client, tenant, part);
     },

@@ -22,7 +22,7 @@ export function createRetentionFence(
   const all = Array.from({ length: partitions }, (_, partition) => partition);
 
   async function close(month: number): Promise<string | null> {
-    await Promise.all(all.map((partition) => redis.zadd(archivedKey(partition), 'GT', month, fenceMember)));
+    await Promise.all(all.map((partition) => raiseFence(redis, partition, month)));
     const ends = await Promise.all(all.map((partition) => endOf(redis, partition)));
     if (!(await within(limitMs, () => passed(ends)))) return 'rows of before are still in the outbox';
     for (const partition of all) {
@@ -39,6 +39,11 @@ export function createRetentionFence(
   }
 
   return { close };
+}
+
+/** Nothing that arrived up to the month enters the partition's outbox any more. */
+export async function raiseFence(redis: RedisClient, partition: number, month: number): Promise<void> {
+  await redis.zadd(archivedKey(partition), 'GT', month, fenceMember);
 }
 
 /** The last id that the partition's outbox ever gave. */

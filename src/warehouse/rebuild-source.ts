@@ -1,10 +1,12 @@
 /** What a rebuild reads. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { LearnerPlace, RebuildSource } from '../services/rebuild/ports.js';
+import { archivedThrough } from './archive.js';
 import { readAttemptPage } from './attempt-pages.js';
 import { selectRows } from './client.js';
 import { createFactsHistory } from './deployment.js';
 import { hasAttempts } from './presence.js';
+import { readLearners, unknownLearners } from './rebuild-learners.js';
 import {
   answersByDay,
   catalogueRecords,
@@ -38,6 +40,9 @@ export function createRebuildSource(
       ),
     countAnswers: (partitions) => countAnswers(client, partitions),
     page: (partitions, after) => readAttemptPage(client, partitions, after),
+    learners: (learners) => readLearners(client, learners),
+    unknown: (learners) => unknownLearners(client, learners),
+    archivedMonth: () => archivedMonth(client),
     countIds: (partition, fromSecond) => countIds(client, partition, fromSecond),
     idSeconds: (fromSecond) => idSeconds(client, fromSecond),
     ids: (partition, fromSecond) => idsInOrder(client, partition, fromSecond),
@@ -58,6 +63,11 @@ async function countAnswers(client: ClickHouseClient, partitions: readonly numbe
     'SELECT toFloat64(count()) AS answers FROM attempts WHERE partition_id IN {partitions:Array(UInt16)}';
   const [row] = await selectRows<{ answers: number }>(client, query, undefined, { partitions });
   return row?.answers ?? 0;
+}
+
+async function archivedMonth(client: ClickHouseClient): Promise<number> {
+  const [row] = await selectRows<{ month: number }>(client, `SELECT ${archivedThrough} AS month`);
+  return row?.month ?? 0;
 }
 
 const withIds = "event_id != '' AND received_at >= toDateTime64({fromSecond:UInt32}, 3, 'UTC')";

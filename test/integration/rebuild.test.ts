@@ -1,6 +1,7 @@
 /** A Redis that came back empty is restored from ClickHouse byte for byte, beside the service that waits for it. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeModel } from '../../src/contracts/model.js';
 import { unfittedModel } from '../../src/domain/tenant-model.js';
 import { recordChanges } from '../../src/services/fit-models.js';
@@ -150,7 +151,7 @@ const withoutItems = (dump: Map<string, string[]>): Map<string, string[]> =>
 
 let before = new Map<string, string[]>();
 
-test('nothing is restored where nothing is missing', { timeout: 180_000 }, async (t) => {
+test('nothing is restored where nothing is missing', { timeout: 600_000 }, async (t) => {
   const fresh = await endOf(rebuild().start(t));
   assert.deepEqual([fresh.code, fresh.out, fresh.err], [0, 'nothing to restore\n', '']);
   await keys.revoke(await keys.add({ tenant: 'second', scopes: ['read'], quota: 5 }));
@@ -167,7 +168,7 @@ test('nothing is restored where nothing is missing', { timeout: 180_000 }, async
 });
 
 test('an emptied Redis is noticed, rebuilt byte for byte, and goes on by itself', {
-  timeout: 180_000,
+  timeout: 600_000,
 }, async (t) => {
   await redisServer.kill();
   await redisServer.start();
@@ -184,7 +185,7 @@ test('an emptied Redis is noticed, rebuilt byte for byte, and goes on by itself'
   await waitFor('the service', async () => (await callerAt(0).get('/api/v1/skills')).status === 200);
 });
 
-test('retries after it are answered as before, and new answers follow on', { timeout: 180_000 }, async () => {
+test('retries after it are answered as before, and new answers follow on', { timeout: 600_000 }, async () => {
   for (const { caller, events, results } of sent) {
     const { json } = await caller.trackAll(events.filter(({ event_id }) => event_id !== null));
     const wanted = results.filter((_, i) => events[i]?.event_id !== null) as { data: unknown }[];
@@ -206,4 +207,53 @@ test('retries after it are answered as before, and new answers follow on', { tim
     ),
     0,
   );
+});
+
+test('a comparison finds nothing where nothing differs, also while answers come in', {
+  timeout: 600_000,
+}, async (t) => {
+  const stop = new AbortController();
+  const answering = (async () => {
+    for (; !stop.signal.aborted; await sleep(500)) await answer(25, 1);
+  })();
+  const { code, out, err } = await endOf(rebuild('--verify', '--json').start(t));
+  stop.abort();
+  await answering;
+  const result = JSON.parse(out);
+  assert.deepEqual([code, err, result.differences], [0, '', []], out);
+  assert.ok(result.learners >= 25, out);
+});
+
+test('a comparison tells what differs, and writes nothing', { timeout: 600_000 }, async (t) => {
+  await drained();
+  const learners = (await redis.keys('st:{p*}:l:default:learner*')).sort();
+  const [gone, changed, behind, ...others] = learners as [string, string, string, ...string[]];
+  const skill = (await redis.hkeys(changed)).find((field) => field.startsWith('s')) as string;
+  const record = (await redis.hgetBuffer(changed, skill)) as Buffer;
+  record.writeDoubleLE(0.123, 16);
+  const own = (await redis.hgetBuffer(behind, 'L')) as Buffer;
+  own.writeUInt32LE(own.readUInt32LE(8) - 1, 8);
+  await redis.del(gone);
+  await redis.hset(changed, skill, record);
+  await redis.hset(behind, 'L', own);
+  const strange = `${others[0]?.slice(0, others[0].indexOf('default'))}default:nobody`;
+  await redis.copy(others[0] as string, strange);
+  const dump = await dumpRedis(redis);
+  const { code, out } = await endOf(rebuild('--verify', '--json').start(t));
+  const { differing, differences } = JSON.parse(out);
+  const told = differences.map(
+    ({ learner, what }: { learner: string; what: string }) => `${learner} ${what}`,
+  );
+  const name = (key: string): string => key.slice(key.indexOf(':l:') + 3);
+  assert.deepEqual([code, differing], [1, 4], out);
+  assert.deepEqual(
+    told.sort(),
+    [
+      `${name(gone)} is not in Redis`,
+      `${name(changed)} differs in skill ${skill.slice(1)}`,
+      `${name(behind)} has ${own.readUInt32LE(8)} answers in Redis and ${own.readUInt32LE(8) + 1} stored`,
+      'default:nobody is in Redis alone',
+    ].sort(),
+  );
+  assert.deepEqual(difference(dump, await dumpRedis(redis)), []);
 });

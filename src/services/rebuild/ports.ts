@@ -1,4 +1,5 @@
 /** What a rebuild needs of ClickHouse, of Redis and of the workers, and what they guarantee. */
+import type { CompareReply } from '../../contracts/rebuild-tasks.js';
 import type { FactsHistory } from '../deployment-facts.js';
 import type { ModelChange, RecordedChange } from '../fit-ports.js';
 
@@ -13,7 +14,7 @@ export interface PlacedLearner extends LearnerPlace {
   readonly partition: number;
 }
 
-/** Rows of whole learners, in the order of tenant, user and answer. */
+/** Learners in the order of tenant and user. */
 export interface AttemptPage {
   /**
    * As contracts/attempt-row-reader.ts reads them, then a tab and an empty field, or the snapshot of the learner that the
@@ -21,6 +22,14 @@ export interface AttemptPage {
    */
   readonly rows: Uint8Array;
   readonly last: LearnerPlace;
+}
+
+/** What ClickHouse has of some learners. */
+export interface FoundLearners {
+  /** As contracts/attempt-row-reader.ts reads them, in no order. */
+  readonly rows: readonly string[];
+  /** Tenant, user and state, as tab-separated fields. */
+  readonly snapshots: readonly string[];
 }
 
 /** What is restored beside the learners' states. */
@@ -66,8 +75,13 @@ export interface RebuildSource extends Pick<FactsHistory, 'deployment' | 'keys'>
   /** Some learners. */
   samplePlaces(): Promise<readonly PlacedLearner[]>;
   countAnswers(partitions: readonly number[]): Promise<number>;
-  /** The rows after a learner; null where there are none. @param partitions whose learners are meant */
+  /** The learners after one; null where there are none. @param partitions whose learners are meant */
   page(partitions: readonly number[], after: LearnerPlace | null): Promise<AttemptPage | null>;
+  learners(learners: readonly LearnerPlace[]): Promise<FoundLearners>;
+  /** Those of whom it has nothing. */
+  unknown(learners: readonly LearnerPlace[]): Promise<LearnerPlace[]>;
+  /** The last month of arrival, as 202601, whose rows were dropped; 0: none. */
+  archivedMonth(): Promise<number>;
   /** Answers with an id that arrived at this Unix second or later, by partition, and by second, newest first. */
   countIds(partition: number, fromSecond: number): Promise<number>;
   idSeconds(fromSecond: number): Promise<readonly (readonly [second: number, ids: number])[]>;
@@ -129,6 +143,12 @@ export interface RebuildStore {
     first: boolean,
   ): Promise<void>;
   noteForgotten(second: number): Promise<void>;
+  /** Rows of learners that wait in the outbox or are put aside, in no order. @param count partitions of the deployment */
+  waiting(learners: readonly LearnerPlace[], count: number): Promise<string[]>;
+  /** All learners with answers, piece by piece; one may come twice. */
+  learners(): AsyncIterable<readonly LearnerPlace[]>;
+  /** Nothing that arrived up to this month enters the partition's outbox any more. */
+  raiseFence(partition: number, month: number): Promise<void>;
   addSkills(tenant: string, skillIds: readonly string[]): Promise<void>;
   putGoals(goals: readonly GoalRecord[], partitions: readonly number[], count: number): Promise<void>;
   putCatalogue(tenant: string, entries: readonly CatalogueRecord[]): Promise<void>;
@@ -174,5 +194,7 @@ export interface RebuildThreads {
   readonly threads: number;
   /** Writes what the page's rows give. @throws ApiError UNAVAILABLE */
   restore(page: AttemptPage, options: PageOptions): Promise<PageResult>;
+  /** Compares what is stored with what the rows give. @throws ApiError UNAVAILABLE */
+  compare(learners: Pick<AttemptPage, 'rows'>, count: number): Promise<CompareReply>;
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@
  */
 
 import type { DeploymentFacts } from '../deployment-facts.js';
-import type { Checkpoint, RebuildSource, RebuildStore, RebuildThreads } from './ports.js';
+import type { Checkpoint, RebuildSource, RebuildStore, RebuildThreads, SharedState } from './ports.js';
 import { restoreIds } from './restore-ids.js';
 import { restoreLearners } from './restore-learners.js';
 import { restoreShared } from './restore-shared.js';
@@ -64,7 +64,7 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions): Pro
   if (!(await source.hasAttempts())) return null;
   const facts = await factsOf(parts, options);
   const missing = await store.lost(facts.partitions);
-  const shared = await store.lostShared();
+  const shared = await lostShared(parts);
   if (missing.length === 0 && shared.length === 0 && (await store.partitions()) !== null) return null;
   const begun = await begin(parts, options, missing, shared);
   const { checkpoint, ...replayed } = await restoreLearners(parts, options, facts.partitions, begun);
@@ -83,6 +83,20 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions): Pro
     ...replayed,
     unreadableKeys,
   };
+}
+
+/** What belongs to no partition and is missing; what was never there is not. */
+async function lostShared({ source, store }: RebuildParts): Promise<SharedState[]> {
+  const has: Readonly<Record<SharedState, () => Promise<boolean>>> = {
+    keys: async () => (await source.keys()).keys.length > 0,
+    catalogues: async () => (await source.catalogue()).length > 0,
+    models: async () => (await source.modelChanges()).length > 0,
+  };
+  const missing = await store.lostShared();
+  const lost = await Promise.all(missing.map((name) => has[name]()));
+  // Items have their counters without any published model.
+  if ((await store.partitions()) === null) return missing;
+  return missing.filter((_, i) => lost[i]);
 }
 
 /** The deployment as it was; one of before it was recorded had the default size, which its rows must show. */

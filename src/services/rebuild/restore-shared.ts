@@ -23,7 +23,9 @@ export async function restoreShared(
   if (shared.includes('models')) await restoreModels(parts);
   step('what is counted by day');
   await store.putAccepted(await source.answersByDay(partitions));
+  const month = await source.archivedMonth();
   for (const partition of partitions) {
+    if (month > 0) await store.raiseFence(partition, month);
     const last = await source.lastOutboxId(partition);
     if (last !== null) await store.raiseOutbox(partition, last);
   }
