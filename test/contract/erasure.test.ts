@@ -1,8 +1,10 @@
 /** A learner who is erased: nothing is left anywhere, the receipt says so, and others do not notice. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import type { LearnerState } from '../../src/domain/types.js';
 import { hashEventId } from '../../src/store/event-ids.js';
 import { acceptedKey, outboxKey, partitionOf, removedKey } from '../../src/store/keys.js';
+import { commitLearners, loadLearners } from '../../src/store/learner-store.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
@@ -132,6 +134,28 @@ test('answers that arrive meanwhile are a new history, and stay', async () => {
   assert.equal(attemptsBefore(await done(second.json.data.status_url)), 7);
   assert.deepEqual(await keysThatSay(redis, user), []);
   assert.deepEqual(await tablesThatSay(clickhouse, user), {});
+});
+
+test('a state of before is never committed, however far the new history has come', async () => {
+  const user = 'raced';
+  const place = { partition: partition(user), tenant: 'default', userId: user };
+  const query = { ...place, skillIds: ['algebra'], eventIds: [], itemIds: [] };
+  const answer = () => caller.track(event({ user_id: user }));
+  assert.equal((await answer()).status, 200);
+  const [stale] = await loadLearners(redis, [query], null, false);
+  const learner = stale?.learner as LearnerState;
+  assert.equal((await erase(user)).status, 202);
+  assert.equal((await answer()).status, 200);
+  const commit = {
+    ...place,
+    expectedVersion: learner.version,
+    learner: { ...learner, version: learner.version + 1 },
+    ...{ skills: [], rows: ['a row of before'], arrivalDays: [1], firstAnswers: [], items: [] },
+    ...{ itemGeneration: 0, importLine: 0 },
+  };
+  assert.deepEqual(await commitLearners(redis, [commit], null, 1000), ['conflict']);
+  const { json } = await caller.get(`/api/v1/mastery/${user}`);
+  assert.equal(json.data.skills[0].total_attempts, 1);
 });
 
 test('who is unknown, who may not, and what is of another tenant', async () => {

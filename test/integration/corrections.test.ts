@@ -1,0 +1,148 @@
+/** A correction that is cut after any of its steps, and repeated: what is gone is gone and counted once, the rest stays. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import type { Redis } from 'ioredis';
+import type { FixedBatch } from '../../src/contracts/jobs.js';
+import { createCarryOut } from '../../src/services/carry-out.js';
+import type { CorrectionStore, CorrectionWarehouse } from '../../src/services/correction-ports.js';
+import { createDrain } from '../../src/services/drain-outbox.js';
+import { connectRedis, whenReady } from '../../src/store/client.js';
+import { createCorrectionStore } from '../../src/store/corrections.js';
+import { hashEventId, idBytes } from '../../src/store/event-ids.js';
+import { erasuresKey, idBucketKey, idQueueKey, outboxKey, removedKey } from '../../src/store/keys.js';
+import { createOutbox } from '../../src/store/outbox.js';
+import { createLogger } from '../../src/telemetry.js';
+import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
+import { createCorrectionWarehouse } from '../../src/warehouse/correction-warehouse.js';
+import { fillOutbox } from '../support/attempt-rows.js';
+import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { waitFor } from '../support/wait.js';
+import { allOnce, counts, testDatabase } from '../support/warehouse.js';
+
+const partitions = 4;
+const all = [0, 1, 2, 3];
+const logger = createLogger('silent', 'test');
+const cut = () => Promise.reject(new Error('cut here'));
+
+/** Appends the correction of a learner as the request does. */
+async function order(redis: Redis, userId: string, id: string): Promise<void> {
+  const partition = 1;
+  await redis.set(`st:{p${partition}}:m`, '1');
+  await redis.hset(`st:{p${partition}}:l:default:${userId}`, 'L', 'x');
+  const learner = { v: 1, tenant: 'default', userId };
+  const correction = { ...learner, kind: 'erase', erasureId: id, goalAt: 0 };
+  const [status] = await redis.eraseLearner(
+    `st:{p${partition}}`,
+    `default:${userId}`,
+    id,
+    JSON.stringify(learner),
+    JSON.stringify(correction),
+    10,
+  );
+  assert.equal(status, 'begun');
+}
+
+test('a correction cut after each step', { timeout: 300_000 }, async (t) => {
+  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const redis = connectRedis(redisUrl) as Redis;
+  t.after(() => redis.disconnect());
+  await whenReady(redis, 10_000);
+  const { client } = await testDatabase(t, clickhouseUrl);
+  const outbox = createOutbox(redis, partitions);
+  const store = createCorrectionStore(redis);
+  const rowsGone = createCorrectionWarehouse(client);
+
+  const drainOnce = (change: Partial<CorrectionStore & CorrectionWarehouse> = {}) => {
+    const parts = { ...store, ...rowsGone, ...change };
+    const correct = createCarryOut({ store: parts, warehouse: parts, logger, now: Date.now });
+    const warehouse = createAttemptWarehouse(client);
+    const drain = createDrain({ outbox, warehouse, logger, correct });
+    const save = async (_: FixedBatch): Promise<void> => undefined;
+    return drain({ partitions: all, batch: null, save });
+  };
+  const drained = () =>
+    waitFor('an empty outbox', async () => {
+      await drainOnce();
+      const lengths = await Promise.all(all.map((partition) => redis.xlen(outboxKey(partition))));
+      return lengths.every((length) => length === 0);
+    });
+
+  // Each of the 500 learners has four answers, on days and skills that others have too.
+  await fillOutbox(redis, partitions, 0, 2000);
+  await drained();
+  assert.deepEqual(await counts(client), allOnce(2000));
+
+  const afterwards = (work: () => Promise<unknown>) => async () => {
+    await work();
+    return cut();
+  };
+  const steps: Readonly<Record<string, Partial<CorrectionStore & CorrectionWarehouse>>> = {
+    'before it is counted': { count: cut },
+    'after it is planned': { plan: (...args) => store.plan(...args).then((plan) => plan ?? cut()) },
+    'after refused rows': { removeParked: cut },
+    'before ids': { forgetIds: cut },
+    'before rows': { remove: cut },
+    'after rows': { remove: (rows) => afterwards(() => rowsGone.remove(rows))() },
+    'in the rows': {
+      remove: (rows) =>
+        afterwards(() =>
+          client.command({
+            query: `DELETE FROM attempts WHERE user_id = '${rows.userId}' AND tenant = 'default'`,
+          }),
+        )(),
+    },
+    'before the end': { settle: cut },
+    'after the end': { settle: (...args) => afterwards(() => store.settle(...args))() },
+  };
+  let gone = 0;
+  for (const [name, change] of Object.entries(steps)) {
+    const userId = `learner-${1 + 4 * gone}`;
+    await order(redis, userId, `erasure-${gone}`);
+    gone += 1;
+    // What is counted while the correction waits is of the new history.
+    await waitFor(`the cut ${name}`, async () => {
+      const failed = await drainOnce(change).then(
+        () => false,
+        (error: Error) => /cut here/.test(error.message),
+      );
+      return failed;
+    });
+    await drained();
+    assert.deepEqual(await counts(client), allOnce(2000 - 4 * gone), name);
+    const removed = Object.values(await redis.hgetall(removedKey(1))).reduce((sum, n) => sum + Number(n), 0);
+    assert.equal(removed, 4 * gone, name);
+    const record = JSON.parse((await redis.hget(erasuresKey(1), `erasure-${gone - 1}`)) ?? '{}');
+    assert.equal(record.before.attempts, 4, name);
+  }
+});
+
+test('an id that was forgotten and taken again does not hold up the forgetting of older ones', async (t) => {
+  const redis = connectRedis(await startTestRedis(t)) as Redis;
+  t.after(() => redis.disconnect());
+  await whenReady(redis, 10_000);
+  const prefix = 'st:{p1}';
+  const answerAt = (second: number): Buffer => {
+    const answer = Buffer.alloc(21);
+    answer.writeUInt32LE(second);
+    return answer;
+  };
+  const take = async (id: Buffer, second: number): Promise<void> => {
+    assert.equal(await redis.hsetnx(idBucketKey(1, 0), id, answerAt(second)), 1);
+    await redis.rpush(idQueueKey(1), id);
+  };
+  const mine = hashEventId('default', 'learner', 'e');
+  const others = Array.from({ length: 5 }, () => randomBytes(idBytes));
+  await take(mine, 1000);
+  for (const [i, id] of others.entries()) await take(id, 1001 + i);
+  assert.equal(await redis.forgetIds(prefix, mine, 999), 0, 'taken at another time');
+  assert.equal(await redis.forgetIds(prefix, mine, 1000), 1);
+  await take(mine, 5000);
+  const [, , oldest] = await redis.evictIds(prefix, 1002, 100);
+  assert.equal(oldest, 1003, 'the oldest of the others');
+  assert.equal(await redis.hexists(idBucketKey(1, 0), mine), 1);
+  await redis.evictIds(prefix, 1005, 100);
+  assert.equal(await redis.hlen(idBucketKey(1, 0)), 1, 'the young one alone is left');
+  await redis.evictIds(prefix, 5000, 100);
+  assert.deepEqual([await redis.hlen(idBucketKey(1, 0)), await redis.llen(idQueueKey(1))], [0, 0]);
+});
