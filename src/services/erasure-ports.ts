@@ -49,6 +49,8 @@ export interface ErasureStore {
   find(id: string): Promise<OpenErasure | null>;
   /** All that are not done. */
   open(): Promise<OpenErasure[]>;
+  /** Whether it is somebody's turn to take masked rows off the disk: once a day. */
+  takeDailyTurn(): Promise<boolean>;
   /** Forgets an erasure that is done, and whose it was. */
   close(erasure: OpenErasure): Promise<void>;
 }
@@ -67,6 +69,8 @@ export interface ErasureWarehouse {
   removeLate(rows: CorrectedRows): Promise<void>;
   /** Asks the proving query. @returns what is left, by place */
   prove(rows: CorrectedRows): Promise<Record<string, number>>;
+  /** Begins to take what was deleted off the disk. */
+  purge(): Promise<void>;
   proofOf(rows: CorrectedRows): ErasureProof;
   keep(receipt: ErasureReceipt): Promise<void>;
   /** Null for an erasure that is not done, or not there. */

@@ -35,6 +35,7 @@ export function createErasureFinisher(options: FinishOptions): (signal?: AbortSi
       if (erasure.before === null || now() - erasure.requestedAt < forecastMs) continue;
       if (await finish(erasure, erasure.before)) done += 1;
     }
+    if (await erasures.takeDailyTurn()) await warehouse.purge();
     return done;
   };
 

@@ -11,6 +11,10 @@ import { replicated } from './replication.js';
 /** Most erasures of a partition that are not done. */
 const mostOpen = 10_000;
 
+/** There for a day after deleted rows were last taken off the disk. */
+const purgeTurnKey = 'st:purged';
+const daySeconds = 86_400;
+
 /** An id begins with the number of the partition, which says where its record is. */
 const idShape = /^(\d{1,5})-[0-9a-f-]{36}$/;
 
@@ -46,6 +50,8 @@ export function createErasureStore(client: RedisClient, partitions: number): Era
       const all = await Promise.all(Array.from({ length: partitions }, (_, partition) => openIn(partition)));
       return all.flat();
     },
+    takeDailyTurn: async () =>
+      (await whileRedisServes(client.set(purgeTurnKey, '1', 'EX', daySeconds, 'NX'))) === 'OK',
     close: async ({ id, tenant, userId, partition }) => {
       await whileRedisServes(
         client.closeErasure(partitionPrefix(partition), id, learnerName(tenant, userId)),

@@ -5,6 +5,7 @@ import { attempts } from './attempts.js';
 import { selectRows } from './client.js';
 import { type Cluster, deleteFrom } from './cluster.js';
 import { erasures } from './correction-tables.js';
+import { applyDeletedMasks } from './deleted-masks.js';
 import { countEnded, endedHistory, provingQuery, withValues } from './ended-history.js';
 import { learnerTables } from './learner-tables.js';
 import { complete } from './repair.js';
@@ -26,6 +27,9 @@ export function createErasureWarehouse(client: ClickHouseClient, cluster: Cluste
         });
     },
     prove: (rows) => countEnded(client, endedHistory(rows)),
+    purge: async () => {
+      await applyDeletedMasks(client, cluster);
+    },
     proofOf: (rows) => {
       const { user_id: _, ...parameters } = endedHistory(rows);
       return { query: provingQuery, parameters };

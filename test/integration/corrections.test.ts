@@ -15,10 +15,11 @@ import { createOutbox } from '../../src/store/outbox.js';
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/correction-warehouse.js';
+import { applyDeletedMasks } from '../../src/warehouse/deleted-masks.js';
 import { fillOutbox } from '../support/attempt-rows.js';
 import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
 import { waitFor } from '../support/wait.js';
-import { allOnce, counts, testDatabase } from '../support/warehouse.js';
+import { allOnce, countOf, counts, testDatabase } from '../support/warehouse.js';
 
 const partitions = 4;
 const all = [0, 1, 2, 3];
@@ -115,6 +116,11 @@ test('a correction cut after each step', { timeout: 300_000 }, async (t) => {
     const record = JSON.parse((await redis.hget(erasuresKey(1), `erasure-${gone - 1}`)) ?? '{}');
     assert.equal(record.before.attempts, 4, name);
   }
+  const masked = () =>
+    countOf(client, 'system.parts WHERE active AND has_lightweight_delete AND database = currentDatabase()');
+  if ((await masked()) > 0) assert.ok((await applyDeletedMasks(client)).length > 0);
+  await waitFor('deleted rows to leave the disk', async () => (await masked()) === 0);
+  assert.deepEqual(await counts(client), allOnce(2000 - 4 * gone));
 });
 
 test('an id that was forgotten and taken again does not hold up the forgetting of older ones', async (t) => {
