@@ -59,7 +59,15 @@ export interface RollupPart {
   readonly inRollup: string;
 }
 
-/** @returns whether that part of the rollup differed from the table and was computed again */
+/** Of one that stood still while another one repaired: each finds what the other's rows make wrong. */
+const maxRounds = 5;
+
+/**
+ * Compared again after each time: a process that slept between deleting and inserting may wake up when its job was
+ * given away and the sums are there already.
+ *
+ * @returns whether that part of the rollup differed from the table and was computed again
+ */
 export async function repairPart(
   client: ClickHouseClient,
   rollup: Rollup,
@@ -67,8 +75,21 @@ export async function repairPart(
   cluster: Cluster,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  await complete(client, rollup.table.name, cluster, signal);
-  if (!(await differs(client, rollup, part, signal))) return false;
+  for (let round = 0; ; round++) {
+    await complete(client, rollup.table.name, cluster, signal);
+    if (!(await differs(client, rollup, part, signal))) return round > 0;
+    if (round === maxRounds) throw new Error(`${rollup.table.name} differs from attempts again and again`);
+    await computeAgain(client, rollup, part, cluster, signal);
+  }
+}
+
+async function computeAgain(
+  client: ClickHouseClient,
+  rollup: Rollup,
+  part: RollupPart,
+  cluster: Cluster,
+  signal?: AbortSignal,
+): Promise<void> {
   const cancel = signal && { abort_signal: signal };
   await client.command({
     query: `${deleteFrom(rollup.table.name, cluster)} WHERE ${part.inRollup}`,
@@ -83,7 +104,6 @@ ${selectArchived(rollup, part.inArchive)}`,
     clickhouse_settings: { insert_deduplicate: 0 },
     ...cancel,
   });
-  return true;
 }
 
 /** Lets whichever replica is asked next know of all rows that any of them took. */

@@ -157,13 +157,46 @@ test('the warehouse', { timeout: 180_000 }, async (t) => {
       assert.equal(figures[0]?.correct, figures[0]?.rolled_correct);
       assert.equal(figures[0]?.seconds, figures[0]?.rolled_seconds);
     });
+
+    await t.test(`a repair of ${broken} that slept while another one was made doubles nothing`, async (t) => {
+      const { client } = await testDatabase(t, clickhouseUrl);
+      const warehouse = createAttemptWarehouse(client);
+      await warehouse.insert([encodedRows(rowsFrom(0, 1000))], 'whole');
+      await client.command({ query: `TRUNCATE TABLE ${broken}` });
+      const sleeper = createAttemptWarehouse(
+        sleepingBefore(client, `INSERT INTO ${broken}`, () => warehouse.repairRollups(everything)),
+      );
+      assert.deepEqual(await sleeper.repairRollups(everything), [broken]);
+      assert.deepEqual(await counts(client), allOnce(1000));
+    });
   }
 });
+
+/** The client, but for the first such statement: before that something else is done. */
+function sleepingBefore(
+  client: ClickHouseClient,
+  statement: string,
+  meanwhile: () => Promise<unknown>,
+): ClickHouseClient {
+  let slept = false;
+  return new Proxy(client, {
+    get: (target, name) =>
+      name !== 'command'
+        ? Reflect.get(target, name)
+        : async (params: Parameters<ClickHouseClient['command']>[0]) => {
+            if (!slept && params.query.startsWith(statement)) {
+              slept = true;
+              await meanwhile();
+            }
+            return target.command(params);
+          },
+  });
+}
 
 /** Lets the insert fail in the rollup, after the table has stored the block. */
 async function failOnce(client: ClickHouseClient, table: string, insert: () => Promise<void>): Promise<void> {
   await client.command({ query: `ALTER TABLE ${table} ADD CONSTRAINT fail CHECK attempts > 1000000` });
-  await assert.rejects(insert(), /fail/);
+  await assert.rejects(insert(), /VIOLATED_CONSTRAINT/);
   await client.command({ query: `ALTER TABLE ${table} DROP CONSTRAINT fail` });
   const [row] = await selectRows<{ n: number }>(client, 'SELECT toUInt32(count()) AS n FROM attempts');
   assert.ok((row?.n ?? 0) > 0, 'the table has the block that the rollup refused');
