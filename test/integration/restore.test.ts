@@ -1,0 +1,50 @@
+/** Cold copies of an embedded deployment, put back: as a whole, and with a Redis that is older than ClickHouse. */
+import assert from 'node:assert/strict';
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { lastRowIds } from '../../src/store/last-row-ids.js';
+import { countYounger } from '../../src/warehouse/younger-rows.js';
+import { callerOf, event } from '../support/http.js';
+import { clickhouseOf, redisOf, type Service, startService } from '../support/service.js';
+import { tempDir } from '../support/temp.js';
+import { waitFor } from '../support/wait.js';
+import { allOnce, counts } from '../support/warehouse.js';
+
+test('a copy of the stopped folder goes on elsewhere; an older Redis is told of', {
+  timeout: 300_000,
+}, async (t) => {
+  const dir = await tempDir(t);
+  const [first, copy] = [join(dir, 'first'), join(dir, 'copy')];
+  const post = async (service: Service, number: number): Promise<void> => {
+    const answer = event({ user_id: 'ada', event_id: `e-${number}` });
+    assert.equal((await callerOf(service, service.key).track(answer)).status, 200);
+  };
+  const stored = async (service: Service, rows: number): Promise<void> => {
+    const client = clickhouseOf(t, service);
+    await waitFor('rows', async () => (await counts(client)).skill === rows);
+    assert.deepEqual(await counts(client), allOnce(rows));
+  };
+  const unknown = async (service: Service): Promise<number> =>
+    countYounger(clickhouseOf(t, service), await lastRowIds(await redisOf(t, service.redisUrl), 16));
+
+  const before = await startService(t, { dataDir: first });
+  await post(before, 1);
+  await stored(before, 1);
+  assert.ok(await before.stop());
+  cpSync(first, copy, { recursive: true });
+
+  const restored = await startService(t, { dataDir: copy });
+  const repeated = await callerOf(restored, restored.key).track(event({ user_id: 'ada', event_id: 'e-1' }));
+  assert.equal(repeated.headers['idempotent-replayed'], 'true');
+  assert.equal(await unknown(restored), 0);
+  await post(restored, 2);
+  await stored(restored, 2);
+  assert.ok(await restored.stop());
+
+  rmSync(join(copy, 'redis'), { recursive: true });
+  cpSync(join(first, 'redis'), join(copy, 'redis'), { recursive: true });
+  const older = await startService(t, { dataDir: copy });
+  assert.equal(await unknown(older), 1, 'the second answer is in ClickHouse only');
+  assert.ok(await older.stop());
+});
