@@ -37,9 +37,9 @@ function runTest(t: TestContext, name: string, url: string): Promise<Ended> {
 }
 
 // Nearly all that a whole file may take.
-test('one server’s tests', { ...options, timeout: 220_000 }, async (t) => {
+test('one server’s tests', { ...options, timeout: 300_000 }, async (t) => {
   const { url } = await startTestCluster(t);
-  for (const name of ['learner-store', 'concurrency', 'replay']) {
+  for (const name of ['learner-store', 'concurrency', 'replay', '../contract/erasure']) {
     await t.test(name, async (t) => {
       const { code, out, err } = await runTest(t, name, url);
       assert.equal(code, 0, out + err);
