@@ -1,6 +1,7 @@
 /** What is done to a deployment while answers arrive. Each resolves when the fault is over. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sendSignal } from '../../../src/embedded/supervisor.js';
+import { waitFor } from '../wait.js';
 import type { GatewayMode } from './gateway.js';
 import type { Part, Stand } from './stand.js';
 import { orderThreads, type ThreadFault, threadFaults } from './thread-orders.js';
@@ -58,9 +59,16 @@ const onTheWay = (
   long,
   mixes: true,
   inflict: async ({ gateway }, random) => {
-    gateway?.set(mode);
+    if (gateway === null) throw new Error('there is nothing between the service and ClickHouse');
+    const before = gateway.cuts();
+    gateway.set(mode);
     await sleep(ms(random));
-    gateway?.set('pass');
+    // It has to meet something, also where another fault of the same kind ended meanwhile.
+    const hasMet = (): boolean => {
+      gateway.set(mode);
+      return gateway.cuts() > before;
+    };
+    await waitFor('something to be cut', hasMet).finally(() => gateway.set('pass'));
   },
 });
 

@@ -52,7 +52,9 @@ export async function startGateway(t: Scoped, target: string): Promise<Gateway> 
 }
 
 const isInsert = ({ method, url }: IncomingMessage): boolean =>
-  method === 'POST' && decodeURIComponent(url ?? '').includes('INSERT INTO attempts');
+  method === 'POST' && queryOf(url ?? '').includes('INSERT INTO attempts');
+
+const queryOf = (url: string): string => new URL(url, 'http://gateway').searchParams.get('query') ?? '';
 
 async function forward(
   target: string,
