@@ -1,0 +1,136 @@
+/** Backups that are taken while answers come in, restored into empty servers. */
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { acceptedKey, outboxKey } from '../../src/store/keys.js';
+import { lastRowIds } from '../../src/store/last-row-ids.js';
+import { ensureDatabase } from '../../src/warehouse/client.js';
+import { countYounger } from '../../src/warehouse/younger-rows.js';
+import { auditsOf } from '../support/audits.js';
+import {
+  ageDrainJobs,
+  copyAppendOnlyFolder,
+  exportTables,
+  restoreTables,
+  startRedisOn,
+} from '../support/backups.js';
+import { endOf, startCommand } from '../support/command.js';
+import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { callerOf, event } from '../support/http.js';
+import { clickhouseOf, redisOf, type Service, startService } from '../support/service.js';
+import { tempDir } from '../support/temp.js';
+import { waitFor } from '../support/wait.js';
+import { allOnce, counts } from '../support/warehouse.js';
+
+const partitions = Array.from({ length: 16 }, (_, i) => i);
+
+type Redis = Awaited<ReturnType<typeof redisOf>>;
+
+async function waiting(redis: Redis): Promise<number> {
+  const lengths = await Promise.all(partitions.map((partition) => redis.xlen(outboxKey(partition))));
+  return lengths.reduce((sum, length) => sum + length, 0);
+}
+
+async function accepted(redis: Redis): Promise<number> {
+  const days = await Promise.all(partitions.map((partition) => redis.hvals(acceptedKey(partition))));
+  return days.flat().reduce((sum, count) => sum + Number(count), 0);
+}
+
+/** Sends answers until it is told to stop; `confirmed` are those that got 200, in order. */
+function answering(service: Service) {
+  const caller = callerOf(service, service.key);
+  const confirmed: Record<string, unknown>[] = [];
+  let going = true;
+  let sent = 0;
+  const done = (async () => {
+    while (going) {
+      const events = Array.from({ length: 20 }, () => {
+        sent += 1;
+        return event({ user_id: `u${sent % 37}`, event_id: `e${sent}`, item_id: `i${sent % 50}` });
+      });
+      assert.equal((await caller.trackAll(events)).status, 200);
+      confirmed.push(...events);
+      await sleep(20);
+    }
+  })();
+  return {
+    confirmed,
+    stop: () => {
+      going = false;
+      return done;
+    },
+  };
+}
+
+async function emptyClickhouse(t: TestContext) {
+  const { clickhouseUrl } = await startTestClickhouse(t);
+  await ensureDatabase(clickhouseUrl);
+  return { clickhouseUrl, client: clickhouseOf(t, { clickhouseUrl }) };
+}
+
+test('Redis and then ClickHouse, copied while answers come in, are restored', {
+  timeout: 300_000,
+}, async (t) => {
+  const dir = await tempDir(t);
+  const [first, copy] = [join(dir, 'first'), join(dir, 'copy')];
+  for (const made of [first, copy]) mkdirSync(made);
+  const redisServer = await startRedisOn(t, first);
+  const redis = await redisOf(t, redisServer.url);
+  const { clickhouseUrl, client } = await emptyClickhouse(t);
+  const service = await startService(t, { redisUrl: redisServer.url, clickhouseUrl });
+  const answers = answering(service);
+  await waitFor('stored answers', async () => (await counts(client)).rows > 0);
+  await waitFor('waiting answers', async () => (await waiting(redis)) > 0);
+  const before = answers.confirmed.length;
+  await copyAppendOnlyFolder(redis, first, copy);
+  await waitFor('younger stored answers', async () => (await counts(client)).rows > before + 100);
+  const tables = await exportTables(client);
+  await answers.stop();
+  assert.ok(await service.stop());
+  await redisServer.stop();
+
+  const restored = await emptyClickhouse(t);
+  await restoreTables(restored.client, tables);
+  const stored = (await counts(restored.client)).rows;
+  const older = await startRedisOn(t, copy);
+  const olderRedis = await redisOf(t, older.url);
+  await ageDrainJobs(olderRedis);
+  const known = await accepted(olderRedis);
+  const unknown = await countYounger(restored.client, await lastRowIds(olderRedis, partitions.length));
+  t.diagnostic(
+    `confirmed ${before}, known ${known}, waiting ${await waiting(olderRedis)}, stored ${stored}, unknown ${unknown}`,
+  );
+  assert.ok(known >= before);
+  assert.ok(unknown > 0);
+  assert.equal(
+    stored,
+    known + unknown,
+    'what waited in the older Redis was stored when ClickHouse was copied',
+  );
+
+  const second = await startService(t, { redisUrl: older.url, clickhouseUrl: restored.clickhouseUrl });
+  assert.equal((await callerOf(second, second.key).track(event({ user_id: 'late' }))).status, 200);
+  await waitFor('the outbox', async () => (await waiting(olderRedis)) === 0);
+  const rows = stored + 1;
+  assert.deepEqual(await counts(restored.client), allOnce(rows), 'nothing is stored twice');
+  const told = await auditsOf(olderRedis, restored.client)();
+  assert.deepEqual([...new Set(told.mismatches.map(({ kind }) => kind))], ['surplus']);
+  assert.ok(await second.stop());
+  await older.stop();
+
+  const redisUrl = await startTestRedis(t);
+  const env = { DATA_DIR: dir, REDIS_URL: redisUrl, CLICKHOUSE_URL: restored.clickhouseUrl };
+  const rebuilt = await endOf(startCommand(t, 'rebuild', env));
+  assert.equal(rebuilt.code, 0, rebuilt.err);
+  const third = await startService(t, { redisUrl, clickhouseUrl: restored.clickhouseUrl });
+  const repeated = await callerOf(third, third.key).trackAll(answers.confirmed.slice(0, before));
+  assert.equal(repeated.status, 200);
+  assert.ok(repeated.json.data.results.every(({ replayed }: { replayed?: boolean }) => replayed));
+  assert.deepEqual(await counts(restored.client), allOnce(rows));
+  const verified = await endOf(startCommand(t, 'rebuild', env, '--verify'));
+  assert.equal(verified.code, 0, verified.out);
+  const audited = await auditsOf(await redisOf(t, redisUrl), restored.client)();
+  assert.deepEqual(audited.mismatches, []);
+});
