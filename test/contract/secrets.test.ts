@@ -55,8 +55,13 @@ async function traffic(port: number, { keys, learner }: Known, secrets: readonly
   for (const key of Object.values(keys)) {
     for (const route of routeTable.filter(({ method }) => method !== 'DELETE')) {
       const parts = routeRequests[nameOf(route)]?.(ids) ?? {};
-      const { text, headers } = await callerOf({ port }, key).raw({ method: route.method, ...parts });
-      assertNone(secrets, JSON.stringify(headers) + text, nameOf(route));
+      const told = await callerOf({ port }, key)
+        .raw({ method: route.method, ...parts })
+        .then(
+          ({ headers, text }) => JSON.stringify(headers) + text,
+          (error: Error) => cutExport(route.path, error),
+        );
+      assertNone(secrets, told, nameOf(route));
     }
     const bad = await callerOf({ port }, key).raw({ body: `{"user_id":"${learner}","skill_id":7` });
     assertNone([...secrets, learner], bad.text, 'a body that is no JSON');
@@ -67,6 +72,12 @@ async function traffic(port: number, { keys, learner }: Known, secrets: readonly
     await wire.next({ limitMs: 1000 }).catch(() => null);
     wire.end();
   }
+}
+
+/** An export that ClickHouse went away from is cut; what came of it is in the error. */
+function cutExport(path: string, error: Error): string {
+  if (!path.endsWith('/export')) throw error;
+  return error.message;
 }
 
 async function startSearched(t: TestContext, dir: string, { keys }: Known): Promise<Launched> {
