@@ -5,6 +5,7 @@ import { createCarryOut } from './services/carry-out.js';
 import { createErasureFinisher } from './services/finish-erasures.js';
 import type { CarryOut } from './services/pipeline-ports.js';
 import { createCorrectionStore } from './store/corrections.js';
+import { createEndedHistories } from './store/ended-histories.js';
 import { createErasureLeftovers } from './store/erasure-leftovers.js';
 import { createErasureStore } from './store/erasures.js';
 import type { Logger } from './telemetry.js';
@@ -32,6 +33,7 @@ export const erasureFinisherOf = (
 ): ((signal: AbortSignal) => Promise<number>) =>
   createErasureFinisher({
     erasures: createErasureStore(redis, partitions),
+    ended: createEndedHistories(redis, partitions),
     leftovers: createErasureLeftovers(redis, partitions),
     warehouse: createErasureWarehouse(clickhouse, clickhouseCluster),
     logger,

@@ -10,6 +10,7 @@ import { createFactsRecorder } from './services/deployment-facts.js';
 import { createJournalDrain } from './services/drain-journal.js';
 import { createKeyStore } from './store/api-keys.js';
 import { readDeployment } from './store/deployment.js';
+import { createEndedHistories } from './store/ended-histories.js';
 import { createJournal } from './store/journal.js';
 import type { Logger } from './telemetry.js';
 import { createFactsHistory } from './warehouse/deployment.js';
@@ -30,7 +31,9 @@ export function runJournal(
   const { redisUrl } = endpoints;
   const { redis, clickhouse, partitions } = engine;
   const journal = createJournal(redis, partitions);
-  const drain = createJournalDrain({ journal, warehouse: createJournalWarehouse(clickhouse), logger });
+  const warehouse = createJournalWarehouse(clickhouse);
+  const { lateAmong } = createEndedHistories(redis, partitions);
+  const drain = createJournalDrain({ journal, warehouse, late: lateAmong, logger });
   const finishErasures = erasureFinisherOf(endpoints, engine, logger);
   const recordFacts = factsRecorder(endpoints, engine);
   // What is due anyway comes first: facts that cannot be told hold nothing else up.

@@ -12,7 +12,7 @@ Rows that ClickHouse refuses for what they say are put aside, so that they hold 
 
 list shows the stream that each was in, its id there, its tenant, why it was refused and how long ago.
 redrive puts all of them back, behind what waits: once the cause is mended they are stored as if nothing
-had been. A row that is refused again is put aside again.
+had been. A row that is refused again is put aside again. Rows from before their learner was erased go.
 
 Options:
   --partition N  only what was in the streams of this partition (default: everything)
@@ -96,12 +96,15 @@ async function forEachParked(
 const redriveAll: Action = async (redis, streams) => {
   let moved = 0;
   let stayed = 0;
+  let erased = 0;
   for (const stream of streams) {
     const outcome = await redrive(redis, stream);
     moved += outcome.moved;
     stayed += outcome.stayed;
+    erased += outcome.erased;
   }
   process.stdout.write(`put back ${moved}\n`);
+  if (erased > 0) process.stdout.write(`${erased} were of learners who were erased, and are gone\n`);
   if (stayed > 0)
     process.stdout.write(
       `${stayed} stay parked: too many rows or a correction wait before them, try again later\n`,

@@ -57,6 +57,9 @@ const check = Compile(
   ]),
 );
 
+/** Processes and Redis tell the time a little differently: what follows a correction within it may be of before. */
+export const clockMs = 5000;
+
 export const encodeCorrection = (correction: Correction): string => JSON.stringify(correction);
 
 /** @throws Error for what this version of the service does not know */

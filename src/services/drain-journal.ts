@@ -18,6 +18,8 @@ const pageBytes = 16 * 2 ** 20;
 export interface JournalDrainOptions {
   readonly journal: Journal;
   readonly warehouse: JournalWarehouse;
+  /** Entries that are of no use any more, and go without being stored. */
+  readonly late?: (entries: readonly JournalEntry[]) => Promise<readonly JournalEntry[]>;
   readonly logger: Logger;
 }
 
@@ -25,13 +27,15 @@ export interface JournalDrainOptions {
 export type DrainJournal = (signal?: AbortSignal) => Promise<number>;
 
 /** Errors are those of Redis and ClickHouse: nothing is lost by one, the next run repeats. */
-export function createJournalDrain({ journal, warehouse, logger }: JournalDrainOptions): DrainJournal {
+export function createJournalDrain({ journal, warehouse, late, logger }: JournalDrainOptions): DrainJournal {
   const log = createParkedLog(logger, () => performance.now());
   return async (signal) => {
     let moved = 0;
     for (;;) {
       const { entries, more } = await journal.next(pageBytes);
-      await store(entries);
+      const over = new Set(await late?.(entries));
+      await journal.remove([...over]);
+      await store(entries.filter((entry) => !over.has(entry)));
       moved += entries.length;
       if (!more || signal?.aborted === true) return moved;
     }

@@ -1,5 +1,6 @@
 /** What erasing a learner needs of Redis and ClickHouse, beside carrying out its correction. */
 import type { CorrectedRows } from './correction-ports.js';
+import type { JournalEntry } from './journal-ports.js';
 
 /** An erasure that is not done. */
 export interface OpenErasure {
@@ -51,6 +52,8 @@ export interface ErasureStore {
   open(): Promise<OpenErasure[]>;
   /** Whether it is somebody's turn to take masked rows off the disk: once a day. */
   takeDailyTurn(): Promise<boolean>;
+  /** Whether it is somebody's turn to look for late rows: once an hour. */
+  takeHourlyTurn(): Promise<boolean>;
   /** Forgets an erasure that is done, and whose it was. */
   close(erasure: OpenErasure): Promise<void>;
 }
@@ -63,10 +66,39 @@ export interface ErasureLeftovers {
   removeMarks(rows: CorrectedRows): Promise<number>;
 }
 
+/** Who was erased in the last days, without saying whom. */
+export interface EndedLearner {
+  readonly partition: number;
+  /** contracts/learner-hash.ts */
+  readonly hash: string;
+  readonly tenant: string;
+  /** Unix milliseconds on Redis' clock. */
+  readonly at: number;
+  readonly goalAt: number;
+  /** Outbox id of the last erasure's correction. */
+  readonly belowMs: number;
+  readonly belowSeq: number;
+  /** How often it was looked for what came late. */
+  readonly looks: number;
+  /** As it is stored. */
+  readonly text: string;
+}
+
+/** @throws ApiError UNAVAILABLE */
+export interface EndedHistories {
+  all(): Promise<EndedLearner[]>;
+  /** Notes a look, and forgets the learner unless told to keep. One who was erased again meanwhile stays as they are. */
+  looked(ended: EndedLearner, keep: boolean): Promise<void>;
+  /** Entries that tell of histories that are over. */
+  lateAmong(entries: readonly JournalEntry[]): Promise<JournalEntry[]>;
+}
+
 /** The places of an erasure in ClickHouse. */
 export interface ErasureWarehouse {
   /** Deletes what came from elsewhere than the outbox. */
   removeLate(rows: CorrectedRows): Promise<void>;
+  /** Which of the erased learners have rows, of whichever history, in the tables that `removeLate` deletes from. */
+  findAgain(ended: readonly EndedLearner[]): Promise<{ hash: string; userId: string }[]>;
   /** Asks the proving query. @returns what is left, by place */
   prove(rows: CorrectedRows): Promise<Record<string, number>>;
   /** Begins to take what was deleted off the disk. */

@@ -23,8 +23,9 @@ export async function eraseLearner(
 }
 
 function refusalOf(status: 'absent' | 'full' | 'emptied'): ApiError {
-  if (status === 'absent') return new ApiError('USER_NOT_FOUND', 'This user_id has no counted answers');
-  if (status === 'full') return unavailable('Too many erasures wait for ClickHouse; try again later');
+  if (status === 'absent')
+    return new ApiError('USER_NOT_FOUND', 'This user_id has no counted answers and no goal');
+  if (status === 'full') return unavailable('Too many learners are being erased; try again later');
   return unavailable('The state store came back empty and has to be rebuilt first');
 }
 

@@ -5,6 +5,8 @@
 import type { Logger } from '../telemetry.js';
 import type { CorrectedRows } from './correction-ports.js';
 import type {
+  EndedHistories,
+  EndedLearner,
   ErasureLeftovers,
   ErasureReceipt,
   ErasureStore,
@@ -15,8 +17,17 @@ import type {
 /** How long a forecast may be under way that was made from the erased states, in milliseconds. */
 const forecastMs = 3000;
 
+/**
+ * A process that stood still may bring something after the end: it is looked for after an hour and after some days, when
+ * the learner is forgotten. In milliseconds.
+ */
+const looksAfter = [3_600_000, 7 * 86_400_000] as const;
+/** Learners of one question. */
+const lookedTogether = 200;
+
 export interface FinishOptions {
   readonly erasures: ErasureStore;
+  readonly ended: EndedHistories;
   readonly leftovers: ErasureLeftovers;
   readonly warehouse: ErasureWarehouse;
   readonly logger: Logger;
@@ -26,7 +37,7 @@ export interface FinishOptions {
 
 /** Errors are those of Redis and ClickHouse: the next run goes on. @returns how many are done now */
 export function createErasureFinisher(options: FinishOptions): (signal?: AbortSignal) => Promise<number> {
-  const { erasures, leftovers, warehouse, logger, now } = options;
+  const { erasures, ended, leftovers, warehouse, logger, now } = options;
 
   return async (signal) => {
     let done = 0;
@@ -35,9 +46,28 @@ export function createErasureFinisher(options: FinishOptions): (signal?: AbortSi
       if (erasure.before === null || now() - erasure.requestedAt < forecastMs) continue;
       if (await finish(erasure, erasure.before)) done += 1;
     }
+    if (await erasures.takeHourlyTurn()) await lookAgain();
     if (await erasures.takeDailyTurn()) await warehouse.purge();
     return done;
   };
+
+  async function lookAgain(): Promise<void> {
+    const due = (await ended.all()).filter((one) => isDue(one, now()));
+    for (let at = 0; at < due.length; at += lookedTogether) {
+      const some = due.slice(at, at + lookedTogether);
+      const byHash = new Map(some.map((one) => [one.hash, one]));
+      for (const { hash, userId } of await warehouse.findAgain(some)) {
+        const one = byHash.get(hash);
+        if (one !== undefined) await removeAgain({ ...one, userId, fromSeq: 0 });
+      }
+      for (const one of some) await ended.looked(one, one.looks + 1 < looksAfter.length);
+    }
+  }
+
+  async function removeAgain(rows: CorrectedRows): Promise<void> {
+    await leftovers.removeWaiting(rows);
+    await warehouse.removeLate(rows);
+  }
 
   /** @returns whether nothing is left */
   async function finish(erasure: OpenErasure, before: ErasureReceipt['before']): Promise<boolean> {
@@ -58,6 +88,8 @@ export function createErasureFinisher(options: FinishOptions): (signal?: AbortSi
     return true;
   }
 }
+
+const isDue = ({ at, looks }: EndedLearner, now: number): boolean => now - at >= (looksAfter[looks] ?? 0);
 
 function rowsOf({ tenant, userId, partition, correction, goalAt }: OpenErasure): CorrectedRows {
   const [belowMs, belowSeq] = correction.split('-').map(Number) as [number, number];

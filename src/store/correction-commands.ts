@@ -3,6 +3,7 @@ import type { Cluster, Redis, Result } from 'ioredis';
 import {
   closeErasureScript,
   eraseLearnerScript,
+  lookedAtEndedScript,
   planCorrectionScript,
   removeParkedScript,
   settleCorrectionScript,
@@ -11,6 +12,7 @@ import { forgetIdsScript } from './id-scripts.js';
 
 export function defineCorrections(client: Redis | Cluster): void {
   client.defineCommand('eraseLearner', { lua: eraseLearnerScript, numberOfKeys: 1 });
+  client.defineCommand('lookedAtEnded', { lua: lookedAtEndedScript, numberOfKeys: 1 });
   client.defineCommand('closeErasure', { lua: closeErasureScript, numberOfKeys: 1 });
   client.defineCommand('planCorrection', { lua: planCorrectionScript, numberOfKeys: 1 });
   client.defineCommand('settleCorrection', { lua: settleCorrectionScript, numberOfKeys: 1 });
@@ -27,7 +29,10 @@ declare module 'ioredis' {
       record: string,
       correction: string,
       mostOpen: number,
+      hash: string,
+      mostEnded: number,
     ): Result<[string, string], Context>;
+    lookedAtEnded(prefix: string, hash: string, text: string, next: string): Result<null, Context>;
     closeErasure(prefix: string, id: string, name: string): Result<number, Context>;
     planCorrection(
       prefix: string,

@@ -16,7 +16,7 @@ end
 /**
  * Erases a learner's states and orders the rest: the correction and the erasure's record.
  * KEYS: the partition's prefix. ARGV: name of the learner, id of the erasure, its record as JSON, the correction, most
- *   erasures that may be open.
+ *   erasures that may be open, the learner's hash, most that are remembered of those who were erased.
  * Result: what became of it and an id: \`begun\`; \`open\` (nothing new since the erasure of that id, which is not done);
  *   \`absent\`, \`full\`, \`emptied\` (Redis came back empty).
  */
@@ -25,11 +25,14 @@ ${standsThere}
 local prefix, name, id = KEYS[1], ARGV[1], ARGV[2]
 local erasures, key = prefix .. ':erasures', prefix .. ':l:' .. name
 if redis.call('EXISTS', prefix .. ':m') == 0 then return { 'emptied', '' } end
-if redis.call('HEXISTS', key, 'L') == 0 then
+if redis.call('HEXISTS', key, 'L') == 0 and redis.call('HEXISTS', key, 'G') == 0 then
   local open = redis.call('HGET', erasures, '@' .. name)
   return { open and 'open' or 'absent', open or '' }
 end
+local ended, hash = prefix .. ':erased', ARGV[6]
+local earlier = redis.call('HGET', ended, hash)
 if redis.call('HLEN', erasures) >= 2 * tonumber(ARGV[5]) then return { 'full', '' } end
+if not earlier and redis.call('HLEN', ended) >= tonumber(ARGV[7]) then return { 'full', '' } end
 local record = cjson.decode(ARGV[3])
 local goal = redis.call('HGET', key, 'G')
 local items = redis.call('HLEN', prefix .. ':h0:' .. name) + redis.call('HLEN', prefix .. ':h1:' .. name)
@@ -41,7 +44,21 @@ record.requestedAt = tonumber(now())
 redis.call('DEL', key, prefix .. ':h0:' .. name, prefix .. ':h1:' .. name)
 record.correction = redis.call('XADD', prefix .. ':out', '*', 'c', cjson.encode(correction))
 redis.call('HSET', erasures, id, cjson.encode(record), '@' .. name, id)
+redis.call('HSET', ended, hash, cjson.encode({
+  v = 1, tenant = record.tenant, at = record.requestedAt, correction = record.correction, looks = 0,
+  goalAt = math.max(record.goalAt, earlier and cjson.decode(earlier).goalAt or 0),
+}))
 return { 'begun', id }
+`;
+
+/**
+ * Notes that it was looked for what came late of an erased learner, unless the learner was erased again meanwhile.
+ * KEYS: the partition's prefix. ARGV: the learner's hash, what was noted, what to note or '' to forget. Result: none.
+ */
+export const lookedAtEndedScript = `
+local ended = KEYS[1] .. ':erased'
+if redis.call('HGET', ended, ARGV[1]) ~= ARGV[2] then return end
+if ARGV[3] == '' then redis.call('HDEL', ended, ARGV[1]) else redis.call('HSET', ended, ARGV[1], ARGV[3]) end
 `;
 
 /**

@@ -49,8 +49,7 @@ async function removeParked(client: RedisClient, rows: CorrectedRows, count: boo
     );
     const found = page.flatMap(([id, fields]) => corrected(rows, id, fields) ?? []);
     if (found.length > 0) {
-      const args = found.flatMap(({ id, day }) => [id, count ? acceptedField(rows.tenant, day) : '']);
-      await whileRedisServes(client.removeParked(partitionPrefix(rows.partition), ...args));
+      await takeParked(client, rows.partition, found, count);
     }
     ids.push(...found.filter(({ eventId }) => eventId !== ''));
     const last = page.at(-1)?.[0];
@@ -59,29 +58,61 @@ async function removeParked(client: RedisClient, rows: CorrectedRows, count: boo
   }
 }
 
-interface ParkedRow extends TakenId {
-  /** Of the parked entry. */
+/** Takes refused rows away. @param count whether they are answers that are gone for good. @returns how many */
+export async function takeParked(
+  client: RedisClient,
+  partition: number,
+  rows: readonly ParkedRow[],
+  count: boolean,
+): Promise<number> {
+  if (rows.length === 0) return 0;
+  const args = rows.flatMap(({ id, tenant, day, counted }) => [
+    id,
+    count && counted ? acceptedField(tenant, day) : '',
+  ]);
+  return whileRedisServes(client.removeParked(partitionPrefix(partition), ...args));
+}
+
+/** A refused row, as far as it can be told. */
+export interface ParkedRow extends TakenId {
+  /** Of the parked entry, and what it had in the outbox. */
   readonly id: string;
+  readonly outboxId: string;
+  readonly tenant: string;
+  readonly userId: string;
+  readonly learnerSeq: number;
   /** UTC day of arrival, number since 1970. */
   readonly day: number;
+  /** Whether it is among the accepted answers (warehouse/attempts.ts, countedRows). */
+  readonly counted: boolean;
 }
 
 const column = Object.fromEntries(rowColumns.map((name, i) => [name, i])) as Record<string, number>;
 
-/** Null for a row that is not meant, or that cannot be told whose it is. */
-function corrected(rows: CorrectedRows, id: string, fields: readonly string[]): ParkedRow | null {
+export function readParked(id: string, fields: readonly string[]): ParkedRow {
   // Not as a row: what ClickHouse refused may be none.
   const values = (fields[fields.indexOf('r') + 1] ?? '').split('\t');
   const of = (name: string): string => unescapeText(values[column[name] as number] ?? '');
-  if (of('tenant') !== rows.tenant || of('user_id') !== rows.userId) return null;
-  if (Number(of('learner_seq')) < rows.fromSeq) return null;
-  if (!isBelow(fields[fields.indexOf('id') + 1] ?? '', rows)) return null;
   const second = Math.floor(Number(of('received_at')));
-  return { id, eventId: of('event_id'), second, day: Math.floor(second / 86_400) };
+  return {
+    ...{ id, outboxId: fields[fields.indexOf('id') + 1] ?? '', tenant: of('tenant'), userId: of('user_id') },
+    ...{ eventId: of('event_id'), learnerSeq: Number(of('learner_seq')) },
+    ...{ second, day: Math.floor(second / 86_400), counted: Number(of('learner_version')) > 0 },
+  };
+}
+
+/** Null for a row that is not meant, or that cannot be told whose it is. */
+function corrected(rows: CorrectedRows, id: string, fields: readonly string[]): ParkedRow | null {
+  const row = readParked(id, fields);
+  const isMeant = row.tenant === rows.tenant && row.userId === rows.userId && row.learnerSeq >= rows.fromSeq;
+  return isMeant && isBelow(row.outboxId, rows) ? row : null;
 }
 
 /** Whether a row came into the outbox before the correction. */
-function isBelow(outboxId: string, { belowMs, belowSeq }: CorrectedRows): boolean {
+export function isBelow(
+  outboxId: string,
+  { belowMs, belowSeq }: Pick<CorrectedRows, 'belowMs' | 'belowSeq'>,
+): boolean {
   const [ms = 0, seq = 0] = outboxId.split('-').map(Number);
   return ms < belowMs || (ms === belowMs && seq < belowSeq);
 }

@@ -1,4 +1,5 @@
 /** What of an erased learner is on its way through Redis beside the outbox: journal streams, refused rows, marks of imports. */
+import { clockMs } from '../contracts/corrections.js';
 import { journalRowOf } from '../contracts/journal.js';
 import type { CorrectedRows } from '../services/correction-ports.js';
 import type { ErasureLeftovers } from '../services/erasure-ports.js';
@@ -10,12 +11,7 @@ import { forecastsKey, journalKey, learnerKey, parkedKey } from './keys.js';
 /** Entries of one read: a fraction of a millisecond of Redis. */
 const pageRows = 500;
 
-/** @param clockMs by which processes may tell the time differently */
-export function createErasureLeftovers(
-  client: RedisClient,
-  partitions: number,
-  clockMs = 5000,
-): ErasureLeftovers {
+export function createErasureLeftovers(client: RedisClient, partitions: number): ErasureLeftovers {
   const corrections = createCorrectionStore(client);
   const everyPartition = Array.from({ length: partitions }, (_, partition) => partition);
   return {

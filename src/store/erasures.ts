@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { encodeCorrection } from '../contracts/corrections.js';
+import { learnerHash } from '../contracts/learner-hash.js';
 import type { BegunErasure, ErasureStore, OpenErasure } from '../services/erasure-ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { erasuresKey, learnerName, partitionOf, partitionPrefix } from './keys.js';
@@ -10,10 +11,14 @@ import { replicated } from './replication.js';
 
 /** Most erasures of a partition that are not done. */
 const mostOpen = 10_000;
+/** Most learners of a partition that are remembered as erased: 15 MB. */
+const mostEnded = 100_000;
 
-/** There for a day after deleted rows were last taken off the disk. */
+/** There for a day after deleted rows were last taken off the disk, and for an hour after looking for late ones. */
 const purgeTurnKey = 'st:purged';
 const daySeconds = 86_400;
+const lookTurnKey = 'st:erased:looked';
+const hourSeconds = 3600;
 
 /** An id begins with the number of the partition, which says where its record is. */
 const idShape = /^(\d{1,5})-[0-9a-f-]{36}$/;
@@ -26,7 +31,11 @@ export function createErasureStore(client: RedisClient, partitions: number): Era
     const correction = encodeCorrection({ v: 1, kind: 'erase', erasureId, tenant, userId, goalAt: 0 });
     const prefix = partitionPrefix(partition);
     const name = learnerName(tenant, userId);
-    const call = () => client.eraseLearner(prefix, name, erasureId, record, correction, mostOpen);
+    const call = () =>
+      client.eraseLearner(
+        ...([prefix, name, erasureId, record, correction, mostOpen] as const),
+        ...([learnerHash(tenant, userId), mostEnded] as const),
+      );
     const [status, id] = await replicated(client, prefix, () => whileRedisServes(call()));
     return (id === '' ? { status } : { status, id }) as BegunErasure;
   }
@@ -37,6 +46,9 @@ export function createErasureStore(client: RedisClient, partitions: number): Era
       id.startsWith('@') ? [] : decode(id, partition, text),
     );
   }
+
+  const takeTurn = async (key: string, seconds: number): Promise<boolean> =>
+    (await whileRedisServes(client.set(key, '1', 'EX', seconds, 'NX'))) === 'OK';
 
   return {
     begin,
@@ -50,8 +62,8 @@ export function createErasureStore(client: RedisClient, partitions: number): Era
       const all = await Promise.all(Array.from({ length: partitions }, (_, partition) => openIn(partition)));
       return all.flat();
     },
-    takeDailyTurn: async () =>
-      (await whileRedisServes(client.set(purgeTurnKey, '1', 'EX', daySeconds, 'NX'))) === 'OK',
+    takeDailyTurn: () => takeTurn(purgeTurnKey, daySeconds),
+    takeHourlyTurn: () => takeTurn(lookTurnKey, hourSeconds),
     close: async ({ id, tenant, userId, partition }) => {
       await whileRedisServes(
         client.closeErasure(partitionPrefix(partition), id, learnerName(tenant, userId)),

@@ -55,6 +55,8 @@ export const parkedBound = 10_000;
  * the erasure of that learner. Beside it `…:plans`, hash of the corrections under way (correction-scripts.ts).
  */
 export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
+/** Hash of the learners who were erased in the last days: field = contracts/learner-hash.ts (ended-histories.ts). */
+export const endedKey = (partition: number): string => `${partitionPrefix(partition)}:erased`;
 /** Marker of the deployment: absent means that this Redis is new, or came back empty. */
 export const markerKey = (partition: number): string => `${partitionPrefix(partition)}:m`;
 /**

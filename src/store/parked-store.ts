@@ -1,7 +1,10 @@
 /** What was put aside, looked at and put back: the outbox's rows and the journal's. */
 import { rowColumns } from '../contracts/attempt-row.js';
 import { journalColumns, journalKinds } from '../contracts/journal.js';
+import { learnerHash } from '../contracts/learner-hash.js';
 import type { RedisClient } from './client.js';
+import { isBelow, readParked, takeParked } from './corrections.js';
+import { findEnded } from './ended-histories.js';
 import {
   catalogueJournalKey,
   forecastsKey,
@@ -27,6 +30,8 @@ export interface ParkedEntry {
 
 export interface Redriven {
   readonly moved: number;
+  /** Rows of erased learners, which are gone. */
+  readonly erased: number;
   /** Rows that stayed because the stream that they belong to is full, or a correction waits there. */
   readonly stayed: number;
 }
@@ -61,10 +66,11 @@ export async function* parkedEntries(redis: RedisClient, stream: string): AsyncG
  */
 export async function redrive(redis: RedisClient, stream: string): Promise<Redriven> {
   const [newest] = await redis.xrevrange(parkedKey(stream), '+', '-', 'COUNT', 1);
-  const total = { moved: 0, stayed: 0 };
+  const total = { moved: 0, stayed: 0, erased: 0 };
   for (let start = '-'; newest !== undefined; ) {
     const page = await redis.xrange(parkedKey(stream), start, newest[0], 'COUNT', pageRows);
     const ids = page.map(([id]) => id);
+    total.erased += await dropErased(redis, stream, page);
     const last = ids.at(-1);
     if (last === undefined) break;
     const searched = await beforeCorrections(redis, stream);
@@ -80,6 +86,24 @@ export async function redrive(redis: RedisClient, stream: string): Promise<Redri
     start = `(${last}`;
   }
   return total;
+}
+
+/** Rows that came before their learner was erased; of the journal, its drain drops them. @returns how many went */
+async function dropErased(
+  redis: RedisClient,
+  stream: string,
+  page: readonly (readonly [string, readonly string[]])[],
+): Promise<number> {
+  const partition = Number(/^st:\{p(\d+)\}:out$/.exec(stream)?.[1] ?? -1);
+  if (partition < 0) return 0;
+  const rows = page.map(([id, fields]) => readParked(id, fields));
+  const hashes = rows.map(({ tenant, userId }) => learnerHash(tenant, userId));
+  const ended = await findEnded(redis, partition, hashes);
+  const over = rows.filter(({ outboxId }, i) => {
+    const end = ended[i];
+    return end != null && isBelow(outboxId, end);
+  });
+  return takeParked(redis, partition, over, true);
 }
 
 /** Id of the stream's first correction, or of its last entry: none is before it. */

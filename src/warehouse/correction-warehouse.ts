@@ -2,7 +2,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { CorrectedRows, CorrectionWarehouse, TakenId } from '../services/correction-ports.js';
 import { archivedDays, archivedLearnerSkill, isArchived, keptRows } from './archive.js';
-import { attempts } from './attempts.js';
+import { attempts, countedRows } from './attempts.js';
 import { selectRows } from './client.js';
 import { type Cluster, deleteFrom } from './cluster.js';
 import { countEnded, endedHistory, withValues } from './ended-history.js';
@@ -22,7 +22,7 @@ export function createCorrectionWarehouse(
       const days = await selectRows<{ day: number; answers: number }>(
         client,
         `SELECT toInt32(intDiv(toUnixTimestamp64Milli(received_at), 86400000)) AS day, toUInt32(count()) AS answers
-FROM attempts WHERE ${conditionOf(rows)} GROUP BY day`,
+FROM attempts WHERE ${conditionOf(rows)} AND ${countedRows} GROUP BY day`,
         signal,
       );
       return { ...removalOf(days), before: await countEnded(client, endedHistory(rows), signal) };

@@ -1,5 +1,6 @@
 /** What is left in ClickHouse of a learner's history that an erasure has ended. */
 import type { ClickHouseClient } from '@clickhouse/client';
+import { clockMs } from '../contracts/corrections.js';
 import type { CorrectedRows } from '../services/correction-ports.js';
 import { selectRows } from './client.js';
 import { learnerTables } from './learner-tables.js';
@@ -17,9 +18,6 @@ export interface EndedHistory {
   readonly goal_until: number;
   readonly until: number;
 }
-
-/** Processes and Redis tell the time a little differently: what follows within it is of the old history too. */
-const clockMs = 5000;
 
 export const endedHistory = (rows: CorrectedRows): EndedHistory => ({
   tenant: rows.tenant,

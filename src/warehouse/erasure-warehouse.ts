@@ -1,5 +1,6 @@
 /** Erasures in ClickHouse: the rows that came over the journal, the proof and the receipt. */
 import type { ClickHouseClient } from '@clickhouse/client';
+import { learnerHashSql } from '../contracts/learner-hash.js';
 import type { ErasureReceipt, ErasureWarehouse } from '../services/erasure-ports.js';
 import { attempts } from './attempts.js';
 import { selectRows } from './client.js';
@@ -25,6 +26,11 @@ export function createErasureWarehouse(client: ClickHouseClient, cluster: Cluste
         await client.command({
           query: `${deleteFrom(table.name, cluster)} WHERE ${withValues(ended, history)}`,
         });
+    },
+    findAgain: (ended) => {
+      const tenants = [...new Set(ended.map(({ tenant }) => tenant))];
+      const hashes = ended.map(({ hash }) => hash);
+      return selectRows(client, findAgainQuery, undefined, { tenants, hashes });
     },
     prove: (rows) => countEnded(client, endedHistory(rows)),
     purge: async () => {
@@ -52,6 +58,11 @@ export function createErasureWarehouse(client: ClickHouseClient, cluster: Cluste
     },
   };
 }
+
+/** The hash is made once a learner, and not for each row. */
+const findAgainQuery = `SELECT DISTINCT ${learnerHashSql} AS hash, user_id AS userId FROM (
+${late.map(({ table }) => `  SELECT DISTINCT tenant, user_id FROM ${table.name} WHERE tenant IN {tenants:Array(String)}`).join('\n  UNION ALL\n')}
+) WHERE hash IN {hashes:Array(String)} SETTINGS max_threads = 1`;
 
 /** A caller waits for the answer. */
 const timeoutMs = 3000;

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
+import { learnerHash } from '../../src/contracts/learner-hash.js';
 import { createCarryOut } from '../../src/services/carry-out.js';
 import type { CorrectionStore, CorrectionWarehouse } from '../../src/services/correction-ports.js';
 import { createDrain } from '../../src/services/drain-outbox.js';
@@ -16,7 +17,7 @@ import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/correction-warehouse.js';
 import { applyDeletedMasks } from '../../src/warehouse/deleted-masks.js';
-import { fillOutbox } from '../support/attempt-rows.js';
+import { attemptRow, encoded, fillOutbox } from '../support/attempt-rows.js';
 import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
 import { waitFor } from '../support/wait.js';
 import { allOnce, countOf, counts, testDatabase } from '../support/warehouse.js';
@@ -40,6 +41,8 @@ async function order(redis: Redis, userId: string, id: string): Promise<void> {
     JSON.stringify(learner),
     JSON.stringify(correction),
     10,
+    learnerHash('default', userId),
+    1000,
   );
   assert.equal(status, 'begun');
 }
@@ -54,13 +57,16 @@ test('a correction cut after each step', { timeout: 300_000 }, async (t) => {
   const store = createCorrectionStore(redis);
   const rowsGone = createCorrectionWarehouse(client);
 
-  const drainOnce = (change: Partial<CorrectionStore & CorrectionWarehouse> = {}) => {
+  const drainOnce = (
+    change: Partial<CorrectionStore & CorrectionWarehouse> = {},
+    batch: FixedBatch | null = null,
+  ) => {
     const parts = { ...store, ...rowsGone, ...change };
     const correct = createCarryOut({ store: parts, warehouse: parts, logger, now: Date.now });
     const warehouse = createAttemptWarehouse(client);
     const drain = createDrain({ outbox, warehouse, logger, correct });
     const save = async (_: FixedBatch): Promise<void> => undefined;
-    return drain({ partitions: all, batch: null, save });
+    return drain({ partitions: all, batch, save });
   };
   const drained = () =>
     waitFor('an empty outbox', async () => {
@@ -116,11 +122,27 @@ test('a correction cut after each step', { timeout: 300_000 }, async (t) => {
     const record = JSON.parse((await redis.hget(erasuresKey(1), `erasure-${gone - 1}`)) ?? '{}');
     assert.equal(record.before.attempts, 4, name);
   }
+
+  // A block that an older version fixed has the correction in its middle: it was taken for a row.
+  const row = (learnerSeq: number) => {
+    const text = encoded(attemptRow(97, { learnerSeq }));
+    return redis.xadd(outboxKey(1), '*', 'r', text) as Promise<string>;
+  };
+  const from = await row(5);
+  await order(redis, 'learner-97', 'erasure-in-a-block');
+  const to = await row(1);
+  const ranges = [{ partition: 1, from, to, rows: 3 }];
+  await drainOnce({}, { ranges, rows: 3, fixedAt: Date.now(), verify: false });
+  await drained();
+  const left = 2000 - 4 * gone - 4 + 1;
+  assert.deepEqual(await counts(client), allOnce(left));
+  assert.equal(await countOf(client, "attempts WHERE user_id = 'learner-97'"), 1);
+
   const masked = () =>
     countOf(client, 'system.parts WHERE active AND has_lightweight_delete AND database = currentDatabase()');
   if ((await masked()) > 0) assert.ok((await applyDeletedMasks(client)).length > 0);
   await waitFor('deleted rows to leave the disk', async () => (await masked()) === 0);
-  assert.deepEqual(await counts(client), allOnce(2000 - 4 * gone));
+  assert.deepEqual(await counts(client), allOnce(left));
 });
 
 test('an id that was forgotten and taken again does not hold up the forgetting of older ones', async (t) => {

@@ -50,14 +50,14 @@ export function attemptRow(i: number, change: Partial<AttemptRow> = {}): Attempt
   };
 }
 
-const encode = (row: AttemptRow): string => encodeAttemptRow(row, row, row);
+export const encoded = (row: AttemptRow): string => encodeAttemptRow(row, row, row);
 
 /** The i-th made-up answer as the outbox holds it. */
-export const encodedRow = (i: number): string => encode(attemptRow(i));
+export const encodedRow = (i: number): string => encoded(attemptRow(i));
 
 /** As the outbox gives them: partition 0, outbox ids `1-first`, `1-first+1` and so on. */
 export function encodedRows(rows: readonly AttemptRow[], first = 0): Buffer {
-  return Buffer.from(rows.map((row, i) => `0\t1\t${first + i}\t${encode(row)}\n`).join(''));
+  return Buffer.from(rows.map((row, i) => `0\t1\t${first + i}\t${encoded(row)}\n`).join(''));
 }
 
 /** Appends answers `from` to `to - 1` to the outboxes, learner by learner in one partition. */
@@ -72,7 +72,7 @@ export async function fillOutbox(
     const pipelines = Array.from({ length: partitions }, () => redis.pipeline());
     for (const end = Math.min(to, i + 2000); i < end; i++) {
       const partition = (i % 500) % partitions;
-      pipelines[partition]?.xadd(outboxKey(partition), '*', 'r', encode(attemptRow(i)));
+      pipelines[partition]?.xadd(outboxKey(partition), '*', 'r', encoded(attemptRow(i)));
     }
     await Promise.all(pipelines.map(resultsOf));
   }

@@ -1,23 +1,33 @@
 // A pipeline in a process of its own, for tests that kill it: REDIS_URL CLICKHOUSE_URL PARTITIONS.
 import { startPipeline } from '../../src/jobs/worker.js';
+import { createCarryOut } from '../../src/services/carry-out.js';
 import { createDrain } from '../../src/services/drain-outbox.js';
 import { connectRedis, whenReady } from '../../src/store/client.js';
+import { createCorrectionStore } from '../../src/store/corrections.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
 import { connectWarehouse } from '../../src/warehouse/client.js';
+import { createCorrectionWarehouse } from '../../src/warehouse/correction-warehouse.js';
 
 const [, , redisUrl = '', clickhouseUrl = '', partitions = ''] = process.argv;
 const logger = createLogger('fatal', 'pipeline-process');
 const redis = connectRedis(redisUrl);
 await whenReady(redis, 10_000);
 const outbox = createOutbox(redis, Number(partitions));
-const warehouse = createAttemptWarehouse(connectWarehouse(clickhouseUrl));
+const clickhouse = connectWarehouse(clickhouseUrl);
+const warehouse = createAttemptWarehouse(clickhouse);
+const correct = createCarryOut({
+  store: createCorrectionStore(redis),
+  warehouse: createCorrectionWarehouse(clickhouse),
+  logger,
+  now: Date.now,
+});
 startPipeline({
   redisUrl,
   partitions: Number(partitions),
   outbox,
-  drain: createDrain({ outbox, warehouse, logger }),
+  drain: createDrain({ outbox, warehouse, logger, correct }),
   logger,
 });
 process.stdout.write('started\n');
