@@ -18,7 +18,7 @@ import { scheduleFits } from './fits.js';
 import { runJournal } from './journal.js';
 import type { Closers } from './lifecycle.js';
 import { createMetrics, type Metrics, metricsText } from './metrics.js';
-import { warnOfOlderRedis } from './older-redis.js';
+import { watchForOlderRedis } from './older-redis.js';
 import { runPipeline } from './pipeline.js';
 import { addDeploymentFigures, addStallFigures, type Consumers } from './process-figures.js';
 import { scheduleRetention } from './retention.js';
@@ -45,7 +45,7 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
   addDeploymentFigures(metrics, engine, createOutbox(engine.redis, engine.partitions));
   addAuditFigures(metrics, engine);
   if (config.redisUrl !== null) await warnOfRisks(engine, logger);
-  if (config.role !== 'api') await warnOfOlderRedis(engine, logger);
+  await watchForOlderRedis(engine, logger, closers);
   const consumers =
     config.role === 'api' ? {} : await startConsumers({ config, endpoints, engine }, logger, closers);
   addStallFigures(metrics, consumers);
@@ -127,6 +127,7 @@ export async function startApiProcess(
   closers: Closers,
 ): Promise<void> {
   const engine = await startEngine(endpoints, config, logger, closers);
+  await watchForOlderRedis(engine, logger, closers);
   const metrics = createMetrics(`api-${number}`);
   const parent = linkToParent(metrics.collect);
   const options = {

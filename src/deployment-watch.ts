@@ -2,9 +2,9 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Closers } from './lifecycle.js';
 import type { RedisClient } from './store/client.js';
-import { type Deployment, defaultPartitions, openDeployment } from './store/deployment.js';
+import { type Deployment, defaultPartitions, emptiedReason, openDeployment } from './store/deployment.js';
 import type { Logger } from './telemetry.js';
-import { hasAttempts } from './warehouse/presence.js';
+import { holdsState } from './warehouse/presence.js';
 
 export interface DeploymentWatch {
   readonly partitions: number;
@@ -34,9 +34,7 @@ export async function watchDeployment(
   function keep(found: Deployment, askedAfter: number): void {
     if (askedAfter < lostBefore) return;
     if (found.state === 'emptied' && deployment?.state !== 'emptied') {
-      logger.error(
-        'Redis came back empty while ClickHouse has attempts: answers are refused until it is rebuilt',
-      );
+      logger.error(`${emptiedReason}; answers are refused until then`);
     }
     deployment = found;
     lostBefore = askedAfter;
@@ -45,7 +43,7 @@ export async function watchDeployment(
   async function look(): Promise<void> {
     const askedAfter = lost;
     try {
-      keep(await openDeployment(redis, () => hasAttempts(clickhouse)), askedAfter);
+      keep(await openDeployment(redis, () => holdsState(clickhouse)), askedAfter);
     } catch (error) {
       logger.debug({ err: error }, 'Redis or ClickHouse is away: the deployment is looked at later');
     }
@@ -79,7 +77,7 @@ const unseen = 'The connection to Redis was lost, and it is not known yet whethe
 
 function blockedReason(deployment: Deployment | null, partitions: number): string | null {
   if (deployment === null) return 'Redis has no state yet, and ClickHouse cannot tell whether it is new';
-  if (deployment.state === 'emptied') return 'Redis came back empty while ClickHouse has attempts';
+  if (deployment.state === 'emptied') return emptiedReason;
   return deployment.partitions === partitions ? null : otherPartitions;
 }
 

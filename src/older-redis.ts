@@ -1,24 +1,56 @@
-/** Tells at a start whether Redis is older than ClickHouse, as a backup of another time would make it. */
+/** Tells where Redis is older than ClickHouse, as a backup of another time or a failover would make it. */
 import type { Engine } from './engine.js';
-import { lastRowIds } from './store/last-row-ids.js';
+import type { Closers } from './lifecycle.js';
+import type { LastRow } from './services/pipeline-ports.js';
+import { lastRows } from './store/last-rows.js';
 import type { Logger } from './telemetry.js';
 import { countYounger } from './warehouse/younger-rows.js';
 
+const askAgainMs = 5000;
+/** Looks that wait for ClickHouse. */
+const maxLooks = 10;
+const olderRedis = 'Redis is older than ClickHouse: it does not know of answers that are stored';
+
 /**
- * Only right at the start, before new answers arrive: their ids are younger. Where a server is away, it is not told.
+ * Looks at Redis now and at each new connection to it, before this process adds rows over it, and asks ClickHouse until
+ * it answers: rows that are added meanwhile are younger than the look and are not counted.
+ *
+ * @returns when Redis was looked at; nothing waits for ClickHouse
  */
-export async function warnOfOlderRedis(
+export async function watchForOlderRedis(
   { redis, clickhouse, partitions }: Engine,
   logger: Logger,
+  closers: Closers,
 ): Promise<void> {
-  try {
-    const answers = await countYounger(clickhouse, await lastRowIds(redis, partitions));
-    if (answers > 0)
-      logger.error(
-        { answers },
-        'Redis is older than ClickHouse: it does not know of answers that are stored',
-      );
-  } catch (error) {
-    logger.debug({ err: error }, 'whether Redis is older than ClickHouse is not known');
+  const looks: (readonly LastRow[])[] = [];
+  let asking = false;
+
+  async function look(): Promise<void> {
+    try {
+      const seen = await lastRows(redis, partitions);
+      if (looks.length < maxLooks) looks.push(seen);
+    } catch (error) {
+      logger.debug({ err: error }, 'Redis is away: its age is asked with the next connection');
+    }
   }
+
+  async function ask(): Promise<void> {
+    const [oldest] = looks;
+    if (oldest === undefined || asking) return;
+    asking = true;
+    try {
+      const answers = await countYounger(clickhouse, oldest);
+      if (answers > 0) logger.error({ answers }, olderRedis);
+      looks.shift();
+    } catch (error) {
+      logger.debug({ err: error }, 'ClickHouse is away: whether Redis is older is asked later');
+    }
+    asking = false;
+  }
+
+  redis.on('ready', look);
+  await look();
+  const timer = setInterval(ask, askAgainMs);
+  closers.add('watch for an older Redis', () => clearInterval(timer));
+  void ask();
 }

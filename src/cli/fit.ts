@@ -2,8 +2,8 @@
 import { fitParts } from '../fits.js';
 import { StartError } from '../lifecycle.js';
 import { type FitParts, recordChanges, runFits } from '../services/fit-models.js';
-import { openDeployment } from '../store/deployment.js';
-import { hasAttempts } from '../warehouse/presence.js';
+import { emptiedReason, openDeployment } from '../store/deployment.js';
+import { holdsState } from '../warehouse/presence.js';
 import { type CommandContext, startCommand } from './command.js';
 import { type FitArguments, fitHelp, readFitArguments } from './fit-options.js';
 import { fitsJson, fitsText, versionsJson, versionsText } from './fit-report.js';
@@ -16,10 +16,8 @@ export const main = (argv: readonly string[]): Promise<void> =>
 
 const carryOut = (context: CommandContext, args: FitArguments): Promise<void> =>
   withServers(context, async ({ endpoints, clickhouse, redis }) => {
-    if ((await openDeployment(redis, () => hasAttempts(clickhouse))).state === 'emptied')
-      throw new StartError(
-        'Redis came back empty while ClickHouse has attempts: rebuild it first (npm run rebuild)',
-      );
+    if ((await openDeployment(redis, () => holdsState(clickhouse))).state === 'emptied')
+      throw new StartError(emptiedReason);
     const options = { threads: args.threads, beside: false };
     const parts = fitParts({ redis, clickhouse }, endpoints, options, context.logger);
     process.stdout.write(`${await resultOf(context, parts, args)}\n`);

@@ -7,8 +7,8 @@ import {
   type RetentionPlan,
   retainAnswers,
 } from '../services/retain-answers.js';
-import { openDeployment } from '../store/deployment.js';
-import { hasAttempts } from '../warehouse/presence.js';
+import { emptiedReason, openDeployment } from '../store/deployment.js';
+import { holdsState } from '../warehouse/presence.js';
 import { type CommandContext, startCommand } from './command.js';
 import { type RetainArguments, readRetainArguments, retainHelp, retainUsage } from './retain-options.js';
 import { withServers } from './servers.js';
@@ -24,9 +24,8 @@ async function retain(context: CommandContext, { days, dryRun }: RetainArguments
   if (age === 0)
     throw retainUsage('ATTEMPT_RETENTION_DAYS is 0, answers are kept for ever: --days is needed');
   await withServers(context, async ({ endpoints, clickhouse, redis }) => {
-    const deployment = await openDeployment(redis, () => hasAttempts(clickhouse));
-    if (deployment.state !== 'ready')
-      throw new StartError('Redis came back empty while ClickHouse has attempts: rebuild it first');
+    const deployment = await openDeployment(redis, () => holdsState(clickhouse));
+    if (deployment.state !== 'ready') throw new StartError(emptiedReason);
     const parts = openRetention({ redis, partitions: deployment.partitions }, endpoints, logger);
     closers.add('ClickHouse connection of retention', () => parts.close());
     const abort = new AbortController();

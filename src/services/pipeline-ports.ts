@@ -42,6 +42,15 @@ export interface OutboxEpoch {
   ms: number;
 }
 
+/** The last row that a partition's outbox was ever given, and when that was asked. */
+export interface LastRow {
+  readonly partition: number;
+  readonly ms: number;
+  readonly seq: number;
+  /** Redis' clock, Unix milliseconds: rows added later have this in their ids or more. */
+  readonly askedAt: number;
+}
+
 /** Figures of the pipeline for health and metrics, the same in every process. */
 export interface PipelineFacts {
   outboxLength: number;

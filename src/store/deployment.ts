@@ -8,24 +8,28 @@ export const defaultPartitions = 16;
 
 export type Deployment =
   | { readonly state: 'ready'; readonly partitions: number }
-  /** Redis has no state although answers were stored: it came back empty and has to be rebuilt. */
+  /** Redis has no state although ClickHouse holds some: it came back empty and has to be rebuilt. */
   | { readonly state: 'emptied' };
+
+/** For people. */
+export const emptiedReason =
+  'Redis came back empty while ClickHouse has answers, goals or catalogues: npm run rebuild restores it';
 
 /**
  * Tells whether Redis belongs to a running deployment, and marks a new one.
  *
  * An emptied Redis looks like a new one, and would make everybody a new learner in silence. What tells them apart
- * is ClickHouse: only where it has no attempts is a Redis without marks taken for new. Several processes may ask
+ * is ClickHouse: only where it holds none of that is a Redis without marks taken for new. Several processes may ask
  * at once; the first to write decides, and all read what it wrote.
  *
- * @param hasAttempts whether ClickHouse holds any attempt; asked only where Redis has no marks
+ * @param holdsState whether ClickHouse holds what was in Redis; asked only where Redis has no marks
  */
 export async function openDeployment(
   client: RedisClient,
-  hasAttempts: () => Promise<boolean>,
+  holdsState: () => Promise<boolean>,
 ): Promise<Deployment> {
   const stored = await client.hget(metaKey, 'partitions');
-  if (stored === null && (await hasAttempts())) return { state: 'emptied' };
+  if (stored === null && (await holdsState())) return { state: 'emptied' };
   if (stored === null) await markNew(client);
   const partitions = Number((await client.hget(metaKey, 'partitions')) ?? defaultPartitions);
   if (stored !== null && !(await allMarked(client, partitions))) return { state: 'emptied' };

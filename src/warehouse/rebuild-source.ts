@@ -5,7 +5,7 @@ import { archivedThrough } from './archive.js';
 import { readAttemptPage } from './attempt-pages.js';
 import { selectRows } from './client.js';
 import { createFactsHistory } from './deployment.js';
-import { hasAttempts } from './presence.js';
+import { holdsState } from './presence.js';
 import { readLearners, unknownLearners } from './rebuild-learners.js';
 import {
   answersByDay,
@@ -31,7 +31,7 @@ export function createRebuildSource(
   return {
     deployment: facts.deployment,
     keys: facts.keys,
-    hasAttempts: () => hasAttempts(client),
+    holdsState: () => holdsState(client),
     samplePlaces: () =>
       selectRows(
         client,

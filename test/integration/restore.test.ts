@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { lastRowIds } from '../../src/store/last-row-ids.js';
+import { lastRows } from '../../src/store/last-rows.js';
 import { countYounger } from '../../src/warehouse/younger-rows.js';
 import { callerOf, event } from '../support/http.js';
 import { clickhouseOf, redisOf, type Service, startService } from '../support/service.js';
@@ -25,8 +25,9 @@ test('a copy of the stopped folder goes on elsewhere; an older Redis is told of'
     await waitFor('rows', async () => (await counts(client)).skill === rows);
     assert.deepEqual(await counts(client), allOnce(rows));
   };
-  const unknown = async (service: Service): Promise<number> =>
-    countYounger(clickhouseOf(t, service), await lastRowIds(await redisOf(t, service.redisUrl), 16));
+  const look = async (service: Service) => lastRows(await redisOf(t, service.redisUrl), 16);
+  const unknown = async (service: Service, seen = look(service)): Promise<number> =>
+    countYounger(clickhouseOf(t, service), await seen);
 
   const before = await startService(t, { dataDir: first });
   await post(before, 1);
@@ -45,6 +46,11 @@ test('a copy of the stopped folder goes on elsewhere; an older Redis is told of'
   rmSync(join(copy, 'redis'), { recursive: true });
   cpSync(join(first, 'redis'), join(copy, 'redis'), { recursive: true });
   const older = await startService(t, { dataDir: copy });
-  assert.equal(await unknown(older), 1, 'the second answer is in ClickHouse only');
+  const seen = look(older);
+  assert.equal(await unknown(older, seen), 1, 'the second answer is in ClickHouse only');
+  await post(older, 3);
+  await stored(older, 3);
+  assert.equal(await unknown(older), 0, 'younger answers hide it');
+  assert.equal(await unknown(older, seen), 1, 'but not from who looked before they came');
   assert.ok(await older.stop());
 });

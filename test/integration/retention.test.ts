@@ -25,7 +25,7 @@ import { decodeSnapshot } from '../../src/store/snapshot-codec.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/journal-warehouse.js';
-import { hasAttempts } from '../../src/warehouse/presence.js';
+import { holdsState } from '../../src/warehouse/presence.js';
 import { auditsOf, namesOf } from '../support/audits.js';
 import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
 import { servedForecast } from '../support/journal-rows.js';
@@ -120,7 +120,7 @@ test('retention', { timeout: 600_000 }, async (t) => {
     assert.deepEqual(await run(parts, 202603), [202603]);
     assert.deepEqual(await everyView(client), before);
     assert.equal(await countOf(client, 'attempts'), 0);
-    assert.ok(await hasAttempts(client), 'an emptied Redis is not taken for new');
+    assert.ok(await holdsState(client), 'an emptied Redis is not taken for new');
     assert.equal(await redis.zscore(archivedKey(0), 'month'), '202603');
   });
 

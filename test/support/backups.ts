@@ -62,9 +62,9 @@ export async function ageDrainJobs(redis: RedisClient): Promise<void> {
   }
 }
 
-/** Every table but those that materialized views fill. */
+/** Every table but those that materialized views fill, and that of the schema. */
 const exported = `SELECT name FROM system.tables WHERE database = currentDatabase()
-  AND engine LIKE '%MergeTree' AND name NOT LIKE 'daily_%' ORDER BY name`;
+  AND engine LIKE '%MergeTree' AND name NOT LIKE 'daily\\_%' AND name != 'schema_migrations' ORDER BY name`;
 
 export type TableTexts = ReadonlyMap<string, string>;
 
@@ -81,7 +81,6 @@ export async function exportTables(client: ClickHouseClient): Promise<TableTexts
 /** Puts them into an empty database; the views fill the rollups. */
 export async function restoreTables(client: ClickHouseClient, texts: TableTexts): Promise<void> {
   await migrate(client);
-  await client.command({ query: 'TRUNCATE TABLE schema_migrations' });
   for (const [name, text] of texts) {
     const query = `INSERT INTO ${name} FORMAT TabSeparatedWithNames\n${text}`;
     await client.command({ query });

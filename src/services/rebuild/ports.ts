@@ -71,7 +71,7 @@ export interface PartitionFigures {
 
 /** The tables in ClickHouse. Lists that may be long come in pieces. @throws Error where it cannot tell */
 export interface RebuildSource extends Pick<FactsHistory, 'deployment' | 'keys'> {
-  hasAttempts(): Promise<boolean>;
+  holdsState(): Promise<boolean>;
   /** Some learners. */
   samplePlaces(): Promise<readonly PlacedLearner[]>;
   countAnswers(partitions: readonly number[]): Promise<number>;

@@ -61,7 +61,7 @@ export class RebuildError extends Error {
 export async function rebuild(parts: RebuildParts, options: RebuildOptions): Promise<RebuildResult | null> {
   const { source, store } = parts;
   const since = performance.now();
-  if (!(await source.hasAttempts())) return null;
+  if (!(await source.holdsState())) return null;
   const facts = await factsOf(parts, options);
   const missing = await store.lost(facts.partitions);
   const shared = await lostShared(parts);

@@ -1,0 +1,54 @@
+/** A Redis that came back empty before the first answer: what people set is restored, and a mere start blocks nobody. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { endOf, startCommand } from '../support/command.js';
+import { callerOf } from '../support/http.js';
+import { exitAfterTests } from '../support/linger.js';
+import { clickhouseOf, startBareRedis, startService } from '../support/service.js';
+import { askUntil, waitFor } from '../support/wait.js';
+import { countOf } from '../support/warehouse.js';
+
+exitAfterTests();
+
+async function stage(t: TestContext) {
+  const redis = await startBareRedis(t);
+  const service = await startService(t, { redisUrl: redis.url });
+  const caller = callerOf(service, service.key);
+  const ready = () => caller.get('/readyz');
+  const becomes = (status: number) => askUntil(`readyz ${status}`, ready, (told) => told.status === status);
+  return { redis, service, caller, ready, becomes, clickhouse: clickhouseOf(t, service) };
+}
+
+test('a service that was only started goes on with an empty Redis', async (t) => {
+  const { redis, clickhouse, becomes } = await stage(t);
+  await waitFor('what is told of the deployment', async () => (await countOf(clickhouse, 'deployments')) > 0);
+  await redis.kill();
+  await becomes(503);
+  await redis.start();
+  await becomes(200);
+});
+
+test('goals and catalogue without any answer are not forgotten in silence', async (t) => {
+  const { redis, service, caller, ready, becomes, clickhouse } = await stage(t);
+  const put = async (path: string, body: object) =>
+    assert.equal((await caller.call({ method: 'PUT', path, body: JSON.stringify(body) })).status, 200);
+  const [goal, skill] = ['/api/v1/goals/ada', '/api/v1/skills/algebra'];
+  await put(goal, { target_score: 1200 });
+  await put(skill, { section: 'math', weight: 2 });
+  const read = async () => [(await caller.get(goal)).json.data, (await caller.get(skill)).json.data];
+  const before = await read();
+  await waitFor('the goal in ClickHouse', async () => (await countOf(clickhouse, 'goal_changes')) > 0);
+  await waitFor('the skill in ClickHouse', async () => (await countOf(clickhouse, 'skill_changes')) > 0);
+
+  await redis.kill();
+  await redis.start();
+  const told = await askUntil('the reason', ready, ({ text }) => text.includes('came back empty'));
+  assert.equal(told.status, 503);
+  assert.match(told.text, /npm run rebuild/);
+
+  const env = { DATA_DIR: service.dataDir, REDIS_URL: redis.url };
+  const rebuilt = await endOf(startCommand(t, 'rebuild', env));
+  assert.equal(rebuilt.code, 0, rebuilt.err);
+  await becomes(200);
+  assert.deepEqual(await read(), before);
+});
