@@ -173,7 +173,7 @@ test('a refused row of before is not put back', async () => {
   };
   await park('1-0', 1);
   await park('1-1', 0);
-  assert.deepEqual(await redrive(redis as never, outbox), { moved: 0, stayed: 0, erased: 2 });
+  assert.deepEqual(await redrive(redis, outbox), { moved: 0, stayed: 0, erased: 2 });
   assert.equal(await removed(), countedOut + 1, 'the one that had been counted');
   await assertGone(userId);
 });
