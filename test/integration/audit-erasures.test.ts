@@ -24,7 +24,10 @@ test('erasures during audits', { timeout: 600_000 }, async (t) => {
   /** Rows of a version that did not count what it accepted: they have no version of their learner. */
   async function storeOldRows(): Promise<void> {
     for (const [i, userId] of learners.entries()) {
-      const row = attemptRow(i, { userId, skillId: 'algebra', learnerSeq: 1_000_000, learnerVersion: 0 });
+      // Of today, which audits look at.
+      const times = { receivedAt: Date.now(), occurredAt: Date.now() };
+      const numbers = { learnerSeq: 1_000_000, learnerVersion: 0 };
+      const row = attemptRow(i, { userId, skillId: 'algebra', ...times, ...numbers });
       await redis.xadd(outboxKey(partitionOf('default', userId, defaultPartitions)), '*', 'r', encoded(row));
     }
   }
