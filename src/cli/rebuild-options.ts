@@ -19,7 +19,8 @@ restored; callers who were not told 200 or who send them again with their event_
 
 Options:
   --verify   write nothing: compare every learner in Redis with what the answers in ClickHouse and those that still
-             wait in Redis give, and tell the differences; exit code 1 where there are any
+             wait in Redis give, and tell the differences; exit code 1 where there are any, 2 where learners could
+             not be compared
   --json     result as one line of JSON
   --help     this text
 

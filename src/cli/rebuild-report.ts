@@ -74,7 +74,9 @@ export function verifyText({ learners, answers, waiting, differing, ...result }:
   ];
   if (waiting > 0) lines.push(`  ${grouped(waiting)} of them had answers that still wait in Redis`);
   if (undecided > 0)
-    lines.push(`  ${grouped(undecided)} could not be compared: they kept answering; compare again`);
+    lines.push(
+      `  ${grouped(undecided)} could not be compared, for Redis counts answers that no row is found of: they kept answering (compare again), or ClickHouse lacks rows (npm run audit)`,
+    );
   return lines.join('\n');
 }
 

@@ -46,6 +46,7 @@ async function compare(
   progress.show('');
   process.stdout.write(`${json ? verifyJson(result) : verifyText(result)}\n`);
   if (result.differingCount > 0) endWith(1);
+  else if (result.undecided > 0) endWith(2);
 }
 
 const takeRebuildLock = ({ logger, closers }: CommandContext, { redis }: Servers): Promise<ProcessLock> =>
