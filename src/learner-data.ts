@@ -3,22 +3,24 @@ import { type Engine, whileUsable } from './engine.js';
 import type { ErasurePorts } from './services/erasures.js';
 import { createLearnerExports, type ExportLearner } from './services/export-learner.js';
 import type { AttemptPorts } from './services/list-attempts.js';
+import type { TakeBackPorts } from './services/take-back.js';
 import { createErasureStore } from './store/erasures.js';
 import { createLearnerRecords } from './store/told-records.js';
 
 import { createWaitingAttempts } from './store/waiting-attempts.js';
 import { createErasureWarehouse } from './warehouse/erasure-warehouse.js';
-import { createStoredAttempts } from './warehouse/stored-attempts.js';
+import { createStoredAttempts, createStoredHistories } from './warehouse/stored-attempts.js';
 import { createLearnerTables } from './warehouse/told-rows.js';
 
 interface LearnerDataPorts {
   readonly attempts: AttemptPorts;
+  readonly takeBack: TakeBackPorts;
   readonly erasures: ErasurePorts;
   readonly exportLearner: ExportLearner;
 }
 
 export function learnerDataPorts(engine: Engine): LearnerDataPorts {
-  const { redis, clickhouse, partitions, learners, blocked } = engine;
+  const { redis, clickhouse, partitions, learners, models, compute, blocked } = engine;
   const waiting = createWaitingAttempts(redis, partitions);
   const stored = createStoredAttempts(clickhouse);
   const records = createLearnerRecords(redis, partitions);
@@ -36,5 +38,13 @@ export function learnerDataPorts(engine: Engine): LearnerDataPorts {
     erasures: createErasureStore(redis, partitions),
     receipts: createErasureWarehouse(clickhouse),
   };
-  return { attempts: { learners, waiting, stored }, erasures, exportLearner };
+  const takeBack = {
+    learners,
+    models,
+    now: Date.now,
+    waiting,
+    histories: createStoredHistories(clickhouse),
+    rewriter: compute,
+  };
+  return { attempts: { learners, waiting, stored }, takeBack, erasures, exportLearner };
 }

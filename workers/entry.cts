@@ -22,6 +22,9 @@ export = {
   get rebuild() {
     return entry(import('./rebuild.js'));
   },
+  get takeBack() {
+    return entry(import('./take-back.js'));
+  },
   get fit() {
     return entry(import('./fit.js'));
   },

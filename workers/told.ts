@@ -51,19 +51,23 @@ export function rowOf(
   learner: LearnerState,
   fingerprint: Buffer | null,
 ): string {
-  const { skill } = effect;
   const figures = {
+    ...tracedFigures(effect, advice),
     learnerSeq: learner.attempts,
-    masteryBefore: effect.masteryBefore,
-    masteryAfter: skill.mastery,
-    plateauDetected: isPlateau(skill.plateau),
-    isRapid: effect.isRapid,
-    efficiencyIndex: efficiencyIndex(skill.pace),
-    recommendationCode: advice?.code ?? '',
-    modelVersion,
     baselineTotal: learner.baselineTotal,
     eventFingerprint: fingerprint === null ? 0 : fingerprintNumber(fingerprint),
     learnerVersion: learner.version + 1,
   };
   return encodeAttemptRow(event, figures, conditions);
 }
+
+/** What the row tells of the step itself. */
+export const tracedFigures = ({ skill, masteryBefore, isRapid }: AnswerEffect, advice: Advice | null) => ({
+  masteryBefore,
+  masteryAfter: skill.mastery,
+  plateauDetected: isPlateau(skill.plateau),
+  isRapid,
+  efficiencyIndex: efficiencyIndex(skill.pace),
+  recommendationCode: advice?.code ?? '',
+  modelVersion,
+});

@@ -10,14 +10,16 @@ import type {
 } from '../contracts/tasks.js';
 import { ApiError, notCounted, unavailable } from '../errors.js';
 import type { AttemptTracker, Forecaster } from '../services/ports.js';
+import type { HistoryRewriter } from '../services/take-back.js';
 import type { Logger } from '../telemetry.js';
 import { createForecastBatcher } from './forecast-batcher.js';
 import { runLimited, TaskGivenUp } from './limited-run.js';
+import { createTakeBackPool } from './take-back-pool.js';
 import { createTracker } from './tracking.js';
 import { workerEntry } from './worker-entry.js';
 
 /** The workers that count answers and compute forecasts. */
-export interface Compute extends AttemptTracker, Forecaster {
+export interface Compute extends AttemptTracker, Forecaster, HistoryRewriter {
   /** Requests with answers that wait for a batch. */
   readonly waiting: () => number;
   readonly threads: () => number;
@@ -65,8 +67,10 @@ export function startCompute(
     maxWaiting: maxWaitingForecasts,
     run: (task) => forecast<ForecastReply>(forecasting, task),
   });
+  const takingBack = createTakeBackPool(settings);
   return {
     track: tracker.track,
+    rewrite: takingBack.rewrite,
     waiting: tracker.waiting,
     threads: () => tracking.threads.length + forecasting.threads.length,
     forecast: forecasts.forecast,
@@ -74,7 +78,7 @@ export function startCompute(
     close: async () => {
       tracker.stop();
       forecasts.stop();
-      await Promise.all([tracking.close(), forecasting.close()]);
+      await Promise.all([tracking.close(), forecasting.close(), takingBack.close()]);
     },
   };
 }

@@ -24,8 +24,11 @@ export interface RewriteCorrection {
   readonly tenant: string;
   readonly userId: string;
   readonly fromSeq: number;
-  /** UTC day (number since 1970) on which the answer arrived that is taken back. */
-  readonly takenBackDay: number;
+  /**
+   * UTC day (number since 1970) on which the answer arrived that is taken back; null where it was never counted among
+   * the accepted ones (older versions did not).
+   */
+  readonly takenBackDay: number | null;
 }
 
 export type Correction = EraseCorrection | RewriteCorrection;
@@ -52,7 +55,7 @@ const check = Compile(
       ...learner,
       kind: Type.Literal('rewrite'),
       fromSeq: Type.Integer({ minimum: 1 }),
-      takenBackDay: Type.Integer(),
+      takenBackDay: Type.Union([Type.Integer(), Type.Null()]),
     }),
   ]),
 );

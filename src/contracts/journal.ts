@@ -14,7 +14,7 @@ import type { Section } from '../domain/types.js';
  * What a journal entry's field `k` says of the row in its field `r`. Rows wait across upgrades, and an older process
  * may meet those of a newer one: other columns are another kind, which leaves the old one as it is.
  */
-export const journalKinds = ['goal', 'skill', 'forecast'] as const;
+export const journalKinds = ['goal', 'skill', 'forecast', 'taken_back'] as const;
 export type JournalKind = (typeof journalKinds)[number];
 
 /** Columns of whole rows, in their order. */
@@ -64,6 +64,16 @@ export const journalColumns = {
     'above_50',
     'above_80',
     'above_95',
+  ],
+  taken_back: [
+    'taken_back_at',
+    'tenant',
+    'user_id',
+    'event_id',
+    'skill_id',
+    'learner_seq',
+    'received_at',
+    'first_answer',
   ],
 } as const satisfies Record<JournalKind, readonly string[]>;
 
@@ -166,12 +176,31 @@ export function forecastRow(forecast: ServedForecast): string {
   ]);
 }
 
-/** Whose a row of goals or forecasts is, and its time in Unix milliseconds; null for other kinds. */
+/** An answer that was taken back. */
+export interface TakenBackAnswer {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly eventId: string;
+  readonly skillId: string;
+  readonly learnerSeq: number;
+  /** Unix milliseconds. */
+  readonly receivedAt: number;
+  /** What is remembered under its id, in base64; empty where nothing is any more. */
+  readonly firstAnswer: string;
+}
+
+/** Everything of its row after `taken_back_at`, which stands before it as Unix milliseconds and a tab. */
+export const takenBackRow = (answer: TakenBackAnswer): string => {
+  const { tenant, userId, eventId, skillId, learnerSeq, receivedAt, firstAnswer } = answer;
+  return row([tenant, userId, eventId, skillId, learnerSeq, receivedAt, firstAnswer]);
+};
+
+/** Whose a row of any kind but the catalogue's is, and its time in Unix milliseconds; null for other kinds. */
 export function journalRowOf(
   kind: string,
   row: string,
 ): { readonly tenant: string; readonly userId: string; readonly at: number } | null {
-  if (kind !== 'goal' && kind !== 'forecast') return null;
+  if (kind !== 'goal' && kind !== 'forecast' && kind !== 'taken_back') return null;
   const [at = '', tenant = '', userId = ''] = row.split('\t').map(unescapeText);
   return { at: Number(at), tenant, userId };
 }
@@ -202,7 +231,7 @@ const escapes: Readonly<Record<string, string>> = {
   '\f': '\\f',
 };
 
-/** What a learner's rows of goals and forecasts begin with, after their time. */
+/** What a learner's rows begin with, after their time. */
 export const learnerRowPrefix = (tenant: string, userId: string): string => `${row([tenant, userId])}\t`;
 
 /** A row by the names of its columns, as text; null is what it does not have. */

@@ -88,6 +88,23 @@ export function conditionsFor(
   };
 }
 
+/**
+ * The served probability of an answer that was counted before, as it would be from these states: shift and item
+ * difficulty are those that it was counted with.
+ */
+export function predictAgain(
+  model: TenantModel,
+  skillId: string,
+  item: ItemModel | null,
+  states: AnswerStates,
+  question: Question,
+  { difficultyShift, itemDifficulty }: Pick<Conditions, 'difficultyShift' | 'itemDifficulty'>,
+): number {
+  const skill = skillModelOf(model, skillId);
+  const row = featuresOf(skill, difficultyShift, states, question, scratch);
+  return predict(model.prediction, { ...termsOf(model, skill, item), itemDifficulty }, row);
+}
+
 interface TimeNorms {
   readonly rapidSeconds: number;
   readonly time: TimeNorm;

@@ -3,6 +3,7 @@
  * learner's own state, so that applying them in their order gives what was committed, byte for byte.
  */
 
+import type { AnswerStates } from './answer-states.js';
 import type { Conditions } from './conditions.js';
 import { timeNorm } from './efficiency.js';
 import type { RememberedItem } from './item-window.js';
@@ -40,10 +41,16 @@ export interface ReplayedAnswer {
 }
 
 export interface Replay {
+  /** What the learner's next row is counted from. */
+  before(row: ReplayRow): AnswerStates;
   /** Applies the learner's next row. Rows come in the order of `learner_seq`. */
   add(row: ReplayRow): ReplayedAnswer;
+  /** Says the baseline after the last row. */
+  setBaseline(total: number): void;
   /** How many answers are missing between the rows. */
   missing(): number;
+  /** As they are; the next row changes them. */
+  readonly skills: ReadonlyMap<string, SkillState>;
   /** The states after the last row. */
   states(): ReplayedStates;
 }
@@ -55,22 +62,32 @@ export function startReplay(from: ReplayedStates | null = null): Replay {
   const items = createItems(from);
   let missing = 0;
 
-  function add({ event, figures, conditions }: ReplayRow): ReplayedAnswer {
+  function before({ event, figures, conditions }: ReplayRow): AnswerStates {
     if (figures.learnerVersion === 0 || figures.learnerVersion !== learner.version)
       items.commit(learner.items.generation);
-    const known = completed(conditions);
-    const skill = skills.get(event.skillId) ?? newSkill(known.parameters);
-    const item = event.itemId === null ? null : items.find(event.itemId);
-    const effect = applyAnswer({ learner, skill, item }, event, known);
+    const skill = skills.get(event.skillId) ?? newSkill(conditions.parameters);
+    return { learner, skill, item: event.itemId === null ? null : items.find(event.itemId) };
+  }
+
+  function add(row: ReplayRow): ReplayedAnswer {
+    const { event, figures } = row;
+    const known = completed(row.conditions);
+    const states = before(row);
+    const effect = applyAnswer(states, event, known);
     missing += figures.learnerSeq - effect.learner.attempts;
     learner = asCommitted(effect.learner, figures);
     skills.set(event.skillId, effect.skill);
     if (event.itemId !== null && effect.item) items.keep(event.itemId, effect.item);
-    return { effect, advice: adviseOn(skill, effect, event, known) };
+    return { effect, advice: adviseOn(states.skill, effect, event, known) };
   }
 
   return {
+    before,
     add,
+    skills,
+    setBaseline: (baselineTotal) => {
+      learner = { ...learner, baselineTotal };
+    },
     missing: () => missing,
     states: () => {
       items.commit(learner.items.generation);

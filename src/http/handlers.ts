@@ -13,6 +13,7 @@ import type { Forecaster, Tagged } from '../services/ports.js';
 import { readMastery, readSkillMastery } from '../services/read-mastery.js';
 import { listSkills, readSkill } from '../services/read-skills.js';
 import type { AttemptRecorder } from '../services/record-attempts.js';
+import { type TakeBackPorts, takeBackAnswer } from '../services/take-back.js';
 import { readVelocity, type VelocityPorts } from '../services/velocity.js';
 import { putSkill, type SkillWritePorts } from '../services/write-skill.js';
 import { batchReply } from './batch-reply.js';
@@ -30,6 +31,7 @@ export interface HandlerPorts {
   readonly goals: GoalPorts;
   readonly skills: SkillWritePorts;
   readonly attempts: AttemptPorts;
+  readonly takeBack: TakeBackPorts;
   readonly erasures: ErasurePorts;
   readonly exportLearner: ExportLearner;
   readonly health: Health;
@@ -45,6 +47,7 @@ export const createHandlers = ({
   goals,
   skills,
   attempts,
+  takeBack,
   erasures,
   exportLearner,
   health,
@@ -94,6 +97,11 @@ export const createHandlers = ({
     tagged(await putSkill(skills, tenant, parameters[0] as string, parseJson(body), ifMatch), 'Skill set'),
   attempts: async ({ tenant, parameters, query }) =>
     ok(JSON.stringify(await listAttempts(attempts, tenant, parameters[0] as string, attemptsQuery(query)))),
+  takeBackAnswer: async ({ tenant, parameters }) => {
+    const [userId, eventId] = parameters as [string, string];
+    const data = await takeBackAnswer(takeBack, tenant, userId, eventId);
+    return { status: 200, body: successEnvelope(JSON.stringify(data), 'Answer taken back') };
+  },
   exportLearner: async ({ tenant, parameters }) => {
     const { lines, release } = await exportLearner(tenant, parameters[0] as string);
     return { ...ndjson, pieces: lines, onOver: release };

@@ -91,6 +91,7 @@ export type Handlers = Record<
   | 'skill'
   | 'putSkill'
   | 'attempts'
+  | 'takeBackAnswer'
   | 'exportLearner'
   | 'eraseLearner'
   | 'erasure'
@@ -137,6 +138,7 @@ export const routesOf = (to: Handlers): readonly Route[] => [
     scope: 'read',
     queryNames: ['limit', 'cursor'],
   }),
+  route('DELETE', '/api/v1/learners/:user_id/attempts/:event_id', to.takeBackAnswer, { scope: 'write' }),
   route('GET', '/api/v1/learners/:user_id/export', to.exportLearner, { scope: 'admin' }),
   route('DELETE', '/api/v1/learners/:user_id', to.eraseLearner, { scope: 'admin' }),
   route('GET', '/api/v1/erasures/:erasure_id', to.erasure, { scope: 'admin' }),

@@ -47,6 +47,16 @@ export interface StoredAttempts {
   read(range: AttemptRange): Promise<readonly FoundAttempt[]>;
 }
 
+/** A learner's whole history in ClickHouse. */
+export interface StoredHistories {
+  /** Rows up to a number, as lines, and the state that they follow on where older ones were dropped for their age. */
+  read(
+    tenant: string,
+    userId: string,
+    to: number,
+  ): Promise<{ readonly stored: string; readonly snapshot: string | null }>;
+}
+
 /**
  * Whether a learner's state goes on from an earlier one, so that what was read in between is of one history. Every
  * commit adds one to the version and an answer at least; an erasure or a correction does otherwise.

@@ -58,7 +58,7 @@ export function createCarryOut({ store, warehouse, logger, now }: CarryOutOption
 
 /** The rows that are computed anew come again: one answer alone is gone. */
 const removalOf = ({ takenBackDay }: Extract<Correction, { kind: 'rewrite' }>): Removal => ({
-  answers: { [takenBackDay]: 1 },
+  answers: takenBackDay === null ? {} : { [takenBackDay]: 1 },
   before: {},
 });
 

@@ -9,6 +9,7 @@ import {
   settleCorrectionScript,
 } from './correction-scripts.js';
 import { forgetIdsScript } from './id-scripts.js';
+import { takeBackScript } from './take-back-script.js';
 
 export function defineCorrections(client: Redis | Cluster): void {
   client.defineCommand('eraseLearner', { lua: eraseLearnerScript, numberOfKeys: 1 });
@@ -17,6 +18,7 @@ export function defineCorrections(client: Redis | Cluster): void {
   client.defineCommand('planCorrection', { lua: planCorrectionScript, numberOfKeys: 1 });
   client.defineCommand('settleCorrection', { lua: settleCorrectionScript, numberOfKeys: 1 });
   client.defineCommand('removeParked', { lua: removeParkedScript, numberOfKeys: 1 });
+  client.defineCommand('takeBack', { lua: takeBackScript, numberOfKeys: 1 });
   client.defineCommand('forgetIds', { lua: forgetIdsScript, numberOfKeys: 1 });
 }
 
@@ -48,6 +50,7 @@ declare module 'ioredis' {
       before: string,
       ...removed: (string | number)[]
     ): Result<number, Context>;
+    takeBack(prefix: string, request: Buffer): Result<string, Context>;
     forgetIds(prefix: string, ...ids: (Buffer | number)[]): Result<number, Context>;
     removeParked(prefix: string, ...entries: string[]): Result<number, Context>;
   }

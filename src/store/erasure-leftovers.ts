@@ -40,7 +40,7 @@ export function createErasureLeftovers(client: RedisClient, partitions: number):
 async function removeFrom(
   client: RedisClient,
   stream: string,
-  { tenant, userId }: CorrectedRows,
+  { tenant, userId, belowMs }: CorrectedRows,
   until: number,
 ): Promise<void> {
   for (let start = '-'; ; ) {
@@ -53,7 +53,9 @@ async function removeFrom(
   }
 
   function isMeant(fields: readonly string[]): boolean {
-    const of = journalRowOf(fields[fields.indexOf('k') + 1] ?? '', fields[fields.indexOf('r') + 1] ?? '');
-    return of !== null && of.tenant === tenant && of.userId === userId && of.at <= until;
+    const kind = fields[fields.indexOf('k') + 1] ?? '';
+    const of = journalRowOf(kind, fields[fields.indexOf('r') + 1] ?? '');
+    const last = kind === 'taken_back' ? belowMs : until;
+    return of !== null && of.tenant === tenant && of.userId === userId && of.at <= last;
   }
 }

@@ -5,12 +5,14 @@ import type {
   GoalRecord,
   RebuildStore,
   SharedState,
+  TakenBackId,
 } from '../services/rebuild/ports.js';
 import { createKeyStore } from './api-keys.js';
 import { putCatalogueEntries } from './catalogue-store.js';
 import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
 import { hashEventId } from './event-ids.js';
 import { encodeGoal, goalField } from './goal-codec.js';
+import { bucketOf } from './id-buckets.js';
 import { noteForgotten } from './id-window.js';
 import {
   acceptedField,
@@ -78,6 +80,7 @@ export function createRebuildStore(client: RedisClient): RebuildStore {
       const hashes = ids.map(({ tenant, userId, eventId }) => hashEventId(tenant, userId, eventId));
       for (const part of partsOf(hashes)) await whileRedisServes(client.rpush(queue, ...part));
     },
+    putTakenBack: (ids, restored, count) => putTakenBack(client, ids, restored, count),
     noteForgotten: (second) => whileRedisServes(noteForgotten(client, second)),
     waiting: (learners, count) => waitingRows(client, learners, count),
     learners: () => scanLearners(client),
@@ -120,6 +123,26 @@ async function prepareIds(client: RedisClient, partition: number, buckets: numbe
   const all = Array.from({ length: before }, (_, bucket) => idBucketKey(partition, bucket));
   for (const part of partsOf([idQueueKey(partition), ...all])) await whileRedisServes(client.unlink(...part));
   await whileRedisServes(client.set(idCountKey(partition), buckets));
+}
+
+/** An id that is taken has been taken again since. */
+async function putTakenBack(
+  client: RedisClient,
+  ids: readonly TakenBackId[],
+  partitions: readonly number[],
+  count: number,
+): Promise<void> {
+  for (const { tenant, userId, eventId, firstAnswer } of ids) {
+    const partition = partitionOf(tenant, userId, count);
+    if (!partitions.includes(partition)) continue;
+    const id = hashEventId(tenant, userId, eventId);
+    const buckets = Number((await whileRedisServes(client.get(idCountKey(partition)))) ?? 1);
+    const key = idBucketKey(partition, bucketOf(id, buckets));
+    const answer = Buffer.from(firstAnswer, 'base64');
+    await whileRedisServes(client.hsetnx(key, id, answer));
+    const kept = await whileRedisServes(client.hgetBuffer(key, id));
+    if (kept?.equals(answer)) await whileRedisServes(client.rpush(idQueueKey(partition), id));
+  }
 }
 
 async function putGoals(

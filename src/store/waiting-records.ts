@@ -1,12 +1,16 @@
-/** A learner's goals and forecasts on their way to ClickHouse. */
-import { type JournalKind, journalFields, learnerRowPrefix } from '../contracts/journal.js';
+/** A learner's goals, forecasts and answers taken back, on their way to ClickHouse. */
+import { type JournalKind, journalColumns, journalFields, learnerRowPrefix } from '../contracts/journal.js';
 import type { ToldRecord } from '../services/export-ports.js';
 import type { RedisClient } from './client.js';
 import { forecastsKey, journalKey, parkedKey } from './keys.js';
 import { rowsInStream } from './learner-entries.js';
 import type { Placed } from './learner-records.js';
 
-const recordTypes = { goal: 'goal_change', forecast: 'served_forecast' } as const;
+const recordTypes = {
+  goal: 'goal_change',
+  forecast: 'served_forecast',
+  taken_back: 'taken_back',
+} as const;
 type Kind = keyof typeof recordTypes & JournalKind;
 
 /** Forecasts of a class of learners may wait in any partition. */
@@ -16,14 +20,14 @@ export async function* waitingRecords(
   partitions: number,
 ): AsyncGenerator<readonly ToldRecord[]> {
   const prefix = learnerRowPrefix(tenant, userId);
-  const pages = (kind: Kind, key: string) => recordsIn(client, kind, key, prefix);
-  yield* pages('goal', journalKey(partition));
-  for (let each = 0; each < partitions; each++) yield* pages('forecast', forecastsKey(each));
+  const pages = (kinds: readonly Kind[], key: string) => recordsIn(client, kinds, key, prefix);
+  yield* pages(['goal', 'taken_back'], journalKey(partition));
+  for (let each = 0; each < partitions; each++) yield* pages(['forecast'], forecastsKey(each));
 }
 
 async function* recordsIn(
   client: RedisClient,
-  kind: Kind,
+  kinds: readonly Kind[],
   source: string,
   prefix: string,
 ): AsyncGenerator<readonly ToldRecord[]> {
@@ -32,6 +36,13 @@ async function* recordsIn(
     ['parked', parkedKey(source)],
   ] as const) {
     for await (const rows of rowsInStream(client, key, prefix, 1))
-      yield rows.map((row) => ({ type: recordTypes[kind], place, ...journalFields(kind, row) }));
+      yield rows.flatMap((row) => {
+        const kind = kindOf(kinds, row);
+        return kind === undefined ? [] : [{ type: recordTypes[kind], place, ...journalFields(kind, row) }];
+      });
   }
 }
+
+/** Kinds that share a stream have different numbers of columns. */
+const kindOf = (kinds: readonly Kind[], row: string): Kind | undefined =>
+  kinds.find((kind) => journalColumns[kind].length === row.split('\t').length);

@@ -25,7 +25,14 @@ export const takenBack: Table = {
       comment: 'Number that it had within the learner; later answers have one less since',
     },
     time('received_at', 'When it had arrived'),
-    time('taken_back_at', 'When it was taken back'),
+    time('taken_back_at', 'When it was taken back, by the clock of Redis'),
+    {
+      name: 'first_answer',
+      type: 'String',
+      codec: 'ZSTD(1)',
+      comment:
+        'What a repeat of its event is told, in base64 (src/store/event-ids.ts); empty: its id was forgotten',
+    },
   ],
   orderBy: '(tenant, user_id, taken_back_at, event_id)',
   shardBy: 'cityHash64(tenant, user_id)',

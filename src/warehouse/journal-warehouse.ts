@@ -3,6 +3,7 @@ import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import { type JournalKind, journalColumns } from '../contracts/journal.js';
 import type { JournalWarehouse } from '../services/journal-ports.js';
 import { refusalOf } from './content-errors.js';
+import { takenBack } from './correction-tables.js';
 import { goalChanges, servedForecasts, skillChanges } from './journal-tables.js';
 import type { Table } from './table.js';
 
@@ -10,6 +11,7 @@ const tables: Readonly<Record<JournalKind, Table>> = {
   goal: goalChanges,
   skill: skillChanges,
   forecast: servedForecasts,
+  taken_back: takenBack,
 };
 
 /** One block, so that a refused row leaves nothing behind, which ClickHouse never takes for a double. */

@@ -16,6 +16,7 @@ import {
   modelChanges,
   modelTexts,
   newestVersions,
+  takenBackIds,
 } from './rebuild-state.js';
 
 /**
@@ -46,6 +47,7 @@ export function createRebuildSource(
     countIds: (partition, fromSecond) => countIds(client, partition, fromSecond),
     idSeconds: (fromSecond) => idSeconds(client, fromSecond),
     ids: (partition, fromSecond) => idsInOrder(client, partition, fromSecond),
+    takenBack: (fromSecond) => takenBackIds(client, fromSecond),
     skills: () => knownSkills(client),
     goals: () => goalRecords(client),
     catalogue: () => catalogueRecords(client),

@@ -7,6 +7,7 @@ import type {
   ItemRecord,
   LearnerPlace,
   PartitionFigures,
+  TakenBackId,
 } from '../services/rebuild/ports.js';
 import { afterLearner } from './attempt-pages.js';
 import { countedRows } from './attempts.js';
@@ -145,3 +146,34 @@ export const answersByDay = (
     undefined,
     { partitions },
   );
+
+const takenBackTogether = 20_000;
+
+const selectTakenBack = (
+  after: LearnerPlace | null,
+): string => `SELECT tenant, user_id AS userId, event_id AS eventId,
+  first_answer AS firstAnswer
+FROM taken_back FINAL
+WHERE first_answer != '' AND received_at >= toDateTime64({fromSecond:UInt32}, 3, 'UTC')
+  ${after === null ? '' : `AND ${afterLearner}`}
+ORDER BY tenant, user_id LIMIT ${takenBackTogether} WITH TIES`;
+
+/** Whole learners. */
+export async function* takenBackIds(
+  client: ClickHouseClient,
+  fromSecond: number,
+): AsyncGenerator<TakenBackId[]> {
+  for (let after: LearnerPlace | null = null; ; ) {
+    const parameters: Record<string, unknown> = { fromSecond, ...(after ?? {}) };
+    const ids: TakenBackId[] = await selectRows<TakenBackId>(
+      client,
+      selectTakenBack(after),
+      undefined,
+      parameters,
+    );
+    const last = ids.at(-1);
+    if (last === undefined) return;
+    yield ids;
+    after = { tenant: last.tenant, userId: last.userId };
+  }
+}

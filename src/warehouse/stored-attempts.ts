@@ -2,7 +2,13 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { rowColumns } from '../contracts/attempt-row.js';
 import { decodeAttemptRow } from '../contracts/attempt-row-reader.js';
-import type { AttemptRange, FoundAttempt, StoredAttempts } from '../services/attempt-ports.js';
+import type {
+  AttemptRange,
+  FoundAttempt,
+  StoredAttempts,
+  StoredHistories,
+} from '../services/attempt-ports.js';
+import { createSnapshotStore } from './learner-snapshots.js';
 
 /** Times as they are in an encoded row. */
 const columns = rowColumns
@@ -39,17 +45,30 @@ const closeTogether = (range: AttemptRange): AttemptRange =>
     ? { ...range, from: Math.max(range.from, range.to - range.atMost + 1) }
     : { ...range, to: Math.min(range.to, range.from + range.atMost - 1) };
 
-async function select(client: ClickHouseClient, { order, ...range }: AttemptRange): Promise<FoundAttempt[]> {
+/** Rows before the snapshot: those are dropped only when it is there. */
+export const createStoredHistories = (client: ClickHouseClient): StoredHistories => ({
+  read: async (tenant, userId, to) => {
+    const range = { tenant, userId, from: 1, to, order: 'oldest first', atMost: to } as const;
+    const stored = await selectLines(client, range);
+    const snapshots = await createSnapshotStore(client).latest({ tenant, from: userId, to: userId });
+    return { stored, snapshot: snapshots.get(userId) ?? null };
+  },
+});
+
+const select = async (client: ClickHouseClient, range: AttemptRange): Promise<FoundAttempt[]> =>
+  (await selectLines(client, range))
+    .split('\n')
+    .filter((line) => line !== '')
+    .map(found);
+
+async function selectLines(client: ClickHouseClient, { order, ...range }: AttemptRange): Promise<string> {
   const result = await client.query({
     query: query(order),
     format: 'TabSeparated',
     query_params: range,
     abort_signal: AbortSignal.timeout(timeoutMs),
   });
-  return (await result.text())
-    .split('\n')
-    .filter((line) => line !== '')
-    .map(found);
+  return result.text();
 }
 
 const found = (line: string): FoundAttempt => ({ place: 'clickhouse', row: decodeAttemptRow(line) });

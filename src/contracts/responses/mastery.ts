@@ -22,6 +22,15 @@ const skill = {
 
 export const Mastery = Type.Object({ user_id: Id, skills: Type.Array(Type.Object(skill)) });
 
+/** What is known of the skill without the answer; null where no answer on it is left. */
+export const TakenBack = Type.Object({
+  user_id: Id,
+  event_id: Id,
+  skill_id: Id,
+  total_attempts: Count,
+  skill: nullable(Type.Object(skill)),
+});
+
 const Step = Type.Object({
   occurred_at: Time,
   learner_seq: Type.Integer({ minimum: 1 }),

@@ -6,7 +6,7 @@ import { BatchResult } from './answers.js';
 import { BegunErasure, Erasure } from './erasures.js';
 import { DeletedGoal, Goal } from './goals.js';
 import { AttemptPage, ExportLines } from './learners.js';
-import { Mastery, SkillMastery } from './mastery.js';
+import { Mastery, SkillMastery, TakenBack } from './mastery.js';
 import { errorAnswer, successAnswer } from './parts.js';
 import { ClassPredictions, Prediction, WhatIf } from './predictions.js';
 import { Failing, Health, HealthDown, Live, MetricsText, NotReady, Ready } from './service.js';
@@ -52,6 +52,12 @@ export const routeAnswers: Readonly<Record<string, RouteAnswers>> = {
   'GET /api/v1/skills/:skill_id': ok(Skill, 'SKILL_NOT_FOUND'),
   'PUT /api/v1/skills/:skill_id': ok(Skill, ...withBody, 'PRECONDITION_FAILED'),
   'GET /api/v1/learners/:user_id/attempts': ok(AttemptPage, 'USER_NOT_FOUND'),
+  'DELETE /api/v1/learners/:user_id/attempts/:event_id': ok(
+    TakenBack,
+    'USER_NOT_FOUND',
+    'NOT_FOUND',
+    'TOO_LATE',
+  ),
   'GET /api/v1/learners/:user_id/export': {
     bodies: { 200: ExportLines },
     errors: [...keyed, 'USER_NOT_FOUND'],

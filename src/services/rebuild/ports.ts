@@ -69,6 +69,13 @@ export interface PartitionFigures {
   readonly answers: number;
 }
 
+/** The event id of an answer that was taken back: a late repeat must not bring it back. */
+export interface TakenBackId extends LearnerPlace {
+  readonly eventId: string;
+  /** As it is remembered under the id, in base64. */
+  readonly firstAnswer: string;
+}
+
 /** The tables in ClickHouse. Lists that may be long come in pieces. @throws Error where it cannot tell */
 export interface RebuildSource extends Pick<FactsHistory, 'deployment' | 'keys'> {
   holdsState(): Promise<boolean>;
@@ -90,6 +97,8 @@ export interface RebuildSource extends Pick<FactsHistory, 'deployment' | 'keys'>
     partition: number,
     fromSecond: number,
   ): AsyncIterable<readonly (LearnerPlace & { readonly eventId: string })[]>;
+  /** Answers that were taken back, with an id that is remembered. */
+  takenBack(fromSecond: number): AsyncIterable<readonly TakenBackId[]>;
   skills(): Promise<ReadonlyMap<string, readonly string[]>>;
   goals(): AsyncIterable<readonly GoalRecord[]>;
   catalogue(): Promise<readonly CatalogueRecord[]>;
@@ -142,6 +151,8 @@ export interface RebuildStore {
     ids: readonly (LearnerPlace & { readonly eventId: string })[],
     first: boolean,
   ): Promise<void>;
+  /** Remembers ids that are not taken. @param count partitions of the deployment, of which some are restored */
+  putTakenBack(ids: readonly TakenBackId[], partitions: readonly number[], count: number): Promise<void>;
   noteForgotten(second: number): Promise<void>;
   /** Rows of learners that wait in the outbox or are put aside, in no order. @param count partitions of the deployment */
   waiting(learners: readonly LearnerPlace[], count: number): Promise<string[]>;

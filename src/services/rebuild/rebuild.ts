@@ -68,7 +68,7 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions): Pro
   if (missing.length === 0 && shared.length === 0 && (await store.partitions()) !== null) return null;
   const begun = await begin(parts, options, missing, shared);
   const { checkpoint, ...replayed } = await restoreLearners(parts, options, facts.partitions, begun);
-  await restoreIds(parts, options, checkpoint);
+  await restoreIds(parts, options, checkpoint, facts.partitions);
   const unreadableKeys = await restoreShared(parts, options, checkpoint, facts.partitions);
   options.check();
   await store.finish(checkpoint, facts);

@@ -7,6 +7,7 @@ export async function restoreIds(
   { source, store }: RebuildParts,
   { check, onProgress }: RebuildOptions,
   { partitions, idsFrom, answers }: Checkpoint,
+  count: number,
 ): Promise<void> {
   for (const [done, partition] of partitions.entries()) {
     check();
@@ -17,4 +18,6 @@ export async function restoreIds(
       first = false;
     }
   }
+  // Behind the others: they are forgotten a little later than they would have been.
+  for await (const ids of source.takenBack(idsFrom)) await store.putTakenBack(ids, partitions, count);
 }

@@ -1,0 +1,38 @@
+/** The thread that replays learners without one answer; it is started when there is something to take back. */
+import { Piscina } from 'piscina';
+import type { TakeBackReply, TakeBackTask } from '../contracts/take-back-tasks.js';
+import type { WorkerSettings } from '../contracts/tasks.js';
+import { unavailable } from '../errors.js';
+import type { HistoryRewriter } from '../services/take-back.js';
+import { runLimited, TaskGivenUp } from './limited-run.js';
+import { workerEntry } from './worker-entry.js';
+
+/** Histories that wait for the thread; each may be large. */
+const maxQueue = 4;
+/** It holds a connection and models, which nobody needs while nothing is taken back. */
+const idleMs = 60_000;
+
+export function createTakeBackPool(workerData: WorkerSettings): HistoryRewriter & { close(): Promise<void> } {
+  const pool = new Piscina({
+    ...workerEntry('takeBack'),
+    minThreads: 0,
+    maxThreads: 1,
+    idleTimeout: idleMs,
+    maxQueue,
+    atomics: 'disabled',
+    recordTiming: false,
+    workerData,
+  });
+  return {
+    rewrite: async (task: TakeBackTask) => {
+      if (pool.queueSize >= maxQueue) throw unavailable('Too many answers are taken back; try again later');
+      const reply = await runLimited<TakeBackReply>(pool, task).catch((error: unknown) => {
+        if (!(error instanceof TaskGivenUp)) throw error;
+        throw unavailable('The replay took too long; try again later', error);
+      });
+      if ('unavailable' in reply) throw unavailable(reply.unavailable);
+      return reply;
+    },
+    close: () => pool.close(),
+  };
+}

@@ -1,0 +1,159 @@
+/**
+ * A learner's history without one of its answers. What an update took from outside the learner is each row's own;
+ * what followed from the learner's states follows from the new ones.
+ */
+import { type Conditions, predictAgain } from './conditions.js';
+import { currentTotal } from './forecast.js';
+import { dayMs } from './forgetting.js';
+import { lacksBaseline } from './goal.js';
+import { closesDay } from './mastery.js';
+import { momentumModel } from './params.js';
+import {
+  type Replay,
+  type ReplayedAnswer,
+  type ReplayedStates,
+  type ReplayRow,
+  startReplay,
+} from './replay.js';
+import { meanMastery, viewSkills } from './skill-view.js';
+import type { ItemModel, TenantModel } from './tenant-model.js';
+import type { LearnerState } from './types.js';
+
+/** What is in force now; it tells what later answers were counted with where it tells what they were counted with before. */
+export interface TakeBackContext {
+  readonly model: TenantModel;
+  readonly findItem: (itemId: string) => ItemModel | null;
+  /** Number of different skills that the tenant set or its learners answered. */
+  readonly knownSkills: number;
+  /** Of the learner's record without the answer. */
+  readonly version: number;
+}
+
+/** A row as it has to be written anew. */
+export interface RewrittenRow<Row> extends ReplayedAnswer {
+  readonly row: Row;
+  readonly conditions: Conditions;
+  readonly learnerSeq: number;
+  readonly learnerVersion: number;
+  readonly baselineTotal: number | null;
+}
+
+export interface TakenBack<Row> {
+  /** In order: the rows after the answer, and all those of the last commit, whose version is the new one. */
+  readonly rewritten: readonly RewrittenRow<Row>[];
+  /** Null where no answer is left. */
+  readonly states: ReplayedStates | null;
+}
+
+/**
+ * @param rows without gaps, those of the snapshot left out
+ * @param from states that the rows follow on; null where the first is the learner's first
+ * @param taken place of the row that goes
+ */
+export function takeBack<Row extends ReplayRow>(
+  rows: readonly Row[],
+  from: ReplayedStates | null,
+  taken: number,
+  context: TakeBackContext,
+): TakenBack<Row> {
+  const left = rows.toSpliced(taken, 1);
+  const lastCommit = beginningOfLastCommit(left);
+  const [told, without] = [startReplay(from), startReplay(from)];
+  const before = from?.learner.attempts ?? 0;
+  const rewritten: RewrittenRow<Row>[] = [];
+  left.forEach((row, place) => {
+    if (place === taken) told.add(rows[taken] as Row);
+    const known =
+      place < taken
+        ? row.conditions
+        : conditionsNow(told, without, row, place === taken ? closeOf(rows[taken]) : null, context);
+    const learnerVersion = place < lastCommit ? row.figures.learnerVersion : context.version;
+    const learnerSeq = before + place + 1;
+    const { baselineTotal } = place < taken ? row.figures : without.before(row).learner;
+    const figures = { learnerSeq, learnerVersion, baselineTotal };
+    const answer = without.add({ event: row.event, figures, conditions: known });
+    told.add(row);
+    const baseline = place < taken ? baselineTotal : rebased(without, answer, row, context);
+    if (place < Math.min(taken, lastCommit)) return;
+    rewritten.push({ row, conditions: known, ...answer, ...figures, baselineTotal: baseline });
+  });
+  return { rewritten, states: left.length === 0 ? from : without.states() };
+}
+
+/** Place of the first row that was committed with the last one. */
+function beginningOfLastCommit(rows: readonly ReplayRow[]): number {
+  const version = rows.at(-1)?.figures.learnerVersion ?? 0;
+  let first = rows.length - 1;
+  while (version > 0 && first > 0 && rows[first - 1]?.figures.learnerVersion === version) first -= 1;
+  return Math.max(first, 0);
+}
+
+const closeOf = (row: ReplayRow | undefined): number | null => row?.conditions.closedMastery ?? null;
+
+/**
+ * What a later row is counted with now. Where the model in force does not tell what stands in the row, it was counted
+ * under another one, and its own figures stay.
+ */
+function conditionsNow(
+  told: Replay,
+  without: Replay,
+  row: ReplayRow,
+  newClose: number | null,
+  context: TakeBackContext,
+): Conditions {
+  const { event, conditions } = row;
+  const { model } = context;
+  const item = event.itemId === null ? null : context.findItem(event.itemId);
+  const predicted = (replay: Replay): number =>
+    predictAgain(model, event.skillId, item, replay.before(row), event, conditions);
+  const isInForce = predicted(told) === conditions.pCorrect;
+  return {
+    ...conditions,
+    pCorrect: isInForce ? predicted(without) : conditions.pCorrect,
+    closedMastery: closedNow(told, without, row, newClose, model),
+  };
+}
+
+/** Sums of doubles in another order differ by less. */
+const sameMastery = 1e-9;
+
+/** @param newClose of the answer that goes, where this is the one behind it: it may be the first of its day now */
+function closedNow(
+  told: Replay,
+  without: Replay,
+  row: ReplayRow,
+  newClose: number | null,
+  model: TenantModel,
+): number | null {
+  const { learner } = without.before(row);
+  if (!closesDay(learner, row.event)) return null;
+  const now = closedMastery(without, learner, model);
+  const stored = closeOf(row);
+  if (stored === null || now === null) return now === null ? null : (newClose ?? now);
+  const then = closedMastery(told, told.before(row).learner, model);
+  return then !== null && Math.abs(then - stored) < sameMastery ? stored + (now - then) : stored;
+}
+
+const closedMastery = (replay: Replay, { activity }: LearnerState, model: TenantModel): number | null =>
+  meanMastery(viewSkills(replay.skills, model, (activity.day + 1) * dayMs), momentumModel.minAttempts);
+
+/** The baseline after a row, where it is due only now. Versions that had none left none behind. */
+function rebased(
+  without: Replay,
+  { effect: { learner } }: ReplayedAnswer,
+  { event, figures }: ReplayRow,
+  { model, knownSkills }: TakeBackContext,
+): number | null {
+  const { learnerSeq: attempts, baselineTotal } = figures;
+  if (!lacksBaseline(learner) || lacksBaseline({ attempts, baselineTotal })) return learner.baselineTotal;
+  const views = viewSkills(without.skills, model, event.occurredAt);
+  const total = currentTotal({
+    learner,
+    views,
+    catalogue: model.catalogue,
+    knownSkills: Math.max(knownSkills, views.length),
+    now: event.occurredAt,
+  });
+  without.setBaseline(total);
+  return total;
+}
