@@ -2,6 +2,7 @@
  * A learner's history without one of its answers. What an update took from outside the learner is each row's own;
  * what followed from the learner's states follows from the new ones.
  */
+import type { AnswerStates } from './answer-states.js';
 import { type Conditions, predictAgain } from './conditions.js';
 import { currentTotal } from './forecast.js';
 import { dayMs } from './forgetting.js';
@@ -63,13 +64,14 @@ export function takeBack<Row extends ReplayRow>(
   const rewritten: RewrittenRow<Row>[] = [];
   left.forEach((row, place) => {
     if (place === taken) told.add(rows[taken] as Row);
-    const known =
-      place < taken
-        ? row.conditions
-        : conditionsNow(told, without, row, place === taken ? closeOf(rows[taken]) : null, context);
-    const learnerVersion = place < lastCommit ? row.figures.learnerVersion : context.version;
     const learnerSeq = before + place + 1;
-    const { baselineTotal } = place < taken ? row.figures : without.before(row).learner;
+    const learnerVersion = place < lastCommit ? row.figures.learnerVersion : context.version;
+    const numbered = { ...row, figures: { ...row.figures, learnerSeq, learnerVersion } };
+    const newClose = place === taken ? closeOf(rows[taken]) : null;
+    const states = without.before(numbered);
+    const known =
+      place < taken ? row.conditions : conditionsNow(told, without, states, row, newClose, context);
+    const { baselineTotal } = place < taken ? row.figures : states.learner;
     const figures = { learnerSeq, learnerVersion, baselineTotal };
     const answer = without.add({ event: row.event, figures, conditions: known });
     told.add(row);
@@ -97,6 +99,7 @@ const closeOf = (row: ReplayRow | undefined): number | null => row?.conditions.c
 function conditionsNow(
   told: Replay,
   without: Replay,
+  states: AnswerStates,
   row: ReplayRow,
   newClose: number | null,
   context: TakeBackContext,
@@ -104,13 +107,13 @@ function conditionsNow(
   const { event, conditions } = row;
   const { model } = context;
   const item = event.itemId === null ? null : context.findItem(event.itemId);
-  const predicted = (replay: Replay): number =>
-    predictAgain(model, event.skillId, item, replay.before(row), event, conditions);
-  const isInForce = predicted(told) === conditions.pCorrect;
+  const predicted = (from: AnswerStates): number =>
+    predictAgain(model, event.skillId, item, from, event, conditions);
+  const isInForce = predicted(told.before(row)) === conditions.pCorrect;
   return {
     ...conditions,
-    pCorrect: isInForce ? predicted(without) : conditions.pCorrect,
-    closedMastery: closedNow(told, without, row, newClose, model),
+    pCorrect: isInForce ? predicted(states) : conditions.pCorrect,
+    closedMastery: closedNow(told, without, states.learner, row, newClose, model),
   };
 }
 
@@ -121,11 +124,11 @@ const sameMastery = 1e-9;
 function closedNow(
   told: Replay,
   without: Replay,
+  learner: LearnerState,
   row: ReplayRow,
   newClose: number | null,
   model: TenantModel,
 ): number | null {
-  const { learner } = without.before(row);
   if (!closesDay(learner, row.event)) return null;
   const now = closedMastery(without, learner, model);
   const stored = closeOf(row);
