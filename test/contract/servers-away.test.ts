@@ -50,7 +50,11 @@ test('a ClickHouse that hangs is a warning: answers are taken', async () => {
   const pid = servers.clickhouse?.pid ?? 0;
   process.kill(pid, 'SIGSTOP');
   try {
-    assert.equal((await caller.track(event())).status, 200);
+    assert.equal((await caller.track(event({ user_id: 'kept', event_id: 'kept' }))).status, 200);
+    const path = '/api/v1/learners/kept/attempts/kept';
+    const takenBack = await caller.call({ method: 'DELETE', path });
+    assert.deepEqual([takenBack.status, takenBack.headers['retry-after']], [503, '1']);
+    assert.equal((await caller.get('/api/v1/mastery/kept')).status, 200, 'not half of it');
     const ready = await stranger.get('/readyz');
     assert.deepEqual([ready.status, ready.json.status], [200, 'ready']);
     assert.match(ready.json.reasons.join(), /ClickHouse/);
