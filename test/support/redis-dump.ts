@@ -8,7 +8,7 @@ const bucketKey = /^(st:\{p\d+\}:i:)\d+$/;
 const passing =
   /^(bull|st:quota|st:ids|st:rebuild|st:audit)|^\{bull|:(out|journal|forecasts)(:parked)?$|:(m|i:n)$|:import:/;
 
-/** @returns by key: the fields of a hash or the members of a set in order, the entries of a list as they stand */
+/** @returns by key: the fields of a hash or the members of a set, with their scores, in order, the entries of a list as they stand */
 export async function dumpRedis(client: RedisClient): Promise<Map<string, string[]>> {
   const dump = new Map<string, string[]>();
   const redis = client as Redis;
@@ -38,11 +38,13 @@ async function contentsOf(redis: Redis, key: string): Promise<string[]> {
     hash: ['HGETALL', key],
     set: ['SMEMBERS', key],
     list: ['LRANGE', key, '0', '-1'],
+    zset: ['ZRANGE', key, '0', '-1', 'WITHSCORES'],
     string: ['GET', key],
   };
   const [command, ...args] = commands[type] ?? [];
   if (command === undefined) throw new Error(`${key} is a ${type}`);
   const reply = (await redis.callBuffer(command, ...args)) as Buffer | Buffer[];
   const values = (Array.isArray(reply) ? reply : [reply]).map((value) => value.toString('hex'));
-  return type === 'hash' ? values.flatMap((v, i) => (i % 2 === 0 ? [`${v} ${values[i + 1]}`] : [])) : values;
+  const inPairs = type === 'hash' || type === 'zset';
+  return inPairs ? values.flatMap((v, i) => (i % 2 === 0 ? [`${v} ${values[i + 1]}`] : [])) : values;
 }

@@ -10,7 +10,7 @@ const tenThousandths = fc.integer({ min: 0, max: 10_000 }).map((x) => x / 10_000
 const figures = fc.record({
   masteryBefore: tenThousandths,
   masteryAfter: tenThousandths,
-  attempts: fc.nat(),
+  attempts: fc.nat().map((more) => 1 + more),
   correct: fc.nat(),
   plateauDetected: fc.boolean(),
   advice: fc.option(fc.record({ code: fc.constantFrom(...adviceCodes), figures: fc.tuple(fc.nat(60_000)) })),
