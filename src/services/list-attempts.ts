@@ -2,11 +2,10 @@
 import Type, { type Static } from 'typebox';
 import type { AttemptRow } from '../contracts/attempt-row.js';
 import { round4 } from '../domain/probability.js';
-import type { LearnerState } from '../domain/types.js';
 import { invalid, unavailable } from '../errors.js';
 import { type FoundAttempt, follows, type StoredAttempts, type WaitingAttempts } from './attempt-ports.js';
 import type { LearnerReader } from './ports.js';
-import { userNotFound } from './read-mastery.js';
+import { findLearner } from './read-mastery.js';
 
 /** Query of GET /api/v1/learners/{user_id}/attempts. */
 export const AttemptsQuery = Type.Object({
@@ -46,16 +45,6 @@ export async function listAttempts(
       return { user_id: userId, total_attempts: learner.attempts, ...pageOf(found, to, query.limit) };
   }
   throw unavailable('The answers of this learner are being corrected; try again later');
-}
-
-async function findLearner(
-  { learners }: AttemptPorts,
-  tenant: string,
-  userId: string,
-): Promise<LearnerState> {
-  const found = await learners.read(tenant, userId);
-  if (found === null) throw userNotFound();
-  return found.learner;
 }
 
 /** First what waits in Redis, then ClickHouse: an answer that moves in between is found there. */

@@ -96,6 +96,17 @@ export async function readLearner({ learners, models }: MasteryPorts, tenant: st
   return { ...found, model };
 }
 
+/** A learner's own state. @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
+export async function findLearner(
+  { learners }: Pick<MasteryPorts, 'learners'>,
+  tenant: string,
+  userId: string,
+): Promise<LearnerState> {
+  const found = await learners.read(tenant, userId);
+  if (found === null) throw userNotFound();
+  return found.learner;
+}
+
 /** Mastery now, after forgetting, unrounded. */
 export const masteryNow = ({ skill, model, now }: TracedSkill): number =>
   effectiveMastery(model.parameters.pInit, skill, now);

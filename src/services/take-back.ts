@@ -1,9 +1,8 @@
 /** Taking back one answer that was wrongly reported. */
 import type { TakeBackReply, TakeBackTask } from '../contracts/take-back-tasks.js';
-import type { LearnerState } from '../domain/types.js';
 import { ApiError, unavailable } from '../errors.js';
 import type { StoredHistories, WaitingAttempts } from './attempt-ports.js';
-import { describeSkill, type MasteryPorts, readTracedSkill, userNotFound } from './read-mastery.js';
+import { describeSkill, findLearner, type MasteryPorts, readTracedSkill } from './read-mastery.js';
 
 /** Replays a learner without one answer, and commits what comes out. */
 export interface HistoryRewriter {
@@ -61,16 +60,6 @@ async function readTask(
     throw unavailable('The answers that are stored cannot be read right now; try again later', error);
   });
   return { tenant, userId, eventId, version, attempts, waiting, ...history };
-}
-
-async function findLearner(
-  { learners }: TakeBackPorts,
-  tenant: string,
-  userId: string,
-): Promise<LearnerState> {
-  const found = await learners.read(tenant, userId);
-  if (found === null) throw userNotFound();
-  return found.learner;
 }
 
 function refusalOf(status: 'absent' | 'archived' | 'full' | 'emptied'): ApiError {
