@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { checked } from '../src/contracts/checked.js';
 import { eventBatchCheck, learningEventCheck, maxBatchEvents } from '../src/contracts/events.js';
+import { learningIdProblem } from '../src/contracts/ids.js';
 import { parseText, textOf } from '../src/contracts/json.js';
 import { problemsOf } from '../src/contracts/problems.js';
 import type { TrackEvent, TrackTask } from '../src/contracts/tasks.js';
@@ -117,12 +118,21 @@ function toTrackEvent(
     confidenceScore: body.confidence_score ?? null,
     questionDifficulty: body.question_difficulty ?? null,
     itemId: body.item_id ?? null,
-    eventId: body.event_id ?? idempotencyKey,
+    eventId: body.event_id ?? keptKey(idempotencyKey, path),
     occurredAt,
     occurredAtText,
     receivedAt,
     importLine: null,
   };
+}
+
+/** The header was checked, but what a batch makes of it for each event is longer. @throws ApiError INVALID_REQUEST */
+function keptKey(idempotencyKey: string | null, path: string): string | null {
+  const problem = idempotencyKey === null ? null : learningIdProblem(idempotencyKey);
+  if (problem === null) return idempotencyKey;
+  throw invalidEvent([
+    { path: `${path}event_id`, message: `as the header Idempotency-Key has it ${problem}` },
+  ]);
 }
 
 function invalidEvent(problems: readonly Problem[]): ApiError {

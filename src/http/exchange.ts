@@ -10,6 +10,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ApiError, unavailable } from '../errors.js';
+import { createArrivingBody } from './arriving-body.js';
 import { readHeaders } from './request-headers.js';
 import { requestIdOf } from './request-id.js';
 import { type StreamState, sendPieces } from './response-stream.js';
@@ -44,10 +45,6 @@ export interface Exchange {
 
 /** How much of a refused body is read and dropped, so that the client gets to see the answer. */
 const drainedBytes = 16 * 1024 * 1024;
-
-/** All bodies that are being received together; more are refused until some are through. */
-const maxBodyBytes = 256 * 1024 * 1024;
-let bodyBytes = 0;
 
 /**
  * Takes a request over from uWebSockets.js.
@@ -126,17 +123,14 @@ function finish(state: State): void {
 
 /** Collects the body, never more than the limit; the promise settles once it is known to fit or not. */
 function receiveBody(res: HttpResponse, state: State, limit: number, expected: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+  const arriving = createArrivingBody(limit);
   let size = 0;
-  let counted = 0;
-  state.forget = () => {
-    bodyBytes -= counted;
-    counted = 0;
-    chunks.length = 0;
-  };
+  let refused = false;
+  state.forget = arriving.forget;
   const body = new Promise<Buffer>((resolve, reject) => {
     const refuse = (error: ApiError): void => {
-      state.forget();
+      refused = true;
+      arriving.forget();
       reject(error);
     };
     if (expected > limit) refuse(tooLarge(limit));
@@ -146,19 +140,17 @@ function receiveBody(res: HttpResponse, state: State, limit: number, expected: n
     });
     res.onData((chunk, isLast) => {
       if (state.draining > 0) return drain(res, state, chunk.byteLength, isLast);
+      const isWhole = isLast && size === 0;
       size += chunk.byteLength;
       if (isLast) state.received = true;
-      if (size > limit || expected > limit) return refuse(tooLarge(limit));
-      if (bodyBytes + chunk.byteLength > maxBodyBytes) {
+      if (refused) return;
+      if (size > limit) return refuse(tooLarge(limit));
+      // The chunk's memory is taken back when this callback returns.
+      if (isWhole) return resolve(Buffer.from(new Uint8Array(chunk)));
+      if (!arriving.add(new Uint8Array(chunk))) {
         return refuse(unavailable('Too many large requests at once; try again later'));
       }
-      bodyBytes += chunk.byteLength;
-      counted += chunk.byteLength;
-      // The chunk's memory is taken back when this callback returns.
-      chunks.push(Buffer.from(new Uint8Array(chunk)));
-      if (!isLast) return;
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
-      state.forget();
+      if (isLast) resolve(arriving.take());
     });
   });
   // The answer may be decided before anybody waits for the body.

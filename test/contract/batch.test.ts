@@ -202,6 +202,21 @@ test('Idempotency-Key K stands for K/i, and an event_id of the body wins', async
   assert.equal(fresh.headers['idempotent-replayed'], undefined);
 });
 
+test('an event whose K/i is too long for an id is refused alone: nobody could take it back', async () => {
+  const user_id = 'long-batch-key';
+  const events = Array.from({ length: 12 }, (_, i) => event({ user_id, event_id: i === 11 ? 'own' : null }));
+  const { status, json } = await caller.trackAll(events, { 'Idempotency-Key': 'k'.repeat(126) });
+  assert.equal(status, 207);
+  assert.deepEqual(statusesOf(json.data.results), [...Array(10).fill(200), 400, 200]);
+  assert.equal(json.data.results[10].error.details[0].path, 'events/10/event_id');
+  const { json: list } = await caller.get(`/api/v1/learners/${user_id}/attempts`);
+  assert.equal(list.data.total_attempts, 11);
+  for (const { event_id } of list.data.attempts) {
+    const path = `/api/v1/learners/${user_id}/attempts/${encodeURIComponent(event_id)}`;
+    assert.equal((await caller.call({ method: 'DELETE', path })).status, 200, event_id);
+  }
+});
+
 test("a repeated event_id inside the batch gets the first one's answer", async () => {
   const one = event({ event_id: 'twice' });
   const { status, json } = await caller.trackAll([one, event(), one, { ...one, skill_id: 'other' }]);
