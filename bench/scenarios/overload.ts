@@ -1,15 +1,23 @@
 /** More answers than the service can take: what it takes then, what it refuses, and how long the taken ones wait. */
 import { type Bench, inTurns, withClosers } from '../bench.js';
+import { onCores, splitCores } from '../cores.js';
 import { newTally } from '../ledger.js';
 import { usualTraffic } from '../load/traffic.js';
 import { type Contestant, measure, type Sample } from '../measure.js';
 import type { Figure, Latency } from '../results.js';
 import { atItsPace, type Findings, ledgerOf, measurementOf, type Scenario } from '../scenario.js';
+import type { Service } from '../service.js';
 import { spreadOf } from '../spread.js';
 import { latencyOf } from './latency.js';
 
 const name = 'overload';
-const about = 'open loop over thousands of connections, at multiples of what a closed loop of 512 gets';
+const openLoop = 'open loop over thousands of connections, at multiples of what a closed loop of 512 gets';
+const cores = splitCores();
+const sharing =
+  cores === null
+    ? 'the generator shares the cores of the service'
+    : `service on cores ${cores.service}, generator on cores ${cores.generator}`;
+const about = `${openLoop}; ${sharing}`;
 const shares = [0.5, 1, 1.5, 2, 3];
 /** Enough to keep the service busy, too few for it to refuse any. */
 const saturating = 512;
@@ -25,29 +33,32 @@ export const overload: Scenario = {
   long: true,
   run: (bench) =>
     withClosers(bench, async (closers) => {
-      const service = await bench.ownService(name, 1, closers);
-      const tally = newTally();
-      const contestant = atItsPace(service, name, usualTraffic, tally);
-      const capacity = await capacityOf(bench, contestant);
-      const crowded = { ...contestant, connections: connectionsFor(capacity), mayRefuse: true };
-      const curve = new Map<number, readonly Sample[]>();
-      for (const share of shares) {
-        const rates = new Map([[service.name, share * capacity]]);
-        const samples = await inTurns(bench, [crowded], { scenario: name, pace: bench.settings.main, rates });
-        await service.hurried();
-        curve.set(share, samples.get(service.name) ?? []);
-      }
-      const ledger = await ledgerOf(service, name, usualTraffic, tally);
-      const more = {
-        throughput: spreadOf([capacity]),
-        latencies: [...curve.values()].map(refusingLatencyOf),
-        ledger,
-      };
-      const measurements = [measurementOf(service.name, curve.get(1) ?? [], more)];
-      const results = [{ name, about, axis: null, unit: 'answer' as const, measurements }];
-      return { results, figures: figuresOf(curve.get(2) ?? [], capacity) } satisfies Findings;
+      const service = await onCores(cores?.service ?? null, () => bench.ownService(name, 1, closers));
+      return onCores(cores?.generator ?? null, () => overloaded(bench, service));
     }),
 };
+
+async function overloaded(bench: Bench, service: Service): Promise<Findings> {
+  const tally = newTally();
+  const contestant = atItsPace(service, name, usualTraffic, tally);
+  const capacity = await capacityOf(bench, contestant);
+  const crowded = { ...contestant, connections: connectionsFor(capacity), mayRefuse: true };
+  const curve = new Map<number, readonly Sample[]>();
+  for (const share of shares) {
+    const rates = new Map([[service.name, share * capacity]]);
+    const samples = await inTurns(bench, [crowded], { scenario: name, pace: bench.settings.main, rates });
+    await service.hurried();
+    curve.set(share, samples.get(service.name) ?? []);
+  }
+  const more = {
+    throughput: spreadOf([capacity]),
+    latencies: [...curve.values()].map(refusingLatencyOf),
+    ledger: await ledgerOf(service, name, usualTraffic, tally),
+  };
+  const measurements = [measurementOf(service.name, curve.get(1) ?? [], more)];
+  const results = [{ name, about, axis: null, unit: 'answer' as const, measurements }];
+  return { results, figures: figuresOf(curve.get(2) ?? [], capacity) };
+}
 
 async function capacityOf(bench: Bench, contestant: Contestant): Promise<number> {
   const { settings, runner } = bench;
@@ -69,7 +80,7 @@ const refusingLatencyOf = (samples: readonly Sample[]): Latency => ({
 const figuresOf = (twice: readonly Sample[], capacity: number): Figure[] => [
   {
     name: 'accepted when twice the capacity is offered, to the capacity',
-    about: 'answers a second; the generator shares the machine',
+    about: `answers a second; ${sharing}`,
     unit: 'times',
     value: spreadOf(twice.map(({ perSecond }) => perSecond / capacity)),
     goal: { atLeast: 0.8 },

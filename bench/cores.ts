@@ -1,0 +1,46 @@
+/** Processor cores of its own for the load generator, as if it ran on a machine of its own. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** Lists of cores as `taskset` takes them. */
+export interface CoreSplit {
+  readonly service: string;
+  readonly generator: string;
+}
+
+/** @returns null where processes cannot be kept to cores: one core alone, another system than Linux, no `taskset` */
+export function splitCores(): CoreSplit | null {
+  if (process.platform !== 'linux' || spawnSync('taskset', ['--version']).status !== 0) return null;
+  const cores = allowedCores();
+  if (cores.length < 2) return null;
+  const half = Math.ceil(cores.length / 2);
+  return { service: cores.slice(0, half).join(), generator: cores.slice(half).join() };
+}
+
+function allowedCores(): number[] {
+  const list = /^Cpus_allowed_list:\s+(\S+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '';
+  return list.split(',').flatMap((range) => {
+    const [first = 0, last = first] = range.split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  });
+}
+
+/**
+ * Keeps this process, and those that it starts meanwhile for as long as they live, to some cores.
+ * @param cores null: as it is
+ */
+export async function onCores<Result>(cores: string | null, work: () => Promise<Result>): Promise<Result> {
+  if (cores === null) return work();
+  const before = allowedCores().join();
+  keepTo(cores);
+  try {
+    return await work();
+  } finally {
+    keepTo(before);
+  }
+}
+
+function keepTo(cores: string): void {
+  const { status, stderr } = spawnSync('taskset', ['-a', '-c', '-p', cores, `${process.pid}`]);
+  if (status !== 0) throw new Error(`taskset: ${stderr}`);
+}
