@@ -1,4 +1,4 @@
-import { unavailable } from '../errors.js';
+import { type ApiError, unavailable } from '../errors.js';
 
 export interface BatcherOptions<Item, Result> {
   /** Lanes work side by side. */
@@ -48,6 +48,8 @@ interface Lane<Item, Result> {
 export interface Batcher<Item, Result> {
   /** @throws the item's error; ApiError UNAVAILABLE where the lane is full or the batcher has stopped */
   submit(lane: number, item: Item): Promise<Result>;
+  /** The refusal where every lane is full: submitting anything would come to the same, for more. */
+  full(): ApiError | null;
   /** Items that wait. */
   waiting(): number;
   /** Refuses what waits and what comes; the batches that are away are still told. */
@@ -78,6 +80,10 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
         else if (isFull(options, lane, since)) reject(refusal);
         else enqueue(options, lane, { item, since, resolve, reject });
       }),
+    full: () => {
+      const since = now();
+      return lanes.every((lane) => isFull(options, lane, since)) ? refusal : null;
+    },
     waiting: () => lanes.reduce((sum, lane) => sum + lane.waiting.length, 0),
     stop: () => {
       stopped = true;

@@ -70,6 +70,7 @@ export function startCompute(
   const takingBack = createTakeBackPool(settings);
   return {
     track: tracker.track,
+    full: tracker.full,
     rewrite: takingBack.rewrite,
     waiting: tracker.waiting,
     threads: () => tracking.threads.length + forecasting.threads.length,

@@ -58,6 +58,7 @@ export function createTracker(options: TrackerOptions): Tracker {
     run: async (items, lane) => outcomesOf(await options.run(taskOf(items, lane, options.lanes)), options),
   });
   return {
+    full: batcher.full,
     waiting: batcher.waiting,
     stop: batcher.stop,
     track: (submission, mode) => {

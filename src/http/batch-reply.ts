@@ -1,6 +1,6 @@
 import { ApiError, type Problem, unavailable } from '../errors.js';
 import type { EventResult } from '../services/record-attempts.js';
-import { errorEnvelope, errorObject, successEnvelope } from './envelope.js';
+import { errorObject, errorReply, successEnvelope } from './envelope.js';
 import type { Reply } from './routes.js';
 
 /** The answer to a batch: 200 when all were accepted, 207 when some; an error when none. */
@@ -44,7 +44,7 @@ function refused(errors: readonly IndexedError[]): Reply {
           headers: unavailable('').headers,
           cause: ours.error,
         });
-  return { status: error.status, body: errorEnvelope(error), headers: error.headers, error };
+  return errorReply(error);
 }
 
 function detailsOf({ index, error }: IndexedError): readonly Problem[] {

@@ -1,4 +1,5 @@
 import type { ApiError } from '../errors.js';
+import type { Reply } from './routes.js';
 
 /** Every JSON answer of the API stands in one of these two envelopes. */
 
@@ -15,3 +16,15 @@ export const errorObject = ({ code, message, details }: ApiError): object =>
 /** @param data added where an error has data to tell as well */
 export const errorEnvelope = (error: ApiError, data?: object): string =>
   JSON.stringify({ success: false, error: errorObject(error), ...(data === undefined ? {} : { data }) });
+
+/** In overload one error refuses thousands of requests a second. */
+const replies = new WeakMap<ApiError, Reply>();
+
+/** The answer that an error is. */
+export function errorReply(error: ApiError): Reply {
+  const made = replies.get(error);
+  if (made !== undefined) return made;
+  const reply = { status: error.status, body: errorEnvelope(error), headers: error.headers, error };
+  replies.set(error, reply);
+  return reply;
+}

@@ -16,17 +16,20 @@ export function createFailureLog(logger: Logger, now: () => number): FailureLog 
   let unlogged = 0;
   return {
     log: (exchange, route, error) => {
+      const isRefusal = error instanceof ApiError && error.code === 'UNAVAILABLE';
+      if (isRefusal && now() < nextAt) {
+        unlogged += 1;
+        return;
+      }
       // The pattern of the path is logged, not the path: it names learners.
       const where = { requestId: exchange.requestId, method: exchange.method, route: route?.path ?? null };
-      if (!(error instanceof ApiError) || error.code !== 'UNAVAILABLE') {
+      if (!isRefusal) {
         logger.error({ ...where, err: error }, 'request failed');
-      } else if (now() < nextAt) {
-        unlogged += 1;
-      } else {
-        logger.warn({ ...where, err: error, alike: unlogged }, 'request refused for now');
-        nextAt = now() + unavailableEveryMs;
-        unlogged = 0;
+        return;
       }
+      logger.warn({ ...where, err: error, alike: unlogged }, 'request refused for now');
+      nextAt = now() + unavailableEveryMs;
+      unlogged = 0;
     },
   };
 }

@@ -18,10 +18,10 @@ import { readVelocity, type VelocityPorts } from '../services/velocity.js';
 import { putSkill, type SkillWritePorts } from '../services/write-skill.js';
 import { batchReply } from './batch-reply.js';
 import { classReply } from './class-reply.js';
-import { errorEnvelope, successEnvelope } from './envelope.js';
+import { errorEnvelope, errorReply, successEnvelope } from './envelope.js';
 import { tagHeader } from './preconditions.js';
 import { attemptsQuery, explainQuery, predictionQuery, skillsQuery, velocityQuery } from './query.js';
-import type { Handlers, Reply } from './routes.js';
+import type { Call, Handlers, Reply } from './routes.js';
 
 export interface HandlerPorts {
   readonly recorder: AttemptRecorder;
@@ -53,17 +53,8 @@ export const createHandlers = ({
   health,
   metrics,
 }: HandlerPorts): Handlers => ({
-  trackAnswer: async ({ tenant, body, idempotencyKey }) => {
-    const { data, replayed } = await recorder.recordOne({ tenant, body, idempotencyKey });
-    const headers = replayed ? { 'Idempotent-Replayed': 'true' } : {};
-    return {
-      status: 200,
-      body: successEnvelope(data, 'Answer recorded'),
-      headers,
-    };
-  },
-  trackAnswers: async ({ tenant, body, mediaType, idempotencyKey }) =>
-    batchReply(await recorder.recordBatch(formOf(mediaType), { tenant, body, idempotencyKey })),
+  trackAnswer: (call) => refusedBy(recorder) ?? trackAnswer(recorder, call),
+  trackAnswers: (call) => refusedBy(recorder) ?? trackAnswers(recorder, call),
   predictions: async ({ tenant, parameters, query }) =>
     ok(await forecastScores(forecaster, tenant, parameters[0] as string, predictionQuery(query))),
   classPredictions: async ({ tenant, body }) =>
@@ -121,6 +112,27 @@ export const createHandlers = ({
     headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
   }),
 });
+
+function refusedBy(recorder: AttemptRecorder): Reply | null {
+  const full = recorder.full();
+  return full === null ? null : errorReply(full);
+}
+
+async function trackAnswer(
+  recorder: AttemptRecorder,
+  { tenant, body, idempotencyKey }: Call,
+): Promise<Reply> {
+  const { data, replayed } = await recorder.recordOne({ tenant, body, idempotencyKey });
+  const headers = replayed ? { 'Idempotent-Replayed': 'true' } : {};
+  return { status: 200, body: successEnvelope(data, 'Answer recorded'), headers };
+}
+
+async function trackAnswers(
+  recorder: AttemptRecorder,
+  { tenant, body, mediaType, idempotencyKey }: Call,
+): Promise<Reply> {
+  return batchReply(await recorder.recordBatch(formOf(mediaType), { tenant, body, idempotencyKey }));
+}
 
 const ndjson = { status: 200, body: '', headers: { 'Content-Type': 'application/x-ndjson' } };
 

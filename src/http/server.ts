@@ -10,7 +10,7 @@ import {
 } from 'uWebSockets.js';
 import { ApiError } from '../errors.js';
 import type { Logger } from '../telemetry.js';
-import { errorEnvelope } from './envelope.js';
+import { errorReply } from './envelope.js';
 import { ClientGone, type Exchange, openExchange } from './exchange.js';
 import { createFailureLog, type FailureLog } from './failure-log.js';
 import type { Gate } from './gate.js';
@@ -122,7 +122,7 @@ async function answer(
   };
   let onOver: Reply['onOver'];
   try {
-    const reply = await gate(exchange, match, headers).catch(errorReply);
+    const reply = await gate(exchange, match, headers).catch(failureReply);
     onOver = reply.onOver;
     if (reply.status >= 500 && reply.error) failures.log(exchange, match.route, reply.error);
     Object.assign(headers, reply.headers);
@@ -141,10 +141,9 @@ async function answer(
 }
 
 /** Whatever goes wrong becomes an answer; what is not meant for callers becomes INTERNAL, and a log line. */
-function errorReply(error: unknown): Reply {
+function failureReply(error: unknown): Reply {
   if (error instanceof ClientGone) throw error;
-  const told = error instanceof ApiError ? error : internal(error);
-  return { status: told.status, body: errorEnvelope(told), headers: told.headers, error: told };
+  return errorReply(error instanceof ApiError ? error : internal(error));
 }
 
 const internal = (cause: unknown): ApiError =>

@@ -9,6 +9,7 @@ import type { GoalSetting, StoredGoal } from '../domain/goal-setting.js';
 import type { SkillSetting } from '../domain/skill-setting.js';
 import type { TenantModel } from '../domain/tenant-model.js';
 import type { LearnerState, SkillState } from '../domain/types.js';
+import type { ApiError } from '../errors.js';
 
 /** What became of one event. */
 export interface Tracked {
@@ -46,6 +47,8 @@ export interface AttemptTracker {
    * INTERNAL for a defect
    */
   track(submission: Submission, mode: TrackMode): Promise<readonly Tracked[]>;
+  /** Why `track` would refuse whatever it is given now; null where it may take something. */
+  full(): ApiError | null;
 }
 
 /** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE */

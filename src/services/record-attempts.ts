@@ -23,6 +23,8 @@ export interface Sent {
 }
 
 export interface AttemptRecorder {
+  /** Why nothing would be taken now; asked first, refusing costs the front end half as much. */
+  full(): ApiError | null;
   /** Counts one event. @throws ApiError for an event that was not counted */
   recordOne(sent: Sent): Promise<Recorded>;
   /**
@@ -61,6 +63,7 @@ export function createAttemptRecorder({
     return resultOf(tracked);
   };
   return {
+    full: tracker.full,
     recordOne: async (sent) => {
       const submission = submissionOf('event', sent, now());
       const [tracked] = await repeats.watch(submission, track(submission));

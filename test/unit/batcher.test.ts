@@ -51,6 +51,23 @@ test('what comes in one turn shares a batch, and the next batch waits for it', a
   assert.deepEqual(told, ['a1!', 'a2!']);
 });
 
+test('it is full where every lane is, and no sooner', async () => {
+  const { batcher, held, submit } = heldBatcher({ lanes: 2 });
+  const fill = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8'];
+  submit(0, ...fill);
+  assert.equal(batcher.full(), null);
+  submit(1, ...fill);
+  assert.equal(batcher.full()?.code, 'UNAVAILABLE');
+  await nextTurn();
+  assert.equal(batcher.full(), null, 'the first batches are away');
+  submit(0, ...fill);
+  submit(1, ...fill);
+  assert.equal(batcher.full()?.message, 'full');
+  held[1]?.letGo();
+  await nextTurn();
+  assert.equal(batcher.full(), null, 'one lane has room');
+});
+
 test('lanes do not wait for one another, and a batch is of what goes together', async () => {
   const { held, batches, submit } = heldBatcher();
   submit(0, 'a1', 'b1');

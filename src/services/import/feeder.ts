@@ -23,7 +23,7 @@ import { ApiError } from '../../errors.js';
 import type { AttemptTracker, Submission, Tracked } from '../ports.js';
 
 export interface FeederOptions {
-  readonly tracker: AttemptTracker;
+  readonly tracker: Pick<AttemptTracker, 'track'>;
   /** Names the marks of this import. */
   readonly importId: string;
   readonly shards: number;
