@@ -58,6 +58,11 @@ export function addDeploymentFigures(figures: Figures, engine: Engine, outbox: O
     async () => (await pipelineFacts()).outboxLength,
   );
   gauge(
+    'erasures_due',
+    'Learners to be erased whose rows are on their way out of ClickHouse',
+    async () => (await pipelineFacts()).erasuresDue,
+  );
+  gauge(
     'oldest_pending_seconds',
     'Age of the oldest answer that is not in ClickHouse yet',
     async () => (await pipelineFacts()).oldestPendingSeconds,

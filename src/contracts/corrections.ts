@@ -1,7 +1,7 @@
 /**
- * Corrections: control entries among the rows of an outbox, field `c`. They stand in order with the rows, so that the
- * drain carries one out when every row before it is stored and none after it is. A rolling deploy: an older process
- * takes the entry for a row, which ClickHouse refuses, and the partition waits for a newer process.
+ * Corrections: control entries among the rows of an outbox, field `c`. They stand in order with the rows. The drain
+ * carries a rewriting out when every row before it is stored and none after it is; an erasure goes to the partition's
+ * due ones when every row before it is stored, and rows behind it flow on (ADR 27).
  */
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -33,7 +33,7 @@ export interface RewriteCorrection {
 
 export type Correction = EraseCorrection | RewriteCorrection;
 
-/** A correction in its place. */
+/** A correction in its place: the outbox, or the due ones. */
 export interface PendingCorrection {
   readonly partition: number;
   /** Outbox id, `milliseconds-sequence`. */
@@ -67,7 +67,22 @@ export const encodeCorrection = (correction: Correction): string => JSON.stringi
 
 /** @throws Error for what this version of the service does not know */
 export function decodeCorrection(text: string): Correction {
-  const found: unknown = JSON.parse(text);
+  const found = parsed(text);
   if (check.Check(found)) return found;
   throw new Error('the outbox has a correction that is not known to this version');
+}
+
+/** Whether rows may flow past it. What this version does not know holds up its partition. */
+export function isErasure(text: string): boolean {
+  const found = parsed(text);
+  return check.Check(found) && found.kind === 'erase';
+}
+
+/** Undefined for what is no JSON, which no version knows. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -26,7 +26,7 @@ export interface OutboxRange {
   /** Redis stream ids, `milliseconds-sequence`. */
   from: string;
   to: string;
-  /** How many entries there are between them. */
+  /** How many rows there are between them; erasures are passed (contracts/corrections.ts). */
   rows: number;
 }
 
@@ -38,10 +38,13 @@ export interface FixedBatch {
   fixedAt: number;
   /** The block's token alone is not to be trusted: ask ClickHouse which rows it has. */
   verify: boolean;
+  /** Whether erasures are among its rows; absent: no, as in what older versions fixed. */
+  passes?: boolean;
 }
 
+/** Version 2: the block passes erasures, where an older process would cut it. */
 export interface DrainJobData {
-  v: 1;
+  v: 1 | 2;
   shard: number;
   /** null until the first attempt has fixed the ranges. */
   batch: FixedBatch | null;

@@ -26,7 +26,7 @@ export interface SweepOptions {
 }
 
 export interface Sweep {
-  /** Looks once. `hurry` drains whatever there is, without a rest. Resolves with the rows that wait. */
+  /** Looks once. `hurry` drains whatever there is, without a rest. Resolves with the rows and erasures that wait. */
   look(hurry: boolean): Promise<number>;
 }
 
@@ -39,7 +39,7 @@ export function createSweep({ outbox, partitions, arm, now }: SweepOptions): Swe
 
   async function lookAt(state: (typeof shards)[number], hurry: boolean): Promise<number> {
     const backlog = await outbox.backlog(state.partitions);
-    const rows = backlog.reduce((total, { length }) => total + length, 0);
+    const rows = backlog.reduce((total, { length, due }) => total + length + due, 0);
     if (rows > 0 && (hurry || now() - state.armedAt >= restBefore(rows))) {
       state.armedAt = now();
       await arm(state.shard);

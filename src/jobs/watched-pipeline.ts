@@ -21,7 +21,7 @@ export function startWatchedPipeline(options: Omit<PipelineOptions, 'onAttempt'>
 
   async function waiting(): Promise<string | null> {
     const backlog = await outbox.backlog(all);
-    const heads = backlog.map(({ head, length }) => (length > 0 ? head : null));
+    const heads = backlog.map(({ head, length, due }) => (length + due > 0 ? `${head} ${due}` : null));
     return heads.every((head) => head === null) ? null : heads.join();
   }
 

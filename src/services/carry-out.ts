@@ -1,11 +1,24 @@
 /**
- * Carries out a correction when it comes before every row of its partition: what was committed before it is in
- * ClickHouse then, and nothing of what came after. The drain that holds the partition does it, one correction at a time;
- * each step may be repeated, so that it may be killed after any.
+ * Carries out corrections, for the drain that holds their partitions. Erasures that are due, many at once: answers flow on
+ * meanwhile. Others when they come before everything in their outbox: what was committed before is in ClickHouse then,
+ * and nothing of what came after. Each step may be repeated, so that it may be killed after any.
  */
-import { type Correction, decodeCorrection, type PendingCorrection } from '../contracts/corrections.js';
+import {
+  type Correction,
+  decodeCorrection,
+  type EraseCorrection,
+  type PendingCorrection,
+  type RewriteCorrection,
+} from '../contracts/corrections.js';
 import type { Logger } from '../telemetry.js';
-import type { CorrectedRows, CorrectionStore, CorrectionWarehouse, Removal } from './correction-ports.js';
+import type {
+  CorrectedRows,
+  CorrectionStore,
+  CorrectionWarehouse,
+  DueErasure,
+  Removal,
+} from './correction-ports.js';
+import { oneStatement } from './one-statement.js';
 import type { CarryOut } from './pipeline-ports.js';
 
 /**
@@ -15,6 +28,8 @@ import type { CarryOut } from './pipeline-ports.js';
 const settleMs = 2000;
 /** Event ids are remembered for a day; clocks may differ by less than the rest. */
 const idsMs = 25 * 3_600_000;
+/** Most due erasures of a partition that are looked at: more than a run carries out. */
+const mostDue = 200;
 
 export interface CarryOutOptions {
   readonly store: CorrectionStore;
@@ -24,45 +39,94 @@ export interface CarryOutOptions {
   readonly now: () => number;
 }
 
-/** Leaves a correction that is too young to a later run. Errors are those of Redis and ClickHouse: try again. */
+/** Leaves corrections that are too young to a later run. Errors are those of Redis and ClickHouse: try again. */
 export function createCarryOut({ store, warehouse, logger, now }: CarryOutOptions): CarryOut {
-  return async (pending, signal) => {
-    const correction = decodeCorrection(pending.text);
-    const rows = rowsOf(pending, correction);
-    const planned = (await store.plan(pending, null)) ?? (await plan(pending, correction, rows, signal));
-    if (planned === null || planned.ageMs < settleMs) return;
-    const erases = correction.kind === 'erase';
-    const parked = await store.removeParked(rows, erases);
-    if (erases) {
-      const stored = await warehouse.eventIds(rows, now() - idsMs, signal);
-      await store.forgetIds(rows, [...stored, ...parked]);
-    }
-    await warehouse.remove(rows, signal);
-    await store.settle(pending, correction, planned.removal);
-    logger.info(
-      { partition: pending.partition, id: pending.id, kind: correction.kind },
-      'a correction was carried out',
-    );
+  return async (partitions, heads, signal) => {
+    const due: Erasure[] = [];
+    for (const partition of partitions)
+      due.push(...firstOfLearners((await store.due(partition, mostDue)).map(erasureOf)));
+    await planSome(due, signal);
+    await eraseSome(due, signal);
+    for (const head of heads) await rewrite(head, signal);
   };
 
-  async function plan(
-    pending: PendingCorrection,
-    correction: Correction,
-    rows: CorrectedRows,
-    signal: AbortSignal | undefined,
-  ) {
-    const removal = correction.kind === 'erase' ? await warehouse.count(rows, signal) : removalOf(correction);
-    return store.plan(pending, removal);
+  async function planSome(due: readonly Erasure[], signal: AbortSignal | undefined): Promise<void> {
+    const some = oneStatement(
+      due.filter(({ plan }) => plan === null),
+      rowsOf,
+    );
+    if (some.length === 0) return;
+    const removals = await warehouse.count(some.map(rowsOf), signal);
+    for (const [i, { pending }] of some.entries()) await store.plan(pending, removals[i] as Removal);
+  }
+
+  async function eraseSome(due: readonly Erasure[], signal: AbortSignal | undefined): Promise<void> {
+    const some = oneStatement(
+      due.filter(({ plan }) => plan !== null && plan.ageMs >= settleMs),
+      rowsOf,
+    );
+    if (some.length === 0) return;
+    const rows = some.map(rowsOf);
+    const parked = await store.removeParked(rows, true);
+    const stored = await warehouse.eventIds(rows, now() - idsMs, signal);
+    await store.forgetIds([...stored, ...parked]);
+    await warehouse.remove(rows, signal);
+    for (const { pending, correction, plan } of some)
+      await store.settle(pending, correction, plan?.removal as Removal);
+    logger.info({ erasures: some.length }, 'due erasures were carried out');
+  }
+
+  /** Waits for an erasure of the same learner, which would take some of its rows for its own. */
+  async function rewrite(pending: PendingCorrection, signal: AbortSignal | undefined): Promise<void> {
+    const correction = rewritingOf(pending);
+    const due = await store.due(pending.partition, Number.MAX_SAFE_INTEGER);
+    if (due.some((one) => isOfSameLearner(erasureOf(one).correction, correction))) return;
+    const plan = await store.plan(pending, removalOf(correction));
+    if (plan === null || plan.ageMs < settleMs) return;
+    const rows = [rowsOf({ pending, correction })];
+    await store.removeParked(rows, false);
+    await warehouse.remove(rows, signal);
+    await store.settle(pending, correction, plan.removal);
+    logger.info({ partition: pending.partition, id: pending.id }, 'a learner was rewritten');
   }
 }
 
+interface Erasure extends DueErasure {
+  readonly correction: EraseCorrection;
+}
+
+function erasureOf(due: DueErasure): Erasure {
+  const correction = decodeCorrection(due.pending.text);
+  if (correction.kind !== 'erase') throw new Error('what is due is no erasure');
+  return { ...due, correction };
+}
+
+function rewritingOf({ text }: PendingCorrection): RewriteCorrection {
+  const correction = decodeCorrection(text);
+  if (correction.kind !== 'rewrite') throw new Error('an erasure holds up its outbox');
+  return correction;
+}
+
+/** A learner who was erased twice waits for the first to end: the second would count the rows of both. */
+const firstOfLearners = (due: readonly Erasure[]): Erasure[] =>
+  due.filter((one, i) => !due.slice(0, i).some((other) => isOfSameLearner(one.correction, other.correction)));
+
+const isOfSameLearner = (one: Correction, other: Correction): boolean =>
+  one.tenant === other.tenant && one.userId === other.userId;
+
 /** The rows that are computed anew come again: one answer alone is gone. */
-const removalOf = ({ takenBackDay }: Extract<Correction, { kind: 'rewrite' }>): Removal => ({
+const removalOf = ({ takenBackDay }: RewriteCorrection): Removal => ({
   answers: takenBackDay === null ? {} : { [takenBackDay]: 1 },
   before: {},
 });
 
-function rowsOf({ partition, id }: PendingCorrection, correction: Correction): CorrectedRows {
+function rowsOf({
+  pending: { partition, id },
+  correction,
+}: {
+  readonly pending: PendingCorrection;
+  readonly correction: Correction;
+}): CorrectedRows {
   const [belowMs, belowSeq] = id.split('-').map(Number) as [number, number];
   const { tenant, userId } = correction;
   const fromSeq = correction.kind === 'erase' ? 0 : correction.fromSeq;

@@ -29,33 +29,48 @@ export interface TakenId {
   readonly second: number;
 }
 
+/** An erasure that left the outbox, where everything before it is stored. */
+export interface DueErasure {
+  readonly pending: PendingCorrection;
+  /** Null where nothing is kept yet. */
+  readonly plan: KeptPlan | null;
+}
+
+/** What is kept of a correction, and for how many milliseconds. */
+export interface KeptPlan {
+  readonly removal: Removal;
+  readonly ageMs: number;
+}
+
 /** Corrections in Redis. */
 export interface CorrectionStore {
+  /** The oldest due erasures of a partition, without those that the outbox has come back to: all before them is stored. */
+  due(partition: number, most: number): Promise<DueErasure[]>;
   /**
-   * What was kept of the correction and for how many milliseconds; keeps the removal where nothing is kept yet.
+   * What was kept of the correction; keeps the removal where nothing is kept yet.
    * @returns null where the correction is gone, or where nothing is kept and no removal given
    */
-  plan(
-    pending: PendingCorrection,
-    removal: Removal | null,
-  ): Promise<{ readonly removal: Removal; readonly ageMs: number } | null>;
+  plan(pending: PendingCorrection, removal: Removal | null): Promise<KeptPlan | null>;
   /** Forgets ids that were not taken again since. @returns how many */
-  forgetIds(rows: CorrectedRows, ids: readonly TakenId[]): Promise<number>;
+  forgetIds(ids: readonly LearnersId[]): Promise<number>;
   /** Removes refused rows. @param count whether they are answers that are gone for good. @returns their event ids */
-  removeParked(rows: CorrectedRows, count: boolean): Promise<TakenId[]>;
+  removeParked(rows: readonly CorrectedRows[], count: boolean): Promise<LearnersId[]>;
   /** Counts what is gone, tells the erasure and removes the correction: in one step, once. */
   settle(pending: PendingCorrection, correction: Correction, removal: Removal): Promise<void>;
 }
 
-/** The tables that hold rows of learners. */
+/** With whose it is. */
+export type LearnersId = TakenId & Pick<CorrectedRows, 'partition' | 'tenant' | 'userId'>;
+
+/** The tables that hold rows of learners. Each learner may be given once. */
 export interface CorrectionWarehouse {
-  /** What is there of the rows, and in the learner's other places. */
-  count(rows: CorrectedRows, signal?: AbortSignal): Promise<Removal>;
+  /** What is there of each one's rows, and in the learner's other places; in their order. */
+  count(rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<Removal[]>;
   /** Event ids of the rows that came since, Unix milliseconds. */
-  eventIds(rows: CorrectedRows, since: number, signal?: AbortSignal): Promise<TakenId[]>;
+  eventIds(rows: readonly CorrectedRows[], since: number, signal?: AbortSignal): Promise<LearnersId[]>;
   /**
-   * Deletes the rows and makes the rollups agree with what is left. The caller holds the partition: nobody else inserts
-   * its rows meanwhile. May be repeated after any of its steps.
+   * Deletes the rows and makes the rollups agree with what is left. The caller holds the partitions: nobody else inserts
+   * their rows meanwhile. May be repeated after any of its steps, also with other learners.
    */
-  remove(rows: CorrectedRows, signal?: AbortSignal): Promise<void>;
+  remove(rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<void>;
 }

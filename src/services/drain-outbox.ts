@@ -54,7 +54,7 @@ export interface DrainOptions {
   warehouse: AttemptWarehouse;
   logger: Logger;
   limits?: BatchLimits;
-  /** Carries out a correction that comes before every row of its partition, or leaves it for a later run. */
+  /** Carries corrections out, or leaves them for a later run. */
   correct?: CarryOut;
 }
 
@@ -71,9 +71,9 @@ export function createDrain(options: DrainOptions): DrainShard {
       ? outbox.read(task.batch.ranges)
       : outbox.next(task.partitions, { ...limits, maxRows }));
     await sieve.clear(read);
-    const moved = read.rows === 0 ? { rows: 0, present: 0 } : await move(task, read);
-    // Behind the rows: a correction that fails holds up its own partition alone.
-    for (const correction of read.corrections) await correct(correction, task.signal);
+    const moved = read.rows === 0 ? await passErasures(read) : await move(task, read);
+    // Behind the rows, which no correction that fails holds up.
+    await correct(task.partitions, read.corrections, task.signal);
     return moved;
   }
 
@@ -90,8 +90,14 @@ export function createDrain(options: DrainOptions): DrainShard {
     if (verify || present > 0 || task.batch !== null) await complete(read, present, task.signal);
     await checkEpoch(epoch);
     // Not up to the end of what was fixed: an older version may have taken a correction for a row.
-    await outbox.trim(read.ranges);
+    await outbox.trim(read);
     return { rows: read.rows, present };
+  }
+
+  /** Where there is nothing else: all that came before them is stored. */
+  async function passErasures(read: OutboxBatch): Promise<DrainResult> {
+    await outbox.trim(read);
+    return { rows: 0, present: 0 };
   }
 
   /** A Redis that took over meanwhile may have given ids of these ranges to rows that were never read. */
@@ -105,7 +111,8 @@ export function createDrain(options: DrainOptions): DrainShard {
     if (settledAt > epoch.ms) await sleep(settledAt - epoch.ms, undefined, { signal: task.signal });
     const oldest = Math.min(...read.ranges.map(({ from }) => Number.parseInt(from, 10)));
     const verify = oldest <= since || (await isThereInPart(read, epoch.ms - oldest, task.signal));
-    const batch = { ranges: read.ranges, rows: read.rows, fixedAt: epoch.ms, verify };
+    const { ranges, rows } = read;
+    const batch = { ranges, rows, fixedAt: epoch.ms, verify, passes: read.erasures.length > 0 };
     await task.save(batch);
     return batch;
   }
@@ -152,8 +159,8 @@ export function createDrain(options: DrainOptions): DrainShard {
   }
 }
 
-const refuseCorrection: CarryOut = async ({ id }) => {
-  throw new Error(`nothing here carries out the correction ${id}`);
+const refuseCorrection: CarryOut = async (_, [head]) => {
+  if (head !== undefined) throw new Error(`nothing here carries out the correction ${head.id}`);
 };
 
 /** The table and its rollups may each hold a token without its part. */

@@ -60,10 +60,10 @@ export interface ErasureStore {
 
 /** What else of a learner is on its way through Redis. */
 export interface ErasureLeftovers {
-  /** Removes goals, forecasts and refused rows of the ended history that wait for ClickHouse. */
-  removeWaiting(rows: CorrectedRows): Promise<void>;
-  /** Removes the marks of imports. @returns how many have to stay, because their imports run */
-  removeMarks(rows: CorrectedRows): Promise<number>;
+  /** Removes goals, forecasts and refused rows of the ended histories that wait for ClickHouse. */
+  removeWaiting(rows: readonly CorrectedRows[]): Promise<void>;
+  /** Removes the marks of imports. @returns how many of each one's have to stay, because their imports run */
+  removeMarks(rows: readonly CorrectedRows[]): Promise<number[]>;
 }
 
 /** Who was erased in the last days, without saying whom. */
@@ -93,18 +93,18 @@ export interface EndedHistories {
   lateAmong(entries: readonly JournalEntry[]): Promise<JournalEntry[]>;
 }
 
-/** The places of an erasure in ClickHouse. */
+/** The places of erasures in ClickHouse. Each learner may be given once. */
 export interface ErasureWarehouse {
   /** Deletes what came from elsewhere than the outbox. */
-  removeLate(rows: CorrectedRows): Promise<void>;
+  removeLate(rows: readonly CorrectedRows[]): Promise<void>;
   /** Which of the erased learners have rows, of whichever history, in the tables that `removeLate` deletes from. */
   findAgain(ended: readonly EndedLearner[]): Promise<{ hash: string; userId: string }[]>;
-  /** Asks the proving query. @returns what is left, by place */
-  prove(rows: CorrectedRows): Promise<Record<string, number>>;
+  /** Asks what the proving query asks. @returns what is left of each one's history, by place */
+  prove(rows: readonly CorrectedRows[]): Promise<Record<string, number>[]>;
   /** Begins to take what was deleted off the disk. */
   purge(): Promise<void>;
   proofOf(rows: CorrectedRows): ErasureProof;
-  keep(receipt: ErasureReceipt): Promise<void>;
+  keep(receipts: readonly ErasureReceipt[]): Promise<void>;
   /** Null for an erasure that is not done, or not there. */
   find(tenant: string, id: string): Promise<ErasureReceipt | null>;
 }

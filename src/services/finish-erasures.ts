@@ -1,6 +1,6 @@
 /**
- * Finishes erasures whose corrections were carried out: what came over the journal, marks of imports, and the proof. Runs
- * with the journal, behind its drain, so that no page of it is under way; each step may be repeated.
+ * Finishes erasures whose corrections were carried out, many together: what came over the journal, marks of imports, and
+ * the proof. Runs with the journal, behind its drain, so that no page of it is under way; each step may be repeated.
  */
 import type { Logger } from '../telemetry.js';
 import type { CorrectedRows } from './correction-ports.js';
@@ -13,6 +13,7 @@ import type {
   ErasureWarehouse,
   OpenErasure,
 } from './erasure-ports.js';
+import { oneStatement } from './one-statement.js';
 
 /** How long a forecast may be under way that was made from the erased states, in milliseconds. */
 const forecastMs = 3000;
@@ -41,10 +42,10 @@ export function createErasureFinisher(options: FinishOptions): (signal?: AbortSi
 
   return async (signal) => {
     let done = 0;
-    for (const erasure of await erasures.open()) {
-      if (signal?.aborted === true) break;
-      if (erasure.before === null || now() - erasure.requestedAt < forecastMs) continue;
-      if (await finish(erasure, erasure.before)) done += 1;
+    for (let left = (await erasures.open()).flatMap(carriedOut); left.length > 0 && !signal?.aborted; ) {
+      const some = oneStatement(left, (erasure) => erasure);
+      done += await finish(some);
+      left = left.filter((erasure) => !some.includes(erasure));
     }
     if (await erasures.takeHourlyTurn()) await lookAgain();
     if (await erasures.takeDailyTurn()) await warehouse.purge();
@@ -58,36 +59,51 @@ export function createErasureFinisher(options: FinishOptions): (signal?: AbortSi
       const byHash = new Map(some.map((one) => [one.hash, one]));
       for (const { hash, userId } of await warehouse.findAgain(some)) {
         const one = byHash.get(hash);
-        if (one !== undefined) await removeAgain({ ...one, userId, fromSeq: 0 });
+        if (one !== undefined) await removeAgain([{ ...one, userId, fromSeq: 0 }]);
       }
       for (const one of some) await ended.looked(one, one.looks + 1 < looksAfter.length);
     }
   }
 
-  async function removeAgain(rows: CorrectedRows): Promise<void> {
+  async function removeAgain(rows: readonly CorrectedRows[]): Promise<void> {
     await leftovers.removeWaiting(rows);
     await warehouse.removeLate(rows);
   }
 
-  /** @returns whether nothing is left */
-  async function finish(erasure: OpenErasure, before: ErasureReceipt['before']): Promise<boolean> {
-    const rows = rowsOf(erasure);
+  /** @returns of how many nothing is left */
+  async function finish(some: readonly CarriedOut[]): Promise<number> {
+    const rows = some.map(rowsOf);
     await leftovers.removeWaiting(rows);
     const marks = await leftovers.removeMarks(rows);
     await warehouse.removeLate(rows);
-    const after = await warehouse.prove(rows);
-    if (marks > 0 || Object.values(after).some((left) => left > 0)) {
-      logger.debug({ erasure: erasure.id, after, marks }, 'an erasure is not done yet');
-      return false;
+    const left = await warehouse.prove(rows);
+    const done = some.flatMap((erasure, i) => {
+      const after = left[i] ?? {};
+      if (marks[i] === 0 && Object.values(after).every((n) => n === 0)) return { erasure, after };
+      logger.debug({ erasure: erasure.id, after, marks: marks[i] }, 'an erasure is not done yet');
+      return [];
+    });
+    if (done.length > 0) await warehouse.keep(done.map(({ erasure, after }) => receiptOf(erasure, after)));
+    for (const { erasure } of done) {
+      await erasures.close(erasure);
+      logger.info({ erasure: erasure.id, before: erasure.before }, 'an erasure is done');
     }
-    const { id, tenant, requestedAt, removed } = erasure;
-    const proof = warehouse.proofOf(rows);
-    await warehouse.keep({ id, tenant, requestedAt, doneAt: now(), removed, before, after, proof });
-    await erasures.close(erasure);
-    logger.info({ erasure: id, before }, 'an erasure is done');
-    return true;
+    return done.length;
+  }
+
+  function receiptOf(erasure: CarriedOut, after: ErasureReceipt['after']): ErasureReceipt {
+    const { id, tenant, requestedAt, removed, before } = erasure;
+    const proof = warehouse.proofOf(rowsOf(erasure));
+    return { id, tenant, requestedAt, doneAt: now(), removed, before, after, proof };
+  }
+
+  function carriedOut(erasure: OpenErasure): CarriedOut[] {
+    const { before } = erasure;
+    return before === null || now() - erasure.requestedAt < forecastMs ? [] : [{ ...erasure, before }];
   }
 }
+
+type CarriedOut = OpenErasure & Pick<ErasureReceipt, 'before'>;
 
 const isDue = ({ at, looks }: EndedLearner, now: number): boolean => now - at >= (looksAfter[looks] ?? 0);
 

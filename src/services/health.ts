@@ -80,6 +80,7 @@ const fullyParked = (facts: PipelineFacts | null, journal: JournalFacts | null):
 
 const pipelineData = (facts: PipelineFacts | null, journal: JournalFacts | null): object => ({
   outbox_length: facts?.outboxLength ?? null,
+  erasures_due: facts?.erasuresDue ?? null,
   oldest_pending_seconds: facts?.oldestPendingSeconds ?? null,
   journal_length: journal?.journalLength ?? null,
   parked: facts === null || journal === null ? null : facts.parked + journal.parked,

@@ -11,7 +11,12 @@ export interface OutboxBatch {
   chunks: Buffer[];
   /** Entries between the rows that hold no row at all, which no table could take. */
   unreadable: OutboxEntries[];
-  /** Of partitions where one comes before every row. Rows behind a correction are never read before it is gone. */
+  /** Erasures before, among and behind the rows, in order; the ranges have those that have rows behind them. */
+  erasures: PendingCorrection[];
+  /**
+   * Other corrections, of partitions where one comes before everything. What is behind such a one is never read before
+   * it is gone.
+   */
   corrections: PendingCorrection[];
 }
 
@@ -32,6 +37,8 @@ export interface PartitionBacklog {
   length: number;
   /** Id of the oldest entry, null when there is none. */
   head: string | null;
+  /** Erasures that left the outbox and are not carried out. */
+  due: number;
 }
 
 /** Identity of the Redis data in use, and its clock. */
@@ -54,6 +61,8 @@ export interface LastRow {
 /** Figures of the pipeline for health and metrics, the same in every process. */
 export interface PipelineFacts {
   outboxLength: number;
+  /** Erasures that left the outbox and are not carried out. */
+  erasuresDue: number;
   /** Age of the oldest entry by Redis' clock; 0 when nothing waits. */
   oldestPendingSeconds: number;
   /** Rows put aside because ClickHouse refused their content. */
@@ -72,8 +81,11 @@ export interface Outbox {
    * @param skip rows to leave out, each as `partition\tms\tseq`
    */
   read(ranges: readonly OutboxRange[], skip?: ReadonlySet<string>): Promise<OutboxBatch>;
-  /** Removes every entry up to the end of each range. Doing it again does nothing. */
-  trim(ranges: readonly OutboxRange[]): Promise<void>;
+  /**
+   * Removes every entry up to the end of each range, and puts the erasures that were read where the due ones are: in one
+   * step for each partition. Doing it again does nothing.
+   */
+  trim(read: Pick<OutboxBatch, 'ranges' | 'erasures'>): Promise<void>;
   /**
    * Removes some rows of the ranges and nothing else. Doing it again does nothing.
    * @param rows each as `partition\tms\tseq`
@@ -118,8 +130,15 @@ export interface AttemptWarehouse {
   isAlive(): Promise<boolean>;
 }
 
-/** Carries out a correction at the head of its partition. May be repeated after any step, also by another process. */
-export type CarryOut = (correction: PendingCorrection, signal?: AbortSignal) => Promise<void>;
+/**
+ * Carries out some of the partitions' due erasures, and corrections at the heads of their outboxes. May be repeated after
+ * any step, also by another process.
+ */
+export type CarryOut = (
+  partitions: readonly number[],
+  heads: readonly PendingCorrection[],
+  signal?: AbortSignal,
+) => Promise<void>;
 
 /** Drains one group of partitions once. */
 export type DrainShard = (task: DrainTask) => Promise<DrainResult>;

@@ -144,10 +144,11 @@ const drainOrRefusal = (drain: DrainShard, task: DrainTask): Promise<DrainResult
     throw error;
   });
 
-const soleEntry = ({ ranges: [range] }: OutboxBatch): OutboxEntries => ({
-  partition: range?.partition ?? 0,
-  ids: range === undefined ? [] : [range.from],
-});
+/** By the beginning of its line: erasures may come before it. */
+function soleEntry({ chunks: [line] }: OutboxBatch): OutboxEntries {
+  const [, partition, ms, seq] = /^(\d+)\t(\d+)\t(\d+)\t/.exec(line?.toString('latin1') ?? '') ?? [];
+  return { partition: Number(partition), ids: ms === undefined ? [] : [`${ms}-${seq}`] };
+}
 
 const parkedFull = (partitions: readonly number[]): Error =>
   new Error(

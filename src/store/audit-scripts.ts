@@ -12,9 +12,9 @@ function columnsPattern(wanted: readonly (typeof rowColumns)[number][]): string 
 
 /**
  * The counts of a partition and where its streams end, all of one moment.
- * KEYS: hash of accepted, hash of removed, outbox, parked rows.
+ * KEYS: hash of accepted, hash of removed, outbox, parked rows, due erasures.
  * Result: fields and values of either hash; last id of the outbox ('' where there is none); last id and length of the
- * parked rows, as one text; Redis' clock: seconds, microseconds.
+ * parked rows, as one text; number of due erasures; Redis' clock: seconds, microseconds.
  */
 export const lookScript = `
 local function lastId(key)
@@ -25,7 +25,7 @@ end
 local time = redis.call('TIME')
 return {
   redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]), lastId(KEYS[3]),
-  lastId(KEYS[4]) .. ' ' .. redis.call('XLEN', KEYS[4]), time[1], time[2],
+  lastId(KEYS[4]) .. ' ' .. redis.call('XLEN', KEYS[4]), redis.call('XLEN', KEYS[5]), time[1], time[2],
 }
 `;
 

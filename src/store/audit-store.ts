@@ -1,10 +1,12 @@
 /** What the audit reads of Redis. Partitions are looked at one by one, in steps of about a millisecond each. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { learnerHash } from '../contracts/learner-hash.js';
 import { readTenantDay } from '../contracts/tenant-day.js';
 import type { AuditRecord, AuditStore, OutboxId, PartitionLook } from '../services/audit/ports.js';
 import { prunedField } from './audit-scripts.js';
 import { type RedisClient, whileRedisServes } from './client.js';
-import { acceptedKey, auditKey, outboxKey, parkedKey, removedKey } from './keys.js';
+import { findEnded } from './ended-histories.js';
+import { acceptedKey, auditKey, dueKey, outboxKey, parkedKey, removedKey } from './keys.js';
 import { epochOf } from './outbox.js';
 
 const parkedOf = (partition: number): string => parkedKey(outboxKey(partition));
@@ -22,8 +24,10 @@ export function createAuditStore(client: RedisClient, partitions: number): Audit
       const waiting = await countStream(client, outboxKey(partition), facts.last, signal);
       const parked = await countStream(client, parkedOf(partition), '+', signal);
       // A row that was parked or put back meanwhile may have been seen twice, or not at all.
-      if ((await factsOf(client, partition)).parkedMark === facts.parkedMark)
-        return lookOf(partition, facts, waiting, parked);
+      const after = await factsOf(client, partition);
+      // An erasure may have left the outbox before it was met there.
+      const due = facts.due + after.due;
+      if (after.parkedMark === facts.parkedMark) return lookOf(partition, { ...facts, due }, waiting, parked);
     }
     throw new Error(`rows of partition ${partition} keep being parked or put back`);
   }
@@ -31,6 +35,11 @@ export function createAuditStore(client: RedisClient, partitions: number): Audit
   return {
     partitions,
     look,
+    endOfHistory: async (partition, learners) => {
+      const hashes = learners.map(({ tenant, userId }) => learnerHash(tenant, userId));
+      const ended = await findEnded(client, partition, hashes);
+      return ended.map((one) => one && { ms: one.belowMs, seq: one.belowSeq });
+    },
     oldestDay: async (partition) => {
       const { accepted, prunedThrough } = await factsOf(client, partition);
       const days = [...accepted.keys()].map((name) => readTenantDay(name).day);
@@ -60,20 +69,22 @@ interface Facts {
   /** Newest id of the outbox, empty where there is none. */
   readonly last: string;
   readonly parkedMark: string;
+  /** Erasures that are due. */
+  readonly due: number;
   /** Unix milliseconds. */
   readonly now: number;
 }
 
 async function factsOf(client: RedisClient, partition: number): Promise<Facts> {
-  const keys = [acceptedKey, removedKey, outboxKey, parkedOf].map((key) => key(partition));
-  const [accepted, removed, last, parkedMark, seconds, micros] = await whileRedisServes(
-    client.lookAtPartition(...(keys as [string, string, string, string])),
+  const keys = [acceptedKey, removedKey, outboxKey, parkedOf, dueKey].map((key) => key(partition));
+  const [accepted, removed, last, parkedMark, due, seconds, micros] = await whileRedisServes(
+    client.lookAtPartition(...(keys as [string, string, string, string, string])),
   );
   const counts = tallyOf(accepted);
   const prunedThrough = counts.get(prunedField) ?? -1;
   counts.delete(prunedField);
   const now = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-  return { accepted: counts, removed: tallyOf(removed), prunedThrough, last, parkedMark, now };
+  return { accepted: counts, removed: tallyOf(removed), prunedThrough, last, parkedMark, due, now };
 }
 
 /** What a stream holds, counted from its newer end: what leaves at the other meanwhile was stored before. */
@@ -125,7 +136,7 @@ function tallyOf(flat: readonly (string | number)[]): Map<string, number> {
 
 function lookOf(
   partition: number,
-  { accepted, removed, prunedThrough, last, now }: Facts,
+  { accepted, removed, prunedThrough, last, due, now }: Facts,
   waiting: StreamCounts,
   parked: StreamCounts,
 ): PartitionLook {
@@ -142,7 +153,7 @@ function lookOf(
     unreadable: waiting.unreadable + parked.unreadable,
     frontier: waiting.oldest === '' ? after(newest) : idOf(waiting.oldest),
     last: newest,
-    hasCorrections: waiting.corrections > 0,
+    hasCorrections: waiting.corrections + due > 0,
   };
 }
 

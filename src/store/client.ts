@@ -160,7 +160,7 @@ function defineScripts(client: RedisClient): void {
   client.defineCommand('parkEntries', { lua: parkScript, numberOfKeys: 2 });
   client.defineCommand('redriveEntries', { lua: redriveScript, numberOfKeys: 2 });
   client.defineCommand('readHashes', { lua: readHashesScript });
-  client.defineCommand('lookAtPartition', { lua: lookScript, numberOfKeys: 4 });
+  client.defineCommand('lookAtPartition', { lua: lookScript, numberOfKeys: 5 });
   client.defineCommand('countStreamPage', { lua: countPageScript, numberOfKeys: 1 });
   client.defineCommand('pruneAccepted', { lua: pruneScript, numberOfKeys: 2 });
   client.defineCommand('takeQuota', { lua: takeQuotaScript, numberOfKeys: 1 });
@@ -178,8 +178,8 @@ declare module 'ioredis' {
     putItems(key: string, entries: Buffer, recordBytes: number): Result<number, Context>;
     appendJournal(key: string, bound: number, kind: string, ...rows: string[]): Result<number, Context>;
     lookAtPartition(
-      ...keys: [accepted: string, removed: string, outbox: string, parked: string]
-    ): Result<[string[], string[], string, string, string, string], Context>;
+      ...keys: [accepted: string, removed: string, outbox: string, parked: string, due: string]
+    ): Result<[string[], string[], string, string, number, string, string], Context>;
     countStreamPage(key: string, from: string, atMost: number): Result<CountedPage, Context>;
     pruneAccepted(accepted: string, removed: string, throughDay: number): Result<null, Context>;
     takeQuota(

@@ -4,7 +4,9 @@ import {
   closeErasureScript,
   eraseLearnerScript,
   lookedAtEndedScript,
+  passErasuresScript,
   planCorrectionScript,
+  readDueScript,
   removeParkedScript,
   settleCorrectionScript,
 } from './correction-scripts.js';
@@ -15,6 +17,8 @@ export function defineCorrections(client: Redis | Cluster): void {
   client.defineCommand('eraseLearner', { lua: eraseLearnerScript, numberOfKeys: 1 });
   client.defineCommand('lookedAtEnded', { lua: lookedAtEndedScript, numberOfKeys: 1 });
   client.defineCommand('closeErasure', { lua: closeErasureScript, numberOfKeys: 1 });
+  client.defineCommand('passErasures', { lua: passErasuresScript, numberOfKeys: 1 });
+  client.defineCommand('readDue', { lua: readDueScript, numberOfKeys: 1 });
   client.defineCommand('planCorrection', { lua: planCorrectionScript, numberOfKeys: 1 });
   client.defineCommand('settleCorrection', { lua: settleCorrectionScript, numberOfKeys: 1 });
   client.defineCommand('removeParked', { lua: removeParkedScript, numberOfKeys: 1 });
@@ -36,6 +40,8 @@ declare module 'ioredis' {
     ): Result<[string, string], Context>;
     lookedAtEnded(prefix: string, hash: string, text: string, next: string): Result<null, Context>;
     closeErasure(prefix: string, id: string, name: string): Result<number, Context>;
+    passErasures(prefix: string, end: string, ...passed: string[]): Result<null, Context>;
+    readDue(prefix: string, most: number): Result<[head: string, ...(string | number)[]], Context>;
     planCorrection(
       prefix: string,
       id: string,

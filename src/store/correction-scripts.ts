@@ -1,11 +1,17 @@
 /** The Lua scripts of erasures and corrections: what has to be one step with the outbox. */
 /**
- * Whether the outbox has the correction in its place. A Redis that took over may have given its id to something else.
+ * The stream that has the correction in its place: the outbox or, of an erasure, the due ones. A Redis that took over may
+ * have given its id to something else.
  */
-const standsThere = `
-local function standsThere(out, id, text)
-  local entry = redis.call('XRANGE', out, id, id)[1]
+const placeOf = `
+local function standsIn(stream, id, text)
+  local entry = redis.call('XRANGE', stream, id, id)[1]
   return entry and entry[2][1] == 'c' and entry[2][2] == text
+end
+local function placeOf(prefix, id, text)
+  for _, stream in ipairs({ prefix .. ':out', prefix .. ':due' }) do
+    if standsIn(stream, id, text) then return stream end
+  end
 end
 local function now()
   local time = redis.call('TIME')
@@ -21,7 +27,7 @@ end
  *   \`absent\`, \`full\`, \`emptied\` (Redis came back empty).
  */
 export const eraseLearnerScript = `
-${standsThere}
+${placeOf}
 local prefix, name, id = KEYS[1], ARGV[1], ARGV[2]
 local erasures, key = prefix .. ':erasures', prefix .. ':l:' .. name
 if redis.call('EXISTS', prefix .. ':m') == 0 then return { 'emptied', '' } end
@@ -72,14 +78,50 @@ return redis.call('HDEL', erasures, ARGV[1])
 `;
 
 /**
+ * Removes rows that are stored, and puts the erasures before, among and behind them where the due ones are.
+ * KEYS: the partition's prefix. ARGV: the smallest id that stays in the outbox, '' where no row is meant; ids of
+ *   erasures and their texts, in turn and in order. Those that are not there (any more) are passed over.
+ */
+export const passErasuresScript = `
+${placeOf}
+local out = KEYS[1] .. ':out'
+for i = 2, #ARGV, 2 do
+  if standsIn(out, ARGV[i], ARGV[i + 1]) then
+    redis.call('XADD', KEYS[1] .. ':due', ARGV[i], 'c', ARGV[i + 1])
+    redis.call('XDEL', out, ARGV[i])
+  end
+end
+if ARGV[1] ~= '' then redis.call('XTRIM', out, 'MINID', '=', ARGV[1]) end
+`;
+
+/**
+ * KEYS: the partition's prefix. ARGV: most erasures.
+ * Result: id of the outbox' oldest entry or ''; of the oldest due erasures id, text, what is kept of it or '', and
+ *   milliseconds since, in turn.
+ */
+export const readDueScript = `
+${placeOf}
+local head = redis.call('XRANGE', KEYS[1] .. ':out', '-', '+', 'COUNT', 1)[1]
+local found, time = { head and head[1] or '' }, now()
+for _, entry in ipairs(redis.call('XRANGE', KEYS[1] .. ':due', '-', '+', 'COUNT', ARGV[1])) do
+  local plan = redis.call('HGET', KEYS[1] .. ':plans', entry[1])
+  local since, kept = string.match(plan or '', '^(%d+) (.*)$')
+  for _, value in ipairs({ entry[1], entry[2][2], kept or '', since and time - since or 0 }) do
+    found[#found + 1] = value
+  end
+end
+return found
+`;
+
+/**
  * Keeps what a correction is about to take away, where nothing is kept yet.
  * KEYS: the partition's prefix. ARGV: outbox id, the correction, what to keep or ''.
  * Result: what is kept or '', milliseconds since; or nothing where the correction is gone.
  */
 export const planCorrectionScript = `
-${standsThere}
+${placeOf}
 local prefix, id = KEYS[1], ARGV[1]
-if not standsThere(prefix .. ':out', id, ARGV[2]) then return {} end
+if not placeOf(prefix, id, ARGV[2]) then return {} end
 local plan, time = redis.call('HGET', prefix .. ':plans', id), now()
 if not plan and ARGV[3] ~= '' then
   plan = time .. ' ' .. ARGV[3]
@@ -97,10 +139,11 @@ return { kept, time - since }
  * Result: 1, or 0 where it had been ended before.
  */
 export const settleCorrectionScript = `
-${standsThere}
+${placeOf}
 local prefix, id, erasureId = KEYS[1], ARGV[1], ARGV[3]
-if not standsThere(prefix .. ':out', id, ARGV[2]) then return 0 end
-redis.call('XDEL', prefix .. ':out', id)
+local place = placeOf(prefix, id, ARGV[2])
+if not place then return 0 end
+redis.call('XDEL', place, id)
 redis.call('HDEL', prefix .. ':plans', id)
 for i = 5, #ARGV, 2 do redis.call('HINCRBY', prefix .. ':removed', ARGV[i], ARGV[i + 1]) end
 local stored = erasureId ~= '' and redis.call('HGET', prefix .. ':erasures', erasureId)

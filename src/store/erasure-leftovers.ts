@@ -5,11 +5,13 @@ import type { CorrectedRows } from '../services/correction-ports.js';
 import type { ErasureLeftovers } from '../services/erasure-ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { createCorrectionStore } from './corrections.js';
-import { listImportMarks } from './import-store.js';
-import { forecastsKey, journalKey, learnerKey, parkedKey } from './keys.js';
+import { type ImportMarks, listImportMarks } from './import-store.js';
+import { forecastsKey, journalKey, learnerKey, learnerName, parkedKey } from './keys.js';
 
 /** Entries of one read: a fraction of a millisecond of Redis. */
 const pageRows = 500;
+
+type Rows = readonly CorrectedRows[];
 
 export function createErasureLeftovers(client: RedisClient, partitions: number): ErasureLeftovers {
   const corrections = createCorrectionStore(client);
@@ -17,32 +19,56 @@ export function createErasureLeftovers(client: RedisClient, partitions: number):
   return {
     removeWaiting: async (rows) => {
       await corrections.removeParked(rows, true);
-      const goals = journalKey(rows.partition);
+      for (const [partition, own] of byPartition(rows)) {
+        const goals = journalKey(partition);
+        for (const stream of [goals, parkedKey(goals)])
+          await removeFrom(client, stream, own, ({ goalAt }) => goalAt);
+      }
       // Those of a class may be in the stream of any of its learners.
       const forecasts = everyPartition.map(forecastsKey);
-      for (const stream of [goals, parkedKey(goals)]) await removeFrom(client, stream, rows, rows.goalAt);
       for (const stream of [...forecasts, ...forecasts.map(parkedKey)])
-        await removeFrom(client, stream, rows, rows.belowMs + clockMs);
+        await removeFrom(client, stream, rows, ({ belowMs }) => belowMs + clockMs);
     },
-    removeMarks: async ({ partition, tenant, userId }) => {
-      const field = learnerKey(partition, tenant, userId);
-      let held = 0;
-      for (const { key, running } of await listImportMarks(client, partition)) {
-        if (running) held += Number(await whileRedisServes(client.hexists(key, field)));
-        else await whileRedisServes(client.hdel(key, field));
+    removeMarks: async (rows) => {
+      const held = new Map<CorrectedRows, number>();
+      for (const [partition, own] of byPartition(rows)) {
+        const marks = await listImportMarks(client, partition);
+        for (const one of own) held.set(one, await removeMarks(client, marks, one));
       }
-      return held;
+      return rows.map((one) => held.get(one) ?? 0);
     },
   };
 }
 
-/** Removes the learner's entries that tell of a time until then, Unix milliseconds. */
+function byPartition(rows: Rows): Map<number, CorrectedRows[]> {
+  const all = new Map<number, CorrectedRows[]>();
+  for (const one of rows) all.set(one.partition, [...(all.get(one.partition) ?? []), one]);
+  return all;
+}
+
+/** @returns how many have to stay */
+async function removeMarks(
+  client: RedisClient,
+  marks: readonly ImportMarks[],
+  { partition, tenant, userId }: CorrectedRows,
+): Promise<number> {
+  const field = learnerKey(partition, tenant, userId);
+  let held = 0;
+  for (const { key, running } of marks) {
+    if (running) held += Number(await whileRedisServes(client.hexists(key, field)));
+    else await whileRedisServes(client.hdel(key, field));
+  }
+  return held;
+}
+
+/** Removes the learners' entries that tell of a time until then, Unix milliseconds. */
 async function removeFrom(
   client: RedisClient,
   stream: string,
-  { tenant, userId, belowMs }: CorrectedRows,
-  until: number,
+  rows: Rows,
+  untilOf: (one: CorrectedRows) => number,
 ): Promise<void> {
+  const byName = new Map(rows.map((one) => [learnerName(one.tenant, one.userId), one]));
   for (let start = '-'; ; ) {
     const page = await whileRedisServes(client.xrange(stream, start, '+', 'COUNT', pageRows));
     const ids = page.filter(([, fields]) => isMeant(fields)).map(([id]) => id);
@@ -55,7 +81,7 @@ async function removeFrom(
   function isMeant(fields: readonly string[]): boolean {
     const kind = fields[fields.indexOf('k') + 1] ?? '';
     const of = journalRowOf(kind, fields[fields.indexOf('r') + 1] ?? '');
-    const last = kind === 'taken_back' ? belowMs : until;
-    return of !== null && of.tenant === tenant && of.userId === userId && of.at <= last;
+    const one = of === null ? undefined : byName.get(learnerName(of.tenant, of.userId));
+    return one !== undefined && of !== null && of.at <= (kind === 'taken_back' ? one.belowMs : untilOf(one));
   }
 }

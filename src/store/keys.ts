@@ -30,6 +30,8 @@ export const idCountKey = (partition: number): string => `${partitionPrefix(part
 export const idQueueKey = (partition: number): string => `${partitionPrefix(partition)}:i:q`;
 /** Outbox stream: one entry per attempt, field `r` = the row as TSV without its outbox columns. */
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
+/** Stream of the erasures that left the outbox and are not carried out: their entries as they were there. */
+export const dueKey = (partition: number): string => `${partitionPrefix(partition)}:due`;
 /**
  * Hash of the answers that a partition counted: field = tenant and UTC day of arrival (contracts/tenant-day.ts), value
  * = how many, written in the step that puts their rows into the outbox. The audit compares them with what is stored.

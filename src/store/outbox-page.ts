@@ -1,4 +1,5 @@
 /** One page of an outbox stream as the TSV lines that ClickHouse takes. Bytes are copied, rows are not parsed. */
+import { isErasure, type PendingCorrection } from '../contracts/corrections.js';
 
 /**
  * As ioredis gives it: id, then names and values of the fields. What an outbox entry of ours says is in `r`, or in `c`.
@@ -7,6 +8,21 @@ export type StreamEntry = [id: Buffer, fields: Buffer[]];
 
 /** What is no row but a correction (contracts/corrections.ts). */
 export const isCorrection = ([, fields]: StreamEntry): boolean => fields[0]?.toString('latin1') === 'c';
+
+export const correctionOf = (partition: number, [id, fields]: StreamEntry): PendingCorrection => ({
+  partition,
+  id: id.toString('latin1'),
+  text: fields[1]?.toString() ?? '',
+});
+
+/** The entries up to the first that holds up what is behind it: a correction that is no erasure. */
+export function passable(entries: readonly StreamEntry[]): {
+  readonly passed: readonly StreamEntry[];
+  readonly stop: StreamEntry | undefined;
+} {
+  const at = entries.findIndex((entry) => isCorrection(entry) && !isErasure(correctionOf(0, entry).text));
+  return at < 0 ? { passed: entries, stop: undefined } : { passed: entries.slice(0, at), stop: entries[at] };
+}
 
 export interface EncodedPage {
   rows: number;
@@ -54,7 +70,7 @@ function holdsRow([, fields]: StreamEntry): boolean {
 
 const rowName = (partition: number, id: Buffer): string =>
   `${partition}\t${id.toString('latin1').replace('-', '\t')}`;
-const idText = (entry: StreamEntry | undefined): string => entry?.[0].toString('latin1') ?? '';
+export const idText = (entry: StreamEntry | undefined): string => entry?.[0].toString('latin1') ?? '';
 
 /** Two more bytes a row: the tab after the id and the line feed. */
 function sizeOf(entries: readonly StreamEntry[], prefix: number): number {

@@ -1,6 +1,7 @@
 /** The outbox in Redis: one stream per partition, written by the commit script, read and trimmed here. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
+import type { PendingCorrection } from '../contracts/corrections.js';
 import type { OutboxRange } from '../contracts/jobs.js';
 import type {
   BatchLimits,
@@ -10,8 +11,16 @@ import type {
   PartitionBacklog,
 } from '../services/pipeline-ports.js';
 
-import { outboxKey, parkedBound, parkedKey, partitionPrefix } from './keys.js';
-import { encodePage, isCorrection, type StreamEntry } from './outbox-page.js';
+import { dueKey, outboxKey, parkedBound, parkedKey, partitionPrefix } from './keys.js';
+import {
+  correctionOf,
+  type EncodedPage,
+  encodePage,
+  idText,
+  isCorrection,
+  passable,
+  type StreamEntry,
+} from './outbox-page.js';
 import { parkEntries, removeRows } from './parked.js';
 
 import { readReplicated } from './replication.js';
@@ -25,11 +34,12 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
   const all = Array.from({ length: partitions }, (_, partition) => partition);
 
   async function backlog(wanted: readonly number[]): Promise<PartitionBacklog[]> {
-    const lengths = await streamLengths(redis, wanted.map(outboxKey));
+    const lengths = await streamLengths(redis, [...wanted.map(outboxKey), ...wanted.map(dueKey)]);
     return Promise.all(
       wanted.map(async (partition, i) => {
         const length = lengths[i] ?? 0;
-        return { partition, length, head: length > 0 ? await headOf(redis, partition) : null };
+        const due = lengths[wanted.length + i] ?? 0;
+        return { partition, length, head: length > 0 ? await headOf(redis, partition) : null, due };
       }),
     );
   }
@@ -51,9 +61,14 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
     return batch;
   }
 
-  async function trim(ranges: readonly OutboxRange[]): Promise<void> {
+  async function trim({ ranges, erasures }: Pick<OutboxBatch, 'ranges' | 'erasures'>): Promise<void> {
+    const ends = new Map(ranges.map(({ partition, to }) => [partition, after(to)]));
+    const touched = new Set([...ranges, ...erasures].map(({ partition }) => partition));
     await Promise.all(
-      ranges.map(({ partition, to }) => redis.xtrim(outboxKey(partition), 'MINID', '=', after(to))),
+      [...touched].map((partition) => {
+        const passed = erasures.filter((erasure) => erasure.partition === partition);
+        return trimPartition(redis, partition, ends.get(partition), passed);
+      }),
     );
   }
 
@@ -66,6 +81,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
     const heads = waiting.flatMap(({ head }) => (head === null ? [] : [Number.parseInt(head, 10)]));
     return {
       outboxLength: sum(waiting.map(({ length }) => length)),
+      erasuresDue: sum(waiting.map(({ due }) => due)),
       oldestPendingSeconds: heads.length === 0 ? 0 : Math.max(0, (ms - Math.min(...heads)) / 1000),
       parked: sum(parked),
       fullyParked: parked.filter((length) => length >= parkedBound).length,
@@ -84,7 +100,10 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
   };
 }
 
-const emptyBatch = (): OutboxBatch => ({ ranges: [], rows: 0, chunks: [], unreadable: [], corrections: [] });
+const emptyBatch = (): OutboxBatch => ({
+  ...{ ranges: [], rows: 0, chunks: [], unreadable: [] },
+  ...{ erasures: [], corrections: [] },
+});
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 async function headOf(redis: Redis | Cluster, partition: number): Promise<string | null> {
@@ -108,6 +127,20 @@ function fairShares(
       left -= share;
       return [partition, share];
     });
+}
+
+/** @param end the smallest id that stays; without it, the erasures alone go */
+async function trimPartition(
+  redis: Redis | Cluster,
+  partition: number,
+  end: string | undefined,
+  erasures: readonly PendingCorrection[],
+): Promise<void> {
+  if (erasures.length === 0 && end !== undefined) await redis.xtrim(outboxKey(partition), 'MINID', '=', end);
+  else {
+    const passed = erasures.flatMap(({ id, text }) => [id, text]);
+    await redis.passErasures(partitionPrefix(partition), end ?? '', ...passed);
+  }
 }
 
 /**
@@ -139,41 +172,60 @@ async function readPages(
     const entries = await redis.xrangeBuffer(outboxKey(partition), start, to, 'COUNT', count);
     const last = entries.at(-1)?.[0].toString('latin1');
     if (last === undefined) return;
-    const correction = entries.findIndex(isCorrection);
-    if (start === '-' && correction === 0) noteCorrection(batch, partition, entries[0] as StreamEntry);
-    bytes += append(batch, partition, correction < 0 ? entries : entries.slice(0, correction), skip);
-    if (correction >= 0) return;
+    const { passed, stop } = passable(entries);
+    if (start === '-' && passed.length === 0 && stop) batch.corrections.push(correctionOf(partition, stop));
+    const erasures = passed.filter(isCorrection);
+    bytes += append(batch, partition, passed, erasures, skip);
+    if (stop) return;
     // Redis is quicker than we are: its next page may be there at once and be read before all else that waits in the loop.
     await nextTurn();
     if (entries.length < count) return;
-    left -= count;
+    left -= count - erasures.length;
     start = after(last);
   }
 }
 
-function noteCorrection(batch: OutboxBatch, partition: number, [id, fields]: StreamEntry): void {
-  batch.corrections.push({ partition, id: id.toString('latin1'), text: fields[1]?.toString() ?? '' });
-}
-
+/** @param entries rows, and the erasures among them */
 function append(
   batch: OutboxBatch,
   partition: number,
   entries: readonly StreamEntry[],
+  erasures: readonly StreamEntry[],
   skip: ReadonlySet<string> | undefined,
 ): number {
-  const page = encodePage(partition, entries, skip);
+  const rows = erasures.length === 0 ? entries : entries.filter((entry) => !isCorrection(entry));
+  const page = encodePage(partition, rows, skip);
   if (page.unreadable.length > 0) batch.unreadable.push({ partition, ids: page.unreadable });
+  batch.erasures.push(...erasures.map((entry) => correctionOf(partition, entry)));
+  widen(batch, partition, page, entries);
   if (page.rows === 0) return 0;
-  const current = batch.ranges.at(-1);
-  if (current?.partition === partition) {
-    current.to = page.to;
-    current.rows += page.rows;
-  } else {
-    batch.ranges.push({ partition, from: page.from, to: page.to, rows: page.rows });
-  }
   batch.rows += page.rows;
   batch.chunks.push(page.bytes);
   return page.bytes.length;
+}
+
+/**
+ * A range begins with the first erasure before its rows, so that who reads it again finds all that trimming it removes.
+ * Without rows there is none: its blocks' tokens are made of the ranges.
+ */
+function widen(
+  { ranges, erasures }: OutboxBatch,
+  partition: number,
+  { rows, unreadable }: EncodedPage,
+  entries: readonly StreamEntry[],
+): void {
+  const ids = entries.map(idText).filter((id) => !unreadable.includes(id));
+  const [from, to] = [ids[0], ids.at(-1)];
+  if (from === undefined || to === undefined) return;
+  const current = ranges.at(-1);
+  if (current?.partition === partition) {
+    current.to = to;
+    current.rows += rows;
+  } else if (rows > 0) {
+    // Of this page, or of one before it that had no rows.
+    const passed = erasures.find((erasure) => erasure.partition === partition)?.id;
+    ranges.push({ partition, from: passed === undefined || ids.includes(passed) ? from : passed, to, rows });
+  }
 }
 
 /** The smallest stream id above this one, short of the end of a sequence (2^53 entries in one millisecond). */

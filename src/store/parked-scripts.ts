@@ -30,14 +30,16 @@ return stay
  * Puts parked entries back, behind all that waits.
  * KEYS: the parked entries, the stream. ARGV: most entries that the stream may hold, id up to which the stream is known
  * to hold no correction, then ids among the parked ones; those that are not there (any more) are passed over.
- * Result: how many were put back, how many had to stay: for want of room, or because a correction waits. What is put
- * back comes behind it, and it would not reach a row that it is meant for.
+ * Result: how many were put back, how many had to stay: for want of room, or because a correction waits, there or among
+ * the due ones. What is put back comes behind it, and it would not reach a row that it is meant for.
  */
 export const redriveScript = `
 local room, moved, stay = tonumber(ARGV[1]) - redis.call('XLEN', KEYS[2]), 0, 0
 for _, entry in ipairs(redis.call('XRANGE', KEYS[2], ARGV[2], '+')) do
   if entry[2][1] == 'c' then room = 0 end
 end
+local prefix = string.match(KEYS[2], '^(.*):out$')
+if prefix and redis.call('XLEN', prefix .. ':due') > 0 then room = 0 end
 for i = 3, #ARGV do
   local id = ARGV[i]
   local entry = redis.call('XRANGE', KEYS[1], id, id)[1]

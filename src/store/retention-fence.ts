@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeAttemptRow } from '../contracts/attempt-row-reader.js';
 import type { RetentionFence } from '../services/retention-ports.js';
 import type { RedisClient } from './client.js';
-import { archivedKey, outboxKey, parkedKey } from './keys.js';
+import { archivedKey, dueKey, outboxKey, parkedKey } from './keys.js';
 
 /** Member of the sorted set that a fence is: the month is its score, which only ever grows. */
 const fenceMember = 'month';
@@ -31,11 +31,15 @@ export function createRetentionFence(
     return null;
   }
 
+  /** First the outbox: an erasure leaves it for the due ones. */
   async function passed(ends: readonly string[]): Promise<boolean> {
-    const heads = await Promise.all(
-      all.map((partition) => redis.xrange(outboxKey(partition), '-', ends[partition] ?? '-', 'COUNT', 1)),
-    );
-    return heads.every((head) => head.length === 0);
+    for (const key of [outboxKey, dueKey]) {
+      const heads = await Promise.all(
+        all.map((partition) => redis.xrange(key(partition), '-', ends[partition] ?? '-', 'COUNT', 1)),
+      );
+      if (heads.some((head) => head.length > 0)) return false;
+    }
+    return true;
   }
 
   return { close };

@@ -7,7 +7,8 @@ import type { ReadGuard } from './read-guard.js';
 
 /**
  * The learner's rows are read whole, for `learner_seq` has no gaps: what it is ahead of a row's place among them is
- * missing. The table's key finds them at once.
+ * missing. Of several with one number the last counts: others are of a history that was erased. The table's key finds them
+ * at once.
  */
 const query = `
 SELECT
@@ -18,8 +19,11 @@ SELECT
   parameters_version AS parametersVersion, missing_before AS missingBefore, toUInt32(count() OVER ()) AS stored
 FROM (
   SELECT *, toUInt32(learner_seq - row_number() OVER (ORDER BY learner_seq)) AS missing_before
-  FROM attempts
-  WHERE ${keptRows} AND tenant = {tenant:String} AND user_id = {userId:String} AND learner_seq <= {upTo:UInt32}
+  FROM (
+    SELECT * FROM attempts
+    WHERE ${keptRows} AND tenant = {tenant:String} AND user_id = {userId:String} AND learner_seq <= {upTo:UInt32}
+    ORDER BY learner_seq, outbox_ms DESC, outbox_seq DESC LIMIT 1 BY learner_seq
+  )
 )
 WHERE skill_id = {skillId:String}
 ORDER BY learner_seq DESC

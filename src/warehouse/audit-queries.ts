@@ -1,10 +1,12 @@
 /** The statements of the audit; days are bound as {first_day} and {last_day}, times of arrival as {from} and {to}. */
-import type { SumBounds } from '../services/audit/ports.js';
+import type { DoubledNumber, SumBounds } from '../services/audit/ports.js';
 import { archivedDays, archivedThrough, isArchived, keptRows } from './archive.js';
 import { countedRows } from './attempts.js';
 
 /** Rows that are told of the doubled ones; the rest is found once these are mended. */
 const maxDoubled = 1000;
+/** Each is one answer; those of learners who were just erased are among them. */
+const maxDoubledNumbers = 20_000;
 
 const id = '(outbox_ms, outbox_seq)';
 /** The id of a row's partition among the parameters. */
@@ -36,12 +38,16 @@ SELECT partition_id AS partition, tenant, day, toUInt32(sum(n - 1)) AS surplus F
   FROM attempts WHERE ${arrived} GROUP BY partition_id, outbox_ms, outbox_seq HAVING n > 1
 ) GROUP BY partition, tenant, day ORDER BY day, tenant, partition LIMIT ${maxDoubled}`;
 
+/** Learner by learner, for Redis knows which of them were erased. */
 export const doubledNumbersQuery = `
-SELECT partition, tenant, day, toUInt32(sum(n - 1)) AS surplus FROM (
-  SELECT tenant, user_id, learner_seq, any(partition_id) AS partition, toUInt32(toDate(any(received_at))) AS day,
-    uniqExact(outbox_ms, outbox_seq) AS n
-  FROM attempts WHERE ${arrived} GROUP BY tenant, user_id, learner_seq HAVING count() > 1 AND n > 1
-) GROUP BY partition, tenant, day ORDER BY day, tenant, partition LIMIT ${maxDoubled}`;
+SELECT tenant, user_id AS userId, any(partition_id) AS partition, toUInt32(toDate(any(received_at))) AS day,
+  groupUniqArray((toFloat64(outbox_ms), outbox_seq)) AS ids
+FROM attempts WHERE ${arrived} GROUP BY tenant, user_id, learner_seq HAVING count() > 1 AND length(ids) > 1
+ORDER BY day, tenant, partition LIMIT ${maxDoubledNumbers}`;
+
+export interface DoubledNumberRow extends Omit<DoubledNumber, 'ids'> {
+  readonly ids: readonly (readonly [ms: number, seq: number])[];
+}
 
 export interface RawRow extends SumBounds {
   tenant: string;

@@ -14,6 +14,7 @@ import type {
 } from '../services/audit/ports.js';
 import {
   archivedQuery,
+  type DoubledNumberRow,
   doubledIdsQuery,
   doubledNumbersQuery,
   type RawRow,
@@ -94,9 +95,9 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
     return tallies;
   }
 
-  async function doubled(query: string, days: DayRange, signal: AbortSignal): Promise<DoubledRows[]> {
-    const found: DoubledRows[] = [];
-    for await (const row of eachMonth<DoubledRows>(query, days, {}, signal)) found.push(row);
+  async function doubled<Row>(query: string, days: DayRange, signal: AbortSignal): Promise<Row[]> {
+    const found: Row[] = [];
+    for await (const row of eachMonth<Row>(query, days, {}, signal)) found.push(row);
     return found;
   }
 
@@ -134,8 +135,11 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
         await complete(client, name, cluster, signal);
     },
     stored,
-    doubledIds: (days, signal) => doubled(doubledIdsQuery, days, signal),
-    doubledNumbers: (days, signal) => doubled(doubledNumbersQuery, days, signal),
+    doubledIds: (days, signal) => doubled<DoubledRows>(doubledIdsQuery, days, signal),
+    doubledNumbers: async (days, signal) => {
+      const found = await doubled<DoubledNumberRow>(doubledNumbersQuery, days, signal);
+      return found.map((row) => ({ ...row, ids: row.ids.map(([ms, seq]) => ({ ms, seq })) }));
+    },
     rawSums,
     rollupSums,
   };

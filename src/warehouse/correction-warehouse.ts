@@ -1,13 +1,13 @@
-/** Takes rows of a learner out of ClickHouse, for the drain that holds their partition. */
+/** Takes rows of learners out of ClickHouse, for the drain that holds their partitions: many learners in one statement. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { CorrectedRows, CorrectionWarehouse, TakenId } from '../services/correction-ports.js';
 import { archivedDays, archivedLearnerSkill, isArchived, keptRows } from './archive.js';
 import { attempts, countedRows } from './attempts.js';
 import { selectRows } from './client.js';
 import { type Cluster, deleteFrom } from './cluster.js';
-import { countEnded, endedHistory, withValues } from './ended-history.js';
+import { countEnded, endedHistory, isOneOf, ofEach } from './ended-history.js';
 import { learnerSnapshots } from './learner-snapshots.js';
-import { learnerTables } from './learner-tables.js';
+import { before, learnerTables, ofLearner } from './learner-tables.js';
 import { complete, type RollupPart, repairPart } from './repair.js';
 import { learnerSkill, skillDays } from './rollups.js';
 import { quote, type Table } from './table.js';
@@ -19,21 +19,20 @@ export function createCorrectionWarehouse(
   return {
     count: async (rows, signal) => {
       await complete(client, attempts.name, cluster, signal);
-      const days = await selectRows<{ day: number; answers: number }>(
-        client,
-        `SELECT toInt32(intDiv(toUnixTimestamp64Milli(received_at), 86400000)) AS day, toUInt32(count()) AS answers
-FROM attempts WHERE ${conditionOf(rows)} AND ${countedRows} GROUP BY day`,
-        signal,
-      );
-      return { ...removalOf(days), before: await countEnded(client, endedHistory(rows), signal) };
+      const answers = await countAnswers(client, rows, signal);
+      const places = await countEnded(client, rows, signal);
+      return rows.map((_, i) => ({ answers: answers[i] ?? {}, before: places[i] ?? {} }));
     },
-    eventIds: (rows, since, signal) =>
-      selectRows<TakenId>(
+    eventIds: async (rows, since, signal) => {
+      const found = await selectRows<TakenId & Named>(
         client,
-        `SELECT event_id AS eventId, toUInt32(intDiv(toUnixTimestamp64Milli(received_at), 1000)) AS second
+        `SELECT ${named}, event_id AS eventId, toUInt32(intDiv(toUnixTimestamp64Milli(received_at), 1000)) AS second
 FROM attempts WHERE ${conditionOf(rows)} AND event_id != '' AND received_at >= fromUnixTimestamp64Milli(${since})`,
         signal,
-      ),
+      );
+      const learners = new Map(rows.map((one) => [nameOf(one), one]));
+      return found.map(({ name, ...id }) => ({ ...(learners.get(name) as CorrectedRows), ...id }));
+    },
     remove: async (rows, signal) => {
       const cancel = signal && { abort_signal: signal };
       await complete(client, attempts.name, cluster, signal);
@@ -41,62 +40,90 @@ FROM attempts WHERE ${conditionOf(rows)} AND event_id != '' AND received_at >= f
         query: `${deleteFrom(attempts.name, cluster)} WHERE ${conditionOf(rows)}`,
         ...cancel,
       });
-      if (rows.fromSeq === 0) await removeArchived(client, cluster, rows, signal);
-      // The learner's own sums last: they tell which days of the skills are touched, also to who goes on after a kill.
+      await removeArchived(
+        client,
+        cluster,
+        rows.filter(({ fromSeq }) => fromSeq === 0),
+        signal,
+      );
+      // The learners' own sums last: they tell which days of the skills are touched, also to who goes on after a kill.
       await repairPart(client, skillDays, touchedDays(rows), cluster, signal);
-      await repairPart(client, learnerSkill, wholeLearner(rows), cluster, signal);
+      await repairPart(client, learnerSkill, wholeLearners(rows), cluster, signal);
     },
   };
 }
 
-const removalOf = (days: readonly { readonly day: number; readonly answers: number }[]) => ({
-  answers: Object.fromEntries(days.map((one) => [`${one.day}`, one.answers])),
-});
-
-const learnerOf = ({ tenant, userId }: CorrectedRows): string =>
-  `tenant = ${quote(tenant)} AND user_id = ${quote(userId)}`;
-
-function conditionOf(rows: CorrectedRows): string {
-  const { partition, belowMs, belowSeq, fromSeq } = rows;
-  const before = `(partition_id != ${partition} OR (outbox_ms, outbox_seq) < (${belowMs}, ${belowSeq}))`;
-  return `${learnerOf(rows)} AND learner_seq >= ${fromSeq} AND ${before}`;
+/** A tenant has no colon. */
+const named = "concat(tenant, ':', user_id) AS name";
+const nameOf = ({ tenant, userId }: CorrectedRows): string => `${tenant}:${userId}`;
+interface Named {
+  readonly name: string;
 }
+
+/** @returns answers by day of arrival, of each learner in their order */
+async function countAnswers(
+  client: ClickHouseClient,
+  rows: readonly CorrectedRows[],
+  signal: AbortSignal | undefined,
+): Promise<Record<string, number>[]> {
+  const found = await selectRows<Named & { day: number; answers: number }>(
+    client,
+    `SELECT ${named}, toInt32(intDiv(toUnixTimestamp64Milli(received_at), 86400000)) AS day, toUInt32(count()) AS answers
+FROM attempts WHERE ${conditionOf(rows)} AND ${countedRows} GROUP BY name, day`,
+    signal,
+  );
+  const days = new Map(rows.map((one) => [nameOf(one), {} as Record<string, number>]));
+  for (const { name, day, answers } of found) (days.get(name) as Record<string, number>)[day] = answers;
+  return [...days.values()];
+}
+
+const historiesOf = (rows: readonly CorrectedRows[]) =>
+  rows.map((one) => ({ ...endedHistory(one), from_seq: one.fromSeq }));
+
+const conditionOf = (rows: readonly CorrectedRows[]): string =>
+  ofEach(`${ofLearner} AND learner_seq >= {from_seq:UInt32} AND ${before}`, historiesOf(rows));
 
 /** Sums and snapshots of answers whose rows were dropped for their age. */
 async function removeArchived(
   client: ClickHouseClient,
   cluster: Cluster,
-  rows: CorrectedRows,
+  rows: readonly CorrectedRows[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
+  if (rows.length === 0) return;
   for (const { table, ended } of learnerTables.filter(({ table }) => archive.includes(table))) {
-    const query = `${deleteFrom(table.name, cluster)} WHERE ${withValues(ended, endedHistory(rows))}`;
+    const query = `${deleteFrom(table.name, cluster)} WHERE ${ofEach(ended, historiesOf(rows))}`;
     await client.command({ query, ...(signal && { abort_signal: signal }) });
   }
 }
 
 const archive: readonly Table[] = [archivedLearnerSkill, learnerSnapshots];
 
-const wholeLearner = (rows: CorrectedRows): RollupPart => {
-  const learner = learnerOf(rows);
-  const { tenant, userId } = rows;
-  const inArchive = `a.tenant = ${quote(tenant)} AND a.user_id = ${quote(userId)}`;
-  return { inAttempts: learner, inArchive, inRollup: learner };
+const wholeLearners = (rows: readonly CorrectedRows[]): RollupPart => {
+  const histories = historiesOf(rows);
+  const learners = isOneOf(histories);
+  return { inAttempts: learners, inArchive: isOneOf(histories, 'a.'), inRollup: learners };
 };
 
-/** Days of skills, in the learner's partition, on which the learner's own sums are not those of the rows. */
-function touchedDays(rows: CorrectedRows): RollupPart {
-  const learner = wholeLearner(rows);
-  const days = `(SELECT skill_id, day FROM (
-  SELECT skill_id, toDate(occurred_at) AS day, toInt64(1) AS n FROM attempts WHERE ${keptRows} AND ${learner.inAttempts}
-  UNION ALL SELECT skill_id, day, toInt64(a.attempts) AS n FROM ${archivedDays} WHERE ${isArchived} AND ${learner.inArchive}
-  UNION ALL SELECT skill_id, day, -toInt64(r.attempts) AS n FROM ${learnerSkill.table.name} AS r WHERE ${learner.inRollup}
-) GROUP BY skill_id, day HAVING sum(n) != 0)`;
-  const tenant = quote(rows.tenant);
-  const place = `tenant = ${tenant} AND partition_id = ${rows.partition}`;
+/** Days of skills, in the learner's partition, on which a learner's own sums are not those of the rows. */
+const touched = `(SELECT DISTINCT tenant, skill_id, day, {partition:UInt16} FROM (
+  SELECT tenant, user_id, skill_id, toDate(occurred_at) AS day, toInt64(1) AS n FROM attempts
+    WHERE ${keptRows} AND ${ofLearner}
+  UNION ALL SELECT tenant, user_id, skill_id, day, toInt64(a.attempts) AS n FROM ${archivedDays}
+    WHERE ${isArchived} AND ${ofLearner}
+  UNION ALL SELECT tenant, user_id, skill_id, day, -toInt64(r.attempts) AS n FROM ${learnerSkill.table.name} AS r
+    WHERE ${ofLearner}
+) GROUP BY tenant, user_id, skill_id, day HAVING sum(n) != 0)`;
+
+function touchedDays(rows: readonly CorrectedRows[]): RollupPart {
+  const days = ofEach(touched, historiesOf(rows));
+  const tenants = [...new Set(rows.map(({ tenant }) => quote(tenant)))].join();
+  const partitions = [...new Set(rows.map(({ partition }) => partition))].join();
+  const place = (alias: '' | 'a.') =>
+    `${alias}tenant IN (${tenants}) AND ${alias}partition_id IN (${partitions})`;
   return {
-    inAttempts: `${place} AND (skill_id, toDate(occurred_at)) IN ${days}`,
-    inArchive: `a.tenant = ${tenant} AND a.partition_id = ${rows.partition} AND (a.skill_id, a.day) IN ${days}`,
-    inRollup: `${place} AND (skill_id, day) IN ${days}`,
+    inAttempts: `${place('')} AND (tenant, skill_id, toDate(occurred_at), partition_id) IN ${days}`,
+    inArchive: `${place('a.')} AND (a.tenant, a.skill_id, a.day, a.partition_id) IN ${days}`,
+    inRollup: `${place('')} AND (tenant, skill_id, day, partition_id) IN ${days}`,
   };
 }

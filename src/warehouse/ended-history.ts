@@ -1,25 +1,18 @@
-/** What is left in ClickHouse of a learner's history that an erasure has ended. */
+/** What is left in ClickHouse of learners' histories that erasures have ended. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { clockMs } from '../contracts/corrections.js';
 import type { CorrectedRows } from '../services/correction-ports.js';
 import { selectRows } from './client.js';
-import { learnerTables } from './learner-tables.js';
+import { type LearnerTable, learnerTables, ofLearner } from './learner-tables.js';
 import { quote } from './table.js';
 
-/** Where the history ended. */
-export interface EndedHistory {
+interface Learner {
   readonly tenant: string;
   readonly user_id: string;
-  readonly partition: number;
-  /** Outbox id of the correction that ends it. */
-  readonly below_ms: number;
-  readonly below_seq: number;
-  /** Unix milliseconds of its last goal, and of its end. */
-  readonly goal_until: number;
-  readonly until: number;
 }
 
-export const endedHistory = (rows: CorrectedRows): EndedHistory => ({
+/** Where the history ended: the parameters of the proving query. */
+export const endedHistory = (rows: CorrectedRows) => ({
   tenant: rows.tenant,
   user_id: rows.userId,
   partition: rows.partition,
@@ -29,28 +22,73 @@ export const endedHistory = (rows: CorrectedRows): EndedHistory => ({
   until: rows.belowMs + clockMs,
 });
 
+const countOne = ({ table, ended, endedSums }: LearnerTable): string =>
+  endedSums === undefined
+    ? `SELECT count() FROM ${table.name} WHERE ${ended}`
+    : `SELECT abs(sum(n)) FROM (${endedSums})`;
+
 /** One row a table: what is left of the history. All zeros prove that it is erased. */
 export const provingQuery: string = learnerTables
-  .map(({ table, ended, endedCount = `SELECT count() FROM ${table.name} WHERE ${ended}` }) => {
-    return `SELECT '${table.name}' AS place, toUInt64(assumeNotNull((${endedCount}))) AS remaining`;
-  })
+  .map(
+    (one) => `SELECT '${one.table.name}' AS place, toUInt64(assumeNotNull((${countOne(one)}))) AS remaining`,
+  )
   .join('\nUNION ALL ');
 
-/** @returns what is left, by place */
+/** Rows of a table, or what its sums count, by learner. */
+const countEach = ({ table, ended, endedSums }: LearnerTable): string =>
+  `SELECT '${table.name}' AS place, concat(tenant, ':', user_id) AS name, ${
+    endedSums === undefined
+      ? `toUInt64(count()) AS remaining FROM ${table.name} WHERE ${ended}`
+      : `toUInt64(abs(sum(n))) AS remaining FROM (${endedSums})`
+  } GROUP BY name`;
+
+const countsEach = learnerTables.map(countEach).join('\nUNION ALL ');
+
+/** @returns what is left of each one's history, by place; in their order */
 export async function countEnded(
   client: ClickHouseClient,
-  history: EndedHistory,
+  rows: readonly CorrectedRows[],
   signal?: AbortSignal,
-): Promise<Record<string, number>> {
-  const found = await selectRows<{ place: string; remaining: string }>(client, provingQuery, signal, {
-    ...history,
-  });
-  return Object.fromEntries(found.map(({ place, remaining }) => [place, Number(remaining)]));
+): Promise<Record<string, number>[]> {
+  const histories = rows.map(endedHistory);
+  const counts = new Map(histories.map((one) => [nameOf(one), { ...nothing }]));
+  const found = await selectRows<{ place: string; name: string; remaining: string }>(
+    client,
+    ofEach(countsEach, histories),
+    signal,
+  );
+  for (const { place, name, remaining } of found) {
+    const count = counts.get(name);
+    if (count !== undefined) count[place] = Number(remaining);
+  }
+  return [...counts.values()];
 }
 
-/** SQL for statements that take no parameters. */
-export const withValues = (sql: string, history: EndedHistory): string =>
-  sql.replaceAll(/\{(\w+):\w+\}/g, (_, name: keyof EndedHistory) => {
-    const value = history[name];
-    return typeof value === 'number' ? `${value}` : quote(value);
-  });
+const nothing: Readonly<Record<string, number>> = Object.fromEntries(
+  learnerTables.map(({ table }) => [table.name, 0]),
+);
+
+/** A tenant has no colon. */
+const nameOf = ({ tenant, user_id }: Learner): string => `${tenant}:${user_id}`;
+
+/**
+ * SQL of one learner as SQL of many: `ofLearner` becomes a list, and a parameter what belongs to the row's learner. Whose
+ * a row is, is looked up by its name (`transform`), so that many cost little more than one.
+ *
+ * @param histories each learner once
+ */
+export function ofEach(
+  sql: string,
+  histories: readonly (Learner & Readonly<Record<string, string | number>>)[],
+): string {
+  const names = histories.map((one) => quote(nameOf(one))).join();
+  const ofRow = (_: string, parameter: string, type: string): string => {
+    const values = histories.map((one) => one[parameter]).join();
+    return `to${type}(transform(concat(tenant, ':', user_id), [${names}], [${values}], 0))`;
+  };
+  return sql.replaceAll(ofLearner, isOneOf(histories)).replaceAll(/\{(\w+):(\w+)\}/g, ofRow);
+}
+
+/** @param alias of the table, with its dot */
+export const isOneOf = (learners: readonly Learner[], alias: '' | 'a.' = ''): string =>
+  `(${alias}tenant, ${alias}user_id) IN (${learners.map((one) => `(${quote(one.tenant)}, ${quote(one.user_id)})`).join()})`;

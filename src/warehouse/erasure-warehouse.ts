@@ -7,7 +7,7 @@ import { selectRows } from './client.js';
 import { type Cluster, deleteFrom } from './cluster.js';
 import { erasures } from './correction-tables.js';
 import { applyDeletedMasks } from './deleted-masks.js';
-import { countEnded, endedHistory, provingQuery, withValues } from './ended-history.js';
+import { countEnded, endedHistory, ofEach, provingQuery } from './ended-history.js';
 import { learnerTables } from './learner-tables.js';
 import { complete } from './repair.js';
 import { learnerSkillDays } from './rollups.js';
@@ -19,20 +19,21 @@ const late = learnerTables.filter(({ table }) => !byCorrection.has(table.name));
 export function createErasureWarehouse(client: ClickHouseClient, cluster: Cluster = null): ErasureWarehouse {
   return {
     removeLate: async (rows) => {
-      const history = endedHistory(rows);
       for (const { table } of late) await complete(client, table.name, cluster);
-      const left = await countEnded(client, history);
-      for (const { table, ended } of late.filter(({ table }) => (left[table.name] ?? 0) > 0))
-        await client.command({
-          query: `${deleteFrom(table.name, cluster)} WHERE ${withValues(ended, history)}`,
-        });
+      const left = await countEnded(client, rows);
+      for (const { table, ended } of late) {
+        const there = rows.filter((_, i) => (left[i]?.[table.name] ?? 0) > 0).map(endedHistory);
+        if (there.length === 0) continue;
+        const query = `${deleteFrom(table.name, cluster)} WHERE ${ofEach(ended, there)}`;
+        await client.command({ query });
+      }
     },
     findAgain: (ended) => {
       const tenants = [...new Set(ended.map(({ tenant }) => tenant))];
       const hashes = ended.map(({ hash }) => hash);
       return selectRows(client, findAgainQuery, undefined, { tenants, hashes });
     },
-    prove: (rows) => countEnded(client, endedHistory(rows)),
+    prove: (rows) => countEnded(client, rows),
     purge: async () => {
       await applyDeletedMasks(client, cluster);
     },
@@ -40,11 +41,11 @@ export function createErasureWarehouse(client: ClickHouseClient, cluster: Cluste
       const { user_id: _, ...parameters } = endedHistory(rows);
       return { query: provingQuery, parameters };
     },
-    keep: async (receipt) => {
+    keep: async (receipts) => {
       await client.insert({
         table: erasures.name,
         format: 'JSONEachRow',
-        values: [rowOf(receipt)],
+        values: receipts.map(rowOf),
         clickhouse_settings: { async_insert: 0, insert_deduplicate: 0, wait_end_of_query: 1 },
       });
     },

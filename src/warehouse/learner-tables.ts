@@ -11,21 +11,27 @@ import { learnerSnapshots } from './learner-snapshots.js';
 import { learnerSkillDays } from './rollups.js';
 import type { Table } from './table.js';
 
-/** SQL with the fields of `EndedHistory` as parameters: after an erasure, a learner may have begun a new history. */
+/**
+ * SQL with the fields of `EndedHistory` as parameters: after an erasure, a learner may have begun a new history. What
+ * names the learner is `ofLearner` alone, so that the same SQL can be asked of many (ended-history.ts).
+ */
 export interface LearnerTable {
   readonly table: Table;
   /** What an export calls one row. */
   readonly rowType: string;
   /** Condition on the rows of the history that ended. */
   readonly ended: string;
-  /** Query of how many there are; of sums, how many answers they count. Without it, the rows that meet the condition. */
-  readonly endedCount?: string;
+  /**
+   * Of sums: queries of `tenant`, `user_id` and `n`, whose sum is how many answers they count. Without them, the rows
+   * that meet the condition count.
+   */
+  readonly endedSums?: string;
 }
 
 /** Condition on the rows of a learner, whichever history they are of. */
-const ofLearner = 'tenant = {tenant:String} AND user_id = {user_id:String}';
+export const ofLearner = 'tenant = {tenant:String} AND user_id = {user_id:String}';
 /** Outbox ids are in order within their partition, which a learner never leaves. */
-const before =
+export const before =
   '(partition_id != {partition:UInt16} OR (outbox_ms, outbox_seq) < ({below_ms:UInt64}, {below_seq:UInt32}))';
 const upTo = (column: string, name: 'until' | 'goal_until'): string =>
   `${ofLearner} AND ${column} <= fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
@@ -35,14 +41,14 @@ const archivedBefore = "month < toYYYYMM(fromUnixTimestamp64Milli({until:Int64},
 const monthBefore = `${ofLearner} AND ${archivedBefore}`;
 
 /** The sums of a day do not tell the histories apart: what the answers of the new one do not explain is of the old one. */
-const unexplained = `SELECT abs(toInt64(sum(r.attempts))
-    - (SELECT toInt64(count()) FROM attempts WHERE ${ofLearner} AND NOT ${before} AND ${keptRows})
-    - (SELECT toInt64(sum(a.attempts)) FROM ${archivedDays} WHERE ${ofLearner} AND NOT ${archivedBefore} AND ${isArchived}))
-  FROM ${learnerSkillDays.name} AS r WHERE ${ofLearner}`;
+const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${learnerSkillDays.name} AS r WHERE ${ofLearner}
+    UNION ALL SELECT tenant, user_id, toInt64(-1) AS n FROM attempts WHERE ${ofLearner} AND NOT ${before} AND ${keptRows}
+    UNION ALL SELECT tenant, user_id, -toInt64(a.attempts) AS n FROM ${archivedDays}
+      WHERE ${ofLearner} AND NOT ${archivedBefore} AND ${isArchived}`;
 
 export const learnerTables: readonly LearnerTable[] = [
   { table: attempts, rowType: 'attempt', ended: `${ofLearner} AND ${before}` },
-  { table: learnerSkillDays, rowType: 'skill_day', ended: ofLearner, endedCount: unexplained },
+  { table: learnerSkillDays, rowType: 'skill_day', ended: ofLearner, endedSums: unexplained },
   { table: archivedLearnerSkill, rowType: 'archived_skill_day', ended: monthBefore },
   { table: learnerSnapshots, rowType: 'learner_snapshot', ended: monthBefore },
   { table: goalChanges, rowType: 'goal_change', ended: upTo('updated_at', 'goal_until') },

@@ -9,6 +9,7 @@ import type { Redis } from 'ioredis';
 import { connectRedis, whenReady } from '../../src/store/client.js';
 import { createErasureStore } from '../../src/store/erasures.js';
 import {
+  dueKey,
   learnerKey,
   markerKey,
   outboxKey,
@@ -62,7 +63,8 @@ test('corrections by several processes', { timeout: 900_000 }, async (t) => {
     }
   }
 
-  const isDrained = async (): Promise<boolean> => (await redis.xlen(outboxKey(partition))) === 0;
+  const isDrained = async (): Promise<boolean> =>
+    (await redis.xlen(outboxKey(partition))) + (await redis.xlen(dueKey(partition))) === 0;
   const drained = () => waitFor('an empty outbox', isDrained, limitMs);
   const counts = async () => {
     const [row] = await selectRows<Record<string, number>>(

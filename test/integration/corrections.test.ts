@@ -8,6 +8,7 @@ import { learnerHash } from '../../src/contracts/learner-hash.js';
 import { createCarryOut } from '../../src/services/carry-out.js';
 import type { CorrectionStore, CorrectionWarehouse } from '../../src/services/correction-ports.js';
 import { createDrain } from '../../src/services/drain-outbox.js';
+import type { Outbox } from '../../src/services/pipeline-ports.js';
 import { connectRedis, whenReady } from '../../src/store/client.js';
 import { createCorrectionStore } from '../../src/store/corrections.js';
 import { hashEventId, idBytes } from '../../src/store/event-ids.js';
@@ -40,7 +41,7 @@ async function order(redis: Redis, userId: string, id: string): Promise<void> {
     id,
     JSON.stringify(learner),
     JSON.stringify(correction),
-    10,
+    100,
     learnerHash('default', userId),
     1000,
   );
@@ -57,22 +58,25 @@ test('a correction cut after each step', { timeout: 300_000 }, async (t) => {
   const store = createCorrectionStore(redis);
   const rowsGone = createCorrectionWarehouse(client);
 
-  const drainOnce = (
-    change: Partial<CorrectionStore & CorrectionWarehouse> = {},
-    batch: FixedBatch | null = null,
-  ) => {
+  type Parts = CorrectionStore & CorrectionWarehouse & Pick<Outbox, 'trim'>;
+  const drainOnce = (change: Partial<Parts> = {}, batch: FixedBatch | null = null) => {
     const parts = { ...store, ...rowsGone, ...change };
     const correct = createCarryOut({ store: parts, warehouse: parts, logger, now: Date.now });
     const warehouse = createAttemptWarehouse(client);
-    const drain = createDrain({ outbox, warehouse, logger, correct });
+    const drain = createDrain({
+      outbox: { ...outbox, trim: change.trim ?? outbox.trim },
+      warehouse,
+      logger,
+      correct,
+    });
     const save = async (_: FixedBatch): Promise<void> => undefined;
     return drain({ partitions: all, batch, save });
   };
   const drained = () =>
     waitFor('an empty outbox', async () => {
       await drainOnce();
-      const lengths = await Promise.all(all.map((partition) => redis.xlen(outboxKey(partition))));
-      return lengths.every((length) => length === 0);
+      const backlog = await outbox.backlog(all);
+      return backlog.every(({ length, due }) => length + due === 0);
     });
 
   // Each of the 500 learners has four answers, on days and skills that others have too.
@@ -80,22 +84,31 @@ test('a correction cut after each step', { timeout: 300_000 }, async (t) => {
   await drained();
   assert.deepEqual(await counts(client), allOnce(2000));
 
+  const addRow = (userId: string, learnerSeq: number): Promise<string> => {
+    const text = encoded(attemptRow(97, { userId, learnerSeq }));
+    return redis.xadd(outboxKey(1), '*', 'r', text) as Promise<string>;
+  };
+  const removedAnswers = async (): Promise<number> =>
+    Object.values(await redis.hgetall(removedKey(1))).reduce((sum, n) => sum + Number(n), 0);
   const afterwards = (work: () => Promise<unknown>) => async () => {
     await work();
     return cut();
   };
-  const steps: Readonly<Record<string, Partial<CorrectionStore & CorrectionWarehouse>>> = {
+  const steps: Readonly<Record<string, Partial<Parts>>> = {
+    'before it leaves the outbox': { trim: cut },
+    'after it left the outbox': { trim: (...args) => afterwards(() => outbox.trim(...args))() },
     'before it is counted': { count: cut },
-    'after it is planned': { plan: (...args) => store.plan(...args).then((plan) => plan ?? cut()) },
+    'after it is planned': { plan: (...args) => afterwards(() => store.plan(...args))() as never },
     'after refused rows': { removeParked: cut },
     'before ids': { forgetIds: cut },
     'before rows': { remove: cut },
     'after rows': { remove: (rows) => afterwards(() => rowsGone.remove(rows))() },
     'in the rows': {
-      remove: (rows) =>
+      remove: ([rows]) =>
         afterwards(() =>
           client.command({
-            query: `DELETE FROM attempts WHERE user_id = '${rows.userId}' AND tenant = 'default'`,
+            query: `DELETE FROM attempts WHERE user_id = '${rows?.userId}' AND tenant = 'default'
+              AND (outbox_ms, outbox_seq) < (${rows?.belowMs}, ${rows?.belowSeq})`,
           }),
         )(),
     },
@@ -108,6 +121,7 @@ test('a correction cut after each step', { timeout: 300_000 }, async (t) => {
     await order(redis, userId, `erasure-${gone}`);
     gone += 1;
     // What is counted while the correction waits is of the new history.
+    await addRow(userId, 1);
     await waitFor(`the cut ${name}`, async () => {
       const failed = await drainOnce(change).then(
         () => false,
@@ -115,26 +129,35 @@ test('a correction cut after each step', { timeout: 300_000 }, async (t) => {
       );
       return failed;
     });
+    const waits = name === 'before it leaves the outbox' ? 2 : 0;
+    assert.equal(await redis.xlen(outboxKey(1)), waits, `what is behind it is stored: ${name}`);
     await drained();
-    assert.deepEqual(await counts(client), allOnce(2000 - 4 * gone), name);
-    const removed = Object.values(await redis.hgetall(removedKey(1))).reduce((sum, n) => sum + Number(n), 0);
-    assert.equal(removed, 4 * gone, name);
+    assert.deepEqual(await counts(client), allOnce(2000 - 3 * gone), name);
+    assert.equal(await removedAnswers(), 4 * gone, name);
     const record = JSON.parse((await redis.hget(erasuresKey(1), `erasure-${gone - 1}`)) ?? '{}');
     assert.equal(record.before.attempts, 4, name);
   }
 
+  // An older version left one at the head, which it had counted and obeyed in part.
+  await order(redis, 'learner-93', 'erasure-of-before');
+  const [[id, fields] = ['', []]] = await redis.xrange(outboxKey(1), '-', '+');
+  const [belowMs, belowSeq] = id.split('-').map(Number) as [number, number];
+  const learner = { tenant: 'default', userId: 'learner-93', partition: 1, fromSeq: 0, goalAt: 0 };
+  const [removal] = await rowsGone.count([{ ...learner, belowMs, belowSeq }]);
+  await store.plan({ partition: 1, id, text: fields[1] ?? '' }, removal ?? null);
+  await rowsGone.remove([{ ...learner, belowMs, belowSeq }]);
+  await drained();
+  assert.deepEqual(await counts(client), allOnce(2000 - 3 * gone - 4));
+  assert.equal(await removedAnswers(), 4 * gone + 4);
+
   // A block that an older version fixed has the correction in its middle: it was taken for a row.
-  const row = (learnerSeq: number) => {
-    const text = encoded(attemptRow(97, { learnerSeq }));
-    return redis.xadd(outboxKey(1), '*', 'r', text) as Promise<string>;
-  };
-  const from = await row(5);
+  const from = await addRow('learner-97', 5);
   await order(redis, 'learner-97', 'erasure-in-a-block');
-  const to = await row(1);
+  const to = await addRow('learner-97', 1);
   const ranges = [{ partition: 1, from, to, rows: 3 }];
   await drainOnce({}, { ranges, rows: 3, fixedAt: Date.now(), verify: false });
   await drained();
-  const left = 2000 - 4 * gone - 4 + 1;
+  const left = 2000 - 3 * gone - 4 - 4 + 1;
   assert.deepEqual(await counts(client), allOnce(left));
   assert.equal(await countOf(client, "attempts WHERE user_id = 'learner-97'"), 1);
 

@@ -28,9 +28,9 @@ const logger = createLogger('silent', 'test');
 const takeAll =
   (outbox: Outbox): DrainShard =>
   async ({ partitions: wanted }) => {
-    const { ranges, rows } = await outbox.next(wanted, { maxRows: 1000, maxBytes: 2 ** 30 });
-    await outbox.trim(ranges);
-    return { rows, present: 0 };
+    const read = await outbox.next(wanted, { maxRows: 1000, maxBytes: 2 ** 30 });
+    await outbox.trim(read);
+    return { rows: read.rows, present: 0 };
   };
 
 function watched(

@@ -27,7 +27,7 @@ test('a few rows are drained after a second, many after two, very many and hurri
   let time = 0;
   let rows = 0;
   let armed = 0;
-  const backlog: Outbox['backlog'] = async () => [{ partition: 0, length: rows, head: '1-0' }];
+  const backlog: Outbox['backlog'] = async () => [{ partition: 0, length: rows, head: '1-0', due: 0 }];
   const sweep = createSweep({
     outbox: { backlog } as Outbox,
     partitions: drainShards,

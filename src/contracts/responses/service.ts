@@ -21,6 +21,7 @@ const health = <Status extends TSchema>(status: Status) =>
       pipeline: Type.Object({
         ...check,
         outbox_length: nullable(Count),
+        erasures_due: nullable(Count),
         oldest_pending_seconds: nullable(Type.Number({ minimum: 0 })),
         journal_length: nullable(Count),
         parked: nullable(Count),

@@ -1,5 +1,5 @@
 /** Finds answers that are stored twice. */
-import type { DoubledRows } from './ports.js';
+import type { AuditStore, DoubledNumber, DoubledRows, OutboxId } from './ports.js';
 import type { Mismatch, MismatchKind } from './report.js';
 import { type AuditRun, certainLooks, recurring, rest } from './run.js';
 
@@ -14,11 +14,30 @@ export async function findDoubled(run: AuditRun): Promise<readonly Mismatch[]> {
   return found ?? [];
 }
 
-async function lookOnce({ warehouse, days, signal }: AuditRun): Promise<Mismatch[]> {
+async function lookOnce({ store, warehouse, days, signal }: AuditRun): Promise<Mismatch[]> {
   const ids = await warehouse.doubledIds(days, signal);
-  const numbers = await warehouse.doubledNumbers(days, signal);
+  const numbers = await surplusOf(store, await warehouse.doubledNumbers(days, signal));
   return [...ids.map(mismatchOf('doubled_id')), ...numbers.map(mismatchOf('doubled_number'))];
 }
+
+/** Learners who were erased and answer again have numbers twice until their rows of before are gone. */
+async function surplusOf(store: AuditStore, doubled: readonly DoubledNumber[]): Promise<DoubledRows[]> {
+  const sums = new Map<string, DoubledRows>();
+  for (const partition of new Set(doubled.map((one) => one.partition))) {
+    const own = doubled.filter((one) => one.partition === partition);
+    const ends = await store.endOfHistory(partition, own);
+    for (const [i, { tenant, day, ids }] of own.entries()) {
+      const surplus = ids.filter((id) => !isBefore(id, ends[i] ?? null)).length - 1;
+      if (surplus < 1) continue;
+      const name = `${partition} ${tenant} ${day}`;
+      sums.set(name, { partition, tenant, day, surplus: surplus + (sums.get(name)?.surplus ?? 0) });
+    }
+  }
+  return [...sums.values()];
+}
+
+const isBefore = ({ ms, seq }: OutboxId, end: OutboxId | null): boolean =>
+  end !== null && (ms < end.ms || (ms === end.ms && seq < end.seq));
 
 const mismatchOf =
   (kind: MismatchKind) =>

@@ -34,7 +34,7 @@ export interface PartitionLook {
   readonly frontier: OutboxId;
   /** Id of the newest row that `accepted` counts. */
   readonly last: OutboxId;
-  /** Whether the outbox holds an erasure or a taking back that is to be carried out. */
+  /** Whether an erasure or a taking back is to be carried out, in the outbox or among the due ones. */
   readonly hasCorrections: boolean;
 }
 
@@ -47,6 +47,14 @@ export interface AuditStore {
   look(partition: number, signal: AbortSignal): Promise<PartitionLook>;
   /** First day that the partition counts accepted answers of; Infinity where it has counted none. */
   oldestDay(partition: number): Promise<number>;
+  /**
+   * Where the last history ended of learners of one partition who were erased in the last days, in their order; null of
+   * others. Older rows are no longer theirs: most are on their way out.
+   */
+  endOfHistory(
+    partition: number,
+    learners: readonly Pick<DoubledNumber, 'tenant' | 'userId'>[],
+  ): Promise<readonly (OutboxId | null)[]>;
   /** Changes when a Redis server was restarted or replaced, so that what was read before and after does not fit. */
   epoch(): Promise<string>;
   /** Redis' clock, Unix milliseconds. */
@@ -97,6 +105,15 @@ export interface RawSums {
   readonly all: SumBounds;
 }
 
+/** Answers of a learner with the same number. */
+export interface DoubledNumber {
+  readonly partition: number;
+  readonly tenant: string;
+  readonly userId: string;
+  readonly day: number;
+  readonly ids: readonly OutboxId[];
+}
+
 /** Rows that are there twice. */
 export interface DoubledRows {
   readonly partition: number;
@@ -122,7 +139,7 @@ export interface AuditWarehouse {
   /** Rows with an outbox id that another row has. */
   doubledIds(days: DayRange, signal: AbortSignal): Promise<readonly DoubledRows[]>;
   /** Answers of a learner with the same number, but different outbox ids. */
-  doubledNumbers(days: DayRange, signal: AbortSignal): Promise<readonly DoubledRows[]>;
+  doubledNumbers(days: DayRange, signal: AbortSignal): Promise<readonly DoubledNumber[]>;
   /** By `TENANT:DAY` of occurred_at. */
   rawSums(
     days: DayRange,
