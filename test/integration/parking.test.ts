@@ -7,7 +7,7 @@ import type { FixedBatch } from '../../src/contracts/jobs.js';
 import { createDrain } from '../../src/services/drain-outbox.js';
 import type { AttemptWarehouse, DrainTask, Outbox } from '../../src/services/pipeline-ports.js';
 import { connectRedis, whenReady } from '../../src/store/client.js';
-import { journalKey, metaKey, outboxKey, parkedBound, parkedKey } from '../../src/store/keys.js';
+import { dueKey, journalKey, metaKey, outboxKey, parkedBound, parkedKey } from '../../src/store/keys.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { parkableStreams, parkedEntries, type Redriven, redrive } from '../../src/store/parked-store.js';
 import { createLogger } from '../../src/telemetry.js';
@@ -313,6 +313,9 @@ test('nothing is put back behind a correction that waits', { timeout: 120_000 },
   assert.ok(correction);
   assert.deepEqual(await redrive(redis, stream), { moved: 0, stayed: 1, erased: 0 });
   await redis.xdel(stream, correction);
+  await redis.xadd(dueKey(0), correction, 'c', '{}');
+  assert.deepEqual(await redrive(redis, stream), { moved: 0, stayed: 1, erased: 0 }, 'one that is due');
+  await redis.xdel(dueKey(0), correction);
   assert.deepEqual(await redrive(redis, stream), { moved: 1, stayed: 0, erased: 0 });
   const [last] = await redis.xrevrange(stream, '+', '-', 'COUNT', 1);
   assert.deepEqual(last?.[1], ['r', 'row']);
