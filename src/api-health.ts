@@ -2,6 +2,7 @@
 import type { Engine } from './engine.js';
 import { createHealth, type Health } from './services/health.js';
 import type { Outbox } from './services/pipeline-ports.js';
+import { shared } from './shared.js';
 import { answersPing } from './store/client.js';
 import { createJournal } from './store/journal.js';
 import { isAlive } from './warehouse/client.js';
@@ -17,7 +18,7 @@ export interface ProcessHealth {
 
 export function healthOf({ engine, outbox, stalled, draining, idWindow, version }: ProcessHealth): Health {
   const journal = createJournal(engine.redis, engine.partitions);
-  return createHealth({
+  const { livez, ...asking } = createHealth({
     ...serverProbes(engine),
     pipelineFacts: () => outbox.facts().catch(() => null),
     journalFacts: () => journal.facts().catch(() => null),
@@ -29,6 +30,8 @@ export function healthOf({ engine, outbox, stalled, draining, idWindow, version 
     uptimeSeconds: () => process.uptime(),
     version,
   });
+  // Anybody may ask, and each answer costs a dozen questions to the servers.
+  return { livez, health: shared(asking.health), readyz: shared(asking.readyz) };
 }
 
 /** Whether the servers answer: null, or what is wrong. Never rejects. */

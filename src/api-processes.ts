@@ -92,8 +92,20 @@ function addProcessFigures(
   });
 }
 
-async function untilReady(child: ChildProcess, signal: AbortSignal): Promise<void> {
-  const [message] = await once(child, 'message', { signal });
+/** A child gives up by itself where Redis is away; one that says nothing at all for so long hangs. */
+const readyLimitMs = 120_000;
+
+/** @throws Error where the child says something else, or nothing in time */
+export async function untilReady(
+  child: ChildProcess,
+  signal: AbortSignal,
+  limitMs = readyLimitMs,
+): Promise<void> {
+  const late = AbortSignal.timeout(limitMs);
+  const told = once(child, 'message', { signal: AbortSignal.any([signal, late]) });
+  const [message] = await told.catch((error: unknown) => {
+    throw late.aborted ? new Error(`an API process was not ready within ${limitMs / 1000} s`) : error;
+  });
   if (message !== readyMessage)
     throw new Error(`unexpected message from an API process: ${JSON.stringify(message)}`);
 }

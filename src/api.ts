@@ -18,6 +18,7 @@ import type { Health } from './services/health.js';
 import type { Outbox } from './services/pipeline-ports.js';
 import { type AnswerTally, createAttemptRecorder } from './services/record-attempts.js';
 import type { VelocityPorts } from './services/velocity.js';
+import { shared } from './shared.js';
 import { createKeyRing, createQuotaCounter } from './store/api-keys.js';
 import { forgetOldIds, idWindowSeconds, readIdWindow } from './store/id-window.js';
 import type { Logger } from './telemetry.js';
@@ -87,7 +88,7 @@ function routes(
       skills: { models, skills: directory, catalogue, now },
       ...learnerDataPorts(engine),
       health,
-      metrics,
+      metrics: shared(metrics),
     }),
   );
   return probesOnly ? all.filter(({ scope }) => scope === null) : all;

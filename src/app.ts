@@ -56,7 +56,14 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
       : null;
     return { port, developmentKey: null };
   }
-  const developmentKey = await prepareKeys(config, engine.redis, logger, engine.blocked() !== null);
+  const prepare = () => prepareKeys(config, engine.redis, logger, engine.blocked() !== null);
+  const developmentKey = await prepare();
+  engine.onReplaced(() => {
+    logger.warn('Redis came back empty and nothing is to be restored: keys are added as at a start');
+    prepare().catch((error: unknown) =>
+      logger.error({ err: error }, 'keys are missing until the next start'),
+    );
+  });
   if (skills !== null) await setSkills(skills, engine, logger);
   const port =
     config.apiProcesses === 1

@@ -10,6 +10,8 @@ export interface DeploymentWatch {
   readonly partitions: number;
   /** Why the state cannot be used, or null. */
   readonly blocked: () => string | null;
+  /** Calls whenever Redis holds another deployment than before: it came back empty, and nothing was to be restored. */
+  onReplaced(listener: () => void): void;
 }
 
 const watchMs = 1000;
@@ -30,6 +32,8 @@ export async function watchDeployment(
   let lost = 0;
   let lostBefore = 0;
   let looking = false;
+  let id: string | null = null;
+  const listeners: (() => void)[] = [];
 
   function keep(found: Deployment, askedAfter: number): void {
     if (askedAfter < lostBefore) return;
@@ -38,6 +42,13 @@ export async function watchDeployment(
     }
     deployment = found;
     lostBefore = askedAfter;
+    if (found.state === 'ready') noteId(found.id);
+  }
+
+  function noteId(found: string): void {
+    const isReplaced = id !== null && id !== found;
+    id = found;
+    if (isReplaced) for (const listener of listeners) listener();
   }
 
   async function look(): Promise<void> {
@@ -70,6 +81,9 @@ export async function watchDeployment(
   return {
     partitions,
     blocked: () => (lost === lostBefore ? blockedReason(deployment, partitions) : unseen),
+    onReplaced: (listener) => {
+      listeners.push(listener);
+    },
   };
 }
 

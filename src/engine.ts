@@ -35,6 +35,7 @@ export interface Engine {
   readonly catalogue: CatalogueStore;
   /** Why the state in Redis cannot be used, or null. */
   readonly blocked: () => string | null;
+  readonly onReplaced: DeploymentWatch['onReplaced'];
 }
 
 /** About 26 MB of Redis for all partitions together. */
@@ -81,6 +82,7 @@ export async function startEngine(
     },
     ...statePorts(redis, watch, logger, closers),
     blocked,
+    onReplaced: watch.onReplaced,
   };
 }
 

@@ -1,16 +1,17 @@
 /** What tells a learner's data as it is stored: ports over Redis and ClickHouse. */
 import { type Engine, whileUsable } from './engine.js';
+import type { AttemptRange } from './services/attempt-ports.js';
 import type { ErasurePorts } from './services/erasures.js';
 import { createLearnerExports, type ExportLearner } from './services/export-learner.js';
 import type { AttemptPorts } from './services/list-attempts.js';
 import type { TakeBackPorts } from './services/take-back.js';
 import { createErasureStore } from './store/erasures.js';
 import { createLearnerRecords } from './store/told-records.js';
-
 import { createWaitingAttempts } from './store/waiting-attempts.js';
 import { createErasureWarehouse } from './warehouse/erasure-warehouse.js';
 import { createStoredAttempts, createStoredHistories } from './warehouse/stored-attempts.js';
 import { createLearnerTables } from './warehouse/told-rows.js';
+import { createTurns, type TurnRules } from './warehouse/turns.js';
 
 interface LearnerDataPorts {
   readonly attempts: AttemptPorts;
@@ -19,10 +20,21 @@ interface LearnerDataPorts {
   readonly exportLearner: ExportLearner;
 }
 
+/**
+ * Two of the client's eight connections: what is written needs one, and explanations have four. A crowd at the lists would
+ * take all of them, and hold up what other tenants send and ask.
+ */
+const readTurns: TurnRules = { atOnce: 2, mostWaiting: 100, waitMs: 3000 };
+/** Exports are few, and each page of them gets its turn. */
+const exportTurns: TurnRules = { atOnce: 1, mostWaiting: 100, waitMs: 60_000 };
+
 export function learnerDataPorts(engine: Engine): LearnerDataPorts {
   const { redis, clickhouse, partitions, learners, models, compute, blocked } = engine;
   const waiting = createWaitingAttempts(redis, partitions);
   const stored = createStoredAttempts(clickhouse);
+  const histories = createStoredHistories(clickhouse);
+  const receipts = createErasureWarehouse(clickhouse);
+  const [inTurn, inExport] = [createTurns(readTurns), createTurns(exportTurns)];
   const records = createLearnerRecords(redis, partitions);
   const exportLearner = createLearnerExports({
     records: {
@@ -30,21 +42,28 @@ export function learnerDataPorts(engine: Engine): LearnerDataPorts {
       state: (tenant, userId) => whileUsable(blocked, () => records.state(tenant, userId)),
     },
     waiting,
-    stored,
+    stored: { read: (range) => inExport(() => stored.read(range)) },
     tables: createLearnerTables(clickhouse),
     now: Date.now,
   });
   const erasures = {
     erasures: createErasureStore(redis, partitions),
-    receipts: createErasureWarehouse(clickhouse),
+    receipts: { find: (tenant: string, id: string) => inTurn(() => receipts.find(tenant, id)) },
   };
   const takeBack = {
     learners,
     models,
     now: Date.now,
     waiting,
-    histories: createStoredHistories(clickhouse),
+    histories: {
+      read: (tenant: string, userId: string, to: number) => inTurn(() => histories.read(tenant, userId, to)),
+    },
     rewriter: compute,
   };
-  return { attempts: { learners, waiting, stored }, takeBack, erasures, exportLearner };
+  const attempts = {
+    learners,
+    waiting,
+    stored: { read: (range: AttemptRange) => inTurn(() => stored.read(range)) },
+  };
+  return { attempts, takeBack, erasures, exportLearner };
 }

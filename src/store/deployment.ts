@@ -7,7 +7,8 @@ import { markerKey, metaKey } from './keys.js';
 export const defaultPartitions = 16;
 
 export type Deployment =
-  | { readonly state: 'ready'; readonly partitions: number }
+  /** `id` is empty where a version made it that gave none. */
+  | { readonly state: 'ready'; readonly partitions: number; readonly id: string }
   /** Redis has no state although ClickHouse holds some: it came back empty and has to be rebuilt. */
   | { readonly state: 'emptied' };
 
@@ -31,9 +32,10 @@ export async function openDeployment(
   const stored = await client.hget(metaKey, 'partitions');
   if (stored === null && (await holdsState())) return { state: 'emptied' };
   if (stored === null) await markNew(client);
-  const partitions = Number((await client.hget(metaKey, 'partitions')) ?? defaultPartitions);
+  const [known, id] = await client.hmget(metaKey, 'partitions', 'deployment_id');
+  const partitions = Number(known ?? defaultPartitions);
   if (stored !== null && !(await allMarked(client, partitions))) return { state: 'emptied' };
-  return { state: 'ready', partitions };
+  return { state: 'ready', partitions, id: id ?? '' };
 }
 
 /** Null where Redis has none. */

@@ -19,6 +19,15 @@ const reads = ['mastery/ada', 'predictions/ada', 'velocity/ada', 'goals/ada', 's
 const readAll = (): Promise<number[]> =>
   Promise.all(reads.map(async (path) => (await caller.get(`/api/v1/${path}`)).status));
 
+test('a Redis that is emptied before there is anything to restore: keys are back without a restart', async () => {
+  assert.equal((await caller.get('/api/v1/skills')).status, 200);
+  await redis.kill();
+  await redis.start();
+  // For so long a look-up of before is trusted.
+  await sleep(2500);
+  await waitFor('the key', async () => (await caller.get('/api/v1/skills')).status === 200);
+});
+
 test('reads get 503 from the first moment on', async () => {
   assert.equal((await caller.track(event({ user_id: 'ada' }))).status, 200);
   await waitFor('the answer in ClickHouse', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { callerOf, event } from '../support/http.js';
 import { exitAfterTests } from '../support/linger.js';
-import { startService } from '../support/service.js';
+import { redisOf, startService } from '../support/service.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await startService({ after });
@@ -85,4 +85,18 @@ test('no key is asked for, and nothing but GET and HEAD is taken', async () => {
   );
   assert.equal((await stranger.head('/metrics')).status, 200);
   assert.equal((await stranger.raw({ method: 'POST', path: '/metrics' })).status, 405);
+});
+
+test('a crowd at health, which needs no key, costs Redis what a few cost', async (t) => {
+  const redis = await redisOf(t, service.redisUrl);
+  const commands = async (): Promise<number> =>
+    Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1]);
+  const ask = async (): Promise<number> => (await stranger.get('/api/v1/health')).status;
+  const start = await commands();
+  for (let i = 0; i < 10; i++) assert.equal(await ask(), 200);
+  const alone = (await commands()) - start;
+  assert.deepEqual([...new Set(await Promise.all(Array.from({ length: 200 }, ask)))], [200]);
+  const together = (await commands()) - start - alone;
+  // The service's own commands come in between.
+  assert.ok(together < 10 * alone, `${alone} commands for 10, ${together} for 200 at once`);
 });

@@ -1,6 +1,10 @@
 /** Several API processes on one port: one that hangs is replaced, and any of them tells of all. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { after, test } from 'node:test';
+import { untilReady } from '../../src/api-processes.js';
+import { sendSignal, supervise } from '../../src/embedded/supervisor.js';
+import { createLogger } from '../../src/telemetry.js';
 import { callerOf, event } from '../support/http.js';
 import { exitAfterTests } from '../support/linger.js';
 import { childrenOf } from '../support/processes.js';
@@ -12,6 +16,28 @@ const service = await startService({ after }, { apiProcesses: 2 });
 const caller = callerOf(service, service.key);
 
 exitAfterTests();
+
+test('a process that never says that it serves is ended', async (t) => {
+  const pids: (number | undefined)[] = [];
+  const silent = supervise({
+    name: 'silent',
+    logger: createLogger('silent', 'test'),
+    spawn: () => {
+      const stdio = ['ignore', 'ignore', 'ignore', 'ipc'] as const;
+      const child = spawn(process.execPath, ['-e', 'process.on("message", () => 0)'], {
+        detached: true,
+        stdio: [...stdio],
+      });
+      pids.push(child.pid);
+      return child;
+    },
+    ready: (child, signal) => untilReady(child, signal, 500),
+  });
+  t.after(() => silent.stop(1000));
+  await assert.rejects(silent.ready, /not ready within 0\.5 s/);
+  assert.equal(pids.length, 1);
+  assert.equal(sendSignal(pids[0] as number, 0), false, 'it is gone');
+});
 
 const apiProcesses = (): number[] => childrenOf(process.pid, 'api-process.js');
 
