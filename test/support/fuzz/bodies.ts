@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Route } from '../../../src/http/routes.js';
 import { nameOf } from '../route-table.js';
 import { mostEvents } from './ledger.js';
-import { badId, goodId, junk } from './texts.js';
+import { badId, eventId, goodId, junk } from './texts.js';
 
 /** A body with the headers that say what it is. */
 export interface Content {
@@ -19,6 +19,22 @@ const record = (fields: Record<string, fc.Arbitrary<unknown>>, required: string[
 
 const day = fc.date({ min: new Date('2026-01-01'), max: new Date('2100-01-01'), noInvalidDate: true });
 
+/** Bounds, offsets, a leap second, more digits than anybody keeps. */
+const times = [
+  '2026-01-01T00:00:00Z',
+  '1970-01-01T00:00:00+00:00',
+  '1970-01-01T23:59:00+23:59',
+  '1970-01-01T00:00:00-23:59',
+  '2016-12-31T23:59:60Z',
+  '2024-02-29t12:00:00.123456789123456789z',
+];
+const noTimes = [
+  '2023-02-29T00:00:00Z',
+  '1969-12-31T23:59:59.999Z',
+  '9999-12-31T23:59:59Z',
+  '2026-01-01 00:00:00Z',
+];
+
 const event = record(
   {
     user_id: goodId,
@@ -27,11 +43,14 @@ const event = record(
     time_spent_seconds: optional(fc.integer({ min: 0, max: 86_400 })),
     confidence_score: optional(fc.integer({ min: 1, max: 5 })),
     question_difficulty: optional(fc.double({ min: -3, max: 3, noNaN: true })),
-    event_id: optional(
-      fc.oneof(fc.constantFrom('e-1', 'e-2'), fc.constantFrom('e-1', 'e-2'), goodId, fc.uuid()),
-    ),
+    event_id: optional(fc.oneof(eventId, eventId, goodId, fc.uuid())),
     item_id: optional(goodId),
-    occurred_at: optional(fc.constantFrom('2026-01-01T00:00:00Z', '1970-01-01T00:00:00+00:00')),
+    occurred_at: optional(
+      fc.oneof(
+        { weight: 15, arbitrary: fc.constantFrom(...times) },
+        { weight: 1, arbitrary: fc.constantFrom(...noTimes) },
+      ),
+    ),
   },
   ['user_id', 'skill_id', 'is_correct'],
 );
@@ -124,7 +143,7 @@ const bytesFor = (name: string): fc.Arbitrary<Buffer> => {
   const object = fitting[name];
   if (object === undefined) throw new Error(`test/support/fuzz/bodies.ts has no body for ${name}`);
   return fc.oneof(
-    { weight: 12, arbitrary: object.map((value) => Buffer.from(text(value))) },
+    { weight: 24, arbitrary: object.map((value) => Buffer.from(text(value))) },
     { weight: 4, arbitrary: spoilt(object).map((value) => Buffer.from(text(value))) },
     { weight: 2, arbitrary: torn(object.map(text)) },
     { weight: 1, arbitrary: junk.map((value) => Buffer.from(text(value))) },

@@ -2,7 +2,9 @@
 import { assertAnswer } from '../answer-check.js';
 import { type Answer, openWire, rawRequest, type Wire } from '../http.js';
 import { targetOf } from '../route-table.js';
+import { type AnswerCounts, createAnswerCounts, type Outcome } from './counts.js';
 import type { Ledger } from './ledger.js';
+import { createMemory } from './memory.js';
 import type { KeyName, Request } from './requests.js';
 
 /** After 10 s without a byte the service closes a connection: one that rested for longer than this is not used again. */
@@ -14,8 +16,7 @@ const maxHeadBytes = 4096;
 export interface Drive {
   /** Sends all of them, a share over each connection. @throws AssertionError for an answer out of the contract */
   send(requests: readonly Request[]): Promise<void>;
-  /** Answers by status; 0: the parser's own refusal of a head too long, or a connection that was idle for too long. */
-  readonly statuses: ReadonlyMap<number, number>;
+  readonly counts: AnswerCounts;
   end(): void;
 }
 
@@ -28,14 +29,13 @@ export interface DriveOptions {
 }
 
 export function createDrive({ port, keys, ledger, connections }: DriveOptions): Drive {
-  const statuses = new Map<number, number>();
+  const counts = createAnswerCounts();
+  const memory = createMemory();
   const wires: (Wire | undefined)[] = Array.from({ length: connections });
   const usedAt: number[] = Array.from({ length: connections }, () => 0);
-  const count = (status: number): void => {
-    statuses.set(status, (statuses.get(status) ?? 0) + 1);
-  };
 
-  const sendOne = async (request: Request, place: number): Promise<void> => {
+  const sendOne = async (generated: Request, place: number): Promise<void> => {
+    const request = { ...generated, path: memory.fill(generated.path) };
     const { bytes, headBytes } = bytesOf(request, request.key === null ? null : keys[request.key]);
     if (performance.now() - (usedAt[place] as number) > restMs) wires[place]?.end();
     const rested = wires[place]?.socket.destroyed === true;
@@ -43,16 +43,19 @@ export function createDrive({ port, keys, ledger, connections }: DriveOptions): 
     wires[place] = wire;
     const sentAt = performance.now();
     wire.send(bytes);
-    const answer = await answerTo(wire, request, headBytes).catch((error: Error) => {
+    const told = await wire.next({ head: request.method === 'HEAD' }).catch((error: Error): Unanswered => {
+      if (headBytes > maxHeadBytes - 100) return 'head too long';
       // This machine stood still: the service closed what it took for idle.
-      if (performance.now() - sentAt > restMs && wire.isClosed()) return null;
-      throw new Error(`${JSON.stringify(bytes.toString('latin1'))}: ${error.message}`, { cause: error });
+      if (performance.now() - sentAt > restMs && wire.isClosed()) return 'lost';
+      throw new Error(`${textOf(bytes)}: ${error.message}`, { cause: error });
     });
-    const counts = request.key === 'ledger';
+    const outcome = judged(told, request, headBytes, bytes);
+    const answer = typeof outcome === 'string' ? null : outcome;
     if (answer === null || answer.headers.connection === 'close' || wire.isClosed())
       wires[place] = closed(wire);
-    if (counts) ledger.note(request, answer);
-    count(answer?.status ?? 0);
+    if (request.key === 'ledger') ledger.note(request, answer);
+    if (answer !== null) memory.note(request, answer);
+    counts.note(targetIn(request), typeof outcome === 'string' ? outcome : outcome.status);
     usedAt[place] = performance.now();
   };
 
@@ -61,7 +64,7 @@ export function createDrive({ port, keys, ledger, connections }: DriveOptions): 
   };
 
   return {
-    statuses,
+    counts,
     send: async (requests) => {
       await Promise.all(wires.map((_, place) => share(requests, place)));
     },
@@ -88,18 +91,27 @@ function bytesOf({ method, path, headers, content }: Request, key: string | null
   return { bytes, headBytes: bytes.indexOf('\r\n\r\n') + 4 };
 }
 
-/** The answer, judged; null where the parser refused the head, which only a long one gives it cause for. */
-async function answerTo(wire: Wire, request: Request, headBytes: number): Promise<Answer | null> {
-  const { method, path, headers } = request;
-  const mayBeLong = headBytes > maxHeadBytes - 100;
-  const answer = await wire.next({ head: method === 'HEAD' }).catch((error: unknown) => {
-    if (mayBeLong) return null;
-    throw error;
-  });
-  if (answer === null || (mayBeLong && answer.status === 431)) return null;
-  const sent = headers['X-Request-Id'];
+const textOf = (bytes: Buffer): string => JSON.stringify(bytes.toString('latin1'));
+
+const targetIn = ({ method, path }: Request) => targetOf(method, path.split('?')[0] as string);
+
+type Unanswered = Exclude<Outcome, number>;
+
+/** The answer as the service's own, unless the parser refused a head that is too long. @throws AssertionError */
+function judged(
+  told: Answer | Unanswered,
+  request: Request,
+  headBytes: number,
+  bytes: Buffer,
+): Answer | Unanswered {
+  if (typeof told === 'string') return told;
+  if (headBytes > maxHeadBytes - 100 && told.status === 431) return 'head too long';
+  const sent = request.headers['X-Request-Id'];
   const requestId = typeof sent === 'string' && /^[A-Za-z0-9._:-]{1,128}$/.test(sent) ? sent : null;
-  const target = targetOf(method, path.split('?')[0] as string);
-  assertAnswer(answer, { method, target, requestId });
-  return answer;
+  try {
+    assertAnswer(told, { method: request.method, target: targetIn(request), requestId });
+  } catch (error) {
+    throw new Error(`${textOf(bytes)}: ${(error as Error).message}`, { cause: error });
+  }
+  return told;
 }

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import type { Route } from '../../../src/http/routes.js';
 import { routeTable } from '../route-table.js';
 import { type Content, contentFor } from './bodies.js';
-import { badId, goodId, segment } from './texts.js';
+import { toldCursor, toldErasure, toldEvent } from './memory.js';
+import { badId, eventId, goodId, segment } from './texts.js';
 
 /** Which of the tests' keys a request comes with; null: none. */
 export type KeyName = 'ledger' | 'wild' | 'reader' | 'writer' | 'poor' | 'unknown' | null;
@@ -25,8 +26,20 @@ const methodOf = (route: Route): fc.Arbitrary<string> =>
     { weight: 1, arbitrary: fc.constantFrom(...methods) },
   );
 
+/** Ids that may well be there: of what is named otherwise than learners and skills. */
+const idsOf: Readonly<Record<string, fc.Arbitrary<string>>> = {
+  ':event_id': mostly(fc.oneof(eventId.map(encodeURIComponent), fc.constant(toldEvent))),
+  ':erasure_id': mostly(fc.constant(toldErasure)),
+};
+
+function mostly(usual: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return fc.oneof({ weight: 4, arbitrary: usual }, { weight: 1, arbitrary: segment });
+}
+
 const pathOf = (route: Route): fc.Arbitrary<string> => {
-  const segments = route.path.split('/').map((part) => (part.startsWith(':') ? segment : fc.constant(part)));
+  const segments = route.path
+    .split('/')
+    .map((part) => (part.startsWith(':') ? (idsOf[part] ?? segment) : fc.constant(part)));
   return fc.oneof(
     { weight: 20, arbitrary: fc.tuple(...segments).map((parts) => parts.join('/')) },
     {
@@ -62,9 +75,14 @@ const queryValue = fc.oneof(
 
 const queryOf = ({ queryNames }: Route): fc.Arbitrary<string> => {
   const name = fc.constantFrom(...queryNames, 'unknown', '__proto__', 'constructor');
-  return fc
-    .array(fc.tuple(name, queryValue), { maxLength: 3 })
-    .map((pairs) => pairs.map(([left, right]) => `${left}=${right}`).join('&'));
+  const odd = fc.array(fc.tuple(name, queryValue), { maxLength: 3 });
+  const pages = fc.integer({ min: 1, max: 3 }).map((limit) => [
+    ['limit', `${limit}`],
+    ['cursor', toldCursor],
+  ]);
+  return (queryNames.includes('cursor') ? fc.oneof(odd, pages) : odd).map((pairs) =>
+    pairs.map(([left, right]) => `${left}=${right}`).join('&'),
+  );
 };
 
 const headerText = fc.stringMatching(/^[\x21-\x7e]([\x20-\x7e]{0,140}[\x21-\x7e])?$/);

@@ -13,7 +13,7 @@ const requestsPerRun = 100;
 
 /**
  * @param requests at least so many are sent
- * @returns answers by status, 0 for heads that were too long
+ * @returns what it sent and was told
  */
 export async function fuzz(t: Scoped, service: Service, requests: number, seed: number): Promise<Drive> {
   const ledger = createLedger();

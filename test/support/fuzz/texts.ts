@@ -44,6 +44,12 @@ export const goodId: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('x'.repeat(128), '😀'.repeat(128)) },
 );
 
+/** Two that meet again and again; and more, for one that was taken back stays taken. */
+export const eventId: fc.Arbitrary<string> = fc.oneof(
+  fc.constantFrom('e-1', 'e-2'),
+  fc.integer({ min: 3, max: 300 }).map((number) => `e-${number}`),
+);
+
 /** No ids, but strings. */
 export const badId: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(
