@@ -86,7 +86,9 @@ export function ofEach(
     const values = histories.map((one) => one[parameter]).join();
     return `to${type}(transform(concat(tenant, ':', user_id), [${names}], [${values}], 0))`;
   };
-  return sql.replaceAll(ofLearner, isOneOf(histories)).replaceAll(/\{(\w+):(\w+)\}/g, ofRow);
+  // Not in what was put in already: a name may look like a parameter, or have `$&`.
+  const parts = sql.split(ofLearner).map((part) => part.replaceAll(/\{(\w+):(\w+)\}/g, ofRow));
+  return parts.join(isOneOf(histories));
 }
 
 /** @param alias of the table, with its dot */

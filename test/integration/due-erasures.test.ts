@@ -1,0 +1,166 @@
+/** Many due erasures in one statement, and rows that ClickHouse refuses among those that flow past erasures. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Redis } from 'ioredis';
+import { encodeCorrection } from '../../src/contracts/corrections.js';
+import { createCarryOut } from '../../src/services/carry-out.js';
+import type { CorrectedRows } from '../../src/services/correction-ports.js';
+import { createDrain } from '../../src/services/drain-outbox.js';
+import { oneStatement } from '../../src/services/one-statement.js';
+import { connectRedis, whenReady } from '../../src/store/client.js';
+import { createCorrectionStore } from '../../src/store/corrections.js';
+import { outboxKey, parkedKey, removedKey } from '../../src/store/keys.js';
+import { createOutbox } from '../../src/store/outbox.js';
+import { createLogger } from '../../src/telemetry.js';
+import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
+import { selectRows } from '../../src/warehouse/client.js';
+import { createCorrectionWarehouse } from '../../src/warehouse/correction-warehouse.js';
+import { createErasureWarehouse } from '../../src/warehouse/erasure-warehouse.js';
+import { attemptRow, encoded, encodedRows, fillOutbox } from '../support/attempt-rows.js';
+import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { waitFor } from '../support/wait.js';
+import { allOnce, counts, testDatabase } from '../support/warehouse.js';
+
+/** What SQL, its parameters or a replaced text could take for their own. */
+const oddNames = [
+  "o'neil",
+  "' OR 1 --",
+  'back\\slash\\',
+  "\\'",
+  'a:b',
+  '$$',
+  "$&$`$'$1",
+  '{user_id:String}',
+  '{below_ms:UInt64}',
+  "{x:y}', 'z",
+  'tenant = {tenant:String} AND user_id = {user_id:String}',
+  '%_?',
+  '学習者',
+  '𝒳\u2028e\u0301',
+];
+/** They stay: what an odd name could be mistaken for. */
+const bystanders = ['$', '$$$$', 'oneil', 'b', 'back\\slash', "'", '1788888888888', 'é', 'learner'];
+
+const belowMs = 1_788_888_888_888;
+const erased = (userId: string, tenant = 'default'): CorrectedRows => ({
+  ...{ tenant, userId, partition: 0, belowMs, belowSeq: 0, fromSeq: 0, goalAt: 0 },
+});
+
+test('learners of any name are told apart in one statement', { timeout: 300_000 }, async (t) => {
+  const { clickhouseUrl } = await startTestClickhouse(t);
+  const { client } = await testDatabase(t, clickhouseUrl);
+  const learners = [
+    ...oddNames.map((userId) => ({ tenant: 'default', userId })),
+    ...bystanders.map((userId) => ({ tenant: 'default', userId })),
+    { tenant: 'b', userId: oddNames[0] as string },
+    { tenant: 'c', userId: oddNames[0] as string },
+  ];
+  // Each has as many answers as its place tells.
+  const rows = learners.flatMap((learner, i) =>
+    Array.from({ length: i + 1 }, (_, seq) => attemptRow(i, { ...learner, learnerSeq: seq + 1 })),
+  );
+  await createAttemptWarehouse(client).insert([encodedRows(rows)], 'token');
+  const meant = [...oddNames.map((userId) => erased(userId)), erased(oddNames[0] as string, 'b')];
+  const warehouse = createCorrectionWarehouse(client);
+  const answersOf = ({ tenant, userId }: CorrectedRows) =>
+    rows.filter((row) => row.tenant === tenant && row.userId === userId).length;
+  const removals = await warehouse.count(meant);
+  assert.deepEqual(
+    removals.map(({ answers, before }) => [Object.values(answers), before.attempts]),
+    meant.map((one) => [[answersOf(one)], answersOf(one)]),
+  );
+  const ids = await warehouse.eventIds(meant, 0);
+  assert.equal(
+    ids.length,
+    meant.map(answersOf).reduce((sum, n) => sum + n),
+  );
+  await warehouse.remove(meant);
+  const left = await selectRows<{ name: string; n: number }>(
+    client,
+    "SELECT concat(tenant, ':', user_id) AS name, toUInt32(count()) AS n FROM attempts GROUP BY name ORDER BY n",
+  );
+  const stay = learners.flatMap(({ tenant, userId }, i) =>
+    meant.some((one) => one.tenant === tenant && one.userId === userId)
+      ? []
+      : { name: `${tenant}:${userId}`, n: i + 1 },
+  );
+  assert.deepEqual(left, stay);
+  assert.deepEqual(await counts(client), { ...allOnce(stay.reduce((sum, { n }) => sum + n, 0)) });
+  const proof = await createErasureWarehouse(client).prove(meant);
+  assert.ok(proof.every((places) => Object.values(places).every((n) => n === 0)));
+});
+
+test('no names are too long for a statement', { timeout: 300_000 }, async (t) => {
+  const { clickhouseUrl } = await startTestClickhouse(t);
+  const { client } = await testDatabase(t, clickhouseUrl);
+  const warehouse = createCorrectionWarehouse(client);
+  const longest = [
+    ["'", 52],
+    ['学', 40],
+    ['𝒳', 128],
+  ] as const;
+  for (const [letter, length] of longest) {
+    const names = Array.from({ length: 100 }, (_, i) => `${i}`.padStart(3, '0') + letter.repeat(length - 3));
+    const all = names.map((userId) => erased(userId));
+    const some = oneStatement(all, (one) => one);
+    assert.equal((await warehouse.count(some)).length, some.length);
+    await warehouse.remove(some);
+  }
+});
+
+test('a refused row among rows that flow past erasures is parked alone', { timeout: 300_000 }, async (t) => {
+  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const redis = connectRedis(redisUrl) as Redis;
+  t.after(() => redis.disconnect());
+  await whenReady(redis, 10_000);
+  const { client } = await testDatabase(t, clickhouseUrl);
+  const outbox = createOutbox(redis, 2);
+  const parts = { ...createCorrectionStore(redis), ...createCorrectionWarehouse(client) };
+  const logger = createLogger('fatal', 'test');
+  const drain = createDrain({
+    outbox,
+    warehouse: createAttemptWarehouse(client),
+    logger,
+    correct: createCarryOut({ store: parts, warehouse: parts, logger, now: Date.now }),
+  });
+  const drained = () =>
+    waitFor(
+      'what waits',
+      async () => {
+        await drain({ partitions: [0, 1], batch: null, save: async () => undefined });
+        return (await outbox.backlog([0, 1])).every(({ length, due }) => length + due === 0);
+      },
+      240_000,
+    );
+  const erase = async (i: number): Promise<void> => {
+    const learner = { v: 1, tenant: 'default', userId: `learner-${i}` } as const;
+    const text = encodeCorrection({ ...learner, kind: 'erase', erasureId: `e-${i}`, goalAt: 0 });
+    await redis.xadd(outboxKey(1), '*', 'c', text);
+  };
+  const refuse = (i: number): Promise<string | null> =>
+    redis.xadd(outboxKey(1), '*', 'r', encoded(attemptRow(i)).split('\t').with(5, 'perhaps').join('\t'));
+
+  // Erasures before, between and behind the rows, more than a page has; refused rows of before and of after their own.
+  await fillOutbox(redis, 2, 0, 1000);
+  await drained();
+  for (let i = 1; i < 500; i += 2) await erase(i);
+  await refuse(1);
+  await redis.xadd(outboxKey(1), '*', 'other', 'field');
+  await fillOutbox(redis, 2, 1000, 1500);
+  await erase(7);
+  await refuse(7);
+  await erase(9);
+  await refuse(9);
+  await refuse(11);
+  await erase(11);
+  await drained();
+  // Of odd learners each has one of its three answers, but for the three who were erased again.
+  assert.deepEqual(await counts(client), allOnce(3 * 250 + 250 - 3));
+  const parked = await redis.xrange(parkedKey(outboxKey(1)), '-', '+');
+  assert.equal(parked.length, 4, 'three refused rows of after, and what is no row');
+  const removed = Object.values(await redis.hgetall(removedKey(1)));
+  assert.equal(
+    removed.reduce((sum, n) => sum + Number(n), 0),
+    2 * 250 + 3 + 1,
+  );
+});
