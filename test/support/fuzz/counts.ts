@@ -3,7 +3,7 @@ import { aligned } from '../../../src/cli/text-table.js';
 import { nameOf, routeTable, type Target } from '../route-table.js';
 
 /** What came of a request: a status, or why there was no answer. */
-export type Outcome = number | 'head too long' | 'lost';
+export type Outcome = number | 'head too long' | 'export cut' | 'lost';
 
 export interface AnswerCounts {
   note(target: Target, outcome: Outcome): void;
