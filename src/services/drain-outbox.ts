@@ -29,7 +29,7 @@ import type {
 } from './pipeline-ports.js';
 
 import { ContentRefused } from './pipeline-ports.js';
-import { createSieve } from './sift-outbox.js';
+import { createSieve, ParkedFull } from './sift-outbox.js';
 
 /**
  * How long a token is trusted, in milliseconds. The window is 10,000 blocks: to pass it in a minute, two shards
@@ -63,7 +63,12 @@ export function createDrain(options: DrainOptions): DrainShard {
   const { outbox, warehouse, logger, limits = defaultLimits, correct = refuseCorrection } = options;
   const watch = createEpochWatch();
   const sieve = createSieve(options);
-  return sieve.over(drainBlock);
+  const drain = sieve.over(drainBlock);
+  return (task) =>
+    drain(task).catch(async (error: unknown) => {
+      if (error instanceof ParkedFull) await correct(task.partitions, [], task.signal);
+      throw error;
+    });
 
   async function drainBlock(task: DrainTask): Promise<DrainResult> {
     const { maxRows = limits.maxRows } = task;

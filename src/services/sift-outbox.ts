@@ -66,7 +66,7 @@ export function createSieve({ outbox, warehouse, logger }: SiftOptions): Sieve {
 
   async function clear({ unreadable }: OutboxBatch): Promise<void> {
     for (const entries of unreadable) {
-      if (!(await park(entries, noRow))) throw parkedFull([entries.partition]);
+      if (!(await park(entries, noRow))) throw new ParkedFull([entries.partition]);
     }
   }
 
@@ -88,13 +88,16 @@ export function createSieve({ outbox, warehouse, logger }: SiftOptions): Sieve {
   async function sift(drain: DrainShard, task: DrainTask, { left }: BlockRefused): Promise<DrainResult> {
     const done = { rows: 0, present: 0 };
     const full: number[] = [];
+    await pass(
+      left.erasures.filter((one) => !left.ranges.some(({ partition }) => partition === one.partition)),
+    );
     for (const { partition, rows } of left.ranges) {
       const outcome = await siftPartition(drain, { ...task, partitions: [partition], batch: null }, rows);
       done.rows += outcome.rows;
       done.present += outcome.present;
       if (outcome.full) full.push(partition);
     }
-    if (full.length > 0) throw parkedFull(full);
+    if (full.length > 0) throw new ParkedFull(full);
     return done;
   }
 
@@ -118,12 +121,18 @@ export function createSieve({ outbox, warehouse, logger }: SiftOptions): Sieve {
       } else if (outcome.left.rows > 1) {
         maxRows = outcome.left.rows >> 1;
       } else {
-        if (!(await park(soleEntry(outcome.left), outcome.reason))) return { ...done, full: true };
+        if (!(await park(soleEntry(outcome.left), outcome.reason))) {
+          await pass(outcome.left.erasures);
+          return { ...done, full: true };
+        }
         left -= 1;
       }
     }
     return done;
   }
+
+  /** They come before every row: no row that finds no room may hold them up. */
+  const pass = (erasures: OutboxBatch['erasures']): Promise<void> => outbox.trim({ ranges: [], erasures });
 
   return {
     clear,
@@ -150,7 +159,11 @@ function soleEntry({ chunks: [line] }: OutboxBatch): OutboxEntries {
   return { partition: Number(partition), ids: ms === undefined ? [] : [`${ms}-${seq}`] };
 }
 
-const parkedFull = (partitions: readonly number[]): Error =>
-  new Error(
-    `no more rows can be parked of partition ${partitions.join()}: what is refused waits in the outbox`,
-  );
+/** Rows wait in their outbox for want of room; erasures that are due do not. */
+export class ParkedFull extends Error {
+  constructor(partitions: readonly number[]) {
+    super(
+      `no more rows can be parked of partition ${partitions.join()}: what is refused waits in the outbox`,
+    );
+  }
+}

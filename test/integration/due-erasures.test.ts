@@ -1,6 +1,6 @@
 /** Many due erasures in one statement, and rows that ClickHouse refuses among those that flow past erasures. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { encodeCorrection } from '../../src/contracts/corrections.js';
 import { createCarryOut } from '../../src/services/carry-out.js';
@@ -9,7 +9,7 @@ import { createDrain } from '../../src/services/drain-outbox.js';
 import { oneStatement } from '../../src/services/one-statement.js';
 import { connectRedis, whenReady } from '../../src/store/client.js';
 import { createCorrectionStore } from '../../src/store/corrections.js';
-import { outboxKey, parkedKey, removedKey } from '../../src/store/keys.js';
+import { outboxKey, parkedBound, parkedKey, removedKey } from '../../src/store/keys.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
@@ -41,6 +41,7 @@ const oddNames = [
 /** They stay: what an odd name could be mistaken for. */
 const bystanders = ['$', '$$$$', 'oneil', 'b', 'back\\slash', "'", '1788888888888', 'é', 'learner'];
 
+const limitMs = 240_000;
 const belowMs = 1_788_888_888_888;
 const erased = (userId: string, tenant = 'default'): CorrectedRows => ({
   ...{ tenant, userId, partition: 0, belowMs, belowSeq: 0, fromSeq: 0, goalAt: 0 },
@@ -108,7 +109,7 @@ test('no names are too long for a statement', { timeout: 300_000 }, async (t) =>
   }
 });
 
-test('a refused row among rows that flow past erasures is parked alone', { timeout: 300_000 }, async (t) => {
+async function refusals(t: TestContext) {
   const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
   const redis = connectRedis(redisUrl) as Redis;
   t.after(() => redis.disconnect());
@@ -123,23 +124,28 @@ test('a refused row among rows that flow past erasures is parked alone', { timeo
     logger,
     correct: createCarryOut({ store: parts, warehouse: parts, logger, now: Date.now }),
   });
+  const drainOnce = () => drain({ partitions: [0, 1], batch: null, save: async () => undefined });
+  const erase = async (i: number): Promise<void> => {
+    const learner = { v: 1, tenant: 'default', userId: `learner-${i}` } as const;
+    const text = encodeCorrection({ ...learner, kind: 'erase', erasureId: `e-${i}`, goalAt: 0 });
+    await redis.xadd(outboxKey(i % 2), '*', 'c', text);
+  };
+  const refuse = (i: number): Promise<string | null> =>
+    redis.xadd(outboxKey(1), '*', 'r', encoded(attemptRow(i)).split('\t').with(5, 'perhaps').join('\t'));
+  return { redis, client, outbox, drainOnce, erase, refuse };
+}
+
+test('a refused row among rows that flow past erasures is parked alone', { timeout: 300_000 }, async (t) => {
+  const { redis, client, outbox, drainOnce, erase, refuse } = await refusals(t);
   const drained = () =>
     waitFor(
       'what waits',
       async () => {
-        await drain({ partitions: [0, 1], batch: null, save: async () => undefined });
+        await drainOnce();
         return (await outbox.backlog([0, 1])).every(({ length, due }) => length + due === 0);
       },
-      240_000,
+      limitMs,
     );
-  const erase = async (i: number): Promise<void> => {
-    const learner = { v: 1, tenant: 'default', userId: `learner-${i}` } as const;
-    const text = encodeCorrection({ ...learner, kind: 'erase', erasureId: `e-${i}`, goalAt: 0 });
-    await redis.xadd(outboxKey(1), '*', 'c', text);
-  };
-  const refuse = (i: number): Promise<string | null> =>
-    redis.xadd(outboxKey(1), '*', 'r', encoded(attemptRow(i)).split('\t').with(5, 'perhaps').join('\t'));
-
   // Erasures before, between and behind the rows, more than a page has; refused rows of before and of after their own.
   await fillOutbox(redis, 2, 0, 1000);
   await drained();
@@ -163,4 +169,26 @@ test('a refused row among rows that flow past erasures is parked alone', { timeo
     removed.reduce((sum, n) => sum + Number(n), 0),
     2 * 250 + 3 + 1,
   );
+});
+
+test('a refused row that finds no room holds up no erasure but those behind it', {
+  timeout: 300_000,
+}, async (t) => {
+  const { redis, client, outbox, drainOnce, erase, refuse } = await refusals(t);
+  await fillOutbox(redis, 2, 0, 6);
+  await drainOnce();
+  const pipeline = redis.pipeline();
+  for (let i = 0; i < parkedBound; i++) pipeline.xadd(parkedKey(outboxKey(1)), '*', 'r', 'x');
+  await pipeline.exec();
+  await erase(0);
+  await erase(1);
+  await refuse(3);
+  await erase(5);
+  const ofBefore = async (): Promise<boolean> => {
+    await assert.rejects(drainOnce(), /no more rows can be parked of partition 1/);
+    return (await counts(client)).rows === 4 && (await outbox.facts()).erasuresDue === 0;
+  };
+  await waitFor('the erasures before it', ofBefore, limitMs);
+  assert.deepEqual(await counts(client), allOnce(4));
+  assert.equal((await outbox.facts()).outboxLength, 2);
 });
