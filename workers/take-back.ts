@@ -38,10 +38,11 @@ export default async function run(task: TakeBackTask): Promise<TakeBackReply> {
 async function takeBackIn(client: RedisClient, task: TakeBackTask): Promise<TakeBackReply> {
   const history = historyOf(task);
   if (history === null) return { status: 'incomplete' };
-  const { from, rows } = history;
+  const { from, rows, covered } = history;
   const place = rows.findLastIndex(({ event }) => event.eventId === task.eventId);
   const taken = rows[place];
-  if (taken === undefined) return { status: 'absent' };
+  if (taken === undefined)
+    return { status: covered.some(({ event }) => event.eventId === task.eventId) ? 'archived' : 'absent' };
   // What is left would begin with the snapshot alone, whose version nobody could write anew.
   if (from !== null && rows.length === 1) return { status: 'archived' };
   const commit = await commitOf(client, task, history, place);
@@ -53,6 +54,8 @@ interface History {
   readonly from: ReplayedStates | null;
   /** In order, without gaps, up to the learner's last. */
   readonly rows: readonly AttemptRow[];
+  /** Those that the state has: their commit began in a month that is dropped. */
+  readonly covered: readonly AttemptRow[];
 }
 
 /** Null where a row is missing. */
@@ -72,7 +75,8 @@ function historyOf({ waiting, stored, snapshot, attempts }: TakeBackTask): Histo
     if (row === undefined) return null;
     rows.push(row);
   }
-  return { from, rows };
+  const covered = [...bySeq.values()].filter(({ figures }) => figures.learnerSeq < first);
+  return { from, rows, covered };
 }
 
 async function commitOf(

@@ -9,6 +9,7 @@ import type { AccuracyForecast } from '../domain/accuracy/model.js';
 import type { BktParameters } from '../domain/params.js';
 import type { ScoreForecast, Scores } from '../domain/score.js';
 import type { Section } from '../domain/types.js';
+import { clockMs } from './corrections.js';
 
 /**
  * What a journal entry's field `k` says of the row in its field `r`. Rows wait across upgrades, and an older process
@@ -203,6 +204,18 @@ export function journalRowOf(
   if (kind !== 'goal' && kind !== 'forecast' && kind !== 'taken_back') return null;
   const [at = '', tenant = '', userId = ''] = row.split('\t').map(unescapeText);
   return { at: Number(at), tenant, userId };
+}
+
+/**
+ * Up to which time, in Unix milliseconds, such a row tells of a history that an erasure has ended. Redis itself dates goals
+ * and what is taken back, as it does the erasure; whoever makes a forecast dates it, and clocks differ.
+ */
+export function lastOfEnded(
+  kind: string,
+  ended: { readonly goalAt: number; readonly belowMs: number },
+): number {
+  if (kind === 'goal') return ended.goalAt;
+  return kind === 'taken_back' ? ended.belowMs : ended.belowMs + clockMs;
 }
 
 /** Ids have no control characters: a backslash stands before another one alone. */

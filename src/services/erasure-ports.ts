@@ -1,5 +1,5 @@
 /** What erasing a learner needs of Redis and ClickHouse, beside carrying out its correction. */
-import type { CorrectedRows } from './correction-ports.js';
+import type { CorrectedRows, LearnersId } from './correction-ports.js';
 import type { JournalEntry } from './journal-ports.js';
 
 /** An erasure that is not done. */
@@ -62,6 +62,8 @@ export interface ErasureStore {
 export interface ErasureLeftovers {
   /** Removes goals, forecasts and refused rows of the ended histories that wait for ClickHouse. */
   removeWaiting(rows: readonly CorrectedRows[]): Promise<void>;
+  /** Forgets ids that were not taken again since. @returns how many */
+  forgetIds(ids: readonly LearnersId[]): Promise<number>;
   /** Removes the marks of imports. @returns how many of each one's have to stay, because their imports run */
   removeMarks(rows: readonly CorrectedRows[]): Promise<number[]>;
 }
@@ -95,6 +97,8 @@ export interface EndedHistories {
 
 /** The places of erasures in ClickHouse. Each learner may be given once. */
 export interface ErasureWarehouse {
+  /** Event ids of answers that were taken back: they stayed taken. */
+  takenBackIds(rows: readonly CorrectedRows[]): Promise<LearnersId[]>;
   /** Deletes what came from elsewhere than the outbox. */
   removeLate(rows: readonly CorrectedRows[]): Promise<void>;
   /** Which of the erased learners have rows, of whichever history, in the tables that `removeLate` deletes from. */

@@ -59,23 +59,24 @@ export function createErasureFinisher(options: FinishOptions): (signal?: AbortSi
       const byHash = new Map(some.map((one) => [one.hash, one]));
       for (const { hash, userId } of await warehouse.findAgain(some)) {
         const one = byHash.get(hash);
-        if (one !== undefined) await removeAgain([{ ...one, userId, fromSeq: 0 }]);
+        if (one !== undefined) await removeLate([{ ...one, userId, fromSeq: 0 }]);
       }
       for (const one of some) await ended.looked(one, one.looks + 1 < looksAfter.length);
     }
   }
 
-  async function removeAgain(rows: readonly CorrectedRows[]): Promise<void> {
+  /** What is deleted last tells which ids are to be forgotten. */
+  async function removeLate(rows: readonly CorrectedRows[]): Promise<void> {
     await leftovers.removeWaiting(rows);
+    await leftovers.forgetIds(await warehouse.takenBackIds(rows));
     await warehouse.removeLate(rows);
   }
 
   /** @returns of how many nothing is left */
   async function finish(some: readonly CarriedOut[]): Promise<number> {
     const rows = some.map(rowsOf);
-    await leftovers.removeWaiting(rows);
     const marks = await leftovers.removeMarks(rows);
-    await warehouse.removeLate(rows);
+    await removeLate(rows);
     const left = await warehouse.prove(rows);
     const done = some.flatMap((erasure, i) => {
       const after = left[i] ?? {};

@@ -4,8 +4,7 @@
  */
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { clockMs } from '../contracts/corrections.js';
-import { journalRowOf } from '../contracts/journal.js';
+import { journalRowOf, lastOfEnded } from '../contracts/journal.js';
 import { learnerHash } from '../contracts/learner-hash.js';
 import type { EndedHistories, EndedLearner } from '../services/erasure-ports.js';
 import type { JournalEntry } from '../services/journal-ports.js';
@@ -89,8 +88,7 @@ export function createEndedHistories(client: RedisClient, partitions: number): E
         );
         for (const [i, { entry, at }] of told.entries()) {
           const ended = found[i];
-          if (ended && at <= (entry.kind === 'goal' ? ended.goalAt : ended.belowMs + clockMs))
-            late.push(entry);
+          if (ended && at <= lastOfEnded(entry.kind, ended)) late.push(entry);
         }
       }
       return late;
@@ -110,7 +108,8 @@ function byPartition(entries: readonly JournalEntry[], partitions: number): Map<
   const all = new Map<number, Told[]>();
   for (const entry of entries) {
     const of = journalRowOf(entry.kind, entry.row.toString());
-    if (of === null) continue;
+    // What was taken back is stored all the same: the erasure that ends the history forgets its id.
+    if (of === null || entry.kind === 'taken_back') continue;
     const partition = partitionOf(of.tenant, of.userId, partitions);
     const told = all.get(partition) ?? [];
     all.set(partition, told);

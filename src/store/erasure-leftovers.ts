@@ -1,6 +1,5 @@
 /** What of an erased learner is on its way through Redis beside the outbox: journal streams, refused rows, marks of imports. */
-import { clockMs } from '../contracts/corrections.js';
-import { journalRowOf } from '../contracts/journal.js';
+import { journalRowOf, lastOfEnded } from '../contracts/journal.js';
 import type { CorrectedRows } from '../services/correction-ports.js';
 import type { ErasureLeftovers } from '../services/erasure-ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
@@ -19,16 +18,11 @@ export function createErasureLeftovers(client: RedisClient, partitions: number):
   return {
     removeWaiting: async (rows) => {
       await corrections.removeParked(rows, true);
-      for (const [partition, own] of byPartition(rows)) {
-        const goals = journalKey(partition);
-        for (const stream of [goals, parkedKey(goals)])
-          await removeFrom(client, stream, own, ({ goalAt }) => goalAt);
-      }
-      // Those of a class may be in the stream of any of its learners.
-      const forecasts = everyPartition.map(forecastsKey);
-      for (const stream of [...forecasts, ...forecasts.map(parkedKey)])
-        await removeFrom(client, stream, rows, ({ belowMs }) => belowMs + clockMs);
+      // Forecasts of a class may be in the stream of any of its learners.
+      const streams = [...byPartition(rows).keys()].map(journalKey).concat(everyPartition.map(forecastsKey));
+      for (const stream of [...streams, ...streams.map(parkedKey)]) await removeFrom(client, stream, rows);
     },
+    forgetIds: corrections.forgetIds,
     removeMarks: async (rows) => {
       const held = new Map<CorrectedRows, number>();
       for (const [partition, own] of byPartition(rows)) {
@@ -61,13 +55,8 @@ async function removeMarks(
   return held;
 }
 
-/** Removes the learners' entries that tell of a time until then, Unix milliseconds. */
-async function removeFrom(
-  client: RedisClient,
-  stream: string,
-  rows: Rows,
-  untilOf: (one: CorrectedRows) => number,
-): Promise<void> {
+/** Removes the learners' entries that tell of the ended histories. */
+async function removeFrom(client: RedisClient, stream: string, rows: Rows): Promise<void> {
   const byName = new Map(rows.map((one) => [learnerName(one.tenant, one.userId), one]));
   for (let start = '-'; ; ) {
     const page = await whileRedisServes(client.xrange(stream, start, '+', 'COUNT', pageRows));
@@ -82,6 +71,6 @@ async function removeFrom(
     const kind = fields[fields.indexOf('k') + 1] ?? '';
     const of = journalRowOf(kind, fields[fields.indexOf('r') + 1] ?? '');
     const one = of === null ? undefined : byName.get(learnerName(of.tenant, of.userId));
-    return one !== undefined && of !== null && of.at <= (kind === 'taken_back' ? one.belowMs : untilOf(one));
+    return one !== undefined && of !== null && of.at <= lastOfEnded(kind, one);
   }
 }

@@ -1,11 +1,12 @@
 /** Erasures in ClickHouse: the rows that came over the journal, the proof and the receipt. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { learnerHashSql } from '../contracts/learner-hash.js';
+import type { CorrectedRows, TakenId } from '../services/correction-ports.js';
 import type { ErasureReceipt, ErasureWarehouse } from '../services/erasure-ports.js';
 import { attempts } from './attempts.js';
 import { selectRows } from './client.js';
 import { type Cluster, deleteFrom } from './cluster.js';
-import { erasures } from './correction-tables.js';
+import { erasures, takenBack } from './correction-tables.js';
 import { applyDeletedMasks } from './deleted-masks.js';
 import { countEnded, endedHistory, ofEach, provingQuery } from './ended-history.js';
 import { learnerTables } from './learner-tables.js';
@@ -18,6 +19,13 @@ const late = learnerTables.filter(({ table }) => !byCorrection.has(table.name));
 
 export function createErasureWarehouse(client: ClickHouseClient, cluster: Cluster = null): ErasureWarehouse {
   return {
+    takenBackIds: async (rows) => {
+      await complete(client, takenBack.name, cluster);
+      const ended = ofEach(endedTakenBack, rows.map(endedHistory));
+      const found = await selectRows<TakenId & { name: string }>(client, `${selectTakenBack} WHERE ${ended}`);
+      const learners = new Map(rows.map((one) => [`${one.tenant}:${one.userId}`, one]));
+      return found.map(({ name, ...id }) => ({ ...(learners.get(name) as CorrectedRows), ...id }));
+    },
     removeLate: async (rows) => {
       for (const { table } of late) await complete(client, table.name, cluster);
       const left = await countEnded(client, rows);
@@ -59,6 +67,10 @@ export function createErasureWarehouse(client: ClickHouseClient, cluster: Cluste
     },
   };
 }
+
+const selectTakenBack = `SELECT concat(tenant, ':', user_id) AS name, event_id AS eventId,
+  toUInt32(intDiv(toUnixTimestamp64Milli(received_at), 1000)) AS second FROM ${takenBack.name}`;
+const endedTakenBack = learnerTables.find(({ table }) => table === takenBack)?.ended ?? '0';
 
 /** The hash is made once a learner, and not for each row. */
 const findAgainQuery = `SELECT DISTINCT ${learnerHashSql} AS hash, user_id AS userId FROM (

@@ -33,7 +33,7 @@ export const ofLearner = 'tenant = {tenant:String} AND user_id = {user_id:String
 /** Outbox ids are in order within their partition, which a learner never leaves. */
 export const before =
   '(partition_id != {partition:UInt16} OR (outbox_ms, outbox_seq) < ({below_ms:UInt64}, {below_seq:UInt32}))';
-const upTo = (column: string, name: 'until' | 'goal_until'): string =>
+const upTo = (column: string, name: 'until' | 'goal_until' | 'below_ms'): string =>
   `${ofLearner} AND ${column} <= fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
 
 /** A month is archived when it is over: what came in the one that the history ended in is archived after that. */
@@ -53,7 +53,7 @@ export const learnerTables: readonly LearnerTable[] = [
   { table: learnerSnapshots, rowType: 'learner_snapshot', ended: monthBefore },
   { table: goalChanges, rowType: 'goal_change', ended: upTo('updated_at', 'goal_until') },
   { table: servedForecasts, rowType: 'served_forecast', ended: upTo('made_at', 'until') },
-  { table: takenBack, rowType: 'taken_back', ended: upTo('taken_back_at', 'until') },
+  { table: takenBack, rowType: 'taken_back', ended: upTo('taken_back_at', 'below_ms') },
 ];
 
 /** What follows the table's name in a query, so that a row that was inserted twice, or is not summed up yet, is one row. */
