@@ -35,6 +35,7 @@ const flood = (t: TestContext, { port, tenants }: Stand): Clients =>
       loops: 8,
       hangUps: 0,
       largestBatch: 200,
+      mostTakenBack: 0,
       name: `event-${i}`,
       seed: faultSeed + i,
     })),

@@ -2,7 +2,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { selectRows } from '../../../src/warehouse/client.js';
 import { callerOf } from '../http.js';
-import { askUntil } from '../wait.js';
+import { askUntil, waitFor } from '../wait.js';
 import { confirm, type Entry } from './ledger.js';
 import type { Stand } from './stand.js';
 
@@ -32,6 +32,7 @@ export async function compare(
     differ(name, expected, await countsIn(clickhouse, query), found);
   }
   await inOrder(clickhouse, where, found);
+  await areNoted(clickhouse, where, entries, found);
   for (const { first, fresh, otherwise, event } of entries) {
     if (first === null) found.differences.push(`${event.event_id} was never confirmed`);
     if (fresh > 1) found.doubled += fresh - 1;
@@ -76,7 +77,7 @@ type Counts = Map<string, string>;
 
 function countsOf(entries: readonly Entry[]): Counts {
   const sums = new Map<string, [number, number]>();
-  for (const { tenant, event } of entries) {
+  for (const { tenant, event } of entries.filter(({ takenBack }) => !takenBack)) {
     const key = `${tenant} ${event.user_id} ${event.skill_id}`;
     const [attempts, correct] = sums.get(key) ?? [0, 0];
     sums.set(key, [attempts + 1, correct + (event.is_correct ? 1 : 0)]);
@@ -132,6 +133,27 @@ function differ(place: string, expected: Counts, counts: Counts, found: Findings
     if (excess > 0) found.doubled += excess;
     else found.lost -= excess;
   }
+}
+
+/** Each answer that was taken back once, and no other. They follow over the journal. */
+async function areNoted(
+  clickhouse: ClickHouseClient,
+  where: string,
+  entries: readonly Entry[],
+  found: Findings,
+): Promise<void> {
+  const wanted = entries.flatMap(({ takenBack, event }) => (takenBack ? [event.event_id] : [])).sort();
+  const ask = async (): Promise<string> => {
+    const query = `SELECT event_id AS id FROM taken_back FINAL WHERE ${where} ORDER BY id`;
+    return (await selectRows<{ id: string }>(clickhouse, query)).map(({ id }) => id).join();
+  };
+  let noted = '';
+  const isThere = async (): Promise<boolean> => {
+    noted = await ask();
+    return noted.length >= wanted.join().length;
+  };
+  await waitFor('what was taken back to be noted', isThere);
+  if (noted !== wanted.join()) found.differences.push(`taken back were ${wanted}, noted are ${noted}`);
 }
 
 /** Of all rollups together, and in the order in which answers were applied. */

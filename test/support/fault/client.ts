@@ -1,6 +1,7 @@
 /**
  * A platform that keeps posting answers and keeps a ledger. What is refused for now, and what no answer came for, is sent
- * again with the same event id, as the contract asks for; some answers are sent twice at once, or again later.
+ * again with the same event id, as the contract asks for; some answers are sent twice at once, or again later, and a few
+ * are taken back.
  */
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,6 +21,8 @@ export interface ClientSettings {
   readonly hangUps: number;
   /** Most answers of a batch. */
   readonly largestBatch: number;
+  /** Most answers that are taken back: each holds up the rows of its partition for seconds. */
+  readonly mostTakenBack: number;
   /** Begins the event ids. */
   readonly name: string;
   readonly seed: number;
@@ -41,13 +44,14 @@ export interface LedgerClient {
 }
 
 export function startClient(settings: ClientSettings): LedgerClient {
-  const { port, tenants, learners, skills, loops, hangUps, largestBatch, name } = settings;
+  const { port, tenants, learners, skills, loops, hangUps, largestBatch, mostTakenBack, name } = settings;
   const random = seeded(settings.seed);
   const oneOf = <Value>(values: readonly Value[]): Value =>
     values[Math.floor(random() * values.length)] as Value;
   const agent = new Agent({ keepAlive: true, maxSockets: 2 * loops });
   const ledger = emptyLedger();
   const confirmed: Entry[] = [];
+  let takenBack = 0;
   let stopped = false;
   let giveUpAt = Number.POSITIVE_INFINITY;
 
@@ -111,6 +115,33 @@ export function startClient(settings: ClientSettings): LedgerClient {
     return result.status === 200;
   }
 
+  /** Who was not told asks again, and then hears that there is no such answer. */
+  async function takeBack(entry: Entry): Promise<void> {
+    entry.takenBack = true;
+    let isUnsure = false;
+    const { user_id: userId, event_id: eventId } = entry.event;
+    await untilConfirmed(async () => {
+      const heard = await exchange({
+        agent,
+        port,
+        key: entry.tenant,
+        method: 'DELETE',
+        path: `/api/v1/learners/${userId}/attempts/${eventId}`,
+        body: '',
+        hangUpAfterMs: random() < hangUps ? random() * hangUpWithinMs : null,
+      });
+      const status = heard?.status ?? 0;
+      const isGone = status === 200 || (isUnsure && status === 404);
+      isUnsure = true;
+      if (!isGone && heard !== null && !passing.has(status)) {
+        ledger.faulty.push(`taking ${eventId} back: ${status} ${heard.text}`);
+        return true;
+      }
+      if (!isGone) ledger.refused += 1;
+      return isGone;
+    });
+  }
+
   async function untilConfirmed(attempt: () => Promise<boolean>): Promise<void> {
     while (!(await attempt())) {
       if (Date.now() > giveUpAt) return;
@@ -127,6 +158,13 @@ export function startClient(settings: ClientSettings): LedgerClient {
       );
       await untilConfirmed(() => sendBatch(tenant, entries));
       confirmed.push(...entries);
+      return;
+    }
+    if (chance > 0.97 && takenBack < mostTakenBack) {
+      const entry = oneOf(confirmed.filter((one) => !one.takenBack));
+      if (entry === undefined) return;
+      takenBack += 1;
+      await takeBack(entry);
       return;
     }
     const again = chance < 0.2 && confirmed.length > 0;

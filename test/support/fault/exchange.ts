@@ -12,6 +12,8 @@ export interface Order {
   readonly port: number;
   readonly key: string;
   readonly path: string;
+  /** POST by default. */
+  readonly method?: 'DELETE';
   readonly body: string;
   /** After so many milliseconds the client hangs up; null: it waits. */
   readonly hangUpAfterMs: number | null;
@@ -21,7 +23,15 @@ export interface Order {
 const patienceMs = 30_000;
 
 /** @returns null where the connection was lost before the answer was complete */
-export function exchange({ agent, port, key, path, body, hangUpAfterMs }: Order): Promise<Heard | null> {
+export function exchange({
+  agent,
+  port,
+  key,
+  path,
+  method,
+  body,
+  hangUpAfterMs,
+}: Order): Promise<Heard | null> {
   return new Promise((resolve) => {
     const lost = (): void => resolve(null);
     const headers = {
@@ -29,7 +39,8 @@ export function exchange({ agent, port, key, path, body, hangUpAfterMs }: Order)
       'Content-Type': 'application/json',
       'Content-Length': Buffer.byteLength(body),
     };
-    const sent = request({ host: '127.0.0.1', port, agent, method: 'POST', path, headers }, (response) => {
+    const to = { host: '127.0.0.1', port, agent, method: method ?? 'POST', path, headers };
+    const sent = request(to, (response) => {
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (chunk: string) => {

@@ -54,6 +54,7 @@ const onTheWay = (
   mode: GatewayMode,
   ms: (random: () => number) => number,
   long: boolean,
+  statements?: RegExp,
 ): Fault => ({
   name,
   long,
@@ -61,11 +62,11 @@ const onTheWay = (
   inflict: async ({ gateway }, random) => {
     if (gateway === null) throw new Error('there is nothing between the service and ClickHouse');
     const before = gateway.cuts();
-    gateway.set(mode);
+    gateway.set(mode, statements);
     await sleep(ms(random));
     // It has to meet something, also where another fault of the same kind ended meanwhile.
     const hasMet = (): boolean => {
-      gateway.set(mode);
+      gateway.set(mode, statements);
       return gateway.cuts() > before;
     };
     await waitFor('something to be cut', hasMet).finally(() => gateway.set('pass'));
@@ -93,6 +94,8 @@ export const splitFaults: readonly Fault[] = [
   // A block is tried again after 5 s at the latest.
   onTheWay('ClickHouse away for 25 s', 'away', () => 25_000, true),
   onTheWay('insert stored, answer cut', 'deaf', (random) => 1500 + 2500 * random(), false),
+  // There is a learner who is erased in each round.
+  onTheWay('deletion done, answer cut', 'deaf', (random) => 3000 * random(), false, /^DELETE FROM attempts/),
   onTheWay('insert torn', 'torn', (random) => 1500 + 2500 * random(), false),
   { name: 'clients hang up', clients: 'hang up', long: false, mixes: false, inflict: nothing },
   { name: 'outbox full', clients: 'flood', long: true, mixes: false, inflict: fillOutbox },

@@ -10,31 +10,55 @@ import {
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { Scoped } from '../service.js';
+import { waitFor } from '../wait.js';
 
 /**
- * `pass`: nothing; `away`: every connection ends at once; `deaf`: inserts reach ClickHouse, their answers nobody;
- * `torn`: ClickHouse gets half of an insert.
+ * `pass`: nothing; `away`: every connection ends at once; `deaf`: statements reach ClickHouse, their answers nobody;
+ * `torn`: ClickHouse gets half of a statement; `late`: statements wait here until the mode is another one, and go on then,
+ * whatever became of their sender.
  */
-export type GatewayMode = 'pass' | 'away' | 'deaf' | 'torn';
+export type GatewayMode = 'pass' | 'away' | 'deaf' | 'torn' | 'late';
 
 export interface Gateway {
   readonly url: string;
-  set(mode: GatewayMode): void;
-  /** Requests that were cut so far. */
+  /** @param statements which ones are `deaf`, `torn` or `late`: inserts of answers, unless told otherwise */
+  set(mode: GatewayMode, statements?: RegExp): void;
+  /** Requests that were cut or stopped so far. */
   cuts(): number;
+  /** Resolves when ClickHouse has answered what was late. */
+  caughtUp(): Promise<unknown>;
 }
 
 export async function startGateway(t: Scoped, target: string): Promise<Gateway> {
   let mode: GatewayMode = 'pass';
+  let meant = inserts;
   let cuts = 0;
-  const handle: RequestListener = (incoming, outgoing) => {
-    const acted = mode === 'away' || isInsert(incoming) ? mode : 'pass';
+  const late: Promise<unknown>[] = [];
+  async function handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    if (mode === 'away') {
+      cuts += 1;
+      incoming.socket.destroy();
+      return;
+    }
+    const body = await buffer(incoming);
+    const acted = meant.test(statementOf(incoming, body)) ? mode : 'pass';
+    if (acted === 'late') {
+      const sent = released().then(() => forward(target, incoming, body, outgoing, 'pass'));
+      late.push(sent);
+      cuts += 1;
+      await sent;
+      return;
+    }
+    await forward(target, incoming, body, outgoing, acted);
+    // When it has happened: who waits for it goes on from there.
     if (acted !== 'pass') cuts += 1;
-    if (acted === 'away') incoming.socket.destroy();
+  }
+  const released = (): Promise<unknown> => waitFor('the end of lateness', () => mode !== 'late');
+  const listener: RequestListener = (incoming, outgoing) => {
     // What a client gives up is of no interest here.
-    else forward(target, incoming, outgoing, acted).catch(() => incoming.socket.destroy());
+    handle(incoming, outgoing).catch(() => incoming.socket.destroy());
   };
-  const server = createServer(handle).listen(0, '127.0.0.1');
+  const server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
     server.closeAllConnections();
@@ -44,26 +68,29 @@ export async function startGateway(t: Scoped, target: string): Promise<Gateway> 
   url.port = `${(server.address() as AddressInfo).port}`;
   return {
     url: url.href,
-    set: (wanted) => {
+    set: (wanted, statements = inserts) => {
       mode = wanted;
+      meant = statements;
     },
     cuts: () => cuts,
+    caughtUp: () => Promise.all(late),
   };
 }
 
-const isInsert = ({ method, url }: IncomingMessage): boolean =>
-  method === 'POST' && queryOf(url ?? '').includes('INSERT INTO attempts');
+const inserts = /^INSERT INTO attempts/;
 
-const queryOf = (url: string): string => new URL(url, 'http://gateway').searchParams.get('query') ?? '';
+/** What comes with data stands in the address, everything else is the body. */
+const statementOf = ({ url }: IncomingMessage, body: Buffer): string =>
+  new URL(url ?? '', 'http://gateway').searchParams.get('query') ?? body.toString();
 
 async function forward(
   target: string,
   incoming: IncomingMessage,
+  body: Buffer,
   outgoing: ServerResponse,
   mode: GatewayMode,
 ): Promise<void> {
   const { hostname, port } = new URL(target);
-  const body = await buffer(incoming);
   const { method, url, headers } = incoming;
   const { 'transfer-encoding': _, ...kept } = headers;
   const sent = request({

@@ -19,6 +19,8 @@ export interface Entry {
   fresh: number;
   /** What another confirmation told instead of `first`. */
   otherwise: string | null;
+  /** Whether it was taken back. A repeat is told the first answer all the same. */
+  takenBack: boolean;
 }
 
 export interface Ledger {
@@ -39,6 +41,7 @@ export const newEntry = (tenant: string, event: AnswerEvent): Entry => ({
   first: null,
   fresh: 0,
   otherwise: null,
+  takenBack: false,
 });
 
 /** Notes a confirmation. */

@@ -28,6 +28,7 @@ export interface Round extends Findings {
   readonly stand: string;
   readonly fault: string;
   readonly accepted: number;
+  readonly takenBack: number;
   readonly refused: number;
   /** From the end of the fault until an answer was accepted, in milliseconds. */
   readonly acceptedAfterMs: number;
@@ -71,6 +72,7 @@ export async function runRound(t: Scoped, options: RoundOptions): Promise<Round>
     stand: stand.name,
     fault: fault.name,
     accepted: entries.filter(({ first }) => first !== null).length,
+    takenBack: entries.filter(({ takenBack }) => takenBack).length,
     refused: ledger.refused,
     acceptedAfterMs,
     drainedAfterMs,
@@ -89,6 +91,7 @@ function clientsOf({ stand, fault, number, random }: RoundOptions, learners: str
     loops,
     hangUps: fault.clients === 'hang up' ? 0.3 : 0,
     largestBatch: fault.clients === 'flood' ? 1000 : 30,
+    mostTakenBack: 2,
     name: `event-${number}-${i}`,
     seed: Math.floor(random() * 2 ** 32),
   }));

@@ -1,6 +1,6 @@
 /**
  * Preloaded into a service of a fault test (`node --import …?orders=FOLDER`), in every thread: ends or hangs its worker
- * threads when the test leaves an order, which is a file with the process' id as its name.
+ * threads, or ends itself, when the test leaves an order, which is a file with the process' id as its name.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -56,10 +56,15 @@ function obeyMain(): void {
     if (due && order === 'exit before the commit') process.exit(1);
     const written = Reflect.apply(write, this, args);
     if (due && order === 'exit after the commit') process.exit(1);
+    if (due && order === 'kill after the commit') process.kill(process.pid, 'SIGKILL');
     while (due);
     return written;
   };
 }
 
+/** Of answers, or of taking one back. */
+const marks = ['XADD', '"kind":"rewrite"'];
+
 const isCommit = (bytes: unknown): boolean =>
-  (typeof bytes === 'string' || bytes instanceof Uint8Array) && Buffer.from(bytes as string).includes('XADD');
+  (typeof bytes === 'string' || bytes instanceof Uint8Array) &&
+  marks.some((mark) => Buffer.from(bytes as string).includes(mark));

@@ -8,7 +8,7 @@ export const threadFaults = [
   'loop for ever',
   'terminate',
 ] as const;
-export type ThreadFault = (typeof threadFaults)[number];
+export type ThreadFault = (typeof threadFaults)[number] | 'kill after the commit';
 
 /** Leaves an order for the worker threads of a process, which is read as a whole or not at all. */
 export function orderThreads(folder: string, pid: number, fault: ThreadFault): void {
