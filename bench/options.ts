@@ -1,5 +1,5 @@
 /** The command line of the benchmark. */
-import { parseArgs } from 'node:util';
+import { parseArguments, usageOf } from '../src/cli/arguments.js';
 import { StartError } from '../src/lifecycle.js';
 import type { Pace, Settings } from './bench.js';
 import { wrkVersion } from './load/wrk.js';
@@ -39,6 +39,8 @@ missing.
 In an open loop requests are due at fixed times whatever comes back, and latency counts from the time at which they
 were due: a request that had to wait is not hidden.
 `;
+
+const usage = usageOf('npm run bench -- [options]');
 
 const strings = [
   'only',
@@ -84,11 +86,9 @@ function parse(argv: readonly string[]): Values {
     ...Object.fromEntries(strings.map((name) => [name, { type: 'string' as const }])),
     ...Object.fromEntries(flags.map((name) => [name, { type: 'boolean' as const }])),
   };
-  try {
-    return parseArgs({ args: [...argv], options }).values as Values;
-  } catch (error) {
-    throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
-  }
+  const { values, positionals } = parseArguments(usage, argv, options);
+  if (positionals.length > 0) throw usage(`${JSON.stringify(positionals[0])} is no option`);
+  return values as Values;
 }
 
 function numberOf(name: string, text: string | undefined, otherwise: number): number {

@@ -1,7 +1,7 @@
 /** Entry of the service. */
 import { type Started, startApp } from './app.js';
 import { type Config, describeSettings, loadConfig } from './config.js';
-import { reportStartFailure, runProcess } from './lifecycle.js';
+import { reportStartFailure, runProcess, StartError } from './lifecycle.js';
 import { createLogger } from './telemetry.js';
 
 /** @param argv arguments after the command */
@@ -12,7 +12,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     );
     return;
   }
-  const config = configOrExit();
+  const config = configOrExit(argv);
   if (config === null) return;
   const logger = createLogger(config.logLevel, config.role);
   await runProcess(logger, async (closers) => {
@@ -21,8 +21,10 @@ export async function main(argv: readonly string[]): Promise<void> {
   });
 }
 
-function configOrExit(): Config | null {
+function configOrExit([argument]: readonly string[]): Config | null {
   try {
+    if (argument !== undefined)
+      throw new StartError(`${argument}: npm start takes no arguments; --help tells the settings`);
     return loadConfig();
   } catch (error) {
     reportStartFailure(error, createLogger('info', 'start'));

@@ -1,4 +1,5 @@
 /** `npm test`: every test, the fault tests in their short form. */
+import { StartError } from '../src/lifecycle.js';
 import { runTests } from './support/run-tests.js';
 
 const help = `Usage: npm test [-- WORD ...]
@@ -9,6 +10,11 @@ const limitMs = 600_000;
 
 /** @param argv arguments after the command */
 export async function main(argv: readonly string[]): Promise<void> {
-  if (argv.some((arg) => arg === '--help' || arg === '-h')) process.stdout.write(help);
-  else await runTests({ folder: '', words: argv, together: 2, limitMs, env: {} });
+  if (argv.some((arg) => arg === '--help' || arg === '-h')) {
+    process.stdout.write(help);
+    return;
+  }
+  const option = argv.find((arg) => arg.startsWith('-'));
+  if (option !== undefined) throw new StartError(`${option}: there are no such options; --help explains`);
+  await runTests({ folder: '', words: argv, together: 2, limitMs, env: {} });
 }
