@@ -11,14 +11,24 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { Session } from 'chdb';
+import { takenBackRow } from '../../src/contracts/journal.js';
 import { freePort } from '../../src/embedded/ports.js';
+import { planRetention, retainAnswers } from '../../src/services/retain-answers.js';
+import { acceptedField, acceptedKey } from '../../src/store/keys.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
 import { catchUp, deleteFrom } from '../../src/warehouse/cluster.js';
+import { createCorrectionWarehouse } from '../../src/warehouse/correction-warehouse.js';
+import { createErasureWarehouse } from '../../src/warehouse/erasure-warehouse.js';
+import { createJournalWarehouse } from '../../src/warehouse/journal-warehouse.js';
 import { migrate, migrations, migrationsFor, SchemaElsewhereError } from '../../src/warehouse/migrations.js';
 import { createBridge } from '../../workers/clickhouse/http-server.js';
 import { startLanes } from '../../workers/clickhouse/lanes.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
+import { auditsOf } from '../support/audits.js';
+import { startTestRedis } from '../support/embedded.js';
+import { everyView, partsOf } from '../support/old-answers.js';
+import { redisOf } from '../support/service.js';
 import { allOnce, counts } from '../support/warehouse.js';
 
 const cluster = 'learning';
@@ -136,6 +146,53 @@ test('a schema on a cluster', limit, async (t) => {
     await client.command({ query: 'ALTER TABLE daily_skill_local DELETE WHERE 1' });
     assert.deepEqual(await warehouse.repairRollups(ranges), ['daily_skill']);
     assert.deepEqual(await counts(single), allOnce(50));
+  });
+
+  await t.test('corrections: rows from a number on, then a whole learner', async () => {
+    const corrections = createCorrectionWarehouse(single, cluster);
+    const userId = 'learner-7';
+    const learner = { tenant: 'default', userId, partition: 0, belowMs: 1.8e12, belowSeq: 0, goalAt: 0 };
+    const warehouse = createAttemptWarehouse(single, cluster);
+    const more = Array.from({ length: 3 }, (_, i) => attemptRow(7, { learnerSeq: 2 + i }));
+    await warehouse.insert([encodedRows(more, 1000)], 'more');
+    assert.deepEqual(await counts(single), allOnce(53));
+    await corrections.remove([{ ...learner, fromSeq: 3 }]);
+    assert.deepEqual(await counts(single), allOnce(51));
+    const whole = [{ ...learner, fromSeq: 0 }];
+    assert.equal(Object.values((await corrections.count(whole))[0]?.answers ?? {})[0], 2);
+    await corrections.remove(whole);
+    assert.deepEqual(await counts(single), allOnce(49));
+    const erasures = createErasureWarehouse(single, cluster);
+    const answer = { tenant: 'default', userId, eventId: 'gone', skillId: 'skill', learnerSeq: 2 };
+    const row = takenBackRow({ ...answer, receivedAt: 1.7e12, firstAnswer: '' });
+    await createJournalWarehouse(single).insert('taken_back', [Buffer.from(`${1.75e12}\t${row}`)]);
+    const [id] = await erasures.takenBackIds(whole);
+    assert.deepEqual([id?.userId, id?.eventId, id?.second], [userId, 'gone', 1.7e9]);
+    await erasures.removeLate(whole);
+    assert.deepEqual(
+      [...new Set(Object.values((await erasures.prove(whole))[0] ?? {}))],
+      [0],
+      'the proof finds nothing',
+    );
+  });
+
+  await t.test('a month becomes sums and snapshots, and an audit finds nothing wrong', async (t) => {
+    const redis = await redisOf(t, await startTestRedis(t));
+    const accepted = acceptedField('default', Date.UTC(2026, 0, 15) / 86_400_000);
+    await redis.hset(acceptedKey(0), accepted, 49);
+    const audited = async () => {
+      const { mismatches, notCompared, totals } = await auditsOf(redis, single, cluster)({ days: 500 });
+      return { mismatches, notCompared, stored: totals.stored };
+    };
+    assert.deepEqual(await audited(), { mismatches: [], notCompared: [], stored: 49 });
+    const parts = partsOf(single, redis, 0, cluster);
+    const before = await everyView(single);
+    assert.deepEqual(await retainAnswers(parts, await planRetention(parts, 202601)), [202601]);
+    assert.deepEqual(await everyView(single), before);
+    assert.deepEqual(await selectRows(client, 'SELECT toUInt32(count()) AS rows FROM attempts'), [
+      { rows: 0 },
+    ]);
+    assert.deepEqual(await audited(), { mismatches: [], notCompared: [], stored: 0 });
   });
 
   await t.test('every view can be asked', async () => {

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../../src/lifecycle.js';
+import { endOf, startCommand } from '../support/command.js';
 import { type Caller, callerOf, event } from '../support/http.js';
+import { everyView, oldAnswers, store } from '../support/old-answers.js';
 import { clickhouseOf, dataFolder, type Scoped, type Service, startService } from '../support/service.js';
 import { mountSmallDisk, noSmallDisks } from '../support/small-disk.js';
 import { waitFor } from '../support/wait.js';
-import { allOnce, counts } from '../support/warehouse.js';
+import { allOnce, countOf, counts } from '../support/warehouse.js';
 
 const reason = noSmallDisks();
 const options = { skip: reason ?? false, timeout: 180_000 };
@@ -127,6 +129,29 @@ test("ClickHouse's own disk: answers go on and wait, then are stored once", opti
   disk.empty();
   await client.post();
   await assertAll(t, service, caller, client.confirmed());
+});
+
+test('old answers on a full disk: they are kept, and go when there is room', options, async (t) => {
+  const scope = inReverse(t);
+  const dataDir = await folder(scope);
+  const disk = mountSmallDisk(scope, join(dataDir, 'clickhouse'), megabytes);
+  const service = await startService(scope, { dataDir });
+  const clickhouse = clickhouseOf(scope, service);
+  const rows = oldAnswers([1, 2]);
+  await store(clickhouse, rows);
+  const before = await everyView(clickhouse);
+  const retain = () => endOf(startCommand(t, 'retain', { DATA_DIR: dataDir }, '--days', '100'));
+  disk.fill();
+  const full = await retain();
+  assert.deepEqual([full.code, full.out], [1, '']);
+  assert.match(full.err, /NOT_ENOUGH_SPACE|[Nn]o space left|not enough space/);
+  assert.equal(await countOf(clickhouse, 'attempts'), rows.length, 'nothing is dropped');
+  assert.deepEqual(await everyView(clickhouse), before);
+  disk.empty();
+  const done = await retain();
+  assert.deepEqual([done.code, done.err], [0, '']);
+  assert.equal(await countOf(clickhouse, 'attempts'), 0);
+  assert.deepEqual(await everyView(clickhouse), before);
 });
 
 test('a start on a full disk ends with one plain line', options, async (t) => {

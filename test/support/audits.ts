@@ -6,15 +6,17 @@ import { createAuditStore } from '../../src/store/audit-store.js';
 import type { RedisClient } from '../../src/store/client.js';
 import { defaultPartitions } from '../../src/store/deployment.js';
 import { createAuditWarehouse } from '../../src/warehouse/audit-warehouse.js';
+import type { Cluster } from '../../src/warehouse/cluster.js';
 
 /** @returns one more audit at each call */
 export function auditsOf(
   redis: RedisClient,
   clickhouse: ClickHouseClient,
+  cluster: Cluster = null,
 ): (change?: Partial<AuditOptions>) => Promise<AuditReport> {
   const parts = {
     store: createAuditStore(redis, defaultPartitions),
-    warehouse: createAuditWarehouse(clickhouse, null),
+    warehouse: createAuditWarehouse(clickhouse, cluster),
   };
   const { signal } = new AbortController();
   return (change) => runAudit(parts, { days: null, signal, patienceMs: 60_000, pauseMs: 20, ...change });

@@ -11,6 +11,7 @@ import { decodeSnapshot, encodeSnapshot } from '../../src/store/snapshot-codec.j
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
 import { selectRows } from '../../src/warehouse/client.js';
+import type { Cluster } from '../../src/warehouse/cluster.js';
 import { createSnapshotStore } from '../../src/warehouse/learner-snapshots.js';
 import { createAnswerArchive, createForecastArchive } from '../../src/warehouse/retention.js';
 import { createVelocityHistory } from '../../src/warehouse/velocity-history.js';
@@ -87,14 +88,19 @@ export async function store(client: ClickHouseClient, rows: readonly AttemptRow[
   return blocks;
 }
 
-export const partsOf = (client: ClickHouseClient, redis: RedisClient, waitMs = 0): RetentionParts => ({
-  archive: createAnswerArchive(client),
+export const partsOf = (
+  client: ClickHouseClient,
+  redis: RedisClient,
+  waitMs = 0,
+  cluster: Cluster = null,
+): RetentionParts => ({
+  archive: createAnswerArchive(client, cluster),
   snapshots: createSnapshotWriter(createSnapshotStore(client), {
     encode: encodeSnapshot,
     decode: decodeSnapshot,
   }),
   fence: createRetentionFence(redis, partitions, waitMs),
-  forecasts: createForecastArchive(client),
+  forecasts: createForecastArchive(client, cluster),
   logger: createLogger('silent', 'test'),
 });
 
