@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** Looks cost the processor that what is waited for needs, so they get rarer while it takes long. */
+const [shortestMs, longestMs, share] = [20, 100, 0.05];
+
 /**
  * Polls until `condition` holds.
  *
@@ -13,8 +16,9 @@ export async function waitFor(
 ): Promise<number> {
   const since = performance.now();
   while (!(await condition())) {
-    if (performance.now() - since > limitMs) throw new Error(`${what}: not within ${limitMs} ms`);
-    await sleep(20);
+    const passed = performance.now() - since;
+    if (passed > limitMs) throw new Error(`${what}: not within ${limitMs} ms`);
+    await sleep(Math.max(shortestMs, Math.min(longestMs, share * passed)));
   }
   return performance.now() - since;
 }
