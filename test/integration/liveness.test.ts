@@ -1,6 +1,6 @@
 /** A consumer that does not move with work waiting is told of and begins anew, whatever holds it. */
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { type DrainJobData, drainJobId, drainShards, queuePrefix } from '../../src/contracts/jobs.js';
@@ -60,40 +60,6 @@ const throughPort = (url: string, port: number): string => {
 
 const portOf = (url: string): number => Number(new URL(url).port);
 
-test('the connections of the queues are black holes: others are made', { timeout: 300_000 }, async (t) => {
-  const { redisUrl, redis, outbox, isEmpty } = await setUp(t);
-  const hole = await startBlackHole(t, portOf(redisUrl));
-  watched(t, throughPort(redisUrl, hole.port), outbox);
-  await fillOutbox(redis, partitions, 0, 100);
-  await waitFor('the first rows', isEmpty, limitMs);
-  hole.swallow(false);
-  await fillOutbox(redis, partitions, 100, 200);
-  await waitFor('the rows behind the black hole', isEmpty, limitMs);
-});
-
-test('an insert that hangs is told of, given up and repeated', { timeout: 300_000 }, async (t) => {
-  const { redisUrl, redis, outbox, isEmpty } = await setUp(t);
-  const { clickhouseUrl } = await startTestClickhouse(t);
-  const { client, url } = await testDatabase(t, clickhouseUrl);
-  const hole = await startBlackHole(t, portOf(url));
-  const through = connectWarehouse(throughPort(url, hole.port));
-  t.after(() => through.close());
-  const warehouse = createAttemptWarehouse(through);
-  const pipeline = watched(t, redisUrl, outbox, createDrain({ outbox, warehouse, logger }));
-  await fillOutbox(redis, partitions, 0, 100);
-  await waitFor('the first rows', isEmpty, limitMs);
-  assert.deepEqual([pipeline.stalled(), pipeline.counts()], [null, { stalls: 0, restarts: 0 }]);
-  hole.swallow(true);
-  await fillOutbox(redis, partitions, 100, 200);
-  await waitFor('the stall to be told', () => pipeline.stalled() !== null, limitMs);
-  assert.match(pipeline.stalled() ?? '', /^the pipeline has not moved for \d+ s with work waiting$/);
-  await waitFor('a restart', () => pipeline.counts().restarts > 0, limitMs);
-  hole.release();
-  await waitFor('the rows', isEmpty, limitMs);
-  await waitFor('the end of the stall', () => pipeline.stalled() === null, limitMs);
-  assert.deepEqual(await counts(client), allOnce(200));
-});
-
 /** Jobs in states in which nobody takes them, and nobody can add one of the same id. */
 const stuck: Readonly<Record<string, (redis: Redis, queue: ReturnType<typeof createDrainQueue>) => unknown>> =
   {
@@ -124,100 +90,140 @@ const addAll = (queue: ReturnType<typeof createDrainQueue>, options: { delay?: n
     return queue.add('drain', data, { jobId: drainJobId(shard), ...options });
   });
 
-test('jobs that nobody takes are freed', { timeout: 300_000, concurrency: true }, async (t) => {
-  const cases = Object.entries(stuck).map(([what, spoil]) =>
-    t.test(what, async (t) => {
-      const { redisUrl, redis, outbox, isEmpty } = await setUp(t);
-      const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
-      connection.on('error', () => undefined);
-      const queue = createDrainQueue(connection);
-      t.after(async () => {
-        await queue.close();
-        connection.disconnect();
-      });
-      await spoil(connection, queue);
-      await fillOutbox(redis, partitions, 0, 10);
-      const pipeline = watched(t, redisUrl, outbox);
-      await waitFor('the rows', isEmpty, limitMs);
-      assert.ok(pipeline.counts().restarts > 0, 'freed by the watch, not by itself');
-    }),
-  );
-  await Promise.all(cases);
-});
-
-test('attempts that end with an error, and an empty outbox, are no stall', {
-  timeout: 300_000,
-}, async (t) => {
-  const { redisUrl, redis, outbox } = await setUp(t);
-  const failing: DrainShard = () => Promise.reject(new Error('ClickHouse is away'));
-  const empty = watched(t, redisUrl, createOutbox(await redisOf(t, await startTestRedis(t)), partitions));
-  const pipeline = watched(t, redisUrl, outbox, failing);
-  await fillOutbox(redis, partitions, 0, 10);
-  const until = performance.now() + 30_000;
-  await waitFor('half a minute', () => performance.now() > until, limitMs);
-  assert.deepEqual([pipeline.stalled(), pipeline.counts()], [null, { stalls: 0, restarts: 0 }]);
-  assert.deepEqual([empty.stalled(), empty.counts()], [null, { stalls: 0, restarts: 0 }]);
-});
-
-test('a schedule whose runs do not come is made anew', { timeout: 300_000, concurrency: true }, async (t) => {
-  const spoilers: Record<string, (queue: Queue) => Promise<unknown>> = {
-    'the queue is paused': (queue) => queue.pause(),
-    'its next run is far ahead': (queue) =>
-      queue.upsertJobScheduler('test', { every: 86_400_000, startDate: Date.now() + 86_400_000 }),
-  };
-  const cases = Object.entries(spoilers).map(([what, spoil]) =>
-    t.test(what, async (t) => {
-      const redisUrl = await startTestRedis(t);
-      const queue = new Queue('test', {
-        connection: { url: redisUrl, maxRetriesPerRequest: null },
-        prefix: queuePrefix,
-      });
-      queue.on('error', () => undefined);
-      t.after(() => queue.close());
-      let runs = 0;
-      const job = startScheduledJob({
-        redisUrl,
-        name: 'test',
-        everyMs: 1000,
-        attempts: 1,
-        firstRetryMs: 1000,
-        run: async () => {
-          runs += 1;
-        },
-        failed: () => undefined,
-        logger,
-      });
-      t.after(() => job.close());
-      await waitFor('a run', () => runs > 0, limitMs);
-      await spoil(queue);
-      await waitFor('the stall to be told', () => job.stalled() !== null, limitMs);
-      const before = runs;
-      await waitFor('runs', () => runs > before + 1, limitMs);
-      await waitFor('the end of the stall', () => job.stalled() === null, limitMs);
-      assert.ok(job.counts().restarts > 0);
-    }),
-  );
-  await Promise.all(cases);
-});
-
-test('a run that does not end is given up, and the next one comes', { timeout: 300_000 }, async (t) => {
-  let runs = 0;
-  const job = startScheduledJob({
-    redisUrl: await startTestRedis(t),
-    name: 'test',
-    everyMs: 1000,
-    attempts: 1,
-    firstRetryMs: 1000,
-    limitMs: 1000,
-    run: () => {
-      runs += 1;
-      return runs === 1 ? new Promise(() => undefined) : Promise.resolve();
-    },
-    failed: () => undefined,
-    logger,
+// Each on servers of its own, and nearly all of it is waiting.
+describe('each consumer', { concurrency: true }, () => {
+  test('the connections of the queues are black holes: others are made', { timeout: 300_000 }, async (t) => {
+    const { redisUrl, redis, outbox, isEmpty } = await setUp(t);
+    const hole = await startBlackHole(t, portOf(redisUrl));
+    watched(t, throughPort(redisUrl, hole.port), outbox);
+    await fillOutbox(redis, partitions, 0, 100);
+    await waitFor('the first rows', isEmpty, limitMs);
+    hole.swallow(false);
+    await fillOutbox(redis, partitions, 100, 200);
+    await waitFor('the rows behind the black hole', isEmpty, limitMs);
   });
-  t.after(() => job.close());
-  await waitFor('the first run to be given up', () => job.counts().stalls === 1, limitMs);
-  await waitFor('the next one', () => runs > 1, limitMs);
-  await waitFor('the end of the stall', () => job.stalled() === null, limitMs);
+
+  test('an insert that hangs is told of, given up and repeated', { timeout: 300_000 }, async (t) => {
+    const { redisUrl, redis, outbox, isEmpty } = await setUp(t);
+    const { clickhouseUrl } = await startTestClickhouse(t);
+    const { client, url } = await testDatabase(t, clickhouseUrl);
+    const hole = await startBlackHole(t, portOf(url));
+    const through = connectWarehouse(throughPort(url, hole.port));
+    t.after(() => through.close());
+    const warehouse = createAttemptWarehouse(through);
+    const pipeline = watched(t, redisUrl, outbox, createDrain({ outbox, warehouse, logger }));
+    await fillOutbox(redis, partitions, 0, 100);
+    await waitFor('the first rows', isEmpty, limitMs);
+    assert.deepEqual([pipeline.stalled(), pipeline.counts()], [null, { stalls: 0, restarts: 0 }]);
+    hole.swallow(true);
+    await fillOutbox(redis, partitions, 100, 200);
+    await waitFor('the stall to be told', () => pipeline.stalled() !== null, limitMs);
+    assert.match(pipeline.stalled() ?? '', /^the pipeline has not moved for \d+ s with work waiting$/);
+    await waitFor('a restart', () => pipeline.counts().restarts > 0, limitMs);
+    hole.release();
+    await waitFor('the rows', isEmpty, limitMs);
+    await waitFor('the end of the stall', () => pipeline.stalled() === null, limitMs);
+    assert.deepEqual(await counts(client), allOnce(200));
+  });
+
+  test('jobs that nobody takes are freed', { timeout: 300_000, concurrency: true }, async (t) => {
+    const cases = Object.entries(stuck).map(([what, spoil]) =>
+      t.test(what, async (t) => {
+        const { redisUrl, redis, outbox, isEmpty } = await setUp(t);
+        const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
+        connection.on('error', () => undefined);
+        const queue = createDrainQueue(connection);
+        t.after(async () => {
+          await queue.close();
+          connection.disconnect();
+        });
+        await spoil(connection, queue);
+        await fillOutbox(redis, partitions, 0, 10);
+        const pipeline = watched(t, redisUrl, outbox);
+        await waitFor('the rows', isEmpty, limitMs);
+        assert.ok(pipeline.counts().restarts > 0, 'freed by the watch, not by itself');
+      }),
+    );
+    await Promise.all(cases);
+  });
+
+  test('attempts that end with an error, and an empty outbox, are no stall', {
+    timeout: 300_000,
+  }, async (t) => {
+    const { redisUrl, redis, outbox } = await setUp(t);
+    const failing: DrainShard = () => Promise.reject(new Error('ClickHouse is away'));
+    const empty = watched(t, redisUrl, createOutbox(await redisOf(t, await startTestRedis(t)), partitions));
+    const pipeline = watched(t, redisUrl, outbox, failing);
+    await fillOutbox(redis, partitions, 0, 10);
+    const until = performance.now() + 30_000;
+    await waitFor('half a minute', () => performance.now() > until, limitMs);
+    assert.deepEqual([pipeline.stalled(), pipeline.counts()], [null, { stalls: 0, restarts: 0 }]);
+    assert.deepEqual([empty.stalled(), empty.counts()], [null, { stalls: 0, restarts: 0 }]);
+  });
+
+  test('a schedule whose runs do not come is made anew', {
+    timeout: 300_000,
+    concurrency: true,
+  }, async (t) => {
+    const spoilers: Record<string, (queue: Queue) => Promise<unknown>> = {
+      'the queue is paused': (queue) => queue.pause(),
+      'its next run is far ahead': (queue) =>
+        queue.upsertJobScheduler('test', { every: 86_400_000, startDate: Date.now() + 86_400_000 }),
+    };
+    const cases = Object.entries(spoilers).map(([what, spoil]) =>
+      t.test(what, async (t) => {
+        const redisUrl = await startTestRedis(t);
+        const queue = new Queue('test', {
+          connection: { url: redisUrl, maxRetriesPerRequest: null },
+          prefix: queuePrefix,
+        });
+        queue.on('error', () => undefined);
+        t.after(() => queue.close());
+        let runs = 0;
+        const job = startScheduledJob({
+          redisUrl,
+          name: 'test',
+          everyMs: 1000,
+          attempts: 1,
+          firstRetryMs: 1000,
+          run: async () => {
+            runs += 1;
+          },
+          failed: () => undefined,
+          logger,
+        });
+        t.after(() => job.close());
+        await waitFor('a run', () => runs > 0, limitMs);
+        await spoil(queue);
+        await waitFor('the stall to be told', () => job.stalled() !== null, limitMs);
+        const before = runs;
+        await waitFor('runs', () => runs > before + 1, limitMs);
+        await waitFor('the end of the stall', () => job.stalled() === null, limitMs);
+        assert.ok(job.counts().restarts > 0);
+      }),
+    );
+    await Promise.all(cases);
+  });
+
+  test('a run that does not end is given up, and the next one comes', { timeout: 300_000 }, async (t) => {
+    let runs = 0;
+    const job = startScheduledJob({
+      redisUrl: await startTestRedis(t),
+      name: 'test',
+      everyMs: 1000,
+      attempts: 1,
+      firstRetryMs: 1000,
+      limitMs: 1000,
+      run: () => {
+        runs += 1;
+        return runs === 1 ? new Promise(() => undefined) : Promise.resolve();
+      },
+      failed: () => undefined,
+      logger,
+    });
+    t.after(() => job.close());
+    await waitFor('the first run to be given up', () => job.counts().stalls === 1, limitMs);
+    await waitFor('the next one', () => runs > 1, limitMs);
+    await waitFor('the end of the stall', () => job.stalled() === null, limitMs);
+  });
 });
