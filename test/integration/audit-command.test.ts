@@ -1,35 +1,46 @@
 /** `npm run audit`, the scheduled audits, and the figures of the last one. */
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { endOf, startCommand } from '../support/command.js';
 import { callerOf, event } from '../support/http.js';
-import { clickhouseOf, redisOf, type Service, startService } from '../support/service.js';
+import { clickhouseOf, redisOf, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 import { countOf } from '../support/warehouse.js';
 
 const long = { timeout: 240_000 };
 
-const audit = (t: TestContext, { dataDir }: Service, ...args: string[]) =>
-  endOf(startCommand(t, 'audit', { DATA_DIR: dataDir }, ...args));
+const service = await startService({ after });
+
+const audit = (t: TestContext, ...args: string[]) =>
+  endOf(startCommand(t, 'audit', { DATA_DIR: service.dataDir }, ...args));
+
+test('an audit is made at the start, and every process tells what it found', long, async (t) => {
+  const redis = await redisOf(t, service.redisUrl);
+  await waitFor('an audit', async () => (await redis.exists('st:audit')) === 1);
+  const { text } = await callerOf(service, service.key).raw({ method: 'GET', path: '/metrics' });
+  assert.match(text, /^skilltrace_audit_mismatches\{kind="missing",process="all"\} 0$/m);
+  assert.match(text, /^skilltrace_audit_last_time_seconds\{process="all"\} \d{10}/m);
+  assert.match(text, /^skilltrace_audit_duration_seconds\{/m);
+  assert.match(text, /^skilltrace_audit_not_compared\{process="all"\} 0$/m);
+});
 
 test(
   'the command tells what agrees, what does not and where to look, and ends with 0, 1 or 2',
   long,
   async (t) => {
-    const service = await startService(t);
     const clickhouse = clickhouseOf(t, service);
     const caller = callerOf(service, service.key);
     await caller.trackAll([1, 2, 3].map(() => event({ user_id: 'ada' })));
     await waitFor('rows', async () => (await countOf(clickhouse, 'attempts')) === 3);
-    const sound = await audit(t, service);
+    const sound = await audit(t);
     assert.equal(sound.code, 0, sound.err);
     assert.match(sound.out, /accepted answers +3\n.*\n +stored in ClickHouse +3\n[\s\S]*all agrees\n$/);
     assert.equal(sound.err, '');
     await clickhouse.command({ query: 'DELETE FROM attempts WHERE learner_seq = 2' });
-    const lost = await audit(t, service, '--days', '2');
+    const lost = await audit(t, '--days', '2');
     assert.equal(lost.code, 1, lost.err);
     assert.match(lost.out, /default +\d{4}-\d\d-\d\d +missing, partition \d+ +3 +2\n/);
-    const json = await audit(t, service, '--json');
+    const json = await audit(t, '--json');
     assert.equal(json.code, 1);
     assert.match(json.out, /^\{.*\}\n$/);
     const { mismatches, not_compared: notCompared, accepted, stored } = JSON.parse(json.out);
@@ -41,24 +52,12 @@ test(
 );
 
 test('a server that is away, or an argument that is none, ends with 2 and one line', long, async (t) => {
-  const service = await startService(t);
   const settings = { DATA_DIR: service.dataDir, REDIS_URL: service.redisUrl };
   const away = startCommand(t, 'audit', { ...settings, CLICKHOUSE_URL: 'http://u:p@127.0.0.1:1/x' });
   const { code, out, err } = await endOf(away);
   assert.deepEqual([code, out], [2, ''], err);
   assert.match(err, /^ClickHouse does not answer; run the command again when it does\n$/);
-  const wrong = await audit(t, service, '--days', '0');
+  const wrong = await audit(t, '--days', '0');
   assert.equal(wrong.code, 2);
   assert.match(wrong.err, /--days "0": an integer from 1 to 36500 is needed/);
-});
-
-test('an audit is made at the start, and every process tells what it found', long, async (t) => {
-  const service = await startService(t);
-  const redis = await redisOf(t, service.redisUrl);
-  await waitFor('an audit', async () => (await redis.exists('st:audit')) === 1);
-  const { text } = await callerOf(service, service.key).raw({ method: 'GET', path: '/metrics' });
-  assert.match(text, /^skilltrace_audit_mismatches\{kind="missing",process="all"\} 0$/m);
-  assert.match(text, /^skilltrace_audit_last_time_seconds\{process="all"\} \d{10}/m);
-  assert.match(text, /^skilltrace_audit_duration_seconds\{/m);
-  assert.match(text, /^skilltrace_audit_not_compared\{process="all"\} 0$/m);
 });

@@ -1,6 +1,6 @@
 /** What the audit finds, what it holds for no mismatch, and what it cannot decide. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { auditAndKeep } from '../../src/services/audit/keep-books.js';
 import { createAuditStore, lastAudit } from '../../src/store/audit-store.js';
@@ -18,8 +18,10 @@ import { createAuditWarehouse } from '../../src/warehouse/audit-warehouse.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
 import { stageOf } from '../support/audit-stage.js';
 import { auditsOf, namesOf } from '../support/audits.js';
+import { startTestClickhouse } from '../support/embedded.js';
 
 const long = { timeout: 240_000 };
+const { clickhouseUrl } = await startTestClickhouse({ after });
 
 /** Where partition and outbox of the tenant's learner are. */
 const outboxOf = (tenant: string): string => outboxKey(partitionOf(tenant, 'u1', 16));
@@ -30,7 +32,7 @@ type Damage = (tenant: string) => Promise<unknown>;
 const attemptsOf = (tenant: string): string => `FROM attempts WHERE tenant = '${tenant}' AND user_id = 'u1'`;
 const first = 'ORDER BY learner_seq LIMIT 1';
 test('each kind of damage to what is stored is found and named, and nothing else', long, async (t) => {
-  const { redis, clickhouse, answer, drain } = await stageOf(t);
+  const { redis, clickhouse, answer, drain } = await stageOf(t, clickhouseUrl);
   const sql = (query: string): Promise<unknown> =>
     clickhouse.command({ query, clickhouse_settings: { insert_deduplicate: 0, mutations_sync: '1' } });
   const view = (tenant: string) => `tenant = '${tenant}'`;
@@ -87,7 +89,7 @@ test(
   'rows that are gone from the outbox or from the parked ones are found; those that are there are no matter',
   long,
   async (t) => {
-    const { redis, clickhouse, answer, drain } = await stageOf(t);
+    const { redis, clickhouse, answer, drain } = await stageOf(t, clickhouseUrl);
     for (const tenant of ['entry-deleted', 'parked', 'parked-deleted']) await answer(tenant);
     const audit = auditsOf(redis, clickhouse);
     const still = { patienceMs: 0 };
@@ -124,7 +126,7 @@ test(
   'answers of versions that did not count them are no mismatch, and doubled ones are found all the same',
   long,
   async (t) => {
-    const { redis, clickhouse } = await stageOf(t);
+    const { redis, clickhouse } = await stageOf(t, clickhouseUrl);
     const { insert } = createAttemptWarehouse(clickhouse);
     const now = Date.now();
     const rows = Array.from({ length: 50 }, (_, i) =>
@@ -143,7 +145,7 @@ test(
   'with the pipeline stopped a sum that a repair may be mending is not decided, and others are',
   long,
   async (t) => {
-    const { redis, clickhouse, answer, drain } = await stageOf(t);
+    const { redis, clickhouse, answer, drain } = await stageOf(t, clickhouseUrl);
     for (const tenant of ['idle', 'busy']) await answer(tenant);
     await drain();
     await answer('busy');
@@ -159,7 +161,7 @@ test(
 );
 
 test('an erasure on its way is waited for; one that does not move is told', long, async (t) => {
-  const { redis, clickhouse, answer, drain } = await stageOf(t);
+  const { redis, clickhouse, answer, drain } = await stageOf(t, clickhouseUrl);
   await answer('erased');
   await drain();
   const audit = auditsOf(redis, clickhouse);
@@ -198,7 +200,7 @@ test(
   'days beyond those that are kept are forgotten once they agree, and are no mismatch afterwards',
   long,
   async (t) => {
-    const { redis, clickhouse } = await stageOf(t);
+    const { redis, clickhouse } = await stageOf(t, clickhouseUrl);
     const day = Math.floor(Date.now() / 86_400_000);
     const old = [day - 60, day - 50, day - 40];
     const rows = old.map((one, i) =>

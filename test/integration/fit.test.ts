@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { ClickHouseClient } from '@clickhouse/client';
@@ -27,13 +27,15 @@ import { testDatabase } from '../support/warehouse.js';
 
 const logger = createLogger('fatal', 'test');
 
+const { clickhouseUrl } = await startTestClickhouse({ after });
+
 interface Servers {
   readonly env: Record<string, string>;
   readonly clickhouse: ClickHouseClient;
 }
 
 async function startServers(t: TestContext): Promise<Servers> {
-  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const redisUrl = await startTestRedis(t);
   const { url, client } = await testDatabase(t, clickhouseUrl);
   // Else it would look as if it had come back empty.
   await openDeployment(await redisOf(t, redisUrl), async () => false);

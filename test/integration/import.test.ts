@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { ClickHouseClient } from '@clickhouse/client';
@@ -20,13 +20,16 @@ import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 import { testDatabase } from '../support/warehouse.js';
 
+/** Each test takes a database of its own. */
+const { clickhouseUrl } = await startTestClickhouse({ after });
+
 interface Servers {
   readonly env: Record<string, string>;
   readonly clickhouse: ClickHouseClient;
 }
 
 async function startServers(t: TestContext): Promise<Servers> {
-  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const redisUrl = await startTestRedis(t);
   const { url, client } = await testDatabase(t, clickhouseUrl);
   const env = { REDIS_URL: redisUrl, CLICKHOUSE_URL: url, DATA_DIR: await tempDir(t) };
   return { env, clickhouse: client };

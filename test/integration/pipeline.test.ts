@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Queue } from 'bullmq';
@@ -28,6 +28,7 @@ import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 const partitions = 16;
 const logger = createLogger('fatal', 'test');
 const limitMs = 60_000;
+const { clickhouseUrl } = await startTestClickhouse({ after });
 
 /** A connection that is ended with the test, errors of a stopped Redis unheard. */
 async function connect(t: TestContext, url: string): Promise<Redis> {
@@ -65,7 +66,7 @@ async function jobsLeft(redisUrl: string): Promise<Record<string, number>> {
 test('answers that keep coming reach ClickHouse in blocks, and no job is left', {
   timeout: 120_000,
 }, async (t) => {
-  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const redisUrl = await startTestRedis(t);
   const { client, url } = await testDatabase(t, clickhouseUrl);
   const redis = await connect(t, redisUrl);
   const { pipeline, outbox } = start(t, redisUrl, redis, url);
@@ -137,7 +138,7 @@ test('ClickHouse away means a longer outbox, nothing else', { timeout: 180_000 }
 });
 
 test('a job whose process was killed is taken over', { timeout: 120_000 }, async (t) => {
-  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const redisUrl = await startTestRedis(t);
   const { client, url } = await testDatabase(t, clickhouseUrl);
   const redis = await connect(t, redisUrl);
   await fillOutbox(redis, partitions, 0, 3000);
@@ -180,7 +181,6 @@ test('closing gives a hanging block back within seconds', { timeout: 120_000 }, 
 });
 
 test('a Redis killed in the middle of draining loses and doubles no row', { timeout: 180_000 }, async (t) => {
-  const { clickhouseUrl } = await startTestClickhouse(t);
   const { client, url } = await testDatabase(t, clickhouseUrl);
   const dir = await tempDir(t);
   const server = startRedis({ dir, port: await freePort(), password: 'test', fsync: 'everysec', logger });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { ContentRefused } from '../../src/services/pipeline-ports.js';
 import { readAnswerColumns } from '../../src/warehouse/answer-columns.js';
@@ -13,6 +13,9 @@ import { madeAnswers, storeAnswers } from '../support/made-answers.js';
 import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
 /** A row as version 1 of the service left it in an outbox. */
+/** Each test takes a database of its own. */
+const { clickhouseUrl } = await startTestClickhouse({ after });
+
 const oldRow = (i: number): string =>
   `0\t1\t${i}\tdefault\tu${i % 10}\ts\\\\1\t\te${i}\t1\t30\t\\N\t0.5\t1768478400.000\t1768478400.000\t${i + 1}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t1`;
 /** As versions 2 and 3 left it, and as it is today. */
@@ -42,8 +45,6 @@ async function oldDatabase(t: TestContext, clickhouseUrl: string): Promise<Click
 }
 
 test('an upgrade of the warehouse', { timeout: 120_000 }, async (t) => {
-  const { clickhouseUrl } = await startTestClickhouse(t);
-
   await t.test('keeps its rows and takes those that wait in the outbox', async (t) => {
     const client = await oldDatabase(t, clickhouseUrl);
     const names = 'partition_id, outbox_ms, outbox_seq, tenant, user_id, skill_id, item_id, event_id';
@@ -138,7 +139,6 @@ test('an upgrade of the warehouse', { timeout: 120_000 }, async (t) => {
 });
 
 test('answers are read into columns', { timeout: 120_000 }, async (t) => {
-  const { clickhouseUrl } = await startTestClickhouse(t);
   const { client } = await testDatabase(t, clickhouseUrl);
   const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.1 };
   const skills = ['a', 'ü\u2028'.repeat(60)].map((skillId) => ({ skillId, learners: 200, parameters }));

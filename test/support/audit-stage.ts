@@ -2,13 +2,19 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
+import { createCarryOut } from '../../src/services/carry-out.js';
+import { createDrain } from '../../src/services/drain-outbox.js';
 import type { RedisClient } from '../../src/store/client.js';
-import { outboxKey } from '../../src/store/keys.js';
-import { startTestClickhouse, startTestRedis } from './embedded.js';
+import { createCorrectionStore } from '../../src/store/corrections.js';
+import { defaultPartitions } from '../../src/store/deployment.js';
+import { createOutbox } from '../../src/store/outbox.js';
+import { createLogger } from '../../src/telemetry.js';
+import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
+import { createCorrectionWarehouse } from '../../src/warehouse/correction-warehouse.js';
+import { startTestRedis } from './embedded.js';
 import { callerOf, event } from './http.js';
 import { keysOf, redisOf, startService } from './service.js';
 import { tempDir } from './temp.js';
-import { waitFor } from './wait.js';
 import { testDatabase } from './warehouse.js';
 
 export interface Stage {
@@ -16,38 +22,60 @@ export interface Stage {
   readonly clickhouse: ClickHouseClient;
   /** Puts answers of the tenant into Redis; they stay in the outbox. */
   answer(tenant: string): Promise<void>;
-  /** Starts the pipeline, and waits until the outbox is empty. */
+  /** Drains the outbox until it is empty. */
   drain(): Promise<void>;
 }
 
 const answersOfEach = 24;
+const logger = createLogger('silent', 'test');
 
-/** Answers and pipeline apart, on servers of their own. */
-export async function stageOf(t: TestContext): Promise<Stage> {
-  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+const partitions = Array.from({ length: defaultPartitions }, (_, partition) => partition);
+
+/** Answers and pipeline apart, on a Redis and a database of their own. */
+export async function stageOf(t: TestContext, clickhouseUrl: string): Promise<Stage> {
+  const redisUrl = await startTestRedis(t);
   const { url, client: clickhouse } = await testDatabase(t, clickhouseUrl);
-  // With a folder of its own a service does not empty a Cluster that is given.
-  const servers = async () => ({ redisUrl, clickhouseUrl: url, dataDir: await tempDir(t) });
-  const api = await startService(t, { ...(await servers()), role: 'api' });
-  const [redis, keys] = [await redisOf(t, redisUrl), await keysOf(t, api)];
+  const redis = await redisOf(t, redisUrl);
+  const answering = once(async () => {
+    // With a folder of its own a service does not empty a Cluster that is given.
+    const servers = { redisUrl, clickhouseUrl: url, dataDir: await tempDir(t) };
+    const api = await startService(t, { ...servers, role: 'api' });
+    return { api, keys: await keysOf(t, api) };
+  });
   return {
     redis,
     clickhouse,
     answer: async (tenant) => {
+      const { api, keys } = await answering();
       const caller = callerOf(api, await keys.add({ tenant }));
       const events = Array.from({ length: answersOfEach }, (_, i) =>
         event({ user_id: `u${i % 6}`, skill_id: `s${i % 2}`, is_correct: i % 3 > 0 }),
       );
       assert.equal((await caller.trackAll(events)).status, 200);
     },
-    drain: async () => {
-      const pipeline = await startService(t, { ...(await servers()), role: 'all', auditIntervalHours: 0 });
-      await waitFor('an empty outbox', async () => (await waitingIn(redis)) === 0);
-      await pipeline.stop();
-    },
+    drain: () => drain(redis, clickhouse),
   };
 }
 
-const partitions = Array.from({ length: 16 }, (_, partition) => partition);
-const waitingIn = async (redis: RedisClient): Promise<number> =>
-  (await Promise.all(partitions.map((p) => redis.xlen(outboxKey(p))))).reduce((sum, n) => sum + n, 0);
+/** Does it at the first call. */
+function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
+  let made: Promise<Value> | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+/** As a job of the pipeline does. */
+async function drain(redis: RedisClient, clickhouse: ClickHouseClient): Promise<void> {
+  const outbox = createOutbox(redis, defaultPartitions);
+  const correct = createCarryOut({
+    store: createCorrectionStore(redis),
+    warehouse: createCorrectionWarehouse(clickhouse),
+    logger,
+    now: Date.now,
+  });
+  const drainShard = createDrain({ outbox, warehouse: createAttemptWarehouse(clickhouse), logger, correct });
+  while ((await outbox.facts()).outboxLength > 0)
+    await drainShard({ partitions, batch: null, save: async () => undefined });
+}
