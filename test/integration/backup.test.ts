@@ -34,6 +34,14 @@ async function waiting(redis: Redis): Promise<number> {
   return lengths.reduce((sum, length) => sum + length, 0);
 }
 
+/** When the oldest row came that waits, Unix milliseconds: all older ones are stored. */
+async function oldestWaiting(redis: Redis): Promise<number> {
+  const firsts = await Promise.all(
+    partitions.map((partition) => redis.xrange(outboxKey(partition), '-', '+', 'COUNT', 1)),
+  );
+  return Math.min(...firsts.flat().map(([id]) => Number(id.split('-')[0])));
+}
+
 async function accepted(redis: Redis): Promise<number> {
   const days = await Promise.all(partitions.map((partition) => redis.hvals(acceptedKey(partition))));
   return days.flat().reduce((sum, count) => sum + Number(count), 0);
@@ -86,6 +94,9 @@ test('Redis and then ClickHouse, copied while answers come in, are restored', {
   await waitFor('waiting answers', async () => (await waiting(redis)) > 0);
   const before = answers.confirmed.length;
   await copyAppendOnlyFolder(redis, first, copy);
+  const copiedAt = Date.now();
+  // Partitions are drained in turns: that some younger answers are stored does not say that all of the copy are.
+  await waitFor('the answers of the copy to be stored', async () => (await oldestWaiting(redis)) > copiedAt);
   await waitFor('younger stored answers', async () => (await counts(client)).rows > before + 100);
   const tables = await exportTables(client);
   await answers.stop();

@@ -32,7 +32,7 @@ function newTask(batch: FixedBatch | null = null): DrainTask & { saved: FixedBat
 
 const failing = () => Promise.reject(new Error('cut here'));
 
-test('draining', { timeout: 180_000 }, async (t) => {
+test('draining', { timeout: 600_000 }, async (t) => {
   const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
   const redis = connectRedis(redisUrl) as Redis;
   t.after(() => redis.disconnect());
