@@ -9,7 +9,7 @@ import { faultSeed, isLongForm, roundsOf } from '../support/long-form.js';
 import { startService } from '../support/service.js';
 
 const service = await startService({ after });
-const requests = roundsOf(1_500, 120_000);
+const requests = roundsOf(3_000, 120_000);
 
 test('the whole HTTP surface', async (t) => {
   t.diagnostic(`${requests} requests, seed ${faultSeed}`);

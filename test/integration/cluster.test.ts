@@ -44,8 +44,8 @@ const onCluster = {
   '../contract/erasure': '^everything goes, with a receipt',
 };
 
-// Nearly all that a whole file may take.
-test('one server’s tests', { ...options, timeout: 300_000 }, async (t) => {
+// All that a test may take.
+test('one server’s tests', { ...options, timeout: 600_000 }, async (t) => {
   const { url } = await startTestCluster(t);
   for (const [name, pattern] of Object.entries(onCluster)) {
     await t.test(name, async (t) => {

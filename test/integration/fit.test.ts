@@ -98,7 +98,7 @@ const storedSkills = ({ clickhouse }: Servers): Promise<StoredSkill[]> =>
 
 const outcomes = ({ tenants }: FitResult) => tenants.map(({ outcome, version }) => [outcome, version]);
 
-test('npm run fit', { timeout: 180_000 }, async (t) => {
+test('npm run fit', { timeout: 600_000 }, async (t) => {
   const servers = await startServers(t);
   const redis = await redisOf(t, servers.env.REDIS_URL ?? '');
   const models = createModelPublisher(redis);
@@ -225,7 +225,7 @@ test('npm run fit', { timeout: 180_000 }, async (t) => {
   });
 });
 
-test('scheduled fits', { timeout: 180_000 }, async (t) => {
+test('scheduled fits', { timeout: 600_000 }, async (t) => {
   const { env, clickhouse } = await startServers(t);
   const redisUrl = env.REDIS_URL ?? '';
   const clickhouseUrl = env.CLICKHOUSE_URL ?? '';
