@@ -17,6 +17,8 @@ const format = 1;
 
 /** At once in one process; each holds a page of each kind. */
 const maxExports = 4;
+/** A reader may be slow for as long as it reads: those of one tenant leave a place to the others. */
+const maxOfTenant = 3;
 const pageAnswers = 2000;
 /** Event ids are remembered for a day. */
 const rememberedMs = 25 * 3_600_000;
@@ -31,24 +33,28 @@ export type ExportLearner = (tenant: string, userId: string) => Promise<LearnerE
 
 /** One for the process. Its function throws ApiError USER_NOT_FOUND, UNAVAILABLE */
 export function createLearnerExports(ports: ExportPorts): ExportLearner {
-  let running = 0;
+  /** The tenant of each. */
+  const running: string[] = [];
+  const end = (tenant: string): void => {
+    running.splice(running.indexOf(tenant), 1);
+  };
   const start = async (tenant: string, userId: string): Promise<LearnerExport> => {
     const told = await ports.records.state(tenant, userId);
     if (told === null) throw userNotFound();
     return {
       lines: linesOf(ports, tenant, userId, told),
-      release: () => {
-        running -= 1;
-      },
+      release: () => end(tenant),
     };
   };
   return async (tenant, userId) => {
-    if (running >= maxExports) throw unavailable('Too many exports at once; try again later');
-    running += 1;
+    const own = running.filter((other) => other === tenant).length;
+    if (running.length >= maxExports || own >= maxOfTenant)
+      throw unavailable('Too many exports at once; try again later');
+    running.push(tenant);
     try {
       return await start(tenant, userId);
     } catch (error) {
-      running -= 1;
+      end(tenant);
       throw error;
     }
   };

@@ -9,8 +9,8 @@ import { newLearner } from '../../src/domain/mastery.js';
 import { learnerKey, partitionOf } from '../../src/store/keys.js';
 import { encodeLearner } from '../../src/store/learner-codec.js';
 import { learnerField } from '../../src/store/learner-records.js';
-import { callerOf, openWire, rawRequest, type Wire } from '../support/http.js';
-import { clickhouseOf, redisOf, startService } from '../support/service.js';
+import { callerOf, event, openWire, rawRequest, type Wire } from '../support/http.js';
+import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 
 const service = await startService({ after });
@@ -83,14 +83,17 @@ test('all of it reaches a slow reader, in constant memory', async (t) => {
   assert.ok((grown ?? 0) < 150, `memory grew by ${grown} MiB with garbage`);
 });
 
-test('four at once; one who goes away makes room', async (t) => {
-  const readers = Array.from({ length: 4 }, () => reader(1000));
+test('three at once of a tenant, and one place is left to others; one who goes away makes room', async (t) => {
+  const readers = Array.from({ length: 3 }, () => reader(1000));
   t.after(() => {
     for (const { wire } of readers) wire.end();
   });
-  await waitFor('four exports', () => readers.every(({ read }) => read() > 0));
+  await waitFor('three exports', () => readers.every(({ read }) => read() > 0));
   const { status, json } = await caller.get(path);
   assert.deepEqual([status, json.error.code], [503, 'UNAVAILABLE']);
+  const other = callerOf(service, await (await keysOf(t, service)).add({ tenant: 'other' }));
+  assert.equal((await other.track(event({ user_id: 'many' }))).status, 200);
+  assert.equal((await other.raw({ method: 'GET', path })).status, 200);
   const [first] = readers;
   first?.wire.end();
   await once(first?.wire.socket as NonNullable<typeof first>['wire']['socket'], 'close');
