@@ -1,6 +1,6 @@
 /** Taking an answer back where it meets an erasure, a fit, refused rows, retention, or another taking back. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
 import { encodeModel } from '../../src/contracts/model.js';
@@ -26,7 +26,7 @@ const clickhouse = clickhouseOf({ after }, service);
 const keys = await keysOf({ after }, service);
 const caller = callerOf(service, service.key);
 const audit = auditsOf(redis, clickhouse);
-const limit = { timeout: 180_000 };
+const limit = { timeout: 240_000 };
 
 const partition = (user: string, tenant = 'default'): number => partitionOf(tenant, user, 16);
 const eventsOf = (user: string, n: number, name = 'e') =>
@@ -38,8 +38,13 @@ const eventsOf = (user: string, n: number, name = 'e') =>
     item_id: `item ${name} ${i}`,
     time_spent_seconds: 20 + i,
   }));
+/** One thread replays, and only so many may wait for it. */
 const takeBack = (user: string, eventId: string, as: Caller = caller) =>
-  as.call({ method: 'DELETE', path: `/api/v1/learners/${user}/attempts/${eventId}` });
+  askUntil(
+    'a turn',
+    () => as.call({ method: 'DELETE', path: `/api/v1/learners/${user}/attempts/${eventId}` }),
+    ({ status }) => status !== 503,
+  );
 const takenBack = async (user: string, eventId: string, as?: Caller): Promise<void> => {
   const { status, text } = await takeBack(user, eventId, as);
   assert.equal(status, 200, text);
@@ -49,14 +54,12 @@ const post = async (events: readonly object[], as: Caller = caller): Promise<voi
   assert.equal(status, 200, text);
 };
 const erase = (user: string) => caller.call({ method: 'DELETE', path: `/api/v1/learners/${user}` });
+/** Many corrections at once, on a busy machine. */
+const patienceMs = 180_000;
 const erased = (url: string) =>
-  askUntil(
-    'the erasure',
-    () => caller.get(url),
-    ({ json }) => json.data?.status === 'done',
-  );
+  waitFor('the erasure', async () => (await caller.get(url)).json.data?.status === 'done', patienceMs);
 const emptied = (key: string) =>
-  waitFor(`an empty ${key}`, async () => (await redis.xlen(key)) === 0, 120_000);
+  waitFor(`an empty ${key}`, async () => (await redis.xlen(key)) === 0, patienceMs);
 const stored = (user: string, tenant?: string) => emptied(outboxKey(partition(user, tenant)));
 const noted = (user: string) => emptied(`${partitionPrefix(partition(user))}:journal`);
 
@@ -94,142 +97,6 @@ const takenRows = (user: string) =>
 
 const nameOf = ({ event_id }: { readonly event_id: string }): string => event_id;
 
-for (const isNoted of [true, false]) {
-  test(
-    `an erasure forgets the ids of answers taken back, ${isNoted ? 'stored' : 'on the way'}`,
-    limit,
-    async () => {
-      const user = `erased-${isNoted}`;
-      const events = eventsOf(user, 6);
-      await post(events);
-      await takenBack(user, 'e2');
-      if (isNoted) await noted(user);
-      const begun = await erase(user);
-      assert.equal(begun.status, 202);
-      await erased(begun.json.data.status_url);
-      assert.deepEqual(await tablesThatSay(clickhouse, user), {});
-      const { status, headers, json } = await caller.track(events[2]);
-      assert.deepEqual(
-        [status, headers['idempotent-replayed'], json.data.total_attempts],
-        [200, undefined, 1],
-      );
-      await stored(user);
-      assert.deepEqual(await idsOf(user), ['e2']);
-    },
-  );
-}
-
-test('what is taken back of a new history, while the old one is erased', limit, async () => {
-  const user = 'begins-anew';
-  await post(eventsOf(user, 8));
-  const begun = await erase(user);
-  const events = eventsOf(user, 5, 'new');
-  await post(events);
-  await takenBack(user, 'new3');
-  assert.equal((await takeBack(user, 'e1')).json.error.code, 'NOT_FOUND', 'that history is over');
-  await erased(begun.json.data.status_url);
-  await stored(user);
-  await noted(user);
-  assert.deepEqual(await idsOf(user), ['new0', 'new1', 'new2', 'new4']);
-  assert.deepEqual(await takenRows(user), [{ id: 'new3' }], 'a rebuild has to know that its id is taken');
-  const { headers } = await caller.track(events[3]);
-  assert.equal(headers['idempotent-replayed'], 'true');
-});
-
-test('who has nothing left but an answer that was taken back is erased by way of a goal', limit, async () => {
-  const user = 'nothing-left';
-  await post(eventsOf(user, 1));
-  await takenBack(user, 'e0');
-  await stored(user);
-  assert.equal((await erase(user)).status, 404);
-  const body = '{"target_score":1200}';
-  assert.equal((await caller.call({ method: 'PUT', path: `/api/v1/goals/${user}`, body })).status, 200);
-  const begun = await erase(user);
-  assert.equal(begun.status, 202);
-  await erased(begun.json.data.status_url);
-  assert.deepEqual(await tablesThatSay(clickhouse, user), {});
-});
-
-test('several of one learner at once', limit, async () => {
-  const user = 'at-once';
-  const events = eventsOf(user, 40);
-  await post(events);
-  const ids = ['e0', 'e17', 'e18', 'e39'];
-  const answers = await Promise.all(ids.map((id) => takeBack(user, id)));
-  assert.deepEqual(
-    answers.map(({ status }) => status),
-    ids.map(() => 200),
-  );
-  await stored(user);
-  const left = events.map(nameOf).filter((id) => !ids.includes(id));
-  assert.deepEqual(await idsOf(user), left);
-  assert.equal((await caller.get(`/api/v1/learners/${user}/attempts`)).json.data.total_attempts, left.length);
-});
-
-test('its id, used for something else, used again, and used anew when it is forgotten', limit, async () => {
-  const user = 'used-again';
-  const events = eventsOf(user, 4);
-  await post(events);
-  await takenBack(user, 'e1');
-  const other = await caller.track({ ...events[1], is_correct: false });
-  assert.equal(other.json.error.code, 'IDEMPOTENCY_KEY_REUSED');
-  const repeated = await caller.track(events[1]);
-  assert.equal(repeated.headers['idempotent-replayed'], 'true');
-  await redis.evictIds(partitionPrefix(partition(user)), Math.ceil(Date.now() / 1000) + 60, 1000);
-  const anew = await caller.track(events[1]);
-  assert.deepEqual([anew.headers['idempotent-replayed'], anew.json.data.total_attempts], [undefined, 2]);
-  await stored(user);
-  assert.deepEqual(await idsOf(user), ['e0', 'e2', 'e3', 'e1']);
-  await takenBack(user, 'e1');
-  await stored(user);
-  await noted(user);
-  assert.deepEqual(await idsOf(user), ['e0', 'e2', 'e3']);
-  assert.deepEqual(await takenRows(user), [{ id: 'e1' }, { id: 'e1' }]);
-});
-
-test('refused rows: one that goes, and one that is written anew', limit, async () => {
-  const user = 'refused';
-  const parked = (): Promise<number> => redis.xlen(parkedKey(outboxKey(partition(user))));
-  await clickhouse.command({
-    query:
-      'ALTER TABLE attempts ADD CONSTRAINT no CHECK time_spent_seconds IS NULL OR time_spent_seconds != 77',
-  });
-  const events = eventsOf(user, 6).map((event, i) =>
-    i === 2 || i === 4 ? { ...event, time_spent_seconds: 77 } : event,
-  );
-  await post(events);
-  await stored(user);
-  assert.equal(await parked(), 2);
-  await takenBack(user, 'e2');
-  await takenBack(user, 'e0');
-  await stored(user);
-  assert.equal(await parked(), 1, 'it was refused again');
-  await clickhouse.command({ query: 'ALTER TABLE attempts DROP CONSTRAINT no' });
-  const { moved } = await redrive(redis, outboxKey(partition(user)));
-  assert.equal(moved, 1);
-  await stored(user);
-  assert.deepEqual(await idsOf(user), ['e1', 'e3', 'e4', 'e5']);
-});
-
-test(
-  'answers of an archived month stay, and so do younger ones that were written with one',
-  limit,
-  async () => {
-    const user = 'archived';
-    const fence = archivedKey(partition(user));
-    const month = new Date().getUTCFullYear() * 100 + new Date().getUTCMonth() + 1;
-    await post(eventsOf(user, 3));
-    await redis.zadd(fence, month, 'month');
-    const refused = await takeBack(user, 'e1');
-    assert.deepEqual([refused.status, refused.json.error.code], [422, 'TOO_LATE']);
-    await redis.zadd(fence, month - 1, 'month');
-    await takenBack(user, 'e1');
-    await redis.del(fence);
-    await stored(user);
-    assert.deepEqual(await idsOf(user), ['e0', 'e2']);
-  },
-);
-
 /** Brings a model of the two skills into force. */
 async function publish(tenant: string): Promise<void> {
   const fitted: SkillModel = {
@@ -259,31 +126,177 @@ const countedRows = (tenant: string) =>
     { tenant },
   );
 
-test(
-  'a model that came into force since: answers of before keep theirs, and chains hold',
-  limit,
-  async () => {
-    const user = 'modelled';
-    const callers: Caller[] = [];
-    for (const tenant of ['with', 'without']) callers.push(callerOf(service, await keys.add({ tenant })));
-    const events = [eventsOf(user, 12, 'a'), eventsOf(user, 12, 'b')] as const;
-    for (const [i, as] of callers.entries()) {
-      const tenant = i === 0 ? 'with' : 'without';
-      await post(i === 0 ? events[0] : events[0].toSpliced(4, 1), as);
-      await publish(tenant);
-      await waitFor('the model', async () => {
-        const { json } = await as.get('/api/v1/skills/skill%200');
-        return json.data.parameters.source === 'fitted';
-      });
-      await post(events[1], as);
-    }
-    const [as] = callers as [Caller];
-    await takenBack(user, 'a4', as);
-    for (const tenant of ['with', 'without']) await stored(user, tenant);
-    assert.deepEqual(await countedRows('with'), await countedRows('without'));
-    assert.equal((await idsOf(user, 'with', as)).length, 23);
-  },
-);
+/** All wait for the pipeline. Ids are forgotten and a month is closed in partitions that no other learner here is in. */
+describe('taking back', { concurrency: true }, () => {
+  for (const isNoted of [true, false]) {
+    test(
+      `an erasure forgets the ids of answers taken back, ${isNoted ? 'stored' : 'on the way'}`,
+      limit,
+      async () => {
+        const user = `erased-${isNoted}`;
+        const events = eventsOf(user, 6);
+        await post(events);
+        await takenBack(user, 'e2');
+        if (isNoted) await noted(user);
+        const begun = await erase(user);
+        assert.equal(begun.status, 202);
+        await erased(begun.json.data.status_url);
+        assert.deepEqual(await tablesThatSay(clickhouse, user), {});
+        const { status, headers, json } = await caller.track(events[2]);
+        assert.deepEqual(
+          [status, headers['idempotent-replayed'], json.data.total_attempts],
+          [200, undefined, 1],
+        );
+        await stored(user);
+        assert.deepEqual(await idsOf(user), ['e2']);
+      },
+    );
+  }
+
+  test('what is taken back of a new history, while the old one is erased', limit, async () => {
+    const user = 'begins-anew';
+    await post(eventsOf(user, 8));
+    const begun = await erase(user);
+    const events = eventsOf(user, 5, 'new');
+    await post(events);
+    await takenBack(user, 'new3');
+    assert.equal((await takeBack(user, 'e1')).json.error.code, 'NOT_FOUND', 'that history is over');
+    await erased(begun.json.data.status_url);
+    await stored(user);
+    await noted(user);
+    assert.deepEqual(await idsOf(user), ['new0', 'new1', 'new2', 'new4']);
+    assert.deepEqual(await takenRows(user), [{ id: 'new3' }], 'a rebuild has to know that its id is taken');
+    const { headers } = await caller.track(events[3]);
+    assert.equal(headers['idempotent-replayed'], 'true');
+  });
+
+  test(
+    'who has nothing left but an answer that was taken back is erased by way of a goal',
+    limit,
+    async () => {
+      const user = 'nothing-left';
+      await post(eventsOf(user, 1));
+      await takenBack(user, 'e0');
+      await stored(user);
+      assert.equal((await erase(user)).status, 404);
+      const body = '{"target_score":1200}';
+      assert.equal((await caller.call({ method: 'PUT', path: `/api/v1/goals/${user}`, body })).status, 200);
+      const begun = await erase(user);
+      assert.equal(begun.status, 202);
+      await erased(begun.json.data.status_url);
+      assert.deepEqual(await tablesThatSay(clickhouse, user), {});
+    },
+  );
+
+  test('several of one learner at once', limit, async () => {
+    const user = 'at-once';
+    const events = eventsOf(user, 40);
+    await post(events);
+    const ids = ['e0', 'e17', 'e18', 'e39'];
+    const answers = await Promise.all(ids.map((id) => takeBack(user, id)));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      ids.map(() => 200),
+    );
+    await stored(user);
+    const left = events.map(nameOf).filter((id) => !ids.includes(id));
+    assert.deepEqual(await idsOf(user), left);
+    assert.equal(
+      (await caller.get(`/api/v1/learners/${user}/attempts`)).json.data.total_attempts,
+      left.length,
+    );
+  });
+
+  test('its id, used for something else, used again, and used anew when it is forgotten', limit, async () => {
+    const user = 'used-again';
+    const events = eventsOf(user, 4);
+    await post(events);
+    await takenBack(user, 'e1');
+    const other = await caller.track({ ...events[1], is_correct: false });
+    assert.equal(other.json.error.code, 'IDEMPOTENCY_KEY_REUSED');
+    const repeated = await caller.track(events[1]);
+    assert.equal(repeated.headers['idempotent-replayed'], 'true');
+    await redis.evictIds(partitionPrefix(partition(user)), Math.ceil(Date.now() / 1000) + 60, 1000);
+    const anew = await caller.track(events[1]);
+    assert.deepEqual([anew.headers['idempotent-replayed'], anew.json.data.total_attempts], [undefined, 2]);
+    await stored(user);
+    assert.deepEqual(await idsOf(user), ['e0', 'e2', 'e3', 'e1']);
+    await takenBack(user, 'e1');
+    await stored(user);
+    await noted(user);
+    assert.deepEqual(await idsOf(user), ['e0', 'e2', 'e3']);
+    assert.deepEqual(await takenRows(user), [{ id: 'e1' }, { id: 'e1' }]);
+  });
+
+  test('refused rows: one that goes, and one that is written anew', limit, async () => {
+    const user = 'refused';
+    const parked = (): Promise<number> => redis.xlen(parkedKey(outboxKey(partition(user))));
+    await clickhouse.command({
+      query:
+        'ALTER TABLE attempts ADD CONSTRAINT no CHECK time_spent_seconds IS NULL OR time_spent_seconds != 77',
+    });
+    const events = eventsOf(user, 6).map((event, i) =>
+      i === 2 || i === 4 ? { ...event, time_spent_seconds: 77 } : event,
+    );
+    await post(events);
+    await stored(user);
+    assert.equal(await parked(), 2);
+    await takenBack(user, 'e2');
+    await takenBack(user, 'e0');
+    await stored(user);
+    assert.equal(await parked(), 1, 'it was refused again');
+    await clickhouse.command({ query: 'ALTER TABLE attempts DROP CONSTRAINT no' });
+    const { moved } = await redrive(redis, outboxKey(partition(user)));
+    assert.equal(moved, 1);
+    await stored(user);
+    assert.deepEqual(await idsOf(user), ['e1', 'e3', 'e4', 'e5']);
+  });
+
+  test(
+    'answers of an archived month stay, and so do younger ones that were written with one',
+    limit,
+    async () => {
+      const user = 'fenced';
+      const fence = archivedKey(partition(user));
+      const month = new Date().getUTCFullYear() * 100 + new Date().getUTCMonth() + 1;
+      await post(eventsOf(user, 3));
+      await redis.zadd(fence, month, 'month');
+      const refused = await takeBack(user, 'e1');
+      assert.deepEqual([refused.status, refused.json.error.code], [422, 'TOO_LATE']);
+      await redis.zadd(fence, month - 1, 'month');
+      await takenBack(user, 'e1');
+      await redis.del(fence);
+      await stored(user);
+      assert.deepEqual(await idsOf(user), ['e0', 'e2']);
+    },
+  );
+
+  test(
+    'a model that came into force since: answers of before keep theirs, and chains hold',
+    limit,
+    async () => {
+      const user = 'modelled';
+      const callers: Caller[] = [];
+      for (const tenant of ['with', 'without']) callers.push(callerOf(service, await keys.add({ tenant })));
+      const events = [eventsOf(user, 12, 'a'), eventsOf(user, 12, 'b')] as const;
+      for (const [i, as] of callers.entries()) {
+        const tenant = i === 0 ? 'with' : 'without';
+        await post(i === 0 ? events[0] : events[0].toSpliced(4, 1), as);
+        await publish(tenant);
+        await waitFor('the model', async () => {
+          const { json } = await as.get('/api/v1/skills/skill%200');
+          return json.data.parameters.source === 'fitted';
+        });
+        await post(events[1], as);
+      }
+      const [as] = callers as [Caller];
+      await takenBack(user, 'a4', as);
+      for (const tenant of ['with', 'without']) await stored(user, tenant);
+      assert.deepEqual(await countedRows('with'), await countedRows('without'));
+      assert.equal((await idsOf(user, 'with', as)).length, 23);
+    },
+  );
+});
 
 test('in the end everything agrees', limit, async (t) => {
   const found = await audit();

@@ -36,12 +36,13 @@ function runTest(t: TestContext, name: string, pattern: string, url: string): Pr
   return endOf(child);
 }
 
-/** Files by what is run of them. The other erasures use no other commands, and wait for ClickHouse. */
+/** Files by what is run of them. The other erasures and takings back use no other commands, and wait for ClickHouse. */
 const onCluster = {
   'learner-store': '.',
   concurrency: '.',
   replay: '.',
   '../contract/erasure': '^everything goes, with a receipt',
+  '../contract/take-back-meets': '^several of one|^its id|^refused rows|^in the end',
 };
 
 // All that a test may take.
