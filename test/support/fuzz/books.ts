@@ -8,13 +8,17 @@ import { type Ledger, nameOfTally, type Tally } from './ledger.js';
 
 type Tallies = ReadonlyMap<string, Tally>;
 
+/** Only bounds a failing test: what was taken back last is taken out of ClickHouse one after the other. */
+const drainLimitMs = 1_200_000;
+
 /** @param key of the tenant `ledger`, whose books these are */
 export async function assertBooks(t: Scoped, service: Service, key: string, ledger: Ledger): Promise<void> {
   assert.ok(ledger.tallies.size > 0, 'answers were counted');
-  await waitFor('an empty outbox', async () => {
+  const isDrained = async (): Promise<boolean> => {
     const { json } = await callerOf(service, null).get('/api/v1/health');
     return json.data?.checks.pipeline.outbox_length === 0;
-  });
+  };
+  await waitFor('an empty outbox', isDrained, drainLimitMs);
   assertSame(await inClickhouse(t, service), ledger, 'ClickHouse');
   assertSame(await inRedis(service, key, ledger), ledger, 'Redis');
 }

@@ -13,9 +13,16 @@ const requestsPerRun = 100;
 
 /**
  * @param requests at least so many are sent
+ * @param tell takes the table of answers, before the books are compared
  * @returns what it sent and was told
  */
-export async function fuzz(t: Scoped, service: Service, requests: number, seed: number): Promise<Drive> {
+export async function fuzz(
+  t: Scoped,
+  service: Service,
+  requests: number,
+  seed: number,
+  tell: (table: string) => void,
+): Promise<Drive> {
   const ledger = createLedger();
   const keys = await keysFor(t, service);
   const drive = createDrive({ port: service.port, keys, ledger, connections: 8 });
@@ -33,6 +40,7 @@ export async function fuzz(t: Scoped, service: Service, requests: number, seed: 
     );
   } finally {
     drive.end();
+    tell(drive.counts.table());
   }
   assert.equal((await callerOf(service, null).get('/api/v1/health')).json.data.status, 'ok');
   await assertBooks(t, service, keys.ledger, ledger);
