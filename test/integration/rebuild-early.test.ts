@@ -1,10 +1,12 @@
-/** A Redis that came back empty before the first answer: what people set is restored, and a mere start blocks nobody. */
+/** A Redis that came back empty before the first answer, or while nobody looked: what people set is restored, and a mere start blocks nobody. */
 import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { endOf, startCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
 import { exitAfterTests } from '../support/linger.js';
-import { clickhouseOf, startBareRedis, startService } from '../support/service.js';
+import { clickhouseOf, dataFolder, startBareRedis, startService } from '../support/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 import { countOf } from '../support/warehouse.js';
 
@@ -51,4 +53,25 @@ test('goals and catalogue without any answer are not forgotten in silence', asyn
   assert.equal(rebuilt.code, 0, rebuilt.err);
   await becomes(200);
   assert.deepEqual(await read(), before);
+});
+
+test('a folder that lost its Redis is rebuilt without a running service', async (t) => {
+  const { path: dataDir, remove } = await dataFolder();
+  const first = await startService(t, { dataDir });
+  const answer = { user_id: 'ada', skill_id: 'algebra', is_correct: true, event_id: 'one' };
+  const told = await callerOf(first, first.key).track(answer);
+  const stored = clickhouseOf(t, first);
+  await waitFor('the row', async () => (await countOf(stored, 'attempts')) === 1);
+  await first.stop();
+  await rm(join(dataDir, 'redis'), { recursive: true });
+  const rebuild = (...args: string[]) => endOf(startCommand(t, 'rebuild', { DATA_DIR: dataDir }, ...args));
+  const lost = await rebuild('--verify', '--json');
+  assert.deepEqual([lost.code, JSON.parse(lost.out).differing], [1, 1], lost.err);
+  const rebuilt = await rebuild('--json');
+  assert.deepEqual([rebuilt.code, JSON.parse(rebuilt.out).learners], [0, 1], rebuilt.err);
+  const second = await startService(t, { dataDir });
+  t.after(remove);
+  const again = await callerOf(second, second.key).track(answer);
+  assert.equal(again.headers['idempotent-replayed'], 'true');
+  assert.deepEqual(again.json.data, told.json.data);
 });
