@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { test } from 'node:test';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { freePort } from '../../src/embedded/ports.js';
@@ -171,7 +172,8 @@ test('the embedded server steps back behind those that answer requests', limit, 
   const threads = nicenessOf(pid);
   assert.ok(threads.length > 10, `${threads.length} threads`);
   // As root the engine lifts one watching thread of its own.
-  assert.ok(threads.filter((niceness) => niceness === 5).length >= threads.length - 1, `${threads}`);
+  const below = Math.min(19, getPriority() + 5);
+  assert.ok(threads.filter((niceness) => niceness === below).length >= threads.length - 1, `${threads}`);
   const session = `/proc/${pid}/autogroup`;
   if (existsSync(session)) assert.match(readFileSync(session, 'utf8'), /nice 5$/m);
 });
