@@ -47,7 +47,7 @@ export function createCarryOut({ store, warehouse, logger, now }: CarryOutOption
       due.push(...firstOfLearners((await store.due(partition, mostDue)).map(erasureOf)));
     await planSome(due, signal);
     await eraseSome(due, signal);
-    for (const head of heads) await rewrite(head, signal);
+    await rewriteSome(heads, signal);
   };
 
   async function planSome(due: readonly Erasure[], signal: AbortSignal | undefined): Promise<void> {
@@ -76,19 +76,39 @@ export function createCarryOut({ store, warehouse, logger, now }: CarryOutOption
     logger.info({ erasures: some.length }, 'due erasures were carried out');
   }
 
-  /** Waits for an erasure of the same learner, which would take some of its rows for its own. */
-  async function rewrite(pending: PendingCorrection, signal: AbortSignal | undefined): Promise<void> {
-    const correction = rewritingOf(pending);
-    const due = await store.due(pending.partition, Number.MAX_SAFE_INTEGER);
-    if (due.some((one) => isOfSameLearner(erasureOf(one).correction, correction))) return;
-    const plan = await store.plan(pending, removalOf(correction));
-    if (plan === null || plan.ageMs < settleMs) return;
-    const rows = [rowsOf({ pending, correction })];
+  async function rewriteSome(
+    heads: readonly PendingCorrection[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const ripe: Rewriting[] = [];
+    for (const head of heads) {
+      const one = await ripen(head);
+      if (one !== null) ripe.push(one);
+    }
+    const some = oneStatement(ripe, rowsOf);
+    if (some.length === 0) return;
+    const rows = some.map(rowsOf);
     await store.removeParked(rows, false);
     await warehouse.remove(rows, signal);
-    await store.settle(pending, correction, plan.removal);
-    logger.info({ partition: pending.partition, id: pending.id }, 'a learner was rewritten');
+    for (const { pending, correction, removal } of some) await store.settle(pending, correction, removal);
+    logger.info({ learners: some.length }, 'learners were rewritten');
   }
+
+  /** Waits for an erasure of the same learner, which would take some of its rows for its own. @returns null: not yet */
+  async function ripen(pending: PendingCorrection): Promise<Rewriting | null> {
+    const correction = rewritingOf(pending);
+    const due = await store.due(pending.partition, Number.MAX_SAFE_INTEGER);
+    if (due.some((one) => isOfSameLearner(erasureOf(one).correction, correction))) return null;
+    const plan = await store.plan(pending, removalOf(correction));
+    if (plan === null || plan.ageMs < settleMs) return null;
+    return { pending, correction, removal: plan.removal };
+  }
+}
+
+interface Rewriting {
+  readonly pending: PendingCorrection;
+  readonly correction: RewriteCorrection;
+  readonly removal: Removal;
 }
 
 interface Erasure extends DueErasure {
