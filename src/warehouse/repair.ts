@@ -95,11 +95,14 @@ async function computeAgain(
     query: `${deleteFrom(rollup.table.name, cluster)} WHERE ${part.inRollup}`,
     ...cancel,
   });
+  // An INSERT that arrives when its process was killed and another one has repaired finds the sums there. A scalar, because
+  // it is asked before the first row is written.
+  const isGone = `(SELECT count() FROM ${rollup.table.name} WHERE ${part.inRollup}) = 0`;
   await client.command({
     query: `INSERT INTO ${rollup.table.name} (${rollupColumns(rollup)})
-${selectRollup(rollup, `${keptRows} AND ${part.inAttempts}`)}
+${selectRollup(rollup, `${isGone} AND ${keptRows} AND ${part.inAttempts}`)}
 UNION ALL
-${selectArchived(rollup, part.inArchive)}`,
+${selectArchived(rollup, `${isGone} AND ${part.inArchive}`)}`,
     // The same rows may have been inserted by an earlier repair and deleted since: they are wanted again.
     clickhouse_settings: { insert_deduplicate: 0 },
     ...cancel,

@@ -148,31 +148,42 @@ async function startOther(t: Parameters<typeof startServiceProcess>[0]) {
   return startServiceProcess(t, { name: 'other', orders: stand.orders, env });
 }
 
-const statements: Readonly<Record<string, RegExp>> = {
-  'rows of before': rowsCome,
-  'the deletion of rows': rowsGo,
-  'the sums of the learner': ownSumsCome,
-};
-for (const [what, statement] of Object.entries(statements)) {
-  test(`a pipeline that sleeps, and brings ${what} when another one has done it all`, limit, async (t) => {
-    const user = `sleeper-${what.replaceAll(' ', '-')}`;
-    // Rows of before are held when they come, everything else when it is ordered.
-    const block = statement === rowsCome ? stopped('late', statement) : null;
-    const own = await plant(user, 30);
-    await (block ?? emptied(user));
-    const held = block ?? stopped('late', statement);
-    await takenBack(own[3]);
-    await held;
-    const sleeper = stand.pids('pipeline')[0] as number;
-    sendSignal(sleeper, 'SIGSTOP');
-    const other = await startOther(t);
-    await emptied(user);
-    await other.stop();
-    gateway.set('pass');
-    await gateway.caughtUp();
-    sendSignal(sleeper, 'SIGCONT');
-    await assertSame();
-  });
+interface Sleep {
+  readonly what: string;
+  readonly statement: RegExp;
+  readonly end: 'wakes up' | 'is killed';
+}
+const sleeps: readonly Sleep[] = [
+  { what: 'rows of before', statement: rowsCome, end: 'wakes up' },
+  { what: 'the deletion of rows', statement: rowsGo, end: 'wakes up' },
+  { what: 'the sums of the learner', statement: ownSumsCome, end: 'wakes up' },
+  { what: 'the sums of the learner', statement: ownSumsCome, end: 'is killed' },
+];
+for (const [i, { what, statement, end }] of sleeps.entries()) {
+  test(
+    `a pipeline that sleeps and ${end}, with ${what} on the way when another one has done it all`,
+    limit,
+    async (t) => {
+      const user = `sleeper-${i}`;
+      // Rows of before are held when they come, everything else when it is ordered.
+      const block = statement === rowsCome ? stopped('late', statement) : null;
+      const own = await plant(user, 30);
+      await (block ?? emptied(user));
+      const held = block ?? stopped('late', statement);
+      await takenBack(own[3]);
+      await held;
+      const sleeper = stand.pids('pipeline')[0] as number;
+      sendSignal(sleeper, 'SIGSTOP');
+      const other = await startOther(t);
+      await emptied(user);
+      await other.stop();
+      if (end === 'is killed') sendSignal(sleeper, 'SIGKILL');
+      gateway.set('pass');
+      await gateway.caughtUp();
+      if (end === 'wakes up') sendSignal(sleeper, 'SIGCONT');
+      await assertSame();
+    },
+  );
 }
 
 test('in the end every repeat counts nothing, and everything agrees', limit, async (t) => {
