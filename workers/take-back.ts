@@ -18,7 +18,7 @@ import { commitTakeBack, type TakeBackCommit } from '../src/store/take-back-stor
 import { createItemTable } from './item-table.js';
 import { createWorkerModels } from './models.js';
 import { workerRedis } from './redis.js';
-import { tracedFigures } from './told.js';
+import { rowFigures } from './told.js';
 
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
@@ -137,12 +137,9 @@ const itemIdsOf = (rows: readonly AttemptRow[]): string[] => [
 
 function encodeRewritten(rewritten: RewrittenRow<AttemptRow>): string {
   const { row, conditions, effect, advice, learnerSeq, learnerVersion, baselineTotal } = rewritten;
-  const figures = { ...tracedFigures(effect, advice), learnerSeq, learnerVersion, baselineTotal };
-  return encodeAttemptRow(
-    row.event,
-    { ...figures, eventFingerprint: row.figures.eventFingerprint },
-    conditions,
-  );
+  const { eventFingerprint } = row.figures;
+  const place = { learnerSeq, baselineTotal, eventFingerprint, learnerVersion };
+  return encodeAttemptRow(row.event, rowFigures(effect, advice, place), conditions);
 }
 
 function monthOf(ms: number): number {

