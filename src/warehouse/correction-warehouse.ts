@@ -104,7 +104,12 @@ const archive: readonly Table[] = [archivedLearnerSkill, learnerSnapshots];
 const wholeLearners = (rows: readonly CorrectedRows[]): RollupPart => {
   const histories = historiesOf(rows);
   const learners = isOneOf(histories);
-  return { inAttempts: learners, inArchive: isOneOf(histories, 'a.'), inRollup: learners };
+  return {
+    inAttempts: learners,
+    inArchive: isOneOf(histories, 'a.'),
+    inRollup: learners,
+    onlyWhereWrong: false,
+  };
 };
 
 /** Days of skills, in the learner's partition, on which a learner's own sums are not those of the rows. */
@@ -127,5 +132,6 @@ function touchedDays(rows: readonly CorrectedRows[]): RollupPart {
     inAttempts: `${place('')} AND (tenant, skill_id, toDate(occurred_at), partition_id) IN ${days}`,
     inArchive: `${place('a.')} AND (a.tenant, a.skill_id, a.day, a.partition_id) IN ${days}`,
     inRollup: `${place('')} AND (tenant, skill_id, day, partition_id) IN ${days}`,
+    onlyWhereWrong: true,
   };
 }

@@ -48,6 +48,7 @@ export function repairRollup(
     inAttempts: `(${expressions}) IN ${touched}`,
     inArchive: `(${names.map((name) => `a.${name}`).join(', ')}) IN ${touched}`,
     inRollup: `(${names.join(', ')}) IN ${touched}`,
+    onlyWhereWrong: false,
   };
   return repairPart(client, rollup, part, cluster, signal);
 }
@@ -57,6 +58,8 @@ export interface RollupPart {
   readonly inAttempts: string;
   readonly inArchive: string;
   readonly inRollup: string;
+  /** Whether they hold for nothing any more where the rollup is right. */
+  readonly onlyWhereWrong: boolean;
 }
 
 /** Of one that stood still while another one repaired: each finds what the other's rows make wrong. */
@@ -91,12 +94,14 @@ async function computeAgain(
   signal?: AbortSignal,
 ): Promise<void> {
   const cancel = signal && { abort_signal: signal };
+  // Either may arrive when its process was killed and another one has repaired: there is nothing to do then. Scalars, because
+  // they are asked before the first row goes or comes; in a deletion the setting sees to that, part by part it is otherwise.
+  const isWrong = part.onlyWhereWrong ? '1' : `(${countDiffering(rollup, part)}) > 0`;
   await client.command({
-    query: `${deleteFrom(rollup.table.name, cluster)} WHERE ${part.inRollup}`,
+    query: `${deleteFrom(rollup.table.name, cluster)} WHERE ${part.inRollup} AND ${isWrong}`,
+    clickhouse_settings: { mutations_execute_subqueries_on_initiator: 1 },
     ...cancel,
   });
-  // An INSERT that arrives when its process was killed and another one has repaired finds the sums there. A scalar, because
-  // it is asked before the first row is written.
   const isGone = `(SELECT count() FROM ${rollup.table.name} WHERE ${part.inRollup}) = 0`;
   await client.command({
     query: `INSERT INTO ${rollup.table.name} (${rollupColumns(rollup)})
@@ -120,16 +125,21 @@ export async function complete(
   if (query !== null) await client.command({ query, ...(signal && { abort_signal: signal }) });
 }
 
-/** A block is in a rollup as a whole or not at all, so that counts tell. */
 async function differs(
   client: ClickHouseClient,
-  { table, keys }: Rollup,
-  { inAttempts, inArchive, inRollup }: RollupPart,
+  rollup: Rollup,
+  part: RollupPart,
   signal?: AbortSignal,
 ): Promise<boolean> {
+  const [row] = await selectRows<{ keys: number }>(client, countDiffering(rollup, part), signal);
+  return (row?.keys ?? 0) > 0;
+}
+
+/** A block is in a rollup as a whole or not at all, so that counts tell. */
+function countDiffering({ table, keys }: Rollup, { inAttempts, inArchive, inRollup }: RollupPart): string {
   const names = Object.keys(keys).join(', ');
   const named = Object.entries(keys).map(([name, expression]) => `${expression} AS ${name}`);
-  const query = `SELECT toUInt32(count()) AS keys FROM (
+  return `SELECT toUInt32(count()) AS keys FROM (
   SELECT ${names} FROM (
     SELECT ${named.join(', ')}, toInt64(1) AS n FROM attempts WHERE ${keptRows} AND ${inAttempts}
     UNION ALL
@@ -138,6 +148,4 @@ async function differs(
     SELECT ${names}, -toInt64(attempts) AS n FROM ${table.name} WHERE ${inRollup}
   ) GROUP BY ${names} HAVING sum(n) != 0
 )`;
-  const [row] = await selectRows<{ keys: number }>(client, query, signal);
-  return (row?.keys ?? 0) > 0;
 }

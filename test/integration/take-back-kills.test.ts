@@ -158,6 +158,7 @@ const sleeps: readonly Sleep[] = [
   { what: 'the deletion of rows', statement: rowsGo, end: 'wakes up' },
   { what: 'the sums of the learner', statement: ownSumsCome, end: 'wakes up' },
   { what: 'the sums of the learner', statement: ownSumsCome, end: 'is killed' },
+  { what: "the deletion of the learner's sums", statement: ownSumsGo, end: 'is killed' },
 ];
 for (const [i, { what, statement, end }] of sleeps.entries()) {
   test(

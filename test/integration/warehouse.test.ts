@@ -169,14 +169,33 @@ test('the warehouse', { timeout: 180_000 }, async (t) => {
       assert.deepEqual(await sleeper.repairRollups(everything), [broken]);
       assert.deepEqual(await counts(client), allOnce(1000));
     });
+
+    for (const statement of ['DELETE FROM', 'INSERT INTO']) {
+      await t.test(
+        `${statement} ${broken} of a dead process does nothing when another one has repaired`,
+        async (t) => {
+          const { client } = await testDatabase(t, clickhouseUrl);
+          const warehouse = createAttemptWarehouse(client);
+          await warehouse.insert([encodedRows(rowsFrom(0, 1000))], 'whole');
+          await client.command({ query: `TRUNCATE TABLE ${broken}` });
+          const meanwhile = () => warehouse.repairRollups(everything);
+          const dead = createAttemptWarehouse(
+            sleepingBefore(client, `${statement} ${broken}`, meanwhile, 'it is dead'),
+          );
+          await assert.rejects(dead.repairRollups(everything), /it is dead/);
+          assert.deepEqual(await counts(client), allOnce(1000));
+        },
+      );
+    }
   }
 });
 
-/** The client, but for the first such statement: before that something else is done. */
+/** The client, but for the first such statement: before that something else is done. @param end what it fails with then */
 function sleepingBefore(
   client: ClickHouseClient,
   statement: string,
   meanwhile: () => Promise<unknown>,
+  end?: string,
 ): ClickHouseClient {
   let slept = false;
   return new Proxy(client, {
@@ -184,11 +203,12 @@ function sleepingBefore(
       name !== 'command'
         ? Reflect.get(target, name)
         : async (params: Parameters<ClickHouseClient['command']>[0]) => {
-            if (!slept && params.query.startsWith(statement)) {
-              slept = true;
-              await meanwhile();
-            }
-            return target.command(params);
+            if (slept || !params.query.startsWith(statement)) return target.command(params);
+            slept = true;
+            await meanwhile();
+            const done = await target.command(params);
+            if (end !== undefined) throw new Error(end);
+            return done;
           },
   });
 }
