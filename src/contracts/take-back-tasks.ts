@@ -17,7 +17,8 @@ export interface TakeBackTask {
 
 /**
  * `absent`: none of the rows has the event id. `incomplete`: a row is missing. `archived`: the rows that are to be
- * written again cannot be, for what arrived with them, or was committed with the answer, is sums by now. `conflict`: somebody else wrote the learner.
+ * written again cannot be, for what arrived with them, or was committed with the answer, is sums by now. `conflict`:
+ * somebody else wrote the learner.
  */
 export type TakeBackReply =
   | { readonly status: 'done'; readonly skillId: string }

@@ -71,7 +71,7 @@ export interface ErasureLeftovers {
 /** Who was erased in the last days, without saying whom. */
 export interface EndedLearner {
   readonly partition: number;
-  /** contracts/learner-hash.ts */
+  /** contracts/learner-name.ts */
   readonly hash: string;
   readonly tenant: string;
   /** Unix milliseconds on Redis' clock. */

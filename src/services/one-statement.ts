@@ -1,4 +1,5 @@
 /** How many learners one statement to ClickHouse names. */
+import { learnerName } from '../contracts/learner-name.js';
 import type { CorrectedRows } from './correction-ports.js';
 
 type Learner = Pick<CorrectedRows, 'tenant' | 'userId'>;
@@ -16,7 +17,7 @@ export function oneStatement<One>(all: readonly One[], learnerOf: (one: One) => 
   let bytes = 0;
   return all.filter((one) => {
     const { tenant, userId } = learnerOf(one);
-    const name = `${tenant}:${userId}`;
+    const name = learnerName(tenant, userId);
     if (names.has(name) || names.size === together) return false;
     bytes += Buffer.byteLength(name);
     if (names.size > 0 && bytes > togetherBytes) return false;

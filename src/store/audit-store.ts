@@ -1,6 +1,6 @@
 /** What the audit reads of Redis. Partitions are looked at one by one, in steps of about a millisecond each. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { learnerHash } from '../contracts/learner-hash.js';
+import { learnerHash } from '../contracts/learner-name.js';
 import { readTenantDay } from '../contracts/tenant-day.js';
 import type { AuditRecord, AuditStore, OutboxId, PartitionLook } from '../services/audit/ports.js';
 import { prunedField } from './audit-scripts.js';

@@ -1,6 +1,7 @@
 /** Corrections in Redis, for the drain that carries them out. */
 import { rowColumns } from '../contracts/attempt-row.js';
 import { unescapeText } from '../contracts/attempt-row-reader.js';
+import { learnerName } from '../contracts/learner-name.js';
 import type {
   CorrectedRows,
   CorrectionStore,
@@ -12,7 +13,7 @@ import type {
 } from '../services/correction-ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { hashEventId } from './event-ids.js';
-import { acceptedField, learnerName, outboxKey, parkedKey, partitionPrefix } from './keys.js';
+import { acceptedField, outboxKey, parkedKey, partitionPrefix } from './keys.js';
 import { readReplicated } from './replication.js';
 
 /** Ids of one script call, and parked rows of one read: nobody waits long behind one. */

@@ -1,11 +1,11 @@
 /**
- * Learners who were erased in the last days, by a hash (contracts/learner-hash.ts): what comes late of their ended
+ * Learners who were erased in the last days, by a hash (contracts/learner-name.ts): what comes late of their ended
  * histories is told by it, from a process that stood still or from rows that had been put aside.
  */
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { journalRowOf, lastOfEnded } from '../contracts/journal.js';
-import { learnerHash } from '../contracts/learner-hash.js';
+import { learnerHash } from '../contracts/learner-name.js';
 import type { EndedHistories, EndedLearner } from '../services/erasure-ports.js';
 import type { JournalEntry } from '../services/journal-ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';

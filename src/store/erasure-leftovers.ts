@@ -1,11 +1,12 @@
 /** What of an erased learner is on its way through Redis beside the outbox: journal streams, refused rows, marks of imports. */
 import { journalRowOf, lastOfEnded } from '../contracts/journal.js';
+import { learnerName } from '../contracts/learner-name.js';
 import type { CorrectedRows } from '../services/correction-ports.js';
 import type { ErasureLeftovers } from '../services/erasure-ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { createCorrectionStore } from './corrections.js';
 import { type ImportMarks, listImportMarks } from './import-store.js';
-import { forecastsKey, journalKey, learnerKey, learnerName, parkedKey } from './keys.js';
+import { forecastsKey, journalKey, learnerKey, parkedKey } from './keys.js';
 
 /** Entries of one read: a fraction of a millisecond of Redis. */
 const pageRows = 500;

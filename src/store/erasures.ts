@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { encodeCorrection } from '../contracts/corrections.js';
-import { learnerHash } from '../contracts/learner-hash.js';
+import { learnerHash, learnerName } from '../contracts/learner-name.js';
 import type { BegunErasure, ErasureStore, OpenErasure } from '../services/erasure-ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
-import { erasuresKey, learnerName, partitionOf, partitionPrefix } from './keys.js';
+import { erasuresKey, partitionOf, partitionPrefix } from './keys.js';
 import { replicated } from './replication.js';
 
 /** Most erasures of a partition that are not done. */

@@ -5,6 +5,7 @@
  * one script call over them is atomic on a single node and on Redis Cluster alike. A tenant has no colon
  * (config.ts), so `tenant:user` cannot be ambiguous.
  */
+import { learnerName } from '../contracts/learner-name.js';
 import { tenantDay } from '../contracts/tenant-day.js';
 
 /** Deployment facts: `partitions`, `deployment_id`, `created_at`. */
@@ -15,8 +16,6 @@ export const apiKeysKey = 'st:keys';
 /** Common beginning of everything that a partition owns; the scripts append to it. */
 export const partitionPrefix = (partition: number): string => `st:{p${partition}}`;
 
-/** Name of a learner within the partition. */
-export const learnerName = (tenant: string, userId: string): string => `${tenant}:${userId}`;
 /** Learner hash: one field for the learner, one per skill. The scripts make the same key from prefix and name. */
 export const learnerKey = (partition: number, tenant: string, userId: string): string =>
   `${partitionPrefix(partition)}:l:${learnerName(tenant, userId)}`;
@@ -57,7 +56,7 @@ export const parkedBound = 10_000;
  * the erasure of that learner. Beside it `…:plans`, hash of the corrections under way (correction-scripts.ts).
  */
 export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
-/** Hash of the learners who were erased in the last days: field = contracts/learner-hash.ts (ended-histories.ts). */
+/** Hash of the learners who were erased in the last days: field = contracts/learner-name.ts (ended-histories.ts). */
 export const endedKey = (partition: number): string => `${partitionPrefix(partition)}:erased`;
 /** Marker of the deployment: absent means that this Redis is new, or came back empty. */
 export const markerKey = (partition: number): string => `${partitionPrefix(partition)}:m`;

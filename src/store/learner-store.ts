@@ -1,7 +1,8 @@
 /** Learners of a batch, read and written by scripts. */
+import { learnerName } from '../contracts/learner-name.js';
 import { countAccepted } from './accepted.js';
 import { isCluster, type RedisClient, whileRedisServes } from './client.js';
-import { learnerName, partitionPrefix } from './keys.js';
+import { partitionPrefix } from './keys.js';
 import { encodeItem, encodeLearner, encodeSkill } from './learner-codec.js';
 import {
   type CommitStatus,

@@ -1,7 +1,7 @@
 /** What was put aside, looked at and put back: the outbox's rows and the journal's. */
 import { rowColumns } from '../contracts/attempt-row.js';
 import { journalColumns, journalKinds } from '../contracts/journal.js';
-import { learnerHash } from '../contracts/learner-hash.js';
+import { learnerHash } from '../contracts/learner-name.js';
 import type { RedisClient } from './client.js';
 import { isBelow, readParked, takeParked } from './corrections.js';
 import { findEnded } from './ended-histories.js';

@@ -1,10 +1,11 @@
 /** Writes a learner anew in Redis, without one answer. */
 import { encodeCorrection, type RewriteCorrection } from '../contracts/corrections.js';
 import { type TakenBackAnswer, takenBackRow } from '../contracts/journal.js';
+import { learnerName } from '../contracts/learner-name.js';
 import type { ReplayedStates } from '../domain/replay.js';
 import { countAccepted } from './accepted.js';
 import { type RedisClient, whileRedisServes } from './client.js';
-import { journalBound, learnerName, partitionPrefix } from './keys.js';
+import { journalBound, partitionPrefix } from './keys.js';
 import { dumpOf, type Fields } from './learner-dump.js';
 import { createPacker, type Packer } from './packer.js';
 import { replicated } from './replication.js';

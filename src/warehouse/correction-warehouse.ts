@@ -1,11 +1,13 @@
 /** Takes rows of learners out of ClickHouse, for the drain that holds their partitions: many learners in one statement. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { CorrectedRows, CorrectionWarehouse, TakenId } from '../services/correction-ports.js';
+import { learnerName, learnerNameSql } from '../contracts/learner-name.js';
+import type { CorrectedRows, CorrectionWarehouse } from '../services/correction-ports.js';
 import { archivedDays, archivedLearnerSkill, isArchived, keptRows } from './archive.js';
 import { attempts, countedRows } from './attempts.js';
 import { selectRows } from './client.js';
 import { type Cluster, deleteFrom } from './cluster.js';
 import { countEnded, endedHistory, isOneOf, ofEach } from './ended-history.js';
+import { eventIdsOf } from './learner-ids.js';
 import { learnerSnapshots } from './learner-snapshots.js';
 import { before, learnerTables, ofLearner } from './learner-tables.js';
 import { complete, type RollupPart, repairPart } from './repair.js';
@@ -23,15 +25,9 @@ export function createCorrectionWarehouse(
       const places = await countEnded(client, rows, signal);
       return rows.map((_, i) => ({ answers: answers[i] ?? {}, before: places[i] ?? {} }));
     },
-    eventIds: async (rows, since, signal) => {
-      const found = await selectRows<TakenId & Named>(
-        client,
-        `SELECT ${named}, event_id AS eventId, toUInt32(intDiv(toUnixTimestamp64Milli(received_at), 1000)) AS second
-FROM attempts WHERE ${conditionOf(rows)} AND event_id != '' AND received_at >= fromUnixTimestamp64Milli(${since})`,
-        signal,
-      );
-      const learners = new Map(rows.map((one) => [nameOf(one), one]));
-      return found.map(({ name, ...id }) => ({ ...(learners.get(name) as CorrectedRows), ...id }));
+    eventIds: (rows, since, signal) => {
+      const where = `${conditionOf(rows)} AND event_id != '' AND received_at >= fromUnixTimestamp64Milli(${since})`;
+      return eventIdsOf(client, attempts, where, rows, signal);
     },
     remove: async (rows, signal) => {
       const cancel = signal && { abort_signal: signal };
@@ -53,26 +49,22 @@ FROM attempts WHERE ${conditionOf(rows)} AND event_id != '' AND received_at >= f
   };
 }
 
-/** A tenant has no colon. */
-const named = "concat(tenant, ':', user_id) AS name";
-const nameOf = ({ tenant, userId }: CorrectedRows): string => `${tenant}:${userId}`;
-interface Named {
-  readonly name: string;
-}
-
 /** @returns answers by day of arrival, of each learner in their order */
 async function countAnswers(
   client: ClickHouseClient,
   rows: readonly CorrectedRows[],
   signal: AbortSignal | undefined,
 ): Promise<Record<string, number>[]> {
-  const found = await selectRows<Named & { day: number; answers: number }>(
+  const found = await selectRows<{ name: string; day: number; answers: number }>(
     client,
-    `SELECT ${named}, toInt32(intDiv(toUnixTimestamp64Milli(received_at), 86400000)) AS day, toUInt32(count()) AS answers
+    `SELECT ${learnerNameSql} AS name,
+  toInt32(intDiv(toUnixTimestamp64Milli(received_at), 86400000)) AS day, toUInt32(count()) AS answers
 FROM attempts WHERE ${conditionOf(rows)} AND ${countedRows} GROUP BY name, day`,
     signal,
   );
-  const days = new Map(rows.map((one) => [nameOf(one), {} as Record<string, number>]));
+  const days = new Map(
+    rows.map((one) => [learnerName(one.tenant, one.userId), {} as Record<string, number>]),
+  );
   for (const { name, day, answers } of found) (days.get(name) as Record<string, number>)[day] = answers;
   return [...days.values()];
 }

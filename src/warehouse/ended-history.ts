@@ -1,6 +1,7 @@
 /** What is left in ClickHouse of learners' histories that erasures have ended. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { clockMs } from '../contracts/corrections.js';
+import { learnerName, learnerNameSql } from '../contracts/learner-name.js';
 import type { CorrectedRows } from '../services/correction-ports.js';
 import { selectRows } from './client.js';
 import { type LearnerTable, learnerTables, ofLearner } from './learner-tables.js';
@@ -36,7 +37,7 @@ export const provingQuery: string = learnerTables
 
 /** Rows of a table, or what its sums count, by learner. */
 const countEach = ({ table, ended, endedSums }: LearnerTable): string =>
-  `SELECT '${table.name}' AS place, concat(tenant, ':', user_id) AS name, ${
+  `SELECT '${table.name}' AS place, ${learnerNameSql} AS name, ${
     endedSums === undefined
       ? `toUInt64(count()) AS remaining FROM ${table.name} WHERE ${ended}`
       : `toUInt64(abs(sum(n))) AS remaining FROM (${endedSums})`
@@ -68,8 +69,7 @@ const nothing: Readonly<Record<string, number>> = Object.fromEntries(
   learnerTables.map(({ table }) => [table.name, 0]),
 );
 
-/** A tenant has no colon. */
-const nameOf = ({ tenant, user_id }: Learner): string => `${tenant}:${user_id}`;
+const nameOf = ({ tenant, user_id }: Learner): string => learnerName(tenant, user_id);
 
 /**
  * SQL of one learner as SQL of many: `ofLearner` becomes a list, and a parameter what belongs to the row's learner. Whose
@@ -84,7 +84,7 @@ export function ofEach(
   const names = histories.map((one) => quote(nameOf(one))).join();
   const ofRow = (_: string, parameter: string, type: string): string => {
     const values = histories.map((one) => one[parameter]).join();
-    return `to${type}(transform(concat(tenant, ':', user_id), [${names}], [${values}], 0))`;
+    return `to${type}(transform(${learnerNameSql}, [${names}], [${values}], 0))`;
   };
   // Not in what was put in already: a name may look like a parameter, or have `$&`.
   const parts = sql.split(ofLearner).map((part) => part.replaceAll(/\{(\w+):(\w+)\}/g, ofRow));

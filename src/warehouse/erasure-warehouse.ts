@@ -1,7 +1,6 @@
 /** Erasures in ClickHouse: the rows that came over the journal, the proof and the receipt. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { learnerHashSql } from '../contracts/learner-hash.js';
-import type { CorrectedRows, TakenId } from '../services/correction-ports.js';
+import { learnerHashSql } from '../contracts/learner-name.js';
 import type { ErasureReceipt, ErasureWarehouse } from '../services/erasure-ports.js';
 import { attempts } from './attempts.js';
 import { selectRows } from './client.js';
@@ -9,7 +8,8 @@ import { type Cluster, deleteFrom } from './cluster.js';
 import { erasures, takenBack } from './correction-tables.js';
 import { applyDeletedMasks } from './deleted-masks.js';
 import { countEnded, endedHistory, ofEach, provingQuery } from './ended-history.js';
-import { learnerTables } from './learner-tables.js';
+import { eventIdsOf } from './learner-ids.js';
+import { endedTakenBack, learnerTables } from './learner-tables.js';
 import { complete } from './repair.js';
 import { learnerSkillDays } from './rollups.js';
 
@@ -21,10 +21,7 @@ export function createErasureWarehouse(client: ClickHouseClient, cluster: Cluste
   return {
     takenBackIds: async (rows) => {
       await complete(client, takenBack.name, cluster);
-      const ended = ofEach(endedTakenBack, rows.map(endedHistory));
-      const found = await selectRows<TakenId & { name: string }>(client, `${selectTakenBack} WHERE ${ended}`);
-      const learners = new Map(rows.map((one) => [`${one.tenant}:${one.userId}`, one]));
-      return found.map(({ name, ...id }) => ({ ...(learners.get(name) as CorrectedRows), ...id }));
+      return eventIdsOf(client, takenBack, ofEach(endedTakenBack, rows.map(endedHistory)), rows);
     },
     removeLate: async (rows) => {
       for (const { table } of late) await complete(client, table.name, cluster);
@@ -67,10 +64,6 @@ export function createErasureWarehouse(client: ClickHouseClient, cluster: Cluste
     },
   };
 }
-
-const selectTakenBack = `SELECT concat(tenant, ':', user_id) AS name, event_id AS eventId,
-  toUInt32(intDiv(toUnixTimestamp64Milli(received_at), 1000)) AS second FROM ${takenBack.name}`;
-const endedTakenBack = learnerTables.find(({ table }) => table === takenBack)?.ended ?? '0';
 
 /** The hash is made once a learner, and not for each row. */
 const findAgainQuery = `SELECT DISTINCT ${learnerHashSql} AS hash, user_id AS userId FROM (

@@ -46,6 +46,9 @@ const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${lea
     UNION ALL SELECT tenant, user_id, -toInt64(a.attempts) AS n FROM ${archivedDays}
       WHERE ${ofLearner} AND NOT ${archivedBefore} AND ${isArchived}`;
 
+/** Redis dates them, as it does the erasure. */
+export const endedTakenBack = upTo('taken_back_at', 'below_ms');
+
 export const learnerTables: readonly LearnerTable[] = [
   { table: attempts, rowType: 'attempt', ended: `${ofLearner} AND ${before}` },
   { table: learnerSkillDays, rowType: 'skill_day', ended: ofLearner, endedSums: unexplained },
@@ -53,7 +56,7 @@ export const learnerTables: readonly LearnerTable[] = [
   { table: learnerSnapshots, rowType: 'learner_snapshot', ended: monthBefore },
   { table: goalChanges, rowType: 'goal_change', ended: upTo('updated_at', 'goal_until') },
   { table: servedForecasts, rowType: 'served_forecast', ended: upTo('made_at', 'until') },
-  { table: takenBack, rowType: 'taken_back', ended: upTo('taken_back_at', 'below_ms') },
+  { table: takenBack, rowType: 'taken_back', ended: endedTakenBack },
 ];
 
 /** What follows the table's name in a query, so that a row that was inserted twice, or is not summed up yet, is one row. */

@@ -1,13 +1,14 @@
 /** Some learners by name, for comparing them. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { rowColumns } from '../contracts/attempt-row.js';
+import { learnerName, learnerNameSql } from '../contracts/learner-name.js';
 import type { FoundLearners, LearnerPlace } from '../services/rebuild/ports.js';
 import { selectRows } from './client.js';
 import { learnerSnapshots } from './learner-snapshots.js';
 
 /** The tenants are named apart, so that the index finds the places. */
 const isWanted = `tenant IN {tenants:Array(String)} AND user_id IN {users:Array(String)}
-  AND has({names:Array(String)}, concat(tenant, ':', user_id))`;
+  AND has({names:Array(String)}, ${learnerNameSql})`;
 
 const parametersOf = (learners: readonly LearnerPlace[]) => ({
   tenants: [...new Set(learners.map(({ tenant }) => tenant))],
@@ -15,8 +16,7 @@ const parametersOf = (learners: readonly LearnerPlace[]) => ({
   names: learners.map(nameOf),
 });
 
-/** A tenant has no colon. */
-const nameOf = ({ tenant, userId }: LearnerPlace): string => `${tenant}:${userId}`;
+const nameOf = ({ tenant, userId }: LearnerPlace): string => learnerName(tenant, userId);
 
 export async function readLearners(
   client: ClickHouseClient,
@@ -45,8 +45,8 @@ export async function unknownLearners(
   if (learners.length === 0) return [];
   const found = await selectRows<{ name: string }>(
     client,
-    `SELECT DISTINCT concat(tenant, ':', user_id) AS name FROM attempts WHERE ${isWanted}
-     UNION DISTINCT SELECT concat(tenant, ':', user_id) AS name FROM learner_snapshots WHERE ${isWanted}`,
+    `SELECT DISTINCT ${learnerNameSql} AS name FROM attempts WHERE ${isWanted}
+     UNION DISTINCT SELECT ${learnerNameSql} AS name FROM learner_snapshots WHERE ${isWanted}`,
     undefined,
     parametersOf(learners),
   );

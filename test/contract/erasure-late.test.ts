@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { forecastRow, goalRow } from '../../src/contracts/journal.js';
-import { learnerHash } from '../../src/contracts/learner-hash.js';
+import { learnerHash } from '../../src/contracts/learner-name.js';
 import { createErasureFinisher } from '../../src/services/finish-erasures.js';
 import { createEndedHistories } from '../../src/store/ended-histories.js';
 import { createErasureLeftovers } from '../../src/store/erasure-leftovers.js';

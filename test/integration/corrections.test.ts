@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
-import { learnerHash } from '../../src/contracts/learner-hash.js';
+import { learnerHash } from '../../src/contracts/learner-name.js';
 import { createCarryOut } from '../../src/services/carry-out.js';
 import type { CorrectionStore, CorrectionWarehouse } from '../../src/services/correction-ports.js';
 import { createDrain } from '../../src/services/drain-outbox.js';

@@ -7,6 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeAttemptRow } from '../../contracts/attempt-row-reader.js';
+import { learnerName } from '../../contracts/learner-name.js';
 import type { CompareReply } from '../../contracts/rebuild-tasks.js';
 import type { AttemptPage, LearnerPlace, RebuildSource, RebuildStore, RebuildThreads } from './ports.js';
 import type { RebuildOptions } from './rebuild.js';
@@ -119,7 +120,7 @@ async function compareWaiting(
   tally.undecided(open.length);
 }
 
-const nameOf = ({ tenant, userId }: LearnerPlace): string => `${tenant}:${userId}`;
+const nameOf = ({ tenant, userId }: LearnerPlace): string => learnerName(tenant, userId);
 
 /**
  * Rows as an `AttemptPage` has them, each learner's in order and once: a row may have been stored while it was looked

@@ -8,7 +8,7 @@ import { type Ledger, nameOfTally, type Tally } from './ledger.js';
 
 type Tallies = ReadonlyMap<string, Tally>;
 
-/** Only bounds a failing test: what was taken back last is taken out of ClickHouse one after the other. */
+/** Only bounds a failing test: corrections of one learner are carried out one after the other, some seconds each. */
 const drainLimitMs = 1_200_000;
 
 /** @param key of the tenant `ledger`, whose books these are */

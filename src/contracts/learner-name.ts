@@ -1,0 +1,18 @@
+/** A learner as one text, with the tenant: the same in Redis and in ClickHouse. */
+import { createHash } from 'node:crypto';
+
+/** No two learners share it: a tenant has no colon. */
+export const learnerName = (tenant: string, userId: string): string => `${tenant}:${userId}`;
+
+/** Expression over the columns tenant and user_id. */
+export const learnerNameSql = "concat(tenant, ':', user_id)";
+
+/**
+ * The name's hash, 16 bytes in hex, for what must know a learner again without saying whom. Who knows the id can still
+ * ask for it, so it is kept for some days only.
+ */
+export const learnerHash = (tenant: string, userId: string): string =>
+  createHash('sha256').update(learnerName(tenant, userId)).digest('hex').slice(0, 32);
+
+/** Expression over the columns tenant and user_id. */
+export const learnerHashSql = `lower(hex(substring(SHA256(${learnerNameSql}), 1, 16)))`;
