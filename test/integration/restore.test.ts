@@ -22,7 +22,11 @@ test('a copy of the stopped folder goes on elsewhere; an older Redis is told of'
   };
   const stored = async (service: Service, rows: number): Promise<void> => {
     const client = clickhouseOf(t, service);
-    await waitFor('rows', async () => (await counts(client)).skill === rows);
+    // The views are filled one after the other.
+    await waitFor('rows', async () => {
+      const { skill, learner } = await counts(client);
+      return skill === rows && learner === rows;
+    });
     assert.deepEqual(await counts(client), allOnce(rows));
   };
   const look = async (service: Service) => lastRows(await redisOf(t, service.redisUrl), 16);
