@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { outboxKey, parkedKey, partitionOf } from '../../src/store/keys.js';
 import { callerOf, event } from '../support/http.js';
+import { askInTurn } from '../support/learner-data.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 import { countOf } from '../support/warehouse.js';
@@ -14,6 +15,8 @@ const clickhouse = clickhouseOf({ after }, service);
 const user = "o'neil \\ ü";
 const path = `/api/v1/learners/${encodeURIComponent(user)}/attempts`;
 const outbox = outboxKey(partitionOf('default', user, 16));
+
+const list = (query = '') => askInTurn(() => caller.get(path + query));
 
 const answers = 25;
 const answerOf = (i: number) =>
@@ -33,13 +36,13 @@ const countdown = (from: number, to: number): number[] =>
 before(async () => {
   const events = Array.from({ length: answers }, (_, i) => answerOf(i));
   assert.equal((await caller.trackAll(events)).status, 200);
-  const { json } = await caller.get(path);
+  const { json } = await list();
   assert.deepEqual(seqs(json.data.attempts), countdown(answers, 1), 'all at once, wherever they are');
   await waitFor('rows in ClickHouse', async () => (await redis.xlen(outbox)) === 0);
 });
 
 test('everything told of an answer, absent things null', async () => {
-  const { status, json } = await caller.get(path);
+  const { status, json } = await list();
   assert.equal(status, 200);
   assert.deepEqual([json.data.user_id, json.data.total_attempts, json.data.missing], [user, answers, 0]);
   const [newest] = json.data.attempts;
@@ -68,14 +71,14 @@ test('pages meet without a gap or a double, also where answers come in between',
   const found: number[] = [];
   let query = '?limit=7';
   for (let page = 0; ; page++) {
-    const { json } = await caller.get(path + query);
+    const { json } = await list(query);
     found.push(...seqs(json.data.attempts));
     if (page === 1) assert.equal((await caller.track(event({ user_id: 'else' }))).status, 200);
     if (json.data.next_cursor === null) break;
     query = `?limit=7&cursor=${json.data.next_cursor}`;
   }
   assert.deepEqual(found, countdown(answers, 1));
-  const { json } = await caller.get(`${path}?limit=25`);
+  const { json } = await list(`?limit=25`);
   assert.equal(json.data.next_cursor, null, 'a page that ends with the first answer is the last');
 });
 
@@ -103,7 +106,7 @@ test('a row in Redis takes the place of a stored one, and one that Redis does no
     query_params: { user },
   });
   assert.equal(await countOf(clickhouse, "attempts WHERE skill_id IN ('older', 'beyond')"), 2);
-  const stored = await caller.get(`${path}?limit=2`);
+  const stored = await list(`?limit=2`);
   assert.deepEqual(
     stored.json.data.attempts.map(({ skill_id }: Listed) => skill_id),
     ["skill'0", "skill'2"],
@@ -121,7 +124,7 @@ test('a row in Redis takes the place of a stored one, and one that Redis does no
     'reason',
     'x',
   );
-  const aside = await caller.get(`${path}?limit=2`);
+  const aside = await list(`?limit=2`);
   assert.equal(aside.json.data.attempts[1].skill_id, 'parked');
   assert.equal(await redis.xdel(parkedKey(outbox), `${parked}`), 1);
 });
@@ -131,9 +134,9 @@ test('where an answer is stored nowhere, the page says that it is missing', asyn
     query: 'DELETE FROM attempts WHERE user_id = {user:String} AND learner_seq IN (1, 10)',
     query_params: { user },
   });
-  const { json } = await caller.get(`${path}?limit=10`);
+  const { json } = await list(`?limit=10`);
   assert.deepEqual([json.data.attempts.length, json.data.missing], [10, 0]);
-  const rest = await caller.get(`${path}?cursor=${json.data.next_cursor}`);
+  const rest = await list(`?cursor=${json.data.next_cursor}`);
   assert.deepEqual([rest.json.data.attempts.length, rest.json.data.missing], [13, 2]);
   assert.equal(rest.json.data.next_cursor, null);
 });

@@ -1,7 +1,8 @@
 /** Setting skills: the whole entry, conditions on its tag, and when everybody sees it. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import { catalogueKey, catalogueRevisionsKey } from '../../src/store/keys.js';
+import { awayFromMidnight } from '../support/day.js';
 import { type Caller, callerOf, event, type JsonAnswer, jsonOf, type RequestParts } from '../support/http.js';
 import { keysOf, redisOf, startSecondApi, startService } from '../support/service.js';
 
@@ -12,6 +13,8 @@ const second = await startSecondApi({ after }, service);
 /** A caller of a tenant of its own. */
 const tenantCaller = async (tenant: string): Promise<Caller> => callerOf(service, await keys.add({ tenant }));
 const caller = await tenantCaller('school');
+
+beforeEach(awayFromMidnight);
 
 const path = (skillId: string): string => `/api/v1/skills/${encodeURIComponent(skillId)}`;
 

@@ -26,9 +26,10 @@ import { createErasureWarehouse } from '../../src/warehouse/erasure-warehouse.js
 import { attemptRow } from '../support/attempt-rows.js';
 import { callerOf, event } from '../support/http.js';
 import { servedForecast } from '../support/journal-rows.js';
+import { erasureDone } from '../support/learner-data.js';
 import { clickhouseOf, redisOf, startService } from '../support/service.js';
 import { keysThatSay, tablesThatSay } from '../support/traces.js';
-import { askUntil, waitFor } from '../support/wait.js';
+import { waitFor } from '../support/wait.js';
 
 const partitions = 16;
 const service = await startService({ after });
@@ -50,12 +51,7 @@ const setGoal = async (userId: string): Promise<void> => {
 };
 const erase = (userId: string) => caller.call({ method: 'DELETE', path: `/api/v1/learners/${userId}` });
 const statusOf = async (url: string): Promise<string> => (await caller.get(url)).json.data?.status;
-const isDone = (url: string) =>
-  askUntil(
-    'the erasure',
-    () => statusOf(url),
-    (status) => status === 'done',
-  );
+const isDone = (url: string) => erasureDone(caller, url);
 const eraseWhole = async (userId: string): Promise<void> => {
   const { status, json } = await erase(userId);
   assert.equal(status, 202);

@@ -8,6 +8,7 @@ import { createOutbox } from '../../src/store/outbox.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { auditsOf, namesOf } from '../support/audits.js';
 import { callerOf, event } from '../support/http.js';
+import { askInTurn, erasureDone, takeBack } from '../support/learner-data.js';
 import { clickhouseOf, redisOf, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 
@@ -42,8 +43,7 @@ const drained = () =>
 const allDone = () => waitFor('the erasures', async () => (await open()).length === 0, limitMs);
 
 async function attemptsBefore(url: string): Promise<number> {
-  const { json } = await caller.get(url);
-  assert.equal(json.data.status, 'done');
+  const { json } = await erasureDone(caller, url);
   return json.data.places.find(({ place }: { place: string }) => place === 'attempts').before;
 }
 
@@ -107,8 +107,7 @@ test('one learner twice in a row, and an answer taken back behind', { timeout: 6
   await post(answers(user, 4, 'second'));
   const second = await erase(user);
   await post(answers(user, 3, 'third'));
-  const path = `/api/v1/learners/${user}/attempts/third-1`;
-  const taken = await caller.call({ method: 'DELETE', path });
+  const taken = await takeBack(caller, user, 'third-1');
   assert.equal(taken.status, 200, taken.text);
   await allDone();
   assert.deepEqual([await attemptsBefore(first), await attemptsBefore(second)], [6, 4]);
@@ -116,7 +115,7 @@ test('one learner twice in a row, and an answer taken back behind', { timeout: 6
   await drained();
   assert.deepEqual(await stored(user), [two]);
   assert.equal((await removed(place)) - before, 6 + 4 + 1);
-  const { json } = await caller.get(`/api/v1/learners/${user}/attempts`);
+  const { json } = await askInTurn(() => caller.get(`/api/v1/learners/${user}/attempts`));
   assert.deepEqual(
     json.data.attempts.map(({ event_id }: { event_id: string }) => event_id),
     ['third-2', 'third-0'],

@@ -14,9 +14,10 @@ import {
 import { commitLearners, loadLearners } from '../../src/store/learner-store.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
+import { erasureDone } from '../support/learner-data.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
 import { keysThatSay, tablesThatSay } from '../support/traces.js';
-import { askUntil, waitFor } from '../support/wait.js';
+import { waitFor } from '../support/wait.js';
 
 const service = await startService({ after });
 const caller = callerOf(service, service.key);
@@ -28,12 +29,7 @@ const erase = (user: string, as = caller) =>
 const partition = (user: string): number => partitionOf('default', user, 16);
 const stored = (user: string) =>
   waitFor('rows in ClickHouse', async () => (await redis.xlen(outboxKey(partition(user)))) === 0);
-const done = (url: string) =>
-  askUntil(
-    'the erasure',
-    () => caller.get(url),
-    ({ json }) => json.data.status === 'done',
-  );
+const done = (url: string) => erasureDone(caller, url);
 const attemptsBefore = ({ json }: JsonAnswer): number =>
   json.data.places.find(({ place }: { place: string }) => place === 'attempts').before;
 const sumOf = async (key: string): Promise<number> =>

@@ -66,9 +66,9 @@ test('the latency histogram grows from bucket to bucket up to its count', async 
 
 test('the pipeline, the servers and the process are told of', async () => {
   const gauge = (text: string, name: string): number => figureAt(text, `skilltrace_${name}{process="all"}`);
-  const text = await askUntil('an empty outbox', scrape, (told) => gauge(told, 'outbox_length') === 0);
-  assert.equal(gauge(text, 'redis_up'), 1);
-  assert.equal(gauge(text, 'clickhouse_up'), 1);
+  const isWell = (told: string): boolean =>
+    gauge(told, 'outbox_length') === 0 && gauge(told, 'redis_up') === 1 && gauge(told, 'clickhouse_up') === 1;
+  const text = await askUntil('an empty outbox and servers that answer', scrape, isWell);
   assert.equal(gauge(text, 'oldest_pending_seconds'), 0);
   assert.equal(gauge(text, 'idempotency_window_seconds'), 86_400);
   assert.equal(gauge(text, 'lanes_waiting'), 0);

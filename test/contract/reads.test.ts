@@ -1,13 +1,16 @@
 /** Predictions, mastery, health and the probes. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { callerOf, event, type JsonAnswer } from '../support/http.js';
+import { after, before, beforeEach, test } from 'node:test';
+import { awayFromMidnight } from '../support/day.js';
+import { callerOf, event } from '../support/http.js';
 import { startService } from '../support/service.js';
-import { askUntil } from '../support/wait.js';
+import { whenWell } from '../support/well.js';
 
 const service = await startService({ after });
 const caller = callerOf(service, service.key);
 const stranger = callerOf(service, null);
+
+beforeEach(awayFromMidnight);
 
 before(async () => {
   const events = Array.from({ length: 60 }, (_, i) =>
@@ -252,17 +255,9 @@ test('mastery: a plateau shows once the test held three times', async () => {
   assert.equal((await entryAfter('stuck', wrong)).plateau_detected, true);
 });
 
-/** A server that is slow to answer for a moment is told at once; here all are well. */
-const whenWell = (path: string, as = stranger): Promise<JsonAnswer> =>
-  askUntil(
-    path,
-    () => as.get(path),
-    ({ json }) => json.data?.status === 'ok' || json.reasons?.length === 0,
-  );
-
 test('health: its shape, without a key and with a wrong one', async () => {
   for (const key of [null, 'wrong', service.key]) {
-    const { status, headers, json } = await whenWell('/api/v1/health', callerOf(service, key));
+    const { status, headers, json } = await whenWell(callerOf(service, key));
     assert.equal(status, 200);
     assert.equal(json.success, true);
     assert.equal(json.data.status, 'ok');
@@ -280,6 +275,6 @@ test('health: its shape, without a key and with a wrong one', async () => {
 test('livez and readyz: status and reasons, no envelope, no key', async () => {
   const livez = await stranger.get('/livez');
   assert.deepEqual([livez.status, livez.json], [200, { status: 'ok', reasons: [] }]);
-  const readyz = await whenWell('/readyz');
+  const readyz = await whenWell(stranger, '/readyz');
   assert.deepEqual([readyz.status, readyz.json], [200, { status: 'ready', reasons: [] }]);
 });

@@ -15,7 +15,9 @@ import { createSnapshotStore } from '../../src/warehouse/learner-snapshots.js';
 import { createStoredHistories } from '../../src/warehouse/stored-attempts.js';
 import { auditsOf } from '../support/audits.js';
 import { endOf, startCommand } from '../support/command.js';
+import { awayFromMidnight } from '../support/day.js';
 import { type Caller, callerOf } from '../support/http.js';
+import { askInTurn, erasureDone, takeBack as takeBackAs } from '../support/learner-data.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
 import { tablesThatSay } from '../support/traces.js';
 import { askUntil, waitFor } from '../support/wait.js';
@@ -26,7 +28,7 @@ const clickhouse = clickhouseOf({ after }, service);
 const keys = await keysOf({ after }, service);
 const caller = callerOf(service, service.key);
 const audit = auditsOf(redis, clickhouse);
-const limit = { timeout: 240_000 };
+const limit = { timeout: 600_000 };
 
 const partition = (user: string, tenant = 'default'): number => partitionOf(tenant, user, 16);
 const eventsOf = (user: string, n: number, name = 'e') =>
@@ -38,13 +40,7 @@ const eventsOf = (user: string, n: number, name = 'e') =>
     item_id: `item ${name} ${i}`,
     time_spent_seconds: 20 + i,
   }));
-/** One thread replays, and only so many may wait for it. */
-const takeBack = (user: string, eventId: string, as: Caller = caller) =>
-  askUntil(
-    'a turn',
-    () => as.call({ method: 'DELETE', path: `/api/v1/learners/${user}/attempts/${eventId}` }),
-    ({ status }) => status !== 503,
-  );
+const takeBack = (user: string, eventId: string, as: Caller = caller) => takeBackAs(as, user, eventId);
 const takenBack = async (user: string, eventId: string, as?: Caller): Promise<void> => {
   const { status, text } = await takeBack(user, eventId, as);
   assert.equal(status, 200, text);
@@ -56,8 +52,7 @@ const post = async (events: readonly object[], as: Caller = caller): Promise<voi
 const erase = (user: string) => caller.call({ method: 'DELETE', path: `/api/v1/learners/${user}` });
 /** Many corrections at once, on a busy machine. */
 const patienceMs = 180_000;
-const erased = (url: string) =>
-  waitFor('the erasure', async () => (await caller.get(url)).json.data?.status === 'done', patienceMs);
+const erased = (url: string) => erasureDone(caller, url);
 const emptied = (key: string) =>
   waitFor(`an empty ${key}`, async () => (await redis.xlen(key)) === 0, patienceMs);
 const stored = (user: string, tenant?: string) => emptied(outboxKey(partition(user, tenant)));
@@ -97,11 +92,13 @@ const takenRows = (user: string) =>
 
 const nameOf = ({ event_id }: { readonly event_id: string }): string => event_id;
 
+const pInit = 0.45;
+
 /** Brings a model of the two skills into force. */
 async function publish(tenant: string): Promise<void> {
   const fitted: SkillModel = {
     ...skillModelOf(unfittedModel, 'any'),
-    parameters: { pInit: 0.45, pLearn: 0.3, pGuess: 0.15, pSlip: 0.08 },
+    parameters: { pInit, pLearn: 0.3, pGuess: 0.15, pSlip: 0.08 },
     source: 'fitted',
     version: 1,
     fittedAt: '2026-01-15T12:00:00.000Z',
@@ -116,14 +113,29 @@ async function publish(tenant: string): Promise<void> {
   assert.ok(await publishModel(redis, { tenant, version: 1, basedOn: 0, publishedAt: Date.now(), ...texts }));
 }
 
+/** The thread of this partition looks for models by itself now and then; learners beside this one tell when it did. */
+async function countsWithModel(as: Caller, user: string, tenant: string): Promise<void> {
+  let tried = 0;
+  const nextBeside = (): string => {
+    do tried += 1;
+    while (partition(`beside ${tried}`, tenant) !== partition(user, tenant));
+    return `beside ${tried}`;
+  };
+  await askUntil(
+    'the model',
+    () => as.track({ user_id: nextBeside(), skill_id: 'skill 0', is_correct: true }),
+    ({ json }) => json.data?.mastery_before === pInit,
+  );
+}
+
 /** What tells under which model a row was counted and what it came to; without what its prediction came to. */
-const countedRows = (tenant: string) =>
-  selectRows<object>(
+const countedRows = (tenant: string, user: string) =>
+  selectRows<{ parameters_version: number }>(
     clickhouse,
     `SELECT event_id, learner_seq, parameters_version, p_init, p_learn, mastery_before, mastery_after, plateau_detected
-     FROM attempts WHERE tenant = {tenant:String} ORDER BY learner_seq`,
+     FROM attempts WHERE tenant = {tenant:String} AND user_id = {user:String} ORDER BY learner_seq`,
     undefined,
-    { tenant },
+    { tenant, user },
   );
 
 /** All wait for the pipeline. Ids are forgotten and a month is closed in partitions that no other learner here is in. */
@@ -202,7 +214,7 @@ describe('taking back', { concurrency: true }, () => {
     const left = events.map(nameOf).filter((id) => !ids.includes(id));
     assert.deepEqual(await idsOf(user), left);
     assert.equal(
-      (await caller.get(`/api/v1/learners/${user}/attempts`)).json.data.total_attempts,
+      (await askInTurn(() => caller.get(`/api/v1/learners/${user}/attempts`))).json.data.total_attempts,
       left.length,
     );
   });
@@ -256,6 +268,7 @@ describe('taking back', { concurrency: true }, () => {
     'answers of an archived month stay, and so do younger ones that were written with one',
     limit,
     async () => {
+      await awayFromMidnight();
       const user = 'fenced';
       const fence = archivedKey(partition(user));
       const month = new Date().getUTCFullYear() * 100 + new Date().getUTCMonth() + 1;
@@ -283,16 +296,15 @@ describe('taking back', { concurrency: true }, () => {
         const tenant = i === 0 ? 'with' : 'without';
         await post(i === 0 ? events[0] : events[0].toSpliced(4, 1), as);
         await publish(tenant);
-        await waitFor('the model', async () => {
-          const { json } = await as.get('/api/v1/skills/skill%200');
-          return json.data.parameters.source === 'fitted';
-        });
+        await countsWithModel(as, user, tenant);
         await post(events[1], as);
       }
       const [as] = callers as [Caller];
       await takenBack(user, 'a4', as);
       for (const tenant of ['with', 'without']) await stored(user, tenant);
-      assert.deepEqual(await countedRows('with'), await countedRows('without'));
+      const counted = await countedRows('with', user);
+      assert.deepEqual(counted, await countedRows('without', user));
+      assert.deepEqual([...new Set(counted.map(({ parameters_version }) => parameters_version))], [0, 1]);
       assert.equal((await idsOf(user, 'with', as)).length, 23);
     },
   );

@@ -6,7 +6,9 @@ import { itemTracesKey, learnerKey, outboxKey, partitionOf } from '../../src/sto
 import { decodeLearner } from '../../src/store/learner-codec.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { auditsOf } from '../support/audits.js';
+import { awayFromMidnight } from '../support/day.js';
 import { type Caller, callerOf } from '../support/http.js';
+import { askInTurn, takeBack as takeBackAs } from '../support/learner-data.js';
 import { seeded } from '../support/random.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
@@ -56,10 +58,8 @@ async function send({ caller }: Tenant, batches: readonly (readonly Event[])[]):
   }
 }
 
-const pathOf = (userId: string, eventId: unknown): string =>
-  `/api/v1/learners/${encodeURIComponent(userId)}/attempts/${encodeURIComponent(`${eventId}`)}`;
 const takeBack = ({ caller }: Tenant, userId: string, eventId: unknown) =>
-  caller.call({ method: 'DELETE', path: pathOf(userId, eventId) });
+  takeBackAs(caller, userId, `${eventId}`);
 
 const drained = (tenant: Tenant, userId: string) =>
   waitFor(
@@ -121,7 +121,7 @@ async function answersOf({ caller }: Tenant, userId: string, stored: boolean): P
     `/api/v1/predictions/${userId}`,
     `/api/v1/learners/${userId}/attempts?limit=1000`,
   ];
-  const answers = await Promise.all(paths.map((path) => caller.get(path)));
+  const answers = await Promise.all(paths.map((path) => askInTurn(() => caller.get(path))));
   if (stored) answers.push(await velocityOf(caller, userId));
   return answers.map(({ status, json }) =>
     JSON.parse(
@@ -156,6 +156,7 @@ async function compare(
   taken: readonly (readonly [batch: number, i: number])[],
   stored: boolean,
 ): Promise<void> {
+  await awayFromMidnight();
   const [first, second] = [await tenantOf(`${name}-with`), await tenantOf(`${name}-without`)];
   const userId = 'learner';
   const isTaken = (batch: number, i: number) => taken.some(([b, place]) => b === batch && place === i);
@@ -207,7 +208,7 @@ describe('with and without', { concurrency: 3 }, () => {
       const further = historyOf('learner', [20]).map((events) =>
         events.map((event, i) => ({ ...event, event_id: `further ${i}`, item_id: null })),
       );
-      test(`${name}, ${stored ? 'stored' : 'perhaps on the way'}`, { timeout: 300_000 }, () =>
+      test(`${name}, ${stored ? 'stored' : 'perhaps on the way'}`, { timeout: 600_000 }, () =>
         compare(`${name.replaceAll(/[ ,]+/g, '-')}-${stored}`, history, further, taken, stored),
       );
     }
@@ -263,11 +264,11 @@ test('twice at once, once more, of nobody, and of another tenant', async () => {
   assert.equal((await takeBack(tenant, 'u', id)).json.error.code, 'NOT_FOUND');
   const again = await tenant.caller.trackAll(history[0] ?? []);
   assert.ok(again.json.data.results.every(({ replayed }: { replayed: boolean }) => replayed));
-  const { json } = await tenant.caller.get('/api/v1/learners/u/attempts');
+  const { json } = await askInTurn(() => tenant.caller.get('/api/v1/learners/u/attempts'));
   assert.equal(json.data.total_attempts, 29);
 });
 
-test('while answers keep coming', { timeout: 300_000 }, async () => {
+test('while answers keep coming', { timeout: 600_000 }, async () => {
   const tenant = await tenantOf('busy');
   const userId = 'busy';
   const batches = historyOf(

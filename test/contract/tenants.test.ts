@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Route } from '../../src/http/routes.js';
 import { type Answer, type Caller, callerOf, jsonOf } from '../support/http.js';
+import { erasureDone } from '../support/learner-data.js';
 import { type Ids, routeRequests } from '../support/route-requests.js';
 import { nameOf, routeTable } from '../support/route-table.js';
 import { keysOf, redisOf, startService } from '../support/service.js';
@@ -132,7 +133,7 @@ test("another tenant's erasure is as unknown as one that nobody began, pending a
   assert.equal(unknown.status, 404);
   const foreign = () => blue.caller.raw({ method: 'GET', path: status_url });
   assert.equal(seen(await foreign(), shared), seen(unknown, shared));
-  await waitFor('the erasure', async () => (await red.caller.get(status_url)).json.data.status === 'done');
+  await erasureDone(red.caller, status_url);
   assert.equal(seen(await foreign(), shared), seen(unknown, shared));
 });
 

@@ -12,7 +12,7 @@ import { askUntil, waitFor } from '../support/wait.js';
 
 const mainModule = pathToFileURL(fileURLToPath(new URL('../../src/main.js', import.meta.url))).href;
 const program = `import(${JSON.stringify(mainModule)}).then(({ main }) => main([]));`;
-const startLimitMs = 60_000;
+const startLimitMs = 180_000;
 
 interface Running {
   readonly child: ChildProcess;
@@ -53,7 +53,7 @@ function launch(settings: Settings): Running {
   child.once('close', () => {
     closed = true;
   });
-  const exit = async (limitMs = 60_000) => {
+  const exit = async (limitMs?: number) => {
     await waitFor('the exit', () => closed, limitMs);
     return child.signalCode ?? child.exitCode;
   };

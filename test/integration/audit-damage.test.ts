@@ -1,6 +1,6 @@
 /** What the audit finds, what it holds for no mismatch, and what it cannot decide. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { auditAndKeep } from '../../src/services/audit/keep-books.js';
 import { createAuditStore, lastAudit } from '../../src/store/audit-store.js';
@@ -18,9 +18,10 @@ import { createAuditWarehouse } from '../../src/warehouse/audit-warehouse.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
 import { stageOf } from '../support/audit-stage.js';
 import { auditsOf, namesOf } from '../support/audits.js';
+import { awayFromMidnight } from '../support/day.js';
 import { startTestClickhouse } from '../support/embedded.js';
 
-const long = { timeout: 240_000 };
+const long = { timeout: 600_000 };
 const { clickhouseUrl } = await startTestClickhouse({ after });
 
 /** Where partition and outbox of the tenant's learner are. */
@@ -31,6 +32,8 @@ type Damage = (tenant: string) => Promise<unknown>;
 
 const attemptsOf = (tenant: string): string => `FROM attempts WHERE tenant = '${tenant}' AND user_id = 'u1'`;
 const first = 'ORDER BY learner_seq LIMIT 1';
+beforeEach(awayFromMidnight);
+
 test('each kind of damage to what is stored is found and named, and nothing else', long, async (t) => {
   const { redis, clickhouse, answer, drain } = await stageOf(t, clickhouseUrl);
   const sql = (query: string): Promise<unknown> =>

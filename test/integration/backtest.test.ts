@@ -14,7 +14,7 @@ import { assertSelfContained, fileOf, lineOf, splitOf } from '../support/log-com
 import { referenceFile } from '../support/reference.js';
 import { tempDir } from '../support/temp.js';
 
-const limit = { timeout: 180_000 };
+const limit = { timeout: 600_000 };
 
 const backtest = (t: TestContext, ...args: string[]) => endOf(startCommand(t, 'backtest', {}, ...args));
 

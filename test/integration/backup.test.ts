@@ -80,7 +80,7 @@ async function emptyClickhouse(t: TestContext) {
 }
 
 test('Redis and then ClickHouse, copied while answers come in, are restored', {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async (t) => {
   const dir = await tempDir(t);
   const [first, copy] = [join(dir, 'first'), join(dir, 'copy')];

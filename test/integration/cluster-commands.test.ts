@@ -14,7 +14,7 @@ import { countOf } from '../support/warehouse.js';
 
 exitAfterTests();
 
-const options = { skip: noCluster, timeout: 300_000 };
+const options = { skip: noCluster, timeout: 600_000 };
 
 test('parked, audit, retain and rebuild', options, async (t) => {
   const { url } = await startTestCluster(t);

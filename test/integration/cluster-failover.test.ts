@@ -15,7 +15,7 @@ import { waitFor } from '../support/wait.js';
 
 exitAfterTests();
 
-const options = { skip: noCluster, timeout: 180_000 };
+const options = { skip: noCluster, timeout: 600_000 };
 
 async function start(t: TestContext, redisWaitReplicas: number) {
   const scope = lastFirst(t);

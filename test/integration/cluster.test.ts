@@ -22,7 +22,7 @@ import { type ClusterNode, noCluster, startTestCluster } from '../support/redis-
 
 exitAfterTests();
 
-const options = { skip: noCluster, timeout: 180_000 };
+const options = { skip: noCluster, timeout: 600_000 };
 
 /** A test file in a process of its own, on the given Cluster; with a pattern, those of its tests whose names match. */
 function runTest(t: TestContext, name: string, pattern: string, url: string): Promise<Ended> {

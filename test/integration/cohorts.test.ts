@@ -87,7 +87,7 @@ function efficiency(beyond: number, seconds: readonly number[]): number {
   return 100 * normalCdf((accuracy - time) / Math.SQRT2);
 }
 
-test('views of cohorts and skills', { timeout: 120_000 }, async (t) => {
+test('views of cohorts and skills', { timeout: 600_000 }, async (t) => {
   const { clickhouseUrl, analystUrl } = await startTestClickhouse(t);
   const { client, url } = await testDatabase(t, clickhouseUrl);
   const warehouse = createAttemptWarehouse(client);

@@ -26,7 +26,7 @@ test('there are commands', () => {
 });
 
 for (const [, name = '', module = ''] of modules) {
-  test(`${name}: --help explains, an unknown option is told in one line`, { timeout: 120_000 }, async () => {
+  test(`${name}: --help explains, an unknown option is told in one line`, { timeout: 600_000 }, async () => {
     const help = await run(module, '--help');
     assert.deepEqual([help.code, help.err], [0, '']);
     const command = name === 'start' || name === 'test' ? `npm ${name}` : `npm run ${name}`;

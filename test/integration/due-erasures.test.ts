@@ -47,7 +47,7 @@ const erased = (userId: string, tenant = 'default'): CorrectedRows => ({
   ...{ tenant, userId, partition: 0, belowMs, belowSeq: 0, fromSeq: 0, goalAt: 0 },
 });
 
-test('learners of any name are told apart in one statement', { timeout: 300_000 }, async (t) => {
+test('learners of any name are told apart in one statement', { timeout: 600_000 }, async (t) => {
   const { clickhouseUrl } = await startTestClickhouse(t);
   const { client } = await testDatabase(t, clickhouseUrl);
   const learners = [
@@ -91,7 +91,7 @@ test('learners of any name are told apart in one statement', { timeout: 300_000 
   assert.ok(proof.every((places) => Object.values(places).every((n) => n === 0)));
 });
 
-test('no names are too long for a statement', { timeout: 300_000 }, async (t) => {
+test('no names are too long for a statement', { timeout: 600_000 }, async (t) => {
   const { clickhouseUrl } = await startTestClickhouse(t);
   const { client } = await testDatabase(t, clickhouseUrl);
   const warehouse = createCorrectionWarehouse(client);
@@ -135,7 +135,7 @@ async function refusals(t: TestContext) {
   return { redis, client, outbox, drainOnce, erase, refuse };
 }
 
-test('a refused row among rows that flow past erasures is parked alone', { timeout: 300_000 }, async (t) => {
+test('a refused row among rows that flow past erasures is parked alone', { timeout: 600_000 }, async (t) => {
   const { redis, client, outbox, drainOnce, erase, refuse } = await refusals(t);
   const drained = () =>
     waitFor(
@@ -172,7 +172,7 @@ test('a refused row among rows that flow past erasures is parked alone', { timeo
 });
 
 test('a refused row that finds no room holds up no erasure but those behind it', {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async (t) => {
   const { redis, client, outbox, drainOnce, erase, refuse } = await refusals(t);
   await fillOutbox(redis, 2, 0, 6);

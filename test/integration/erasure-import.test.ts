@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { selectRows } from '../../src/warehouse/client.js';
 import { endOf, startCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
+import { erasureDone } from '../support/learner-data.js';
 import { clickhouseOf, startService } from '../support/service.js';
 import { tempDir } from '../support/temp.js';
 import { askUntil, waitFor } from '../support/wait.js';
@@ -31,15 +32,7 @@ test('an erasure in the middle of an import', { timeout: 600_000 }, async (t) =>
   assert.equal(begun.status, 202);
   const { code, err } = await ended;
   assert.equal(code, 0, err);
-  let told = await caller.get(begun.json.data.status_url);
-  await waitFor(
-    'the erasure',
-    async () => {
-      told = await caller.get(begun.json.data.status_url);
-      return told.json.data?.status === 'done';
-    },
-    limitMs,
-  );
+  const told = await erasureDone(caller, begun.json.data.status_url);
   const erased: number = told.json.data.places.find(
     (one: { place: string }) => one.place === 'attempts',
   ).before;

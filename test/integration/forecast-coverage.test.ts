@@ -65,7 +65,7 @@ const expectedCoverage = [
   },
 ];
 
-test('observed coverage of served forecasts', { timeout: 120_000 }, async (t) => {
+test('observed coverage of served forecasts', { timeout: 600_000 }, async (t) => {
   const { clickhouseUrl, analystUrl } = await startTestClickhouse(t);
   const { client, url } = await testDatabase(t, clickhouseUrl);
   const madeAt = Date.UTC(2026, 0, 10, 15);

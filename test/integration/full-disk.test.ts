@@ -13,7 +13,7 @@ import { waitFor } from '../support/wait.js';
 import { allOnce, countOf, counts } from '../support/warehouse.js';
 
 const reason = noSmallDisks();
-const options = { skip: reason ?? false, timeout: 180_000 };
+const options = { skip: reason ?? false, timeout: 600_000 };
 
 /** The embedded servers write several megabytes before the first answer. */
 const megabytes = 150;

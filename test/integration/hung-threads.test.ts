@@ -22,7 +22,7 @@ async function launch(t: TestContext) {
   return { service, caller: callerOf(service, key) };
 }
 
-test('threads that hang are replaced', { timeout: 300_000 }, async (t) => {
+test('threads that hang are replaced', { timeout: 600_000 }, async (t) => {
   const { service, caller } = await launch(t);
   const user = { user_id: 'in-between' };
 

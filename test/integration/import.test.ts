@@ -78,7 +78,7 @@ async function stored({ clickhouse }: Servers): Promise<Stored> {
 const withoutWarnings = (err: string): string => err.replace(/^\{"level":40.*\n/gm, '');
 
 test('every row is counted or rejected, and a finished file is remembered', {
-  timeout: 180_000,
+  timeout: 600_000,
 }, async (t) => {
   const servers = await startServers(t);
   const file = join(await tempDir(t), 'answers.csv.gz');
@@ -127,7 +127,7 @@ async function drainAfter(t: TestContext, servers: Servers, err: string): Promis
 }
 
 test('an import that is killed again and again counts every row once, in order', {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async (t) => {
   const servers = await startServers(t);
   const file = join(await tempDir(t), 'answers.csv');
@@ -163,7 +163,7 @@ test('an import that is killed again and again counts every row once, in order',
 });
 
 test('rows that are sent together are one commit: none is counted before an earlier one of its learner', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, async (t) => {
   const servers = await startServers(t);
   const file = join(await tempDir(t), 'one-learner.csv');
@@ -181,7 +181,7 @@ test('rows that are sent together are one commit: none is counted before an earl
   assert.equal(found?.learner.attempts, 400);
 });
 
-test('a signal stops it so that it can go on; two at once do not', { timeout: 240_000 }, async (t) => {
+test('a signal stops it so that it can go on; two at once do not', { timeout: 600_000 }, async (t) => {
   const servers = await startServers(t);
   const file = join(await tempDir(t), 'answers.csv');
   const rows = 40_000;
@@ -230,7 +230,7 @@ test('the lock of somebody else is not taken in its last millisecond', { timeout
   }
 });
 
-test('with no service and no servers it starts its own, and leaves none', { timeout: 120_000 }, async (t) => {
+test('with no service and no servers it starts its own, and leaves none', { timeout: 600_000 }, async (t) => {
   const dir = await tempDir(t);
   const file = join(dir, 'answers.ndjson');
   await writeFile(file, '{"user_id":"a","skill_id":"s","correct":true}\n{"user_id":"a"}\n');

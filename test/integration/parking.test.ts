@@ -300,7 +300,7 @@ test('parking', { timeout: 900_000 }, async (t) => {
   });
 });
 
-test('nothing is put back behind a correction that waits', { timeout: 120_000 }, async (t) => {
+test('nothing is put back behind a correction that waits', { timeout: 600_000 }, async (t) => {
   const redis = await redisOf(t, await startTestRedis(t));
   const stream = outboxKey(0);
   await redis.xadd(parkedKey(stream), '*', 'id', '5-0', 'reason', 'CANNOT_PARSE_NUMBER', 'r', 'row');

@@ -64,7 +64,7 @@ async function jobsLeft(redisUrl: string): Promise<Record<string, number>> {
 }
 
 test('answers that keep coming reach ClickHouse in blocks, and no job is left', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, async (t) => {
   const redisUrl = await startTestRedis(t);
   const { client, url } = await testDatabase(t, clickhouseUrl);
@@ -89,7 +89,7 @@ test('answers that keep coming reach ClickHouse in blocks, and no job is left', 
   await assert.rejects(pipeline.drained(), /closed/);
 });
 
-test('ClickHouse away means a longer outbox, nothing else', { timeout: 180_000 }, async (t) => {
+test('ClickHouse away means a longer outbox, nothing else', { timeout: 600_000 }, async (t) => {
   const redisUrl = await startTestRedis(t);
   const redis = await connect(t, redisUrl);
   const options = {
@@ -137,7 +137,7 @@ test('ClickHouse away means a longer outbox, nothing else', { timeout: 180_000 }
   await waitFor('the error to be forgotten', () => pipeline.stats().lastError === null);
 });
 
-test('a job whose process was killed is taken over', { timeout: 120_000 }, async (t) => {
+test('a job whose process was killed is taken over', { timeout: 600_000 }, async (t) => {
   const redisUrl = await startTestRedis(t);
   const { client, url } = await testDatabase(t, clickhouseUrl);
   const redis = await connect(t, redisUrl);
@@ -164,7 +164,7 @@ test('a job whose process was killed is taken over', { timeout: 120_000 }, async
   assert.deepEqual(await counts(client), allOnce(3000));
 });
 
-test('closing gives a hanging block back within seconds', { timeout: 120_000 }, async (t) => {
+test('closing gives a hanging block back within seconds', { timeout: 600_000 }, async (t) => {
   const redisUrl = await startTestRedis(t);
   const redis = await connect(t, redisUrl);
   await fillOutbox(redis, partitions, 0, 100);
@@ -180,7 +180,7 @@ test('closing gives a hanging block back within seconds', { timeout: 120_000 }, 
   });
 });
 
-test('a Redis killed in the middle of draining loses and doubles no row', { timeout: 180_000 }, async (t) => {
+test('a Redis killed in the middle of draining loses and doubles no row', { timeout: 600_000 }, async (t) => {
   const { client, url } = await testDatabase(t, clickhouseUrl);
   const dir = await tempDir(t);
   const server = startRedis({ dir, port: await freePort(), password: 'test', fsync: 'everysec', logger });

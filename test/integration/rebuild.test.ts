@@ -147,7 +147,7 @@ function difference(before: Map<string, string[]>, now: Map<string, string[]>): 
   return names.filter((name) => (before.get(name) ?? []).join() !== (now.get(name) ?? []).join());
 }
 
-/** Counters of items are added up from the rows, near to what they were. */
+/** Counters of items are added up from the rows, near to what they were; and answers tell theirs up to a second later. */
 const items = /^st:\{m:.*\}:i:/;
 const withoutItems = (dump: Map<string, string[]>): Map<string, string[]> =>
   new Map([...dump].filter(([name]) => !items.test(name)));
@@ -241,7 +241,7 @@ test('a comparison tells what differs, and writes nothing', { timeout: 600_000 }
   await redis.hset(behind, 'L', own);
   const strange = `${others[0]?.slice(0, others[0].indexOf('default'))}default:nobody`;
   await redis.copy(others[0] as string, strange);
-  const dump = await dumpRedis(redis);
+  const dump = withoutItems(await dumpRedis(redis));
   const { code, out } = await endOf(rebuild('--verify', '--json').start(t));
   const { differing, differences } = JSON.parse(out);
   const told = differences.map(
@@ -258,5 +258,5 @@ test('a comparison tells what differs, and writes nothing', { timeout: 600_000 }
       'default:nobody is in Redis alone',
     ].sort(),
   );
-  assert.deepEqual(difference(dump, await dumpRedis(redis)), []);
+  assert.deepEqual(difference(dump, withoutItems(await dumpRedis(redis))), []);
 });

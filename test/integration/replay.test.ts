@@ -280,7 +280,7 @@ async function assertSameAnswers(userId: string, firstAnswers: Replayed['firstAn
 /** On a Cluster keys and commands differ, not what is computed: a part of it uses them all. */
 const requests = givenCluster === undefined ? 500 : 100;
 
-test('rows alone rebuild every learner bit for bit', { timeout: 180_000 }, async (t) => {
+test('rows alone rebuild every learner bit for bit', { timeout: 600_000 }, async (t) => {
   let counted = await answerAll(requests);
   const newestVersion = async (): Promise<number> => {
     const query =

@@ -12,7 +12,7 @@ import { waitFor } from '../support/wait.js';
 import { allOnce, counts } from '../support/warehouse.js';
 
 test('a copy of the stopped folder goes on elsewhere; an older Redis is told of', {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async (t) => {
   const dir = await tempDir(t);
   const [first, copy] = [join(dir, 'first'), join(dir, 'copy')];

@@ -1,10 +1,12 @@
 /** Learners whose first answers were dropped for their age are rebuilt as they were. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import { rowColumns } from '../../src/contracts/attempt-row.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { endOf, startCommand } from '../support/command.js';
+import { awayFromMidnight } from '../support/day.js';
 import { callerOf } from '../support/http.js';
+import { askInTurn, takeBack } from '../support/learner-data.js';
 import { exitAfterTests } from '../support/linger.js';
 import { dumpRedis } from '../support/redis-dump.js';
 import { clickhouseOf, redisOf, startBareRedis, startService } from '../support/service.js';
@@ -15,7 +17,10 @@ const redisServer = await startBareRedis({ after });
 const service = await startService({ after }, { redisUrl: redisServer.url });
 const clickhouse = clickhouseOf({ after }, service);
 const redis = await redisOf({ after }, service.redisUrl);
-const { trackAll, get, call } = callerOf(service, service.key);
+const caller = callerOf(service, service.key);
+const { trackAll, get } = caller;
+
+beforeEach(awayFromMidnight);
 
 exitAfterTests();
 
@@ -72,7 +77,7 @@ async function records(): Promise<[string, string[]][]> {
 /** What is asked for answers that are no longer there says so. */
 async function checkReads(userId: string): Promise<void> {
   const name = encodeURIComponent(userId);
-  const { json: list } = await get(`/api/v1/learners/${name}/attempts?limit=1000`);
+  const { json: list } = await askInTurn(() => get(`/api/v1/learners/${name}/attempts?limit=1000`));
   const kept = await selectRows(
     clickhouse,
     'SELECT learner_seq FROM attempts WHERE user_id = {userId:String} ORDER BY learner_seq DESC',
@@ -95,11 +100,6 @@ async function checkReads(userId: string): Promise<void> {
   assert.ok(steps.length < total_attempts, `${steps.length} of ${total_attempts} answers`);
 }
 
-const takeBack = (userId: string, eventId: string) => {
-  const path = `/api/v1/learners/${encodeURIComponent(userId)}/attempts/${encodeURIComponent(eventId)}`;
-  return call({ method: 'DELETE', path });
-};
-
 const keptRows = () =>
   selectRows<{ userId: string; id: string; seq: number }>(
     clickhouse,
@@ -111,10 +111,10 @@ async function withoutSome(left: number): Promise<[string, string[]][]> {
   const [first] = await keptRows();
   const userId = first?.userId ?? '';
   const rowsNow = async () => (await keptRows()).filter((row) => row.userId === userId);
-  const dropped = await takeBack(userId, firstOf.get(userId) ?? '');
+  const dropped = await takeBack(caller, userId, firstOf.get(userId) ?? '');
   assert.deepEqual([dropped.status, dropped.json.error.code], [404, 'NOT_FOUND']);
   for (const id of [first?.id, (await rowsNow()).at(-1)?.id]) {
-    const { status, text } = await takeBack(userId, id ?? '');
+    const { status, text } = await takeBack(caller, userId, id ?? '');
     assert.equal(status, 200, text);
   }
   await stored(left - 2);
@@ -125,7 +125,7 @@ async function withoutSome(left: number): Promise<[string, string[]][]> {
   return records();
 }
 
-test('a rebuild after retention gives the same bytes', { timeout: 300_000 }, async (t) => {
+test('a rebuild after retention gives the same bytes', { timeout: 600_000 }, async (t) => {
   for (const userId of learners) await answer(userId, 60);
   await stored(60 * learners.length);
   const whole = await records();

@@ -31,6 +31,7 @@ import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
 import { servedForecast } from '../support/journal-rows.js';
 import {
   arrivedIn,
+  daysSinceThen,
   encoded,
   everyView,
   oldAnswers,
@@ -209,7 +210,7 @@ test('retention', { timeout: 600_000 }, async (t) => {
     await store(client, rows);
     const audit = auditsOf(redis, client);
     const found = async () => {
-      const { mismatches, notCompared } = await audit({ days: 400 });
+      const { mismatches, notCompared } = await audit({ days: daysSinceThen() });
       return [namesOf(mismatches), notCompared];
     };
     assert.deepEqual(await found(), [[], []]);
@@ -313,14 +314,12 @@ test('retention', { timeout: 600_000 }, async (t) => {
   await t.test('forecasts go when the last of their days is over', async (t) => {
     const { client } = await testDatabase(t, clickhouseUrl);
     const scored = servedForecast({ madeAt: startOf(1) + dayMs, days: 7 });
-    const open = servedForecast({ madeAt: startOf(2) + dayMs, days: 365 });
+    const open = servedForecast({ madeAt: startOf(2) + dayMs, days: 36_500 });
     await createJournalWarehouse(client).insert(
       'forecast',
       [scored, { ...scored, days: 30 }, open].map((row) => Buffer.from(forecastRow(row))),
     );
     const parts = partsOf(client, redis);
-    const now = await selectRows<{ today: string }>(client, "SELECT toString(toDate(now('UTC'))) AS today");
-    assert.ok((now[0]?.today ?? '') < '2027-02-02', 'the second forecast is not over');
     assert.deepEqual(await planRetention(parts, february), { months: [], forecastMonths: [202601] });
     await run(parts);
     assert.equal(await countOf(client, 'forecasts'), 1);

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '../support/temp.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 600_000 };
 const MAIN =
   "export async function main(argv: string[]): Promise<void> { console.log('ran', argv.join()); }\n";
 

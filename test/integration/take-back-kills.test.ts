@@ -27,7 +27,7 @@ const gateway = stand.gateway as Gateway;
 const [tenant = ''] = stand.tenants;
 const caller = callerOf(stand, tenant);
 const audit = auditsOf(redis, clickhouse);
-const limit = { timeout: 240_000 };
+const limit = { timeout: 600_000 };
 const drainLimitMs = 120_000;
 
 const entries: Entry[] = [];

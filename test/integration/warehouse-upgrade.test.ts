@@ -44,7 +44,7 @@ async function oldDatabase(t: TestContext, clickhouseUrl: string): Promise<Click
   return client;
 }
 
-test('an upgrade of the warehouse', { timeout: 120_000 }, async (t) => {
+test('an upgrade of the warehouse', { timeout: 600_000 }, async (t) => {
   await t.test('keeps its rows and takes those that wait in the outbox', async (t) => {
     const client = await oldDatabase(t, clickhouseUrl);
     const names = 'partition_id, outbox_ms, outbox_seq, tenant, user_id, skill_id, item_id, event_id';
@@ -138,7 +138,7 @@ test('an upgrade of the warehouse', { timeout: 120_000 }, async (t) => {
   });
 });
 
-test('answers are read into columns', { timeout: 120_000 }, async (t) => {
+test('answers are read into columns', { timeout: 600_000 }, async (t) => {
   const { client } = await testDatabase(t, clickhouseUrl);
   const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.1 };
   const skills = ['a', 'ü\u2028'.repeat(60)].map((skillId) => ({ skillId, learners: 200, parameters }));

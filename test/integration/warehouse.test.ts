@@ -12,7 +12,7 @@ const rowsFrom = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, i) => attemptRow(from + i));
 const everything = [{ partition: 0, from: '0-0', to: '9-0', rows: 0 }];
 
-test('the warehouse', { timeout: 180_000 }, async (t) => {
+test('the warehouse', { timeout: 600_000 }, async (t) => {
   const { clickhouseUrl } = await startTestClickhouse(t);
 
   await t.test('the schema is made once by several processes at once', async (t) => {
@@ -91,7 +91,10 @@ test('the warehouse', { timeout: 180_000 }, async (t) => {
   await t.test(
     'one insert of 100,000 different keys is one block, and counts once when repeated',
     async (t) => {
-      const { client } = await testDatabase(t, clickhouseUrl);
+      const { url } = await testDatabase(t, clickhouseUrl);
+      // Each insert takes seconds, and on a busy machine more than a statement gets.
+      const client = connectWarehouse(url, null, 300_000);
+      t.after(() => client.close());
       const warehouse = createAttemptWarehouse(client);
       for (const table of ['attempts', 'daily_skill', 'daily_learner_skill']) {
         await client.command({ query: `SYSTEM STOP MERGES ${table}` });

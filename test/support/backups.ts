@@ -38,11 +38,17 @@ export const startRedisOn = (t: Scoped, dir: string): Promise<FolderRedis> =>
     return { url: server.url, stop };
   });
 
-/** Copies the append-only folder of a Redis that is written to: while it is not rewritten, files only grow. */
+/**
+ * Copies the append-only folder of a Redis that is written to: while it is not rewritten, files only grow. What was
+ * written before is in the copy, also where a slow disk holds up the file for seconds.
+ */
 export async function copyAppendOnlyFolder(redis: RedisClient, from: string, to: string): Promise<void> {
   await redis.config('SET', 'auto-aof-rewrite-percentage', '0');
   await waitFor('the end of a rewrite', async () =>
     (await redis.info('persistence')).includes('aof_rewrite_in_progress:0'),
+  );
+  await waitFor('the commands to be in the file', async () =>
+    /^aof_buffer_length:0\r$/m.test(await redis.info('persistence')),
   );
   cpSync(join(from, folder), join(to, folder), { recursive: true });
   await redis.config('SET', 'auto-aof-rewrite-percentage', '100');

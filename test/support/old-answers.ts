@@ -24,6 +24,11 @@ const dayMs = 86_400_000;
 /** First milliseconds of the months of 2026, by number from 1. */
 export const startOf = (month: number): number => Date.UTC(2026, month - 1, 1);
 
+const mostDaysLate = 60;
+
+/** So many days back is before all of them. */
+export const daysSinceThen = (): number => Math.ceil((Date.now() - startOf(1)) / dayMs) + mostDaysLate + 1;
+
 const learners = Array.from({ length: 12 }, (_, i) => ({
   tenant: i % 3 === 0 ? 'other' : 'default',
   userId: `learner ${i} \\ ü`,
@@ -47,7 +52,7 @@ export function oldAnswers(months: readonly number[], seed = 7): AttemptRow[] {
         skillId: `skill ${below(4)}`,
         itemId: `item ${below(300)}`,
         eventId: `event ${place}`,
-        occurredAt: Math.round(receivedAt - (random() < 0.2 ? below(60) * dayMs : 0)),
+        occurredAt: Math.round(receivedAt - (random() < 0.2 ? below(mostDaysLate) * dayMs : 0)),
         receivedAt: Math.round(receivedAt),
         learnerSeq: place + 1,
         // The answers at both sides of a month's end are of one commit.

@@ -14,7 +14,7 @@ export interface TestRun {
   readonly words: readonly string[];
   /** Files that run at the same time. */
   readonly together: number;
-  /** After this long a test is given up. */
+  /** After this long a file is given up, and a test in it where it sets no limit of its own. */
   readonly limitMs: number;
   readonly env: Readonly<Record<string, string>>;
 }

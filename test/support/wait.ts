@@ -12,7 +12,7 @@ const [shortestMs, longestMs, share] = [20, 100, 0.05];
 export async function waitFor(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  limitMs = 60_000,
+  limitMs = 180_000,
 ): Promise<number> {
   const since = performance.now();
   while (!(await condition())) {
@@ -23,16 +23,18 @@ export async function waitFor(
   return performance.now() - since;
 }
 
-/** Asks again until the answer is as wanted, and gives it. */
+/** Asks again until the answer is as wanted, and gives it. @param limitMs as of `waitFor` */
 export async function askUntil<Told>(
   what: string,
   ask: () => Promise<Told>,
   wanted: (told: Told) => boolean,
+  limitMs?: number,
 ): Promise<Told> {
   let told: Told | undefined;
-  await waitFor(what, async () => {
+  const isWanted = async (): Promise<boolean> => {
     told = await ask();
     return wanted(told);
-  });
+  };
+  await waitFor(what, isWanted, limitMs);
   return told as Told;
 }

@@ -10,7 +10,6 @@ import {
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { Scoped } from '../service.js';
-import { waitFor } from '../wait.js';
 
 /**
  * `pass`: nothing; `away`: every connection ends at once; `deaf`: statements reach ClickHouse, their answers nobody;
@@ -34,6 +33,13 @@ export async function startGateway(t: Scoped, target: string): Promise<Gateway> 
   let meant = inserts;
   let cuts = 0;
   const late: Promise<unknown>[] = [];
+  let released = Promise.resolve();
+  let release = (): void => undefined;
+  const holdUp = (): void => {
+    released = new Promise((resolve) => {
+      release = resolve;
+    });
+  };
   async function handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     if (mode === 'away') {
       cuts += 1;
@@ -43,7 +49,7 @@ export async function startGateway(t: Scoped, target: string): Promise<Gateway> 
     const body = await buffer(incoming);
     const acted = meant.test(statementOf(incoming, body)) ? mode : 'pass';
     if (acted === 'late') {
-      const sent = released().then(() => forward(target, incoming, body, outgoing, 'pass'));
+      const sent = released.then(() => forward(target, incoming, body, outgoing, 'pass'));
       late.push(sent);
       cuts += 1;
       await sent;
@@ -53,7 +59,6 @@ export async function startGateway(t: Scoped, target: string): Promise<Gateway> 
     // When it has happened: who waits for it goes on from there.
     if (acted !== 'pass') cuts += 1;
   }
-  const released = (): Promise<unknown> => waitFor('the end of lateness', () => mode !== 'late');
   const listener: RequestListener = (incoming, outgoing) => {
     // What a client gives up is of no interest here.
     handle(incoming, outgoing).catch(() => incoming.socket.destroy());
@@ -69,6 +74,8 @@ export async function startGateway(t: Scoped, target: string): Promise<Gateway> 
   return {
     url: url.href,
     set: (wanted, statements = inserts) => {
+      if (wanted !== 'late') release();
+      else if (mode !== 'late') holdUp();
       mode = wanted;
       meant = statements;
     },

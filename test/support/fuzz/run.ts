@@ -1,8 +1,8 @@
 /** The fuzz of the whole HTTP surface: every answer is judged, and at the end the books are compared. */
-import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { callerOf } from '../http.js';
 import { keysOf, type Scoped, type Service } from '../service.js';
+import { whenWell } from '../well.js';
 import { assertBooks } from './books.js';
 import { createDrive, type Drive } from './drive.js';
 import { createLedger } from './ledger.js';
@@ -42,7 +42,7 @@ export async function fuzz(
     drive.end();
     tell(drive.counts.table());
   }
-  assert.equal((await callerOf(service, null).get('/api/v1/health')).json.data.status, 'ok');
+  await whenWell(callerOf(service, null));
   await assertBooks(t, service, keys.ledger, ledger);
   return drive;
 }
