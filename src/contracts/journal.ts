@@ -247,14 +247,28 @@ const escapes: Readonly<Record<string, string>> = {
 /** What a learner's rows begin with, after their time. */
 export const learnerRowPrefix = (tenant: string, userId: string): string => `${row([tenant, userId])}\t`;
 
-/** A row by the names of its columns, as text; null is what it does not have. */
-export function journalFields(kind: JournalKind, line: string): Record<string, string | null> {
+/** A row by the names of its columns, as ClickHouse tells it: times in RFC 3339; null is what it does not have. */
+export function journalFields(kind: JournalKind, line: string): Record<string, Field> {
   const values = line.split('\t');
-  return Object.fromEntries(journalColumns[kind].map((column, i) => [column, textOf(values[i] ?? '\\N')]));
+  return Object.fromEntries(journalColumns[kind].map((name, i) => [name, valueIn(name, values[i] ?? '\\N')]));
 }
 
-const textOf = (field: string): string | null =>
-  field === '\\N' ? null : field.replace(/\\(.)/g, (written, character) => unescapes[written] ?? character);
+type Column = (typeof journalColumns)[JournalKind][number];
+
+const times: ReadonlySet<Column> = new Set(['updated_at', 'made_at', 'taken_back_at', 'received_at']);
+const texts: ReadonlySet<Column> = new Set([
+  ...(['tenant', 'user_id', 'skill_id', 'event_id', 'name', 'section'] as const),
+  ...(['target_date', 'first_answer'] as const),
+]);
+
+function valueIn(column: Column, field: string): Field {
+  if (field === '\\N') return null;
+  if (times.has(column)) return new Date(Number(field)).toISOString();
+  return texts.has(column) ? textOf(field) : Number(field);
+}
+
+const textOf = (field: string): string =>
+  field.replace(/\\(.)/g, (written, character) => unescapes[written] ?? character);
 
 const unescapes: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(escapes).map(([character, written]) => [written, character]),

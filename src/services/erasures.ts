@@ -22,9 +22,11 @@ export async function eraseLearner(
   return { erasure_id: begun.id, status_url: `/api/v1/erasures/${begun.id}` };
 }
 
+export const nothingKnown = (): ApiError =>
+  new ApiError('USER_NOT_FOUND', 'This user_id has no counted answers and no goal');
+
 function refusalOf(status: 'absent' | 'full' | 'emptied'): ApiError {
-  if (status === 'absent')
-    return new ApiError('USER_NOT_FOUND', 'This user_id has no counted answers and no goal');
+  if (status === 'absent') return nothingKnown();
   if (status === 'full') return unavailable('Too many learners are being erased; try again later');
   return unavailable('The state store came back empty and has to be rebuilt first');
 }

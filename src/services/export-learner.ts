@@ -8,8 +8,8 @@
 import type { LearnerState } from '../domain/types.js';
 import { unavailable } from '../errors.js';
 import { type FoundAttempt, follows } from './attempt-ports.js';
+import { nothingKnown } from './erasures.js';
 import type { ExportPorts, ToldLearner, ToldRecord } from './export-ports.js';
-import { userNotFound } from './read-mastery.js';
 import { attemptRecord, lineOf } from './told-lines.js';
 
 /** Of what the lines look like: fields may be added, anything else is another format. */
@@ -40,7 +40,7 @@ export function createLearnerExports(ports: ExportPorts): ExportLearner {
   };
   const start = async (tenant: string, userId: string): Promise<LearnerExport> => {
     const told = await ports.records.state(tenant, userId);
-    if (told === null) throw userNotFound();
+    if (told === null) throw nothingKnown();
     return {
       lines: linesOf(ports, tenant, userId, told),
       release: () => end(tenant),

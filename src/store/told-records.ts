@@ -1,9 +1,10 @@
 /** What Redis holds of one learner, told as plain records. */
-import type { LearnerRecords, ToldRecord } from '../services/export-ports.js';
+import { newLearner } from '../domain/mastery.js';
+import type { LearnerRecords, ToldLearner, ToldRecord } from '../services/export-ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { decodeFirstAnswer, hashEventId } from './event-ids.js';
-import { decodeGoal } from './goal-codec.js';
-import { itemTracesKey, partitionOf } from './keys.js';
+import { decodeGoal, goalField } from './goal-codec.js';
+import { itemTracesKey, learnerKey, partitionOf } from './keys.js';
 import { decodeItem } from './learner-codec.js';
 import { type FoundLearner, readPacked } from './learner-reads.js';
 import type { Placed } from './learner-records.js';
@@ -22,7 +23,7 @@ export function createLearnerRecords(client: RedisClient, partitions: number): L
       const place = placeOf(tenant, userId);
       const [packed] = await readPacked(client, [place]);
       const found = packed?.unpack() ?? null;
-      if (found === null) return null;
+      if (found === null) return goalAlone(client, place);
       const items = [...(await itemsOf(client, place, 0)), ...(await itemsOf(client, place, 1))];
       return { learner: found.learner, records: [...recordsOf(found), ...items] };
     },
@@ -36,13 +37,27 @@ export function createLearnerRecords(client: RedisClient, partitions: number): L
   };
 }
 
+/** Of a learner without a counted answer. A goal that was taken away is none, but tables tell of it. */
+async function goalAlone(
+  client: RedisClient,
+  { partition, tenant, userId }: Placed,
+): Promise<ToldLearner | null> {
+  const key = learnerKey(partition, tenant, userId);
+  const record = await whileRedisServes(client.hget(key, goalField));
+  return record === null ? null : { learner: newLearner, records: goalOf(record) };
+}
+
+function goalOf(record: string | null): ToldRecord[] {
+  const goal = decodeGoal(record);
+  return goal === null ? [] : [{ type: 'goal', ...goal }];
+}
+
 function recordsOf({ learner, skills, goalRecord }: FoundLearner): ToldRecord[] {
-  const goal = decodeGoal(goalRecord);
   const { activity, ...rest } = learner;
   return [
     { type: 'learner', ...rest, activity: { day: activity.day, halves: [...activity.halves] } },
     ...skills.map(([skillId, skill]) => ({ type: 'skill', skillId, ...skill })),
-    ...(goal === null ? [] : [{ type: 'goal', ...goal }]),
+    ...goalOf(goalRecord),
   ];
 }
 

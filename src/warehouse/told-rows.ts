@@ -8,6 +8,7 @@ import { finalOf, type LearnerTable, learnerTables } from './learner-tables.js';
 const pageRows = 500;
 /** Of one page. */
 const timeoutMs = 10_000;
+const rfc3339 = { date_time_output_format: 'iso' } as const;
 
 const query = ({ table }: LearnerTable): string => `SELECT ${table.columns.map(({ name }) => name).join(', ')}
 FROM ${table.name} ${finalOf(table)} WHERE tenant = {tenant:String} AND user_id = {userId:String}
@@ -29,7 +30,8 @@ async function* pages(
 ): AsyncGenerator<readonly ToldRecord[]> {
   for (let skip = 0; ; skip += pageRows) {
     const params = { ...learner, atMost: pageRows, skip };
-    const rows = await selectRows<object>(client, query(one), AbortSignal.timeout(timeoutMs), params);
+    const signal = AbortSignal.timeout(timeoutMs);
+    const rows = await selectRows<object>(client, query(one), signal, params, rfc3339);
     yield rows.map((row) => ({ type: one.rowType, place: 'clickhouse', ...row }));
     if (rows.length < pageRows) return;
   }

@@ -1,9 +1,12 @@
 /** All that is stored about a learner, streamed: complete, or seen not to be. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { outboxKey, partitionOf } from '../../src/store/keys.js';
+import { forecastRow, goalRow, takenBackRow } from '../../src/contracts/journal.js';
+import { forecastsKey, journalKey, outboxKey, parkedKey, partitionOf } from '../../src/store/keys.js';
+import { createJournalWarehouse } from '../../src/warehouse/journal-warehouse.js';
 import { finalOf, learnerTables } from '../../src/warehouse/learner-tables.js';
 import { callerOf, event } from '../support/http.js';
+import { servedForecast } from '../support/journal-rows.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 import { countOf } from '../support/warehouse.js';
@@ -91,6 +94,59 @@ test('the same once it is stored, with the rows of every table', async () => {
     [],
     'every column is told',
   );
+});
+
+test('who has a goal and no answer, or had one', async () => {
+  const path = '/api/v1/goals/goal%20alone';
+  assert.equal((await caller.call({ method: 'PUT', path, body: '{"target_score":1300}' })).status, 200);
+  const lines = await exported('goal alone');
+  assert.equal(ofType(lines, 'goal')[0]?.target_score, 1300);
+  assert.deepEqual(ofType(lines, 'learner'), []);
+  assert.deepEqual(lines.at(-1), {
+    type: 'end',
+    complete: true,
+    lines: lines.length,
+    answers: 0,
+    missing: 0,
+  });
+  assert.equal((await caller.call({ method: 'DELETE', path })).status, 200);
+  const after = await exported('goal alone');
+  // One that reaches ClickHouse meanwhile is told of in both places.
+  const scores = new Set(ofType(after, 'goal_change').map(({ target_score }) => target_score));
+  assert.deepEqual([...scores].sort(), [1300, null]);
+  assert.deepEqual(ofType(after, 'goal'), []);
+});
+
+test('a row is told alike wherever it is', async () => {
+  const learner = { tenant: 'default', userId: "in two places \\ o'hara" };
+  const partition = partitionOf(learner.tenant, learner.userId, 16);
+  const answer = {
+    eventId: 'e\\1',
+    skillId: 's',
+    learnerSeq: 3,
+    receivedAt: 1_780_000_000_123,
+    firstAnswer: '',
+  };
+  const rows = {
+    goal: `1780000000456\t${goalRow({ ...learner, targetScore: 1200, targetDate: '2027-06-05' })}`,
+    taken_back: `1780000000789\t${takenBackRow({ ...learner, ...answer })}`,
+    forecast: forecastRow(servedForecast({ ...learner, targetScore: null, goalProbability: null })),
+  };
+  assert.equal((await caller.track(event({ user_id: learner.userId }))).status, 200);
+  for (const [kind, row] of Object.entries(rows) as [keyof typeof rows, string][]) {
+    const key = parkedKey(kind === 'forecast' ? forecastsKey(0) : journalKey(partition));
+    await createJournalWarehouse(clickhouse).insert(kind, [Buffer.from(row)]);
+    await redis.xadd(key, '*', 'k', kind, 'r', row, 'id', '1-1', 'reason', 'a test');
+  }
+  const lines = await exported(learner.userId);
+  for (const type of ['goal_change', 'taken_back', 'served_forecast']) {
+    const [parked, stored, ...others] = ofType(lines, type);
+    assert.deepEqual(others, []);
+    assert.deepEqual(parked, { ...stored, place: 'parked' });
+    const time = type === 'goal_change' ? parked?.updated_at : (parked?.taken_back_at ?? parked?.made_at);
+    assert.match(`${time}`, /^2026-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  }
+  await redis.del(parkedKey(journalKey(partition)), parkedKey(forecastsKey(0)));
 });
 
 test('unknown learners, other tenants, scopes, HEAD', async () => {
