@@ -49,17 +49,26 @@ async function goalAlone(
 
 function goalOf(record: string | null): ToldRecord[] {
   const goal = decodeGoal(record);
-  return goal === null ? [] : [{ type: 'goal', ...goal }];
+  return goal === null ? [] : [{ type: 'goal', ...goal, updatedAt: timeOf(goal.updatedAt) }];
 }
 
 function recordsOf({ learner, skills, goalRecord }: FoundLearner): ToldRecord[] {
   const { activity, ...rest } = learner;
   return [
     { type: 'learner', ...rest, activity: { day: activity.day, halves: [...activity.halves] } },
-    ...skills.map(([skillId, skill]) => ({ type: 'skill', skillId, ...skill })),
+    ...skills.map(skillOf),
     ...goalOf(goalRecord),
   ];
 }
+
+const skillOf = ([skillId, skill]: FoundLearner['skills'][number]): ToldRecord => ({
+  type: 'skill',
+  skillId,
+  ...skill,
+  lastAttemptAt: timeOf(skill.lastAttemptAt),
+});
+
+const timeOf = (ms: number): string => new Date(ms).toISOString();
 
 /** Items are kept by a hash of their id alone. */
 async function itemsOf(client: RedisClient, place: Placed, parity: number): Promise<ToldRecord[]> {

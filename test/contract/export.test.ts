@@ -61,6 +61,11 @@ test('everything at once, wherever it is, and nothing of anybody else', async ()
     seqs,
     Array.from({ length: 30 }, (_, i) => i + 1),
   );
+  const { json } = await caller.get(`/api/v1/mastery/${encodeURIComponent(user)}`);
+  assert.deepEqual(
+    new Map(ofType(lines, 'skill').map((line) => [line.skill_id, line.last_attempt_at])),
+    new Map(json.data.skills.map((skill: Line) => [skill.skill_id, skill.last_attempt_at])),
+  );
   assert.deepEqual([ofType(lines, 'skill').length, ofType(lines, 'item').length], [3, 4]);
   assert.deepEqual([ofType(lines, 'learner').length, ofType(lines, 'goal').length], [1, 1]);
   assert.equal(ofType(lines, 'event_id').length, 30);
@@ -100,7 +105,9 @@ test('who has a goal and no answer, or had one', async () => {
   const path = '/api/v1/goals/goal%20alone';
   assert.equal((await caller.call({ method: 'PUT', path, body: '{"target_score":1300}' })).status, 200);
   const lines = await exported('goal alone');
-  assert.equal(ofType(lines, 'goal')[0]?.target_score, 1300);
+  const [goal] = ofType(lines, 'goal');
+  assert.equal(goal?.target_score, 1300);
+  assert.equal(goal?.updated_at, (await caller.get(path)).json.data.updated_at);
   assert.deepEqual(ofType(lines, 'learner'), []);
   assert.deepEqual(lines.at(-1), {
     type: 'end',
