@@ -15,7 +15,10 @@ export interface ToldLearner {
 
 /** What Redis holds of a learner beside answers. @throws ApiError UNAVAILABLE */
 export interface LearnerRecords {
-  /** The learner's states, skills, items and goal, as of one moment each; null for who has neither a counted answer nor had a goal. */
+  /**
+   * The learner's states, skills, items and goal, as of one moment each; null for who has no counted answer and never
+   * had a goal.
+   */
   state(tenant: string, userId: string): Promise<ToldLearner | null>;
   /** What is remembered of event ids; nothing of those that are forgotten. */
   remembered(tenant: string, userId: string, eventIds: readonly string[]): Promise<readonly ToldRecord[]>;

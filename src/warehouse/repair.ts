@@ -94,8 +94,9 @@ async function computeAgain(
   signal?: AbortSignal,
 ): Promise<void> {
   const cancel = signal && { abort_signal: signal };
-  // Either may arrive when its process was killed and another one has repaired: there is nothing to do then. Scalars, because
-  // they are asked before the first row goes or comes; in a deletion the setting sees to that, part by part it is otherwise.
+  // Either may arrive when its process was killed and another one has repaired: there is nothing to do then. Scalars,
+  // because they are asked before the first row goes or comes; in a deletion the setting sees to that, part by part it
+  // is otherwise.
   const isWrong = part.onlyWhereWrong ? '1' : `(${countDiffering(rollup, part)}) > 0`;
   await client.command({
     query: `${deleteFrom(rollup.table.name, cluster)} WHERE ${part.inRollup} AND ${isWrong}`,

@@ -78,7 +78,7 @@ test('pages meet without a gap or a double, also where answers come in between',
     query = `?limit=7&cursor=${json.data.next_cursor}`;
   }
   assert.deepEqual(found, countdown(answers, 1));
-  const { json } = await list(`?limit=25`);
+  const { json } = await list('?limit=25');
   assert.equal(json.data.next_cursor, null, 'a page that ends with the first answer is the last');
 });
 
@@ -106,7 +106,7 @@ test('a row in Redis takes the place of a stored one, and one that Redis does no
     query_params: { user },
   });
   assert.equal(await countOf(clickhouse, "attempts WHERE skill_id IN ('older', 'beyond')"), 2);
-  const stored = await list(`?limit=2`);
+  const stored = await list('?limit=2');
   assert.deepEqual(
     stored.json.data.attempts.map(({ skill_id }: Listed) => skill_id),
     ["skill'0", "skill'2"],
@@ -124,7 +124,7 @@ test('a row in Redis takes the place of a stored one, and one that Redis does no
     'reason',
     'x',
   );
-  const aside = await list(`?limit=2`);
+  const aside = await list('?limit=2');
   assert.equal(aside.json.data.attempts[1].skill_id, 'parked');
   assert.equal(await redis.xdel(parkedKey(outbox), `${parked}`), 1);
 });
@@ -134,7 +134,7 @@ test('where an answer is stored nowhere, the page says that it is missing', asyn
     query: 'DELETE FROM attempts WHERE user_id = {user:String} AND learner_seq IN (1, 10)',
     query_params: { user },
   });
-  const { json } = await list(`?limit=10`);
+  const { json } = await list('?limit=10');
   assert.deepEqual([json.data.attempts.length, json.data.missing], [10, 0]);
   const rest = await list(`?cursor=${json.data.next_cursor}`);
   assert.deepEqual([rest.json.data.attempts.length, rest.json.data.missing], [13, 2]);

@@ -50,11 +50,8 @@ const post = async (events: readonly object[], as: Caller = caller): Promise<voi
   assert.equal(status, 200, text);
 };
 const erase = (user: string) => caller.call({ method: 'DELETE', path: `/api/v1/learners/${user}` });
-/** Many corrections at once, on a busy machine. */
-const patienceMs = 180_000;
 const erased = (url: string) => erasureDone(caller, url);
-const emptied = (key: string) =>
-  waitFor(`an empty ${key}`, async () => (await redis.xlen(key)) === 0, patienceMs);
+const emptied = (key: string) => waitFor(`an empty ${key}`, async () => (await redis.xlen(key)) === 0);
 const stored = (user: string, tenant?: string) => emptied(outboxKey(partition(user, tenant)));
 const noted = (user: string) => emptied(`${partitionPrefix(partition(user))}:journal`);
 

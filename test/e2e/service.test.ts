@@ -12,7 +12,6 @@ import { askUntil, waitFor } from '../support/wait.js';
 
 const mainModule = pathToFileURL(fileURLToPath(new URL('../../src/main.js', import.meta.url))).href;
 const program = `import(${JSON.stringify(mainModule)}).then(({ main }) => main([]));`;
-const startLimitMs = 180_000;
 
 interface Running {
   readonly child: ChildProcess;
@@ -20,7 +19,7 @@ interface Running {
   out(): string;
   errors(): string;
   /** Exit code, or the signal that ended it. */
-  exit(limitMs?: number): Promise<number | string | null>;
+  exit(): Promise<number | string | null>;
 }
 
 type Settings = Readonly<Record<string, string>>;
@@ -53,8 +52,8 @@ function launch(settings: Settings): Running {
   child.once('close', () => {
     closed = true;
   });
-  const exit = async (limitMs?: number) => {
-    await waitFor('the exit', () => closed, limitMs);
+  const exit = async () => {
+    await waitFor('the exit', () => closed);
     return child.signalCode ?? child.exitCode;
   };
   const running = { child, out: () => written.out, errors: () => written.errors, exit };
@@ -70,14 +69,10 @@ interface Service extends Running {
 
 async function start(settings: Settings, key?: string): Promise<Service> {
   const running = launch(settings);
-  await waitFor(
-    'the start',
-    () => {
-      if (running.child.exitCode !== null) throw new Error(`it ended: ${running.errors()}`);
-      return running.out().includes('\n');
-    },
-    startLimitMs,
-  );
+  await waitFor('the start', () => {
+    if (running.child.exitCode !== null) throw new Error(`it ended: ${running.errors()}`);
+    return running.out().includes('\n');
+  });
   const [, port, made] =
     /^Skilltrace listens on http:\/\/127\.0\.0\.1:(\d+)(?: \(development API key: (\S+)\))?\n$/.exec(
       running.out(),
@@ -232,7 +227,7 @@ test('two starts on one port or one folder, and a bad setting, are clear errors'
   const refuse = async ([settings, message]: (typeof refusals)[number], i: number): Promise<void> => {
     const folder = join(others, `${i}`);
     const refused = launch({ LOG_LEVEL: 'fatal', DATA_DIR: folder, ...settings });
-    assert.equal(await refused.exit(120_000), 1, JSON.stringify(settings));
+    assert.equal(await refused.exit(), 1, JSON.stringify(settings));
     assert.match(refused.errors(), message);
     assert.equal(refused.errors().trim().split('\n').length, 1, refused.errors());
     assert.equal(refused.out(), '');
@@ -255,7 +250,7 @@ test('ROLE=api and ROLE=pipeline beside a running service, by its folder and by 
   const { json } = await byUrls.caller.get(`/api/v1/mastery/${user_id}`);
   assert.equal(json.data.skills[0].total_attempts, 3);
   const pipeline = launch({ DATA_DIR, ROLE: 'pipeline', PORT: '' });
-  await waitFor('the pipeline', () => pipeline.out() === 'Skilltrace pipeline runs\n', startLimitMs);
+  await waitFor('the pipeline', () => pipeline.out() === 'Skilltrace pipeline runs\n');
   await waitFor('three rows', async () => (await attemptsIn(DATA_DIR)) === '3');
   for (const { child, exit } of [byFolder, byUrls, pipeline]) {
     child.kill('SIGTERM');

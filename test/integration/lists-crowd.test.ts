@@ -42,13 +42,13 @@ test('others get their explanations, and health sees ClickHouse, while fifty rea
     }
   });
   await waitFor('lists', () => listed > 0);
-  // Any one may be late on a machine that is busy with other things.
-  for (let i = 0; i < 5; i++) {
-    await waitFor(`look ${i}`, async () => {
-      const { json } = await other.get('/api/v1/health');
-      return json.data.checks.clickhouse.status === 'ok' && (await activeDays()) !== null;
-    });
+  // Not all: on a machine that is busy with other things any read may be late.
+  let good = 0;
+  for (let looks = 0; looks < 20 && good < 5; looks++) {
+    const { json } = await other.get('/api/v1/health');
+    if (json.data.checks.clickhouse.status === 'ok' && (await activeDays()) !== null) good += 1;
   }
   stop.abort();
   await Promise.all(readers);
+  assert.equal(good, 5);
 });

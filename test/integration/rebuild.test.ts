@@ -18,8 +18,8 @@ import { clickhouseOf, keysOf, redisOf, startBareRedis, startService } from '../
 import { waitFor } from '../support/wait.js';
 
 const redisServer = await startBareRedis({ after });
-// Models come from `publish` below alone: a scheduled fit fails while Redis is empty, and is tried again 30 s later, amid
-// a comparison.
+// Models come from `publish` below alone: a scheduled fit fails while Redis is empty, and is tried again 30 s later,
+// amid a comparison.
 const service = await startService({ after }, { redisUrl: redisServer.url, fitIntervalHours: 0 });
 const clickhouse = clickhouseOf({ after }, service);
 const redis = await redisOf({ after }, service.redisUrl);
@@ -147,7 +147,7 @@ function difference(before: Map<string, string[]>, now: Map<string, string[]>): 
   return names.filter((name) => (before.get(name) ?? []).join() !== (now.get(name) ?? []).join());
 }
 
-/** Counters of items are added up from the rows, near to what they were; and answers tell theirs up to a second later. */
+/** Counters of items come near to what they were; and what answers add to them comes up to a second later. */
 const items = /^st:\{m:.*\}:i:/;
 const withoutItems = (dump: Map<string, string[]>): Map<string, string[]> =>
   new Map([...dump].filter(([name]) => !items.test(name)));

@@ -8,8 +8,7 @@ import { countYounger } from '../../src/warehouse/younger-rows.js';
 import { callerOf, event } from '../support/http.js';
 import { clickhouseOf, redisOf, type Service, startService } from '../support/service.js';
 import { tempDir } from '../support/temp.js';
-import { waitFor } from '../support/wait.js';
-import { allOnce, counts } from '../support/warehouse.js';
+import { storedOnce } from '../support/warehouse.js';
 
 test('a copy of the stopped folder goes on elsewhere; an older Redis is told of', {
   timeout: 600_000,
@@ -20,15 +19,7 @@ test('a copy of the stopped folder goes on elsewhere; an older Redis is told of'
     const answer = event({ user_id: 'ada', event_id: `e-${number}` });
     assert.equal((await callerOf(service, service.key).track(answer)).status, 200);
   };
-  const stored = async (service: Service, rows: number): Promise<void> => {
-    const client = clickhouseOf(t, service);
-    // The views are filled one after the other.
-    await waitFor('rows', async () => {
-      const { skill, learner } = await counts(client);
-      return skill === rows && learner === rows;
-    });
-    assert.deepEqual(await counts(client), allOnce(rows));
-  };
+  const stored = (service: Service, rows: number) => storedOnce(clickhouseOf(t, service), rows);
   const look = async (service: Service) => lastRows(await redisOf(t, service.redisUrl), 16);
   const unknown = async (service: Service, seen = look(service)): Promise<number> =>
     countYounger(clickhouseOf(t, service), await seen);

@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { isDeepStrictEqual } from 'node:util';
 import type { RedisClient } from '../../src/store/client.js';
 import { idBytes } from '../../src/store/event-ids.js';
 import { attempts, originColumns } from '../../src/warehouse/attempts.js';
@@ -16,7 +15,7 @@ import { callerOf } from '../support/http.js';
 import { type DumpedKey, loadKeys } from '../support/key-dump.js';
 import { redisOf, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
-import { allOnce, counts } from '../support/warehouse.js';
+import { storedOnce } from '../support/warehouse.js';
 
 const folder = fileURLToPath(new URL('../../../test/fixtures/0.1', import.meta.url));
 const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
@@ -98,9 +97,7 @@ test('a deployment as version 0.1 left it goes on', { timeout: 600_000 }, async 
   });
 
   await t.test('rows that waited are stored once, goals and catalogue too', async () => {
-    await waitFor('rows', async () => (await counts(clickhouse)).rows === answers);
-    // Views are filled one after the other.
-    await waitFor('rollups', async () => isDeepStrictEqual(await counts(clickhouse), allOnce(answers)));
+    await storedOnce(clickhouse, answers);
     await waitFor('the journal', async () => {
       const [row] = await selectRows<{ n: number }>(
         clickhouse,

@@ -5,9 +5,6 @@
 import type { Caller, JsonAnswer } from './http.js';
 import { askUntil } from './wait.js';
 
-/** Some corrections of others may go before; it only bounds a failing test. */
-const erasureLimitMs = 180_000;
-
 /** Asks as often as it takes to get a turn. */
 export const askInTurn = (ask: () => Promise<JsonAnswer>): Promise<JsonAnswer> =>
   askUntil('a turn', ask, ({ status }) => status !== 503);
@@ -23,5 +20,4 @@ export const erasureDone = (caller: Caller, statusUrl: string): Promise<JsonAnsw
     'the erasure',
     () => caller.get(statusUrl),
     ({ json }) => json.data?.status === 'done',
-    erasureLimitMs,
   );

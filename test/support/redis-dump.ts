@@ -6,7 +6,7 @@ import type { RedisClient } from '../../src/store/client.js';
 const bucketKey = /^(st:\{p\d+\}:i:)\d+$/;
 /** What is on its way, what ends by itself, and the number of buckets. */
 const passing =
-  /^(bull|st:quota|st:ids|st:rebuild|st:audit|st:purged|st:erased:looked)|^\{bull|:(out|journal|forecasts)(:parked)?$|:(m|i:n)$|:import:/;
+  /^(bull|st:(quota|ids|rebuild|audit|purged|erased:looked))|^\{bull|:(out|journal|forecasts)(:parked)?$|:(m|i:n)$|:import:/;
 
 /** @returns by key: the fields of a hash or the members of a set, with their scores, in order, the entries of a list as they stand */
 export async function dumpRedis(client: RedisClient): Promise<Map<string, string[]>> {

@@ -23,18 +23,16 @@ export async function waitFor(
   return performance.now() - since;
 }
 
-/** Asks again until the answer is as wanted, and gives it. @param limitMs as of `waitFor` */
+/** Asks again until the answer is as wanted, and gives it. */
 export async function askUntil<Told>(
   what: string,
   ask: () => Promise<Told>,
   wanted: (told: Told) => boolean,
-  limitMs?: number,
 ): Promise<Told> {
   let told: Told | undefined;
-  const isWanted = async (): Promise<boolean> => {
+  await waitFor(what, async () => {
     told = await ask();
     return wanted(told);
-  };
-  await waitFor(what, isWanted, limitMs);
+  });
   return told as Told;
 }

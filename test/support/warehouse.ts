@@ -1,7 +1,9 @@
+import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
 import { migrate } from '../../src/warehouse/migrations.js';
+import { waitFor } from './wait.js';
 
 /** A migrated database of its own on the server of the URL. */
 export async function testDatabase(
@@ -37,6 +39,15 @@ export async function counts(client: ClickHouseClient): Promise<Counts> {
 }
 
 export const allOnce = (n: number): Counts => ({ rows: n, ids: n, learner: n, skill: n });
+
+/** Waits for so many answers in both rollups, which are filled one after the other, and holds that all is there once. */
+export async function storedOnce(client: ClickHouseClient, n: number): Promise<void> {
+  await waitFor(`${n} answers in the rollups`, async () => {
+    const { skill, learner } = await counts(client);
+    return skill === n && learner === n;
+  });
+  assert.deepEqual(await counts(client), allOnce(n));
+}
 
 /** Rows of a table or view. */
 export async function countOf(client: ClickHouseClient, table: string): Promise<number> {
