@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type CommandContext, startCommand } from '../src/cli/command.js';
+import { type CommandContext, commandOf } from '../src/cli/command.js';
 import { type Bench, createBench } from './bench.js';
 import { createLoadRunner } from './load/run.js';
 import { commit, generatorName, machine, versions } from './machine.js';
@@ -21,7 +21,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     process.stdout.write(listScenarios());
     return;
   }
-  await startCommand({ name: 'bench', help, read: readArguments, work }, argv);
+  await commandOf({ name: 'bench', help, read: readArguments, work })(argv);
 }
 
 async function work({ closers }: CommandContext, args: Arguments): Promise<void> {

@@ -2,13 +2,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { type ChildWatch, watchChild } from './api-channel.js';
 import type { Config } from './config.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import { supervise } from './embedded/supervisor.js';
 import type { Closers } from './lifecycle.js';
 import type { CollectedFigures, Metrics } from './metrics.js';
+import { programPath } from './programs.js';
 import type { Figures } from './services/figures.js';
 import type { Logger } from './telemetry.js';
 
@@ -23,7 +23,7 @@ export interface ApiProcessSettings {
 /** What a process says when it serves. */
 export const readyMessage = 'ready';
 
-const entry = fileURLToPath(new URL('./api-process.js', import.meta.url));
+const entry = programPath('api-process.js');
 
 export interface ApiProcessParts {
   readonly config: Config;

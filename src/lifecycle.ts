@@ -151,7 +151,11 @@ export async function runProcess(logger: Logger, start: (closers: Closers) => Pr
 }
 
 /** Writes a StartError's message to standard error as it is, and logs anything else. */
-export function reportStartFailure(error: unknown, logger: Logger): void {
-  if (error instanceof StartError) process.stderr.write(`${error.message}\n`);
+export function reportStartFailure(
+  error: unknown,
+  logger: Logger,
+  stderr: { write(text: string): unknown } = process.stderr,
+): void {
+  if (error instanceof StartError) stderr.write(`${error.message}\n`);
   else logger.fatal({ err: error }, 'start failed');
 }

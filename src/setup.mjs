@@ -25,18 +25,18 @@ const SHOWN_LINES = 15;
 
 /** The commands: what they do, and the compiled module whose `main(argv)` does it. */
 const COMMANDS = {
-  start: { about: 'start the service', module: 'src/main.js' },
-  test: { about: 'run all tests, or those whose file names contain one of the ARGS', module: 'test/main.js' },
-  'test:fault': { about: 'break the service and compare what is left', module: 'test/fault-main.js' },
-  import: { about: 'import a file of answers', module: 'src/cli/import.js' },
-  evaluate: { about: 'measure the models on a file of answers', module: 'src/cli/evaluate.js' },
-  backtest: { about: 'measure the forecasts on a file of answers', module: 'src/cli/backtest.js' },
-  fit: { about: "fit the models' parameters on the answers so far", module: 'src/cli/fit.js' },
-  retain: { about: 'drop old answers, keeping their sums', module: 'src/cli/retain.js' },
-  audit: { about: 'compare what was accepted with what is stored', module: 'src/cli/audit.js' },
-  rebuild: { about: 'restore Redis from ClickHouse, or compare them', module: 'src/cli/rebuild.js' },
-  keys: { about: 'create, list and revoke API keys', module: 'src/cli/keys.js' },
-  parked: { about: 'list rows that ClickHouse refused, and put them back', module: 'src/cli/parked.js' },
+  start: { about: 'start the service', module: 'bundle/main.js' },
+  test: { about: 'run the tests, or those whose file names contain one of the ARGS', module: 'test/main.js' },
+  'test:full': { about: 'run every test in its long form, before a release', module: 'test/full-main.js' },
+  import: { about: 'import a file of answers', module: 'bundle/cli-import.js' },
+  evaluate: { about: 'measure the models on a file of answers', module: 'bundle/cli-evaluate.js' },
+  backtest: { about: 'measure the forecasts on a file of answers', module: 'bundle/cli-backtest.js' },
+  fit: { about: "fit the models' parameters on the answers so far", module: 'bundle/cli-fit.js' },
+  retain: { about: 'drop old answers, keeping their sums', module: 'bundle/cli-retain.js' },
+  audit: { about: 'compare what was accepted with what is stored', module: 'bundle/cli-audit.js' },
+  rebuild: { about: 'restore Redis from ClickHouse, or compare them', module: 'bundle/cli-rebuild.js' },
+  keys: { about: 'create, list and revoke API keys', module: 'bundle/cli-keys.js' },
+  parked: { about: 'list rows that ClickHouse refused, and put them back', module: 'bundle/cli-parked.js' },
   bench: { about: 'measure speed', module: 'bench/main.js' },
 };
 
@@ -99,7 +99,7 @@ async function runOrFail(what, command, args) {
   if (process.stderr.isTTY) say(`${what}: ${((performance.now() - since) / 1000).toFixed(1)} s`);
 }
 
-/** The reason stands at the head (npm, tsc) or at the end (install scripts). */
+/** The reason stands at the head (npm, esbuild) or at the end (install scripts). */
 function shorten(output) {
   const lines = output.trimEnd().split('\n');
   if (lines.length <= 2 * SHOWN_LINES) return lines.join('\n');
@@ -159,12 +159,14 @@ function sourceFiles(folder) {
     .sort();
 }
 
-/** Everything that a build depends on: names and contents of the sources, compiler settings and versions. */
+/** Everything that a build depends on: names and contents of the sources, settings and versions. */
 function buildKey() {
   const files = SOURCES.map((name) => pathIn(name))
     .filter(existsSync)
     .flatMap(sourceFiles);
-  const settings = ['tsconfig.json', 'package.json', 'package-lock.json'].map((name) => pathIn(name));
+  const settings = ['src/build.mjs', 'tsconfig.json', 'package.json', 'package-lock.json'].map((name) =>
+    pathIn(name),
+  );
   return sha256(
     ...[...files, ...settings].flatMap((file) => [file.slice(ROOT.length), '\0', readText(file), '\0']),
   );
@@ -179,8 +181,7 @@ async function build() {
   const fresh = pathIn('dist.tmp');
   const old = pathIn('dist-old.tmp');
   for (const folder of [fresh, old]) rmSync(folder, { recursive: true, force: true });
-  const compiler = pathIn('node_modules', '.bin', 'tsc');
-  await runOrFail('building', compiler, ['-p', ROOT, '--outDir', fresh, '--pretty', 'false']);
+  await runOrFail('building', process.execPath, [pathIn('src', 'build.mjs'), fresh]);
   writeFileSync(join(fresh, '.skilltrace-setup'), key);
   if (existsSync(DIST)) renameSync(DIST, old);
   renameSync(fresh, DIST);

@@ -1,4 +1,4 @@
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 
 export type { Logger };
 
@@ -8,8 +8,13 @@ export type { Logger };
  *
  * @param level one of pino's levels, or `silent`
  * @param name part of the service that writes
+ * @param output where lines go instead
  */
-export function createLogger(level: string, name: string): Logger {
+export function createLogger(
+  level: string,
+  name: string,
+  output: DestinationStream = pino.destination({ dest: 2, sync: false }),
+): Logger {
   return pino(
     {
       name,
@@ -19,7 +24,7 @@ export function createLogger(level: string, name: string): Logger {
       serializers: { err: describeError },
       redact: ['apiKey', 'password', '*.password', 'headers["x-api-key"]'],
     },
-    pino.destination({ dest: 2, sync: false }),
+    output,
   );
 }
 

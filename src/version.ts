@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-const manifest = new URL('../../package.json', import.meta.url);
+const manifest = new URL(import.meta.resolve('#root/package.json'));
 
 /** Version of the service, from package.json. */
 export const version: string = JSON.parse(readFileSync(manifest, 'utf8')).version;

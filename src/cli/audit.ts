@@ -7,28 +7,23 @@ import { emptiedReason, openDeployment } from '../store/deployment.js';
 import { holdsState } from '../warehouse/presence.js';
 import { type AuditArguments, auditHelp, readAuditArguments } from './audit-options.js';
 import { auditJson, auditText } from './audit-report.js';
-import { type CommandContext, startCommand } from './command.js';
+import { type CommandContext, commandOf } from './command.js';
 import { createProgress } from './import-report.js';
 import { withServers } from './servers.js';
 
 const exitCodes = { agrees: 0, mismatch: 1, notCompared: 2 } as const;
 
-/** @param argv arguments after the command */
-export const main = (argv: readonly string[]): Promise<void> =>
-  startCommand(
-    {
-      name: 'audit',
-      help: auditHelp,
-      read: readAuditArguments,
-      work: compare,
-      failure: exitCodes.notCompared,
-    },
-    argv,
-  );
+export const main = commandOf({
+  name: 'audit',
+  help: auditHelp,
+  read: readAuditArguments,
+  work: compare,
+  failure: exitCodes.notCompared,
+});
 
 async function compare(context: CommandContext, args: AuditArguments): Promise<void> {
   const report = await reportOf(context, args);
-  process.stdout.write(`${args.json ? auditJson(report) : auditText(report)}\n`);
+  context.stdout.write(`${args.json ? auditJson(report) : auditText(report)}\n`);
   context.endWith(exitCodeOf(report));
 }
 
@@ -47,13 +42,13 @@ const reportOf = (context: CommandContext, { days }: AuditArguments): Promise<Au
   });
 
 async function run(
-  { closers }: CommandContext,
+  context: CommandContext,
   audit: ReturnType<typeof openAudit>,
   days: number | null,
 ): Promise<AuditReport> {
   const abort = new AbortController();
-  closers.add('audit', () => abort.abort());
-  const progress = createProgress(closers);
+  context.closers.add('audit', () => abort.abort());
+  const progress = createProgress(context);
   const report = await runAudit(audit, { days, signal: abort.signal, onStep: progress.show });
   progress.show('');
   return report;

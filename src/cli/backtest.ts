@@ -9,22 +9,22 @@ import { foldsOf } from '../services/evaluate/split.js';
 import type { AnswerTable } from '../services/evaluate/table.js';
 import { type BacktestArguments, backtestHelp, readBacktestArguments } from './backtest-options.js';
 import { backtestJson, backtestText } from './backtest-report.js';
-import { type CommandContext, startCommand } from './command.js';
+import { type CommandContext, commandOf } from './command.js';
 import { readAnswers } from './evaluate-read.js';
 import { divide, foldsPresent, openTrainer, worthyThreads } from './evaluate-train.js';
 import { createProgress, type Progress } from './import-report.js';
 import { writeReport } from './report-file.js';
 
-/** @param argv arguments after the command */
-export const main = (argv: readonly string[]): Promise<void> =>
-  startCommand(
-    { name: 'backtest', help: backtestHelp, read: readBacktestArguments, work: backtestFile },
-    argv,
-  );
+export const main = commandOf({
+  name: 'backtest',
+  help: backtestHelp,
+  read: readBacktestArguments,
+  work: backtestFile,
+});
 
 async function backtestFile(context: CommandContext, args: BacktestArguments): Promise<void> {
   const since = performance.now();
-  const progress = createProgress(context.closers);
+  const progress = createProgress(context);
   const read = await readAnswers(args.file, context, progress);
   if (read === null) return;
   const forecasts = await forecastTable(context, args, read.table, progress);
@@ -35,7 +35,7 @@ async function backtestFile(context: CommandContext, args: BacktestArguments): P
   progress.show('');
   const seconds = (performance.now() - since) / 1000;
   const summary = { file: basename(args.file), fold: args.fold, unit: forecasts.unit, seconds, results };
-  process.stdout.write(`${args.json ? backtestJson(summary) : backtestText(summary)}\n`);
+  context.stdout.write(`${args.json ? backtestJson(summary) : backtestText(summary)}\n`);
   if (args.report !== null) writeReport(args.report, backtestPage(summary));
 }
 
@@ -46,12 +46,13 @@ interface Forecasts {
 
 /** @returns null if a signal came. @throws StartError where nothing can be forecast */
 async function forecastTable(
-  { closers }: CommandContext,
+  context: CommandContext,
   args: BacktestArguments,
   table: AnswerTable,
   progress: Progress,
 ): Promise<Forecasts | null> {
-  const folds = args.fold === null ? crossFolds(table) : foldsOf(table);
+  const { closers } = context;
+  const folds = args.fold === null ? crossFolds(table, context) : foldsOf(table);
   const scored: ScoredCase[] = [];
   const units = new Set<Forecasts['unit']>();
   let train: ReturnType<typeof openTrainer> | undefined;
@@ -74,12 +75,12 @@ async function forecastTable(
 }
 
 /** Folds to forecast in turn: those of the file, unless it has all learners in one. */
-function crossFolds(table: AnswerTable): Uint16Array {
+function crossFolds(table: AnswerTable, { stderr }: CommandContext): Uint16Array {
   const told = foldsOf(table);
   const byHash = foldsOf({ ...table, folds: new Map() });
   const [fold, another] = foldsPresent(told);
   if (another !== undefined || foldsPresent(byHash).length === 1) return told;
-  process.stderr.write(`Every learner is in fold ${fold}: folds are 1 to 5 by a hash of user_id instead\n`);
+  stderr.write(`Every learner is in fold ${fold}: folds are 1 to 5 by a hash of user_id instead\n`);
   return byHash;
 }
 

@@ -4,6 +4,7 @@ import { ApiError } from '../errors.js';
 import {
   type Closers,
   createClosers,
+  type Host,
   installShutdown,
   reportStartFailure,
   StartError,
@@ -11,7 +12,19 @@ import {
 import { connectRedis, type RedisClient, whenReady } from '../store/client.js';
 import { createLogger, type Logger } from '../telemetry.js';
 
-export interface CommandContext {
+/** What a command has of its process: `process` itself, except in tests, which keep what is written. */
+export type CommandHost = Host & {
+  exitCode?: number | string | null | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdout: Output;
+  readonly stderr: Output & { readonly isTTY?: boolean; readonly columns?: number };
+};
+
+interface Output {
+  write(text: string): unknown;
+}
+
+export interface CommandContext extends Pick<CommandHost, 'stdout' | 'stderr'> {
   readonly config: Config;
   readonly logger: Logger;
   readonly closers: Closers;
@@ -30,26 +43,26 @@ export interface Command<Arguments> {
   readonly failure?: number;
 }
 
-/** The whole life of a command. */
-export async function startCommand<Arguments>(
-  { name, help, read, work, failure = 1 }: Command<Arguments>,
-  argv: readonly string[],
-): Promise<void> {
-  let args: Arguments | null;
-  try {
-    args = read(argv);
-  } catch (error) {
-    reportStartFailure(error, createLogger('info', name));
-    process.exitCode = failure;
-    return;
-  }
-  if (args === null) {
-    process.stdout.write(help);
-    return;
-  }
-  const wanted = args;
-  await runCommand(name, failure, (context) => work(context, wanted));
-}
+/** The whole life of a command. @returns its `main`, which takes the arguments after the command */
+export const commandOf =
+  <Arguments>(command: Command<Arguments>) =>
+  async (argv: readonly string[], host: CommandHost = process): Promise<void> => {
+    const { name, help, read, work, failure = 1 } = command;
+    let args: Arguments | null;
+    try {
+      args = read(argv);
+    } catch (error) {
+      reportStartFailure(error, createLogger('info', name, host.stderr), host.stderr);
+      host.exitCode = failure;
+      return;
+    }
+    if (args === null) {
+      host.stdout.write(help);
+      return;
+    }
+    const wanted = args;
+    await runCommand(host, name, failure, (context) => work(context, wanted));
+  };
 
 const redisTimeoutMs = 10_000;
 
@@ -73,38 +86,40 @@ const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
  * @param work does it; a StartError is told in one line, everything else is a defect
  */
 async function runCommand(
+  host: CommandHost,
   name: string,
   failure: number,
   work: (context: CommandContext) => Promise<void>,
 ): Promise<void> {
+  const { stdout, stderr, env } = host;
   let exitCode = 0;
   let result = 0;
   const endWith = (code: number): void => {
     result = code;
   };
-  const host = {
-    on: process.on.bind(process),
-    exit: (code: number) => process.exit(code === 0 ? exitCode : code),
+  const ending = {
+    on: host.on.bind(host),
+    exit: (code: number) => host.exit(code === 0 ? exitCode : code),
   };
-  const startLogger = createLogger('info', name);
+  const startLogger = createLogger('info', name, stderr);
   for (const [signal, code] of Object.entries(signalExitCodes)) {
-    process.on(signal, () => {
+    host.on(signal, () => {
       exitCode = code;
     });
   }
-  const closingLogger = createLogger('info', name);
+  const closingLogger = createLogger('info', name, stderr);
   const closers = createClosers(closingLogger);
-  const shutdown = installShutdown(createLogger('warn', name), closers, host);
+  const shutdown = installShutdown(createLogger('warn', name, stderr), closers, ending);
   try {
-    const config = loadConfig();
+    const config = loadConfig(env);
     // The service's everyday lines would stand between the command's own.
-    const logger = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel, name);
-    await work({ config, logger, closers, endWith });
+    const logger = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel, name, stderr);
+    await work({ config, logger, closers, endWith, stdout, stderr });
     await shutdown(result);
   } catch (error) {
     // A stop ends connections whose failure is then no news.
     if (!closers.closing) {
-      reportStartFailure(forUser(error), startLogger);
+      reportStartFailure(forUser(error), startLogger, stderr);
       // Where Redis is away, closers run into their limits; the user has read why.
       closingLogger.level = 'silent';
     }

@@ -62,14 +62,14 @@ function leaveOut(leftOut: LeftOut, line: number, reason: string): void {
  */
 export async function readAnswers(
   path: string,
-  { closers }: CommandContext,
+  { closers, stderr }: CommandContext,
   progress: Progress,
 ): Promise<{ table: AnswerTable; leftOut: LeftOut } | null> {
   const stopped = (): boolean => closers.closing;
   const read = await readTable(openFile(path), progress, stopped);
   if (stopped()) return null;
   progress.show('');
-  for (const note of notesOn(read.table, read.leftOut)) process.stderr.write(`${note}\n`);
+  for (const note of notesOn(read.table, read.leftOut)) stderr.write(`${note}\n`);
   return read;
 }
 

@@ -6,7 +6,7 @@ import { predictAll } from '../services/evaluate/predict.js';
 import { resultsOf } from '../services/evaluate/results.js';
 import { foldsOf, type Split } from '../services/evaluate/split.js';
 import type { AnswerTable } from '../services/evaluate/table.js';
-import { type CommandContext, startCommand } from './command.js';
+import { type CommandContext, commandOf } from './command.js';
 import { type EvaluateArguments, evaluateHelp, readEvaluateArguments } from './evaluate-options.js';
 import { type LeftOut, readAnswers } from './evaluate-read.js';
 import { type Counts, evaluationJson, evaluationText, type Summary } from './evaluate-report.js';
@@ -14,22 +14,22 @@ import { divide, openTrainer, worthyThreads } from './evaluate-train.js';
 import { createProgress, type Progress } from './import-report.js';
 import { writeReport } from './report-file.js';
 
-/** @param argv arguments after the command */
-export const main = (argv: readonly string[]): Promise<void> =>
-  startCommand(
-    { name: 'evaluate', help: evaluateHelp, read: readEvaluateArguments, work: evaluateFile },
-    argv,
-  );
+export const main = commandOf({
+  name: 'evaluate',
+  help: evaluateHelp,
+  read: readEvaluateArguments,
+  work: evaluateFile,
+});
 
 async function evaluateFile(context: CommandContext, args: EvaluateArguments): Promise<void> {
-  const progress = createProgress(context.closers);
+  const progress = createProgress(context);
   const read = await readAnswers(args.file, context, progress);
   if (read === null) return;
   const { table, leftOut } = read;
   const summary = await evaluateTable(context, args, table, leftOut, progress);
   progress.show('');
   if (summary === null) return;
-  process.stdout.write(`${args.json ? evaluationJson(summary) : evaluationText(summary)}\n`);
+  context.stdout.write(`${args.json ? evaluationJson(summary) : evaluationText(summary)}\n`);
   if (args.report !== null) writeReport(args.report, pageOf(summary, table));
 }
 

@@ -4,24 +4,23 @@ import { StartError } from '../lifecycle.js';
 import { type FitParts, recordChanges, runFits } from '../services/fit-models.js';
 import { emptiedReason, openDeployment } from '../store/deployment.js';
 import { holdsState } from '../warehouse/presence.js';
-import { type CommandContext, startCommand } from './command.js';
+import { type CommandContext, commandOf } from './command.js';
 import { type FitArguments, fitHelp, readFitArguments } from './fit-options.js';
 import { fitsJson, fitsText, versionsJson, versionsText } from './fit-report.js';
 import { createProgress } from './import-report.js';
 import { withServers } from './servers.js';
 
-/** @param argv arguments after the command */
-export const main = (argv: readonly string[]): Promise<void> =>
-  startCommand({ name: 'fit', help: fitHelp, read: readFitArguments, work: carryOut }, argv);
+export const main = commandOf({ name: 'fit', help: fitHelp, read: readFitArguments, work: carryOut });
 
-const carryOut = (context: CommandContext, args: FitArguments): Promise<void> =>
-  withServers(context, async ({ endpoints, clickhouse, redis }) => {
+function carryOut(context: CommandContext, args: FitArguments): Promise<void> {
+  return withServers(context, async ({ endpoints, clickhouse, redis }) => {
     if ((await openDeployment(redis, () => holdsState(clickhouse))).state === 'emptied')
       throw new StartError(emptiedReason);
     const options = { threads: args.threads, beside: false };
     const parts = fitParts({ redis, clickhouse }, endpoints, options, context.logger);
-    process.stdout.write(`${await resultOf(context, parts, args)}\n`);
+    context.stdout.write(`${await resultOf(context, parts, args)}\n`);
   });
+}
 
 async function resultOf(context: CommandContext, parts: FitParts, args: FitArguments): Promise<string> {
   const { action, tenant = '', json } = args;
@@ -34,14 +33,14 @@ async function resultOf(context: CommandContext, parts: FitParts, args: FitArgum
 }
 
 async function fit(
-  { closers }: CommandContext,
+  context: CommandContext,
   parts: FitParts,
   { tenant, json }: FitArguments,
   dryRun: boolean,
 ): Promise<string> {
   const abort = new AbortController();
-  closers.add('fit', () => abort.abort());
-  const progress = createProgress(closers);
+  context.closers.add('fit', () => abort.abort());
+  const progress = createProgress(context);
   const onStep = (of: string, step: string): void => progress.show(`${of}: ${step}`);
   const fits = await runFits(parts, { tenant, dryRun, signal: abort.signal, onStep });
   progress.show('');

@@ -155,17 +155,16 @@ type Stage = 'counting' | 'storing' | 'done';
  * @returns told how far the run is
  */
 export function stopWithSignal(
-  { closers }: Pick<CommandContext, 'closers'>,
+  { closers, stderr }: Pick<CommandContext, 'closers' | 'stderr'>,
   feeder: Feeder,
   progress: Progress,
 ): (to: Stage) => void {
   let stage: Stage = 'counting';
   closers.add('import', async (limitMs) => {
     progress.show('');
-    if (stage === 'storing')
-      process.stderr.write('Every row is counted; the outbox keeps them for ClickHouse\n');
+    if (stage === 'storing') stderr.write('Every row is counted; the outbox keeps them for ClickHouse\n');
     if (stage !== 'counting') return;
-    process.stderr.write('Stopped; run the same command again to resume\n');
+    stderr.write('Stopped; run the same command again to resume\n');
     await within(feeder.stop(), underWayShare * limitMs);
   });
   return (to) => {

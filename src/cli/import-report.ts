@@ -1,8 +1,8 @@
 /** What an import tells: a line that changes on a terminal, and the summary. */
 
-import type { Closers } from '../lifecycle.js';
 import type { ImportFigures } from '../services/import-attempts.js';
 import { grouped } from '../services/report/numbers.js';
+import type { CommandContext } from './command.js';
 
 export interface ImportSummary extends ImportFigures {
   readonly file: string;
@@ -58,8 +58,7 @@ export interface Progress {
 }
 
 /** A line on the terminal; nothing where standard error is none. */
-export function createProgress(closers: Closers): Progress {
-  const { stderr } = process;
+export function createProgress({ stderr, closers }: Pick<CommandContext, 'stderr' | 'closers'>): Progress {
   if (!stderr.isTTY) return { show: () => undefined };
   const show = (text: string): void => {
     stderr.write(`\r\x1b[K${text.slice(0, (stderr.columns || 80) - 1)}`);

@@ -6,7 +6,7 @@ import { StartError } from '../lifecycle.js';
 import { allScopes, type Grant, type Scope } from '../services/ports.js';
 import { createKeyStore, type KeyStore } from '../store/api-keys.js';
 import { parseArguments, readInteger, readTenant, usageOf } from './arguments.js';
-import { type CommandContext, openRedis, startCommand } from './command.js';
+import { type CommandContext, commandOf, openRedis } from './command.js';
 
 const help = `Usage: npm run keys -- create [options]
        npm run keys -- list
@@ -39,12 +39,10 @@ const options = {
 /** Does the work; resolves with what goes to standard output. */
 type Action = (store: KeyStore) => Promise<string>;
 
-/** @param argv arguments after the command */
-export const main = (argv: readonly string[]): Promise<void> =>
-  startCommand({ name: 'keys', help, read: readAction, work: runAction }, argv);
+export const main = commandOf({ name: 'keys', help, read: readAction, work: runAction });
 
 async function runAction(context: CommandContext, action: Action): Promise<void> {
-  process.stdout.write(`${await action(await openStore(context))}\n`);
+  context.stdout.write(`${await action(await openStore(context))}\n`);
 }
 
 async function openStore(context: CommandContext): Promise<KeyStore> {

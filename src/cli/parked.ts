@@ -3,7 +3,7 @@ import { joinOrStart } from '../embedded/servers.js';
 import type { RedisClient } from '../store/client.js';
 import { type ParkedEntry, parkableStreams, parkedEntries, redrive } from '../store/parked-store.js';
 import { parseArguments, readInteger, usageOf } from './arguments.js';
-import { type CommandContext, openRedis, startCommand } from './command.js';
+import { type CommandContext, commandOf, openRedis } from './command.js';
 
 const help = `Usage: npm run parked -- list [--json] [--partition N]
        npm run parked -- redrive [--partition N]
@@ -34,23 +34,25 @@ const options = {
 const usage = usageOf('npm run parked -- list|redrive');
 const maxPartition = 65_535;
 
-/** Does the work on the streams; writes to standard output as it goes. */
-type Action = (redis: RedisClient, streams: readonly string[]) => Promise<void>;
+/** Does the work on the streams; writes lines of the result as it goes. */
+type Action = (redis: RedisClient, streams: readonly string[], write: Write) => Promise<void>;
+type Write = (text: string) => void;
 
 interface Wanted {
   readonly action: Action;
   readonly partition: number | null;
 }
 
-/** @param argv arguments after the command */
-export const main = (argv: readonly string[]): Promise<void> =>
-  startCommand({ name: 'parked', help, read: readWanted, work }, argv);
+export const main = commandOf({ name: 'parked', help, read: readWanted, work });
 
 async function work(context: CommandContext, { action, partition }: Wanted): Promise<void> {
   const { config, logger, closers } = context;
   const redisUrl = config.redisUrl ?? (await joinOrStart(config, logger, closers)).redisUrl;
   const redis = await openRedis(redisUrl, context);
-  await action(redis, await parkableStreams(redis, partition));
+  const write: Write = (text) => {
+    context.stdout.write(text);
+  };
+  await action(redis, await parkableStreams(redis, partition), write);
 }
 
 function readWanted(argv: readonly string[]): Wanted | null {
@@ -68,17 +70,17 @@ function readWanted(argv: readonly string[]): Wanted | null {
   return { action: command === 'list' ? list : redriveAll, partition };
 }
 
-const listJson: Action = (redis, streams) =>
-  forEachParked(redis, streams, ({ parkedAt, ...entry }) =>
+const listJson: Action = (redis, streams, write) =>
+  forEachParked(redis, streams, write, ({ parkedAt, ...entry }) =>
     JSON.stringify({ ...entry, parked_at: new Date(parkedAt).toISOString() }),
   );
 
 const columns = ['STREAM', 'ID', 'TENANT', 'REASON', 'AGE'] as const;
 
 /** Written as it is read, so that a long list takes no memory; tabs keep the columns apart for other tools. */
-const listText: Action = async (redis, streams) => {
-  process.stdout.write(`${columns.join('\t')}\n`);
-  await forEachParked(redis, streams, ({ stream, id, tenant, reason, parkedAt }) =>
+const listText: Action = async (redis, streams, write) => {
+  write(`${columns.join('\t')}\n`);
+  await forEachParked(redis, streams, write, ({ stream, id, tenant, reason, parkedAt }) =>
     [stream, id, tenant ?? '-', reason, ageOf(Date.now() - parkedAt)].join('\t'),
   );
 };
@@ -86,14 +88,15 @@ const listText: Action = async (redis, streams) => {
 async function forEachParked(
   redis: RedisClient,
   streams: readonly string[],
+  write: Write,
   line: (entry: ParkedEntry) => string,
 ): Promise<void> {
   for (const stream of streams) {
-    for await (const entry of parkedEntries(redis, stream)) process.stdout.write(`${line(entry)}\n`);
+    for await (const entry of parkedEntries(redis, stream)) write(`${line(entry)}\n`);
   }
 }
 
-const redriveAll: Action = async (redis, streams) => {
+const redriveAll: Action = async (redis, streams, write) => {
   let moved = 0;
   let stayed = 0;
   let erased = 0;
@@ -103,12 +106,10 @@ const redriveAll: Action = async (redis, streams) => {
     stayed += outcome.stayed;
     erased += outcome.erased;
   }
-  process.stdout.write(`put back ${moved}\n`);
-  if (erased > 0) process.stdout.write(`${erased} were of learners who were erased, and are gone\n`);
+  write(`put back ${moved}\n`);
+  if (erased > 0) write(`${erased} were of learners who were erased, and are gone\n`);
   if (stayed > 0)
-    process.stdout.write(
-      `${stayed} stay parked: too many rows or a correction wait before them, try again later\n`,
-    );
+    write(`${stayed} stay parked: too many rows or a correction wait before them, try again later\n`);
 };
 
 const units = [

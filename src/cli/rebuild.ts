@@ -14,37 +14,38 @@ import { maxItems } from '../store/item-store.js';
 import { releaseLock, takeLock } from '../store/lock.js';
 import { createRebuildStore, rebuildLockKey } from '../store/rebuild-store.js';
 import { createRebuildSource } from '../warehouse/rebuild-source.js';
-import { type CommandContext, startCommand } from './command.js';
+import { type CommandContext, commandOf } from './command.js';
 import { createProgress } from './import-report.js';
 import { type ProcessLock, takeProcessLock } from './process-lock.js';
 import { type RebuildArguments, readRebuildArguments, rebuildHelp } from './rebuild-options.js';
 import { progressText, rebuildJson, rebuildText, verifyJson, verifyText } from './rebuild-report.js';
 import { type Servers, withServers } from './servers.js';
 
-/** @param argv arguments after the command */
-export const main = (argv: readonly string[]): Promise<void> =>
-  startCommand({ name: 'rebuild', help: rebuildHelp, read: readRebuildArguments, work: carryOut }, argv);
+export const main = commandOf({
+  name: 'rebuild',
+  help: rebuildHelp,
+  read: readRebuildArguments,
+  work: carryOut,
+});
 
-const carryOut = (context: CommandContext, { verify: isVerify, json }: RebuildArguments): Promise<void> =>
-  withServers(context, async (servers) => {
+function carryOut(context: CommandContext, { verify: isVerify, json }: RebuildArguments): Promise<void> {
+  return withServers(context, async (servers) => {
     if (isVerify) await compare(context, servers, json);
     else {
       const lock = await takeRebuildLock(context, servers);
       const result = await restore(context, servers, lock);
-      process.stdout.write(`${json ? rebuildJson(result) : rebuildText(result)}\n`);
+      context.stdout.write(`${json ? rebuildJson(result) : rebuildText(result)}\n`);
     }
   });
+}
 
-async function compare(
-  { config, closers, endWith }: CommandContext,
-  servers: Servers,
-  json: boolean,
-): Promise<void> {
-  const progress = createProgress(closers);
+async function compare(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
+  const { config, endWith } = context;
+  const progress = createProgress(context);
   const onProgress = (at: RebuildProgress): void => progress.show(progressText(at));
   const result = await verify(partsOf(servers, config.redisWaitReplicas), { defaultPartitions, onProgress });
   progress.show('');
-  process.stdout.write(`${json ? verifyJson(result) : verifyText(result)}\n`);
+  context.stdout.write(`${json ? verifyJson(result) : verifyText(result)}\n`);
   if (result.differingCount > 0) endWith(1);
   else if (result.undecided > 0) endWith(2);
 }
@@ -60,8 +61,9 @@ const takeRebuildLock = ({ logger, closers }: CommandContext, { redis }: Servers
     closers,
   );
 
-async function restore({ config, closers }: CommandContext, servers: Servers, lock: ProcessLock) {
-  const progress = createProgress(closers);
+async function restore(context: CommandContext, servers: Servers, lock: ProcessLock) {
+  const { config } = context;
+  const progress = createProgress(context);
   try {
     const result = await rebuild(partsOf(servers, config.redisWaitReplicas), {
       idWindowSeconds,

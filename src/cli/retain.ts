@@ -9,14 +9,12 @@ import {
 } from '../services/retain-answers.js';
 import { emptiedReason, openDeployment } from '../store/deployment.js';
 import { holdsState } from '../warehouse/presence.js';
-import { type CommandContext, startCommand } from './command.js';
+import { type CommandContext, commandOf } from './command.js';
 import { type RetainArguments, readRetainArguments, retainHelp, retainUsage } from './retain-options.js';
 import { withServers } from './servers.js';
 import { aligned } from './text-table.js';
 
-/** @param argv arguments after the command */
-export const main = (argv: readonly string[]): Promise<void> =>
-  startCommand({ name: 'retain', help: retainHelp, read: readRetainArguments, work: retain }, argv);
+export const main = commandOf({ name: 'retain', help: retainHelp, read: readRetainArguments, work: retain });
 
 async function retain(context: CommandContext, { days, dryRun }: RetainArguments): Promise<void> {
   const { config, logger, closers } = context;
@@ -32,7 +30,7 @@ async function retain(context: CommandContext, { days, dryRun }: RetainArguments
     closers.add('retention', () => abort.abort());
     const plan = await planRetention(parts, lastMonthOlderThan(age, Date.now()));
     const dropped = dryRun ? [] : await retainAnswers(parts, plan, abort.signal);
-    process.stdout.write(`${describe(plan, dropped, dryRun)}\n`);
+    context.stdout.write(`${describe(plan, dropped, dryRun)}\n`);
   });
 }
 

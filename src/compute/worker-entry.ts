@@ -1,7 +1,7 @@
-import { fileURLToPath } from 'node:url';
+import { programPath } from '../programs.js';
 
 /** How Piscina starts threads of ours. */
 export const workerEntry = (name: 'track' | 'forecast' | 'fit' | 'rebuild' | 'takeBack') => ({
-  filename: fileURLToPath(new URL('../../workers/entry.cjs', import.meta.url)),
+  filename: programPath('entry.cjs'),
   name,
 });

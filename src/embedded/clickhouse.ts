@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { programPath } from '../programs.js';
 import type { Logger } from '../telemetry.js';
 import { type Supervised, supervise } from './supervisor.js';
 
@@ -21,7 +21,7 @@ export type ClickhouseOptions = {
 };
 
 const DATABASE = 'skilltrace';
-const CHILD = fileURLToPath(new URL('../../workers/clickhouse.js', import.meta.url));
+const CHILD = programPath('clickhouse.js');
 /** Each engine lane may hold a thread of libuv's pool, and gzip needs some as well. */
 const CHILD_ENVIRONMENT = ['UV_THREADPOOL_SIZE=16'];
 /**

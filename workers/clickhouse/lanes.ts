@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { programPath } from '../../src/programs.js';
 import { BridgeError, queryCancelled } from './errors.js';
 import type { EngineJob, FromThread, ToThread, WriteSummary } from './messages.js';
 
@@ -103,7 +104,7 @@ function startPool(dataDir: string, count: number, onCrash: (error: Error) => vo
 }
 
 function startThread(dataDir: string, waiting: Task[], onCrash: (error: Error) => void): EngineThread {
-  const worker = new Worker(new URL('./engine-thread.js', import.meta.url), { workerData: dataDir });
+  const worker = new Worker(programPath('engine-thread.js'), { workerData: dataDir });
   const thread: EngineThread = { worker, task: null };
   worker.on('message', (message: FromThread) => onMessage(thread, waiting, message));
   worker.on('error', onCrash);
