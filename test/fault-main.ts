@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { parseArguments, readInteger, usageOf } from '../src/cli/arguments.js';
 import { longFormEnv } from './support/long-form.js';
-import { runTests } from './support/run-tests.js';
+import { runTests, testFiles } from './support/run-tests.js';
 
 const help = `Usage: npm run test:fault [-- WORD ... options]
 
@@ -36,5 +36,5 @@ export async function main(argv: readonly string[]): Promise<void> {
   const seed =
     values.seed === undefined ? randomInt(highest) : readInteger(usage, '--seed', values.seed, 0, highest);
   const env = longFormEnv({ rounds, seed, progress: process.stderr.isTTY });
-  await runTests({ folder: 'fault', words: positionals, together: 1, limitMs, env });
+  await runTests({ files: testFiles(positionals, 'fault'), together: 1, limitMs, env });
 }

@@ -1,6 +1,6 @@
 /** `npm test`: every test, the fault tests in their short form. */
 import { StartError } from '../src/lifecycle.js';
-import { runTests } from './support/run-tests.js';
+import { runTests, testFiles } from './support/run-tests.js';
 
 const help = `Usage: npm test [-- WORD ...]
 
@@ -20,5 +20,5 @@ export async function main(argv: readonly string[]): Promise<void> {
   }
   const option = argv.find((arg) => arg.startsWith('-'));
   if (option !== undefined) throw new StartError(`${option}: there are no such options; --help explains`);
-  await runTests({ folder: '', words: argv, together, limitMs, env: {} });
+  await runTests({ files: testFiles(argv), together, limitMs, env: {} });
 }

@@ -14,7 +14,7 @@ import { selectRows } from '../../src/warehouse/client.js';
 import { createSnapshotStore } from '../../src/warehouse/learner-snapshots.js';
 import { createStoredHistories } from '../../src/warehouse/stored-attempts.js';
 import { auditsOf } from '../support/audits.js';
-import { endOf, startCommand } from '../support/command.js';
+import { runCommand } from '../support/command.js';
 import { awayFromMidnight } from '../support/day.js';
 import { type Caller, callerOf } from '../support/http.js';
 import { askInTurn, erasureDone, takeBack as takeBackAs } from '../support/learner-data.js';
@@ -307,18 +307,11 @@ describe('taking back', { concurrency: true }, () => {
   );
 });
 
-test('in the end everything agrees', limit, async (t) => {
+test('in the end everything agrees', limit, async () => {
   const found = await audit();
   assert.deepEqual([found.mismatches, found.notCompared], [[], []]);
-  const verified = await endOf(
-    startCommand(
-      t,
-      'rebuild',
-      { DATA_DIR: service.dataDir, REDIS_URL: service.redisUrl },
-      '--verify',
-      '--json',
-    ),
-  );
+  const env = { DATA_DIR: service.dataDir, REDIS_URL: service.redisUrl };
+  const verified = await runCommand('rebuild', env, '--verify', '--json');
   assert.deepEqual([verified.code, verified.err], [0, ''], verified.out);
 });
 

@@ -5,13 +5,10 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Caller, callerOf, event } from '../support/http.js';
 import { dataFolder } from '../support/service.js';
+import { serviceProgram } from '../support/service-process.js';
 import { askUntil, waitFor } from '../support/wait.js';
-
-const mainModule = pathToFileURL(fileURLToPath(new URL('../../src/main.js', import.meta.url))).href;
-const program = `import(${JSON.stringify(mainModule)}).then(({ main }) => main([]));`;
 
 interface Running {
   readonly child: ChildProcess;
@@ -36,7 +33,7 @@ async function endAll(): Promise<void> {
 }
 
 function launch(settings: Settings): Running {
-  const child = spawn(process.execPath, ['-e', program], {
+  const child = spawn(process.execPath, ['-e', serviceProgram], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', LOG_LEVEL: 'warn', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

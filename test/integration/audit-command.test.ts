@@ -1,9 +1,9 @@
 /** `npm run audit`, the scheduled audits, and the figures of the last one. */
 import assert from 'node:assert/strict';
-import { after, type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { defaultPartitions } from '../../src/store/deployment.js';
 import { createOutbox } from '../../src/store/outbox.js';
-import { endOf, startCommand } from '../support/command.js';
+import { runCommand } from '../support/command.js';
 import { callerOf, event } from '../support/http.js';
 import { clickhouseOf, redisOf, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
@@ -12,8 +12,7 @@ const long = { timeout: 600_000 };
 
 const service = await startService({ after });
 
-const audit = (t: TestContext, ...args: string[]) =>
-  endOf(startCommand(t, 'audit', { DATA_DIR: service.dataDir }, ...args));
+const audit = (...args: string[]) => runCommand('audit', { DATA_DIR: service.dataDir }, ...args);
 
 test('an audit is made at the start, and every process tells what it found', long, async (t) => {
   const redis = await redisOf(t, service.redisUrl);
@@ -34,15 +33,15 @@ test(
     await caller.trackAll([1, 2, 3].map(() => event({ user_id: 'ada' })));
     const outbox = createOutbox(await redisOf(t, service.redisUrl), defaultPartitions);
     await waitFor('an empty outbox', async () => (await outbox.facts()).outboxLength === 0);
-    const sound = await audit(t);
+    const sound = await audit();
     assert.equal(sound.code, 0, sound.err);
     assert.match(sound.out, /accepted answers +3\n.*\n +stored in ClickHouse +3\n[\s\S]*all agrees\n$/);
     assert.equal(sound.err, '');
     await clickhouse.command({ query: 'DELETE FROM attempts WHERE learner_seq = 2' });
-    const lost = await audit(t, '--days', '2');
+    const lost = await audit('--days', '2');
     assert.equal(lost.code, 1, lost.err);
     assert.match(lost.out, /default +\d{4}-\d\d-\d\d +missing, partition \d+ +3 +2\n/);
-    const json = await audit(t, '--json');
+    const json = await audit('--json');
     assert.equal(json.code, 1);
     assert.match(json.out, /^\{.*\}\n$/);
     const { mismatches, not_compared: notCompared, accepted, stored } = JSON.parse(json.out);
@@ -53,13 +52,13 @@ test(
   },
 );
 
-test('a server that is away, or an argument that is none, ends with 2 and one line', long, async (t) => {
+test('a server that is away, or an argument that is none, ends with 2 and one line', long, async () => {
   const settings = { DATA_DIR: service.dataDir, REDIS_URL: service.redisUrl };
-  const away = startCommand(t, 'audit', { ...settings, CLICKHOUSE_URL: 'http://u:p@127.0.0.1:1/x' });
-  const { code, out, err } = await endOf(away);
+  const away = { ...settings, CLICKHOUSE_URL: 'http://u:p@127.0.0.1:1/x' };
+  const { code, out, err } = await runCommand('audit', away);
   assert.deepEqual([code, out], [2, ''], err);
   assert.match(err, /^ClickHouse does not answer; run the command again when it does\n$/);
-  const wrong = await audit(t, '--days', '0');
+  const wrong = await audit('--days', '0');
   assert.equal(wrong.code, 2);
   assert.match(wrong.err, /--days "0": an integer from 1 to 36500 is needed/);
 });

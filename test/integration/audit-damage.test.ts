@@ -1,6 +1,6 @@
 /** What the audit finds, what it holds for no mismatch, and what it cannot decide. */
 import assert from 'node:assert/strict';
-import { after, beforeEach, test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { auditAndKeep } from '../../src/services/audit/keep-books.js';
 import { createAuditStore, lastAudit } from '../../src/store/audit-store.js';
@@ -19,10 +19,10 @@ import { attemptRow, encodedRows } from '../support/attempt-rows.js';
 import { stageOf } from '../support/audit-stage.js';
 import { auditsOf, namesOf } from '../support/audits.js';
 import { awayFromMidnight } from '../support/day.js';
-import { startTestClickhouse } from '../support/embedded.js';
+import { freshDatabase } from '../support/embedded.js';
 
 const long = { timeout: 600_000 };
-const { clickhouseUrl } = await startTestClickhouse({ after });
+const { clickhouseUrl } = await freshDatabase();
 
 /** Where partition and outbox of the tenant's learner are. */
 const outboxOf = (tenant: string): string => outboxKey(partitionOf(tenant, 'u1', 16));

@@ -7,7 +7,7 @@ import { createErasureStore } from '../../src/store/erasures.js';
 import { outboxKey, partitionOf } from '../../src/store/keys.js';
 import { attemptRow, encoded } from '../support/attempt-rows.js';
 import { auditsOf, namesOf } from '../support/audits.js';
-import { endOf, startCommand } from '../support/command.js';
+import { runCommand } from '../support/command.js';
 import { callerOf, event } from '../support/http.js';
 import { clickhouseOf, redisOf, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
@@ -61,6 +61,6 @@ test('erasures during audits', { timeout: 600_000 }, async (t) => {
   await Promise.all([answering, audits, erasing]);
   assert.deepEqual(namesOf((await audit()).mismatches), []);
 
-  const { code, out } = await endOf(startCommand(t, 'audit', { DATA_DIR: service.dataDir }));
+  const { code, out } = await runCommand('audit', { DATA_DIR: service.dataDir });
   assert.equal(code, 0, out);
 });

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { auditsOf, namesOf } from '../support/audits.js';
-import { endOf, startCommand } from '../support/command.js';
+import { runCommand } from '../support/command.js';
 import { startCrowd } from '../support/crowd.js';
 import { type Caller, callerOf, event } from '../support/http.js';
 import { clickhouseOf, keysOf, redisOf, type Service, startService } from '../support/service.js';
@@ -44,7 +44,7 @@ async function importRows(t: TestContext, { dataDir }: Service, rows: number): P
   const file = join(await tempDir(t), 'log.csv.gz');
   const lines = Array.from({ length: rows }, (_, i) => `i${i % 90},s${i % 7},${i % 4 === 0 ? 0 : 1},${i}`);
   writeFileSync(file, gzipSync(`user_id,skill_id,correct,order\n${lines.join('\n')}\n`));
-  const ended = await endOf(startCommand(t, 'import', { DATA_DIR: dataDir }, file, '--tenant', 'imported'));
+  const ended = await runCommand('import', { DATA_DIR: dataDir }, file, '--tenant', 'imported');
   assert.equal(ended.code, 0, ended.err);
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { runHere } from '../../src/domain/fit-stages.js';
@@ -9,14 +9,14 @@ import { bootstrapMeans, resamples } from '../../src/services/backtest/bootstrap
 import { forecastFold } from '../../src/services/backtest/forecasts.js';
 import { trainModels } from '../../src/services/evaluate/train.js';
 import { csvOf, type MadeColumn, makeAnswers } from '../support/answer-file.js';
-import { endOf, startCommand } from '../support/command.js';
+import { runCommand } from '../support/command.js';
 import { assertSelfContained, fileOf, lineOf, splitOf } from '../support/log-commands.js';
 import { referenceFile } from '../support/reference.js';
 import { tempDir } from '../support/temp.js';
 
 const limit = { timeout: 600_000 };
 
-const backtest = (t: TestContext, ...args: string[]) => endOf(startCommand(t, 'backtest', {}, ...args));
+const backtest = (...args: string[]) => runCommand('backtest', {}, ...args);
 
 const answers = makeAnswers(100, 70);
 const timed: readonly MadeColumn[] = ['user_id', 'skill_id', 'correct', 'item_id', 'ts', 'order', 'fold'];
@@ -61,7 +61,7 @@ test('times: horizons in days, one JSON object, and a page that needs nothing el
   const hostile = answers.map((answer) => ({ ...answer, skill: `<script>${answer.skill}` }));
   const file = await fileOf(t, gzipSync(csvOf(hostile, timed)), '<script>answers');
   const page = join(await tempDir(t), 'page.html');
-  const ended = await backtest(t, file, '--json', '--report', page);
+  const ended = await backtest(file, '--json', '--report', page);
   const found = lineOf(ended);
   assert.equal(ended.err, '');
   assert.deepEqual(Object.keys(found).slice(0, 5), ['cases', 'learners', 'coverage', 'bands', 'models']);
@@ -86,13 +86,13 @@ test(
   limit,
   async (t) => {
     const file = await fileOf(t, csvOf(answers, untimed));
-    const first = lineOf(await backtest(t, file, '--json', '--threads', '1'));
-    const { seconds: _, ...second } = lineOf(await backtest(t, file, '--json', '--threads', '2'));
+    const first = lineOf(await backtest(file, '--json', '--threads', '1'));
+    const { seconds: _, ...second } = lineOf(await backtest(file, '--json', '--threads', '2'));
     assert.equal(first.unit, 'answers');
     assert.deepEqual({ ...second, seconds: first.seconds }, first, 'whatever the threads');
     assert.deepEqual([...new Set(first.bands.map(({ horizon }: BandLine) => horizon))], [20, 50]);
     assertBands(first.bands, first.cases);
-    const ended = await backtest(t, file);
+    const ended = await backtest(file);
     assert.deepEqual([ended.code, ended.err], [0, '']);
     assert.match(ended.out, /every fold by models trained on the others, horizons in answers/);
     assert.match(ended.out, /\n {2}80 % +0\.\d{3} +\[0\.\d{3} 0\.\d{3}\]/);
@@ -103,7 +103,7 @@ test(
 
 test('--fold forecasts only the learners of the fold', limit, async (t) => {
   const file = await fileOf(t, csvOf(answers, timed));
-  const found = lineOf(await backtest(t, file, '--json', '--fold', '3'));
+  const found = lineOf(await backtest(file, '--json', '--fold', '3'));
   assert.deepEqual([found.learners, found.fold], [20, 3]);
 });
 
@@ -114,15 +114,13 @@ test(
     const columns = timed.filter((name) => name !== 'fold');
     const inOne = makeAnswers(40, 40).map((answer) => ({ ...answer, fold: 7 }));
     const file = await fileOf(t, csvOf(inOne, timed));
-    const ended = await backtest(t, file, '--json');
+    const ended = await backtest(file, '--json');
     assert.equal(ended.err, 'Every learner is in fold 7: folds are 1 to 5 by a hash of user_id instead\n');
     const { seconds: _, ...found } = lineOf(ended);
-    const { seconds, ...byHash } = lineOf(
-      await backtest(t, await fileOf(t, csvOf(inOne, columns)), '--json'),
-    );
+    const { seconds, ...byHash } = lineOf(await backtest(await fileOf(t, csvOf(inOne, columns)), '--json'));
     assert.ok(seconds > 0 && found.learners === 40);
     assert.deepEqual(found, byHash);
-    const { code, out, err } = await backtest(t, file, '--fold', '7');
+    const { code, out, err } = await backtest(file, '--fold', '7');
     assert.deepEqual([code, out], [1, '']);
     assert.match(err, /Every learner is in fold 7, so that nobody is left to train on/);
   },
@@ -149,7 +147,7 @@ test('the bootstrap gives the same bounds in every run, and signals their turn b
 
 test('few learners are forecast with the figures from before a fit', limit, async (t) => {
   const few = await fileOf(t, csvOf(makeAnswers(10, 70), untimed));
-  const found = lineOf(await backtest(t, few, '--json'));
+  const found = lineOf(await backtest(few, '--json'));
   assert.deepEqual([found.learners, found.unit], [10, 'answers']);
 });
 
@@ -171,7 +169,7 @@ test(
       [[file, '--unknown'], /--unknown/],
     ];
     for (const [args, expected] of cases) {
-      const { code, out, err } = await backtest(t, ...args);
+      const { code, out, err } = await backtest(...args);
       assert.deepEqual([code, out], [1, ''], args.join(' '));
       assert.match(err, expected);
       assert.ok(err.trim().split('\n').length <= 2, err);
@@ -180,8 +178,8 @@ test(
   },
 );
 
-test('--help tells the options and what the figures mean', limit, async (t) => {
-  const { code, out, err } = await backtest(t, '--help');
+test('--help tells the options and what the figures mean', limit, async () => {
+  const { code, out, err } = await backtest('--help');
   assert.deepEqual([code, err], [0, '']);
   for (const word of ['--fold', '--report', 'no_change', 'coverage', '7, 30, 90 days', 'seed']) {
     assert.ok(out.includes(word), word);
@@ -214,8 +212,8 @@ test('no forecast knows an answer inside its horizon, or one of another test lea
 
 for (const name of ['algebra05.csv.gz', 'assist2009.csv.gz']) {
   const path = referenceFile(name);
-  test(`forecasts on ${name} hold what they promise`, { ...limit, skip: path === null }, async (t) => {
-    const { bands, models, coverage } = lineOf(await backtest(t, path ?? '', '--json'));
+  test(`forecasts on ${name} hold what they promise`, { ...limit, skip: path === null }, async () => {
+    const { bands, models, coverage } = lineOf(await backtest(path ?? '', '--json'));
     const judged = bands.filter(({ cases, learners }: BandLine) => cases >= 200 && learners >= 50);
     assert.ok(judged.length >= 20, `${judged.length} bands`);
     for (const { history_from, horizon, coverage_80, low, high } of judged) {

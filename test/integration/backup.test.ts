@@ -16,8 +16,8 @@ import {
   restoreTables,
   startRedisOn,
 } from '../support/backups.js';
-import { endOf, startCommand } from '../support/command.js';
-import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { runCommand } from '../support/command.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { callerOf, event } from '../support/http.js';
 import { clickhouseOf, redisOf, type Service, startService } from '../support/service.js';
 import { launchService } from '../support/service-process.js';
@@ -74,7 +74,7 @@ function answering(service: Service) {
 }
 
 async function emptyClickhouse(t: TestContext) {
-  const { clickhouseUrl } = await startTestClickhouse(t);
+  const { clickhouseUrl } = await freshDatabase();
   await ensureDatabase(clickhouseUrl);
   return { clickhouseUrl, client: clickhouseOf(t, { clickhouseUrl }) };
 }
@@ -144,14 +144,14 @@ test('Redis and then ClickHouse, copied while answers come in, are restored', {
 
   const redisUrl = await startTestRedis(t);
   const env = { DATA_DIR: dir, REDIS_URL: redisUrl, CLICKHOUSE_URL: restored.clickhouseUrl };
-  const rebuilt = await endOf(startCommand(t, 'rebuild', env));
+  const rebuilt = await runCommand('rebuild', env);
   assert.equal(rebuilt.code, 0, rebuilt.err);
   const third = await startService(t, { redisUrl, clickhouseUrl: restored.clickhouseUrl });
   const repeated = await callerOf(third, third.key).trackAll(answers.confirmed.slice(0, before).slice(-500));
   assert.equal(repeated.status, 200);
   assert.ok(repeated.json.data.results.every(({ replayed }: { replayed?: boolean }) => replayed));
   assert.deepEqual(await counts(restored.client), allOnce(rows));
-  const verified = await endOf(startCommand(t, 'rebuild', env, '--verify'));
+  const verified = await runCommand('rebuild', env, '--verify');
   assert.equal(verified.code, 0, verified.out);
   const audited = await auditsOf(await redisOf(t, redisUrl), restored.client)();
   assert.deepEqual(audited.mismatches, []);

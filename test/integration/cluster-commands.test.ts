@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster } from 'ioredis';
-import { endOf, startCommand } from '../support/command.js';
+import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
 import { exitAfterTests } from '../support/linger.js';
 import { oldAnswers, store } from '../support/old-answers.js';
@@ -23,7 +23,7 @@ test('parked, audit, retain and rebuild', options, async (t) => {
   const clickhouse = clickhouseOf(t, service);
   const caller = callerOf(service, service.key);
   const env = { DATA_DIR: service.dataDir, REDIS_URL: url };
-  const run = (name: string, ...args: string[]) => endOf(startCommand(t, name, env, ...args));
+  const run = (name: string, ...args: string[]) => runCommand(name, env, ...args);
   const records = async () => {
     const dumps = await Promise.all(redis.nodes('master').map(dumpRedis));
     return dumps.flatMap((dump) => [...dump].filter(([name]) => /:(l|h[01]):/.test(name))).sort();

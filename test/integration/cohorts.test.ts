@@ -5,7 +5,7 @@ import { normalCdf } from '../../src/domain/normal.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
-import { startTestClickhouse } from '../support/embedded.js';
+import { freshDatabase } from '../support/embedded.js';
 import { testDatabase } from '../support/warehouse.js';
 
 /** A Monday. */
@@ -88,7 +88,7 @@ function efficiency(beyond: number, seconds: readonly number[]): number {
 }
 
 test('views of cohorts and skills', { timeout: 600_000 }, async (t) => {
-  const { clickhouseUrl, analystUrl } = await startTestClickhouse(t);
+  const { clickhouseUrl, analystUrl } = await freshDatabase();
   const { client, url } = await testDatabase(t, clickhouseUrl);
   const warehouse = createAttemptWarehouse(client);
   // In blocks of their own and without merges, so that a day is in several parts.

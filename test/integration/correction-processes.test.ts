@@ -19,7 +19,7 @@ import {
 } from '../../src/store/keys.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { attemptRow, encoded } from '../support/attempt-rows.js';
-import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { roundsOf } from '../support/long-form.js';
 import { waitFor } from '../support/wait.js';
 import { testDatabase } from '../support/warehouse.js';
@@ -42,7 +42,7 @@ const started = async (t: TestContext, redisUrl: string, clickhouseUrl: string):
 };
 
 test('corrections by several processes', { timeout: 900_000 }, async (t) => {
-  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
   const redis = connectRedis(redisUrl) as Redis;
   t.after(() => redis.disconnect());
   await whenReady(redis, 10_000);

@@ -19,7 +19,7 @@ import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js
 import { createCorrectionWarehouse } from '../../src/warehouse/correction-warehouse.js';
 import { applyDeletedMasks } from '../../src/warehouse/deleted-masks.js';
 import { attemptRow, encoded, fillOutbox } from '../support/attempt-rows.js';
-import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { waitFor } from '../support/wait.js';
 import { allOnce, countOf, counts, testDatabase } from '../support/warehouse.js';
 
@@ -49,7 +49,7 @@ async function order(redis: Redis, userId: string, id: string): Promise<void> {
 }
 
 test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
-  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
   const redis = connectRedis(redisUrl) as Redis;
   t.after(() => redis.disconnect());
   await whenReady(redis, 10_000);

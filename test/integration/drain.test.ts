@@ -10,7 +10,7 @@ import { createOutbox } from '../../src/store/outbox.js';
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
 import { fillOutbox } from '../support/attempt-rows.js';
-import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
 const partitions = 4;
@@ -33,7 +33,7 @@ function newTask(batch: FixedBatch | null = null): DrainTask & { saved: FixedBat
 const failing = () => Promise.reject(new Error('cut here'));
 
 test('draining', { timeout: 600_000 }, async (t) => {
-  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
   const redis = connectRedis(redisUrl) as Redis;
   t.after(() => redis.disconnect());
   await whenReady(redis, 10_000);

@@ -17,7 +17,7 @@ import { selectRows } from '../../src/warehouse/client.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/correction-warehouse.js';
 import { createErasureWarehouse } from '../../src/warehouse/erasure-warehouse.js';
 import { attemptRow, encoded, encodedRows, fillOutbox } from '../support/attempt-rows.js';
-import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { waitFor } from '../support/wait.js';
 import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
@@ -48,7 +48,7 @@ const erased = (userId: string, tenant = 'default'): CorrectedRows => ({
 });
 
 test('learners of any name are told apart in one statement', { timeout: 600_000 }, async (t) => {
-  const { clickhouseUrl } = await startTestClickhouse(t);
+  const { clickhouseUrl } = await freshDatabase();
   const { client } = await testDatabase(t, clickhouseUrl);
   const learners = [
     ...oddNames.map((userId) => ({ tenant: 'default', userId })),
@@ -92,7 +92,7 @@ test('learners of any name are told apart in one statement', { timeout: 600_000 
 });
 
 test('no names are too long for a statement', { timeout: 600_000 }, async (t) => {
-  const { clickhouseUrl } = await startTestClickhouse(t);
+  const { clickhouseUrl } = await freshDatabase();
   const { client } = await testDatabase(t, clickhouseUrl);
   const warehouse = createCorrectionWarehouse(client);
   const longest = [
@@ -110,7 +110,7 @@ test('no names are too long for a statement', { timeout: 600_000 }, async (t) =>
 });
 
 async function refusals(t: TestContext) {
-  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
   const redis = connectRedis(redisUrl) as Redis;
   t.after(() => redis.disconnect());
   await whenReady(redis, 10_000);

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { selectRows } from '../../src/warehouse/client.js';
-import { endOf, startCommand } from '../support/command.js';
+import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
 import { erasureDone } from '../support/learner-data.js';
 import { clickhouseOf, startService } from '../support/service.js';
@@ -24,8 +24,7 @@ test('an erasure in the middle of an import', { timeout: 600_000 }, async (t) =>
   );
   const file = join(await tempDir(t), 'answers.csv');
   await writeFile(file, `user_id,skill_id,correct,order\n${lines.join('\n')}\n`);
-  const child = startCommand(t, 'import', { DATA_DIR: service.dataDir }, file);
-  const ended = endOf(child);
+  const ended = runCommand('import', { DATA_DIR: service.dataDir }, file);
 
   await waitFor('answers', async () => (await caller.get('/api/v1/mastery/u1')).status === 200, limitMs);
   const begun = await caller.call({ method: 'DELETE', path: '/api/v1/learners/u1' });

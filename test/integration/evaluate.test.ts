@@ -2,21 +2,21 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { runHere } from '../../src/domain/fit-stages.js';
 import { predictAll } from '../../src/services/evaluate/predict.js';
 import { modelNames } from '../../src/services/evaluate/results.js';
 import { trainModels } from '../../src/services/evaluate/train.js';
 import { csvOf, type MadeAnswer, type MadeColumn, makeAnswers, recordsOf } from '../support/answer-file.js';
-import { endOf, startCommand } from '../support/command.js';
+import { runCommand } from '../support/command.js';
 import { assertSelfContained, fileOf, lineOf, splitOf } from '../support/log-commands.js';
 import { referenceFile } from '../support/reference.js';
 import { tempDir } from '../support/temp.js';
 
 const limit = { timeout: 600_000 };
 
-const evaluate = (t: TestContext, ...args: string[]) => endOf(startCommand(t, 'evaluate', {}, ...args));
+const evaluate = (...args: string[]) => runCommand('evaluate', {}, ...args);
 
 const answers = makeAnswers(100, 40);
 const all: readonly MadeColumn[] = ['user_id', 'skill_id', 'correct', 'item_id', 'ts', 'order', 'fold'];
@@ -30,7 +30,7 @@ test(
     const hostile = answers.map((answer) => ({ ...answer, skill: `<script>${answer.skill}` }));
     const file = await fileOf(t, gzipSync(csvOf(hostile, rich)), '<script>answers');
     const page = join(await tempDir(t), 'page.html');
-    const ended = await evaluate(t, file, '--json', '--threads', '1', '--report', page);
+    const ended = await evaluate(file, '--json', '--threads', '1', '--report', page);
     const found = lineOf(ended);
     assert.equal(ended.err, '');
     assert.deepEqual(Object.keys(found).slice(0, 4), ['rows', 'learners', 'models', 'fit']);
@@ -61,13 +61,13 @@ test(
 
 test('no items, times, order or folds: a hash divides, always alike; text for people', limit, async (t) => {
   const file = await fileOf(t, csvOf(answers, bare));
-  const ended = await evaluate(t, file, '--threads', '1');
+  const ended = await evaluate(file, '--threads', '1');
   assert.deepEqual([ended.code, ended.err], [0, '']);
   assert.match(ended.out, /folds by a hash of user_id/);
   assert.match(ended.out, /\n {2}MODEL +AUC +RMSE +LOG LOSS +ACCURACY +ECE\n/);
   assert.match(ended.out, /\n {2}served +0\.\d{4}/);
-  const first = lineOf(await evaluate(t, file, '--json', '--threads', '1'));
-  const second = lineOf(await evaluate(t, file, '--json', '--threads', '2'));
+  const first = lineOf(await evaluate(file, '--json', '--threads', '1'));
+  const second = lineOf(await evaluate(file, '--json', '--threads', '2'));
   assert.equal(first.split, 'hash');
   assert.ok(first.learners > 5 && first.learners < 40, `${first.learners} of 100 learners in a fifth`);
   assert.deepEqual(second.models, first.models, 'the same in every run, whatever the threads');
@@ -78,10 +78,10 @@ test(
   limit,
   async (t) => {
     const lines = recordsOf(answers, all).map((record) => JSON.stringify(record));
-    const ndjson = lineOf(await evaluate(t, await fileOf(t, lines.join('\n')), '--json', '--fold', '3'));
+    const ndjson = lineOf(await evaluate(await fileOf(t, lines.join('\n')), '--json', '--fold', '3'));
     const csv = await fileOf(t, csvOf(answers, all));
-    assert.deepEqual(ndjson.models, lineOf(await evaluate(t, csv, '--json', '--fold', '3')).models);
-    assert.notDeepEqual(ndjson.models, lineOf(await evaluate(t, csv, '--json')).models);
+    assert.deepEqual(ndjson.models, lineOf(await evaluate(csv, '--json', '--fold', '3')).models);
+    assert.notDeepEqual(ndjson.models, lineOf(await evaluate(csv, '--json')).models);
   },
 );
 
@@ -90,7 +90,7 @@ test('order rules over the place in the file, and so does ts where there is no o
     answers.slice(40 * learner, 40 * learner + 40).toReversed(),
   );
   const modelsOf = async (made: readonly MadeAnswer[], names: readonly MadeColumn[]) =>
-    lineOf(await evaluate(t, await fileOf(t, csvOf(made, names)), '--json')).models;
+    lineOf(await evaluate(await fileOf(t, csvOf(made, names)), '--json')).models;
   const expected = await modelsOf(answers, all);
   assert.deepEqual(await modelsOf(backwards.flat(), all), expected);
   const timed = all.filter((name) => name !== 'order');
@@ -110,7 +110,7 @@ test('rows that do not fit are left out, counted and told', limit, async (t) => 
   ];
   const mixed = ['u1,s1,1,i1,1700000000,99,4', 'new,s1,1,i1,1700000000,1,'];
   const file = await fileOf(t, `${csvOf(answers, all)}${[...bad, ...mixed].join('\n')}\n`);
-  const ended = await evaluate(t, file, '--json');
+  const ended = await evaluate(file, '--json');
   const found = lineOf(ended);
   assert.deepEqual([found.left_out, found.rows + found.train.rows, found.split], [6, 4002, 'mixed']);
   assert.match(ended.err, /^6 rows do not fit and are left out:\n {2}line 4002: correct "2" must be/);
@@ -139,7 +139,7 @@ test(
       [[file, '--unknown'], /--unknown/],
     ];
     for (const [args, expected] of cases) {
-      const { code, out, err } = await evaluate(t, ...args);
+      const { code, out, err } = await evaluate(...args);
       assert.deepEqual([code, out], [1, ''], args.join(' '));
       assert.match(err, expected);
       assert.ok(err.trim().split('\n').length <= 2, err);
@@ -153,14 +153,14 @@ test('a page that cannot be written in the end takes no figures away', limit, as
   const folder = await tempDir(t);
   const page = join(folder, 'page.html');
   await symlink(join(folder, 'missing', 'page.html'), page);
-  const { code, out, err } = await evaluate(t, file, '--json', '--report', page);
+  const { code, out, err } = await evaluate(file, '--json', '--report', page);
   assert.equal(code, 1);
   assert.match(err, /^--report .* cannot be written: .*\n$/);
   assert.equal(lineOf({ code: 0, out, err }).rows, 40);
 });
 
-test('--help tells the columns, the options and what the figures mean', limit, async (t) => {
-  const { code, out, err } = await evaluate(t, '--help');
+test('--help tells the columns, the options and what the figures mean', limit, async () => {
+  const { code, out, err } = await evaluate('--help');
   assert.deepEqual([code, err], [0, '']);
   for (const word of ['fold', 'question_difficulty', '--report', 'log_loss', 'training']) {
     assert.ok(out.includes(word), word);
@@ -217,8 +217,8 @@ const floors = [
 
 for (const [name, bkt, served] of floors) {
   const path = referenceFile(name);
-  test(`${name} is foretold as well as it must be`, { ...limit, skip: path === null }, async (t) => {
-    const found = lineOf(await evaluate(t, path ?? '', '--json'));
+  test(`${name} is foretold as well as it must be`, { ...limit, skip: path === null }, async () => {
+    const found = lineOf(await evaluate(path ?? '', '--json'));
     assert.ok(found.models.bkt.auc >= bkt, `bkt ${found.models.bkt.auc}`);
     assert.ok(found.models.served.auc >= served, `served ${found.models.served.auc}`);
     assert.ok(found.models.served.ece <= 0.015, `ece ${found.models.served.ece}`);

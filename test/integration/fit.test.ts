@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { after, type TestContext, test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { ClickHouseClient } from '@clickhouse/client';
@@ -17,8 +17,8 @@ import { modelsKey, versionKey } from '../../src/store/keys.js';
 import { createModelPublisher } from '../../src/store/model-store.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/client.js';
-import { endOf, startCommand } from '../support/command.js';
-import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { runCommand, spawnCommand } from '../support/command.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { type MadeSkill, madeAnswers, storeAnswers } from '../support/made-answers.js';
 import { redisOf } from '../support/service.js';
 import { tempDir } from '../support/temp.js';
@@ -27,7 +27,7 @@ import { testDatabase } from '../support/warehouse.js';
 
 const logger = createLogger('fatal', 'test');
 
-const { clickhouseUrl } = await startTestClickhouse({ after });
+const { clickhouseUrl } = await freshDatabase();
 
 interface Servers {
   readonly env: Record<string, string>;
@@ -43,10 +43,7 @@ async function startServers(t: TestContext): Promise<Servers> {
   return { env, clickhouse: client };
 }
 
-const startFit = (t: TestContext, { env }: Servers, ...args: string[]) =>
-  startCommand(t, 'fit', env, ...args);
-
-const fit = (t: TestContext, servers: Servers, ...args: string[]) => endOf(startFit(t, servers, ...args));
+const fit = ({ env }: Servers, ...args: string[]) => runCommand('fit', env, ...args);
 
 interface FitResult {
   readonly tenants: readonly {
@@ -59,8 +56,8 @@ interface FitResult {
   }[];
 }
 
-async function fitJson(t: TestContext, servers: Servers, ...args: string[]): Promise<FitResult> {
-  const { code, out, err } = await fit(t, servers, '--json', ...args);
+async function fitJson(servers: Servers, ...args: string[]): Promise<FitResult> {
+  const { code, out, err } = await fit(servers, '--json', ...args);
   assert.equal(code, 0, err);
   return JSON.parse(out) as FitResult;
 }
@@ -104,11 +101,11 @@ test('npm run fit', { timeout: 600_000 }, async (t) => {
   const models = createModelPublisher(redis);
   await storeAnswers(servers.clickhouse, madeAnswers('default', skills, 8, 1));
 
-  await t.test('finds the parameters and publishes them', async (t) => {
-    const dry = await fitJson(t, servers, '--dry-run');
+  await t.test('finds the parameters and publishes them', async () => {
+    const dry = await fitJson(servers, '--dry-run');
     assert.deepEqual(outcomes(dry), [['dry_run', 0]]);
     assert.deepEqual(await models.versions('default'), []);
-    const first = await fitJson(t, servers, '--threads', '2');
+    const first = await fitJson(servers, '--threads', '2');
     assert.deepEqual(outcomes(first), [['published', 1]]);
     const stored = await storedSkills(servers);
     assert.equal(stored.length, skills.length);
@@ -135,19 +132,19 @@ test('npm run fit', { timeout: 600_000 }, async (t) => {
     assert.ok((item?.answers ?? 0) > 100 && item?.abilityOffset !== 0, JSON.stringify(item));
   });
 
-  await t.test('leaves a tenant without new answers alone', async (t) => {
-    assert.deepEqual(outcomes(await fitJson(t, servers)), [['nothing_new', 1]]);
-    const { out } = await fit(t, servers, '--list');
+  await t.test('leaves a tenant without new answers alone', async () => {
+    assert.deepEqual(outcomes(await fitJson(servers)), [['nothing_new', 1]]);
+    const { out } = await fit(servers, '--list');
     assert.match(out, /\* 1 {2}20/);
   });
 
-  await t.test('goes back and forth, and every change reaches ClickHouse once', async (t) => {
-    assert.match((await fit(t, servers, '--back')).out, /\* 0 {2}before the first fit/);
-    const again = await fit(t, servers, '--back');
+  await t.test('goes back and forth, and every change reaches ClickHouse once', async () => {
+    assert.match((await fit(servers, '--back')).out, /\* 0 {2}before the first fit/);
+    const again = await fit(servers, '--back');
     assert.deepEqual([again.code, again.err], [1, 'Tenant default has no version before 0\n']);
-    assert.equal((await fit(t, servers, '--use', '9')).code, 1);
-    assert.match((await fit(t, servers, '--use', '1')).out, /\* 1 /);
-    await fit(t, servers);
+    assert.equal((await fit(servers, '--use', '9')).code, 1);
+    assert.match((await fit(servers, '--use', '1')).out, /\* 1 /);
+    await fit(servers);
     assert.deepEqual(
       await selectRows(
         servers.clickhouse,
@@ -161,9 +158,9 @@ test('npm run fit', { timeout: 600_000 }, async (t) => {
     );
   });
 
-  await t.test('copies to ClickHouse what a killed run published', async (t) => {
+  await t.test('copies to ClickHouse what a killed run published', async () => {
     await servers.clickhouse.command({ query: 'TRUNCATE TABLE model_versions' });
-    await fit(t, servers);
+    await fit(servers);
     const [row] = await selectRows<{ n: number; skills: number }>(
       servers.clickhouse,
       'SELECT toUInt32(count()) AS n, (SELECT toUInt32(count()) FROM skill_parameters) AS skills FROM model_versions',
@@ -174,13 +171,13 @@ test('npm run fit', { timeout: 600_000 }, async (t) => {
   await t.test('can be killed at any moment', async (t) => {
     await storeAnswers(servers.clickhouse, madeAnswers('killed', skills, 8, 2));
     for (const afterMs of [500, 1000, 1500, 2000, 2500]) {
-      const child = startFit(t, servers, '--tenant', 'killed');
+      const child = spawnCommand(t, 'fit', servers.env, '--tenant', 'killed');
       await Promise.race([once(child, 'exit'), sleep(afterMs)]);
       child.kill('SIGKILL');
       const inForce = await models.inForce('killed');
       assert.equal((await models.read('killed', inForce)).version, inForce);
     }
-    await fit(t, servers, '--tenant', 'killed');
+    await fit(servers, '--tenant', 'killed');
     const inForce = await models.inForce('killed');
     assert.ok(inForce > 0);
     assert.equal((await models.read('killed', inForce)).skills.get('skill-0')?.source, 'fitted');
@@ -189,37 +186,37 @@ test('npm run fit', { timeout: 600_000 }, async (t) => {
     assert.deepEqual(new Set(await redis.keys('st:{m:killed}:v:*')), new Set(kept), 'nothing half is left');
   });
 
-  await t.test('leaves very small tenants alone', async (t) => {
+  await t.test('leaves very small tenants alone', async () => {
     for (const learners of [1, 19]) {
       const tenant = `small-${learners}`;
       const few = bigSkills.map((skill) => ({ ...skill, learners }));
       await storeAnswers(servers.clickhouse, madeAnswers(tenant, few, 2, 6));
-      assert.deepEqual(outcomes(await fitJson(t, servers, '--tenant', tenant)), [['too_few', 0]]);
+      assert.deepEqual(outcomes(await fitJson(servers, '--tenant', tenant)), [['too_few', 0]]);
     }
   });
 
-  await t.test('a tenant that cannot be fitted does not keep the others from it', async (t) => {
+  await t.test('a tenant that cannot be fitted does not keep the others from it', async () => {
     for (const tenant of ['broken', 'whole'])
       await storeAnswers(servers.clickhouse, madeAnswers(tenant, bigSkills.slice(0, 1), 8, 5));
     await redis.hset(modelsKey, 'broken', 7);
-    const { code, err } = await fit(t, servers);
+    const { code, err } = await fit(servers);
     assert.equal(code, 1);
     assert.match(err, /the fit of tenant broken failed.*version 7 of the model of broken is not there/);
     assert.equal(await models.inForce('whole'), 1);
     await redis.hdel(modelsKey, 'broken');
   });
 
-  await t.test('tells in one line that ClickHouse is away', async (t) => {
+  await t.test('tells in one line that ClickHouse is away', async () => {
     const env = { ...servers.env, CLICKHOUSE_URL: 'http://user:password@127.0.0.1:1/skilltrace' };
-    const { code, out, err } = await fit(t, { ...servers, env });
+    const { code, out, err } = await fit({ ...servers, env });
     assert.deepEqual([code, out], [1, '']);
     assert.equal(err, 'ClickHouse does not answer; run the command again when it does\n');
   });
 
-  await t.test('says what is wrong with its arguments', async (t) => {
-    assert.match((await fit(t, servers, '--help')).out, /^Usage: npm run fit/);
+  await t.test('says what is wrong with its arguments', async () => {
+    assert.match((await fit(servers, '--help')).out, /^Usage: npm run fit/);
     for (const [wrong, ...more] of [['--threads', '0'], ['--back', '--list'], ['--use', 'x'], ['--nope']]) {
-      const { code, out, err } = await fit(t, servers, wrong ?? '', ...more);
+      const { code, out, err } = await fit(servers, wrong ?? '', ...more);
       assert.deepEqual([code, out, err.includes(wrong ?? '?')], [1, '', true], err);
     }
   });

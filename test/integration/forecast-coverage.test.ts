@@ -4,7 +4,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { forecastRow, type ServedForecast } from '../../src/contracts/journal.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/journal-warehouse.js';
-import { startTestClickhouse } from '../support/embedded.js';
+import { freshDatabase } from '../support/embedded.js';
 import { servedForecast } from '../support/journal-rows.js';
 import { countOf, testDatabase } from '../support/warehouse.js';
 
@@ -66,7 +66,7 @@ const expectedCoverage = [
 ];
 
 test('observed coverage of served forecasts', { timeout: 600_000 }, async (t) => {
-  const { clickhouseUrl, analystUrl } = await startTestClickhouse(t);
+  const { clickhouseUrl, analystUrl } = await freshDatabase();
   const { client, url } = await testDatabase(t, clickhouseUrl);
   const madeAt = Date.UTC(2026, 0, 10, 15);
   const { accuracy } = servedForecast();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../../src/lifecycle.js';
-import { endOf, startCommand } from '../support/command.js';
+import { runCommand } from '../support/command.js';
 import { type Caller, callerOf, event } from '../support/http.js';
 import { everyView, oldAnswers, store } from '../support/old-answers.js';
 import { clickhouseOf, dataFolder, type Scoped, type Service, startService } from '../support/service.js';
@@ -140,7 +140,7 @@ test('old answers on a full disk: they are kept, and go when there is room', opt
   const rows = oldAnswers([1, 2]);
   await store(clickhouse, rows);
   const before = await everyView(clickhouse);
-  const retain = () => endOf(startCommand(t, 'retain', { DATA_DIR: dataDir }, '--days', '100'));
+  const retain = () => runCommand('retain', { DATA_DIR: dataDir }, '--days', '100');
   disk.fill();
   const full = await retain();
   assert.deepEqual([full.code, full.out], [1, '']);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, type TestContext, test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { ClickHouseClient } from '@clickhouse/client';
@@ -13,15 +13,15 @@ import { partitionOf } from '../../src/store/keys.js';
 import { readLearner } from '../../src/store/learner-reads.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { selectRows } from '../../src/warehouse/client.js';
-import { endOf, startCommand } from '../support/command.js';
-import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { endOf, runCommand, spawnCommand } from '../support/command.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { referenceFile } from '../support/reference.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 import { testDatabase } from '../support/warehouse.js';
 
 /** Each test takes a database of its own. */
-const { clickhouseUrl } = await startTestClickhouse({ after });
+const { clickhouseUrl } = await freshDatabase();
 
 interface Servers {
   readonly env: Record<string, string>;
@@ -36,10 +36,9 @@ async function startServers(t: TestContext): Promise<Servers> {
 }
 
 const startImport = (t: TestContext, env: Record<string, string>, ...args: string[]) =>
-  startCommand(t, 'import', env, ...args);
+  spawnCommand(t, 'import', env, ...args);
 
-const runImport = (t: TestContext, { env }: Servers, ...args: string[]) =>
-  endOf(startImport(t, env, ...args));
+const runImport = ({ env }: Pick<Servers, 'env'>, ...args: string[]) => runCommand('import', env, ...args);
 
 /** Rows as text: learners answer in turns of 1 to 40, every tenth answer is wrong. */
 function answers(rows: number, learners: number): string {
@@ -84,7 +83,7 @@ test('every row is counted or rejected, and a finished file is remembered', {
   const file = join(await tempDir(t), 'answers.csv.gz');
   const text = `${answers(3000, 50)}u1,s1,maybe,i,1\n,s1,1,i,1\nu1,s1\n`;
   await writeFile(file, gzipSync(text));
-  const first = await runImport(t, servers, file, '--json');
+  const first = await runImport(servers, file, '--json');
   assert.equal(first.code, 0, first.err);
   const summary = JSON.parse(first.out);
   assert.deepEqual(
@@ -105,15 +104,15 @@ test('every row is counted or rejected, and a finished file is remembered', {
   const once = { rows: 3000, learners: 50, correct: 2700, ids: 3000, disordered: 0 };
   assert.deepEqual(await stored(servers), once);
 
-  const second = await runImport(t, servers, file);
+  const second = await runImport(servers, file);
   assert.deepEqual([second.code, second.out], [1, '']);
   assert.match(second.err, /^.* was imported for tenant default before .*--again/);
   assert.equal(second.err.trim().split('\n').length, 1);
 
-  const other = await runImport(t, servers, file, '--tenant', 'other');
+  const other = await runImport(servers, file, '--tenant', 'other');
   assert.equal(other.code, 0, other.err);
   assert.match(other.out, /3,000 counted/);
-  const again = await runImport(t, servers, file, '--again');
+  const again = await runImport(servers, file, '--again');
   assert.equal(again.code, 0, again.err);
   assert.equal((await stored(servers)).rows, 9000);
 });
@@ -123,7 +122,7 @@ async function drainAfter(t: TestContext, servers: Servers, err: string): Promis
   assert.match(err, /was imported/);
   const file = join(await tempDir(t), 'none.csv');
   await writeFile(file, answers(0, 1));
-  assert.equal((await runImport(t, servers, file)).code, 0);
+  assert.equal((await runImport(servers, file)).code, 0);
 }
 
 test('an import that is killed again and again counts every row once, in order', {
@@ -149,7 +148,7 @@ test('an import that is killed again and again counts every row once, in order',
     child.kill('SIGKILL');
     await ended;
   }
-  const { code, out, err } = await runImport(t, servers, file, '--json');
+  const { code, out, err } = await runImport(servers, file, '--json');
   if (code === 0) t.diagnostic(out.trim());
   else await drainAfter(t, servers, err);
   await waitFor('the outbox', async () => (await outbox.facts()).outboxLength === 0);
@@ -169,7 +168,7 @@ test('rows that are sent together are one commit: none is counted before an earl
   const file = join(await tempDir(t), 'one-learner.csv');
   const lines = Array.from({ length: 400 }, (_, i) => `one,s1,1,i${i}`);
   await writeFile(file, `user_id,skill_id,correct,item_id\n${lines.join('\n')}\n`);
-  const { code, err } = await runImport(t, servers, file);
+  const { code, err } = await runImport(servers, file);
   assert.equal(code, 0, err);
   const redis = connectRedis(servers.env.REDIS_URL as string);
   t.after(() => redis.disconnect());
@@ -189,7 +188,7 @@ test('a signal stops it so that it can go on; two at once do not', { timeout: 60
   const child = startImport(t, servers.env, file);
   const ended = endOf(child);
   await waitFor('some rows', async () => child.exitCode !== null || (await stored(servers)).rows > 0, 60_000);
-  const beside = await runImport(t, servers, file);
+  const beside = await runImport(servers, file);
   assert.equal(beside.code, 1, beside.err);
   assert.match(beside.err, /being imported by another process|was imported/);
   child.kill('SIGINT');
@@ -203,14 +202,14 @@ test('a signal stops it so that it can go on; two at once do not', { timeout: 60
     assert.match(withoutWarnings(err), told);
     assert.equal(code, 130, err);
   }
-  const again = await runImport(t, servers, file);
+  const again = await runImport(servers, file);
   const problems = withoutWarnings(again.err);
   const isDone = again.code === 0 ? problems === '' : again.code === 1 && /was imported/.test(problems);
   assert.ok(isDone, `${code} ${err}, then ${again.code} ${again.err}`);
   // One that was stopped after its last row left rows in the outbox: whoever runs next stores them.
   const another = join(await tempDir(t), 'another.csv');
   await writeFile(another, 'user_id,skill_id,correct,item_id\nother,s1,1,i0\n');
-  assert.equal((await runImport(t, servers, another)).code, 0);
+  assert.equal((await runImport(servers, another)).code, 0);
   const figures = await stored(servers);
   assert.deepEqual([figures.rows, figures.ids, figures.disordered], [rows + 1, rows, 0]);
 });
@@ -235,7 +234,7 @@ test('with no service and no servers it starts its own, and leaves none', { time
   const file = join(dir, 'answers.ndjson');
   await writeFile(file, '{"user_id":"a","skill_id":"s","correct":true}\n{"user_id":"a"}\n');
   const env = { DATA_DIR: join(dir, 'data'), REDIS_URL: '', CLICKHOUSE_URL: '' };
-  const { code, out, err } = await endOf(startImport(t, env, file, '--json'));
+  const { code, out, err } = await runImport({ env }, file, '--json');
   assert.equal(code, 0, err);
   const { counted, rejected, stored: isStored } = JSON.parse(out);
   assert.deepEqual([counted, rejected, isStored], [1, 1, true]);
@@ -247,7 +246,7 @@ test('help, wrong arguments and damaged files end at once', { timeout: 60_000 },
   const env = { DATA_DIR: join(dir, 'data') };
   const cut = join(dir, 'cut.csv.gz');
   await writeFile(cut, gzipSync(answers(2000, 5)).subarray(0, 4000));
-  const help = await endOf(startImport(t, env, '--help'));
+  const help = await runImport({ env }, '--help');
   assert.deepEqual([help.code, help.err], [0, '']);
   assert.match(help.out, /^Usage: npm run import/);
   for (const [args, message] of [
@@ -256,7 +255,7 @@ test('help, wrong arguments and damaged files end at once', { timeout: 60_000 },
     [[join(dir, 'none.csv')], /cannot be read/],
     [[cut], /gzip is damaged or cut off/],
   ] as const) {
-    const { code, out, err } = await endOf(startImport(t, env, ...args));
+    const { code, out, err } = await runImport({ env }, ...args);
     assert.deepEqual([code, out], [1, ''], err);
     assert.match(err, message);
   }
@@ -271,7 +270,7 @@ test('a real log: the figures in ClickHouse are those of the file', {
 }, async (t) => {
   const servers = await startServers(t);
   const file = reference ?? '';
-  const { code, out, err } = await runImport(t, servers, file, '--start', '2005-08-01', '--json');
+  const { code, out, err } = await runImport(servers, file, '--start', '2005-08-01', '--json');
   assert.equal(code, 0, err);
   t.diagnostic(out.trim());
   const [header = '', ...lines] = gunzipSync(readFileSync(file)).toString().trim().split('\n');

@@ -24,7 +24,7 @@ import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/journal-warehouse.js';
 import { migrate } from '../../src/warehouse/migrations.js';
-import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { callerOf } from '../support/http.js';
 import { servedForecast } from '../support/journal-rows.js';
 import { exitAfterTests } from '../support/linger.js';
@@ -96,7 +96,7 @@ const firstTime = '2026-01-02 03:04:05.678';
 const failing = () => Promise.reject(new Error('cut here'));
 
 test('the journal', { timeout: 600_000 }, async (t) => {
-  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
   const redis = (await redisOf(t, redisUrl)) as Redis;
   const journal = createJournal(redis, partitions);
 
@@ -376,7 +376,7 @@ test('a Redis that came back empty gets its schedule again', { timeout: 600_000 
 });
 
 test('the service drains its journal, once more when it stops', { timeout: 600_000 }, async (t) => {
-  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
   const { client, url } = await testDatabase(t, clickhouseUrl);
   const service = await startService(t, { redisUrl, clickhouseUrl: url });
   const redis = (await redisOf(t, redisUrl)) as Redis;

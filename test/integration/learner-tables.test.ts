@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { selectRows } from '../../src/warehouse/client.js';
 import { learnerTables } from '../../src/warehouse/learner-tables.js';
-import { startTestClickhouse } from '../support/embedded.js';
+import { freshDatabase } from '../support/embedded.js';
 import { testDatabase } from '../support/warehouse.js';
 
 test('every table with learners is in the list, and can be asked for one of them', async (t) => {
-  const { clickhouseUrl } = await startTestClickhouse(t);
+  const { clickhouseUrl } = await freshDatabase();
   const { client } = await testDatabase(t, clickhouseUrl);
   const found = await selectRows<{ table: string }>(
     client,

@@ -15,7 +15,7 @@ import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js
 import { connectWarehouse } from '../../src/warehouse/client.js';
 import { fillOutbox } from '../support/attempt-rows.js';
 import { startBlackHole } from '../support/black-hole.js';
-import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 import { allOnce, counts, testDatabase } from '../support/warehouse.js';
@@ -105,7 +105,7 @@ describe('each consumer', { concurrency: true }, () => {
 
   test('an insert that hangs is told of, given up and repeated', { timeout: 600_000 }, async (t) => {
     const { redisUrl, redis, outbox, isEmpty } = await setUp(t);
-    const { clickhouseUrl } = await startTestClickhouse(t);
+    const { clickhouseUrl } = await freshDatabase();
     const { client, url } = await testDatabase(t, clickhouseUrl);
     const hole = await startBlackHole(t, portOf(url));
     const through = connectWarehouse(throughPort(url, hole.port));

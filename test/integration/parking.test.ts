@@ -13,8 +13,8 @@ import { parkableStreams, parkedEntries, type Redriven, redrive } from '../../sr
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
 import { encodedRow, fillOutbox } from '../support/attempt-rows.js';
-import { endOf, startCommand } from '../support/command.js';
-import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { runCommand } from '../support/command.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
@@ -35,7 +35,7 @@ const newTask = (batch: FixedBatch | null = null): DrainTask & { saved: FixedBat
 };
 
 test('parking', { timeout: 900_000 }, async (t) => {
-  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), startTestClickhouse(t)]);
+  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
   const redis = connectRedis(redisUrl) as Redis;
   t.after(() => redis.disconnect());
   await whenReady(redis, 10_000);
@@ -273,7 +273,7 @@ test('parking', { timeout: 900_000 }, async (t) => {
     await park(outboxKey(0), 'r', row);
     await park(journalKey(1), 'k', 'goal', 'r', '1\tschool\tlearner-3\t1200\t\\N');
     const run = (...args: string[]) =>
-      endOf(startCommand(t, 'parked', { REDIS_URL: redisUrl, CLICKHOUSE_URL: clickhouseUrl }, ...args));
+      runCommand('parked', { REDIS_URL: redisUrl, CLICKHOUSE_URL: clickhouseUrl }, ...args);
     const { out } = await run('list', '--json');
     assert.deepEqual(
       out

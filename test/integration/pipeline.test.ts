@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import { after, type TestContext, test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Queue } from 'bullmq';
@@ -20,7 +20,7 @@ import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js
 import { connectWarehouse, ensureDatabase } from '../../src/warehouse/client.js';
 import { migrate } from '../../src/warehouse/migrations.js';
 import { fillOutbox } from '../support/attempt-rows.js';
-import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 import { allOnce, counts, testDatabase } from '../support/warehouse.js';
@@ -28,7 +28,7 @@ import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 const partitions = 16;
 const logger = createLogger('fatal', 'test');
 const limitMs = 60_000;
-const { clickhouseUrl } = await startTestClickhouse({ after });
+const { clickhouseUrl } = await freshDatabase();
 
 /** A connection that is ended with the test, errors of a stopped Redis unheard. */
 async function connect(t: TestContext, url: string): Promise<Redis> {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { endOf, startCommand } from '../support/command.js';
+import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
 import { exitAfterTests } from '../support/linger.js';
 import { clickhouseOf, dataFolder, startBareRedis, startService } from '../support/service.js';
@@ -49,7 +49,7 @@ test('goals and catalogue without any answer are not forgotten in silence', asyn
   assert.match(told.text, /npm run rebuild/);
 
   const env = { DATA_DIR: service.dataDir, REDIS_URL: redis.url };
-  const rebuilt = await endOf(startCommand(t, 'rebuild', env));
+  const rebuilt = await runCommand('rebuild', env);
   assert.equal(rebuilt.code, 0, rebuilt.err);
   await becomes(200);
   assert.deepEqual(await read(), before);
@@ -64,7 +64,7 @@ test('a folder that lost its Redis is rebuilt without a running service', async 
   await waitFor('the row', async () => (await countOf(stored, 'attempts')) === 1);
   await first.stop();
   await rm(join(dataDir, 'redis'), { recursive: true });
-  const rebuild = (...args: string[]) => endOf(startCommand(t, 'rebuild', { DATA_DIR: dataDir }, ...args));
+  const rebuild = (...args: string[]) => runCommand('rebuild', { DATA_DIR: dataDir }, ...args);
   const lost = await rebuild('--verify', '--json');
   assert.deepEqual([lost.code, JSON.parse(lost.out).differing], [1, 1], lost.err);
   const rebuilt = await rebuild('--json');

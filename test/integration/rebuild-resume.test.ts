@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { type Ended, endOf, startCommand } from '../support/command.js';
-import { startTestClickhouse } from '../support/embedded.js';
+import { type Ended, endOf, runCommand, spawnCommand } from '../support/command.js';
+import { freshDatabase } from '../support/embedded.js';
 import { storeManyAnswers } from '../support/many-answers.js';
 import { dumpRedis } from '../support/redis-dump.js';
 import { redisOf, startBareRedis } from '../support/service.js';
@@ -24,7 +24,7 @@ async function emptied(t: TestContext, clickhouseUrl: string): Promise<Emptied> 
   return { redis, env: { REDIS_URL: server.url, CLICKHOUSE_URL: clickhouseUrl, DATA_DIR: await tempDir(t) } };
 }
 
-const rebuild = (t: TestContext, { env }: Emptied) => startCommand(t, 'rebuild', env, '--json');
+const rebuild = ({ env }: Emptied) => runCommand('rebuild', env, '--json');
 
 function resultOf({ code, out, err }: Ended) {
   assert.deepEqual([code, err], [0, ''], out);
@@ -35,18 +35,18 @@ const answersDone = async ({ redis }: Emptied): Promise<number> =>
   JSON.parse((await redis.get('st:rebuild')) ?? '{"answers":0}').answers;
 
 test('a killed rebuild goes on where it stood', { timeout: 600_000 }, async (t) => {
-  const { clickhouseUrl } = await startTestClickhouse(t);
+  const { clickhouseUrl } = await freshDatabase();
   const { client, url } = await testDatabase(t, clickhouseUrl);
   await storeManyAnswers(client, learners, each, 16);
   const whole = await emptied(t, url);
-  const result = resultOf(await endOf(rebuild(t, whole)));
+  const result = resultOf(await rebuild(whole));
   assert.deepEqual([result.learners, result.answers, result.resumed_after], [learners, learners * each, 0]);
   t.diagnostic(`${result.learners_per_second} learners/s, ${result.answers_per_second} answers/s`);
 
   const killed = await emptied(t, url);
   let from = 0;
   for (const share of [0.2, 0.6]) {
-    const child = rebuild(t, killed);
+    const child = spawnCommand(t, 'rebuild', killed.env, '--json');
     const ended = endOf(child);
     await waitFor('some pages', async () => (await answersDone(killed)) > share * learners * each);
     child.kill('SIGKILL');
@@ -56,8 +56,7 @@ test('a killed rebuild goes on where it stood', { timeout: 600_000 }, async (t) 
     assert.equal(await killed.redis.exists('st:{p0}:m', 'st:meta'), 0);
     from = done;
   }
-  const [first, second] = [rebuild(t, killed), rebuild(t, killed)];
-  const ends = await Promise.all([endOf(first), endOf(second)]);
+  const ends = await Promise.all([rebuild(killed), rebuild(killed)]);
   const winner = ends.find(({ code }) => code === 0) as Ended;
   const other = ends.find((end) => end !== winner) as Ended;
   assert.ok(resultOf(winner).resumed_after >= from);
@@ -69,5 +68,5 @@ test('a killed rebuild goes on where it stood', { timeout: 600_000 }, async (t) 
   two.delete('st:meta');
   assert.ok(one.size > learners);
   assert.deepEqual(two, one);
-  assert.deepEqual(JSON.parse((await endOf(rebuild(t, killed))).out), { restored: false });
+  assert.deepEqual(JSON.parse((await rebuild(killed)).out), { restored: false });
 });

@@ -9,7 +9,7 @@ import { createModelPublisher, publishModel } from '../../src/store/model-store.
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { createModelHistory } from '../../src/warehouse/models.js';
-import { endOf, startCommand } from '../support/command.js';
+import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
 import { exitAfterTests } from '../support/linger.js';
 import { seeded } from '../support/random.js';
@@ -133,9 +133,7 @@ async function drained(): Promise<void> {
   assert.equal(await count('uniqExact(deployment_id) FROM deployments'), 1);
 }
 
-const rebuild = (...args: string[]) => ({
-  start: (t: Parameters<typeof startCommand>[0]) => startCommand(t, 'rebuild', env, ...args),
-});
+const rebuild = (...args: string[]) => runCommand('rebuild', env, ...args);
 
 async function readyz(): Promise<number> {
   return (await fetch(`${service.baseUrl}/readyz`)).status;
@@ -154,8 +152,8 @@ const withoutItems = (dump: Map<string, string[]>): Map<string, string[]> =>
 
 let before = new Map<string, string[]>();
 
-test('nothing is restored where nothing is missing', { timeout: 600_000 }, async (t) => {
-  const fresh = await endOf(rebuild().start(t));
+test('nothing is restored where nothing is missing', { timeout: 600_000 }, async () => {
+  const fresh = await rebuild();
   assert.deepEqual([fresh.code, fresh.out, fresh.err], [0, 'nothing to restore\n', '']);
   await keys.revoke(await keys.add({ tenant: 'second', scopes: ['read'], quota: 5 }));
   await answer(25, 60);
@@ -164,7 +162,7 @@ test('nothing is restored where nothing is missing', { timeout: 600_000 }, async
   await publish('second');
   await answer(25, 60);
   await drained();
-  const again = await endOf(rebuild().start(t));
+  const again = await rebuild();
   assert.deepEqual([again.code, again.out, again.err], [0, 'nothing to restore\n', '']);
   before = withoutItems(await dumpRedis(redis));
   assert.ok(before.size > 100, `${before.size} keys`);
@@ -172,12 +170,12 @@ test('nothing is restored where nothing is missing', { timeout: 600_000 }, async
 
 test('an emptied Redis is noticed, rebuilt byte for byte, and goes on by itself', {
   timeout: 600_000,
-}, async (t) => {
+}, async () => {
   await redisServer.kill();
   await redisServer.start();
   await waitFor('readyz to tell', async () => (await readyz()) === 503);
   assert.equal((await callerAt(0).track(eventOf('new'))).status, 503);
-  const { code, out, err } = await endOf(rebuild('--json').start(t));
+  const { code, out, err } = await rebuild('--json');
   assert.deepEqual([code, err], [0, ''], out);
   const result = JSON.parse(out);
   assert.equal(result.answers, await count('count() FROM attempts'));
@@ -214,12 +212,12 @@ test('retries after it are answered as before, and new answers follow on', { tim
 
 test('a comparison finds nothing where nothing differs, also while answers come in', {
   timeout: 600_000,
-}, async (t) => {
+}, async () => {
   const stop = new AbortController();
   const answering = (async () => {
     for (; !stop.signal.aborted; await sleep(500)) await answer(25, 1);
   })();
-  const { code, out, err } = await endOf(rebuild('--verify', '--json').start(t));
+  const { code, out, err } = await rebuild('--verify', '--json');
   stop.abort();
   await answering;
   const result = JSON.parse(out);
@@ -227,7 +225,7 @@ test('a comparison finds nothing where nothing differs, also while answers come 
   assert.ok(result.learners >= 25, out);
 });
 
-test('a comparison tells what differs, and writes nothing', { timeout: 600_000 }, async (t) => {
+test('a comparison tells what differs, and writes nothing', { timeout: 600_000 }, async () => {
   await drained();
   const learners = (await redis.keys('st:{p*}:l:default:learner*')).sort();
   const [gone, changed, behind, ...others] = learners as [string, string, string, ...string[]];
@@ -242,7 +240,7 @@ test('a comparison tells what differs, and writes nothing', { timeout: 600_000 }
   const strange = `${others[0]?.slice(0, others[0].indexOf('default'))}default:nobody`;
   await redis.copy(others[0] as string, strange);
   const dump = withoutItems(await dumpRedis(redis));
-  const { code, out } = await endOf(rebuild('--verify', '--json').start(t));
+  const { code, out } = await rebuild('--verify', '--json');
   const { differing, differences } = JSON.parse(out);
   const told = differences.map(
     ({ learner, what }: { learner: string; what: string }) => `${learner} ${what}`,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { rowColumns } from '../../src/contracts/attempt-row.js';
 import { selectRows } from '../../src/warehouse/client.js';
-import { endOf, startCommand } from '../support/command.js';
+import { runCommand } from '../support/command.js';
 import { awayFromMidnight } from '../support/day.js';
 import { callerOf } from '../support/http.js';
 import { askInTurn, takeBack } from '../support/learner-data.js';
@@ -125,7 +125,7 @@ async function withoutSome(left: number): Promise<[string, string[]][]> {
   return records();
 }
 
-test('a rebuild after retention gives the same bytes', { timeout: 600_000 }, async (t) => {
+test('a rebuild after retention gives the same bytes', { timeout: 600_000 }, async () => {
   for (const userId of learners) await answer(userId, 60);
   await stored(60 * learners.length);
   const whole = await records();
@@ -133,7 +133,7 @@ test('a rebuild after retention gives the same bytes', { timeout: 600_000 }, asy
   await makeOld();
   await stored(60 * learners.length);
   const env = { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url };
-  const retain = (...args: string[]) => endOf(startCommand(t, 'retain', env, ...args));
+  const retain = (...args: string[]) => runCommand('retain', env, ...args);
   assert.match((await retain()).err, /ATTEMPT_RETENTION_DAYS is 0/);
   const dry = await retain('--dry-run', '--days', '40');
   assert.deepEqual([dry.code, dry.err], [0, '']);
@@ -151,7 +151,7 @@ test('a rebuild after retention gives the same bytes', { timeout: 600_000 }, asy
 
   await redisServer.kill();
   await redisServer.start();
-  const { code, out, err } = await endOf(startCommand(t, 'rebuild', env, '--json'));
+  const { code, out, err } = await runCommand('rebuild', env, '--json');
   assert.deepEqual([code, err], [0, ''], out);
   const result = JSON.parse(out);
   assert.deepEqual([result.learners, result.answers, result.broken_learners], [learners.length, left - 2, 0]);

@@ -27,7 +27,7 @@ import { selectRows } from '../../src/warehouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/journal-warehouse.js';
 import { holdsState } from '../../src/warehouse/presence.js';
 import { auditsOf, namesOf } from '../support/audits.js';
-import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { servedForecast } from '../support/journal-rows.js';
 import {
   arrivedIn,
@@ -100,7 +100,7 @@ test('answers are old by whole months', () => {
 });
 
 test('retention', { timeout: 600_000 }, async (t) => {
-  const { clickhouseUrl } = await startTestClickhouse(t);
+  const { clickhouseUrl } = await freshDatabase();
   const redis = await redisOf(t);
   const rows = oldAnswers([1, 2, 3]);
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, type TestContext, test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { ContentRefused } from '../../src/services/pipeline-ports.js';
 import { readAnswerColumns } from '../../src/warehouse/answer-columns.js';
@@ -8,13 +8,13 @@ import { attempts, fittedColumns, originColumns, placedColumns } from '../../src
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
 import { migrate, migrations } from '../../src/warehouse/migrations.js';
 import { createTable } from '../../src/warehouse/table.js';
-import { startTestClickhouse } from '../support/embedded.js';
+import { freshDatabase } from '../support/embedded.js';
 import { madeAnswers, storeAnswers } from '../support/made-answers.js';
 import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
 /** A row as version 1 of the service left it in an outbox. */
 /** Each test takes a database of its own. */
-const { clickhouseUrl } = await startTestClickhouse({ after });
+const { clickhouseUrl } = await freshDatabase();
 
 const oldRow = (i: number): string =>
   `0\t1\t${i}\tdefault\tu${i % 10}\ts\\\\1\t\te${i}\t1\t30\t\\N\t0.5\t1768478400.000\t1768478400.000\t${i + 1}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t1`;

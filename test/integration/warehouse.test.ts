@@ -5,7 +5,7 @@ import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
 import { migrate, migrations, SchemaTooNewError } from '../../src/warehouse/migrations.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
-import { startTestClickhouse } from '../support/embedded.js';
+import { freshDatabase } from '../support/embedded.js';
 import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
 const rowsFrom = (from: number, to: number) =>
@@ -13,7 +13,7 @@ const rowsFrom = (from: number, to: number) =>
 const everything = [{ partition: 0, from: '0-0', to: '9-0', rows: 0 }];
 
 test('the warehouse', { timeout: 600_000 }, async (t) => {
-  const { clickhouseUrl } = await startTestClickhouse(t);
+  const { clickhouseUrl } = await freshDatabase();
 
   await t.test('the schema is made once by several processes at once', async (t) => {
     const url = new URL(clickhouseUrl);

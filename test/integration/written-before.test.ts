@@ -10,7 +10,7 @@ import { attempts, originColumns } from '../../src/warehouse/attempts.js';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
 import { migrate, migrations } from '../../src/warehouse/migrations.js';
 import { createTable } from '../../src/warehouse/table.js';
-import { startTestClickhouse, startTestRedis } from '../support/embedded.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { callerOf } from '../support/http.js';
 import { type DumpedKey, loadKeys } from '../support/key-dump.js';
 import { redisOf, startService } from '../support/service.js';
@@ -44,7 +44,7 @@ async function loadRedis(t: TestContext): Promise<{ url: string; client: RedisCl
 
 /** Half of the rows as schema 3 had them, before the upgrade; the others as they are today. */
 async function loadClickhouse(t: TestContext): Promise<string> {
-  const url = new URL((await startTestClickhouse(t)).clickhouseUrl);
+  const url = new URL((await freshDatabase()).clickhouseUrl);
   url.pathname = '/before';
   await ensureDatabase(url.href);
   const client = connectWarehouse(url.href);

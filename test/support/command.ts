@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import type { TestContext } from 'node:test';
+import type { CommandHost } from '../../src/cli/command.js';
 
 /** How a command ended, and what it wrote. */
 export interface Ended {
@@ -10,15 +11,38 @@ export interface Ended {
   readonly err: string;
 }
 
-/** Starts a command line tool as the set-up does, in a process of its own that does not outlive the test. */
-export function startCommand(
+type Environment = Readonly<Record<string, string>>;
+
+const entryOf = (name: string): string => import.meta.resolve(`#bundle/cli-${name}.js`);
+
+/** Runs a command line tool in this process. */
+export async function runCommand(name: string, env: Environment, ...args: string[]): Promise<Ended> {
+  const { main } = (await import(entryOf(name))) as {
+    main(argv: string[], host: CommandHost): Promise<void>;
+  };
+  const written = { out: '', err: '' };
+  let code = 0;
+  const host = Object.assign(new EventEmitter(), {
+    env: { ...process.env, ...env },
+    exitCode: 0,
+    stdout: { write: (text: string) => (written.out += text) },
+    stderr: { write: (text: string) => (written.err += text) },
+    exit: (wanted: number) => {
+      code = wanted;
+    },
+  });
+  await main(args, host);
+  return { code: code || host.exitCode, ...written };
+}
+
+/** Starts a command as the set-up does, in a process of its own that does not outlive the test: for signals and kills. */
+export function spawnCommand(
   t: TestContext,
   name: string,
-  env: Readonly<Record<string, string>>,
+  env: Environment,
   ...args: string[]
 ): ChildProcess {
-  const entry = new URL(`../../src/cli/${name}.js`, import.meta.url).href;
-  const script = `import(${JSON.stringify(entry)}).then((m) => m.main(process.argv.slice(1)))`;
+  const script = `import(${JSON.stringify(entryOf(name))}).then((m) => m.main(process.argv.slice(1)))`;
   const child = spawn(process.execPath, ['-e', script, '--', ...args], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -7,6 +7,7 @@ import { startOnFreePort } from '../../src/embedded/ports.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import type { Supervised } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/telemetry.js';
+import { ensureDatabase } from '../../src/warehouse/client.js';
 import { emptiedCluster } from './given-cluster.js';
 import type { Scoped } from './service.js';
 
@@ -25,8 +26,40 @@ export async function startTestRedis(t: Scoped): Promise<string> {
   return server.url;
 }
 
-/** A fresh embedded ClickHouse, stopped and deleted after the test, or after all of a file that takes databases of it. */
-export async function startTestClickhouse(t: Scoped): Promise<{ clickhouseUrl: string; analystUrl: string }> {
+export interface TestClickhouse {
+  readonly clickhouseUrl: string;
+  readonly analystUrl: string;
+}
+
+/** Names of the environment variables by which test files learn of the server that the run has started. */
+export const runClickhouseNames = {
+  clickhouseUrl: 'TEST_CLICKHOUSE_URL',
+  analystUrl: 'TEST_ANALYST_URL',
+} as const;
+
+let databases = 0;
+
+/**
+ * A new database on the one ClickHouse of the test run (run-tests.ts), which drops it when this process has ended. A test
+ * that stops, kills or fills its ClickHouse takes `startOwnClickhouse`.
+ */
+export async function freshDatabase(): Promise<TestClickhouse> {
+  databases += 1;
+  const name = `t${process.pid}_${databases}`;
+  const urlOf = (variable: string): string => {
+    const server = process.env[variable];
+    if (server === undefined) throw new Error(`${variable} is not set: run test files by npm test -- WORD`);
+    const url = new URL(server);
+    url.pathname = `/${name}`;
+    return url.href;
+  };
+  const clickhouseUrl = urlOf(runClickhouseNames.clickhouseUrl);
+  await ensureDatabase(clickhouseUrl);
+  return { clickhouseUrl, analystUrl: urlOf(runClickhouseNames.analystUrl) };
+}
+
+/** A ClickHouse of the test's own, stopped and deleted after it. */
+export async function startOwnClickhouse(t: Scoped): Promise<TestClickhouse> {
   const { clickhouseUrl, analystUrl } = await startServer(t, 'clickhouse', (place) =>
     startClickhouse({ ...place, password: 'test', analystPassword: 'analyst', logger }),
   );

@@ -1,11 +1,11 @@
 /** The service in a process of its own, with all that it writes. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Scoped } from './service.js';
 import { waitFor } from './wait.js';
 
-const mainModule = pathToFileURL(fileURLToPath(new URL('../../src/main.js', import.meta.url))).href;
-const program = `import(${JSON.stringify(mainModule)}).then(({ main }) => main([]));`;
+const mainBundle = import.meta.resolve('#bundle/main.js');
+/** What `node -e` runs to start the service as it ships. */
+export const serviceProgram = `import(${JSON.stringify(mainBundle)}).then(({ main }) => main([]));`;
 
 type Settings = Readonly<Record<string, string>>;
 
@@ -25,7 +25,7 @@ export interface Launched extends Running {
 
 /** Starts it; it ends with the test at the latest. */
 export function runService(t: Scoped, settings: Settings): Running {
-  const child = spawn(process.execPath, ['-e', program], {
+  const child = spawn(process.execPath, ['-e', serviceProgram], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

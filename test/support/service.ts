@@ -5,7 +5,6 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { startApp } from '../../src/app.js';
 import { type Config, loadConfig } from '../../src/config.js';
 import { readStoredEndpoints } from '../../src/embedded/data-dir.js';
 import { startOnFreePort } from '../../src/embedded/ports.js';
@@ -17,6 +16,7 @@ import { createKeyStore, type KeyStore } from '../../src/store/api-keys.js';
 import { connectRedis, type RedisClient, whenReady } from '../../src/store/client.js';
 import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse } from '../../src/warehouse/client.js';
+import { freshDatabase } from './embedded.js';
 import { emptiedCluster, givenCluster } from './given-cluster.js';
 import { waitFor } from './wait.js';
 
@@ -56,11 +56,19 @@ export async function dataFolder(): Promise<{ path: string; remove: () => Promis
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 10 }) };
 }
 
-/** Starts the whole service in this process, on a folder and a port of its own; ends it after the test. */
+/** What ships, not its modules. */
+const loadApp = (): Promise<typeof import('../../src/app.js')> =>
+  import(import.meta.resolve('#bundle/app.js'));
+
+/**
+ * Starts the whole service in this process, on a folder and a port of its own, with a Redis of its own and a database on the
+ * ClickHouse of the test run; ends it after the test. On a folder that is given both servers are the folder's.
+ */
 export async function startService(t: Scoped, change: Partial<Config> = {}): Promise<Service> {
+  const { startApp } = await loadApp();
   const folder = await dataFolder();
-  const redisUrl = change.dataDir === undefined ? await emptiedCluster() : null;
-  const config = testConfig(change.dataDir ?? folder.path, { redisUrl, ...change });
+  const servers = change.dataDir === undefined ? await testServers(change) : {};
+  const config = testConfig(change.dataDir ?? folder.path, { ...servers, ...change });
   const logger = createLogger(config.logLevel, 'test');
   const closers = createClosers(logger);
   t.after(async () => {
@@ -80,6 +88,15 @@ export async function startService(t: Scoped, change: Partial<Config> = {}): Pro
     stop: () => closers.close(),
   };
 }
+
+async function testServers({ clickhouseUrl }: Partial<Config>): Promise<Partial<Config>> {
+  const given = clickhouseUrl === undefined ? await freshDatabase() : { clickhouseUrl };
+  return { redisUrl: await emptiedCluster(), clickhouseUrl: given.clickhouseUrl };
+}
+
+/** A service with a ClickHouse of its own, for a test that stops, kills or fills it. */
+export const startServiceAlone = (t: Scoped, change: Partial<Config> = {}): Promise<Service> =>
+  startService(t, { clickhouseUrl: null, ...change });
 
 /** Another API on the servers of a running service. */
 export const startSecondApi = (t: Scoped, { dataDir }: Service): Promise<Service> =>

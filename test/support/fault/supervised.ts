@@ -1,14 +1,11 @@
 /** Processes of the service, started as a user would start them, and started again whenever they end. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Supervised, supervise } from '../../../src/embedded/supervisor.js';
 import { createLogger } from '../../../src/telemetry.js';
 import type { Scoped } from '../service.js';
+import { serviceProgram } from '../service-process.js';
 
-const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-const mainModule = pathToFileURL(file('../../../src/main.js')).href;
-const program = `import(${JSON.stringify(mainModule)}).then(({ main }) => main([]));`;
 /** Ends them when the test was killed. */
 const tether = new URL('../../../bench/tether.js', import.meta.url).href;
 const sabotage = new URL('./sabotage.js', import.meta.url).href;
@@ -38,7 +35,7 @@ export async function startServiceProcess(
     logger: createLogger('silent', 'test'),
     maxDelayMs: 400,
     spawn: () =>
-      spawn(process.execPath, ['-e', program], {
+      spawn(process.execPath, ['-e', serviceProgram], {
         detached: true,
         env: {
           PATH: process.env.PATH,
