@@ -67,7 +67,15 @@ export function startClickhouse(
 
 function spawnChild(options: ClickhouseOptions): ChildProcess {
   // nice(1) and env(1) set what must be known before Node starts, and then become the child.
-  const words = ['-n', `${NICENESS}`, 'env', ...CHILD_ENVIRONMENT, process.execPath, CHILD];
+  const words = [
+    '-n',
+    `${NICENESS}`,
+    'env',
+    ...CHILD_ENVIRONMENT,
+    process.execPath,
+    '--enable-source-maps',
+    CHILD,
+  ];
   const child = spawn('nice', words, {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -55,8 +55,9 @@ async function printed(session: Session, statement: string): Promise<string> {
 
 async function runnable(session: Session, job: EngineJob): Promise<string> {
   if (job.readonly !== 1) {
-    // The engine's one-shot call would run a second statement; its streaming call refuses one by itself.
-    if (!job.streamed) await printed(session, job.statement);
+    // The engine's one-shot call would run a second statement; its streaming call refuses one by itself. Parsing costs as
+    // much as a small statement.
+    if (!job.streamed && job.statement.includes(';')) await printed(session, job.statement);
     return job.statement;
   }
   const statement = await printed(session, job.statement);

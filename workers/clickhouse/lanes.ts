@@ -11,6 +11,7 @@ export type Lane = 'write' | 'read' | 'analyst';
  * queries run at most: together these fit without one lane starving another. The parent may set a larger
  * pool so that gzip, which uses it too, never waits for a query.
  */
+/** One writes: with six, rows of insertions at the same time came twice and others were lost (tried with chdb 3.4.0). */
 const threadsOf: Readonly<Record<Lane, number>> = { write: 1, read: 2, analyst: 1 };
 const maxWaiting = 200;
 
@@ -46,8 +47,11 @@ interface EngineThread {
 }
 
 interface Pool {
+  /** Those that were needed so far. */
   readonly threads: EngineThread[];
   readonly waiting: Task[];
+  /** The next one; null where the lane has all that it may have. */
+  readonly grow: () => EngineThread | null;
 }
 
 /** A KILL finds a query only once it has started, so it is repeated until the query is gone. */
@@ -64,7 +68,7 @@ function movable(rows: Uint8Array | undefined): ArrayBuffer[] {
 }
 
 /**
- * Starts the engine threads of all lanes on the open data folder.
+ * Opens the lanes on the open data folder. A thread is started when it is needed first: each costs 50 ms of CPU.
  * @param kill stops the query whose log_comment is this id, from outside its session
  * @param onCrash an engine thread died: the process must end, its parent starts it again
  */
@@ -76,8 +80,8 @@ export function startLanes(
   const pools = Object.fromEntries(
     Object.entries(threadsOf).map(([lane, count]) => [lane, startPool(dataDir, count, onCrash)]),
   ) as Record<Lane, Pool>;
-  const threads = Object.values(pools).flatMap((pool) => pool.threads);
-  const running = () => threads.filter((thread) => thread.task !== null);
+  const threads = () => Object.values(pools).flatMap((pool) => pool.threads);
+  const running = () => threads().filter((thread) => thread.task !== null);
 
   return {
     run: (lane, job, sink, abandoned) =>
@@ -92,15 +96,21 @@ export function startLanes(
       for (const thread of running()) interrupt(thread, kill);
     },
     close: async () => {
-      await Promise.all(threads.map((thread) => thread.worker.terminate()));
+      await Promise.all(threads().map((thread) => thread.worker.terminate()));
     },
   };
 }
 
 function startPool(dataDir: string, count: number, onCrash: (error: Error) => void): Pool {
+  const threads: EngineThread[] = [];
   const waiting: Task[] = [];
-  const threads = Array.from({ length: count }, () => startThread(dataDir, waiting, onCrash));
-  return { threads, waiting };
+  const grow = (): EngineThread | null => {
+    if (threads.length === count) return null;
+    const thread = startThread(dataDir, waiting, onCrash);
+    threads.push(thread);
+    return thread;
+  };
+  return { threads, waiting, grow };
 }
 
 function startThread(dataDir: string, waiting: Task[], onCrash: (error: Error) => void): EngineThread {
@@ -117,8 +127,8 @@ function enqueue(pool: Pool, task: Task): void {
     return;
   }
   pool.waiting.push(task);
-  const idle = pool.threads.find((thread) => thread.task === null);
-  if (idle !== undefined) startNext(idle, pool.waiting);
+  const idle = pool.threads.find((thread) => thread.task === null) ?? pool.grow();
+  if (idle !== null) startNext(idle, pool.waiting);
 }
 
 function cancelTask(task: Task): void {
