@@ -1,5 +1,5 @@
 /**
- * How much a fault test does: a short form in `npm test`, the long one in `npm run test:fault`, which also tells how
+ * How much a fault test does: a short form in `npm test`, the long one in `npm run test:full`, which also tells how
  * many rounds are wanted and the seed of every random choice.
  */
 import { randomInt } from 'node:crypto';
@@ -10,7 +10,7 @@ const given = (name: string): number | null => {
   return text === '' ? null : Number(text);
 };
 
-/** What `npm run test:fault` tells the tests' processes. */
+/** What `npm run test:full` tells the tests' processes. */
 export interface LongForm {
   /** Null: each test's own number. */
   readonly rounds: number | null;
@@ -29,9 +29,13 @@ const wantedRounds = given(names.rounds);
 
 export const isLongForm = wantedRounds !== null;
 
-/** Rounds, cases or requests of a test: in `npm test`, and in the long form where nobody asks for another number. */
-export const roundsOf = (short: number, long: number): number =>
+/** Rounds, cases or requests of a test: in `npm test`, and in the long form where nobody asks for another number; one of test/full has the long form alone. */
+export const roundsOf = (short: number, long = short): number =>
   wantedRounds === null ? short : wantedRounds || long;
+
+/** Every `step`-th of a list of cases, beginning with the first: all of them in the long form. */
+export const casesOf = <Case>(cases: readonly Case[], step: number): Case[] =>
+  cases.filter((_, i) => isLongForm || i % step === 0);
 
 /** Seed of all random choices of this process; a test that fails tells it. */
 export const faultSeed = given(names.seed) ?? randomInt(2 ** 32 - 1);
