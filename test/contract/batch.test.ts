@@ -1,12 +1,12 @@
 /** POST /api/v1/track-answers: formats, sizes, and what a batch tells of each of its events. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { callerOf, event, jsonOf } from '../support/http.js';
 import { askInTurn, takeBack } from '../support/learner-data.js';
-import { startService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 
-const service = await startService({ after });
+const service = await sharedService();
 const caller = callerOf(service, service.key);
 const path = '/api/v1/track-answers';
 

@@ -4,11 +4,11 @@ import { after, beforeEach, test } from 'node:test';
 import { catalogueKey, catalogueRevisionsKey } from '../../src/store/keys.js';
 import { awayFromMidnight } from '../support/day.js';
 import { type Caller, callerOf, event, type JsonAnswer, jsonOf, type RequestParts } from '../support/http.js';
-import { keysOf, redisOf, startSecondApi, startService } from '../support/service.js';
+import { keysOf, redisOf, sharedService } from '../support/service.js';
 
-const service = await startService({ after });
+const service = await sharedService();
 const keys = await keysOf({ after }, service);
-const second = await startSecondApi({ after }, service);
+const second = await service.second();
 
 /** A caller of a tenant of its own. */
 const tenantCaller = async (tenant: string): Promise<Caller> => callerOf(service, await keys.add({ tenant }));
@@ -239,8 +239,8 @@ test('sections and weights count in the next prediction, in every process', asyn
 test('a catalogue of a newer version of the service refuses its own tenant alone', async () => {
   const newer = await tenantCaller('newer');
   const redis = await redisOf({ after }, service.redisUrl);
-  await redis.hset(catalogueKey('newer'), 'skill', '{"v":2}');
-  await redis.hset(catalogueRevisionsKey, 'newer', '1 1800000000000');
+  await redis.hset(catalogueKey(keys.nameOf('newer')), 'skill', '{"v":2}');
+  await redis.hset(catalogueRevisionsKey, keys.nameOf('newer'), '1 1800000000000');
   const track = (by: Caller) => by.track(event({ skill_id: 'skill' }));
   // Answers that come at once are counted in one batch.
   const answers = await Promise.all(

@@ -1,7 +1,5 @@
 /** What comes late of an erased learner goes as well: from processes that stood still, and from rows that were put aside. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { forecastRow, goalRow } from '../../src/contracts/journal.js';
@@ -50,7 +48,6 @@ const setGoal = async (userId: string): Promise<void> => {
   assert.equal(status, 200);
 };
 const erase = (userId: string) => caller.call({ method: 'DELETE', path: `/api/v1/learners/${userId}` });
-const statusOf = async (url: string): Promise<string> => (await caller.get(url)).json.data?.status;
 const isDone = (url: string) => erasureDone(caller, url);
 const eraseWhole = async (userId: string): Promise<void> => {
   const { status, json } = await erase(userId);
@@ -182,30 +179,4 @@ test('a learner who only ever had a goal is erased too', async () => {
   await assertGone(userId);
   assert.equal((await caller.get(`/api/v1/goals/${userId}`)).json.error?.code, 'GOAL_NOT_FOUND');
   assert.equal((await erase(userId)).status, 404);
-});
-
-test('an erasure that is asked for while ClickHouse is away ends by itself', async () => {
-  const userId = 'away';
-  await answer(userId);
-  const servers = JSON.parse(readFileSync(join(service.dataDir, 'servers.json'), 'utf8'));
-  const pid: number = servers.clickhouse.pid;
-  process.kill(pid, 'SIGSTOP');
-  let url = '';
-  try {
-    await answer(userId);
-    const begun = await erase(userId);
-    assert.equal(begun.status, 202);
-    url = begun.json.data.status_url;
-    await answer(userId);
-    const until = performance.now() + 15_000;
-    await waitFor('some time without ClickHouse', async () => {
-      assert.equal(await statusOf(url), 'pending');
-      return performance.now() > until;
-    });
-  } finally {
-    process.kill(pid, 'SIGCONT');
-  }
-  await isDone(url);
-  await waitFor('the new history', async () => (await rowsIn('attempts', userId)) === 1);
-  assert.equal(await rowsIn('daily_learner_skill', userId), 1);
 });

@@ -12,7 +12,7 @@ import { askInTurn, erasureDone, takeBack } from '../support/learner-data.js';
 import { clickhouseOf, redisOf, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 
-const service = await startService({ after }, { auditIntervalHours: 0 });
+const service = await startService({ after });
 const caller = callerOf(service, service.key);
 const redis = await redisOf({ after }, service.redisUrl);
 const clickhouse = clickhouseOf({ after }, service);

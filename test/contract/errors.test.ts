@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { learnerKey, metaKey, partitionOf } from '../../src/store/keys.js';
 import { callerOf, event, jsonOf, type RequestParts } from '../support/http.js';
-import { keysOf, redisOf, startService } from '../support/service.js';
+import { keysOf, redisOf, sharedService } from '../support/service.js';
 
-const service = await startService({ after });
+const service = await sharedService();
 const keys = await keysOf({ after }, service);
 const caller = callerOf(service, service.key);
 const stranger = callerOf(service, null);
@@ -142,7 +142,11 @@ test('500 for a defect: no internals in the message, and others are served', asy
   await caller.track(event({ user_id }));
   const redis = await redisOf({ after }, service.redisUrl);
   const partitions = Number(await redis.hget(metaKey, 'partitions'));
-  await redis.hset(learnerKey(partitionOf('default', user_id, partitions), 'default', user_id), 'L', 'zz');
+  await redis.hset(
+    learnerKey(partitionOf(service.tenant, user_id, partitions), service.tenant, user_id),
+    'L',
+    'zz',
+  );
   const parts: readonly RequestParts[] = [
     { body: JSON.stringify(event({ user_id })) },
     { method: 'GET', path: `/api/v1/mastery/${user_id}` },

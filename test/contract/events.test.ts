@@ -1,10 +1,10 @@
 /** POST /api/v1/track-answer: what an event may hold, and what it returns. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { callerOf, event } from '../support/http.js';
-import { startService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 
-const service = await startService({ after });
+const service = await sharedService();
 const caller = callerOf(service, service.key);
 
 const statusOf = async (body: unknown): Promise<number> => (await caller.track(body)).status;

@@ -1,21 +1,16 @@
 /** Mastery of one skill, explained: steps out of ClickHouse that add up, and what the next answer would do. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { selectRows } from '../../src/warehouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { exitAfterTests } from '../support/linger.js';
-import { clickhouseOf, keysOf, startService } from '../support/service.js';
+import { clickhouseOf, keysOf, sharedService } from '../support/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
-const service = await startService({ after });
+const service = await sharedService();
 const keys = await keysOf({ after }, service);
 const clickhouse = clickhouseOf({ after }, service);
 const caller = callerOf(service, service.key);
 const dayMs = 86_400_000;
-
-exitAfterTests();
 
 /** What a step is known by: the answer that track-answer gave, and when that was. */
 interface Told {
@@ -46,7 +41,7 @@ const stored = (user: string, rows: number): Promise<number> =>
   waitFor(`${rows} answers of ${user} in ClickHouse`, async () => {
     const [row] = await selectRows<{ n: number }>(
       clickhouse,
-      `SELECT toUInt32(count()) AS n FROM attempts WHERE user_id = '${user}'`,
+      `SELECT toUInt32(count()) AS n FROM attempts WHERE tenant = '${service.tenant}' AND user_id = '${user}'`,
     );
     return row?.n === rows;
   });
@@ -262,29 +257,4 @@ test('what does not follow is not explained: a changed row, a missing row', asyn
   // what was between the third and the fifth is not known.
   assert.deepEqual(known, ['xxx', 'x--', '-xx', '-xx']);
   assert.equal(steps[2].mastery_before_forgetting, null);
-});
-
-test('without ClickHouse: no steps, everything else, status 200', async () => {
-  await answer('gil', [{ isCorrect: true, days: 30 }]);
-  await stored('gil', 1);
-  const before = (await explain('gil')).json.data;
-  const servers: Record<string, { pid: number }> = JSON.parse(
-    readFileSync(join(service.dataDir, 'servers.json'), 'utf8'),
-  );
-  const pid = servers.clickhouse?.pid ?? 0;
-  process.kill(pid, 'SIGSTOP');
-  try {
-    const { status, json } = await explainOnce('gil');
-    assert.equal(status, 200);
-    const { steps, pending_attempts, source_lag_seconds, note, ...rest } = json.data.explanation;
-    assert.deepEqual([steps, pending_attempts, source_lag_seconds], [null, null, null]);
-    assert.equal(typeof note, 'string');
-    assert.deepEqual(rest.next, before.explanation.next);
-    assert.deepEqual(rest.parameters, before.explanation.parameters);
-    assert.equal(json.data.mastery, before.mastery);
-    assert.equal((await caller.get('/api/v1/mastery/gil/algebra')).status, 200);
-  } finally {
-    process.kill(pid, 'SIGCONT');
-  }
-  assert.equal((await explain('gil')).json.data.explanation.steps.length, 1);
 });

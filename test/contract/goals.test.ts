@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { learnerKey, partitionOf } from '../../src/store/keys.js';
 import { type Caller, callerOf, event, type JsonAnswer, jsonOf, type RequestParts } from '../support/http.js';
-import { keysOf, redisOf, startService } from '../support/service.js';
+import { keysOf, redisOf, sharedService } from '../support/service.js';
 
-const service = await startService({ after });
+const service = await sharedService();
 const keys = await keysOf({ after }, service);
 const redis = await redisOf({ after }, service.redisUrl);
 const caller = callerOf(service, service.key);
@@ -120,9 +120,9 @@ test('bounds, today, and what equals absence', async () => {
 });
 
 test('a goal whose date has passed is still there', async () => {
-  const partition = partitionOf('default', 'late', 16);
+  const partition = partitionOf(service.tenant, 'late', 16);
   const stored = '{"v":1,"updatedAt":1700000000000,"targetScore":1200,"targetDate":"2023-12-01"}';
-  await redis.hset(learnerKey(partition, 'default', 'late'), 'G', stored);
+  await redis.hset(learnerKey(partition, service.tenant, 'late'), 'G', stored);
   const { json } = await get('late');
   assert.deepEqual(json.data, {
     user_id: 'late',

@@ -1,11 +1,11 @@
 /** An event_id names one answer of one learner, over two API services on the same servers. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { callerOf, event } from '../support/http.js';
-import { startSecondApi, startService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 
-const service = await startService({ after });
-const second = await startSecondApi({ after }, service);
+const service = await sharedService();
+const second = await service.second();
 const caller = callerOf(service, service.key);
 const other = callerOf(second, second.key);
 

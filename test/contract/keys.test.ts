@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { callerOf, event } from '../support/http.js';
-import { keysOf, startSecondApi, startService } from '../support/service.js';
+import { keysOf, sharedService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 
-const service = await startService({ after });
-const second = await startSecondApi({ after }, service);
+const service = await sharedService();
+const second = await service.second();
 const keys = await keysOf({ after }, service);
 
 const remainingOf = (headers: Readonly<Record<string, string>>): number =>
@@ -70,7 +70,7 @@ test('quotas above 10,000 are taken in leases: never exceeded, and every request
 
 test('a revoked key is refused everywhere', async () => {
   const key = await keys.add();
-  const statusAt = async (at: typeof service) =>
+  const statusAt = async (at: { port: number }) =>
     (await callerOf(at, key).get('/api/v1/mastery/nobody')).status;
   assert.deepEqual(await Promise.all([statusAt(service), statusAt(second)]), [404, 404]);
   assert.equal(await keys.revoke(key), true);

@@ -3,14 +3,15 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { modelsKey, versionKey } from '../../src/store/keys.js';
 import { callerOf, event } from '../support/http.js';
-import { keysOf, redisOf, startService } from '../support/service.js';
+import { keysOf, redisOf, sharedService } from '../support/service.js';
 
-const service = await startService({ after });
+const service = await sharedService();
 const redis = await redisOf({ after }, service.redisUrl);
 const keys = await keysOf({ after }, service);
 
 /** Bytes that some newer version of the service may have written. */
-async function breakModel(tenant: string): Promise<void> {
+async function breakModel(name: string): Promise<void> {
+  const tenant = keys.nameOf(name);
   await redis.hset(versionKey(tenant, 1), { model: '{"format":99}' });
   await redis.hset(modelsKey, tenant, 1);
 }

@@ -4,10 +4,10 @@ import { after, beforeEach, test } from 'node:test';
 import { selectRows } from '../../src/warehouse/client.js';
 import { awayFromMidnight } from '../support/day.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { clickhouseOf, keysOf, startService } from '../support/service.js';
+import { clickhouseOf, keysOf, sharedService } from '../support/service.js';
 import { askUntil } from '../support/wait.js';
 
-const service = await startService({ after });
+const service = await sharedService();
 const keys = await keysOf({ after }, service);
 const clickhouse = clickhouseOf({ after }, service);
 const caller = callerOf(service, service.key);
@@ -185,7 +185,7 @@ test('served forecasts reach ClickHouse, one by one and as a class', async () =>
   await predict('aimer', '?days=17');
   await post('predictions', { user_ids: ['aimer', 'busy', 'nobody'], days: 18 });
   const query = `SELECT user_id, toUInt32(forecast_days) AS days, toUInt32(current_total) AS total, expected_share AS share
-    FROM forecasts WHERE tenant = 'default' AND forecast_days IN (17, 18) ORDER BY days, user_id`;
+    FROM forecasts WHERE tenant = '${service.tenant}' AND forecast_days IN (17, 18) ORDER BY days, user_id`;
   const rows = await askUntil(
     'the forecasts',
     () => selectRows<{ user_id: string; days: number; total: number; share: number }>(clickhouse, query),

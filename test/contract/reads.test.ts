@@ -1,24 +1,22 @@
 /** Predictions, mastery, health and the probes. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import { awayFromMidnight } from '../support/day.js';
 import { callerOf, event } from '../support/http.js';
-import { startService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 import { whenWell } from '../support/well.js';
 
-const service = await startService({ after });
+const service = await sharedService();
 const caller = callerOf(service, service.key);
 const stranger = callerOf(service, null);
 
 beforeEach(awayFromMidnight);
 
-before(async () => {
-  const events = Array.from({ length: 60 }, (_, i) =>
-    event({ user_id: 'ada', skill_id: `skill-${i % 7}`, is_correct: i % 3 > 0, time_spent_seconds: 30 }),
-  );
-  assert.equal((await caller.trackAll(events)).status, 200);
-  assert.equal((await caller.track(event({ user_id: 'one' }))).status, 200);
-});
+const events = Array.from({ length: 60 }, (_, i) =>
+  event({ user_id: 'ada', skill_id: `skill-${i % 7}`, is_correct: i % 3 > 0, time_spent_seconds: 30 }),
+);
+assert.equal((await caller.trackAll(events)).status, 200);
+assert.equal((await caller.track(event({ user_id: 'one' }))).status, 200);
 
 const predicted = (days: number) =>
   ['math', 'rw', 'total'].map((part) => `predicted_${part}_in_${days}_days`);

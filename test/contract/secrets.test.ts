@@ -31,16 +31,18 @@ function assertNone(secrets: readonly string[], text: string, where: string): vo
 }
 
 const filesBelow = (dir: string): string[] =>
-  readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name));
+  unlessGone(() => readdirSync(dir, { withFileTypes: true }), []).flatMap((entry) =>
+    entry.isDirectory() ? filesBelow(join(dir, entry.name)) : entry.isFile() ? [join(dir, entry.name)] : [],
+  );
 
-/** May be gone again: the engine merges its parts while we look. */
-function bytesOf(file: string): Buffer {
+const bytesOf = (file: string): Buffer => unlessGone(() => readFileSync(file), Buffer.alloc(0));
+
+/** Files and folders may be gone again: the engine merges its parts while we look. */
+function unlessGone<Value>(read: () => Value, otherwise: Value): Value {
   try {
-    return readFileSync(file);
+    return read();
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return otherwise;
     throw error;
   }
 }

@@ -1,13 +1,13 @@
 /** The list of skills, page by page, and one skill. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { encodeModel } from '../../src/contracts/model.js';
 import { noTimes, type SkillModel, skillModelOf, unfittedModel } from '../../src/domain/tenant-model.js';
 import { publishModel } from '../../src/store/model-store.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { keysOf, redisOf, startService } from '../support/service.js';
+import { keysOf, redisOf, sharedService } from '../support/service.js';
 
-const service = await startService({ after });
+const service = await sharedService();
 const keys = await keysOf({ after }, service);
 const caller = callerOf(service, service.key);
 
@@ -15,10 +15,8 @@ const odd = ['a/b', '%2F', '..', '😀', '\uffee', 'é', 'e\u0301', ' ', '__prot
 const skillIds = [...odd, ...Array.from({ length: 239 }, (_, i) => `skill-${i}`)];
 const inOrder = [...skillIds].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
 
-before(async () => {
-  const events = skillIds.map((skill_id, i) => event({ user_id: `learner-${i % 5}`, skill_id }));
-  assert.equal((await caller.trackAll(events)).status, 200);
-});
+const events = skillIds.map((skill_id, i) => event({ user_id: `learner-${i % 5}`, skill_id }));
+assert.equal((await caller.trackAll(events)).status, 200);
 
 type Json = JsonAnswer['json'];
 
@@ -167,7 +165,13 @@ async function publish(tenant: string): Promise<void> {
   const model = { ...unfittedModel, version: 7, fittedAt, prior, skills };
   const redis = await redisOf({ after }, service.redisUrl);
   const texts = { model: encodeModel(model), report: '{}', items: null };
-  const publication = { tenant, version: 7, basedOn: 0, publishedAt: Date.now(), ...texts };
+  const publication = {
+    tenant: keys.nameOf(tenant),
+    version: 7,
+    basedOn: 0,
+    publishedAt: Date.now(),
+    ...texts,
+  };
   assert.equal(await publishModel(redis, publication), true);
 }
 

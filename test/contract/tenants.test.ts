@@ -6,11 +6,11 @@ import { type Answer, type Caller, callerOf, jsonOf } from '../support/http.js';
 import { erasureDone } from '../support/learner-data.js';
 import { type Ids, routeRequests } from '../support/route-requests.js';
 import { nameOf, routeTable } from '../support/route-table.js';
-import { keysOf, redisOf, startService } from '../support/service.js';
+import { keysOf, redisOf, sharedService } from '../support/service.js';
 import { tenantDump } from '../support/tenant-dump.js';
 import { waitFor } from '../support/wait.js';
 
-const service = await startService({ after });
+const service = await sharedService();
 const keys = await keysOf({ after }, service);
 const redis = await redisOf({ after }, service.redisUrl);
 
@@ -26,7 +26,7 @@ interface Tenant {
 
 async function tenantOf(name: string, marker: string, mixed: RegExp): Promise<Tenant> {
   const key = await keys.add({ tenant: name });
-  return { name, marker, key, caller: callerOf(service, key), mixed };
+  return { name: keys.nameOf(name), marker, key, caller: callerOf(service, key), mixed };
 }
 
 const red = await tenantOf('red', 'crimson', /"is_correct":false|"accuracy_28d":0/);
@@ -149,7 +149,16 @@ for (const route of routes.filter(({ queryNames }) => queryNames.includes('curso
 }
 
 test('routes without a key tell of no tenant, learner, skill or key', async () => {
-  const secrets = [red.marker, blue.marker, '-of-both', 'own-', red.key, service.key, '"red"', '"blue"'];
+  const secrets = [
+    red.marker,
+    blue.marker,
+    '-of-both',
+    'own-',
+    red.key,
+    service.key,
+    `"${red.name}"`,
+    `"${blue.name}"`,
+  ];
   for (const route of routes.filter(({ scope }) => scope === null)) {
     const answer = await ask(callerOf(service, null), route, shared);
     assert.equal(answer.status, 200, nameOf(route));

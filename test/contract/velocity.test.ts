@@ -1,24 +1,19 @@
 /** Velocity: daily series out of ClickHouse, recent figures out of Redis, and what is told while ClickHouse is away. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
 import { theilSen } from '../../src/domain/theil-sen.js';
 import { awayFromMidnight } from '../support/day.js';
 import { callerOf, event, type JsonAnswer, jsonOf } from '../support/http.js';
-import { exitAfterTests } from '../support/linger.js';
-import { keysOf, startService } from '../support/service.js';
+import { keysOf, sharedService } from '../support/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
-const service = await startService({ after });
+const service = await sharedService();
 const keys = await keysOf({ after }, service);
 const caller = callerOf(service, service.key);
 const dayMs = 86_400_000;
 
 // The answers are spread over days up to today.
 beforeEach(awayFromMidnight);
-
-exitAfterTests();
 
 /** Noon of the day that many days ago; of today a moment ago, for noon may not have come. */
 const noon = (daysAgo: number): string => {
@@ -288,37 +283,4 @@ test('ids byte for byte', async () => {
   await practise(user, [{ daysAgo: 0, answers: [1], skill }]);
   const data = await settled(encodeURIComponent(user), `?skill_id=${encodeURIComponent(skill)}`);
   assert.deepEqual([data.user_id, data.skill_id, data.active_days], [user, skill, 1]);
-});
-
-test('without ClickHouse: what Redis knows, null for the rest, status 200', async () => {
-  await practise('kim', weeks);
-  const before = await settled('kim', '?skill_id=algebra');
-  const servers: Record<string, { pid: number }> = JSON.parse(
-    readFileSync(join(service.dataDir, 'servers.json'), 'utf8'),
-  );
-  const pid = servers.clickhouse?.pid ?? 0;
-  process.kill(pid, 'SIGSTOP');
-  try {
-    // More at once than may read: those above are answered without waiting.
-    const answers = await Promise.all(Array.from({ length: 8 }, () => velocity('kim', '?skill_id=algebra')));
-    for (const { status, json } of answers) {
-      assert.equal(status, 200);
-      const { data } = json;
-      for (const name of [...long, 'source_lag_seconds']) assert.equal(data[name], null, name);
-      for (const name of ['velocity_per_attempt', 'momentum_label', 'days', 'skill_id']) {
-        assert.equal(data[name], before[name], name);
-      }
-      assert.deepEqual(data.plateaus, before.plateaus);
-    }
-    assert.equal((await velocity('nobody')).status, 404);
-    // Taken meanwhile, so that ClickHouse is behind when it is back.
-    assert.equal((await caller.track(event({ user_id: 'kim' }))).status, 200);
-  } finally {
-    process.kill(pid, 'SIGCONT');
-  }
-  await waitFor('the series', async () => {
-    const { data } = (await velocity('kim')).json;
-    assert.ok(data.source_lag_seconds === null || data.source_lag_seconds >= 0);
-    return data.source_lag_seconds === 0 && data.series.at(-1).attempts === 2;
-  });
 });

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { startOnFreePort } from '../../src/embedded/ports.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import type { Supervised } from '../../src/embedded/supervisor.js';
@@ -41,7 +40,7 @@ let databases = 0;
 
 /**
  * A new database on the one ClickHouse of the test run (run-tests.ts), which drops it when this process has ended. A test
- * that stops, kills or fills its ClickHouse takes `startOwnClickhouse`.
+ * that stops, kills or fills its ClickHouse takes a service with one of its own: `startServiceAlone`.
  */
 export async function freshDatabase(): Promise<TestClickhouse> {
   databases += 1;
@@ -56,14 +55,6 @@ export async function freshDatabase(): Promise<TestClickhouse> {
   const clickhouseUrl = urlOf(runClickhouseNames.clickhouseUrl);
   await ensureDatabase(clickhouseUrl);
   return { clickhouseUrl, analystUrl: urlOf(runClickhouseNames.analystUrl) };
-}
-
-/** A ClickHouse of the test's own, stopped and deleted after it. */
-export async function startOwnClickhouse(t: Scoped): Promise<TestClickhouse> {
-  const { clickhouseUrl, analystUrl } = await startServer(t, 'clickhouse', (place) =>
-    startClickhouse({ ...place, password: 'test', analystPassword: 'analyst', logger }),
-  );
-  return { clickhouseUrl, analystUrl };
 }
 
 /** On a folder and a port of its own. */

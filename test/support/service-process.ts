@@ -1,5 +1,6 @@
 /** The service in a process of its own, with all that it writes. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { figuresEnvironment } from './figures.js';
 import type { Scoped } from './service.js';
 import { waitFor } from './wait.js';
 
@@ -23,10 +24,17 @@ export interface Launched extends Running {
   stop(): Promise<void>;
 }
 
+/** What a process of a test needs of this one's variables, and no settings of the service. */
+export const environment = (): Record<string, string | undefined> => ({
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
+  ...figuresEnvironment(),
+});
+
 /** Starts it; it ends with the test at the latest. */
 export function runService(t: Scoped, settings: Settings): Running {
   const child = spawn(process.execPath, ['-e', serviceProgram], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...settings },
+    env: { ...environment(), PORT: '0', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';

@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type Config, loadConfig } from '../../src/config.js';
 import { readStoredEndpoints } from '../../src/embedded/data-dir.js';
@@ -17,6 +19,7 @@ import { connectRedis, type RedisClient, whenReady } from '../../src/store/clien
 import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse } from '../../src/warehouse/client.js';
 import { freshDatabase } from './embedded.js';
+import { noteStart } from './figures.js';
 import { emptiedCluster, givenCluster } from './given-cluster.js';
 import { waitFor } from './wait.js';
 
@@ -28,8 +31,10 @@ export interface Scoped {
 export interface Service {
   readonly port: number;
   readonly baseUrl: string;
-  /** A key of tenant `default` without a limit that a test could reach. */
+  /** Without a limit that a test could reach. */
   readonly key: string;
+  /** Tenant of the key. */
+  readonly tenant: string;
   readonly dataDir: string;
   readonly redisUrl: string;
   readonly clickhouseUrl: string;
@@ -39,13 +44,16 @@ export interface Service {
 
 const testKey = 'test-key';
 
-/** The settings of a test's service: a free port, one key, no log but on a Cluster, whose tests show it when they fail. */
+/** The settings of a test's service: a free port, one key, nothing scheduled, no log but on a Cluster, whose tests show it when they fail. */
 function testConfig(dataDir: string, change: Partial<Config> = {}): Config {
   const environment = {
     PORT: '0',
     DATA_DIR: dataDir,
     API_KEYS: `${testKey}:default:1000000000`,
     LOG_LEVEL: givenCluster === undefined ? 'silent' : 'warn',
+    // Each reads all tables once at the start; tests of audits and fits ask for them.
+    AUDIT_INTERVAL_HOURS: '0',
+    FIT_INTERVAL_HOURS: '0',
   };
   return { ...loadConfig(environment), ...change };
 }
@@ -71,6 +79,7 @@ export async function startService(t: Scoped, change: Partial<Config> = {}): Pro
   const config = testConfig(change.dataDir ?? folder.path, { ...servers, ...change });
   const logger = createLogger(config.logLevel, 'test');
   const closers = createClosers(logger);
+  noteStart('service-inside');
   t.after(async () => {
     await closers.close();
     await folder.remove();
@@ -82,6 +91,7 @@ export async function startService(t: Scoped, change: Partial<Config> = {}): Pro
     port,
     baseUrl: `http://127.0.0.1:${port}`,
     key: testKey,
+    tenant: 'default',
     dataDir: config.dataDir,
     redisUrl: config.redisUrl ?? endpoints?.redisUrl ?? '',
     clickhouseUrl: config.clickhouseUrl ?? endpoints?.clickhouseUrl ?? '',
@@ -94,9 +104,42 @@ async function testServers({ clickhouseUrl }: Partial<Config>): Promise<Partial<
   return { redisUrl: await emptiedCluster(), clickhouseUrl: given.clickhouseUrl };
 }
 
+let shared: Promise<{ first: Service; second: () => Promise<Service>; keys: TestKeys }> | undefined;
+let tenants = 0;
+
+async function startShared() {
+  const first = await startService({ after });
+  const keys = await keysOf({ after }, first);
+  let second: Promise<Service> | undefined;
+  const startSecond = (): Promise<Service> => {
+    second ??= startSecondApi({ after }, first);
+    return second;
+  };
+  return { first, second: startSecond, keys };
+}
+
+/**
+ * The service that all tests of this process share, with the key of a tenant that nobody else has: for tests that leave the
+ * servers and other tenants alone. It ends with the process. Files that call it share processes (run-tests.ts).
+ */
+export async function sharedService(): Promise<Service & { second(): Promise<Service> }> {
+  shared ??= startShared();
+  const { first, second, keys } = await shared;
+  tenants += 1;
+  const own = { tenant: `tenant-${tenants}`, key: await keys.add({ tenant: `tenant-${tenants}` }) };
+  return { ...first, ...own, second: async () => ({ ...(await second()), ...own }) };
+}
+
 /** A service with a ClickHouse of its own, for a test that stops, kills or fills it. */
 export const startServiceAlone = (t: Scoped, change: Partial<Config> = {}): Promise<Service> =>
   startService(t, { clickhouseUrl: null, ...change });
+
+/** The ClickHouse of a service that was started alone. */
+export function clickhousePid({ dataDir }: Pick<Service, 'dataDir'>): number {
+  const { clickhouse } = JSON.parse(readFileSync(join(dataDir, 'servers.json'), 'utf8'));
+  if (clickhouse === undefined) throw new Error('this service shares the ClickHouse of the test run');
+  return clickhouse.pid;
+}
 
 /** Another API on the servers of a running service. */
 export const startSecondApi = (t: Scoped, { dataDir }: Service): Promise<Service> =>
@@ -121,18 +164,24 @@ export interface TestKeys {
   /** Puts a fresh key in store and gives it. */
   add(change?: { tenant?: string; scopes?: readonly Scope[]; quota?: number | null }): Promise<string>;
   revoke(key: string): Promise<boolean>;
+  /** The tenant that is meant by a name: in a shared service one that no other file has. */
+  nameOf(tenant: string): string;
 }
 
+let keysMade = 0;
+
 /** Keys in the store of a running service. */
-export async function keysOf(t: Scoped, { redisUrl }: Service): Promise<TestKeys> {
+export async function keysOf(t: Scoped, { redisUrl, tenant: own }: Service): Promise<TestKeys> {
   const store = createKeyStore(await redisOf(t, redisUrl));
-  let made = 0;
+  const nameOf = (tenant: string): string =>
+    own === 'default' || tenant.startsWith(own) ? tenant : `${own}-${tenant}`;
   return {
     store,
-    add: async ({ tenant = 'default', scopes = allScopes, quota = null } = {}) => {
-      made += 1;
-      const key = `key-${process.pid}-${made}`;
-      await store.put({ keyHash: hashKey(key), tenant, scopes, requestsPerMinute: quota });
+    nameOf,
+    add: async ({ tenant = own, scopes = allScopes, quota = null } = {}) => {
+      keysMade += 1;
+      const key = `key-${process.pid}-${keysMade}`;
+      await store.put({ keyHash: hashKey(key), tenant: nameOf(tenant), scopes, requestsPerMinute: quota });
       return key;
     },
     revoke: (key) => store.revoke(hashKey(key)),
