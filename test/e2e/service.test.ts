@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Caller, callerOf, event } from '../support/http.js';
 import { dataFolder } from '../support/service.js';
-import { serviceProgram } from '../support/service-process.js';
+import { environment, serviceProgram } from '../support/service-process.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 interface Running {
@@ -34,7 +34,7 @@ async function endAll(): Promise<void> {
 
 function launch(settings: Settings): Running {
   const child = spawn(process.execPath, ['-e', serviceProgram], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', LOG_LEVEL: 'warn', ...settings },
+    env: { ...environment(), PORT: '0', LOG_LEVEL: 'warn', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const written = { out: '', errors: '' };

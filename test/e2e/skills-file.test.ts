@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { endOf } from '../support/command.js';
 import { type Caller, callerOf, event } from '../support/http.js';
 import { dataFolder, keysOf, startService } from '../support/service.js';
-import { serviceProgram } from '../support/service-process.js';
+import { environment, serviceProgram } from '../support/service-process.js';
 import { tempDir } from '../support/temp.js';
 
 async function put(caller: Caller, skillId: string, body: object): Promise<void> {
@@ -103,9 +103,8 @@ test('a file of thousands of skills', { timeout: 60_000 }, async (t) => {
 
 /** Starts the service as a user would, and waits for its end. */
 async function endOfStart(t: TestContext, settings: Readonly<Record<string, string>>) {
-  const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, ['-e', serviceProgram], {
-    env: { PATH, HOME, PORT: '0', LOG_LEVEL: 'info', ...settings },
+    env: { ...environment(), PORT: '0', LOG_LEVEL: 'info', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.after(() => child.kill('SIGKILL'));

@@ -1,6 +1,6 @@
 /**
  * Generated requests to every route: no answer outside of the contract, no 500, no crash, and each confirmed answer
- * counted once. `npm run test:fault -- fuzz --rounds N` sends N of them.
+ * counted once. `npm run test:full -- fuzz --rounds N` sends N of them.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -19,7 +19,7 @@ import type { Scoped } from '../support/service.js';
 exitAfterTests();
 
 const random = seeded(faultSeed);
-const count = roundsOf(4, 45);
+const count = roundsOf(1, 45);
 const rounds: Round[] = [];
 after(() => process.stdout.write(`seed ${faultSeed}\n${tableOf(rounds)}\n`));
 

@@ -10,7 +10,7 @@ import { waitFor } from '../support/wait.js';
 
 const long = { timeout: 600_000 };
 
-const service = await startService({ after });
+const service = await startService({ after }, { auditIntervalHours: 24 });
 
 const audit = (...args: string[]) => runCommand('audit', { DATA_DIR: service.dataDir }, ...args);
 

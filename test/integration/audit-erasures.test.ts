@@ -15,7 +15,7 @@ import { waitFor } from '../support/wait.js';
 const learners = Array.from({ length: 6 }, (_, i) => `learner-${i}`);
 
 test('erasures during audits', { timeout: 600_000 }, async (t) => {
-  const service = await startService(t, { auditIntervalHours: 0 });
+  const service = await startService(t);
   const caller = callerOf(service, service.key);
   const redis = await redisOf(t, service.redisUrl);
   const audit = auditsOf(redis, clickhouseOf(t, service));

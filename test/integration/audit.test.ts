@@ -1,6 +1,6 @@
 /** The audit: silent while answers keep coming, and certain of every row that is lost or there twice. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,9 +11,9 @@ import { startCrowd } from '../support/crowd.js';
 import { type Caller, callerOf, event } from '../support/http.js';
 import { clickhouseOf, keysOf, redisOf, type Service, startService } from '../support/service.js';
 import { tempDir } from '../support/temp.js';
-import { waitFor } from '../support/wait.js';
 
 const long = { timeout: 600_000 };
+const importedRows = 1500;
 const names = (count: number, prefix: string): string[] =>
   Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 
@@ -58,10 +58,10 @@ test(
     const crowd = startCrowd(callerOf(service, service.key), names(12, 'c'));
     const keys = await keysOf(t, service);
     const batches = startBatches(callerOf(service, await keys.add({ tenant: 'batches' })));
-    const importing = importRows(t, service, 4000);
+    const importing = importRows(t, service, importedRows);
     let audits = 0;
     const isOver = importing.then(() => true);
-    while (!(await Promise.race([isOver, sleep(10, false)])) || audits < 8) {
+    while (!(await Promise.race([isOver, sleep(10, false)])) || audits < 5) {
       const { mismatches, notCompared } = await audit();
       assert.deepEqual([namesOf(mismatches), notCompared], [[], []]);
       audits++;
@@ -69,7 +69,7 @@ test(
     const batched = await batches();
     await crowd.stop();
     const { totals, mismatches } = await audit();
-    const answers = crowd.confirmed.length + batched + 4000;
+    const answers = crowd.confirmed.length + batched + importedRows;
     assert.deepEqual(
       [totals.accepted, totals.stored + totals.waiting, namesOf(mismatches)],
       [answers, answers, []],
@@ -77,37 +77,3 @@ test(
     t.diagnostic(`${audits} audits beside ${answers} answers`);
   },
 );
-
-test('audits of a service whose ClickHouse is killed again and again find nothing', long, async (t) => {
-  const service = await startService(t);
-  const [redis, clickhouse] = [await redisOf(t, service.redisUrl), clickhouseOf(t, service)];
-  const audit = auditsOf(redis, clickhouse);
-  const crowd = startCrowd(callerOf(service, service.key), names(12, 'c'));
-  let compared = 0;
-  let away = 0;
-  for (let kills = 0; kills < 4; kills++) {
-    await sleep(1500);
-    process.kill(clickhousePid(service), 'SIGKILL');
-    const told = await audit().catch(() => null);
-    if (told === null) away++;
-    else assert.deepEqual(namesOf(told.mismatches), []);
-    await waitFor(
-      'an audit',
-      async () => {
-        const report = await audit().catch(() => null);
-        if (report !== null) assert.deepEqual(namesOf(report.mismatches), []);
-        if (report?.notCompared.length === 0) compared++;
-        return report?.notCompared.length === 0;
-      },
-      300_000,
-    );
-  }
-  await crowd.stop();
-  assert.deepEqual(namesOf((await audit()).mismatches), []);
-  t.diagnostic(`${compared} audits compared all, ${away} found ClickHouse away`);
-});
-
-const clickhousePid = ({ dataDir }: Service): number => {
-  const servers = JSON.parse(readFileSync(join(dataDir, 'servers.json'), 'utf8'));
-  return servers.clickhouse.pid;
-};

@@ -18,7 +18,7 @@ const limit = { timeout: 600_000 };
 
 const backtest = (...args: string[]) => runCommand('backtest', {}, ...args);
 
-const answers = makeAnswers(100, 70);
+const answers = makeAnswers(60, 70);
 const timed: readonly MadeColumn[] = ['user_id', 'skill_id', 'correct', 'item_id', 'ts', 'order', 'fold'];
 const untimed: readonly MadeColumn[] = ['user_id', 'skill_id', 'correct'];
 
@@ -65,7 +65,7 @@ test('times: horizons in days, one JSON object, and a page that needs nothing el
   const found = lineOf(ended);
   assert.equal(ended.err, '');
   assert.deepEqual(Object.keys(found).slice(0, 5), ['cases', 'learners', 'coverage', 'bands', 'models']);
-  assert.deepEqual([found.learners, found.unit, found.fold], [100, 'days', null]);
+  assert.deepEqual([found.learners, found.unit, found.fold], [60, 'days', null]);
   assert.deepEqual(Object.keys(found.coverage), ['50', '80', '95']);
   assert.ok(Math.abs(found.coverage['80'] - 0.8) < 0.06, `covers ${found.coverage['80']}`);
   assert.deepEqual([...new Set(found.bands.map(({ horizon }: BandLine) => horizon))], [7, 30, 90]);
@@ -97,14 +97,14 @@ test(
     assert.match(ended.out, /every fold by models trained on the others, horizons in answers/);
     assert.match(ended.out, /\n {2}80 % +0\.\d{3} +\[0\.\d{3} 0\.\d{3}\]/);
     assert.match(ended.out, /\n {2}served +0\.\d{4}/);
-    assert.match(ended.out, /\n {2}40 to 79 +20 +[\d,]+ +100 /);
+    assert.match(ended.out, /\n {2}40 to 79 +20 +[\d,]+ +60 /);
   },
 );
 
 test('--fold forecasts only the learners of the fold', limit, async (t) => {
   const file = await fileOf(t, csvOf(answers, timed));
   const found = lineOf(await backtest(file, '--json', '--fold', '3'));
-  assert.deepEqual([found.learners, found.fold], [20, 3]);
+  assert.deepEqual([found.learners, found.fold], [12, 3]);
 });
 
 test(

@@ -3,35 +3,37 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { type Ended, endOf } from '../support/command.js';
+import { fileURLToPath } from 'node:url';
+import { type Ended, endOf, runCommand } from '../support/command.js';
 
-const built = new URL('../../', import.meta.url);
-const setup = readFileSync(new URL('../src/setup.mjs', built), 'utf8');
-const modules = [...setup.matchAll(/^ {2}'?([\w:]+)'?: \{ about: .*, module: '(.+)' \},$/gm)];
+const setup = fileURLToPath(import.meta.resolve('#root/src/setup.mjs'));
+const commands = [
+  ...readFileSync(setup, 'utf8').matchAll(/^ {2}'?([\w:]+)'?: \{ about: .*, module: '(.+)\.js' \},$/gm),
+];
 
-/** As the set-up does it, which tells the message of a StartError that a command throws. */
-const program = `import(process.argv[1])
-  .then(({ main }) => main(process.argv.slice(2)))
-  .catch((error) => {
-    process.stderr.write(error.name === 'StartError' ? error.message : error.stack);
-    process.exitCode = 1;
-  });`;
-const run = (module: string, argument: string): Promise<Ended> => {
-  const args = ['-e', program, '--', new URL(module, built).href, argument];
-  return endOf(spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] }));
-};
+/** As npm does it. */
+const spawned = (...args: string[]): Promise<Ended> =>
+  endOf(
+    spawn(process.execPath, ['--enable-source-maps', setup, ...args], { stdio: ['ignore', 'pipe', 'pipe'] }),
+  );
+
+/** Each is spawned once; a command line tool can be asked for the rest in this process. */
+const refusedBy = (name: string, module: string): Promise<Ended> =>
+  module.startsWith('bundle/cli-')
+    ? runCommand(name, {}, '--no-such-option')
+    : spawned(name, '--no-such-option');
 
 test('there are commands', () => {
-  assert.equal(modules.length, 13);
+  assert.equal(commands.length, 13);
 });
 
-for (const [, name = '', module = ''] of modules) {
+for (const [, name = '', module = ''] of commands) {
   test(`${name}: --help explains, an unknown option is told in one line`, { timeout: 600_000 }, async () => {
-    const help = await run(module, '--help');
+    const help = await spawned(name, '--help');
     assert.deepEqual([help.code, help.err], [0, '']);
     const command = name === 'start' || name === 'test' ? `npm ${name}` : `npm run ${name}`;
     assert.ok(help.out.startsWith(`Usage: ${command}`), help.out.slice(0, 200));
-    const wrong = await run(module, '--no-such-option');
+    const wrong = await refusedBy(name, module);
     assert.deepEqual([wrong.code === 0, wrong.out], [false, ''], wrong.err);
     assert.match(wrong.err, /--no-such-option/);
     assert.match(wrong.err, /--help/);

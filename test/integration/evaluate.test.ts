@@ -18,7 +18,7 @@ const limit = { timeout: 600_000 };
 
 const evaluate = (...args: string[]) => runCommand('evaluate', {}, ...args);
 
-const answers = makeAnswers(100, 40);
+const answers = makeAnswers(50, 40);
 const all: readonly MadeColumn[] = ['user_id', 'skill_id', 'correct', 'item_id', 'ts', 'order', 'fold'];
 const rich: readonly MadeColumn[] = [...all, 'response_time_s', 'question_difficulty'];
 const bare: readonly MadeColumn[] = ['user_id', 'skill_id', 'correct'];
@@ -34,7 +34,7 @@ test(
     const found = lineOf(ended);
     assert.equal(ended.err, '');
     assert.deepEqual(Object.keys(found).slice(0, 4), ['rows', 'learners', 'models', 'fit']);
-    assert.deepEqual([found.rows, found.learners, found.train], [800, 20, { rows: 3200, learners: 80 }]);
+    assert.deepEqual([found.rows, found.learners, found.train], [400, 10, { rows: 1600, learners: 40 }]);
     assert.deepEqual([found.fold, found.split, found.left_out], [1, 'fold', 0]);
     assert.deepEqual(Object.keys(found.models), ['overall_mean', 'skill_mean', 'bkt', 'served']);
     for (const [model, figures] of Object.entries<Record<string, number>>(found.models)) {
@@ -50,9 +50,9 @@ test(
     assert.ok(found.models.served.auc > found.models.skill_mean.auc, 'it knows the learner');
     assert.ok(found.models.served.log_loss < found.models.overall_mean.log_loss);
     const { probes, ...violations } = found.monotone;
-    assert.ok(probes > 500, `${probes} probes`);
+    assert.ok(probes > 250, `${probes} probes`);
     assert.deepEqual(violations, { right_lowers: 0, wrong_raises: 0 });
-    assert.equal(found.fit.observations, 3200);
+    assert.equal(found.fit.observations, 1600);
     assert.ok(found.fit.seconds > 0 && found.fit.iterations > 0);
     // A reliability plot per model and two learning curves.
     assertSelfContained(readFileSync(page, 'utf8'), 6);
@@ -112,9 +112,9 @@ test('rows that do not fit are left out, counted and told', limit, async (t) => 
   const file = await fileOf(t, `${csvOf(answers, all)}${[...bad, ...mixed].join('\n')}\n`);
   const ended = await evaluate(file, '--json');
   const found = lineOf(ended);
-  assert.deepEqual([found.left_out, found.rows + found.train.rows, found.split], [6, 4002, 'mixed']);
-  assert.match(ended.err, /^6 rows do not fit and are left out:\n {2}line 4002: correct "2" must be/);
-  assert.match(ended.err, /line 4004: the row has 2 fields.*\n {2}line 4005: fold "1.5" must be an integer/);
+  assert.deepEqual([found.left_out, found.rows + found.train.rows, found.split], [6, 2002, 'mixed']);
+  assert.match(ended.err, /^6 rows do not fit and are left out:\n {2}line 2002: correct "2" must be/);
+  assert.match(ended.err, /line 2004: the row has 2 fields.*\n {2}line 2005: fold "1.5" must be an integer/);
   assert.match(ended.err, /and 1 more\n1 rows tell another fold.*\n1 learners have no fold/);
 });
 

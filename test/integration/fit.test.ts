@@ -1,49 +1,25 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { ClickHouseClient } from '@clickhouse/client';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { fitQueueName, queuePrefix } from '../../src/contracts/jobs.js';
 import { fitParts } from '../../src/fits.js';
 import { startScheduledFits } from '../../src/jobs/fit-queue.js';
 import { runFits } from '../../src/services/fit-models.js';
-import { openDeployment } from '../../src/store/deployment.js';
 import { readItems } from '../../src/store/item-store.js';
-import { modelsKey, versionKey } from '../../src/store/keys.js';
+import { modelsKey } from '../../src/store/keys.js';
 import { createModelPublisher } from '../../src/store/model-store.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/client.js';
-import { runCommand, spawnCommand } from '../support/command.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { type MadeSkill, madeAnswers, storeAnswers } from '../support/made-answers.js';
+import { bigSkills, fit, type Servers, skills, startServers } from '../support/fits.js';
+import { madeAnswers, storeAnswers } from '../support/made-answers.js';
 import { redisOf } from '../support/service.js';
-import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
-import { testDatabase } from '../support/warehouse.js';
 
 const logger = createLogger('fatal', 'test');
-
-const { clickhouseUrl } = await freshDatabase();
-
-interface Servers {
-  readonly env: Record<string, string>;
-  readonly clickhouse: ClickHouseClient;
-}
-
-async function startServers(t: TestContext): Promise<Servers> {
-  const redisUrl = await startTestRedis(t);
-  const { url, client } = await testDatabase(t, clickhouseUrl);
-  // Else it would look as if it had come back empty.
-  await openDeployment(await redisOf(t, redisUrl), async () => false);
-  const env = { REDIS_URL: redisUrl, CLICKHOUSE_URL: url, DATA_DIR: await tempDir(t) };
-  return { env, clickhouse: client };
-}
-
-const fit = ({ env }: Servers, ...args: string[]) => runCommand('fit', env, ...args);
 
 interface FitResult {
   readonly tenants: readonly {
@@ -61,22 +37,6 @@ async function fitJson(servers: Servers, ...args: string[]): Promise<FitResult> 
   assert.equal(code, 0, err);
   return JSON.parse(out) as FitResult;
 }
-
-/** Far from the defaults, so that each fit is better. */
-const bigSkills: readonly MadeSkill[] = Array.from({ length: 6 }, (_, i) => ({
-  skillId: `skill-${i}`,
-  learners: 400,
-  parameters: { pInit: 0.1 + 0.12 * i, pLearn: 0.02 + 0.03 * i, pGuess: 0.05, pSlip: 0.2 - 0.02 * i },
-}));
-
-/** Like the big ones on average, with too few learners for a fit. */
-const coldSkills: readonly MadeSkill[] = Array.from({ length: 8 }, (_, i) => ({
-  skillId: `skill-cold-${i}`,
-  learners: 15,
-  parameters: { pInit: 0.4, pLearn: 0.1, pGuess: 0.05, pSlip: 0.15 },
-}));
-
-const skills = [...bigSkills, ...coldSkills];
 
 interface StoredSkill {
   skill_id: string;
@@ -166,24 +126,6 @@ test('npm run fit', { timeout: 600_000 }, async (t) => {
       'SELECT toUInt32(count()) AS n, (SELECT toUInt32(count()) FROM skill_parameters) AS skills FROM model_versions',
     );
     assert.deepEqual(row, { n: 3, skills: skills.length });
-  });
-
-  await t.test('can be killed at any moment', async (t) => {
-    await storeAnswers(servers.clickhouse, madeAnswers('killed', skills, 8, 2));
-    for (const afterMs of [500, 1000, 1500, 2000, 2500]) {
-      const child = spawnCommand(t, 'fit', servers.env, '--tenant', 'killed');
-      await Promise.race([once(child, 'exit'), sleep(afterMs)]);
-      child.kill('SIGKILL');
-      const inForce = await models.inForce('killed');
-      assert.equal((await models.read('killed', inForce)).version, inForce);
-    }
-    await fit(servers, '--tenant', 'killed');
-    const inForce = await models.inForce('killed');
-    assert.ok(inForce > 0);
-    assert.equal((await models.read('killed', inForce)).skills.get('skill-0')?.source, 'fitted');
-    assert.equal((await models.versions('killed'))[0]?.version, inForce);
-    const kept = (await models.versions('killed')).map(({ version }) => versionKey('killed', version));
-    assert.deepEqual(new Set(await redis.keys('st:{m:killed}:v:*')), new Set(kept), 'nothing half is left');
   });
 
   await t.test('leaves very small tenants alone', async () => {

@@ -2,79 +2,28 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import type { ClickHouseClient } from '@clickhouse/client';
 import { connectRedis, whenReady } from '../../src/store/client.js';
 import { defaultPartitions } from '../../src/store/deployment.js';
 import { createImportStore } from '../../src/store/import-store.js';
 import { partitionOf } from '../../src/store/keys.js';
 import { readLearner } from '../../src/store/learner-reads.js';
-import { createOutbox } from '../../src/store/outbox.js';
 import { selectRows } from '../../src/warehouse/client.js';
-import { endOf, runCommand, spawnCommand } from '../support/command.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
+import { endOf } from '../support/command.js';
+import { startTestRedis } from '../support/embedded.js';
+import {
+  answers,
+  runImport,
+  startImport,
+  startServers,
+  stored,
+  withoutWarnings,
+} from '../support/imports.js';
 import { referenceFile } from '../support/reference.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
-import { testDatabase } from '../support/warehouse.js';
-
-/** Each test takes a database of its own. */
-const { clickhouseUrl } = await freshDatabase();
-
-interface Servers {
-  readonly env: Record<string, string>;
-  readonly clickhouse: ClickHouseClient;
-}
-
-async function startServers(t: TestContext): Promise<Servers> {
-  const redisUrl = await startTestRedis(t);
-  const { url, client } = await testDatabase(t, clickhouseUrl);
-  const env = { REDIS_URL: redisUrl, CLICKHOUSE_URL: url, DATA_DIR: await tempDir(t) };
-  return { env, clickhouse: client };
-}
-
-const startImport = (t: TestContext, env: Record<string, string>, ...args: string[]) =>
-  spawnCommand(t, 'import', env, ...args);
-
-const runImport = ({ env }: Pick<Servers, 'env'>, ...args: string[]) => runCommand('import', env, ...args);
-
-/** Rows as text: learners answer in turns of 1 to 40, every tenth answer is wrong. */
-function answers(rows: number, learners: number): string {
-  const lines = Array.from({ length: rows }, (_, i) => {
-    const user = Math.floor(i / (1 + (i % 40))) % learners;
-    return `u${user},s${i % 7},${i % 10 === 0 ? 0 : 1},i${i},${i}`;
-  });
-  return `user_id,skill_id,correct,item_id,order\n${lines.join('\n')}\n`;
-}
-
-interface Stored {
-  rows: number;
-  learners: number;
-  correct: number;
-  ids: number;
-  /** Learners whose sequence has gaps, or whose items are not in the order of the file. */
-  disordered: number;
-}
-
-async function stored({ clickhouse }: Servers): Promise<Stored> {
-  const [row] = await selectRows<Stored>(
-    clickhouse,
-    `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(user_id)) AS learners,
-      toUInt32(sum(is_correct)) AS correct, toUInt32(uniqExact(item_id)) AS ids,
-      toUInt32((SELECT count() FROM (
-        SELECT user_id, arraySort(x -> x.1, groupArray((learner_seq, toUInt32OrZero(substring(item_id, 2))))) AS a
-        FROM attempts GROUP BY tenant, user_id
-        HAVING a.1 != range(1, length(a) + 1) OR a.2 != arraySort(a.2)))) AS disordered
-     FROM attempts`,
-  );
-  if (!row) throw new Error('no figures');
-  return row;
-}
-
-/** What is left of a command's standard error: a slow machine may be warned of. */
-const withoutWarnings = (err: string): string => err.replace(/^\{"level":40.*\n/gm, '');
 
 test('every row is counted or rejected, and a finished file is remembered', {
   timeout: 600_000,
@@ -117,50 +66,6 @@ test('every row is counted or rejected, and a finished file is remembered', {
   assert.equal((await stored(servers)).rows, 9000);
 });
 
-/** A quick machine was through before the kill, which left rows in the outbox: another import drains them. */
-async function drainAfter(t: TestContext, servers: Servers, err: string): Promise<void> {
-  assert.match(err, /was imported/);
-  const file = join(await tempDir(t), 'none.csv');
-  await writeFile(file, answers(0, 1));
-  assert.equal((await runImport(servers, file)).code, 0);
-}
-
-test('an import that is killed again and again counts every row once, in order', {
-  timeout: 600_000,
-}, async (t) => {
-  const servers = await startServers(t);
-  const file = join(await tempDir(t), 'answers.csv');
-  const rows = 40_000;
-  await writeFile(file, answers(rows, 300));
-  const redis = connectRedis(servers.env.REDIS_URL as string);
-  t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
-  const outbox = createOutbox(redis, 16);
-  const known = async () => (await stored(servers)).rows + (await outbox.facts()).outboxLength;
-  for (const share of [0.02, 0.3, 0.6]) {
-    const child = startImport(t, servers.env, file);
-    const ended = endOf(child);
-    await waitFor(
-      `${share} of the rows`,
-      async () => child.exitCode !== null || (await known()) > share * rows,
-      90_000,
-    );
-    child.kill('SIGKILL');
-    await ended;
-  }
-  const { code, out, err } = await runImport(servers, file, '--json');
-  if (code === 0) t.diagnostic(out.trim());
-  else await drainAfter(t, servers, err);
-  await waitFor('the outbox', async () => (await outbox.facts()).outboxLength === 0);
-  assert.deepEqual(await stored(servers), {
-    rows,
-    learners: 300,
-    correct: rows - rows / 10,
-    ids: rows,
-    disordered: 0,
-  });
-});
-
 test('rows that are sent together are one commit: none is counted before an earlier one of its learner', {
   timeout: 600_000,
 }, async (t) => {
@@ -183,7 +88,7 @@ test('rows that are sent together are one commit: none is counted before an earl
 test('a signal stops it so that it can go on; two at once do not', { timeout: 600_000 }, async (t) => {
   const servers = await startServers(t);
   const file = join(await tempDir(t), 'answers.csv');
-  const rows = 40_000;
+  const rows = 12_000;
   await writeFile(file, answers(rows, 300));
   const child = startImport(t, servers.env, file);
   const ended = endOf(child);

@@ -1,24 +1,19 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { type TestContext, test } from 'node:test';
 import { hashKey } from '../../src/http/auth.js';
 import { createKeyStore } from '../../src/store/api-keys.js';
 import { connectRedis, whenReady } from '../../src/store/client.js';
+import { runCommand } from '../support/command.js';
 import { startTestRedis } from '../support/embedded.js';
 import { tempDir } from '../support/temp.js';
 
-const entry = new URL('../../src/cli/keys.js', import.meta.url).href;
-
 async function start(t: TestContext) {
   const redisUrl = await startTestRedis(t);
-  const env = { ...process.env, REDIS_URL: redisUrl, DATA_DIR: await tempDir(t) };
-  const script = `import(${JSON.stringify(entry)}).then((m) => m.main(process.argv.slice(1)))`;
-  const keys = (...args: string[]) =>
-    new Promise<{ code: number; out: string; err: string }>((resolve) => {
-      const child = execFile(process.execPath, ['-e', script, '--', ...args], { env }, (_, out, err) => {
-        resolve({ code: child.exitCode ?? -1, out: out.trim(), err: err.trim() });
-      });
-    });
+  const env = { REDIS_URL: redisUrl, DATA_DIR: await tempDir(t) };
+  const keys = async (...args: string[]) => {
+    const { code, out, err } = await runCommand('keys', env, ...args);
+    return { code, out: out.trim(), err: err.trim() };
+  };
   const redis = connectRedis(redisUrl);
   t.after(() => redis.disconnect());
   await whenReady(redis, 10_000);

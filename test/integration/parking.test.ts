@@ -15,6 +15,7 @@ import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js
 import { encodedRow, fillOutbox } from '../support/attempt-rows.js';
 import { runCommand } from '../support/command.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
+import { isLongForm } from '../support/long-form.js';
 import { redisOf } from '../support/service.js';
 import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
@@ -171,7 +172,7 @@ test('parking', { timeout: 900_000 }, async (t) => {
       stored += 4;
       parked += 2;
     };
-    for (let step = 0, died = true; died; step++) {
+    for (let step = 0, died = true; died; step += isLongForm ? 1 : 2) {
       await fill();
       let steps = 0;
       const dying =

@@ -20,7 +20,7 @@ import { waitFor } from '../support/wait.js';
 const redisServer = await startBareRedis({ after });
 // Models come from `publish` below alone: a scheduled fit fails while Redis is empty, and is tried again 30 s later,
 // amid a comparison.
-const service = await startService({ after }, { redisUrl: redisServer.url, fitIntervalHours: 0 });
+const service = await startService({ after }, { redisUrl: redisServer.url });
 const clickhouse = clickhouseOf({ after }, service);
 const redis = await redisOf({ after }, service.redisUrl);
 const keys = await keysOf({ after }, service);

@@ -11,11 +11,11 @@ const LIMIT = { timeout: 600_000 };
 const MAIN =
   "export async function main(argv: string[]): Promise<void> { console.log('ran', argv.join()); }\n";
 
-/** A checkout with the real set-up, compiler settings and packages, but a service of one line. */
+/** A checkout with the real set-up, build and packages, but a service of one line. */
 async function checkout(t: TestContext): Promise<string> {
   const dir = await tempDir(t);
   await mkdir(join(dir, 'src'));
-  const files = ['package.json', 'package-lock.json', 'tsconfig.json', 'src/setup.mjs'];
+  const files = ['package.json', 'package-lock.json', 'tsconfig.json', 'src/setup.mjs', 'src/build.mjs'];
   await Promise.all(files.map((file) => copyFile(file, join(dir, file))));
   await symlink(join(process.cwd(), 'node_modules'), join(dir, 'node_modules'));
   await writeFile(join(dir, 'src/main.ts'), MAIN);
@@ -50,11 +50,11 @@ test(
 test('a build that fails says why and leaves the old one', LIMIT, async (t) => {
   const dir = await checkout(t);
   await setup(dir, 'start');
-  await writeFile(join(dir, 'src/main.ts'), 'export const main: number = "x";\n');
+  await writeFile(join(dir, 'src/main.ts'), "export { main } from './none.js';\n");
   const failed = await setup(dir, 'start');
   assert.deepEqual([failed.code, failed.stdout], [1, '']);
-  assert.match(failed.stderr, /building failed\n.*TS2322/s);
-  assert.ok(existsSync(join(dir, 'dist/src/main.js')));
+  assert.match(failed.stderr, /building failed\n.*Could not resolve "\.\/none\.js"\s+src\/main\.ts:1:21/s);
+  assert.ok(existsSync(join(dir, 'dist/bundle/main.js')));
 });
 
 test('two set-ups at once both end well; a dead one’s lock does not stop the next', LIMIT, async (t) => {

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { RedisClient } from '../../src/store/client.js';
 import { idBytes } from '../../src/store/event-ids.js';
 import { attempts, originColumns } from '../../src/warehouse/attempts.js';
-import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
+import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
 import { migrate, migrations } from '../../src/warehouse/migrations.js';
 import { createTable } from '../../src/warehouse/table.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
@@ -44,10 +44,8 @@ async function loadRedis(t: TestContext): Promise<{ url: string; client: RedisCl
 
 /** Half of the rows as schema 3 had them, before the upgrade; the others as they are today. */
 async function loadClickhouse(t: TestContext): Promise<string> {
-  const url = new URL((await freshDatabase()).clickhouseUrl);
-  url.pathname = '/before';
-  await ensureDatabase(url.href);
-  const client = connectWarehouse(url.href);
+  const { clickhouseUrl } = await freshDatabase();
+  const client = connectWarehouse(clickhouseUrl);
   t.after(() => client.close());
   const newer = new Set(originColumns.map(({ name }) => name));
   const older = attempts.columns.filter(({ name }) => !newer.has(name));
@@ -70,7 +68,7 @@ async function loadClickhouse(t: TestContext): Promise<string> {
     migrations.slice(3).map(({ version }) => version),
   );
   await insert(lines.slice(stored / 2), new Set());
-  return url.href;
+  return clickhouseUrl;
 }
 
 test('a deployment as version 0.1 left it goes on', { timeout: 600_000 }, async (t) => {

@@ -1,4 +1,4 @@
-/** Tests run on a Redis Cluster instead of servers of their own where integration/cluster.test.ts says so. */
+/** Tests run on a Redis Cluster instead of servers of their own where full/cluster.test.ts says so. */
 import type { Cluster } from 'ioredis';
 import { connectRedis, whenReady } from '../../src/store/client.js';
 

@@ -1,13 +1,11 @@
-/** The rules of the house that tools can check: format, lint, import direction, dead code, one home for settings. */
+/** The rules of the house that tools can check: format, lint, import direction, types, dead code, one home for settings. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { root } from '../support/root.js';
 import { tempDir } from '../support/temp.js';
-
-const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 function run(tool: string, args: readonly string[], cwd = root): { status: number | null; output: string } {
   const { status, stdout, stderr } = spawnSync(join(root, 'node_modules/.bin', tool), args, {
@@ -19,6 +17,11 @@ function run(tool: string, args: readonly string[], cwd = root): { status: numbe
 
 test('formatted and linted, imports pointing the right way and never in a circle', () => {
   const { status, output } = run('biome', ['ci', '--colors=off', '.']);
+  assert.equal(status, 0, output);
+});
+
+test('types fit', () => {
+  const { status, output } = run('tsc', ['-p', '.', '--pretty', 'false']);
   assert.equal(status, 0, output);
 });
 

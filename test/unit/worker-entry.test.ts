@@ -7,7 +7,7 @@ const flag = '--trace-require-module';
 const skip = process.allowedNodeEnvironmentFlags.has(flag) ? false : `this Node has no ${flag}`;
 
 /** Gives each entry something that is no task, so that it is loaded and says so by failing. */
-const script = `
+const script = `(async () => {
   const { Piscina } = await import('piscina');
   const { workerEntry } = await import(${JSON.stringify(new URL('../../src/compute/worker-entry.js', import.meta.url).href)});
   const workerData = { redisUrl: 'redis://127.0.0.1:1', waitReplicas: 0, partitions: 1 };
@@ -16,13 +16,13 @@ const script = `
     await pool.run(null).catch((error) => console.log(name, error.name));
     await pool.destroy();
   }
-`;
+})()`;
 
 test('threads import what they run: ended while they require it, they would end the process', {
   skip,
   timeout: 60_000,
 }, async (t) => {
-  const child = spawn(process.execPath, [`${flag}=all`, '--input-type=module', '-e', script], {
+  const child = spawn(process.execPath, [`${flag}=all`, '-e', script], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.after(() => child.kill('SIGKILL'));

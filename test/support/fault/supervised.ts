@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type Supervised, supervise } from '../../../src/embedded/supervisor.js';
 import { createLogger } from '../../../src/telemetry.js';
 import type { Scoped } from '../service.js';
-import { serviceProgram } from '../service-process.js';
+import { environment, serviceProgram } from '../service-process.js';
 
 /** Ends them when the test was killed. */
 const tether = new URL('../../../bench/tether.js', import.meta.url).href;
@@ -38,10 +38,9 @@ export async function startServiceProcess(
       spawn(process.execPath, ['-e', serviceProgram], {
         detached: true,
         env: {
-          PATH: process.env.PATH,
-          HOME: process.env.HOME,
+          ...environment(),
           LOG_LEVEL: 'fatal',
-          NODE_OPTIONS: preloads,
+          NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${preloads}`,
           ...env,
         },
         stdio: ['ignore', 'pipe', 'inherit'],

@@ -27,7 +27,7 @@ const options = { skip: noCluster, timeout: 600_000 };
 /** A test file in a process of its own, on the given Cluster; with a pattern, those of its tests whose names match. */
 function runTest(t: TestContext, name: string, pattern: string, url: string): Promise<Ended> {
   const { NODE_TEST_CONTEXT: _, ...env } = childEnvironment({});
-  const file = fileURLToPath(new URL(`./${name}.test.js`, import.meta.url));
+  const file = fileURLToPath(new URL(`../${name}.test.js`, import.meta.url));
   const child = spawn(process.execPath, [`--test-name-pattern=${pattern}`, file], {
     env: { ...env, [givenClusterName]: url },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -38,11 +38,11 @@ function runTest(t: TestContext, name: string, pattern: string, url: string): Pr
 
 /** Files by what is run of them. The other erasures and takings back use no other commands, and wait for ClickHouse. */
 const onCluster = {
-  'learner-store': '.',
-  concurrency: '.',
-  replay: '.',
-  '../contract/erasure': '^everything goes, with a receipt',
-  '../contract/take-back-meets': '^several of one|^its id|^refused rows|^in the end',
+  'integration/learner-store': '.',
+  'integration/concurrency': '.',
+  'integration/replay': '.',
+  'contract/erasure': '^everything goes, with a receipt',
+  'contract/take-back-meets': '^several of one|^its id|^refused rows|^in the end',
 };
 
 // All that a test may take.

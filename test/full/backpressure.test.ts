@@ -78,7 +78,7 @@ test('with the pipeline stopped, answers are refused before Redis is full, until
   const reach = await reachOf(t, stand);
   const [pipeline = 0] = stand.pids('pipeline');
   const [api = 0] = stand.pids('api');
-  const most = (await reach.figure('memory', 'used_memory')) + roundsOf(14, 60) * mb;
+  const most = (await reach.figure('memory', 'used_memory')) + roundsOf(60) * mb;
   await reach.limit(most);
   sendSignal(pipeline, 'SIGSTOP');
   t.after(() => sendSignal(pipeline, 'SIGCONT'));
@@ -122,7 +122,7 @@ test('a Redis that is full at any moment refuses, and nobody is counted by half'
   const counted = callerOf(stand, countedKey);
   await sleep(1000);
   const statuses = new Set<number>();
-  for (let round = 0; round < roundsOf(20, 100); round++) {
+  for (let round = 0; round < roundsOf(100); round++) {
     const room = [0, 2000, 40_000, 300_000][Math.floor(4 * random())] as number;
     await reach.limit(Math.max(1, (await reach.figure('memory', 'used_memory')) + room));
     await sleep(200 * random());

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StartError } from '../../src/lifecycle.js';
 import { runCommand } from '../support/command.js';
 import { type Caller, callerOf, event } from '../support/http.js';
 import { everyView, oldAnswers, store } from '../support/old-answers.js';
@@ -158,8 +157,8 @@ test('a start on a full disk ends with one plain line', options, async (t) => {
   const scope = inReverse(t);
   const disk = mountSmallDisk(scope, await folder(scope), 1);
   disk.fill();
-  await assert.rejects(
-    startService(scope, { dataDir: disk.path }),
-    (error) => error instanceof StartError && /DATA_DIR: .* cannot be written: ENOSPC/.test(error.message),
-  );
+  await assert.rejects(startService(scope, { dataDir: disk.path }), {
+    name: 'StartError',
+    message: /DATA_DIR: .* cannot be written: ENOSPC/,
+  });
 });

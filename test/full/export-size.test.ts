@@ -80,7 +80,8 @@ test('all of it reaches a slow reader, in constant memory', async (t) => {
   const [grown, grownLive] = [most - start, mostLive - startLive].map((bytes) => Math.round(bytes / 2 ** 20));
   t.diagnostic(`${Math.round(read() / 1e6)} MB sent, memory grew by ${grownLive} MiB, ${grown} with garbage`);
   assert.ok((grownLive ?? 0) < 30, `memory grew by ${grownLive} MiB`);
-  assert.ok((grown ?? 0) < 150, `memory grew by ${grown} MiB with garbage`);
+  // All of it at once would be more than twice that; below, it is a matter of when garbage is collected.
+  assert.ok((grown ?? 0) < 220, `memory grew by ${grown} MiB with garbage`);
 });
 
 test('three at once of a tenant, and one place is left to others; one who goes away makes room', async (t) => {

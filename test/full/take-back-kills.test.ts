@@ -15,7 +15,6 @@ import { startSplit } from '../support/fault/stand.js';
 import { startServiceProcess } from '../support/fault/supervised.js';
 import { orderThreads } from '../support/fault/thread-orders.js';
 import { callerOf, type JsonAnswer } from '../support/http.js';
-import { isLongForm } from '../support/long-form.js';
 import { clickhouseOf, dataFolder, redisOf } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 
@@ -111,9 +110,7 @@ const sumsGo = /^DELETE FROM daily_skill/;
 const sumsCome = /^INSERT INTO daily_skill/;
 const ownSumsCome = /^INSERT INTO daily_learner_skill/;
 const rowsCome = /^INSERT INTO attempts/;
-const steps = isLongForm
-  ? [rowsGo, sumsGo, sumsCome, ownSumsGo, ownSumsCome, rowsCome]
-  : [rowsGo, ownSumsGo, rowsCome];
+const steps = [rowsGo, sumsGo, sumsCome, ownSumsGo, ownSumsCome, rowsCome];
 
 async function stopped(mode: 'deaf' | 'late', statements: RegExp): Promise<void> {
   const before = gateway.cuts();

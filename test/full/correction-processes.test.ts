@@ -29,7 +29,7 @@ const userId = 'learner';
 const partition = partitionOf('default', userId, partitions);
 const answersBefore = 30;
 const answersAfter = 7;
-const rounds = roundsOf(2, 20);
+const rounds = roundsOf(20);
 const limitMs = 120_000;
 
 const started = async (t: TestContext, redisUrl: string, clickhouseUrl: string): Promise<ChildProcess> => {

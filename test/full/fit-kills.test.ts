@@ -1,0 +1,32 @@
+/** A fit that is killed leaves the model in force whole, and the next one publishes. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { versionKey } from '../../src/store/keys.js';
+import { createModelPublisher } from '../../src/store/model-store.js';
+import { spawnCommand } from '../support/command.js';
+import { fit, skills, startServers } from '../support/fits.js';
+import { madeAnswers, storeAnswers } from '../support/made-answers.js';
+import { redisOf } from '../support/service.js';
+
+test('a fit can be killed at any moment', { timeout: 600_000 }, async (t) => {
+  const servers = await startServers(t);
+  const redis = await redisOf(t, servers.env.REDIS_URL ?? '');
+  const models = createModelPublisher(redis);
+  await storeAnswers(servers.clickhouse, madeAnswers('killed', skills, 8, 2));
+  for (const afterMs of [500, 1000, 1500, 2000, 2500]) {
+    const child = spawnCommand(t, 'fit', servers.env, '--tenant', 'killed');
+    await Promise.race([once(child, 'exit'), sleep(afterMs)]);
+    child.kill('SIGKILL');
+    const inForce = await models.inForce('killed');
+    assert.equal((await models.read('killed', inForce)).version, inForce);
+  }
+  await fit(servers, '--tenant', 'killed');
+  const inForce = await models.inForce('killed');
+  assert.ok(inForce > 0);
+  assert.equal((await models.read('killed', inForce)).skills.get('skill-0')?.source, 'fitted');
+  assert.equal((await models.versions('killed'))[0]?.version, inForce);
+  const kept = (await models.versions('killed')).map(({ version }) => versionKey('killed', version));
+  assert.deepEqual(new Set(await redis.keys('st:{m:killed}:v:*')), new Set(kept), 'nothing half is left');
+});
