@@ -12,13 +12,13 @@ RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund --lo
 RUN find node_modules/uWebSockets.js -name '*.node' \
     ! -name "uws_linux_$(node -p process.arch)_$(node -p process.versions.modules).node" -delete
 
-# The compiler is an optional package of typescript, so this stage takes everything.
+# The bundler's binary is an optional package of esbuild, so this stage takes everything.
 FROM base AS build
 RUN npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 COPY tsconfig.json ./
 COPY src src
 COPY workers workers
-RUN node_modules/.bin/tsc -p .
+RUN node src/build.mjs dist --bundles
 
 FROM node:22-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
@@ -30,7 +30,7 @@ USER node
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/livez`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-# The exec form: node is process 1 and gets SIGTERM itself. The first argument names the module: main starts the
-# service, cli/keys manages API keys, cli/import imports a log.
-ENTRYPOINT ["node", "--enable-source-maps", "-e", "const [, name, ...args] = process.argv; import(`/app/dist/src/${name}.js`).then((module) => module.main(args))", "--"]
+# The exec form: node is process 1 and gets SIGTERM itself. The first argument names the bundle: main starts the
+# service, cli-keys manages API keys, cli-import imports a log.
+ENTRYPOINT ["node", "--enable-source-maps", "-e", "const [, name, ...args] = process.argv; import(`/app/dist/bundle/${name}.js`).then((module) => module.main(args))", "--"]
 CMD ["main"]
