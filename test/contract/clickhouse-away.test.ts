@@ -7,6 +7,7 @@ import { callerOf, event } from '../support/http.js';
 import { erasureDone } from '../support/learner-data.js';
 import { exitAfterTests } from '../support/linger.js';
 import { clickhouseOf, clickhousePid, startServiceAlone } from '../support/service.js';
+import { velocityFromClickHouse } from '../support/velocity-fields.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 const service = await startServiceAlone({ after });
@@ -76,20 +77,6 @@ test('an explanation: no steps, everything else, status 200', async () => {
   assert.equal((await explained()).json.data.explanation.steps.length, 1);
 });
 
-const fromClickHouse = [
-  'velocity_per_day',
-  'velocity_per_day_low',
-  'velocity_per_day_high',
-  'velocity_per_week',
-  'velocity_7d',
-  'acceleration',
-  'answers_per_day',
-  'active_days',
-  'accuracy_7d',
-  'accuracy_28d',
-  'series',
-] as const;
-
 test('velocity: what Redis knows, null for the rest, status 200', async () => {
   await awayFromMidnight();
   const velocity = (user: string, query = '') => caller.get(`/api/v1/velocity/${user}${query}`);
@@ -103,7 +90,8 @@ test('velocity: what Redis knows, null for the rest, status 200', async () => {
     for (const { status, json } of answers) {
       assert.equal(status, 200);
       const { data } = json;
-      for (const name of [...fromClickHouse, 'source_lag_seconds']) assert.equal(data[name], null, name);
+      for (const name of [...velocityFromClickHouse, 'source_lag_seconds'])
+        assert.equal(data[name], null, name);
       for (const name of ['velocity_per_attempt', 'momentum_label', 'days', 'skill_id']) {
         assert.equal(data[name], before[name], name);
       }

@@ -5,6 +5,7 @@ import { theilSen } from '../../src/domain/theil-sen.js';
 import { awayFromMidnight } from '../support/day.js';
 import { callerOf, event, type JsonAnswer, jsonOf } from '../support/http.js';
 import { keysOf, sharedService } from '../support/service.js';
+import { velocityFromClickHouse } from '../support/velocity-fields.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 const service = await sharedService();
@@ -61,19 +62,6 @@ async function settled(user: string, query = ''): Promise<JsonAnswer['json']> {
   return askUntil(`all answers of ${user}`, ask, ({ source_lag_seconds: lag }) => lag === 0);
 }
 
-const long = [
-  'velocity_per_day',
-  'velocity_per_day_low',
-  'velocity_per_day_high',
-  'velocity_per_week',
-  'velocity_7d',
-  'acceleration',
-  'answers_per_day',
-  'active_days',
-  'accuracy_7d',
-  'accuracy_28d',
-  'series',
-] as const;
 const fields = [
   'user_id',
   'skill_id',
@@ -82,7 +70,7 @@ const fields = [
   'momentum',
   'momentum_label',
   'plateaus',
-  ...long,
+  ...velocityFromClickHouse,
   'source_lag_seconds',
 ];
 

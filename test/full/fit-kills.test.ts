@@ -6,12 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { versionKey } from '../../src/store/keys.js';
 import { createModelPublisher } from '../../src/store/model-store.js';
 import { spawnCommand } from '../support/command.js';
-import { fit, skills, startServers } from '../support/fits.js';
+import { fit, skills, startFitServers } from '../support/fits.js';
 import { madeAnswers, storeAnswers } from '../support/made-answers.js';
 import { redisOf } from '../support/service.js';
 
 test('a fit can be killed at any moment', { timeout: 600_000 }, async (t) => {
-  const servers = await startServers(t);
+  const servers = await startFitServers(t);
   const redis = await redisOf(t, servers.env.REDIS_URL ?? '');
   const models = createModelPublisher(redis);
   await storeAnswers(servers.clickhouse, madeAnswers('killed', skills, 8, 2));

@@ -6,7 +6,8 @@ import { type TestContext, test } from 'node:test';
 import { connectRedis, whenReady } from '../../src/store/client.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { endOf } from '../support/command.js';
-import { answers, runImport, type Servers, startImport, startServers, stored } from '../support/imports.js';
+import { answers, runImport, startImport, stored } from '../support/imports.js';
+import { type Servers, startServers } from '../support/servers.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 

@@ -14,8 +14,9 @@ import { modelsKey } from '../../src/store/keys.js';
 import { createModelPublisher } from '../../src/store/model-store.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/client.js';
-import { bigSkills, fit, type Servers, skills, startServers } from '../support/fits.js';
+import { bigSkills, fit, skills, startFitServers } from '../support/fits.js';
 import { madeAnswers, storeAnswers } from '../support/made-answers.js';
+import type { Servers } from '../support/servers.js';
 import { redisOf } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 
@@ -56,7 +57,7 @@ const storedSkills = ({ clickhouse }: Servers): Promise<StoredSkill[]> =>
 const outcomes = ({ tenants }: FitResult) => tenants.map(({ outcome, version }) => [outcome, version]);
 
 test('npm run fit', { timeout: 600_000 }, async (t) => {
-  const servers = await startServers(t);
+  const servers = await startFitServers(t);
   const redis = await redisOf(t, servers.env.REDIS_URL ?? '');
   const models = createModelPublisher(redis);
   await storeAnswers(servers.clickhouse, madeAnswers('default', skills, 8, 1));
@@ -165,7 +166,7 @@ test('npm run fit', { timeout: 600_000 }, async (t) => {
 });
 
 test('scheduled fits', { timeout: 600_000 }, async (t) => {
-  const { env, clickhouse } = await startServers(t);
+  const { env, clickhouse } = await startFitServers(t);
   const redisUrl = env.REDIS_URL ?? '';
   const clickhouseUrl = env.CLICKHOUSE_URL ?? '';
   const redis = await redisOf(t, redisUrl);

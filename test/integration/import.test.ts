@@ -13,15 +13,9 @@ import { readLearner } from '../../src/store/learner-reads.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { endOf } from '../support/command.js';
 import { startTestRedis } from '../support/embedded.js';
-import {
-  answers,
-  runImport,
-  startImport,
-  startServers,
-  stored,
-  withoutWarnings,
-} from '../support/imports.js';
+import { answers, runImport, startImport, stored, withoutWarnings } from '../support/imports.js';
 import { referenceFile } from '../support/reference.js';
+import { startServers } from '../support/servers.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 

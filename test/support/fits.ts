@@ -1,28 +1,16 @@
 /** Fits of made answers in servers of their own. */
 import type { TestContext } from 'node:test';
-import type { ClickHouseClient } from '@clickhouse/client';
 import { openDeployment } from '../../src/store/deployment.js';
 import { runCommand } from './command.js';
-import { freshDatabase, startTestRedis } from './embedded.js';
 import type { MadeSkill } from './made-answers.js';
+import { type Servers, startServers } from './servers.js';
 import { redisOf } from './service.js';
-import { tempDir } from './temp.js';
-import { testDatabase } from './warehouse.js';
 
-export interface Servers {
-  readonly env: Record<string, string>;
-  readonly clickhouse: ClickHouseClient;
-}
-
-/** On a Redis and a database of the test's own. */
-export async function startServers(t: TestContext): Promise<Servers> {
-  const redisUrl = await startTestRedis(t);
-  const { clickhouseUrl } = await freshDatabase();
-  const { url, client } = await testDatabase(t, clickhouseUrl);
-  // Else it would look as if it had come back empty.
-  await openDeployment(await redisOf(t, redisUrl), async () => false);
-  const env = { REDIS_URL: redisUrl, CLICKHOUSE_URL: url, DATA_DIR: await tempDir(t) };
-  return { env, clickhouse: client };
+/** Servers that know of a deployment: else they would look as if Redis had come back empty. */
+export async function startFitServers(t: TestContext): Promise<Servers> {
+  const servers = await startServers(t);
+  await openDeployment(await redisOf(t, servers.env.REDIS_URL ?? ''), async () => false);
+  return servers;
 }
 
 /** `npm run fit`. */

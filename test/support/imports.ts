@@ -1,25 +1,8 @@
 /** Imports of made answers into servers of their own. */
 import type { TestContext } from 'node:test';
-import type { ClickHouseClient } from '@clickhouse/client';
 import { selectRows } from '../../src/warehouse/client.js';
 import { runCommand, spawnCommand } from './command.js';
-import { freshDatabase, startTestRedis } from './embedded.js';
-import { tempDir } from './temp.js';
-import { testDatabase } from './warehouse.js';
-
-export interface Servers {
-  readonly env: Record<string, string>;
-  readonly clickhouse: ClickHouseClient;
-}
-
-/** On a Redis and a database of the test's own. */
-export async function startServers(t: TestContext): Promise<Servers> {
-  const redisUrl = await startTestRedis(t);
-  const { clickhouseUrl } = await freshDatabase();
-  const { url, client } = await testDatabase(t, clickhouseUrl);
-  const env = { REDIS_URL: redisUrl, CLICKHOUSE_URL: url, DATA_DIR: await tempDir(t) };
-  return { env, clickhouse: client };
-}
+import type { Servers } from './servers.js';
 
 export const startImport = (t: TestContext, env: Record<string, string>, ...args: string[]) =>
   spawnCommand(t, 'import', env, ...args);
