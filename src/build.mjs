@@ -14,7 +14,7 @@ import { build, context } from 'esbuild';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Folders with sources. */
-export const SOURCES = ['src', 'workers', 'bench', 'test'];
+const SOURCES = ['src', 'workers', 'bench', 'test'];
 
 /** Programs by the names of their bundles: the service, its processes and threads, and the commands. */
 const PROGRAMS = {

@@ -1,7 +1,7 @@
 /** What the build makes to be started by path: threads and child processes (src/build.mjs has the list). */
 import { fileURLToPath } from 'node:url';
 
-type Program = 'main.js' | 'api-process.js' | 'clickhouse.js' | 'engine-thread.js' | 'entry.cjs';
+type Program = 'api-process.js' | 'clickhouse.js' | 'engine-thread.js' | 'entry.cjs';
 
 /**
  * Path of a program's bundle. Node looks it up by package.json's `imports`, whichever file asks: the code of this one stands

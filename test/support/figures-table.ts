@@ -16,10 +16,16 @@ const columns: Readonly<Record<Start, string>> = {
   command: 'command',
 };
 
+/** What the processes of a run have noted in a file. */
+export const readNotes = (file: string): Note[] =>
+  readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
 /** @param wholeSeconds CPU seconds of the run: what no file took was the runner's and the shared ClickHouse's */
-export function figuresTable(notes: string, wholeSeconds: number): string {
-  const lines = readFileSync(notes, 'utf8').trim().split('\n');
-  const suites = rowsOf(lines.map((line) => JSON.parse(line) as Note));
+export function figuresTable(notes: readonly Note[], wholeSeconds: number): string {
+  const suites = rowsOf(notes);
   const heads = ['suite', 'files', ...Object.values(columns), 'CPU s'];
   const rows = [...suites].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, row]) => cells(name, row));
   const ofFiles = [...suites.values()].reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0);
@@ -61,10 +67,8 @@ const total = (rows: readonly string[][]): string[] => [
 ];
 
 /** The dearest files, for whoever wants to know where the time goes. */
-export function dearestFiles(notes: string, count: number): string {
-  const lines = readFileSync(notes, 'utf8').trim().split('\n');
-  return lines
-    .map((line) => JSON.parse(line) as Note)
+export function dearestFiles(notes: readonly Note[], count: number): string {
+  return notes
     .flatMap((note) => ('cpuSeconds' in note ? [note] : []))
     .sort((a, b) => b.cpuSeconds - a.cpuSeconds)
     .slice(0, count)

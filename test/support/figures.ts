@@ -4,9 +4,10 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { sep } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
+import { childrenSeconds } from '../../bench/processes.js';
 
 const names = { notes: 'TEST_FIGURES', file: 'TEST_FIGURES_FILE' };
 
@@ -54,17 +55,6 @@ function write(note: Note): void {
 function cpuSeconds(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6 + childrenSeconds();
-}
-
-const ticksPerSecond = 100;
-
-/** Linux alone tells. */
-export function childrenSeconds(): number {
-  if (process.platform !== 'linux') return 0;
-  const stat = readFileSync('/proc/self/stat', 'utf8');
-  // The name may hold spaces; the fields after it count from the closing parenthesis.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[13]) + Number(fields[14])) / ticksPerSecond;
 }
 
 function watchStarts({ process: child }: { process: ChildProcess }): void {

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ClickHouseClient } from '@clickhouse/client';
+import { childrenSeconds } from '../../bench/processes.js';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { ensureRedisServer } from '../../src/embedded/install-redis.js';
 import { startOnFreePort } from '../../src/embedded/ports.js';
@@ -15,8 +16,8 @@ import { type Closers, createClosers, StartError } from '../../src/lifecycle.js'
 import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
 import { runClickhouseNames } from './embedded.js';
-import { childrenSeconds, figuresOf } from './figures.js';
-import { dearestFiles, figuresTable } from './figures-table.js';
+import { figuresOf } from './figures.js';
+import { dearestFiles, figuresTable, readNotes } from './figures-table.js';
 import { root } from './root.js';
 
 export interface TestRun {
@@ -44,8 +45,9 @@ export async function runTests(run: TestRun): Promise<void> {
     await closers.close();
   }
   if (!run.figures) return;
+  const told = readNotes(notes);
   process.stdout.write(
-    `\n${figuresTable(notes, childrenSeconds())}\nThe dearest files:\n${dearestFiles(notes, 20)}`,
+    `\n${figuresTable(told, childrenSeconds())}\nThe dearest files:\n${dearestFiles(told, 20)}`,
   );
   await rm(notes);
 }
