@@ -12,6 +12,7 @@ import { childrenSeconds } from '../../bench/processes.js';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { ensureRedisServer } from '../../src/embedded/install-redis.js';
 import { startOnFreePort } from '../../src/embedded/ports.js';
+import { identify } from '../../src/embedded/process-identity.js';
 import { type Closers, createClosers, StartError } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
@@ -110,7 +111,8 @@ function dropOldDatabases(client: ClickHouseClient, closers: Closers): void {
     const query = `SELECT name FROM system.databases WHERE match(name, '^t[0-9]+_')`;
     const names = (await selectRows<{ name: string }>(client, query)).map(({ name }) => name);
     for (const name of names)
-      if (!lives(Number(/\d+/.exec(name)?.[0]))) await client.command({ query: `DROP DATABASE ${name}` });
+      if (identify(Number(/\d+/.exec(name)?.[0])) === null)
+        await client.command({ query: `DROP DATABASE ${name}` });
   };
   const timer = setInterval(() => {
     dropping = dropping
@@ -121,15 +123,6 @@ function dropOldDatabases(client: ClickHouseClient, closers: Closers): void {
     clearInterval(timer);
     return dropping;
   });
-}
-
-function lives(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false;
-    throw error;
-  }
 }
 
 /** Whether a file's tests compute only, and need no servers. */
