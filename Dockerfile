@@ -32,5 +32,5 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/livez`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # The exec form: node is process 1 and gets SIGTERM itself. The first argument names the bundle: main starts the
 # service, cli-keys manages API keys, cli-import imports a log.
-ENTRYPOINT ["node", "--enable-source-maps", "-e", "const [, name, ...args] = process.argv; import(`/app/dist/bundle/${name}.js`).then((module) => module.main(args))", "--"]
+ENTRYPOINT ["node", "-e", "const [, name, ...args] = process.argv; import(`/app/dist/bundle/${name}.js`).then((module) => module.main(args))", "--"]
 CMD ["main"]

@@ -1,16 +1,47 @@
 /** Entry of one API process of several; see api-processes.ts. */
 import { once } from 'node:events';
+import { startApi } from './api.js';
+import { linkToParent } from './api-channel.js';
 import { type ApiProcessSettings, readyMessage } from './api-processes.js';
-import { startApiProcess } from './app.js';
-import { runProcess } from './lifecycle.js';
-import { createLogger } from './telemetry.js';
+import { startEngine } from './engine.js';
+import { type Closers, runProcess } from './lifecycle.js';
+import { createMetrics, metricsText } from './metrics.js';
+import { watchForOlderRedis } from './older-redis.js';
+import { createOutbox } from './store/outbox.js';
+import { createLogger, type Logger } from './telemetry.js';
+import { version } from './version.js';
 
-const [{ number, config, endpoints }] = (await once(process, 'message')) as [ApiProcessSettings];
-const logger = createLogger(config.logLevel, 'api');
+const [settings] = (await once(process, 'message')) as [ApiProcessSettings];
+const logger = createLogger(settings.config.logLevel, 'api');
 
 await runProcess(logger, async (closers) => {
   // The channel closes when the process that started this one is gone, however it ended.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
-  await startApiProcess({ number, config, endpoints }, logger, closers);
+  await startApiProcess(settings, logger, closers);
   process.send?.(readyMessage);
 });
+
+/** One process of several on a port: it takes answers, the process that started it does the rest. */
+async function startApiProcess(
+  { number, config, endpoints }: ApiProcessSettings,
+  logger: Logger,
+  closers: Closers,
+): Promise<void> {
+  const engine = await startEngine(endpoints, config, logger, closers);
+  const askOfAge = await watchForOlderRedis(engine, logger, closers);
+  askOfAge();
+  const metrics = createMetrics(`api-${number}`);
+  const parent = linkToParent(metrics.collect);
+  const options = {
+    config,
+    engine,
+    outbox: createOutbox(engine.redis, engine.partitions),
+    sharePort: true,
+    probesOnly: false,
+    stalled: parent.stalled,
+    figures: metrics,
+    metrics: async () => metricsText((await parent.collectAll()) ?? [await metrics.collect()]),
+    version,
+  };
+  await startApi(options, logger, closers);
+}

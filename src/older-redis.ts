@@ -15,13 +15,13 @@ const olderRedis = 'Redis is older than ClickHouse: it does not know of answers 
  * Looks at Redis now and at each new connection to it, before this process adds rows over it, and asks ClickHouse until
  * it answers: rows that are added meanwhile are younger than the look and are not counted.
  *
- * @returns when Redis was looked at; nothing waits for ClickHouse
+ * @returns when Redis was looked at: what asks ClickHouse the first time, to be called when its tables are there
  */
 export async function watchForOlderRedis(
   { redis, clickhouse, partitions }: Engine,
   logger: Logger,
   closers: Closers,
-): Promise<void> {
+): Promise<() => void> {
   const looks: (readonly LastRow[])[] = [];
   let asking = false;
 
@@ -52,5 +52,5 @@ export async function watchForOlderRedis(
   await look();
   const timer = setInterval(ask, askAgainMs);
   closers.add('watch for an older Redis', () => clearInterval(timer));
-  void ask();
+  return () => void ask();
 }

@@ -133,8 +133,8 @@ async function main(): Promise<void> {
   });
   const lines = input[Symbol.asyncIterator]();
   const options = await firstLine(lines);
-  const engine = await openEngine(options);
   const lanes = startLanes(options.dataDir, (id) => killQuery(engine, id), crash);
+  const engine = await openEngine(options);
   process.on('uncaughtException', crash);
   const server = createBridge({ lanes, accounts: options.accounts, database: options.database });
   let stopping = false;

@@ -1,5 +1,5 @@
 /** Piscina entry: computes forecasts from the learners' states. */
-import { workerData } from 'piscina';
+import { workerData } from 'node:worker_threads';
 import type {
   ForecastReply,
   ForecastTask,

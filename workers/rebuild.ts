@@ -1,5 +1,5 @@
 /** Piscina entry: replays learners, and writes what comes out or compares it with what is stored. */
-import { workerData } from 'piscina';
+import { workerData } from 'node:worker_threads';
 import type {
   CompareReply,
   CompareTask,

@@ -1,5 +1,5 @@
 /** Piscina entry: replays a learner without one answer, and writes what comes out. */
-import { workerData } from 'piscina';
+import { workerData } from 'node:worker_threads';
 import { type AttemptRow, encodeAttemptRow } from '../src/contracts/attempt-row.js';
 import { decodeAttemptRow } from '../src/contracts/attempt-row-reader.js';
 import type { TakeBackReply, TakeBackTask } from '../src/contracts/take-back-tasks.js';

@@ -1,5 +1,5 @@
 /** Piscina entry: counts batches of answers. */
-import { workerData } from 'piscina';
+import { workerData } from 'node:worker_threads';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
 import { createMemoryWatch } from '../src/store/memory-watch.js';
 import { createLogger } from '../src/telemetry.js';

@@ -3,6 +3,7 @@ import { joinOrStart } from '../embedded/servers.js';
 import { type Engine, startEngine } from '../engine.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import { runPipeline } from '../pipeline.js';
+import { prepareSchema } from '../schema.js';
 import type { ImportRecord, ImportStore } from '../services/import/ports.js';
 import type { Outbox } from '../services/pipeline-ports.js';
 import { createImportStore } from '../store/import-store.js';
@@ -41,7 +42,8 @@ export async function beginImport(
   const lock = await takeContentLock(store, content, logger, closers);
   const record = await openRecord(store, content, args);
   const outbox = createOutbox(engine.redis, engine.partitions);
-  await runPipeline(endpoints, engine, outbox, logger, closers);
+  await prepareSchema(endpoints, logger, closers);
+  runPipeline(endpoints, engine, outbox, logger, closers);
   return { engine, outbox, store, lock, content, record };
 }
 

@@ -15,6 +15,8 @@ export type ClickhouseOptions = {
   password: string;
   /** Password of the account `analyst`, which may only read. */
   analystPassword: string;
+  /** How far it steps back behind other processes; 0 where nothing else matters more. */
+  niceness?: number;
   logger: Logger;
   /** Told the process id at every start. */
   onSpawn?: (pid: number) => void;
@@ -44,15 +46,15 @@ const READY_MS = 120_000;
 export function startClickhouse(
   options: ClickhouseOptions,
 ): Supervised & { clickhouseUrl: string; analystUrl: string } {
-  const { port, password, analystPassword, logger } = options;
+  const { port, password, analystPassword, niceness = NICENESS, logger } = options;
   const server = supervise({
     name: 'embedded ClickHouse',
     logger,
     spawn() {
-      const child = spawnChild(options);
+      const child = spawnChild(options, niceness);
       if (child.pid === undefined) return child;
       options.onSpawn?.(child.pid);
-      void stepBack(child.pid, options.logger);
+      if (niceness > 0) void stepBack(child.pid, niceness, options.logger);
       return child;
     },
     ready: untilListening,
@@ -65,17 +67,9 @@ export function startClickhouse(
   };
 }
 
-function spawnChild(options: ClickhouseOptions): ChildProcess {
+function spawnChild(options: ClickhouseOptions, niceness: number): ChildProcess {
   // nice(1) and env(1) set what must be known before Node starts, and then become the child.
-  const words = [
-    '-n',
-    `${NICENESS}`,
-    'env',
-    ...CHILD_ENVIRONMENT,
-    process.execPath,
-    '--enable-source-maps',
-    CHILD,
-  ];
+  const words = ['-n', `${niceness}`, 'env', ...CHILD_ENVIRONMENT, process.execPath, CHILD];
   const child = spawn('nice', words, {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -98,10 +92,10 @@ function spawnChild(options: ClickhouseOptions): ChildProcess {
 }
 
 /** Linux shares the processor between sessions before it looks at processes, and the child leads a session. */
-async function stepBack(pid: number, logger: Logger): Promise<void> {
+async function stepBack(pid: number, niceness: number, logger: Logger): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      return await writeFile(`/proc/${pid}/autogroup`, `${NICENESS}`);
+      return await writeFile(`/proc/${pid}/autogroup`, `${niceness}`);
     } catch (error) {
       const tooSoon = error instanceof Error && 'code' in error && error.code === 'EAGAIN';
       if (!tooSoon || tries === AUTOGROUP_TRIES) {

@@ -46,8 +46,11 @@ const recipes: Recipe[] = [
  * @throws StartError whose one line says what to type
  */
 export async function ensureRedisServer(say: (line: string) => void, signal?: AbortSignal): Promise<void> {
-  if (versionOnPath() === null) await install(say, signal);
-  const version = versionOnPath();
+  let version = await versionOnPath();
+  if (version === null) {
+    await install(say, signal);
+    version = await versionOnPath();
+  }
   if (version === null) throw new StartError('redis-server was installed, but is not on PATH');
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
@@ -58,9 +61,13 @@ export async function ensureRedisServer(say: (line: string) => void, signal?: Ab
 }
 
 /** @returns the version of the redis-server (or Valkey in its place) on PATH, or null when there is none */
-function versionOnPath(): string | null {
-  const { error, stdout } = spawnSync('redis-server', ['--version'], { encoding: 'utf8' });
-  return error === undefined ? (/v=([\d.]+)/.exec(stdout)?.[1] ?? '0') : null;
+async function versionOnPath(): Promise<string | null> {
+  try {
+    const { output } = await run(['redis-server', '--version']);
+    return /v=([\d.]+)/.exec(output)?.[1] ?? '0';
+  } catch {
+    return null; // cannot be run: there is none
+  }
 }
 
 async function install(say: (line: string) => void, signal?: AbortSignal): Promise<void> {

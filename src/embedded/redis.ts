@@ -3,7 +3,6 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../telemetry.js';
-import { probeRedis } from './probe.js';
 import { type Supervised, supervise } from './supervisor.js';
 
 export type RedisOptions = {
@@ -68,6 +67,8 @@ async function untilLoaded(
   logger: Logger,
   signal: AbortSignal,
 ): Promise<void> {
+  // Loaded beside the start of the servers, not before it.
+  const { probeRedis } = await import('./probe.js');
   const deadline = performance.now() + ANSWER_MS;
   let nextNote = performance.now() + LOADING_NOTE_MS;
   for (;;) {

@@ -6,7 +6,6 @@ import { startClickhouse } from './clickhouse.js';
 import { type DataDir, type Endpoints, openDataDir, readStoredEndpoints } from './data-dir.js';
 import { ensureRedisServer } from './install-redis.js';
 import { isFree, startOnFreePort } from './ports.js';
-import { probeClickhouse, probeRedis } from './probe.js';
 import { startRedis } from './redis.js';
 
 /** The part of the configuration that concerns the servers. */
@@ -113,6 +112,7 @@ async function askServers(
   const endpoints = readStoredEndpoints(dataDir);
   if (endpoints === null)
     return { problem: `no service runs on ${dataDir} (it has no endpoints.json)`, isOver: true };
+  const { probeClickhouse, probeRedis } = await import('./probe.js');
   const [redis, clickhouse] = await Promise.all([
     probeRedis(endpoints.redisUrl),
     probeClickhouse(endpoints.clickhouseUrl),

@@ -1,7 +1,7 @@
 /**
  * The schema's history. A migration that was released is never edited: a change of a table module comes with a
  * new migration that alters what exists. Every statement may run again, also in several processes at once; the
- * number is recorded after the last one.
+ * numbers are recorded when all that was missing is done.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { archivedLearnerSkill, archivedMonths } from './archive.js';
@@ -22,7 +22,8 @@ import { createDescribedView, type Table } from './table.js';
 interface Migration {
   version: number;
   name: string;
-  statements: readonly string[];
+  /** One after the other; the statements of one need none of each other. */
+  steps: readonly (readonly string[])[];
 }
 
 /** Doubles do no harm (two processes may record the same version): it is read by its highest number. */
@@ -44,55 +45,58 @@ export const migrationsFor = (cluster: Cluster): readonly Migration[] => [
   {
     version: 1,
     name: 'attempts with daily rollups',
-    statements: [
-      ...createTables(attempts, cluster),
+    steps: [
+      createTables(attempts, cluster),
       ...rollups.flatMap((rollup) => [
-        ...createTables(rollup.table, cluster),
-        createMaterializedView(rollup, cluster),
-        createView(rollup, cluster),
+        createTables(rollup.table, cluster),
+        [createMaterializedView(rollup, cluster), createView(rollup, cluster)],
       ]),
     ],
   },
   {
     version: 2,
     name: 'fitted parameters',
-    statements: [
-      ...addColumnsTo(attempts, fittedColumns, 'model_version', cluster),
-      ...createTables(modelVersions, cluster),
-      ...createTables(skillParameters, cluster),
+    steps: [
+      [
+        ...addColumnsTo(attempts, fittedColumns, 'model_version', cluster),
+        ...createTables(modelVersions, cluster),
+        ...createTables(skillParameters, cluster),
+      ],
     ],
   },
   {
     version: 3,
     name: 'sections, goals, forecasts and cohorts',
-    statements: [
-      ...addColumnsTo(attempts, placedColumns, 'recommendation_code', cluster),
-      ...[goalChanges, skillChanges, servedForecasts].flatMap((table) => createTables(table, cluster)),
+    steps: [
+      [
+        ...addColumnsTo(attempts, placedColumns, 'recommendation_code', cluster),
+        ...[goalChanges, skillChanges, servedForecasts].flatMap((table) => createTables(table, cluster)),
+      ],
       ...[
-        goals,
-        skillCatalogue,
-        forecasts,
-        forecastOutcomes,
-        forecastCoverage,
-        cohortSkillWeekly,
-        skillVelocity,
-      ].map((view) => createDescribedView({ ...view, name: everywhere(view.name, cluster) })),
+        [goals, skillCatalogue, forecasts],
+        [forecastOutcomes],
+        [forecastCoverage, cohortSkillWeekly, skillVelocity],
+      ].map((views) =>
+        views.map((view) => createDescribedView({ ...view, name: everywhere(view.name, cluster) })),
+      ),
     ],
   },
   {
     version: 4,
     name: 'rebuilding, correcting and keeping',
-    statements: [
-      ...addColumnsTo(attempts, originColumns, 'baseline_total', cluster),
-      ...[
-        deployments,
-        apiKeys,
-        archivedMonths,
-        archivedLearnerSkill,
-        learnerSnapshots,
-        takenBack,
-        erasures,
-      ].flatMap((table) => createTables(table, cluster)),
+    steps: [
+      [
+        ...addColumnsTo(attempts, originColumns, 'baseline_total', cluster),
+        ...[
+          deployments,
+          apiKeys,
+          archivedMonths,
+          archivedLearnerSkill,
+          learnerSnapshots,
+          takenBack,
+          erasures,
+        ].flatMap((table) => createTables(table, cluster)),
+      ],
     ],
   },
 ];
@@ -110,15 +114,16 @@ export const migrations = migrationsFor(null);
 export async function migrate(
   client: ClickHouseClient,
   cluster: Cluster = null,
-  steps = migrationsFor(cluster),
+  known = migrationsFor(cluster),
 ): Promise<number[]> {
   for (const query of createTables(schemaMigrations, cluster)) await client.command({ query });
   await checkPlace(client, cluster);
   const current = await schemaVersion(client);
-  const newest = steps.at(-1)?.version ?? 0;
+  const newest = known.at(-1)?.version ?? 0;
   if (current > newest) throw new SchemaTooNewError(current, newest);
-  const missing = steps.filter(({ version }) => version > current);
-  for (const step of missing) await apply(client, step);
+  const missing = known.filter(({ version }) => version > current);
+  for (const step of missing.flatMap(({ steps }) => steps)) await run(client, step, cluster);
+  if (missing.length > 0) await record(client, missing);
   return missing.map(({ version }) => version);
 }
 
@@ -160,10 +165,17 @@ async function schemaVersion(client: ClickHouseClient): Promise<number> {
   return row?.version ?? 0;
 }
 
-async function apply(client: ClickHouseClient, { version, name, statements }: Migration): Promise<void> {
-  for (const query of statements) await client.command({ query });
-  await client.command({
-    query: 'INSERT INTO schema_migrations (version, name) SELECT {version:UInt32}, {name:String}',
-    query_params: { version, name },
+/** At the same time, but on a cluster: there a Distributed table is made after the one that it reads. */
+async function run(client: ClickHouseClient, step: readonly string[], cluster: Cluster): Promise<void> {
+  if (cluster === null) await Promise.all(step.map((query) => client.command({ query })));
+  else for (const query of step) await client.command({ query });
+}
+
+async function record(client: ClickHouseClient, reached: readonly Migration[]): Promise<void> {
+  await client.insert({
+    table: schemaMigrations.name,
+    columns: ['version', 'name'],
+    format: 'JSONEachRow',
+    values: reached.map(({ version, name }) => ({ version, name })),
   });
 }

@@ -1,8 +1,7 @@
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import { selectRows } from './client.js';
 
-/** UNKNOWN_TABLE and UNKNOWN_DATABASE: nothing was ever stored. */
-const nothingThere = new Set(['60', '81']);
+const unknownDatabase = '81';
 
 /**
  * What a new deployment has none of, the likeliest first: attempts, what is left of dropped ones, and what people set
@@ -13,15 +12,24 @@ const tables = ['attempts', 'learner_snapshots', 'goal_changes', 'skill_changes'
 
 /** Whether ClickHouse holds anything that was in Redis and cannot be made again. @throws where it cannot tell */
 export async function holdsState(client: ClickHouseClient): Promise<boolean> {
-  for (const table of tables) if (await hasRows(client, table)) return true;
+  const present = await tablesThere(client);
+  for (const table of tables) if (present.has(table) && (await hasRows(client, table))) return true;
   return false;
 }
 
-async function hasRows(client: ClickHouseClient, table: string): Promise<boolean> {
+/** Asked for first: reading from one that is not there is an error, whose stack costs more than the question. */
+async function tablesThere(client: ClickHouseClient): Promise<ReadonlySet<string>> {
+  const query =
+    'SELECT name FROM system.tables WHERE database = currentDatabase() AND name IN {tables:Array(String)}';
   try {
-    return (await selectRows(client, `SELECT 1 FROM ${table} LIMIT 1`)).length > 0;
+    return new Set(
+      (await selectRows<{ name: string }>(client, query, undefined, { tables })).map(({ name }) => name),
+    );
   } catch (error) {
-    if (error instanceof ClickHouseError && nothingThere.has(error.code)) return false;
+    if (error instanceof ClickHouseError && error.code === unknownDatabase) return new Set();
     throw error;
   }
 }
+
+const hasRows = async (client: ClickHouseClient, table: string): Promise<boolean> =>
+  (await selectRows(client, `SELECT 1 FROM ${table} LIMIT 1`)).length > 0;

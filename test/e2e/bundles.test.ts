@@ -43,7 +43,7 @@ test('nothing is imported from packages but what is native or starts files of it
 
 test('a stack trace tells files and lines of the sources', () => {
   const script = `import(${JSON.stringify(import.meta.resolve('#bundle/app.js'))}).then(({ startApp }) => startApp())`;
-  const { stderr } = spawnSync(process.execPath, ['--enable-source-maps', '-e', script], {
+  const { stderr } = spawnSync(process.execPath, ['-e', script], {
     encoding: 'utf8',
   });
   assert.match(stderr, /TypeError/);

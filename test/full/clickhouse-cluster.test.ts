@@ -32,7 +32,7 @@ import { redisOf } from '../support/service.js';
 import { allOnce, counts } from '../support/warehouse.js';
 
 const cluster = 'learning';
-const statements = migrationsFor(cluster).flatMap((migration) => migration.statements);
+const statements = migrationsFor(cluster).flatMap(({ steps }) => steps.flat());
 const noKeeper = '225';
 const limit = { timeout: 600_000 };
 
@@ -93,7 +93,7 @@ const withoutReplication = (client: ClickHouseClient): ClickHouseClient =>
 
 test('without a cluster the statements are the released ones, byte for byte', () => {
   const released = migrations.filter(({ version }) => version <= 3);
-  const text = released.flatMap((migration) => migration.statements).join(';\n');
+  const text = released.flatMap(({ steps }) => steps.flat()).join(';\n');
   assert.equal(
     createHash('sha256').update(text).digest('hex'),
     '3768e7460add123367d4d88478dd6ec4cf3ea967d43f8233c937a0c743c9865b',

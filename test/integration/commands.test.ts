@@ -13,9 +13,7 @@ const commands = [
 
 /** As npm does it. */
 const spawned = (...args: string[]): Promise<Ended> =>
-  endOf(
-    spawn(process.execPath, ['--enable-source-maps', setup, ...args], { stdio: ['ignore', 'pipe', 'pipe'] }),
-  );
+  endOf(spawn(process.execPath, [setup, ...args], { stdio: ['ignore', 'pipe', 'pipe'] }));
 
 /** Each is spawned once; a command line tool can be asked for the rest in this process. */
 const refusedBy = (name: string, module: string): Promise<Ended> =>

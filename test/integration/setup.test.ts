@@ -15,7 +15,10 @@ const MAIN =
 async function checkout(t: TestContext): Promise<string> {
   const dir = await tempDir(t);
   await mkdir(join(dir, 'src'));
-  const files = ['package.json', 'package-lock.json', 'tsconfig.json', 'src/setup.mjs', 'src/build.mjs'];
+  const files = [
+    ...['package.json', 'package-lock.json', 'tsconfig.json'],
+    ...['src/setup.mjs', 'src/build.mjs', 'src/source-maps.ts'],
+  ];
   await Promise.all(files.map((file) => copyFile(file, join(dir, file))));
   await symlink(join(process.cwd(), 'node_modules'), join(dir, 'node_modules'));
   await writeFile(join(dir, 'src/main.ts'), MAIN);

@@ -39,8 +39,8 @@ async function oldDatabase(t: TestContext, clickhouseUrl: string): Promise<Click
   const columns = attempts.columns.filter(({ name }) => !names.has(name));
   const [first] = migrations;
   assert.ok(first);
-  const statements = [createTable({ ...attempts, columns }), ...first.statements];
-  await migrate(client, null, [{ ...first, statements }]);
+  const steps = [[createTable({ ...attempts, columns })], ...first.steps];
+  await migrate(client, null, [{ ...first, steps }]);
   return client;
 }
 

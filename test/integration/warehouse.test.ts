@@ -30,7 +30,7 @@ test('the warehouse', { timeout: 600_000 }, async (t) => {
        WHERE database = currentDatabase() AND table IN ('attempts', 'daily_skill', 'daily_learner_skill') AND comment = ''`,
     );
     assert.equal(bare?.n, 0, 'every column says what it means');
-    const newer = { version: migrations.length + 1, name: 'of a later release', statements: [] };
+    const newer = { version: migrations.length + 1, name: 'of a later release', steps: [] };
     await migrate(client, null, [...migrations, newer]);
     await assert.rejects(migrate(client), SchemaTooNewError);
   });

@@ -51,8 +51,8 @@ async function loadClickhouse(t: TestContext): Promise<string> {
   const older = attempts.columns.filter(({ name }) => !newer.has(name));
   const [first, ...next] = migrations.slice(0, 3);
   assert.ok(first);
-  const statements = [createTable({ ...attempts, columns: older }), ...first.statements];
-  await migrate(client, null, [{ ...first, statements }, ...next]);
+  const steps = [[createTable({ ...attempts, columns: older })], ...first.steps];
+  await migrate(client, null, [{ ...first, steps }, ...next]);
   const [names = '', ...lines] = read('attempts.tsv').trimEnd().split('\n');
   assert.equal(lines.length, stored);
   const columns = names.split('\t');

@@ -33,6 +33,8 @@ export interface TestRun {
   readonly figures: boolean;
 }
 
+/** Makes stack traces name the sources. */
+export const sourceMaps = `--import=${import.meta.resolve('#bundle/source-maps.js')}`;
 const tests = fileURLToPath(new URL('..', import.meta.url));
 const logger = createLogger('warn', 'test run');
 
@@ -61,7 +63,7 @@ async function runBesideServers(
   const servers = files.every(isPure) ? {} : await startServers(closers);
   const limits = [`--test-concurrency=${together}`, `--test-timeout=${limitMs}`];
   const options = [
-    '--enable-source-maps',
+    sourceMaps,
     ...shortLived,
     '--test',
     '--test-reporter=spec',
@@ -88,6 +90,7 @@ async function startServers(closers: Closers): Promise<Record<string, string>> {
       port,
       password: randomUUID(),
       analystPassword: randomUUID(),
+      niceness: 0,
       logger,
     });
     closers.add('ClickHouse', started.stop);

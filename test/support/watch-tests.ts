@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { root } from './root.js';
-import { compiledPath, isPure, testFiles } from './run-tests.js';
+import { compiledPath, isPure, sourceMaps, testFiles } from './run-tests.js';
 
 /** Ends with a signal, or when one of the two programs ends. @throws StartError where no file is meant */
 export async function watchTests(words: readonly string[]): Promise<void> {
@@ -10,7 +10,7 @@ export async function watchTests(words: readonly string[]): Promise<void> {
   const run = (...args: string[]) => spawn(process.execPath, args, { cwd: root, stdio: 'inherit' });
   const programs = [
     run('src/build.mjs', 'dist', '--watch'),
-    run('--enable-source-maps', '--test', '--watch', '--test-reporter=spec', ...files),
+    run(sourceMaps, '--test', '--watch', '--test-reporter=spec', ...files),
   ];
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.on(signal, () => programs.forEach((program) => void program.kill(signal)));

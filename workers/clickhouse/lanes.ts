@@ -68,7 +68,8 @@ function movable(rows: Uint8Array | undefined): ArrayBuffer[] {
 }
 
 /**
- * Opens the lanes on the open data folder. A thread is started when it is needed first: each costs 50 ms of CPU.
+ * Opens the lanes on the open data folder, with the two threads that any service needs at once. Others are started when
+ * they are needed first: each costs 50 ms of CPU.
  * @param kill stops the query whose log_comment is this id, from outside its session
  * @param onCrash an engine thread died: the process must end, its parent starts it again
  */
@@ -80,6 +81,7 @@ export function startLanes(
   const pools = Object.fromEntries(
     Object.entries(threadsOf).map(([lane, count]) => [lane, startPool(dataDir, count, onCrash)]),
   ) as Record<Lane, Pool>;
+  for (const lane of ['write', 'read'] as const) pools[lane].grow();
   const threads = () => Object.values(pools).flatMap((pool) => pool.threads);
   const running = () => threads().filter((thread) => thread.task !== null);
 

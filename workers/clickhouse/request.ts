@@ -75,11 +75,25 @@ const readingWords: ReadonlySet<string> = new Set([
   '(',
 ]);
 
+/** Statements without an answer: the engine parses them only to refuse to stream it. */
+const answerlessWords: ReadonlySet<string> = new Set([
+  'ALTER',
+  'CREATE',
+  'DELETE',
+  'DROP',
+  'INSERT',
+  'OPTIMIZE',
+  'SYSTEM',
+  'TRUNCATE',
+]);
+
 /** Only about who waits for whom; what a request may do is not decided here. */
 export function laneOf(statement: string, analyst: boolean): Lane {
   if (analyst) return 'analyst';
-  return readingWords.has(leadingWord(statement)) ? 'read' : 'write';
+  return isReading(statement) ? 'read' : 'write';
 }
+
+const isReading = (statement: string): boolean => readingWords.has(leadingWord(statement));
 
 /** Where a statement with rows behind it is cut. */
 interface CutStatement {
@@ -161,7 +175,8 @@ function databaseOf(options: RequestOptions): string {
 const wholeAnswerBytes = 64_000_000;
 
 function mayStream(statement: string, fallback: string): boolean {
-  return !readingWords.has(leadingWord(statement)) || isStreamable(statement, fallback);
+  if (answerlessWords.has(leadingWord(statement))) return false;
+  return !isReading(statement) || isStreamable(statement, fallback);
 }
 
 /** Whole answers get the bound, or the request's own where that is lower. */
@@ -183,7 +198,7 @@ export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; 
   const job: EngineJob = {
     id: options.id,
     database: databaseOf(options),
-    assignments: streamed ? set : [...set, answerBound(options)],
+    assignments: streamed || !isReading(cut.text) ? set : [...set, answerBound(options)],
     readonly: readonlyLevel(options),
     statement: cut.text,
     format: fallback,

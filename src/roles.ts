@@ -1,0 +1,144 @@
+/** Puts the parts of one process together, by its role. */
+
+import { portTaken, startApi } from './api.js';
+import { prepareKeys } from './api-keys.js';
+import { type ApiProcessParts, findPort, startApiProcesses } from './api-processes.js';
+import type { Started } from './app.js';
+import { addAuditFigures, scheduleAudits } from './audit.js';
+import type { Config } from './config.js';
+import type { Endpoints } from './embedded/data-dir.js';
+import { type Engine, startEngine } from './engine.js';
+import { scheduleFits } from './fits.js';
+import { runJournal } from './journal.js';
+import type { Closers } from './lifecycle.js';
+import { createMetrics, type Metrics, metricsText } from './metrics.js';
+import { watchForOlderRedis } from './older-redis.js';
+import { runPipeline } from './pipeline.js';
+import { addDeploymentFigures, addStallFigures, type Consumers } from './process-figures.js';
+import { scheduleRetention } from './retention.js';
+import { prepareSchema } from './schema.js';
+import { loadSkillsFile, type SkillsFile } from './skills-file.js';
+import { redisWarnings } from './store/deployment.js';
+import { createOutbox } from './store/outbox.js';
+import type { Logger } from './telemetry.js';
+import { version } from './version.js';
+
+/** Starts everything that the role asks for, but for the servers. @throws StartError for what the user can mend */
+export async function startRole(
+  { config, endpoints, skills }: RoleSettings,
+  logger: Logger,
+  closers: Closers,
+): Promise<Started> {
+  const [engine] = await Promise.all([
+    startEngine(endpoints, config, logger, closers),
+    config.role === 'api' ? null : prepareSchema(endpoints, logger, closers),
+  ]);
+  const metrics = createMetrics(config.role);
+  addDeploymentFigures(metrics, engine, createOutbox(engine.redis, engine.partitions));
+  addAuditFigures(metrics, engine);
+  if (config.redisUrl !== null) await warnOfRisks(engine, logger);
+  const askOfAge = await watchForOlderRedis(engine, logger, closers);
+  const consumers =
+    config.role === 'api' ? {} : startConsumers({ config, endpoints, engine }, logger, closers);
+  askOfAge();
+  addStallFigures(metrics, consumers);
+  const stalled = () => stallOf(consumers);
+  if (config.role === 'pipeline') {
+    const port = config.portIsSet
+      ? await serve({ config, engine, stalled, metrics, probesOnly: true }, logger, closers)
+      : null;
+    return { port, developmentKey: null };
+  }
+  const prepare = () => prepareKeys(config, engine.redis, logger, engine.blocked() !== null);
+  const developmentKey = await prepare();
+  engine.onReplaced(() => {
+    logger.warn('Redis came back empty and nothing is to be restored: keys are added as at a start');
+    prepare().catch((error: unknown) =>
+      logger.error({ err: error }, 'keys are missing until the next start'),
+    );
+  });
+  if (skills !== null) await setSkills(skills, engine, logger);
+  const port =
+    config.apiProcesses === 1
+      ? await serve({ config, engine, stalled, metrics, probesOnly: false }, logger, closers)
+      : await serveInProcesses({ config, endpoints, stalled, metrics }, logger, closers);
+  return { port, developmentKey };
+}
+
+/** What is known before anything starts. */
+export interface RoleSettings {
+  readonly config: Config;
+  readonly endpoints: Endpoints;
+  readonly skills: SkillsFile | null;
+}
+
+interface Parts {
+  readonly config: Config;
+  readonly endpoints: Endpoints;
+  readonly engine: Engine;
+}
+
+/** Everything that moves by itself, by the name that figures have. */
+function startConsumers({ config, endpoints, engine }: Parts, logger: Logger, closers: Closers): Consumers {
+  const outbox = createOutbox(engine.redis, engine.partitions);
+  return {
+    pipeline: runPipeline(endpoints, engine, outbox, logger, closers),
+    fit: scheduleFits(config.fitIntervalHours, engine, endpoints, logger, closers),
+    audit: scheduleAudits(config.auditIntervalHours, engine, endpoints, logger, closers),
+    retention: scheduleRetention(config.attemptRetentionDays, engine, endpoints, logger, closers),
+    journal: runJournal(endpoints, engine, logger, closers),
+  };
+}
+
+/** Why one of them does not move, or null. */
+const stallOf = (consumers: Consumers): string | null =>
+  Object.values(consumers)
+    .map(({ stalled }) => stalled())
+    .find((reason) => reason !== null) ?? null;
+
+interface Serving {
+  readonly config: Config;
+  readonly engine: Engine;
+  readonly stalled: () => string | null;
+  readonly metrics: Metrics;
+  readonly probesOnly: boolean;
+}
+
+function serve(
+  { config, engine, stalled, metrics, probesOnly }: Serving,
+  logger: Logger,
+  closers: Closers,
+): Promise<number> {
+  const options = {
+    config,
+    engine,
+    outbox: createOutbox(engine.redis, engine.partitions),
+    sharePort: false,
+    probesOnly,
+    stalled,
+    figures: metrics,
+    metrics: async () => metricsText([await metrics.collect()]),
+    version,
+  };
+  return startApi(options, logger, closers);
+}
+
+async function serveInProcesses(parts: ApiProcessParts, logger: Logger, closers: Closers): Promise<number> {
+  const { config } = parts;
+  const port = await findPort(config.host, config.port).catch((error: unknown) => {
+    throw portTaken(config, error);
+  });
+  await startApiProcesses({ ...parts, config: { ...config, port } }, logger, closers);
+  return port;
+}
+
+async function setSkills(skills: SkillsFile, engine: Engine, logger: Logger): Promise<void> {
+  const reason = engine.blocked();
+  // The numbers of changes would begin anew, beside those in ClickHouse.
+  if (reason !== null) logger.error(`SKILLS_FILE: not loaded, start again when it is rebuilt: ${reason}`);
+  else await loadSkillsFile(skills, engine.redis, logger);
+}
+
+async function warnOfRisks(engine: Engine, logger: Logger): Promise<void> {
+  for (const warning of await redisWarnings(engine.redis)) logger.warn(`REDIS_URL: ${warning}`);
+}
