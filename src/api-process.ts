@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { startApi } from './api.js';
 import { linkToParent } from './api-channel.js';
 import { type ApiProcessSettings, readyMessage } from './api-processes.js';
-import { startEngine } from './engine.js';
+import { connectState, startEngine } from './engine.js';
 import { type Closers, runProcess } from './lifecycle.js';
 import { createMetrics, metricsText } from './metrics.js';
 import { watchForOlderRedis } from './older-redis.js';
@@ -27,7 +27,8 @@ async function startApiProcess(
   logger: Logger,
   closers: Closers,
 ): Promise<void> {
-  const engine = await startEngine(endpoints, config, logger, closers);
+  const redis = await connectState(endpoints, config, logger, closers);
+  const engine = await startEngine(redis, endpoints, config, logger, closers);
   const askOfAge = await watchForOlderRedis(engine, logger, closers);
   askOfAge();
   const metrics = createMetrics(`api-${number}`);

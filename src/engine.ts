@@ -51,18 +51,29 @@ export interface EngineSettings {
 }
 
 /** @throws StartError when Redis cannot be reached */
+export async function connectState(
+  { redisUrl }: Endpoints,
+  { redisWaitReplicas }: EngineSettings,
+  logger: Logger,
+  closers: Closers,
+): Promise<RedisClient> {
+  const redis = connectRedis(redisUrl, redisWaitReplicas);
+  closers.add('Redis connection', () => redis.disconnect());
+  redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
+  await redisReady(redis);
+  return redis;
+}
+
+/** @param redis connected by `connectState` */
 export async function startEngine(
+  redis: RedisClient,
   endpoints: Endpoints,
   { redisWaitReplicas: waitReplicas, outboxMaxRows }: EngineSettings,
   logger: Logger,
   closers: Closers,
 ): Promise<Engine> {
-  const redis = connectRedis(endpoints.redisUrl, waitReplicas);
-  closers.add('Redis connection', () => redis.disconnect());
-  redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
   const clickhouse = connectWarehouse(endpoints.clickhouseUrl, endpoints.clickhouseCluster);
   closers.add('ClickHouse connection', () => clickhouse.close());
-  await redisReady(redis);
   const watch = await watchDeployment(redis, clickhouse, logger, closers);
   const { partitions } = watch;
   const { redisUrl } = endpoints;

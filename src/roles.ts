@@ -7,7 +7,7 @@ import type { Started } from './app.js';
 import { addAuditFigures, scheduleAudits } from './audit.js';
 import type { Config } from './config.js';
 import type { Endpoints } from './embedded/data-dir.js';
-import { type Engine, startEngine } from './engine.js';
+import { connectState, type Engine, startEngine } from './engine.js';
 import { scheduleFits } from './fits.js';
 import { runJournal } from './journal.js';
 import type { Closers } from './lifecycle.js';
@@ -29,8 +29,10 @@ export async function startRole(
   logger: Logger,
   closers: Closers,
 ): Promise<Started> {
+  // First, so that a start without Redis leaves ClickHouse as it is: there is no way back to an older schema.
+  const redis = await connectState(endpoints, config, logger, closers);
   const [engine] = await Promise.all([
-    startEngine(endpoints, config, logger, closers),
+    startEngine(redis, endpoints, config, logger, closers),
     config.role === 'api' ? null : prepareSchema(endpoints, logger, closers),
   ]);
   const metrics = createMetrics(config.role);

@@ -1,4 +1,5 @@
 /** Brings the database to this version's schema when a process starts. */
+import type { ClickHouseClient } from '@clickhouse/client';
 import type { Endpoints } from './embedded/data-dir.js';
 import { type Closers, StartError } from './lifecycle.js';
 import type { Logger } from './telemetry.js';
@@ -14,27 +15,32 @@ const retryMs = 2000;
  * @throws StartError when the database is that of a newer version of the service, or not one of the cluster
  */
 export async function prepareSchema(endpoints: Endpoints, logger: Logger, closers: Closers): Promise<void> {
-  if (await attempt(endpoints, logger)) return;
-  const timer = setInterval(() => {
-    void attempt(endpoints, logger).then((done) => {
-      if (done) clearInterval(timer);
-    });
-  }, retryMs);
-  closers.add('schema preparation', () => clearInterval(timer));
+  const client = connectWarehouse(endpoints.clickhouseUrl, endpoints.clickhouseCluster);
+  closers.add('connection for the schema', () => client.close());
+  let timer: NodeJS.Timeout | undefined;
+  const prepare = async (): Promise<void> => {
+    const failure = await attempt(endpoints, client, logger);
+    if (failure === null || closers.closing) return;
+    logger.warn({ err: failure }, 'the ClickHouse schema cannot be prepared yet');
+    timer = setTimeout(prepare, retryMs);
+  };
+  closers.add('schema preparation', () => clearTimeout(timer));
+  await prepare();
 }
 
-async function attempt({ clickhouseUrl, clickhouseCluster }: Endpoints, logger: Logger): Promise<boolean> {
-  const client = connectWarehouse(clickhouseUrl, clickhouseCluster);
+/** @returns why it cannot be done yet, or null when it is done */
+async function attempt(
+  { clickhouseUrl, clickhouseCluster }: Endpoints,
+  client: ClickHouseClient,
+  logger: Logger,
+): Promise<unknown> {
   try {
     await ensureDatabase(clickhouseUrl, clickhouseCluster);
     const applied = await migrate(client, clickhouseCluster);
     if (applied.length > 0) logger.info({ versions: applied }, 'ClickHouse schema migrated');
-    return true;
+    return null;
   } catch (error) {
     if (error instanceof SchemaError) throw new StartError(error.message, { cause: error });
-    logger.warn({ err: error }, 'the ClickHouse schema cannot be prepared yet');
-    return false;
-  } finally {
-    await client.close();
+    return error;
   }
 }

@@ -2,46 +2,62 @@
  * Makes stack traces name the sources. Node's own --enable-source-maps reads and parses the map of every file when the file
  * is loaded, a tenth of what a start costs; this reads a map when an error that went through its file is told.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { SourceMap, type SourceMapping } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
+/** A map that is younger is one of another build, made while this process runs. */
+const loadedAt = Date.now();
 const maps = new Map<string, SourceMap | null>();
 
 /** @param url of a file of the build, beside which its map stands */
 function mapOf(url: string): SourceMap | null {
   const known = maps.get(url);
   if (known !== undefined) return known;
-  const map = readMap(url);
+  const map = readMap(fileURLToPath(`${url}.map`));
   maps.set(url, map);
   return map;
 }
 
-function readMap(url: string): SourceMap | null {
+function readMap(file: string): SourceMap | null {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined || found.mtimeMs > loadedAt) return null;
+  return new SourceMap(JSON.parse(readFileSync(file, 'utf8')));
+}
+
+/** Where the source is that a frame ran, as `file:line:column`; null where no map tells. */
+function placeOf(url: string, line: number, column: number): string | null {
+  // V8 counts from one, maps from nought.
+  const origin = mapOf(url)?.findEntry(line - 1, column - 1);
+  if (origin === undefined || !isMapping(origin)) return null;
+  const { originalSource, originalLine, originalColumn } = origin;
+  return `${fileURLToPath(new URL(originalSource, url))}:${originalLine + 1}:${originalColumn + 1}`;
+}
+
+const isMapping = (origin: SourceMapping | object): origin is SourceMapping =>
+  'originalSource' in origin && typeof origin.originalSource === 'string';
+
+/** The line of a stack trace. */
+function told(frame: NodeJS.CallSite): string {
+  const text = `    at ${frame}`;
+  const [url, line, column] = [frame.getFileName(), frame.getLineNumber(), frame.getColumnNumber()];
+  if (!url?.startsWith('file:') || line === null || column === null) return text;
   try {
-    return new SourceMap(JSON.parse(readFileSync(fileURLToPath(`${url}.map`), 'utf8')));
+    const place = placeOf(url, line, column);
+    return place === null ? text : text.replace(`${url}:${line}:${column}`, () => place);
   } catch {
     // Nothing may take the place of the error that is being told: too many open files, for one, is such an error.
-    return null;
+    return text;
   }
 }
 
-/** The line of a stack trace, with the place in the source where there is a map. */
-function told(frame: NodeJS.CallSite): string {
-  const url = frame.getFileName() ?? '';
-  const line = frame.getLineNumber();
-  const column = frame.getColumnNumber();
-  const text = `    at ${frame}`;
-  if (!url.startsWith('file:') || line === null || column === null) return text;
-  // V8 counts from one, maps from nought.
-  const origin = mapOf(url)?.findEntry(line - 1, column - 1);
-  if (origin === undefined || !isMapping(origin)) return text;
-  const { originalSource, originalLine, originalColumn } = origin;
-  const place = `${fileURLToPath(new URL(originalSource, url))}:${originalLine + 1}:${originalColumn + 1}`;
-  return text.replace(`${url}:${line}:${column}`, () => place);
+/** Node puts the codes of its own errors there. */
+function headOf(error: Error): string {
+  const text = Error.prototype.toString.call(error);
+  const isNodes = 'code' in error && typeof error.code === 'string' && error.code.startsWith('ERR_');
+  return isNodes && text.startsWith(`${error.name}:`)
+    ? `${error.name} [${error.code}]${text.slice(error.name.length)}`
+    : text;
 }
 
-const isMapping = (origin: SourceMapping | object): origin is SourceMapping => 'originalSource' in origin;
-
-Error.prepareStackTrace = (error, frames) =>
-  [Error.prototype.toString.call(error), ...frames.map(told)].join('\n');
+Error.prepareStackTrace = (error, frames) => [headOf(error), ...frames.map(told)].join('\n');

@@ -1,6 +1,6 @@
 /** The state of an import: what it counts with, where it stands, and that nobody else does the same. */
 import { joinOrStart } from '../embedded/servers.js';
-import { type Engine, startEngine } from '../engine.js';
+import { connectState, type Engine, startEngine } from '../engine.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import { runPipeline } from '../pipeline.js';
 import { prepareSchema } from '../schema.js';
@@ -35,7 +35,8 @@ export async function beginImport(
   content: string,
 ): Promise<ImportRun> {
   const endpoints = await joinOrStart(config, logger, closers);
-  const engine = await startEngine(endpoints, config, logger, closers);
+  const redis = await connectState(endpoints, config, logger, closers);
+  const engine = await startEngine(redis, endpoints, config, logger, closers);
   const blocked = engine.blocked();
   if (blocked !== null) throw new StartError(`Nothing can be imported now: ${blocked}`);
   const store = createImportStore(engine.redis, engine.partitions);

@@ -177,5 +177,6 @@ async function record(client: ClickHouseClient, reached: readonly Migration[]): 
     columns: ['version', 'name'],
     format: 'JSONEachRow',
     values: reached.map(({ version, name }) => ({ version, name })),
+    clickhouse_settings: { async_insert: 0 },
   });
 }

@@ -127,11 +127,24 @@ test('inserts: arrays, strings, streams, TSV, gzip, each one insert', limit, asy
   });
   await client.command({ query: "INSERT INTO ways VALUES (7, 'a;b -- c')" });
   await client.command({ query: 'INSERT INTO ways SELECT 8, toString(8)' });
+  // Longer than a statement may be, its rows apart.
+  await client.command({ query: `INSERT INTO ways VALUES (11, '${';'.repeat(300_000)}')` });
   await insertAndCount('/', 'INSERT INTO ways (a, b) SETTINGS async_insert = 0 FORMAT TSV\n9\ti\n');
   const text = '/?query=INSERT+INTO+ways+FORMAT+JSONEachRow';
   await insertAndCount(text, gzipSync('{"a":10,"b":"z"}\n'), { 'Content-Encoding': 'gzip' });
   const found = await client.query({ query: 'SELECT a, b FROM ways ORDER BY a', format: 'JSONEachRow' });
-  const expected = [...rows, ['c'], ['d'], ['e'], [''], ['a;b -- c'], ['8'], ['i'], ['z']];
+  const expected = [
+    ...rows,
+    ['c'],
+    ['d'],
+    ['e'],
+    [''],
+    ['a;b -- c'],
+    ['8'],
+    ['i'],
+    ['z'],
+    [';'.repeat(300_000)],
+  ];
   assert.deepEqual(
     (await found.json<{ b: string }>()).map((row) => row.b),
     expected.map((row) => (Array.isArray(row) ? row[0] : row.b)),

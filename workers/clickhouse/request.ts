@@ -75,7 +75,7 @@ const readingWords: ReadonlySet<string> = new Set([
   '(',
 ]);
 
-/** Statements without an answer: the engine parses them only to refuse to stream it. */
+/** Statements without an answer: the engine parses them only to refuse to stream it, as it does where there are two. */
 const answerlessWords: ReadonlySet<string> = new Set([
   'ALTER',
   'CREATE',
@@ -175,7 +175,7 @@ function databaseOf(options: RequestOptions): string {
 const wholeAnswerBytes = 64_000_000;
 
 function mayStream(statement: string, fallback: string): boolean {
-  if (answerlessWords.has(leadingWord(statement))) return false;
+  if (answerlessWords.has(leadingWord(statement))) return statement.includes(';');
   return !isReading(statement) || isStreamable(statement, fallback);
 }
 
