@@ -13,7 +13,7 @@ const names = { notes: 'TEST_FIGURES', file: 'TEST_FIGURES_FILE' };
 
 /** What is counted, each with what its command line holds. */
 const programs = {
-  redis: /redis-server/,
+  redis: /redis-server(?! --version)/,
   clickhouse: /bundle\/clickhouse\.js/,
   service: /bundle\/main\.js|setup\.mjs start/,
   command: /bundle\/cli-|setup\.mjs/,
