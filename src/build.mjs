@@ -1,6 +1,6 @@
 // Builds everything with esbuild, in two forms:
-//   OUT/bundle/*.js                  what ships: a bundle for each program that is started by path. Importing 20 files
-//                                    instead of 1,400 takes a fifth of the time; code that several share stands in chunks.
+//   OUT/bundle/*.js                  what ships: a bundle for each program that is started by path. Importing a few
+//                                    files instead of 1,400 takes a fifth of the time.
 //   OUT/{src,workers,bench,test}/**  every module by itself, for tests and benchmarks;
 //   OUT/typebox/*.js                 what they import of TypeBox: 700 files take each of them a quarter of a second.
 // Types are checked by `tsc` (npm run check, and a unit test), not here: a start need not wait for that.

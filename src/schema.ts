@@ -4,6 +4,7 @@ import type { Endpoints } from './embedded/data-dir.js';
 import { type Closers, StartError } from './lifecycle.js';
 import type { Logger } from './telemetry.js';
 import { connectWarehouse, ensureDatabase } from './warehouse/client.js';
+import type { Cluster } from './warehouse/cluster.js';
 import { migrate, SchemaError } from './warehouse/migrations.js';
 
 const retryMs = 2000;
@@ -28,6 +29,20 @@ export async function prepareSchema(endpoints: Endpoints, logger: Logger, closer
   await prepare();
 }
 
+/**
+ * Brings the tables of a database that is there up to date.
+ *
+ * @returns the versions that were applied now
+ * @throws StartError where no other attempt would help
+ */
+export async function migrateTables(client: ClickHouseClient, cluster: Cluster = null): Promise<number[]> {
+  try {
+    return await migrate(client, cluster);
+  } catch (error) {
+    throw error instanceof SchemaError ? new StartError(error.message, { cause: error }) : error;
+  }
+}
+
 /** @returns why it cannot be done yet, or null when it is done */
 async function attempt(
   { clickhouseUrl, clickhouseCluster }: Endpoints,
@@ -36,11 +51,11 @@ async function attempt(
 ): Promise<unknown> {
   try {
     await ensureDatabase(clickhouseUrl, clickhouseCluster);
-    const applied = await migrate(client, clickhouseCluster);
+    const applied = await migrateTables(client, clickhouseCluster);
     if (applied.length > 0) logger.info({ versions: applied }, 'ClickHouse schema migrated');
     return null;
   } catch (error) {
-    if (error instanceof SchemaError) throw new StartError(error.message, { cause: error });
+    if (error instanceof StartError) throw error;
     return error;
   }
 }

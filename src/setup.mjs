@@ -283,6 +283,7 @@ async function main([name, ...args]) {
   if (!Object.hasOwn(COMMANDS, name)) throw new SetupError(`unknown command ${name}\n${help()}`);
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal);
   await prepare();
+  // Bundles bring it along; tests and benchmarks are modules by themselves.
   await import(moduleUrl('bundle/source-maps.js'));
   const command = await import(moduleUrl(COMMANDS[name].module));
   // From here on the command answers for signals; it attaches its handlers in its first synchronous part. Ours go after

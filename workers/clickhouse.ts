@@ -133,6 +133,7 @@ async function main(): Promise<void> {
   });
   const lines = input[Symbol.asyncIterator]();
   const options = await firstLine(lines);
+  // Before the engine: its threads load while the data folder is opened.
   const lanes = startLanes(options.dataDir, (id) => killQuery(engine, id), crash);
   const engine = await openEngine(options);
   process.on('uncaughtException', crash);

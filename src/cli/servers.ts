@@ -4,9 +4,9 @@ import type { Endpoints } from '../embedded/data-dir.js';
 import { joinOrStart } from '../embedded/servers.js';
 import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
+import { migrateTables } from '../schema.js';
 import type { RedisClient } from '../store/client.js';
 import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/client.js';
-import { migrate, SchemaError } from '../warehouse/migrations.js';
 import { type CommandContext, openRedis } from './command.js';
 
 export interface Servers {
@@ -47,9 +47,7 @@ async function prepareSchema(
       ? new StartError(`ClickHouse: ${cause.message}`, { cause })
       : cause;
   });
-  await migrate(clickhouse, clickhouseCluster).catch((cause: unknown) => {
-    throw cause instanceof SchemaError ? new StartError(cause.message, { cause }) : cause;
-  });
+  await migrateTables(clickhouse, clickhouseCluster);
 }
 
 /** Servers that are away are no defect. */

@@ -61,7 +61,9 @@ export async function selectRows<Row>(
   return result.json<Row>();
 }
 
-const unknownDatabase = '81';
+/** UNKNOWN_DATABASE: nothing was ever stored there. */
+export const isUnknownDatabase = (error: unknown): boolean =>
+  error instanceof ClickHouseError && error.code === '81';
 
 /**
  * Makes the URL's database unless it exists, which an operator may have seen to: the right to create one is
@@ -73,7 +75,7 @@ export async function ensureDatabase(url: string, cluster: Cluster = null): Prom
   try {
     await client.command({ query: 'SELECT 1' });
   } catch (error) {
-    if (!(error instanceof ClickHouseError) || error.code !== unknownDatabase) throw error;
+    if (!isUnknownDatabase(error)) throw error;
     await createDatabase(url, database, cluster);
   } finally {
     await client.close();

@@ -1,7 +1,5 @@
-import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
-import { selectRows } from './client.js';
-
-const unknownDatabase = '81';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { isUnknownDatabase, selectRows } from './client.js';
 
 /**
  * What a new deployment has none of, the likeliest first: attempts, what is left of dropped ones, and what people set
@@ -26,7 +24,7 @@ async function exists(client: ClickHouseClient, table: string): Promise<boolean>
     const [row] = await selectRows<{ result: number }>(client, `EXISTS TABLE ${table}`);
     return row?.result === 1;
   } catch (error) {
-    if (error instanceof ClickHouseError && error.code === unknownDatabase) return false;
+    if (isUnknownDatabase(error)) return false;
     throw error;
   }
 }

@@ -6,7 +6,6 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
-import { connectRedis, whenReady } from '../../src/store/client.js';
 import { createErasureStore } from '../../src/store/erasures.js';
 import {
   dueKey,
@@ -21,6 +20,7 @@ import { selectRows } from '../../src/warehouse/client.js';
 import { attemptRow, encoded } from '../support/attempt-rows.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { roundsOf } from '../support/long-form.js';
+import { redisOf } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 import { testDatabase } from '../support/warehouse.js';
 
@@ -43,9 +43,7 @@ const started = async (t: TestContext, redisUrl: string, clickhouseUrl: string):
 
 test('corrections by several processes', { timeout: 900_000 }, async (t) => {
   const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
-  const redis = connectRedis(redisUrl) as Redis;
-  t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
+  const redis = (await redisOf(t, redisUrl)) as Redis;
   const { client, url } = await testDatabase(t, clickhouseUrl);
   const erasures = createErasureStore(redis, partitions);
   await redis.set(markerKey(partition), '1');
@@ -108,13 +106,18 @@ test('corrections by several processes', { timeout: 900_000 }, async (t) => {
     erased += mine + answersBefore;
   }
 
+  /** An erasure that has begun, of answers that were stored before. */
+  async function eraseAfresh(): Promise<void> {
+    await prepare();
+    await erase();
+    others += answersAfter;
+    await waitFor('the plan', isPlanned);
+  }
+
   await t.test('one that stands still while another does it, and wakes up afterwards', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const sleeper = await started(t, redisUrl, url);
-      await prepare();
-      await erase();
-      others += answersAfter;
-      await waitFor('the plan', isPlanned);
+      await eraseAfresh();
       // The steps that delete begin two seconds after the plan and take some tenths of one.
       await sleep(1800 + Math.random() * 900);
       sleeper.kill('SIGSTOP');
@@ -134,10 +137,7 @@ test('corrections by several processes', { timeout: 900_000 }, async (t) => {
   await t.test('processes that are killed at any moment', async (t) => {
     for (let round = 0; round < rounds; round++) {
       let child = await started(t, redisUrl, url);
-      await prepare();
-      await erase();
-      others += answersAfter;
-      await waitFor('the plan', isPlanned);
+      await eraseAfresh();
       for (let kills = 0; kills < 2 && !(await isDrained()); kills++) {
         await sleep(kills === 0 ? 1800 + Math.random() * 900 : Math.random() * 3000);
         child.kill('SIGKILL');

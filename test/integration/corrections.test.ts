@@ -9,7 +9,6 @@ import { createCarryOut } from '../../src/services/carry-out.js';
 import type { CorrectionStore, CorrectionWarehouse } from '../../src/services/correction-ports.js';
 import { createDrain } from '../../src/services/drain-outbox.js';
 import type { Outbox } from '../../src/services/pipeline-ports.js';
-import { connectRedis, whenReady } from '../../src/store/client.js';
 import { createCorrectionStore } from '../../src/store/corrections.js';
 import { hashEventId, idBytes } from '../../src/store/event-ids.js';
 import { erasuresKey, idBucketKey, idQueueKey, outboxKey, removedKey } from '../../src/store/keys.js';
@@ -21,6 +20,7 @@ import { applyDeletedMasks } from '../../src/warehouse/deleted-masks.js';
 import { attemptRow, encoded, fillOutbox } from '../support/attempt-rows.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { casesOf } from '../support/long-form.js';
+import { redisOf } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 import { allOnce, countOf, counts, testDatabase } from '../support/warehouse.js';
 
@@ -51,9 +51,7 @@ async function order(redis: Redis, userId: string, id: string): Promise<void> {
 
 test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
   const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
-  const redis = connectRedis(redisUrl) as Redis;
-  t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
+  const redis = (await redisOf(t, redisUrl)) as Redis;
   const { client } = await testDatabase(t, clickhouseUrl);
   const outbox = createOutbox(redis, partitions);
   const store = createCorrectionStore(redis);
@@ -177,9 +175,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
 });
 
 test('an id that was forgotten and taken again does not hold up the forgetting of older ones', async (t) => {
-  const redis = connectRedis(await startTestRedis(t)) as Redis;
-  t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
+  const redis = (await redisOf(t, await startTestRedis(t))) as Redis;
   const prefix = 'st:{p1}';
   const answerAt = (second: number): Buffer => {
     const answer = Buffer.alloc(21);

@@ -4,13 +4,13 @@ import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
 import { createDrain } from '../../src/services/drain-outbox.js';
 import type { AttemptWarehouse, DrainTask, Outbox } from '../../src/services/pipeline-ports.js';
-import { connectRedis, whenReady } from '../../src/store/client.js';
 import { outboxKey } from '../../src/store/keys.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
 import { fillOutbox } from '../support/attempt-rows.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
+import { redisOf } from '../support/service.js';
 import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
 const partitions = 4;
@@ -34,9 +34,7 @@ const failing = () => Promise.reject(new Error('cut here'));
 
 test('draining', { timeout: 600_000 }, async (t) => {
   const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
-  const redis = connectRedis(redisUrl) as Redis;
-  t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
+  const redis = (await redisOf(t, redisUrl)) as Redis;
   const outbox = createOutbox(redis, partitions);
 
   /** A process that has just started: it trusts nothing older than itself. */

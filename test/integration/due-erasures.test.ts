@@ -7,7 +7,6 @@ import { createCarryOut } from '../../src/services/carry-out.js';
 import type { CorrectedRows } from '../../src/services/correction-ports.js';
 import { createDrain } from '../../src/services/drain-outbox.js';
 import { oneStatement } from '../../src/services/one-statement.js';
-import { connectRedis, whenReady } from '../../src/store/client.js';
 import { createCorrectionStore } from '../../src/store/corrections.js';
 import { outboxKey, parkedBound, parkedKey, removedKey } from '../../src/store/keys.js';
 import { createOutbox } from '../../src/store/outbox.js';
@@ -18,6 +17,7 @@ import { createCorrectionWarehouse } from '../../src/warehouse/correction-wareho
 import { createErasureWarehouse } from '../../src/warehouse/erasure-warehouse.js';
 import { attemptRow, encoded, encodedRows, fillOutbox } from '../support/attempt-rows.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
+import { redisOf } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
@@ -111,9 +111,7 @@ test('no names are too long for a statement', { timeout: 600_000 }, async (t) =>
 
 async function refusals(t: TestContext) {
   const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
-  const redis = connectRedis(redisUrl) as Redis;
-  t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
+  const redis = (await redisOf(t, redisUrl)) as Redis;
   const { client } = await testDatabase(t, clickhouseUrl);
   const outbox = createOutbox(redis, 2);
   const parts = { ...createCorrectionStore(redis), ...createCorrectionWarehouse(client) };

@@ -6,7 +6,6 @@ import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
 import { createDrain } from '../../src/services/drain-outbox.js';
 import type { AttemptWarehouse, DrainTask, Outbox } from '../../src/services/pipeline-ports.js';
-import { connectRedis, whenReady } from '../../src/store/client.js';
 import { dueKey, journalKey, metaKey, outboxKey, parkedBound, parkedKey } from '../../src/store/keys.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { parkableStreams, parkedEntries, type Redriven, redrive } from '../../src/store/parked-store.js';
@@ -37,9 +36,7 @@ const newTask = (batch: FixedBatch | null = null): DrainTask & { saved: FixedBat
 
 test('parking', { timeout: 900_000 }, async (t) => {
   const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
-  const redis = connectRedis(redisUrl) as Redis;
-  t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
+  const redis = (await redisOf(t, redisUrl)) as Redis;
   const outbox = createOutbox(redis, partitions);
 
   const newDrain = (warehouse: AttemptWarehouse, box: Outbox = outbox) =>

@@ -47,7 +47,7 @@ interface EngineThread {
 }
 
 interface Pool {
-  /** Those that were needed so far. */
+  /** Those that were started so far. */
   readonly threads: EngineThread[];
   readonly waiting: Task[];
   /** The next one; null where the lane has all that it may have. */
@@ -68,8 +68,8 @@ function movable(rows: Uint8Array | undefined): ArrayBuffer[] {
 }
 
 /**
- * Opens the lanes on the open data folder, with the two threads that any service needs at once. Others are started when
- * they are needed first: each costs 50 ms of CPU.
+ * Opens the lanes, with the two threads that any service needs at once. Others are started when they are needed first: each
+ * costs 50 ms of CPU. The data folder has to be open before the first job.
  * @param kill stops the query whose log_comment is this id, from outside its session
  * @param onCrash an engine thread died: the process must end, its parent starts it again
  */
