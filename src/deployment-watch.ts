@@ -2,7 +2,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Closers } from './lifecycle.js';
 import type { RedisClient } from './store/client.js';
-import { type Deployment, defaultPartitions, emptiedReason, openDeployment } from './store/deployment.js';
+import { type Deployment, defaultPartitions, openDeployment, unusableReason } from './store/deployment.js';
 import type { Logger } from './telemetry.js';
 import { holdsState } from './warehouse/presence.js';
 
@@ -37,9 +37,8 @@ export async function watchDeployment(
 
   function keep(found: Deployment, askedAfter: number): void {
     if (askedAfter < lostBefore) return;
-    if (found.state === 'emptied' && deployment?.state !== 'emptied') {
-      logger.error(`${emptiedReason}; answers are refused until then`);
-    }
+    if (found.state !== 'ready' && deployment?.state !== found.state)
+      logger.error(`${unusableReason(found)}; answers are refused until then`);
     deployment = found;
     lostBefore = askedAfter;
     if (found.state === 'ready') noteId(found.id);
@@ -91,7 +90,7 @@ const unseen = 'The connection to Redis was lost, and it is not known yet whethe
 
 function blockedReason(deployment: Deployment | null, partitions: number): string | null {
   if (deployment === null) return 'Redis has no state yet, and ClickHouse cannot tell whether it is new';
-  if (deployment.state === 'emptied') return emptiedReason;
+  if (deployment.state !== 'ready') return unusableReason(deployment);
   return deployment.partitions === partitions ? null : otherPartitions;
 }
 

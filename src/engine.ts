@@ -5,6 +5,7 @@ import { type DeploymentWatch, watchDeployment } from './deployment-watch.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import { unavailable } from './errors.js';
 import { type Closers, StartError } from './lifecycle.js';
+import { refuseOtherVersion } from './model-version.js';
 import type {
   CatalogueStore,
   GoalStore,
@@ -50,7 +51,7 @@ export interface EngineSettings {
   readonly outboxMaxRows: number;
 }
 
-/** @throws StartError when Redis cannot be reached */
+/** @throws StartError when Redis cannot be reached, or holds learners of another version */
 export async function connectState(
   { redisUrl }: Endpoints,
   { redisWaitReplicas }: EngineSettings,
@@ -159,7 +160,9 @@ export async function whileUsable<Value>(
 async function redisReady(redis: RedisClient): Promise<void> {
   try {
     await whenReady(redis, redisTimeoutMs);
+    await refuseOtherVersion(redis);
   } catch (error) {
+    if (error instanceof StartError) throw error;
     throw new StartError('REDIS_URL: Redis cannot be reached there; start it or correct the URL', {
       cause: error,
     });

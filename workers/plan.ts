@@ -1,7 +1,6 @@
 import type { TrackEvent, TrackOutcome } from '../src/contracts/tasks.js';
 import { type AnswerStates, isFirstOfDay } from '../src/domain/answer-states.js';
 import { type Conditions, conditionsFor } from '../src/domain/conditions.js';
-import { currentTotal } from '../src/domain/forecast.js';
 import { dayMs, dayOf } from '../src/domain/forgetting.js';
 import { lacksBaseline } from '../src/domain/goal.js';
 import type { RememberedItem } from '../src/domain/item-window.js';
@@ -11,6 +10,7 @@ import type { ItemTrace } from '../src/domain/prediction/traces.js';
 import { logit, sigmoid } from '../src/domain/probability.js';
 import { adviseOn } from '../src/domain/recommend.js';
 import { meanMastery, type SkillView, viewSkills } from '../src/domain/skill-view.js';
+import { currentTotal } from '../src/domain/standing.js';
 import { type ItemModel, skillModelOf, type TenantModel } from '../src/domain/tenant-model.js';
 import type { LearnerState, SkillState } from '../src/domain/types.js';
 import {
@@ -75,7 +75,7 @@ export interface PlanContext {
 /** All the learner's skills as stored. */
 export interface AllSkills {
   readonly skills: ReadonlyMap<string, SkillState>;
-  /** Number of different skills that the tenant set or its learners answered. */
+  /** Number of different skills that the tenant set, or that learners enough answered. */
   readonly knownSkills: number;
 }
 
@@ -238,7 +238,7 @@ function withBaseline(
   const { learner } = draft;
   if (!lacksBaseline(learner)) return learner;
   const views = viewsAt(draft, work, occurredAt, context);
-  const knownSkills = Math.max(context.all?.knownSkills ?? 0, views.length);
+  const knownSkills = context.all?.knownSkills ?? 0;
   const { catalogue } = context.model;
   return {
     ...learner,

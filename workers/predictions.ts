@@ -3,11 +3,11 @@ import { forecastRow, type ServedForecast } from '../src/contracts/journal.js';
 import { predictionJson } from '../src/contracts/prediction.js';
 import type { ForecastOptions } from '../src/contracts/tasks.js';
 import { type AccuracyModel, intervalReach } from '../src/domain/accuracy/model.js';
-import type { ForecastSubject } from '../src/domain/forecast.js';
 import { forecastLearner, type LearnerForecast } from '../src/domain/learner-forecast.js';
 import { modelVersion } from '../src/domain/params.js';
 import { viewSkills } from '../src/domain/skill-view.js';
-import { studyAdvice } from '../src/domain/study-advice.js';
+import type { ForecastSubject } from '../src/domain/standing.js';
+import { noAdviceReason, studyAdvice } from '../src/domain/study-advice.js';
 import type { TenantModel } from '../src/domain/tenant-model.js';
 import type { LearnerState, SkillState } from '../src/domain/types.js';
 import { decodeGoal } from '../src/store/goal-codec.js';
@@ -16,7 +16,7 @@ import { decodeGoal } from '../src/store/goal-codec.js';
 export interface Tenant {
   /** With the catalogue. */
   readonly model: TenantModel;
-  /** Number of different skills that the tenant set or its learners answered. */
+  /** Number of different skills that the tenant set, or that learners enough answered. */
   readonly knownSkills: number;
 }
 
@@ -50,10 +50,7 @@ export function subjectOf(
   { model, knownSkills }: Tenant,
   now: number,
 ): ForecastSubject {
-  const views = viewSkills(skills, model, now);
-  // Noted apart from the learner: of a new one's skills some may not be counted yet.
-  const known = Math.max(knownSkills, views.length);
-  return { learner, views, catalogue: model.catalogue, knownSkills: known, now };
+  return { learner, views: viewSkills(skills, model, now), catalogue: model.catalogue, knownSkills, now };
 }
 
 /** JSON of the prediction result. */
@@ -62,11 +59,13 @@ export function toldResult(
   model: TenantModel,
   options: ForecastOptions,
 ): string {
-  const { learner, views, knownSkills, now } = subject;
-  const { targetScore, targetDate, isSet, onTrack } = forecast.goal;
-  const goal = { targetScore, targetDate, isSet, onTrack, neededRate: forecast.neededRate };
-  const advice = studyAdvice({ learner, views, model, knownSkills, now, goal, locale: options.locale });
-  return predictionJson(forecast, advice, options);
+  const { views, now } = subject;
+  const { measures } = forecast;
+  const goal = { ...forecast.goal, neededRate: forecast.neededRate };
+  const context = { views, measures, model, now, goal, locale: options.locale };
+  const advice = studyAdvice(context);
+  const reason = advice.length === 0 ? noAdviceReason(context) : null;
+  return predictionJson(forecast, { advice, reason }, options);
 }
 
 /** The forecast as it is noted, to be scored when its days are over. */

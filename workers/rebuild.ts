@@ -7,14 +7,19 @@ import type {
   RestoreReply,
   RestoreTask,
 } from '../src/contracts/rebuild-tasks.js';
+import type { TotalContext } from '../src/domain/baseline.js';
+import { modelVersion } from '../src/domain/params.js';
 import { ApiError } from '../src/errors.js';
 import { partitionOf } from '../src/store/keys.js';
+import { countKnownSkills } from '../src/store/known-skills.js';
 import { differenceOf, readDumps } from '../src/store/learner-compare.js';
 import { type RestoredLearner, restoreLearners } from '../src/store/learner-restore.js';
+import { createWorkerModels } from './models.js';
 import { workerRedis } from './redis.js';
-import { replayRows } from './replayed.js';
+import { learnersOf, mayLackBaseline, type ReplayedLearner, replayLearner } from './replayed.js';
 
 const redis = workerRedis(workerData as { redisUrl: string; waitReplicas: number });
+const models = createWorkerModels(redis, 'rebuild worker');
 
 /** Names that are told. */
 const maxNames = 10;
@@ -33,24 +38,44 @@ export default async function rebuild(
 
 async function restore(task: RestoreTask): Promise<RestoreReply> {
   const { rows, partitions, idsFrom, buckets } = task;
+  const contextOf = totalContexts();
   const learners: RestoredLearner[] = [];
-  const broken: string[] = [];
-  let [answers, brokenCount] = [0, 0];
-  for (const learner of replayRows(rows, idsFrom)) {
-    const { tenant, userId } = learner;
-    learners.push({ ...learner, partition: partitionOf(tenant, userId, partitions) });
-    answers += learner.answers;
+  const reply = { answers: 0, broken: [] as string[], brokenCount: 0, keptAbilities: 0 };
+  const baselines: RestoreReply['baselines'][number][] = [];
+  for (const stored of learnersOf(rows)) {
+    const context = mayLackBaseline(stored) ? await contextOf(stored.tenant) : null;
+    const learner = replayLearner(stored, idsFrom, context);
+    const { tenant, userId, taken, states } = learner;
+    const partition = partitionOf(tenant, userId, partitions);
+    learners.push({ ...learner, partition });
+    reply.answers += learner.answers;
+    if (taken !== null) baselines.push({ tenant, userId, partition, total: taken });
+    if (states.learner.abilityVersion !== modelVersion) reply.keptAbilities += 1;
     if (learner.broken === 0) continue;
-    brokenCount += 1;
-    if (broken.length < maxNames) broken.push(`${tenant}:${userId}`);
+    reply.brokenCount += 1;
+    if (reply.broken.length < maxNames) reply.broken.push(`${tenant}:${userId}`);
   }
   await restoreLearners(await redis(), learners, buckets);
-  return { learners: learners.length, answers, broken, brokenCount };
+  return { ...reply, learners: learners.length, baselines };
+}
+
+/** What totals of a tenant's learners are counted by today: each tenant is asked for once. */
+function totalContexts(): (tenant: string) => Promise<TotalContext> {
+  const known = new Map<string, TotalContext>();
+  return async (tenant) => {
+    const context = known.get(tenant) ?? {
+      model: await models.get(tenant),
+      knownSkills: await countKnownSkills(await redis(), tenant),
+    };
+    known.set(tenant, context);
+    return context;
+  };
 }
 
 /** What is stored is read after the rows: it may only be ahead of them. */
 async function compare({ rows, partitions }: CompareTask): Promise<CompareReply> {
-  const learners = [...replayRows(rows, Number.POSITIVE_INFINITY)];
+  const learners: ReplayedLearner[] = [];
+  for (const stored of learnersOf(rows)) learners.push(replayLearner(stored, Number.POSITIVE_INFINITY, null));
   const places = learners.map(({ tenant, userId }) => ({
     tenant,
     userId,

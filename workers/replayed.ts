@@ -1,6 +1,7 @@
 /** Rows of many learners, replayed learner by learner. */
 import type { AttemptRow } from '../src/contracts/attempt-row.js';
 import { decodeAttemptRow } from '../src/contracts/attempt-row-reader.js';
+import { type TotalContext, takeBaseline, tellsBaseline } from '../src/domain/baseline.js';
 import { type ReplayedStates, startReplay } from '../src/domain/replay.js';
 import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../src/store/event-ids.js';
 import { decodeSnapshot } from '../src/store/snapshot-codec.js';
@@ -15,13 +16,12 @@ export interface ReplayedLearner {
   readonly answers: number;
   /** Rows that are missing, or there twice. */
   readonly broken: number;
+  /** Baseline that was taken now; null where none was. */
+  readonly taken: number | null;
 }
 
-/**
- * @param rows as the tables give them (services/rebuild/ports.ts), whole learners in order, a line feed behind each
- * @param idsFrom Unix second from which on first answers are wanted
- */
-export function* replayRows(rows: Uint8Array, idsFrom: number): Generator<ReplayedLearner> {
+/** @param rows as the tables give them (services/rebuild/ports.ts), whole learners in order, a line feed behind each */
+export function* learnersOf(rows: Uint8Array): Generator<LearnerRows> {
   const lines = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength).toString().split('\n');
   let learner = null as LearnerRows | null;
   for (const line of lines) {
@@ -29,27 +29,33 @@ export function* replayRows(rows: Uint8Array, idsFrom: number): Generator<Replay
     const end = line.lastIndexOf('\t');
     const names = namesOf(line);
     if (learner === null || learner.tenant !== names.tenant || learner.userId !== names.userId) {
-      if (learner !== null) yield replayLearner(learner, idsFrom);
-      learner = { ...names, from: null, rows: [], answers: 0 };
+      if (learner !== null && hasAnswers(learner)) yield learner;
+      learner = { ...names, baseline: null, from: null, rows: [], answers: 0 };
     }
     if (end + 1 < line.length) startFrom(learner, unescaped(line.slice(end + 1)));
     else addRow(learner, decodeAttemptRow(line.slice(0, end)));
   }
-  if (learner !== null) yield replayLearner(learner, idsFrom);
+  if (learner !== null && hasAnswers(learner)) yield learner;
 }
 
-interface LearnerRows {
+export interface LearnerRows {
   readonly tenant: string;
   readonly userId: string;
+  /** The one that rows do not tell. */
+  baseline: number | null;
   from: ReplayedStates | null;
   rows: AttemptRow[];
   /** Rows that there are, those before the snapshot as well. */
   answers: number;
 }
 
-/** The rows before are in the snapshot. */
-function startFrom(learner: LearnerRows, snapshot: string): void {
-  learner.from = decodeSnapshot(snapshot);
+/** The rows before are in the snapshot. @param state snapshot or baseline */
+function startFrom(learner: LearnerRows, state: string): void {
+  if (!state.startsWith('{')) {
+    learner.baseline = Number(state);
+    return;
+  }
+  learner.from = decodeSnapshot(state);
   learner.rows = [];
 }
 
@@ -68,13 +74,25 @@ function namesOf(line: string): Pick<LearnerRows, 'tenant' | 'userId'> {
 /** Neither ids nor snapshots have control characters. */
 const unescaped = (text: string): string => (text.includes('\\') ? text.replaceAll(/\\(.)/g, '$1') : text);
 
-function replayLearner(
-  { tenant, userId, from, rows, answers }: LearnerRows,
+/** A baseline may be all that an erasure has left for the moment. */
+const hasAnswers = ({ from, rows }: LearnerRows): boolean => from !== null || rows.length > 0;
+
+/** Whether a replay may have to take a baseline: it knows none, and rows are there that do not tell it. */
+export const mayLackBaseline = ({ baseline, rows }: LearnerRows): boolean =>
+  baseline === null && rows.some(({ figures }) => !tellsBaseline(figures));
+
+/**
+ * @param idsFrom Unix second from which on first answers are wanted
+ * @param context what a baseline is taken by where rows are there that do not tell it; null: none is taken
+ */
+export function replayLearner(
+  { tenant, userId, baseline, from, rows, answers }: LearnerRows,
   idsFrom: number,
+  context: TotalContext | null,
 ): ReplayedLearner {
-  const replay = startReplay(from);
+  const replay = startReplay(from, baseline);
   const firstAnswers: [Buffer, Buffer][] = [];
-  let [last, doubled] = [from?.learner.attempts ?? 0, 0];
+  let [last, doubled, taken] = [from?.learner.attempts ?? 0, 0, null as number | null];
   for (const row of rows) {
     const { event, figures } = row;
     if (figures.learnerSeq <= last) {
@@ -83,6 +101,8 @@ function replayLearner(
     }
     last = figures.learnerSeq;
     const { effect, advice } = replay.add(row);
+    if (context !== null && !tellsBaseline(figures))
+      taken = takeBaseline(replay, event.occurredAt, context) ?? taken;
     if (event.eventId === null || event.receivedAt < 1000 * idsFrom) continue;
     const fingerprint = fingerprintFrom(figures.eventFingerprint);
     firstAnswers.push([
@@ -91,5 +111,5 @@ function replayLearner(
     ]);
   }
   const broken = replay.missing() + doubled;
-  return { tenant, userId, states: replay.states(), firstAnswers, answers, broken };
+  return { tenant, userId, states: replay.states(), firstAnswers, answers, broken, taken };
 }

@@ -5,6 +5,7 @@ import { decodeAttemptRow } from '../src/contracts/attempt-row-reader.js';
 import type { TakeBackReply, TakeBackTask } from '../src/contracts/take-back-tasks.js';
 import type { WorkerSettings } from '../src/contracts/tasks.js';
 import { dayOf } from '../src/domain/forgetting.js';
+import { modelVersion } from '../src/domain/params.js';
 import type { ReplayedStates } from '../src/domain/replay.js';
 import { type RewrittenRow, takeBack } from '../src/domain/take-back.js';
 import { ApiError } from '../src/errors.js';
@@ -67,7 +68,10 @@ function historyOf({ waiting, stored, snapshot, attempts }: TakeBackTask): Histo
     const { learnerSeq } = row.figures;
     if (learnerSeq <= attempts && !bySeq.has(learnerSeq)) bySeq.set(learnerSeq, row);
   }
-  const from = snapshot === null || bySeq.size === attempts ? null : decodeSnapshot(snapshot);
+  const snapshotted = snapshot === null ? null : decodeSnapshot(snapshot);
+  // A rebuild keeps its ability, which the rows before it would not give again.
+  const isKept = snapshotted !== null && snapshotted.learner.abilityVersion !== modelVersion;
+  const from = bySeq.size === attempts && !isKept ? null : snapshotted;
   const first = (from?.learner.attempts ?? 0) + 1;
   const rows: AttemptRow[] = [];
   for (let seq = first; seq <= attempts; seq++) {
@@ -81,7 +85,7 @@ function historyOf({ waiting, stored, snapshot, attempts }: TakeBackTask): Histo
 
 async function commitOf(
   client: RedisClient,
-  { tenant, userId, version }: TakeBackTask,
+  { tenant, userId, version, baselineTotal }: TakeBackTask,
   { from, rows }: History,
   place: number,
 ): Promise<TakeBackCommit> {
@@ -94,6 +98,7 @@ async function commitOf(
     model,
     findItem: (itemId) => items.find(tenant, model.version, itemId),
     knownSkills: await countKnownSkills(client, tenant),
+    baselineTotal,
     version: newVersion,
   });
   const { event, figures } = taken;

@@ -3,7 +3,7 @@ import { openAudit } from '../audit.js';
 import { StartError } from '../lifecycle.js';
 import { runAudit } from '../services/audit/audit.js';
 import type { AuditReport } from '../services/audit/report.js';
-import { emptiedReason, openDeployment } from '../store/deployment.js';
+import { openDeployment, unusableReason } from '../store/deployment.js';
 import { holdsState } from '../warehouse/presence.js';
 import { type AuditArguments, auditHelp, readAuditArguments } from './audit-options.js';
 import { auditJson, auditText } from './audit-report.js';
@@ -35,7 +35,7 @@ function exitCodeOf({ mismatches, notCompared }: AuditReport): number {
 const reportOf = (context: CommandContext, { days }: AuditArguments): Promise<AuditReport> =>
   withServers(context, async ({ endpoints, clickhouse, redis }) => {
     const deployment = await openDeployment(redis, () => holdsState(clickhouse));
-    if (deployment.state !== 'ready') throw new StartError(emptiedReason);
+    if (deployment.state !== 'ready') throw new StartError(unusableReason(deployment));
     const audit = openAudit({ redis, partitions: deployment.partitions }, endpoints);
     context.closers.add('ClickHouse connection of the audit', () => audit.close());
     return run(context, audit, days);

@@ -2,7 +2,7 @@
 import { fitParts } from '../fits.js';
 import { StartError } from '../lifecycle.js';
 import { type FitParts, recordChanges, runFits } from '../services/fit-models.js';
-import { emptiedReason, openDeployment } from '../store/deployment.js';
+import { openDeployment, unusableReason } from '../store/deployment.js';
 import { holdsState } from '../warehouse/presence.js';
 import { type CommandContext, commandOf } from './command.js';
 import { type FitArguments, fitHelp, readFitArguments } from './fit-options.js';
@@ -14,8 +14,8 @@ export const main = commandOf({ name: 'fit', help: fitHelp, read: readFitArgumen
 
 function carryOut(context: CommandContext, args: FitArguments): Promise<void> {
   return withServers(context, async ({ endpoints, clickhouse, redis }) => {
-    if ((await openDeployment(redis, () => holdsState(clickhouse))).state === 'emptied')
-      throw new StartError(emptiedReason);
+    const deployment = await openDeployment(redis, () => holdsState(clickhouse));
+    if (deployment.state !== 'ready') throw new StartError(unusableReason(deployment));
     const options = { threads: args.threads, beside: false };
     const parts = fitParts({ redis, clickhouse }, endpoints, options, context.logger);
     context.stdout.write(`${await resultOf(context, parts, args)}\n`);

@@ -1,7 +1,9 @@
+import { asideDays } from '../store/replace-store.js';
 import { parseArguments, usageOf } from './arguments.js';
 
 export interface RebuildArguments {
   readonly verify: boolean;
+  readonly replace: boolean;
   readonly json: boolean;
 }
 
@@ -19,8 +21,11 @@ restored; callers who were not told 200 or who send them again with their event_
 
 Options:
   --verify   write nothing: compare every learner in Redis with what the answers in ClickHouse and those that still
-             wait in Redis give, and tell the differences; exit code 1 where there are any, 2 where learners could
-             not be compared
+             wait in Redis give by today's formulas, and tell the differences; exit code 1 where there are any, 2
+             where learners could not be compared
+  --replace  after an upgrade to other formulas, with every service stopped: move the learners of the version before
+             aside, where they end in ${asideDays} days, and restore all by today's formulas. Refused while anything
+             waits in Redis that ClickHouse does not have. Redis needs room for both
   --json     result as one line of JSON
   --help     this text
 
@@ -31,6 +36,7 @@ const usage = usageOf('npm run rebuild [-- options]');
 
 const options = {
   verify: { type: 'boolean', default: false },
+  replace: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h' },
 } as const;
@@ -40,5 +46,6 @@ export function readRebuildArguments(argv: readonly string[]): RebuildArguments 
   const { values, positionals } = parseArguments(usage, argv, options);
   if (values.help) return null;
   if (positionals.length > 0) throw usage('there are no further arguments');
-  return { verify: values.verify, json: values.json };
+  if (values.verify && values.replace) throw usage('--verify and --replace exclude each other');
+  return { verify: values.verify, replace: values.replace, json: values.json };
 }

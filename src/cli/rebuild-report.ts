@@ -2,6 +2,19 @@
 import type { RebuildProgress, RebuildResult } from '../services/rebuild/rebuild.js';
 import type { VerifyResult } from '../services/rebuild/verify.js';
 import { grouped } from '../services/report/numbers.js';
+import { asidePrefix } from '../store/keys.js';
+import { asideDays } from '../store/replace-store.js';
+
+/** What was moved aside, as it is told. */
+export type Replaced = ReturnType<typeof replacedOf>;
+
+/** @param version of the formulas by which it had been counted */
+export const replacedOf = (version: number, keys: number) => ({
+  model_version: version,
+  keys,
+  moved_to: `${asidePrefix(version)}*`,
+  end_in_days: asideDays,
+});
 
 /** A second, of what this run replayed. */
 const rates = ({ learners, answers, resumedAfter, replaySeconds }: RebuildResult) => {
@@ -13,7 +26,16 @@ const rates = ({ learners, answers, resumedAfter, replaySeconds }: RebuildResult
   };
 };
 
-export function rebuildText(result: RebuildResult | null): string {
+/** @param replaced null where nothing was to be moved; undefined where it was not asked for */
+export const rebuildText = (result: RebuildResult | null, replaced?: Replaced | null): string =>
+  (replaced === undefined ? [] : [replacedText(replaced)]).concat(resultText(result)).join('\n');
+
+const replacedText = (replaced: Replaced | null): string =>
+  replaced === null
+    ? 'nothing to replace: no learners of an earlier model version are in use'
+    : `${grouped(replaced.keys)} keys of model version ${replaced.model_version} were moved to ${replaced.moved_to}, where they end in ${replaced.end_in_days} days`;
+
+function resultText(result: RebuildResult | null): string {
   if (result === null) return 'nothing to restore';
   const { learners, answers, resumedAfter, partitions, seconds } = result;
   const perSecond = rates(result);
@@ -26,8 +48,17 @@ export function rebuildText(result: RebuildResult | null): string {
   return [...lines, ...notesOf(result).map((note) => `  Note: ${note}`)].join('\n');
 }
 
-function notesOf({ brokenCount, broken, unreadableKeys }: RebuildResult): string[] {
+function notesOf(result: RebuildResult): string[] {
+  const { brokenCount, broken, unreadableKeys, keptAbilities, newBaselines } = result;
   const notes: string[] = [];
+  if (newBaselines > 0)
+    notes.push(
+      `${grouped(newBaselines)} baselines of goals were taken anew by today's formulas and catalogues`,
+    );
+  if (keptAbilities > 0)
+    notes.push(
+      `${grouped(keptAbilities)} learners keep abilities by earlier formulas: their first answers are no longer there`,
+    );
   if (brokenCount > 0)
     notes.push(
       `rows of ${grouped(brokenCount)} learners have gaps or doubles (${broken.join(', ')}): they are as their rows tell`,
@@ -39,26 +70,30 @@ function notesOf({ brokenCount, broken, unreadableKeys }: RebuildResult): string
   return notes;
 }
 
-export const rebuildJson = (result: RebuildResult | null): string =>
-  JSON.stringify(
-    result === null
-      ? { restored: false }
-      : {
-          restored: true,
-          partitions: result.partitions,
-          learners: result.learners,
-          answers: result.answers,
-          resumed_after: result.resumedAfter,
-          seconds: Number(result.seconds.toFixed(3)),
-          learners_per_second: rates(result).learners,
-          answers_per_second: rates(result).answers,
-          broken_learners: result.brokenCount,
-          notes: notesOf(result),
-        },
-  );
+export const rebuildJson = (result: RebuildResult | null, replaced?: Replaced | null): string =>
+  JSON.stringify({ ...resultFields(result), replaced });
+
+const resultFields = (result: RebuildResult | null): object =>
+  result === null
+    ? { restored: false }
+    : {
+        restored: true,
+        partitions: result.partitions,
+        learners: result.learners,
+        answers: result.answers,
+        resumed_after: result.resumedAfter,
+        seconds: Number(result.seconds.toFixed(3)),
+        learners_per_second: rates(result).learners,
+        answers_per_second: rates(result).answers,
+        broken_learners: result.brokenCount,
+        kept_abilities: result.keptAbilities,
+        new_baselines: result.newBaselines,
+        notes: notesOf(result),
+      };
 
 export function progressText({ step, answers, total }: RebuildProgress): string {
-  const share = total === 0 ? 100 : Math.floor((100 * answers) / total);
+  if (total === 0) return step;
+  const share = Math.floor((100 * answers) / total);
   return `${step}, ${share} %, ${grouped(answers)} of ${grouped(total)} answers`;
 }
 

@@ -1,24 +1,36 @@
 /** Restores Redis from ClickHouse, or compares the two. */
 import { createRebuildPool } from '../compute/rebuild-pool.js';
 import { StartError } from '../lifecycle.js';
+import { refuseOtherVersion } from '../model-version.js';
 import {
   RebuildError,
   type RebuildParts,
   type RebuildProgress,
+  type RebuildResult,
   rebuild,
 } from '../services/rebuild/rebuild.js';
+import { decideToReplace, moveLearners } from '../services/rebuild/replace.js';
 import { verify } from '../services/rebuild/verify.js';
-import { defaultPartitions } from '../store/deployment.js';
+import { defaultPartitions, otherVersion, unusableReason } from '../store/deployment.js';
 import { idWindowSeconds } from '../store/id-window.js';
 import { maxItems } from '../store/item-store.js';
 import { releaseLock, takeLock } from '../store/lock.js';
 import { createRebuildStore, rebuildLockKey } from '../store/rebuild-store.js';
+import { createReplaceStore } from '../store/replace-store.js';
 import { createRebuildSource } from '../warehouse/rebuild-source.js';
 import { type CommandContext, commandOf } from './command.js';
 import { createProgress } from './import-report.js';
 import { type ProcessLock, takeProcessLock } from './process-lock.js';
 import { type RebuildArguments, readRebuildArguments, rebuildHelp } from './rebuild-options.js';
-import { progressText, rebuildJson, rebuildText, verifyJson, verifyText } from './rebuild-report.js';
+import {
+  progressText,
+  type Replaced,
+  rebuildJson,
+  rebuildText,
+  replacedOf,
+  verifyJson,
+  verifyText,
+} from './rebuild-report.js';
 import { type Servers, withServers } from './servers.js';
 
 export const main = commandOf({
@@ -28,15 +40,62 @@ export const main = commandOf({
   work: carryOut,
 });
 
-function carryOut(context: CommandContext, { verify: isVerify, json }: RebuildArguments): Promise<void> {
-  return withServers(context, async (servers) => {
-    if (isVerify) await compare(context, servers, json);
-    else {
-      const lock = await takeRebuildLock(context, servers);
-      const result = await restore(context, servers, lock);
-      context.stdout.write(`${json ? rebuildJson(result) : rebuildText(result)}\n`);
-    }
+function carryOut(context: CommandContext, args: RebuildArguments): Promise<void> {
+  const { verify, replace, json } = args;
+  if (verify) return withServers(context, (servers) => compare(context, servers, json));
+  let lock: ProcessLock;
+  return withServers(
+    context,
+    (servers) => forUser(restoreAll(context, servers, lock, args)),
+    async (servers) => {
+      lock = await takeRebuildLock(context, servers);
+      await (replace ? forUser(stopOlder(context, servers, lock)) : refuseOtherVersion(servers.redis));
+    },
+  );
+}
+
+const forUser = <Value>(work: Promise<Value>): Promise<Value> =>
+  work.catch((error: unknown) => {
+    throw error instanceof RebuildError ? new StartError(error.message, { cause: error }) : error;
   });
+
+async function restoreAll(
+  context: CommandContext,
+  servers: Servers,
+  lock: ProcessLock,
+  { replace, json }: RebuildArguments,
+): Promise<void> {
+  const replaced = replace ? await moveOlder(context, servers, lock) : undefined;
+  const result = await restore(context, servers, lock);
+  context.stdout.write(`${json ? rebuildJson(result, replaced) : rebuildText(result, replaced)}\n`);
+}
+
+async function stopOlder(
+  { config }: CommandContext,
+  servers: Servers,
+  { check }: ProcessLock,
+): Promise<void> {
+  const other = await otherVersion(servers.redis);
+  if (other?.state === 'newer') throw new StartError(unusableReason(other));
+  if (other === null) return;
+  const parts = partsOf(servers, config.redisWaitReplicas);
+  await decideToReplace({ ...parts, replacing: createReplaceStore(servers.redis, other) }, check);
+}
+
+/** @returns null where there is nothing of earlier formulas */
+async function moveOlder(
+  context: CommandContext,
+  { redis }: Servers,
+  { check }: ProcessLock,
+): Promise<Replaced | null> {
+  const other = await otherVersion(redis);
+  if (other === null) return null;
+  const progress = createProgress(context);
+  const keys = await moveLearners(createReplaceStore(redis, other), (moved) => {
+    check();
+    progress.show(`moving learners of model version ${other.version} aside, ${moved} keys`);
+  });
+  return replacedOf(other.version, keys);
 }
 
 async function compare(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
@@ -61,23 +120,23 @@ const takeRebuildLock = ({ logger, closers }: CommandContext, { redis }: Servers
     closers,
   );
 
-async function restore(context: CommandContext, servers: Servers, lock: ProcessLock) {
+async function restore(
+  context: CommandContext,
+  servers: Servers,
+  lock: ProcessLock,
+): Promise<RebuildResult | null> {
   const { config } = context;
   const progress = createProgress(context);
-  try {
-    const result = await rebuild(partsOf(servers, config.redisWaitReplicas), {
-      idWindowSeconds,
-      maxIds: config.idempotencyMaxIds,
-      defaultPartitions,
-      now: Date.now,
-      check: lock.check,
-      onProgress: (at) => progress.show(progressText(at)),
-    });
-    progress.show('');
-    return result;
-  } catch (error) {
-    throw error instanceof RebuildError ? new StartError(error.message, { cause: error }) : error;
-  }
+  const result = await rebuild(partsOf(servers, config.redisWaitReplicas), {
+    idWindowSeconds,
+    maxIds: config.idempotencyMaxIds,
+    defaultPartitions,
+    now: Date.now,
+    check: lock.check,
+    onProgress: (at) => progress.show(progressText(at)),
+  });
+  progress.show('');
+  return result;
 }
 
 const partsOf = ({ endpoints, clickhouse, redis }: Servers, waitReplicas: number): RebuildParts => ({

@@ -7,7 +7,7 @@ import {
   type RetentionPlan,
   retainAnswers,
 } from '../services/retain-answers.js';
-import { emptiedReason, openDeployment } from '../store/deployment.js';
+import { openDeployment, unusableReason } from '../store/deployment.js';
 import { holdsState } from '../warehouse/presence.js';
 import { type CommandContext, commandOf } from './command.js';
 import { type RetainArguments, readRetainArguments, retainHelp, retainUsage } from './retain-options.js';
@@ -23,7 +23,7 @@ async function retain(context: CommandContext, { days, dryRun }: RetainArguments
     throw retainUsage('ATTEMPT_RETENTION_DAYS is 0, answers are kept for ever: --days is needed');
   await withServers(context, async ({ endpoints, clickhouse, redis }) => {
     const deployment = await openDeployment(redis, () => holdsState(clickhouse));
-    if (deployment.state !== 'ready') throw new StartError(emptiedReason);
+    if (deployment.state !== 'ready') throw new StartError(unusableReason(deployment));
     const parts = openRetention({ redis, partitions: deployment.partitions }, endpoints, logger);
     closers.add('ClickHouse connection of retention', () => parts.close());
     const abort = new AbortController();

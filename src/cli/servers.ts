@@ -4,6 +4,7 @@ import type { Endpoints } from '../embedded/data-dir.js';
 import { joinOrStart } from '../embedded/servers.js';
 import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
+import { refuseOtherVersion } from '../model-version.js';
 import { migrateTables } from '../schema.js';
 import type { RedisClient } from '../store/client.js';
 import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/client.js';
@@ -19,11 +20,13 @@ export interface Servers {
  * Does something with the servers of the running service, or with its own where none runs; the schema is brought up to
  * date before.
  *
+ * @param admit is asked before the schema is touched
  * @throws StartError where a server does not answer, or is not that of a service, or of a newer one
  */
 export async function withServers<Result>(
   context: CommandContext,
   work: (servers: Servers) => Promise<Result>,
+  admit: (servers: Servers) => Promise<void> = ({ redis }) => refuseOtherVersion(redis),
 ): Promise<Result> {
   const { config, logger, closers } = context;
   const endpoints = await joinOrStart(config, logger, closers);
@@ -31,8 +34,10 @@ export async function withServers<Result>(
   closers.add('ClickHouse connection', () => clickhouse.close());
   try {
     const redis = await openRedis(endpoints.redisUrl, context);
+    const servers = { endpoints, clickhouse, redis };
+    await admit(servers);
     await prepareSchema(endpoints, clickhouse);
-    return await work({ endpoints, clickhouse, redis });
+    return await work(servers);
   } catch (error) {
     throw await explained(error, clickhouse);
   }

@@ -1,3 +1,4 @@
+import type { Practice } from '../domain/activity.js';
 import {
   type AccuracyOutlook,
   type ForecastRequest,
@@ -5,10 +6,16 @@ import {
   type LearnerForecast,
   standardDays,
 } from '../domain/learner-forecast.js';
-import { round4 } from '../domain/probability.js';
+import { round1, round4, round6 } from '../domain/probability.js';
 import type { Interval, ScoreForecast, Scores } from '../domain/score.js';
 import type { StudyAdvice } from '../domain/study-advice.js';
 import type { PracticePlan, WhatIf } from '../domain/what-if.js';
+
+/** Recommendations, or why there are none. */
+export interface Told {
+  readonly advice: readonly StudyAdvice[];
+  readonly reason: string | null;
+}
 
 /** What the forecast was asked for. */
 type Asked = Pick<ForecastRequest, 'days' | 'level'>;
@@ -19,10 +26,10 @@ type Asked = Pick<ForecastRequest, 'days' | 'level'>;
  */
 export function predictionJson(
   forecast: LearnerForecast,
-  advice: readonly StudyAdvice[],
+  { advice, reason }: Told,
   { days, level }: Asked,
 ): string {
-  const { current, in30Days, requested, goal, accuracy, dataPoints, reliability } = forecast;
+  const { current, in30Days, requested, goal, accuracy, measures, practice, reliability } = forecast;
   const other = days === standardDays ? '' : `,${predictedFields(requested.scores, days)}`;
   return (
     `{"current_math":${current.math},"current_rw":${current.rw},"current_total":${current.total},` +
@@ -31,8 +38,10 @@ export function predictionJson(
     `"expected_accuracy":${accuracyJson(accuracy)},` +
     `"recommendations":${JSON.stringify(advice.map(({ text }) => text))},` +
     `"recommendation_codes":[${advice.map(codeJson).join(',')}],` +
+    `"recommendations_reason":${JSON.stringify(reason)},` +
     `"forecast_days":${days},"confidence_level":${level},` +
-    `"data_points":{"math":${dataPoints.math},"rw":${dataPoints.rw}},` +
+    `"data_points":{"math":${measures.math.answers},"rw":${measures.rw.answers}},` +
+    `"assumed_practice":{"math":${practiceJson(practice.math)},"rw":${practiceJson(practice.rw)}},` +
     `"reliability":{"math":${round4(reliability.math)},"rw":${round4(reliability.rw)}}}`
   );
 }
@@ -50,6 +59,9 @@ const goalJson = (goal: GoalOutlook): string => JSON.stringify(goalTracking(goal
 
 const accuracyJson = ({ expected, interval, answers }: AccuracyOutlook): string =>
   `{"share":${round4(expected)},"low":${round4(interval.low)},"high":${round4(interval.high)},"answers":${answers}}`;
+
+const practiceJson = ({ rate, activeDays }: Practice): string =>
+  `{"answers_per_day":${round6(rate)},"active_days_14":${round1(activeDays)}}`;
 
 const codeJson = ({ code, skillId }: StudyAdvice): string =>
   `{"code":"${code}","skill_id":${JSON.stringify(skillId)}}`;

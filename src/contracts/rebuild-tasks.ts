@@ -22,6 +22,15 @@ export interface RestoreReply {
   /** Names of some learners whose rows are not without gaps and doubles. */
   readonly broken: readonly string[];
   readonly brokenCount: number;
+  /** Learners whose abilities are those of a snapshot of earlier formulas. */
+  readonly keptAbilities: number;
+  /** Baselines that no row and no table tells. */
+  readonly baselines: readonly {
+    readonly tenant: string;
+    readonly userId: string;
+    readonly partition: number;
+    readonly total: number;
+  }[];
 }
 
 export interface CompareTask extends LearnersTask {

@@ -79,3 +79,29 @@ export function practiceOf({ day, halves }: Activity, today: number): PerSection
   };
   return { math: of(0), rw: of(1) };
 }
+
+/**
+ * Practice that is taken to go on: as much as in the last 14 days, on as many of them; of a learner whose first answer is
+ * younger, the days before it count as partly active where the section was practised at all.
+ *
+ * @param attempts answers that the learner ever gave
+ */
+export function assumedPractice(activity: Activity, attempts: number, today: number): PerSection<Practice> {
+  const { math, rw } = practiceOf(activity, today);
+  const unknown = activityModel.unknownDay * unknownDays(activity, attempts, today);
+  const assumed = ({ rate, activeDays }: Practice): Practice => ({
+    rate,
+    activeDays: activeDays === 0 ? 0 : activeDays + unknown,
+  });
+  return { math: assumed(math), rw: assumed(rw) };
+}
+
+/** Days of the last 14 before the learner's first answer; 0 where some answers are older, or late. */
+function unknownDays({ day, halves }: Activity, attempts: number, today: number): number {
+  let [answers, oldest] = [0, 0];
+  for (const [i, count] of halves.entries()) {
+    answers += count / 2;
+    if (count > 0) oldest = Math.max(oldest, i % days);
+  }
+  return answers < attempts ? 0 : Math.max(0, days - 1 - oldest - Math.max(0, today - day));
+}

@@ -48,6 +48,8 @@ export interface GoalFigures {
   readonly targetDate: string | null;
   /** Answers a day in each section that would reach it; null: not known. */
   readonly neededRate: number | null;
+  /** Whether it is reached in time, or now, and forgotten by then. */
+  readonly isLost: boolean;
 }
 
 /** With a forecast. */
@@ -63,9 +65,20 @@ export interface StudyTexts extends SkillTexts {
   GOAL_GAP(figures: GoalFigures): string;
 }
 
+/** Why there is no advice with a forecast. */
+export interface NoAdviceTexts {
+  /** @param days since the last answer, more than one */
+  IDLE(days: number): string;
+  /** @param answers on one skill that advice on it takes */
+  FEW(answers: number): string;
+  DONE(): string;
+  STEADY(): string;
+}
+
 interface Texts {
   readonly answer: AnswerTexts;
   readonly study: StudyTexts;
+  readonly none: NoAdviceTexts;
 }
 
 const sectionNames: PerSection<string> = { math: 'Math', rw: 'Reading and Writing' };
@@ -106,12 +119,19 @@ export const texts: Readonly<Record<Locale, Texts>> = {
       READY: (skill, next) => `${skill} is mastered: move on to ${next}.`,
       NO_SECTION: (section, other) =>
         `Answer some ${sectionNames[section]} questions to replace the estimate borrowed from ${sectionNames[other]}.`,
-      GOAL_GAP: ({ targetScore, targetDate, neededRate }) => {
+      GOAL_GAP: ({ targetScore, targetDate, neededRate, isLost }) => {
         const until = targetDate === null ? 'within a year' : `by ${targetDate}`;
+        const missed = isLost ? 'is reached and lost again' : 'is not reached';
         const advice =
           neededRate === null ? '' : `: aim for about ${count(neededRate, 'question')} a day in each section`;
-        return `At the current pace ${targetScore} is not reached ${until}${advice}.`;
+        return `At the current pace ${targetScore} ${missed} ${until}${advice}.`;
       },
+    },
+    none: {
+      IDLE: (days) => `There were no answers for ${days} days: some new ones would show what is still there.`,
+      FEW: (answers) => `No skill has ${answers} answers yet: too few to tell what to do next.`,
+      DONE: () => 'All skills with answers are mastered, and the catalogue has no others to go on to.',
+      STEADY: () => 'No skill stands out: none is weak, stuck or forgotten, so go on with all of them.',
     },
   },
 };

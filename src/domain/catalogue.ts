@@ -1,5 +1,5 @@
 /** What a tenant says of its skills: names, sections, weights, and parameters set by hand. */
-import type { BktParameters } from './params.js';
+import { type BktParameters, scoreModel } from './params.js';
 import { type PerSection, type Section, sections } from './types.js';
 
 /** One skill as it was set. */
@@ -30,19 +30,26 @@ export interface SectionTotals {
   readonly weight: number;
 }
 
+/** Of what was set. */
+interface SetTotals extends SectionTotals {
+  /** Skills that were given to this very section. */
+  readonly placed: number;
+}
+
 /** All the skills that a tenant has set. */
 export interface Catalogue {
   /** Number of the last change; 0 before the first. */
   readonly revision: number;
   readonly entries: ReadonlyMap<string, SkillEntry>;
-  readonly totals: PerSection<SectionTotals>;
+  readonly totals: PerSection<SetTotals>;
 }
 
 export function catalogueOf(revision: number, entries: ReadonlyMap<string, SkillEntry>): Catalogue {
-  const totalsOf = (section: Section): SectionTotals => {
-    const totals = { skills: 0, weight: 0 };
+  const totalsOf = (section: Section): SetTotals => {
+    const totals = { skills: 0, weight: 0, placed: 0 };
     for (const entry of entries.values()) {
       const share = shareOf(entry, section);
+      totals.placed += share === 1 ? 1 : 0;
       totals.skills += share;
       totals.weight += share * entry.weight;
     }
@@ -63,15 +70,18 @@ export function shareOf({ section }: Pick<Placement, 'section'>, of: Section): n
 }
 
 /**
- * All the skills that the tenant knows, set or answered. Those that were answered and never set count half in each
- * section.
+ * All the skills that the tenant knows. Those that were never set count half in each section. A catalogue that places
+ * a skill in a section is believed to be complete there; without one a section weighs as much as so many skills at
+ * least.
  *
- * @param known number of different skills, set or answered
+ * @param known number of different skills, set or answered by learners enough
  */
 export function knownTotals({ entries, totals }: Catalogue, known: number, section: Section): SectionTotals {
   const others = Math.max(0, known - entries.size) * shareOf(unplaced, section);
+  const { skills, weight, placed } = totals[section];
+  const least = placed === 0 ? scoreModel.leastSkills : 0;
   return {
-    skills: totals[section].skills + others,
-    weight: totals[section].weight + others * unplaced.weight,
+    skills: skills + others,
+    weight: Math.max(weight + others * unplaced.weight, least),
   };
 }

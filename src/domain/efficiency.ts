@@ -76,9 +76,12 @@ function relativeEfficiency(isCorrect: boolean, pCorrect: number, seconds: numbe
   return (accuracy - time) * Math.SQRT1_2;
 }
 
-/** Time-based efficiency from 0 to 100, 50 being as expected for the skill; null before the third timed answer. */
-export function efficiencyIndex({ timed, efficiency }: PaceState): number | null {
-  return timed < paceModel.minTimed ? null : 100 * normalCdf(efficiency);
+/**
+ * Time-based efficiency from 0 to 100, 50 being as expected of this learner; null before the third timed answer, and
+ * while none of them is right: to be wrong fast is no efficiency.
+ */
+export function efficiencyIndex({ timed, timedCorrect, efficiency }: PaceState): number | null {
+  return timed < paceModel.minTimed || timedCorrect === 0 ? null : 100 * normalCdf(efficiency);
 }
 
 /** Right answers per minute of timed work (rate-correct score; Woltz & Was 2006); null without a time. */

@@ -12,39 +12,51 @@ export const dayOf = (ms: number): number => Math.floor(ms / dayMs);
  * Days after which half of what mastery has above its prior is gone: spaced practice decays more slowly.
  * Source: half-life regression (Settles & Meeder 2016), by the number of distinct days with a right answer.
  *
- * @param correctDays whole, 0 or more
+ * @param correctDays 0 or more; parts of a day where they are expected ones
  */
 export const halfLifeDays = (correctDays: number): number =>
-  halfLives[Math.min(correctDays, halfLives.length - 1)] as number;
+  halfLives[Math.min(correctDays, halfLives.length - 1)] ?? halfLifeOf(correctDays);
 
-/** By the number of days, up to the longest: forecasts ask for many at a time. */
+function halfLifeOf(correctDays: number): number {
+  const { baseDays, doublingDays, maxDays } = forgettingModel;
+  return clamp(baseDays * 2 ** ((correctDays - 1) / doublingDays), baseDays, maxDays);
+}
+
+/** Of whole days, up to the longest. */
 const halfLives = halfLifeTable();
 
 function halfLifeTable(): number[] {
-  const { baseDays, doublingDays, maxDays } = forgettingModel;
   const table: number[] = [];
-  for (let days = 0; table.at(-1) !== maxDays; days++) {
-    table.push(clamp(baseDays * 2 ** ((days - 1) / doublingDays), baseDays, maxDays));
-  }
+  for (let days = 0; table.at(-1) !== forgettingModel.maxDays; days++) table.push(halfLifeOf(days));
   return table;
 }
 
+/** What forgetting looks at. */
+type Remembered = Pick<SkillState, 'correctDays' | 'lastAttemptAt' | 'attempts'>;
+
 /**
- * Mastery at a time, after forgetting since the last attempt. It decays towards the prior and never below it;
- * mastery at or below the prior stays, and so does any within the grace of a day, bit for bit. A time before the
- * last attempt counts as no time. Without an attempt it is the prior in force.
+ * Share of what mastery has above its prior that is left since the last attempt, 0 to 1: all of it within the grace of
+ * a day. A time before the last attempt counts as no time.
+ *
+ * @param now Unix milliseconds
+ */
+export function retentionOf({ attempts, correctDays, lastAttemptAt }: Remembered, now: number): number {
+  const idleDays = (now - lastAttemptAt) / dayMs - forgettingModel.graceDays;
+  return attempts === 0 || idleDays <= 0 ? 1 : 2 ** (-idleDays / halfLifeDays(correctDays));
+}
+
+/** What is left of a mastery: it decays towards the prior; at or below the prior it stays, and so does all, bit for bit. */
+export const faded = (mastery: number, pInit: number, retention: number): number =>
+  mastery <= pInit || retention === 1 ? mastery : pInit + (mastery - pInit) * retention;
+
+/**
+ * Mastery at a time, after forgetting since the last attempt; without an attempt the prior in force.
  *
  * @param pInit prior mastery of the skill
  * @param now Unix milliseconds
  */
-export function effectiveMastery(
+export const effectiveMastery = (
   pInit: number,
-  skill: Pick<SkillState, 'mastery' | 'correctDays' | 'lastAttemptAt' | 'attempts'>,
+  skill: Remembered & Pick<SkillState, 'mastery'>,
   now: number,
-): number {
-  const { mastery, attempts, correctDays } = skill;
-  if (attempts === 0) return pInit;
-  const idleDays = (now - skill.lastAttemptAt) / dayMs - forgettingModel.graceDays;
-  if (mastery <= pInit || idleDays <= 0) return mastery;
-  return pInit + (mastery - pInit) * 2 ** (-idleDays / halfLifeDays(correctDays));
-}
+): number => (skill.attempts === 0 ? pInit : faded(skill.mastery, pInit, retentionOf(skill, now)));

@@ -5,51 +5,51 @@ import { type BktParameters, gainModel, scoreModel } from './params.js';
 import { isPlateau } from './plateau.js';
 import { clamp } from './probability.js';
 import { learningOf } from './projection.js';
-import type { SectionSums, SkillView } from './skill-view.js';
+import { type SectionMeasure, trustOf } from './section-measure.js';
+import type { SkillView } from './skill-view.js';
+import type { SkillModel } from './tenant-model.js';
 import { type PerSection, type Section, sections } from './types.js';
 
-/** What a section's mean mastery is made of. */
-type MeanSums = Pick<SectionSums, 'weight' | 'mastery'>;
+/** What tells the worth of a point of mastery, and how far an hour on one skill reaches. */
+type Worth = PerSection<Pick<SectionMeasure, 'knownWeight' | 'knownSkills' | 'mastery'>>;
 
 /** Points per hour of practice on a skill that the learner has answered. */
-export const practiceGain = (
-  { state, model, placement, mastery }: SkillView,
-  sums: PerSection<MeanSums>,
-): number =>
-  pointsPerMastery(placement, sums) *
-  learnedInHour(
-    mastery,
-    learningOf(model.parameters.pLearn, isPlateau(state.plateau)),
-    secondsOf(state.pace),
+export function practiceGain(view: SkillView, worth: Worth): number {
+  const learning = learningOf(view.model.parameters.pLearn, isPlateau(view.state.plateau));
+  const seconds = secondsOf(view.state.pace);
+  return pointsOf(view, worth, ({ knownSkills }) =>
+    learnedInHour(view.mastery, learning, seconds, knownSkills),
   );
-
-/** Points of bringing back what a skill lost to forgetting, as if there were such reviews enough for an hour. */
-export const reviewGain = ({ state, placement, mastery }: SkillView, sums: PerSection<MeanSums>): number =>
-  pointsPerMastery(placement, sums) *
-  (state.mastery - mastery) *
-  (answersPerHour(secondsOf(state.pace)) / gainModel.reviewAnswers);
-
-/** Points per hour of practice on a skill that the learner never answered: with it among the section's. */
-export function firstPracticeGain(
-  placement: Placement,
-  parameters: BktParameters,
-  sums: PerSection<MeanSums>,
-): number {
-  const added = (section: Section): MeanSums => {
-    const weight = shareOf(placement, section) * placement.weight;
-    const { weight: seen, mastery } = sums[section];
-    return { weight: seen + weight, mastery: mastery + weight * parameters.pInit };
-  };
-  return pointsPerMastery(placement, { math: added('math'), rw: added('rw') }) * firstHour(parameters);
 }
 
-/** Mastery that an hour is expected to bring on a skill that was never answered. */
-export const firstHour = ({ pInit, pLearn }: BktParameters): number =>
-  learnedInHour(pInit, learningOf(pLearn, false), gainModel.secondsPerAnswer);
+/** Points of bringing back what a skill lost to forgetting, as if there were such reviews enough for an hour. */
+export const reviewGain = (view: SkillView, worth: Worth): number =>
+  pointsOf(view, worth, () => view.state.mastery - view.mastery) *
+  (answersPerHour(secondsOf(view.state.pace)) / gainModel.reviewAnswers);
 
-/** @param learning probability that an answer brings learning which a test would show */
-const learnedInHour = (mastery: number, learning: number, seconds: number): number =>
-  (1 - mastery) * (1 - (1 - learning) ** answersPerHour(seconds));
+/** Points per hour of practice on a skill that the learner never answered. */
+export const firstPracticeGain = (placement: Placement, model: SkillModel, worth: Worth): number =>
+  pointsOf({ placement, model }, worth, ({ knownSkills }) => firstHour(model.parameters, knownSkills));
+
+/**
+ * Mastery that an hour is expected to bring on a skill that was never answered.
+ *
+ * @param knownSkills of its section
+ */
+export const firstHour = (
+  { pInit, pLearn }: BktParameters,
+  knownSkills: number = scoreModel.leastSkills,
+): number => learnedInHour(pInit, learningOf(pLearn, false), gainModel.secondsPerAnswer, knownSkills);
+
+/**
+ * A skill of few is many fine ones, among which an hour's answers are shared.
+ *
+ * @param learning probability that an answer brings learning which a test would show
+ */
+function learnedInHour(mastery: number, learning: number, seconds: number, knownSkills: number): number {
+  const answers = answersPerHour(seconds) * Math.min(1, knownSkills / scoreModel.leastSkills);
+  return (1 - mastery) * (1 - (1 - learning) ** answers);
+}
 
 const answersPerHour = (seconds: number): number => 3600 / seconds;
 
@@ -57,17 +57,24 @@ const answersPerHour = (seconds: number): number => 3600 / seconds;
 const secondsOf = ({ timed, seconds }: PaceState): number =>
   timed === 0 ? gainModel.secondsPerAnswer : seconds / timed;
 
-/** Points that one unit of mastery of the skill is worth: slope of the link from mean mastery to the score. */
-function pointsPerMastery(placement: Placement, sums: PerSection<MeanSums>): number {
+/** Points that a gain in the skill's mastery is worth: by the slope of the link from mean mastery to the score. */
+function pointsOf(
+  skill: Pick<SkillView, 'placement' | 'model'>,
+  worth: Worth,
+  gainIn: (section: Worth[Section]) => number,
+): number {
+  const { placement } = skill;
   let points = 0;
   for (const section of sections) {
     const weight = shareOf(placement, section) * placement.weight;
-    if (weight > 0) points += weight * pointsPerWeight(sums[section]);
+    if (weight === 0) continue;
+    points += trustOf(skill) * weight * pointsPerWeight(worth[section], weight) * gainIn(worth[section]);
   }
   return points;
 }
 
-function pointsPerWeight({ weight, mastery }: MeanSums): number {
-  const mean = clamp(mastery / weight, gainModel.mean.low, gainModel.mean.high);
-  return (scoreModel.sd * scoreModel.masteryLink) / (weight * mean * (1 - mean));
+/** @param weight of the skill itself, for nobody may know it but this learner */
+function pointsPerWeight({ knownWeight, mastery }: Worth[Section], weight: number): number {
+  const mean = clamp(mastery, gainModel.mean.low, gainModel.mean.high);
+  return (scoreModel.sd * scoreModel.masteryLink) / (Math.max(knownWeight, weight) * mean * (1 - mean));
 }

@@ -17,6 +17,8 @@ export interface GoalProgress {
   readonly daysToGoal: number | null;
   readonly progressPercent: number;
   readonly onTrack: boolean;
+  /** Whether it is reached in time, or now, and forgotten by then. */
+  readonly isLost: boolean;
 }
 
 /**
@@ -46,22 +48,32 @@ export const daysUntil = (targetDate: string | null, now: number): number | null
 export const isOver = (targetDate: string | null, now: number): boolean =>
   targetDate !== null && dayOf(Date.parse(targetDate)) < dayOf(now);
 
-/**
- * Where the learner stands against a goal (science notes 6.6).
- *
- * @param daysToGoal smallest number of days whose predicted total meets the target; null: none
- */
+/** Days that a forecast of the goal looks ahead: until its date, or a year. */
+export const horizonOf = ({ daysLeft }: Pick<Goal, 'daysLeft'>): number =>
+  Math.min(daysLeft ?? goalModel.horizonDays, goalModel.horizonDays);
+
+/** Totals that a goal is held against. */
+export interface Trajectory {
+  readonly current: number;
+  /** At the goal's horizon. */
+  readonly inTime: number;
+  /** Smallest number of days whose predicted total meets the target; null: none. */
+  readonly daysToGoal: number | null;
+}
+
+/** Where the learner stands against a goal (science notes 6.6): one that is reached and lost again is not on track. */
 export function trackGoal(
   { targetScore, daysLeft }: Goal,
   baselineTotal: number | null,
-  currentTotal: number,
-  daysToGoal: number | null,
+  { current, inTime, daysToGoal }: Trajectory,
 ): GoalProgress {
+  const isReached = daysToGoal !== null && daysToGoal <= horizonOf({ daysLeft });
   return {
     targetScore,
     daysToGoal,
-    progressPercent: progress(targetScore, baselineTotal ?? goalModel.defaultBaseline, currentTotal),
-    onTrack: daysToGoal !== null && daysToGoal <= (daysLeft ?? goalModel.horizonDays),
+    progressPercent: progress(targetScore, baselineTotal ?? goalModel.defaultBaseline, current),
+    onTrack: isReached && inTime >= targetScore,
+    isLost: isReached && inTime < targetScore,
   };
 }
 

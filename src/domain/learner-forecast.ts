@@ -7,22 +7,18 @@ import {
   forecastAccuracy,
   type ShareInterval,
 } from './accuracy/model.js';
-import { practiceOf } from './activity.js';
-import {
-  estimateLearner,
-  type Forecast,
-  type ForecastSubject,
-  forecastUnder,
-  presentHabit,
-  steadyHabit,
-} from './forecast.js';
+import { type Practice, practiceOf } from './activity.js';
+import { type Forecast, forecastUnder } from './forecast.js';
 import { dayOf } from './forgetting.js';
-import { daysUntil, defaultGoal, type Goal, type GoalProgress, trackGoal } from './goal.js';
+import { daysUntil, defaultGoal, type Goal, type GoalProgress, horizonOf, trackGoal } from './goal.js';
 import type { GoalSetting } from './goal-setting.js';
+import { presentHabit, presentPractice, steadyHabit } from './habit.js';
 import { normalCdf } from './normal.js';
-import { accuracyConstants, goalModel, scoreModel } from './params.js';
+import { accuracyConstants, scoreModel } from './params.js';
 import { clamp } from './probability.js';
 import type { AbilityEstimate, ScoreForecast, Scores } from './score.js';
+import type { SectionMeasure } from './section-measure.js';
+import { type ForecastSubject, type Standing, standingOf } from './standing.js';
 import type { PerSection } from './types.js';
 
 /** Horizon of the `predicted_*_in_30_days` fields. */
@@ -41,7 +37,7 @@ export interface ForecastRequest {
 export interface GoalOutlook extends GoalProgress {
   readonly targetDate: string | null;
   readonly isSet: boolean;
-  /** Of a total at least the target's: at the goal's date, else at the requested horizon. */
+  /** Of a total at least the target's at the goal's date, or in a year where it has none. */
   readonly probability: number;
 }
 
@@ -60,8 +56,9 @@ export interface LearnerForecast {
   readonly accuracy: AccuracyOutlook;
   /** Smallest of some rates, answers a day in each section, that reaches the goal in time; null where none does. */
   readonly neededRate: number | null;
-  /** Answers behind each section, one on a skill without a section counting half in each. */
-  readonly dataPoints: PerSection<number>;
+  readonly measures: PerSection<SectionMeasure>;
+  /** What is taken to go on. */
+  readonly practice: PerSection<Practice>;
   /** Share of the population's variance that the answers explain, 0 to 1. */
   readonly reliability: PerSection<number>;
 }
@@ -72,19 +69,20 @@ export function forecastLearner(
   accuracy: AccuracyModel,
   request: ForecastRequest,
 ): LearnerForecast {
-  const estimate = estimateLearner(subject);
-  const forecast = forecastUnder(subject, estimate, presentHabit(subject));
+  const standing = standingOf(subject);
+  const forecast = forecastUnder(subject, standing, presentHabit(subject));
   const requested = forecast.forecastIn(request.days, request.level);
-  const goal = goalOutlook(subject, forecast, requested, request);
+  const goal = goalOutlook(subject, forecast, request.goal);
   return {
     current: forecast.current,
     in30Days: request.days === standardDays ? requested.scores : forecast.scoresIn(standardDays),
     requested,
     goal,
     accuracy: accuracyOutlook(subject, accuracy, request),
-    neededRate: goal.isSet && !goal.onTrack ? neededRate(subject, estimate, goal) : null,
-    dataPoints: { math: subject.learner.math.answers, rw: subject.learner.rw.answers },
-    reliability: reliabilityOf(estimate),
+    neededRate: goal.isSet && !goal.onTrack ? neededRate(subject, standing, goal) : null,
+    measures: standing.measures,
+    practice: presentPractice(subject),
+    reliability: reliabilityOf(standing.estimate),
   };
 }
 
@@ -99,28 +97,26 @@ function accuracyOutlook(
   return { ...forecast, answers, interval: accuracyInterval(model, forecast, answers, level) };
 }
 
-/**
- * Where the learner stands against the goal that was set, or against a default.
- *
- * @param requested the forecast at the requested horizon
- */
+/** Where the learner stands against the goal that was set, or against a default. */
 export function goalOutlook(
   { learner, now }: ForecastSubject,
   forecast: Forecast,
-  requested: ScoreForecast,
-  { goal: set, days, level }: ForecastRequest,
+  set: GoalSetting | null,
 ): GoalOutlook {
   const goal: Goal =
     set === null
       ? defaultGoal(learner.baselineTotal)
       : { targetScore: set.targetScore, daysLeft: daysUntil(set.targetDate, now) };
-  const daysToGoal = forecast.daysTo(goal.targetScore);
-  const at = Math.min(goal.daysLeft ?? days, goalModel.horizonDays);
+  const inTime = forecast.forecastIn(horizonOf(goal), scoreModel.defaultLevel);
   return {
-    ...trackGoal(goal, learner.baselineTotal, forecast.current.total, daysToGoal),
+    ...trackGoal(goal, learner.baselineTotal, {
+      current: forecast.current.total,
+      inTime: inTime.scores.total,
+      daysToGoal: forecast.daysTo(goal.targetScore),
+    }),
     targetDate: set?.targetDate ?? null,
     isSet: set !== null,
-    probability: reachProbability(goal.targetScore, at === days ? requested : forecast.forecastIn(at, level)),
+    probability: reachProbability(goal.targetScore, inTime),
   };
 }
 
@@ -133,13 +129,12 @@ const triedRates: readonly number[] = [1, 2, 5, 10, 20, 40];
 
 function neededRate(
   subject: ForecastSubject,
-  estimate: AbilityEstimate,
+  standing: Standing,
   { targetScore, targetDate }: GoalOutlook,
 ): number | null {
-  const { horizonDays } = goalModel;
-  const days = Math.min(daysUntil(targetDate, subject.now) ?? horizonDays, horizonDays);
+  const days = horizonOf({ daysLeft: daysUntil(targetDate, subject.now) });
   const reaches = (rate: number): boolean => {
-    const practising = forecastUnder(subject, estimate, steadyHabit(subject, { math: rate, rw: rate }));
+    const practising = forecastUnder(subject, standing, steadyHabit(subject, { math: rate, rw: rate }));
     return practising.scoresIn(days).total >= targetScore;
   };
   // Most goals that are out of reach stay so at any rate: the highest is tried first.

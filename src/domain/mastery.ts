@@ -1,4 +1,4 @@
-import { type Ability, newAbility, updateAbility } from './ability.js';
+import { abilityEvidence, newAbility, updateAbility } from './ability.js';
 import { countActivity, newActivity } from './activity.js';
 import { type AnswerStates, tracesOf } from './answer-states.js';
 import { type BktStep, traceAnswer } from './bkt.js';
@@ -9,7 +9,7 @@ import { newPace, updatePace } from './efficiency.js';
 import { dayMs, dayOf, effectiveMastery } from './forgetting.js';
 import { type ItemWindow, newItemWindow, openWindow } from './item-window.js';
 import { closeDay, newMomentum } from './momentum.js';
-import { type BktParameters, masteredAt } from './params.js';
+import { type BktParameters, masteredAt, modelVersion } from './params.js';
 import { newPlateau, smoothedMastery, updatePlateau } from './plateau.js';
 import {
   type LearnerTrace,
@@ -24,6 +24,7 @@ import type { Answer, LearnerState, SkillState } from './types.js';
 export const newLearner: LearnerState = {
   version: 0,
   attempts: 0,
+  abilityVersion: modelVersion,
   math: newAbility,
   rw: newAbility,
   baselineTotal: null,
@@ -76,7 +77,7 @@ export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Co
   );
   const window = item === null ? learner.items : openWindow(learner.items, item);
   return {
-    learner: countAnswer(learner, answer, conditions, traces.learner, window),
+    learner: countAnswer(states, answer, conditions, traces.learner, window),
     skill: traceSkill(skill, answer, step.masteryAfter, conditions, rapid, traces.skill),
     item: traces.item && { generation: window.generation, trace: traces.item },
     masteryBefore,
@@ -114,18 +115,20 @@ function traceSkill(
 }
 
 function countAnswer(
-  learner: LearnerState,
+  { learner, skill }: AnswerStates,
   answer: Answer,
   conditions: Conditions,
   trace: LearnerTrace,
   items: ItemWindow,
 ): LearnerState {
   const share = { math: shareOf(conditions, 'math'), rw: shareOf(conditions, 'rw') };
+  const evidence = abilityEvidence(answer, conditions.parameters, skill.attempts);
   return {
     version: learner.version,
     attempts: learner.attempts + 1,
-    math: countForSection(learner.math, answer, share.math),
-    rw: countForSection(learner.rw, answer, share.rw),
+    abilityVersion: learner.abilityVersion,
+    math: updateAbility(learner.math, evidence, share.math),
+    rw: updateAbility(learner.rw, evidence, share.rw),
     baselineTotal: learner.baselineTotal,
     activity: countActivity(learner.activity, dayOf(answer.occurredAt), share),
     momentum:
@@ -136,12 +139,6 @@ function countAnswer(
     items,
   };
 }
-
-const countForSection = (
-  ability: Ability,
-  { isCorrect, questionDifficulty }: Answer,
-  share: number,
-): Ability => (share === 0 ? ability : updateAbility(ability, isCorrect, share, questionDifficulty ?? 0));
 
 /** Whether the answer is the learner's first on a later day than any before: the last day with answers closes. */
 export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answer, 'occurredAt'>): boolean =>

@@ -4,8 +4,10 @@
  */
 
 import type { AnswerStates } from './answer-states.js';
+import { tellsBaseline } from './baseline.js';
 import type { Conditions } from './conditions.js';
 import { timeNorm } from './efficiency.js';
+import { lacksBaseline } from './goal.js';
 import type { RememberedItem } from './item-window.js';
 import { type AnswerEffect, applyAnswer, newLearner, newSkill } from './mastery.js';
 import type { ItemTrace } from './prediction/traces.js';
@@ -20,7 +22,8 @@ export interface ReplayRow {
     readonly learnerSeq: number;
     /** Answers of one commit share it; 0 in rows of before it was noted. */
     readonly learnerVersion: number;
-    /** The learner's baseline after the answer. */
+    readonly modelVersion: number;
+    /** The learner's baseline after the answer, by the formulas of `modelVersion`. */
     readonly baselineTotal: number | null;
   };
   readonly conditions: Conditions;
@@ -49,15 +52,20 @@ export interface Replay {
   setBaseline(total: number): void;
   /** How many answers are missing between the rows. */
   missing(): number;
+  /** As it is after the last row. */
+  learner(): LearnerState;
   /** As they are; the next row changes them. */
   readonly skills: ReadonlyMap<string, SkillState>;
   /** The states after the last row. */
   states(): ReplayedStates;
 }
 
-/** @param from states that the rows follow on; without them the learner is new */
-export function startReplay(from: ReplayedStates | null = null): Replay {
-  let learner = from?.learner ?? newLearner;
+/**
+ * @param from states that the rows follow on; without them the learner is new
+ * @param taken baseline for where one is due and no row tells it: it was taken when the rows before were replayed
+ */
+export function startReplay(from: ReplayedStates | null = null, taken: number | null = null): Replay {
+  let learner = withBaseline(from?.learner ?? newLearner, taken);
   const skills = new Map(from?.skills);
   const items = createItems(from);
   let missing = 0;
@@ -76,6 +84,7 @@ export function startReplay(from: ReplayedStates | null = null): Replay {
     const effect = applyAnswer(states, event, known);
     missing += figures.learnerSeq - effect.learner.attempts;
     learner = asCommitted(effect.learner, figures);
+    if (!tellsBaseline(figures)) learner = withBaseline(learner, taken);
     skills.set(event.skillId, effect.skill);
     if (event.itemId !== null && effect.item) items.keep(event.itemId, effect.item);
     return { effect, advice: adviseOn(states.skill, effect, event, known) };
@@ -84,6 +93,7 @@ export function startReplay(from: ReplayedStates | null = null): Replay {
   return {
     before,
     add,
+    learner: () => learner,
     skills,
     setBaseline: (baselineTotal) => {
       learner = { ...learner, baselineTotal };
@@ -96,16 +106,20 @@ export function startReplay(from: ReplayedStates | null = null): Replay {
   };
 }
 
+const withBaseline = (learner: LearnerState, taken: number | null): LearnerState =>
+  taken !== null && lacksBaseline(learner) ? { ...learner, baselineTotal: taken } : learner;
+
 /**
- * Version and baseline are the row's; its number too, for where a row is missing no later answer may get a number that
- * another one has.
+ * Version and baseline are the row's, but for a baseline by other formulas; its number too, for where a row is missing no
+ * later answer may get a number that another one has.
  */
 const asCommitted = (learner: LearnerState, figures: ReplayRow['figures']): LearnerState => ({
   version: figures.learnerVersion || learner.version + 1,
   attempts: figures.learnerSeq,
+  abilityVersion: learner.abilityVersion,
   math: learner.math,
   rw: learner.rw,
-  baselineTotal: figures.baselineTotal,
+  baselineTotal: tellsBaseline(figures) ? figures.baselineTotal : learner.baselineTotal,
   activity: learner.activity,
   momentum: learner.momentum,
   trace: learner.trace,

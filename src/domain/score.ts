@@ -1,72 +1,39 @@
-import type { Ability } from './ability.js';
 import { normalQuantile } from './normal.js';
 import { scoreModel } from './params.js';
-import { clamp, logit } from './probability.js';
-import type { SectionSums } from './skill-view.js';
+import { clamp } from './probability.js';
+import type { SectionMeasure } from './section-measure.js';
 import type { PerSection, Section } from './types.js';
-
-/** What is known about a learner in one section. */
-export interface SectionEvidence {
-  readonly ability: Ability;
-  /** The learner's skills of the section, with their effective masteries now. */
-  readonly seen: SectionSums;
-  /** Weight of all the tenant's known skills of the section. */
-  readonly knownWeight: number;
-}
 
 /** Both abilities after shrinkage to the population, on its scale of mean 0 and variance 1. */
 export interface AbilityEstimate {
   readonly theta: PerSection<number>;
   readonly variance: PerSection<number>;
   readonly covariance: number;
+  /** Variance of the error of parameters that nobody fitted; no part of `variance`. */
+  readonly distrust: PerSection<number>;
 }
-
-interface Measurement {
-  readonly value: number;
-  /** 1 / variance; 0 without data. */
-  readonly precision: number;
-}
-
-const noData: Measurement = { value: 0, precision: 0 };
 
 /**
- * Joint estimate of both abilities: each section's blend of ability filter and mastery is a noisy measurement,
- * shrunk together under the prior [[1, rho], [rho, 1]]. A section without data borrows from the other.
- * Source: science notes 6.2; all constants in params.ts.
+ * Joint estimate of both abilities: the measures are shrunk together under the prior [[1, rho], [rho, 1]]. A section
+ * without data borrows from the other. Source: science notes 6.2; all constants in params.ts.
  */
-export function estimateAbilities(evidence: PerSection<SectionEvidence>): AbilityEstimate {
-  const math = measure(evidence.math);
-  const rw = measure(evidence.rw);
+export function estimateAbilities({ math, rw }: PerSection<SectionMeasure>): AbilityEstimate {
   const rho = scoreModel.correlation;
   const prior = 1 / (1 - rho * rho);
-  const a = prior + math.precision;
-  const d = prior + rw.precision;
+  const a = prior + 1 / math.noise;
+  const d = prior + 1 / rw.noise;
   const b = -rho * prior;
   const determinant = a * d - b * b;
   const variance = { math: d / determinant, rw: a / determinant };
   const covariance = -b / determinant;
-  const pullMath = math.value * math.precision;
-  const pullRw = rw.value * rw.precision;
+  const pullMath = math.value / math.noise;
+  const pullRw = rw.value / rw.noise;
   const theta = {
     math: variance.math * pullMath + covariance * pullRw,
     rw: covariance * pullMath + variance.rw * pullRw,
   };
-  return { theta, variance, covariance };
+  return { theta, variance, covariance, distrust: { math: math.distrust, rw: rw.distrust } };
 }
-
-function measure({ ability, seen, knownWeight }: SectionEvidence): Measurement {
-  if (ability.answers === 0 || seen.skills === 0) return noData;
-  const perSkill = ability.answers / seen.skills;
-  const share = perSkill / (perSkill + scoreModel.blendWeight);
-  const fromMastery = scoreModel.masteryLink * masteryLogit(seen.mastery / seen.weight);
-  const blended = (1 - share) * ability.theta + share * fromMastery;
-  const noise = scoreModel.measurement.base + scoreModel.measurement.perAnswer / ability.answers;
-  const uncovered = (2 * (1 - Math.min(1, seen.weight / knownWeight))) / seen.skills;
-  return { value: blended * (1 + noise), precision: 1 / (noise + uncovered) };
-}
-
-/** Mean mastery in log-odds; times `scoreModel.masteryLink` it is on the scale of ability. */
-export const masteryLogit = (mastery: number): number => logit(clamp(mastery, 0.01, 0.99));
 
 const roundToStep = (score: number): number => scoreModel.step * Math.floor(score / scoreModel.step + 0.5);
 const floorToStep = (score: number): number => scoreModel.step * Math.floor(score / scoreModel.step);
@@ -104,16 +71,22 @@ export interface ScoreForecast {
   readonly sd: PerSection<number>;
 }
 
+/** How abilities go on until a day, on the population's scale. */
+export interface AbilityOutlook {
+  readonly change: PerSection<number>;
+  /** How far gains or losses alone would move them: what is not known of the change grows with it. */
+  readonly swing: PerSection<number>;
+}
+
 /**
- * Forecast of both sections and their total.
+ * Forecast of both sections and their total. Source: science notes 6.4.
  *
- * @param change expected change of each ability until then (science notes 6.3)
  * @param days 0 to 365
  * @param level of the intervals, 0.5 to 0.99; they include the test's own error of measurement
  */
 export function forecastScores(
   estimate: AbilityEstimate,
-  change: PerSection<number>,
+  { change, swing }: AbilityOutlook,
   days: number,
   level: number,
 ): ScoreForecast {
@@ -121,11 +94,12 @@ export function forecastScores(
   const scores = scoresOf(theta);
   const centre = { math: centreOf('math', theta.math), rw: centreOf('rw', theta.rw) };
   const variance = {
-    math: sectionVariance(estimate.variance.math, change.math, days),
-    rw: sectionVariance(estimate.variance.rw, change.rw, days),
+    math: sectionVariance(estimate.variance.math + estimate.distrust.math, swing.math, days),
+    rw: sectionVariance(estimate.variance.rw + estimate.distrust.rw, swing.rw, days),
   };
   const drift = scoreModel.driftCorrelation * scoreModel.driftPerDay * days;
-  const covariance = scoreModel.sd ** 2 * (estimate.covariance + drift);
+  const shared = Math.sqrt(estimate.distrust.math * estimate.distrust.rw);
+  const covariance = scoreModel.sd ** 2 * (estimate.covariance + shared + drift);
   const sd = { math: Math.sqrt(variance.math), rw: Math.sqrt(variance.rw) };
   const totalSd = Math.sqrt(variance.math + variance.rw + 2 * covariance);
   const totalCentre = centre.math + centre.rw;
@@ -136,8 +110,8 @@ export function forecastScores(
   return { scores, intervals: { math, rw, total }, totalCentre, totalSd, sd };
 }
 
-function sectionVariance(abilityVariance: number, change: number, days: number): number {
-  const ahead = abilityVariance + (0.5 * change) ** 2 + scoreModel.driftPerDay * days;
+function sectionVariance(abilityVariance: number, swing: number, days: number): number {
+  const ahead = abilityVariance + (0.5 * swing) ** 2 + scoreModel.driftPerDay * days;
   return scoreModel.sd ** 2 * ahead + scoreModel.testError ** 2;
 }
 

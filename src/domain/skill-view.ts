@@ -1,8 +1,8 @@
 /** A learner's skills as they stand now: what forecasts, recommendations and velocity look at. */
-import { type Placement, placementOf, shareOf } from './catalogue.js';
-import { effectiveMastery } from './forgetting.js';
+import { type Placement, placementOf } from './catalogue.js';
+import { faded, retentionOf } from './forgetting.js';
 import { type SkillModel, skillModelOf, type TenantModel } from './tenant-model.js';
-import type { PerSection, Section, SkillState } from './types.js';
+import type { SkillState } from './types.js';
 
 /** One skill of one learner, with what is in force for it. */
 export interface SkillView {
@@ -12,6 +12,8 @@ export interface SkillView {
   readonly placement: Placement;
   /** At the time of the view, after forgetting, unrounded. */
   readonly mastery: number;
+  /** Share of what mastery had above its prior that forgetting has left, 0 to 1. */
+  readonly retention: number;
 }
 
 /**
@@ -36,39 +38,16 @@ export function viewSkill(
   at: number,
 ): SkillView {
   const model = skillModelOf(tenantModel, skillId);
+  const { pInit } = model.parameters;
+  const retention = retentionOf(state, at);
   return {
     skillId,
     state,
     model,
     placement: placementOf(tenantModel.catalogue, skillId),
-    mastery: effectiveMastery(model.parameters.pInit, state, at),
+    mastery: state.attempts === 0 ? pInit : faded(state.mastery, pInit, retention),
+    retention,
   };
-}
-
-/** Skills of one section together; one without a section counts half in each. */
-export interface SectionSums {
-  readonly skills: number;
-  readonly weight: number;
-  /** Mastery times weight. */
-  readonly mastery: number;
-}
-
-export function sectionSums(
-  views: readonly Pick<SkillView, 'placement' | 'mastery'>[],
-): PerSection<SectionSums> {
-  return { math: sumsOf(views, 'math'), rw: sumsOf(views, 'rw') };
-}
-
-function sumsOf(views: readonly Pick<SkillView, 'placement' | 'mastery'>[], section: Section): SectionSums {
-  let [skills, weights, masteries] = [0, 0, 0];
-  for (const { placement, mastery } of views) {
-    const share = shareOf(placement, section);
-    const weight = share * placement.weight;
-    skills += share;
-    weights += weight;
-    masteries += weight * mastery;
-  }
-  return { skills, weight: weights, mastery: masteries };
 }
 
 /** What the mean looks at. */

@@ -1,12 +1,15 @@
 /** Advice that comes with a forecast: what to do next, the most useful first. */
+import { wholeDays } from './advice-rules.js';
 import { type GoalFigures, type Locale, type StudyTexts, texts } from './advice-texts.js';
 import { daysUntil, isOver } from './goal.js';
-import { goalModel, studyModel } from './params.js';
-import { type SkillView, sectionSums } from './skill-view.js';
+import { isMastered } from './mastery.js';
+import { activityModel, goalModel, studyModel } from './params.js';
+import type { SectionMeasure } from './section-measure.js';
+import type { SkillView } from './skill-view.js';
 import type { SkillCode, SkillsContext } from './study-context.js';
 import { adviseSkills } from './study-skills.js';
 import type { TenantModel } from './tenant-model.js';
-import { type LearnerState, type Section, sections } from './types.js';
+import { type PerSection, type Section, sections } from './types.js';
 import { compareIds } from './unseen-skills.js';
 
 export interface StudyAdvice {
@@ -25,13 +28,11 @@ export interface StudyGoal extends GoalFigures {
 }
 
 export interface StudyContext {
-  readonly learner: LearnerState;
   /** All the learner's skills as they are now, in any order. */
   readonly views: readonly SkillView[];
   /** With the tenant's catalogue. */
   readonly model: TenantModel;
-  /** Number of different skills that the tenant set or its learners answered, no fewer than `views`. */
-  readonly knownSkills: number;
+  readonly measures: PerSection<SectionMeasure>;
   /** Unix milliseconds. */
   readonly now: number;
   readonly goal: StudyGoal;
@@ -44,15 +45,27 @@ export interface StudyContext {
  * Source: science notes 7; constants in params.ts.
  */
 export function studyAdvice(asked: StudyContext): StudyAdvice[] {
-  const { learner, model, knownSkills, now, goal } = asked;
-  const views = [...asked.views].sort(byId);
-  const context: SkillsContext = { learner, views, sums: sectionSums(views), model, knownSkills, now };
+  const { model, measures, now, goal } = asked;
+  const context: SkillsContext = { views: [...asked.views].sort(byId), measures, model, now };
   const { study } = texts[asked.locale];
   const first = [...missingSection(context, study), ...goalGap(goal, now, study)];
   const skills = adviseSkills(context)
     .sort((a, b) => b.gain - a.gain || compareIds(a.skillId, b.skillId))
     .slice(0, studyModel.maxEntries - first.length);
   return [...first, ...skills.map(({ code, skillId, text }) => ({ code, skillId, text: text(study) }))];
+}
+
+/** Why there is no advice to give. */
+export function noAdviceReason({ views, now, locale }: StudyContext): string {
+  const { none } = texts[locale];
+  const idleDays = wholeDays(
+    views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0),
+    now,
+  );
+  if (idleDays >= activityModel.days) return none.IDLE(idleDays);
+  if (views.every(({ state }) => state.attempts < studyModel.weak.attempts))
+    return none.FEW(studyModel.weak.attempts);
+  return views.every(({ state, mastery }) => isMastered(state, mastery)) ? none.DONE() : none.STEADY();
 }
 
 /** A learner has each skill once, so no two ids are equal; comparing them is most of what sorting costs. */
@@ -66,9 +79,7 @@ function missingSection(context: SkillsContext, study: StudyTexts): StudyAdvice[
   return [{ code: 'NO_SECTION', skillId: null, text: study.NO_SECTION(missing, measured) }];
 }
 
-/** Both are needed: a skill may have been moved to another section since it was answered. */
-const isMeasured = ({ learner, sums }: SkillsContext, section: Section): boolean =>
-  learner[section].answers > 0 && sums[section].weight > 0;
+const isMeasured = ({ measures }: SkillsContext, section: Section): boolean => measures[section].answers > 0;
 
 /** Nothing is said of a date that has passed; one beyond a year is beyond the forecast. */
 function goalGap(goal: StudyGoal, now: number, study: StudyTexts): StudyAdvice[] {

@@ -7,7 +7,8 @@ import { isMastered } from './mastery.js';
 import { studyModel } from './params.js';
 import { isPlateau } from './plateau.js';
 import { rapidFlag } from './rapid.js';
-import type { SectionSums, SkillView } from './skill-view.js';
+import type { SectionMeasure } from './section-measure.js';
+import type { SkillView } from './skill-view.js';
 import type { PerSection, SkillState } from './types.js';
 
 /** Codes of one skill's state, the most urgent first: only the first that holds is told. */
@@ -28,9 +29,9 @@ export interface Judged {
   readonly gain: number;
 }
 
-export function judge(view: SkillView, sums: PerSection<SectionSums>): Judged {
+export function judge(view: SkillView, measures: PerSection<SectionMeasure>): Judged {
   const code = codeOf(view.state, view.mastery);
-  const gain = code === 'REVIEW_DUE' ? reviewGain(view, sums) : practiceGain(view, sums);
+  const gain = code === 'REVIEW_DUE' ? reviewGain(view, measures) : practiceGain(view, measures);
   return { view, code, gain };
 }
 

@@ -1,17 +1,16 @@
 /** What advice on a learner's skills looks at, and what it is. */
 import type { StudyTexts } from './advice-texts.js';
-import type { SectionSums, SkillView } from './skill-view.js';
+import type { SectionMeasure } from './section-measure.js';
+import type { SkillView } from './skill-view.js';
 import type { StateCode } from './study-codes.js';
 import type { TenantModel } from './tenant-model.js';
-import type { LearnerState, PerSection } from './types.js';
+import type { PerSection } from './types.js';
 
 export interface SkillsContext {
-  readonly learner: LearnerState;
-  /** By skill id, so that sums and ties are the same in whatever order the skills were read. */
+  /** By skill id, so that ties are the same in whatever order the skills were read. */
   readonly views: readonly SkillView[];
-  readonly sums: PerSection<SectionSums>;
+  readonly measures: PerSection<SectionMeasure>;
   readonly model: TenantModel;
-  readonly knownSkills: number;
   /** Unix milliseconds. */
   readonly now: number;
 }

@@ -1,6 +1,5 @@
 /** Advice on what to go on to: skills that were never answered, and what comes after a mastered one. */
 import { withName, withNames } from './advice-texts.js';
-import { knownTotals } from './catalogue.js';
 import { firstPracticeGain } from './gain.js';
 import { isMastered } from './mastery.js';
 import { studyModel } from './params.js';
@@ -32,19 +31,19 @@ function explore(context: SkillsContext, section: Section, isSeen: IsSeen): Skil
   if (coverageOf(context, section) >= studyModel.coverage) return null;
   const unseen = bestUnseen(context.model, section, isSeen);
   if (unseen === null) return null;
-  const { skillId, placement, parameters } = unseen;
+  const { skillId, placement, model } = unseen;
   return {
     code: 'EXPLORE',
     skillId,
-    gain: firstPracticeGain(placement, parameters, context.sums),
+    gain: firstPracticeGain(placement, model, context.measures),
     text: (texts) => withName(nameOf(context, skillId), (skill) => texts.EXPLORE(skill, section)),
   };
 }
 
 /** Share of the section's known weight that the learner has answered; 1 where nothing is known. */
-function coverageOf({ sums, model, knownSkills }: SkillsContext, section: Section): number {
-  const known = knownTotals(model.catalogue, knownSkills, section);
-  return known.weight === 0 ? 1 : sums[section].weight / known.weight;
+function coverageOf({ measures }: SkillsContext, section: Section): number {
+  const { seenWeight, knownWeight } = measures[section];
+  return knownWeight === 0 ? 1 : seenWeight / knownWeight;
 }
 
 /** The mastered skill that was practised last of those with another to move on to; null where there is none. */
@@ -80,7 +79,7 @@ const byLastAttempt = (a: Judged, b: Judged): number =>
 
 /** The skill of the section with the highest gain that is not mastered, answered or not; null where there is none. */
 function nextSkill(
-  { model, sums }: SkillsContext,
+  { model, measures }: SkillsContext,
   judged: readonly Judged[],
   section: Section | null,
   isSeen: IsSeen,
@@ -88,7 +87,7 @@ function nextSkill(
   const unseen = bestUnseen(model, section, isSeen);
   let next = unseen && {
     skillId: unseen.skillId,
-    gain: firstPracticeGain(unseen.placement, unseen.parameters, sums),
+    gain: firstPracticeGain(unseen.placement, unseen.model, measures),
   };
   for (const { view, gain } of judged) {
     if (view.placement.section !== section || isMastered(view.state, view.mastery)) continue;

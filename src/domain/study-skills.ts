@@ -11,7 +11,7 @@ import { type Section, sections } from './types.js';
 
 /** In no order, and each skill at most once. */
 export function adviseSkills(context: SkillsContext): SkillAdvice[] {
-  const judged = context.views.map((view) => judge(view, context.sums));
+  const judged = context.views.map((view) => judge(view, context.measures));
   const topGain = topPracticeGain(judged);
   const advice: SkillAdvice[] = [];
   for (const one of judged) {
@@ -57,9 +57,10 @@ function stateText(
 }
 
 /** Whole points per hour; null where there are none, or too few answers in the section to tell. */
-function pointsOf(gain: number, of: Section | null, { learner }: SkillsContext): number | null {
+function pointsOf(gain: number, of: Section | null, { measures }: SkillsContext): number | null {
   const isKnown = sections.every(
-    (section) => shareOf({ section: of }, section) === 0 || learner[section].answers >= studyModel.pointsFrom,
+    (section) =>
+      shareOf({ section: of }, section) === 0 || measures[section].answers >= studyModel.pointsFrom,
   );
   const points = Math.round(gain);
   return isKnown && points > 0 ? points : null;

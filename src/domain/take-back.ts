@@ -3,12 +3,11 @@
  * what followed from the learner's states follows from the new ones.
  */
 import type { AnswerStates } from './answer-states.js';
+import { type TotalContext, takeBaseline } from './baseline.js';
 import { type Conditions, predictAgain } from './conditions.js';
-import { currentTotal } from './forecast.js';
 import { dayMs } from './forgetting.js';
-import { lacksBaseline } from './goal.js';
 import { closesDay } from './mastery.js';
-import { momentumModel } from './params.js';
+import { modelVersion, momentumModel } from './params.js';
 import {
   type Replay,
   type ReplayedAnswer,
@@ -21,11 +20,10 @@ import type { ItemModel, TenantModel } from './tenant-model.js';
 import type { LearnerState } from './types.js';
 
 /** What is in force now; it tells what later answers were counted with where it tells what they were counted with before. */
-export interface TakeBackContext {
-  readonly model: TenantModel;
+export interface TakeBackContext extends TotalContext {
   readonly findItem: (itemId: string) => ItemModel | null;
-  /** Number of different skills that the tenant set or its learners answered. */
-  readonly knownSkills: number;
+  /** The learner's baseline now, which older rows do not tell. */
+  readonly baselineTotal: number | null;
   /** Of the learner's record without the answer. */
   readonly version: number;
 }
@@ -59,7 +57,7 @@ export function takeBack<Row extends ReplayRow>(
 ): TakenBack<Row> {
   const left = rows.toSpliced(taken, 1);
   const lastCommit = beginningOfLastCommit(left);
-  const [told, without] = [startReplay(from), startReplay(from)];
+  const [told, without] = [startReplay(from), startReplay(from, context.baselineTotal)];
   const before = from?.learner.attempts ?? 0;
   const rewritten: RewrittenRow<Row>[] = [];
   left.forEach((row, place) => {
@@ -71,12 +69,14 @@ export function takeBack<Row extends ReplayRow>(
     const states = without.before(numbered);
     const known =
       place < taken ? row.conditions : conditionsNow(told, without, states, row, newClose, context);
-    const { baselineTotal } = place < taken ? row.figures : states.learner;
-    const figures = { learnerSeq, learnerVersion, baselineTotal };
+    const { modelVersion: countedBy, baselineTotal } =
+      place < taken ? row.figures : { ...states.learner, modelVersion };
+    const figures = { learnerSeq, learnerVersion, modelVersion: countedBy, baselineTotal };
     const answer = without.add({ event: row.event, figures, conditions: known });
     told.add(row);
-    const baseline = place < taken ? baselineTotal : rebased(without, answer, row, context);
+    if (place >= taken) takeBaseline(without, row.event.occurredAt, context);
     if (place < Math.min(taken, lastCommit)) return;
+    const baseline = without.learner().baselineTotal;
     rewritten.push({ row, conditions: known, ...answer, ...figures, baselineTotal: baseline });
   });
   return { rewritten, states: left.length === 0 ? from : without.states() };
@@ -139,24 +139,3 @@ function closedNow(
 
 const closedMastery = (replay: Replay, { activity }: LearnerState, model: TenantModel): number | null =>
   meanMastery(viewSkills(replay.skills, model, (activity.day + 1) * dayMs), momentumModel.minAttempts);
-
-/** The baseline after a row, where it is due only now. Versions that had none left none behind. */
-function rebased(
-  without: Replay,
-  { effect: { learner } }: ReplayedAnswer,
-  { event, figures }: ReplayRow,
-  { model, knownSkills }: TakeBackContext,
-): number | null {
-  const { learnerSeq: attempts, baselineTotal } = figures;
-  if (!lacksBaseline(learner) || lacksBaseline({ attempts, baselineTotal })) return learner.baselineTotal;
-  const views = viewSkills(without.skills, model, event.occurredAt);
-  const total = currentTotal({
-    learner,
-    views,
-    catalogue: model.catalogue,
-    knownSkills: Math.max(knownSkills, views.length),
-    now: event.occurredAt,
-  });
-  without.setBaseline(total);
-  return total;
-}

@@ -41,6 +41,8 @@ export interface LearnerState {
   readonly version: number;
   /** Counted answers so far: the sequence number of the last one. */
   readonly attempts: number;
+  /** Version of the formulas (`modelVersion`) by which the abilities were counted; 0: before versions were noted. */
+  readonly abilityVersion: number;
   readonly math: Ability;
   readonly rw: Ability;
   /** Total score when the learner first had enough answers for one; null before. */

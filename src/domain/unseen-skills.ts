@@ -1,14 +1,14 @@
 /** Skills that a tenant has set and a learner has not answered. */
 import type { Placement } from './catalogue.js';
 import { firstHour } from './gain.js';
-import type { BktParameters } from './params.js';
-import { skillModelOf, type TenantModel } from './tenant-model.js';
+import { trustOf } from './section-measure.js';
+import { type SkillModel, skillModelOf, type TenantModel } from './tenant-model.js';
 import type { Section } from './types.js';
 
 export interface UnseenSkill {
   readonly skillId: string;
   readonly placement: Placement;
-  readonly parameters: BktParameters;
+  readonly model: SkillModel;
 }
 
 interface Ranked extends UnseenSkill {
@@ -55,9 +55,9 @@ function rank(model: TenantModel): Ranking {
     [null, []],
   ]);
   for (const [skillId, entry] of model.catalogue.entries) {
-    const { parameters } = skillModelOf(model, skillId);
-    const value = entry.weight * firstHour(parameters);
-    ranking.get(entry.section)?.push({ skillId, placement: entry, parameters, value });
+    const skill = skillModelOf(model, skillId);
+    const value = entry.weight * trustOf({ model: skill }) * firstHour(skill.parameters);
+    ranking.get(entry.section)?.push({ skillId, placement: entry, model: skill, value });
   }
   for (const skills of ranking.values()) {
     skills.sort((a, b) => b.value - a.value || compareIds(a.skillId, b.skillId));

@@ -1,21 +1,14 @@
 /** A forecast under another plan of practice than the learner's present one. */
 import { practiceOf } from './activity.js';
-import { knownTotals } from './catalogue.js';
-import {
-  dailyFreshness,
-  estimateLearner,
-  type Forecast,
-  type ForecastSubject,
-  forecastUnder,
-  type Habit,
-  presentHabit,
-  steadyHabit,
-} from './forecast.js';
+import { type Forecast, forecastUnder } from './forecast.js';
 import { dayOf } from './forgetting.js';
+import { type Habit, presentHabit, skillPractice, skillsIn, steadyHabit, steadyPractice } from './habit.js';
 import { type ForecastRequest, type GoalOutlook, goalOutlook } from './learner-forecast.js';
+import { scoreModel } from './params.js';
 import type { ScoreForecast, Scores } from './score.js';
 import type { SkillView } from './skill-view.js';
-import type { PerSection } from './types.js';
+import { type ForecastSubject, standingOf } from './standing.js';
+import type { PerSection, Section } from './types.js';
 
 export interface PracticePlan {
   /** Over all sections together, every day, 0 or more. */
@@ -49,17 +42,17 @@ export function forecastPlan(
   request: ForecastRequest,
   inDays: number,
 ): WhatIf {
-  const estimate = estimateLearner(subject);
+  const standing = standingOf(subject);
   const added = plan.skills?.filter(({ state }) => state.attempts === 0) ?? [];
   const under = (answersPerDay: number): Forecast =>
-    forecastUnder(subject, estimate, habitOf(subject, { ...plan, answersPerDay }), added);
+    forecastUnder(subject, standing, habitOf(subject, { ...plan, answersPerDay }), added);
   const forecast = under(plan.answersPerDay);
   const planned = forecast.forecastIn(request.days, request.level);
-  const goal = goalOutlook(subject, forecast, planned, request);
+  const goal = goalOutlook(subject, forecast, request.goal);
   return {
     current: forecast.current,
     planned,
-    unplanned: forecastUnder(subject, estimate, presentHabit(subject)).scoresIn(request.days),
+    unplanned: forecastUnder(subject, standing, presentHabit(subject)).scoresIn(request.days),
     goal,
     neededAnswersPerDay: leastRate((rate) => {
       const days = under(rate).daysTo(goal.targetScore);
@@ -84,25 +77,28 @@ function leastRate(reaches: (answersPerDay: number) => boolean): number | null {
 function habitOf(subject: ForecastSubject, { answersPerDay, skills }: PracticePlan): Habit {
   if (skills === null) return steadyHabit(subject, ratesOf(subject, answersPerDay));
   const chosen = new Set(skills.map(({ skillId }) => skillId));
-  const practised = { rate: answersPerDay / chosen.size, freshness: dailyFreshness(answersPerDay) };
-  const left = { rate: 0, freshness: 0 };
-  return { of: ({ skillId }) => (chosen.has(skillId) ? practised : left), isSame: true };
+  const practice = steadyPractice(answersPerDay);
+  // A skill of few is many fine ones, which share its answers.
+  const coarse = (section: Section): number =>
+    Math.min(1, skillsIn(subject, section) / scoreModel.leastSkills);
+  const practised = {
+    math: skillPractice(practice, coarse('math') / chosen.size),
+    rw: skillPractice(practice, coarse('rw') / chosen.size),
+  };
+  const left = skillPractice(steadyPractice(0), 0);
+  return {
+    of: (view, section) => (view !== null && chosen.has(view.skillId) ? practised[section] : left),
+    isSame: practised.math.rate === practised.rw.rate,
+  };
 }
 
 /** Answers a day shared between the sections as now, or, without present practice, by their skills. */
-function ratesOf(
-  { learner, catalogue, knownSkills, now }: ForecastSubject,
-  answersPerDay: number,
-): PerSection<number> {
-  const practice = practiceOf(learner.activity, dayOf(now));
+function ratesOf(subject: ForecastSubject, answersPerDay: number): PerSection<number> {
+  const practice = practiceOf(subject.learner.activity, dayOf(subject.now));
   const present = { math: practice.math.rate, rw: practice.rw.rate };
-  const share = present.math + present.rw > 0 ? present : skillsOf(catalogue, knownSkills);
+  const skills = { math: skillsIn(subject, 'math'), rw: skillsIn(subject, 'rw') };
+  const share = present.math + present.rw > 0 ? present : skills;
   const sum = share.math + share.rw;
   const mathShare = sum > 0 ? share.math / sum : 0.5;
   return { math: answersPerDay * mathShare, rw: answersPerDay * (1 - mathShare) };
 }
-
-const skillsOf = (catalogue: ForecastSubject['catalogue'], known: number): PerSection<number> => ({
-  math: knownTotals(catalogue, known, 'math').skills,
-  rw: knownTotals(catalogue, known, 'rw').skills,
-});

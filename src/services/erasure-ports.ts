@@ -64,6 +64,8 @@ export interface ErasureLeftovers {
   removeWaiting(rows: readonly CorrectedRows[]): Promise<void>;
   /** Forgets ids that were not taken again since. @returns how many */
   forgetIds(ids: readonly LearnersId[]): Promise<number>;
+  /** Forgets which of their tenants' rare skills the learners answered. */
+  forgetSkills(rows: readonly CorrectedRows[]): Promise<void>;
   /** Removes the marks of imports. @returns how many of each one's have to stay, because their imports run */
   removeMarks(rows: readonly CorrectedRows[]): Promise<number[]>;
 }

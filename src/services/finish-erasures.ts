@@ -76,6 +76,7 @@ export function createErasureFinisher(options: FinishOptions): (signal?: AbortSi
   async function finish(some: readonly CarriedOut[]): Promise<number> {
     const rows = some.map(rowsOf);
     const marks = await leftovers.removeMarks(rows);
+    await leftovers.forgetSkills(rows);
     await removeLate(rows);
     const left = await warehouse.prove(rows);
     const done = some.flatMap((erasure, i) => {

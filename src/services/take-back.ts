@@ -50,7 +50,7 @@ async function readTask(
   userId: string,
   eventId: string,
 ): Promise<TakeBackTask> {
-  const { version, attempts } = await findLearner(ports, tenant, userId);
+  const { version, attempts, baselineTotal } = await findLearner(ports, tenant, userId);
   if (attempts > mostAnswers)
     throw tooLate(`Answers of learners with more than ${mostAnswers} are not taken back`);
   const waiting: string[] = [];
@@ -59,7 +59,7 @@ async function readTask(
   const history = await ports.histories.read(tenant, userId, attempts).catch((error: unknown) => {
     throw unavailable('The answers that are stored cannot be read right now; try again later', error);
   });
-  return { tenant, userId, eventId, version, attempts, waiting, ...history };
+  return { tenant, userId, eventId, version, attempts, baselineTotal, waiting, ...history };
 }
 
 function refusalOf(status: 'absent' | 'archived' | 'full' | 'emptied'): ApiError {

@@ -14,6 +14,7 @@ import { defineCorrections } from './correction-commands.js';
 import { evictIdsScript, growIdsScript } from './id-scripts.js';
 import { addItemsScript, putItemsScript } from './item-scripts.js';
 import { appendJournalScript } from './journal-scripts.js';
+import { forgetLearnersScript, noteLearnersScript } from './known-skills-scripts.js';
 import { parkScript, redriveScript } from './parked-scripts.js';
 import { readHashesScript } from './read-script.js';
 import { commitScript, loadScript, takeQuotaScript } from './scripts.js';
@@ -159,6 +160,8 @@ function defineScripts(client: RedisClient): void {
   client.defineCommand('appendJournal', { lua: appendJournalScript, numberOfKeys: 1 });
   client.defineCommand('parkEntries', { lua: parkScript, numberOfKeys: 2 });
   client.defineCommand('redriveEntries', { lua: redriveScript, numberOfKeys: 2 });
+  client.defineCommand('noteLearners', { lua: noteLearnersScript, numberOfKeys: 2 });
+  client.defineCommand('forgetLearners', { lua: forgetLearnersScript, numberOfKeys: 1 });
   client.defineCommand('readHashes', { lua: readHashesScript });
   client.defineCommand('lookAtPartition', { lua: lookScript, numberOfKeys: 5 });
   client.defineCommand('countStreamPage', { lua: countPageScript, numberOfKeys: 1 });

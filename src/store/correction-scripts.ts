@@ -1,4 +1,10 @@
 /** The Lua scripts of erasures and corrections: what has to be one step with the outbox. */
+import { modelVersion } from '../domain/params.js';
+import { markerName, unnotedVersion } from './keys.js';
+
+/** Versions of which an upgrade may have moved learners aside. */
+const asideVersions = Array.from({ length: modelVersion - unnotedVersion }, (_, i) => unnotedVersion + i);
+
 /**
  * The stream that has the correction in its place: the outbox or, of an erasure, the due ones. A Redis that took over may
  * have given its id to something else.
@@ -30,7 +36,7 @@ export const eraseLearnerScript = `
 ${placeOf}
 local prefix, name, id = KEYS[1], ARGV[1], ARGV[2]
 local erasures, key = prefix .. ':erasures', prefix .. ':l:' .. name
-if redis.call('EXISTS', prefix .. ':m') == 0 then return { 'emptied', '' } end
+if redis.call('EXISTS', prefix .. ':${markerName}') == 0 then return { 'emptied', '' } end
 if redis.call('HEXISTS', key, 'L') == 0 and redis.call('HEXISTS', key, 'G') == 0 then
   local open = redis.call('HGET', erasures, '@' .. name)
   return { open and 'open' or 'absent', open or '' }
@@ -48,6 +54,10 @@ correction.goalAt = goal and tonumber(string.match(goal, '"updatedAt":(%d+)')) o
 record.goalAt = correction.goalAt
 record.requestedAt = tonumber(now())
 redis.call('DEL', key, prefix .. ':h0:' .. name, prefix .. ':h1:' .. name)
+for _, version in ipairs({ ${asideVersions} }) do
+  local aside = 'st:v' .. version .. string.sub(prefix, 3)
+  redis.call('DEL', aside .. ':l:' .. name, aside .. ':h0:' .. name, aside .. ':h1:' .. name)
+end
 record.correction = redis.call('XADD', prefix .. ':out', '*', 'c', cjson.encode(correction))
 redis.call('HSET', erasures, id, cjson.encode(record), '@' .. name, id)
 redis.call('HSET', ended, hash, cjson.encode({

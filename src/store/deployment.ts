@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { modelVersion } from '../domain/params.js';
 import type { DeploymentFacts } from '../services/deployment-facts.js';
 import { isCluster, type RedisClient, whileRedisServes } from './client.js';
-import { markerKey, metaKey } from './keys.js';
+import { markerKey, metaKey, unnotedVersion } from './keys.js';
 
 /** Partitions of a new deployment; stored at the first start and fixed from then on. */
 export const defaultPartitions = 16;
@@ -10,18 +11,39 @@ export type Deployment =
   /** `id` is empty where a version made it that gave none. */
   | { readonly state: 'ready'; readonly partitions: number; readonly id: string }
   /** Redis has no state although ClickHouse holds some: it came back empty and has to be rebuilt. */
-  | { readonly state: 'emptied' };
+  | { readonly state: 'emptied' }
+  /** The learners were counted by the formulas of another version. */
+  | OtherVersion;
 
-/** For people. */
-export const emptiedReason =
-  'Redis came back empty while ClickHouse has answers, goals or catalogues: npm run rebuild restores it';
+export interface OtherVersion {
+  readonly state: 'older' | 'newer';
+  readonly version: number;
+  readonly partitions: number;
+  /** A replacement of its learners has begun: there is no way back. */
+  readonly replacing: boolean;
+}
+
+/** Field of the deployment's hash while learners of an earlier version are moved aside. */
+export const replacesField = 'replaces';
+
+/** Why this version of the service cannot use what Redis holds, for people. */
+export function unusableReason(deployment: Exclude<Deployment, { state: 'ready' }>): string {
+  if (deployment.state === 'emptied')
+    return 'Redis came back empty while ClickHouse has answers, goals or catalogues: npm run rebuild restores it';
+  const found = `Redis holds the learners of model version ${deployment.version}, this version of the service counts by ${modelVersion}`;
+  if (deployment.state === 'newer') return `${found}: start the newer one`;
+  return deployment.replacing
+    ? `${found}: npm run rebuild -- --replace did not come to its end, run it again`
+    : `${found}: drain the outbox with the version before (health: outbox_length 0), stop it, then run npm run rebuild -- --replace`;
+}
 
 /**
  * Tells whether Redis belongs to a running deployment, and marks a new one.
  *
  * An emptied Redis looks like a new one, and would make everybody a new learner in silence. What tells them apart
  * is ClickHouse: only where it holds none of that is a Redis without marks taken for new. Several processes may ask
- * at once; the first to write decides, and all read what it wrote.
+ * at once; the first to write decides, and all read what it wrote. Learners of other formulas are not looked for behind
+ * their marks: with or without all of them, it is the other version's to say.
  *
  * @param holdsState whether ClickHouse holds what was in Redis; asked only where Redis has no marks
  */
@@ -29,6 +51,8 @@ export async function openDeployment(
   client: RedisClient,
   holdsState: () => Promise<boolean>,
 ): Promise<Deployment> {
+  const other = await otherVersion(client);
+  if (other !== null) return other;
   const stored = await client.hget(metaKey, 'partitions');
   if (stored === null && (await holdsState())) return { state: 'emptied' };
   if (stored === null) await markNew(client);
@@ -36,6 +60,16 @@ export async function openDeployment(
   const partitions = Number(known ?? defaultPartitions);
   if (stored !== null && !(await allMarked(client, partitions))) return { state: 'emptied' };
   return { state: 'ready', partitions, id: id ?? '' };
+}
+
+/** The deployment where its learners were counted by other formulas; null where they were not, or there is none. */
+export async function otherVersion(client: RedisClient): Promise<OtherVersion | null> {
+  const found = await client.hmget(metaKey, 'partitions', 'model_version', replacesField);
+  const [partitions, noted, replaces] = found;
+  const version = Number(noted ?? unnotedVersion);
+  if (!partitions || version === modelVersion) return null;
+  const state = version < modelVersion ? 'older' : 'newer';
+  return { state, version, partitions: Number(partitions), replacing: Boolean(replaces) };
 }
 
 /** Null where Redis has none. */
@@ -56,6 +90,7 @@ async function markNew(client: RedisClient): Promise<void> {
   await Promise.all(marks);
   await client.hsetnx(metaKey, 'deployment_id', randomUUID());
   await client.hsetnx(metaKey, 'created_at', now);
+  await client.hsetnx(metaKey, 'model_version', `${modelVersion}`);
   await client.hsetnx(metaKey, 'partitions', `${defaultPartitions}`);
 }
 

@@ -7,6 +7,7 @@ import { type RedisClient, whileRedisServes } from './client.js';
 import { createCorrectionStore } from './corrections.js';
 import { type ImportMarks, listImportMarks } from './import-store.js';
 import { forecastsKey, journalKey, learnerKey, parkedKey } from './keys.js';
+import { forgetLearners } from './known-skills.js';
 
 /** Entries of one read: a fraction of a millisecond of Redis. */
 const pageRows = 500;
@@ -24,6 +25,16 @@ export function createErasureLeftovers(client: RedisClient, partitions: number):
       for (const stream of [...streams, ...streams.map(parkedKey)]) await removeFrom(client, stream, rows);
     },
     forgetIds: corrections.forgetIds,
+    forgetSkills: async (rows) => {
+      for (const tenant of new Set(rows.map((one) => one.tenant))) {
+        const own = rows.filter((one) => one.tenant === tenant);
+        await forgetLearners(
+          client,
+          tenant,
+          own.map(({ userId }) => userId),
+        );
+      }
+    },
     removeMarks: async (rows) => {
       const held = new Map<CorrectedRows, number>();
       for (const [partition, own] of byPartition(rows)) {

@@ -7,8 +7,9 @@
  */
 import { learnerName } from '../contracts/learner-name.js';
 import { tenantDay } from '../contracts/tenant-day.js';
+import { modelVersion } from '../domain/params.js';
 
-/** Deployment facts: `partitions`, `deployment_id`, `created_at`. */
+/** Deployment facts: `partitions`, `deployment_id`, `created_at`, `model_version` of the learners. */
 export const metaKey = 'st:meta';
 /** API keys: field = SHA-256 of the key, value = JSON of its grant. */
 export const apiKeysKey = 'st:keys';
@@ -58,8 +59,22 @@ export const parkedBound = 10_000;
 export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
 /** Hash of the learners who were erased in the last days: field = contracts/learner-name.ts (ended-histories.ts). */
 export const endedKey = (partition: number): string => `${partitionPrefix(partition)}:erased`;
-/** Marker of the deployment: absent means that this Redis is new, or came back empty. */
-export const markerKey = (partition: number): string => `${partitionPrefix(partition)}:m`;
+/**
+ * Marker of the deployment: absent means that this Redis is new, came back empty, or has learners of other formulas. The
+ * version is in its name, so that a process that counts by others, left running or started by mistake, counts nothing.
+ */
+const markerNameOf = (version: number): string => (version <= unnotedVersion ? 'm' : `m${version}`);
+/** The last version of the formulas that the deployment does not name. */
+export const unnotedVersion = 3;
+/** What the scripts append to the partition's prefix. */
+export const markerName = markerNameOf(modelVersion);
+export const markerKey = (partition: number, version = modelVersion): string =>
+  `${partitionPrefix(partition)}:${markerNameOf(version)}`;
+/** Where an upgrade moves a key that other formulas made. @param version of these */
+export const asideKey = (key: string, version: number): string =>
+  `${asidePrefix(version)}${key.slice('st:'.length)}`;
+/** With the key's own hash tag behind it, so that a Cluster keeps both in one slot. The scripts make the same. */
+export const asidePrefix = (version: number): string => `st:v${version}:`;
 /**
  * Journal stream of a partition: facts that only Redis knows and that ClickHouse is told of, each appended in the
  * step that makes it one. Fields `k` = kind, `r` = the row as TSV (contracts/journal.ts).
@@ -71,6 +86,11 @@ export const journalBound = 100_000;
 export const forecastsKey = (partition: number): string => `${partitionPrefix(partition)}:forecasts`;
 /** Set of the tenant's skills that were ever answered, or set in the catalogue. */
 export const knownSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
+/**
+ * Hash of those of them that are rare (domain/known-skill.ts): field = skill, value = 8 bytes of hash for each learner who
+ * answered it. The name of the set is its hash tag, so both have one slot.
+ */
+export const rareSkillsKey = (tenant: string): string => `st:{${knownSkillsKey(tenant)}}:rare`;
 /** Unix second of the youngest event id that was forgotten before its time. */
 export const forgottenIdsKey = 'st:ids:forgotten';
 /** Request counter of one API key in its current quota window. */

@@ -35,11 +35,13 @@ export function encodeLearner(learner: LearnerState): Buffer {
   const stored = emptyRecord(learnerBytes);
   const record = viewOf(stored);
   record.setUint8(0, format);
+  record.setUint16(2, learner.abilityVersion, true);
   record.setUint32(4, learner.version, true);
   record.setUint32(8, learner.attempts, true);
   record.setUint16(12, learner.baselineTotal ?? 0, true);
   writeAbility(record, 16, learner.math);
   writeAbility(record, 40, learner.rw);
+  // 32 to 39 and 56 to 63 are free: before abilityVersion 4 the number of answers was there.
   writeLearnerTrace(record, learner.trace);
   record.setUint32(116, learner.items.generation, true);
   record.setUint16(120, learner.items.size, true);
@@ -54,6 +56,7 @@ export function decodeLearner(stored: Buffer): LearnerState {
   return {
     version: record.getUint32(4, true),
     attempts: record.getUint32(8, true),
+    abilityVersion: record.getUint16(2, true),
     math: readAbility(record, 16),
     rw: readAbility(record, 40),
     baselineTotal: record.getUint16(12, true) || null,
@@ -113,16 +116,14 @@ function grown(stored: Buffer, start: Buffer, leastBytes: number): Buffer {
   return stored.length >= start.length ? stored : Buffer.concat([stored, start.subarray(stored.length)]);
 }
 
-function writeAbility(record: DataView, at: number, { theta, variance, answers }: Ability): void {
+function writeAbility(record: DataView, at: number, { theta, variance }: Ability): void {
   record.setFloat64(at, theta, true);
   record.setFloat64(at + 8, variance, true);
-  record.setFloat64(at + 16, answers, true);
 }
 
 const readAbility = (record: DataView, at: number): Ability => ({
   theta: record.getFloat64(at, true),
   variance: record.getFloat64(at + 8, true),
-  answers: record.getFloat64(at + 16, true),
 });
 
 function writePlateau(record: DataView, { attempts, sum, timeSum, squareSum, run }: PlateauState): void {

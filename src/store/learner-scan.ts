@@ -1,4 +1,5 @@
 /** Looks through all of Redis for learners and their rows, for comparing them with ClickHouse. */
+import type { Redis } from 'ioredis';
 import type { LearnerPlace } from '../services/rebuild/ports.js';
 import { isCluster, type RedisClient, resultsOf, whileRedisServes } from './client.js';
 import { learnerKey, outboxKey, parkedKey, partitionOf } from './keys.js';
@@ -10,16 +11,24 @@ const namePattern = /^st:\{p\d+\}:l:([^:]+):(.*)$/s;
 
 /** Learners with answers: one with a goal alone has none. One that is written meanwhile may come twice. */
 export async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]> {
+  for await (const [node, keys] of scanKeys(client, learnerPattern)) {
+    const commands = node.pipeline();
+    for (const key of keys) commands.hexists(key, learnerField);
+    const found = await whileRedisServes(resultsOf(commands));
+    yield keys.flatMap((key, i) => (found[i] === 1 ? placeOf(key) : []));
+  }
+}
+
+/** Keys with the node that has them, each once a page. */
+export async function* scanKeys(
+  client: RedisClient,
+  pattern: string,
+): AsyncGenerator<readonly [node: Redis, keys: readonly string[]]> {
   for (const node of isCluster(client) ? client.nodes('master') : [client]) {
     let cursor = '0';
     do {
-      const [next, keys] = await whileRedisServes(
-        node.scan(cursor, 'MATCH', learnerPattern, 'COUNT', scanned),
-      );
-      const commands = node.pipeline();
-      for (const key of keys) commands.hexists(key, learnerField);
-      const found = await whileRedisServes(resultsOf(commands));
-      yield keys.flatMap((key, i) => (found[i] === 1 ? placeOf(key) : []));
+      const [next, keys] = await whileRedisServes(node.scan(cursor, 'MATCH', pattern, 'COUNT', scanned));
+      yield [node, [...new Set(keys)]];
       cursor = next;
     } while (cursor !== '0');
   }

@@ -1,5 +1,7 @@
 /** Redis as a rebuild sees and fills it. */
+import { modelVersion } from '../domain/params.js';
 import type {
+  AnsweredSkill,
   CatalogueRecord,
   Checkpoint,
   GoalRecord,
@@ -18,6 +20,7 @@ import {
   acceptedField,
   acceptedKey,
   apiKeysKey,
+  catalogueKey,
   catalogueRevisionsKey,
   idBucketKey,
   idCountKey,
@@ -29,13 +32,13 @@ import {
   outboxKey,
   partitionOf,
 } from './keys.js';
-import { addKnownSkills } from './known-skills.js';
+import { addKnownSkills, makeRare, noteLearners } from './known-skills.js';
 import { scanLearners, waitingRows } from './learner-scan.js';
 import { restoreItems, restoreModels, versionsKept } from './model-restore.js';
 import { raiseFence } from './retention-fence.js';
 
 /** JSON of the `Checkpoint`, while a rebuild is under way. */
-const checkpointKey = 'st:rebuild';
+export const checkpointKey = 'st:rebuild';
 /** Its lock. */
 export const rebuildLockKey = 'st:rebuild:lock';
 
@@ -66,6 +69,10 @@ export function createRebuildStore(client: RedisClient): RebuildStore {
       const found = await Promise.all(names.map((name) => exists(sharedKeys[name])));
       return names.filter((_, i) => !found[i]);
     },
+    counted: async (partitions) => {
+      const found = await Promise.all(partitions.map((partition) => exists(acceptedKey(partition))));
+      return partitions.filter((_, i) => found[i]);
+    },
     checkpoint: async () => {
       const stored = await whileRedisServes(client.get(checkpointKey));
       return stored === null ? null : (JSON.parse(stored) as Checkpoint);
@@ -88,6 +95,9 @@ export function createRebuildStore(client: RedisClient): RebuildStore {
     addSkills: async (tenant, skillIds) => {
       for (const part of partsOf(skillIds)) await addKnownSkills(client, tenant, part);
     },
+    noteAnswered: async (tenant, skills) => {
+      for (const part of partsOf(skills)) await noteAnswered(client, tenant, part);
+    },
     putGoals: (goals, partitions, count) => putGoals(client, goals, partitions, count),
     putCatalogue: (tenant, entries) => putCatalogue(client, tenant, entries),
     putModels: (tenant, changes, kept, newest) => restoreModels(client, tenant, changes, kept, newest),
@@ -108,6 +118,7 @@ export function createRebuildStore(client: RedisClient): RebuildStore {
       for (const partition of partitions) await whileRedisServes(client.set(markerKey(partition), now));
       await whileRedisServes(client.hsetnx(metaKey, 'deployment_id', facts.deploymentId));
       await whileRedisServes(client.hsetnx(metaKey, 'created_at', facts.createdAt));
+      await whileRedisServes(client.hset(metaKey, 'model_version', `${modelVersion}`));
       await whileRedisServes(client.hsetnx(metaKey, 'partitions', `${facts.partitions}`));
       await whileRedisServes(client.del(checkpointKey));
     },
@@ -143,6 +154,21 @@ async function putTakenBack(
     const kept = await whileRedisServes(client.hgetBuffer(key, id));
     if (kept?.equals(answer)) await whileRedisServes(client.rpush(idQueueKey(partition), id));
   }
+}
+
+/** What was set may not be in ClickHouse yet: a catalogue that is still here knows. */
+async function noteAnswered(
+  client: RedisClient,
+  tenant: string,
+  skills: readonly AnsweredSkill[],
+): Promise<void> {
+  const skillIds = skills.map(({ skillId }) => skillId);
+  await makeRare(client, tenant, skillIds);
+  const pairs = skills.flatMap(({ skillId, userIds }) => userIds.map((userId) => ({ skillId, userId })));
+  for (const part of partsOf(pairs)) await noteLearners(client, tenant, part);
+  const entries = await whileRedisServes(client.hmget(catalogueKey(tenant), ...skillIds));
+  const set = skillIds.filter((_, i) => entries[i] !== null);
+  if (set.length > 0) await addKnownSkills(client, tenant, set);
 }
 
 async function putGoals(

@@ -6,6 +6,7 @@
  */
 
 import { idIndex, splitting } from './id-scripts.js';
+import { markerName } from './keys.js';
 
 const learnerKeys = `
 local function learnerKey(prefix, name) return prefix .. ':l:' .. name end
@@ -96,7 +97,7 @@ end
 local restored = {}
 -- A learner may be there again while event ids are not: nothing is counted before all of it is.
 local function isRestored(prefix)
-  if restored[prefix] == nil then restored[prefix] = redis.call('EXISTS', prefix .. ':m') == 1 end
+  if restored[prefix] == nil then restored[prefix] = redis.call('EXISTS', prefix .. ':${markerName}') == 1 end
   return restored[prefix]
 end
 

@@ -1,4 +1,5 @@
 /** The Lua script that takes one answer back. */
+import { markerName } from './keys.js';
 
 /**
  * Writes a learner anew, without one answer, and orders what follows from it: the correction, and behind it the rows that
@@ -16,7 +17,7 @@ local name, expected, outboxBound, journalBound, month, correction, note = unpac
 local records, rows, even, odd, accepted = unpack(request, 8, 12)
 local prefix = KEYS[1]
 local key, out, journal = prefix .. ':l:' .. name, prefix .. ':out', prefix .. ':journal'
-if redis.call('EXISTS', prefix .. ':m') == 0 then return 'emptied' end
+if redis.call('EXISTS', prefix .. ':${markerName}') == 0 then return 'emptied' end
 local record = redis.call('HGET', key, 'L')
 if not record or struct.unpack('<I4', record, 5) ~= expected then return 'conflict' end
 local fence = redis.call('ZSCORE', prefix .. ':archived', 'month')

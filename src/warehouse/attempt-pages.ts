@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { rowColumns } from '../contracts/attempt-row.js';
 import type { AttemptPage, LearnerPlace } from '../services/rebuild/ports.js';
+import { baselineHolds, learnerBaselines } from './learner-baselines.js';
 import { learnerSnapshots } from './learner-snapshots.js';
 
 /** Rows of a page: about 10 MB. A learner with more gets a larger page. */
@@ -13,21 +14,27 @@ const growth = 4;
 export const afterLearner = `(tenant >= {tenant:String}
   AND (tenant > {tenant:String} OR user_id > {userId:String}))`;
 
-/** The columns that a snapshot has, too. */
-const named = new Set<string>(['tenant', 'user_id', 'learner_seq']);
-const ofSnapshot = rowColumns.map((name) => (named.has(name) ? name : `NULL AS ${name}`));
+/** Another table in a row's columns. @param own those that it has itself: a query means what is named in it */
+const inPlace = (own: readonly string[]): string =>
+  rowColumns.map((name) => (own.includes(name) ? name : `NULL AS ${name}`)).join(', ');
+const ofSnapshot = inPlace(['tenant', 'user_id', 'learner_seq']);
+const ofBaseline = inPlace(['tenant', 'user_id', 'model_version', 'baseline_total']);
 
 /**
  * Rows of attempts end with an empty field. Snapshots stand where the rows stood that were dropped for their age, and
- * end with the state. Each table is read in its order, and no further than the page.
+ * end with the state; a baseline that rows do not tell stands last. Each table is read in its order, and no further than
+ * the page.
  */
 const selectPage = (after: LearnerPlace | null): string => {
-  const ofLearners = `WHERE partition_id IN {partitions:Array(UInt16)}${after === null ? '' : ` AND ${afterLearner}`}
+  const ofLearners = `partition_id IN {partitions:Array(UInt16)}${after === null ? '' : ` AND ${afterLearner}`}
   ORDER BY tenant, user_id, learner_seq LIMIT {rows:UInt32}`;
   return `SELECT * FROM (
-  SELECT ${rowColumns.join(', ')}, '' AS state FROM attempts ${ofLearners}
+  SELECT ${rowColumns.join(', ')}, '' AS state FROM attempts WHERE ${ofLearners}
   UNION ALL
-  SELECT ${ofSnapshot.join(', ')}, state FROM ${learnerSnapshots.name} ${ofLearners}
+  SELECT ${ofSnapshot}, state FROM ${learnerSnapshots.name} WHERE ${ofLearners}
+  UNION ALL
+  SELECT ${ofBaseline}, toString(baseline_total) AS state FROM ${learnerBaselines.name}
+  WHERE ${baselineHolds} AND ${ofLearners}
 ) ORDER BY tenant, user_id, learner_seq, state LIMIT {rows:UInt32} FORMAT TabSeparated`;
 };
 

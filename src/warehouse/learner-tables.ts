@@ -7,6 +7,7 @@ import { archivedDays, archivedLearnerSkill, isArchived, keptRows } from './arch
 import { attempts } from './attempts.js';
 import { takenBack } from './correction-tables.js';
 import { goalChanges, servedForecasts } from './journal-tables.js';
+import { learnerBaselines } from './learner-baselines.js';
 import { learnerSnapshots } from './learner-snapshots.js';
 import { learnerSkillDays } from './rollups.js';
 import type { Table } from './table.js';
@@ -57,6 +58,7 @@ export const learnerTables: readonly LearnerTable[] = [
   { table: goalChanges, rowType: 'goal_change', ended: upTo('updated_at', 'goal_until') },
   { table: servedForecasts, rowType: 'served_forecast', ended: upTo('made_at', 'until') },
   { table: takenBack, rowType: 'taken_back', ended: endedTakenBack },
+  { table: learnerBaselines, rowType: 'learner_baseline', ended: upTo('taken_at', 'until') },
 ];
 
 /** What follows the table's name in a query, so that a row that was inserted twice, or is not summed up yet, is one row. */

@@ -14,6 +14,7 @@ import { apiKeys, deployments } from './deployment.js';
 import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
 import { goalChanges, servedForecasts, skillChanges } from './journal-tables.js';
 import { forecasts, goals, skillCatalogue } from './journal-views.js';
+import { learnerBaselines } from './learner-baselines.js';
 import { learnerSnapshots } from './learner-snapshots.js';
 import { modelVersions, skillParameters } from './models.js';
 import { createMaterializedView, createView, rollups } from './rollups.js';
@@ -99,6 +100,7 @@ export const migrationsFor = (cluster: Cluster): readonly Migration[] => [
       ],
     ],
   },
+  { version: 5, name: 'baselines by later formulas', steps: [createTables(learnerBaselines, cluster)] },
 ];
 
 /** On one server. */

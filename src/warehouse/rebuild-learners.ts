@@ -4,6 +4,7 @@ import { rowColumns } from '../contracts/attempt-row.js';
 import { learnerName, learnerNameSql } from '../contracts/learner-name.js';
 import type { FoundLearners, LearnerPlace } from '../services/rebuild/ports.js';
 import { selectRows } from './client.js';
+import { baselineHolds, learnerBaselines } from './learner-baselines.js';
 import { learnerSnapshots } from './learner-snapshots.js';
 
 /** The tenants are named apart, so that the index finds the places. */
@@ -22,9 +23,9 @@ export async function readLearners(
   client: ClickHouseClient,
   learners: readonly LearnerPlace[],
 ): Promise<FoundLearners> {
-  const read = async (selected: string): Promise<string[]> => {
+  const read = async (selected: string, condition = isWanted): Promise<string[]> => {
     const result = await client.query({
-      query: `SELECT ${selected} WHERE ${isWanted}`,
+      query: `SELECT ${selected} WHERE ${condition}`,
       format: 'TabSeparated',
       query_params: parametersOf(learners),
       clickhouse_settings: { date_time_output_format: 'unix_timestamp', wait_end_of_query: 1 },
@@ -34,6 +35,10 @@ export async function readLearners(
   return {
     rows: await read(`${rowColumns.join(', ')} FROM attempts`),
     snapshots: await read(`tenant, user_id, state FROM ${learnerSnapshots.name} FINAL`),
+    baselines: await read(
+      `tenant, user_id, baseline_total FROM ${learnerBaselines.name}`,
+      `${baselineHolds} AND ${isWanted}`,
+    ),
   };
 }
 

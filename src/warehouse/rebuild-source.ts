@@ -5,18 +5,20 @@ import { archivedThrough } from './archive.js';
 import { readAttemptPage } from './attempt-pages.js';
 import { selectRows } from './client.js';
 import { createFactsHistory } from './deployment.js';
+import { insertBaselines } from './learner-baselines.js';
 import { holdsState } from './presence.js';
 import { readLearners, unknownLearners } from './rebuild-learners.js';
 import {
+  answeredSkills,
   answersByDay,
   catalogueRecords,
   goalRecords,
   itemRecords,
-  knownSkills,
   modelChanges,
   modelTexts,
   newestVersions,
   takenBackIds,
+  tenantsOf,
 } from './rebuild-state.js';
 
 /**
@@ -42,13 +44,15 @@ export function createRebuildSource(
     countAnswers: (partitions) => countAnswers(client, partitions),
     page: (partitions, after) => readAttemptPage(client, partitions, after),
     learners: (learners) => readLearners(client, learners),
+    keepBaselines: (baselines, takenAt) => insertBaselines(client, baselines, takenAt),
     unknown: (learners) => unknownLearners(client, learners),
     archivedMonth: () => archivedMonth(client),
     countIds: (partition, fromSecond) => countIds(client, partition, fromSecond),
     idSeconds: (fromSecond) => idSeconds(client, fromSecond),
     ids: (partition, fromSecond) => idsInOrder(client, partition, fromSecond),
     takenBack: (fromSecond) => takenBackIds(client, fromSecond),
-    skills: () => knownSkills(client),
+    tenants: () => tenantsOf(client),
+    answeredSkills: (tenant) => answeredSkills(client, tenant),
     goals: () => goalRecords(client),
     catalogue: () => catalogueRecords(client),
     modelChanges: () => modelChanges(client),

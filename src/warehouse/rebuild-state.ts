@@ -1,7 +1,9 @@
 /** What tables tell of the state beside the learners' own, for a rebuild. */
 import type { ClickHouseClient } from '@clickhouse/client';
+import { learnersOfKnownSkill } from '../domain/known-skill.js';
 import type { ModelChange, RecordedChange } from '../services/fit-ports.js';
 import type {
+  AnsweredSkill,
   CatalogueRecord,
   GoalRecord,
   ItemRecord,
@@ -13,15 +15,37 @@ import { afterLearner } from './attempt-pages.js';
 import { countedRows } from './attempts.js';
 import { selectRows } from './client.js';
 
-export async function knownSkills(client: ClickHouseClient): Promise<Map<string, string[]>> {
-  const rows = await selectRows<{ tenant: string; skills: string[] }>(
+/** Of answers. */
+export async function tenantsOf(client: ClickHouseClient): Promise<string[]> {
+  const rows = await selectRows<{ tenant: string }>(
     client,
-    `SELECT tenant, groupUniqArray(skill) AS skills FROM (
-       SELECT DISTINCT tenant, toString(skill_id) AS skill FROM attempts
-       UNION ALL SELECT DISTINCT tenant, toString(skill_id) AS skill FROM archived_learner_skill
-     ) GROUP BY tenant`,
+    `SELECT toString(tenant) AS tenant FROM attempts
+     UNION DISTINCT SELECT toString(tenant) AS tenant FROM archived_learner_skill`,
   );
-  return new Map(rows.map(({ tenant, skills }) => [tenant, skills]));
+  return rows.map(({ tenant }) => tenant);
+}
+
+/** Skills of one query, which reads all answers of the tenant. */
+const skillsTogether = 10_000;
+
+const selectSkills = `SELECT skill AS skillId, groupUniqArray(${learnersOfKnownSkill})(user_id) AS userIds FROM (
+  ${['attempts', 'archived_learner_skill']
+    .map(
+      (table) => `SELECT toString(skill_id) AS skill, user_id FROM ${table}
+  WHERE tenant = {tenant:String} AND skill_id > {after:String}`,
+    )
+    .join('\n  UNION ALL ')}
+) GROUP BY skill ORDER BY skill LIMIT ${skillsTogether}`;
+
+export async function* answeredSkills(
+  client: ClickHouseClient,
+  tenant: string,
+): AsyncGenerator<AnsweredSkill[]> {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const skills: AnsweredSkill[] = await selectRows(client, selectSkills, undefined, { tenant, after });
+    yield skills;
+    after = skills.length < skillsTogether ? undefined : skills.at(-1)?.skillId;
+  }
 }
 
 const goalsTogether = 20_000;

@@ -9,9 +9,11 @@ import {
   idCountKey,
   outboxKey,
   partitionOf,
+  rareSkillsKey,
   removedKey,
 } from '../../src/store/keys.js';
 import { commitLearners, loadLearners } from '../../src/store/learner-store.js';
+import { hashText } from '../../src/store/text-hash.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { erasureDone } from '../support/learner-data.js';
@@ -65,6 +67,8 @@ test('everything goes, with a receipt that proves it, and a new history begins c
   assert.equal((await caller.call({ ...goal, headers: json, body: '{"target_score":1200}' })).status, 200);
   assert.equal((await caller.get(`/api/v1/predictions/${encodeURIComponent(user)}`)).status, 200);
   await stored(user);
+  const whoAnswered = () => redis.hgetBuffer(rareSkillsKey('default'), 'skill-0');
+  assert.deepEqual(await whoAnswered(), Buffer.concat(['stays', user].map(hashText)));
   const begun = await erase(user);
   assert.equal(begun.status, 202);
   const { erasure_id: id, status_url: url } = begun.json.data;
@@ -98,6 +102,7 @@ test('everything goes, with a receipt that proves it, and a new history begins c
     assert.deepEqual(await keysThatSay(redis, text), []);
     assert.deepEqual(await tablesThatSay(clickhouse, text), {});
   }
+  assert.deepEqual(await whoAnswered(), hashText('stays'));
   const buckets = Number((await redis.get(idCountKey(partition(user)))) ?? 1);
   for (let bucket = 0; bucket < buckets; bucket++) {
     const key = idBucketKey(partition(user), bucket);

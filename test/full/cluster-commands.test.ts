@@ -6,6 +6,7 @@ import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
 import { exitAfterTests } from '../support/linger.js';
 import { oldAnswers, store } from '../support/old-answers.js';
+import { makeOlder } from '../support/older-deployment.js';
 import { noCluster, startTestCluster } from '../support/redis-cluster.js';
 import { dumpRedis } from '../support/redis-dump.js';
 import { clickhouseOf, redisOf, startService } from '../support/service.js';
@@ -26,7 +27,7 @@ test('parked, audit, retain and rebuild', options, async (t) => {
   const run = (name: string, ...args: string[]) => runCommand(name, env, ...args);
   const records = async () => {
     const dumps = await Promise.all(redis.nodes('master').map(dumpRedis));
-    return dumps.flatMap((dump) => [...dump].filter(([name]) => /:(l|h[01]):/.test(name))).sort();
+    return dumps.flatMap((dump) => [...dump].filter(([name]) => /:(l|h[01]):|:rare$/.test(name))).sort();
   };
   const learners = Array.from({ length: 24 }, (_, i) => `learner ${i}`);
   const refusedOf = learners.slice(0, 2);
@@ -71,4 +72,10 @@ test('parked, audit, retain and rebuild', options, async (t) => {
   );
   const verified = await run('rebuild', '--verify', '--json');
   assert.deepEqual([verified.code, verified.err], [0, ''], verified.out);
+
+  await makeOlder(redis);
+  const replaced = await run('rebuild', '--replace', '--json');
+  assert.deepEqual([replaced.code, replaced.err], [0, ''], replaced.out);
+  assert.ok(JSON.parse(replaced.out).replaced.keys >= learners.length, replaced.out);
+  assert.deepEqual(await records(), [...now].sort());
 });

@@ -39,6 +39,7 @@ function runTest(t: TestContext, name: string, pattern: string, url: string): Pr
 /** Files by what is run of them. The other erasures and takings back use no other commands, and wait for ClickHouse. */
 const onCluster = {
   'integration/learner-store': '.',
+  'integration/known-skills': '.',
   'integration/concurrency': '.',
   'integration/replay': '.',
   'contract/erasure': '^everything goes, with a receipt',

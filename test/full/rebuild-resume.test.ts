@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
+import { markerKey, metaKey } from '../../src/store/keys.js';
 import { type Ended, endOf, runCommand, spawnCommand } from '../support/command.js';
 import { freshDatabase } from '../support/embedded.js';
 import { storeManyAnswers } from '../support/many-answers.js';
@@ -53,7 +54,7 @@ test('a killed rebuild goes on where it stood', { timeout: 600_000 }, async (t) 
     await ended;
     const done = await answersDone(killed);
     assert.ok(done > from && done < learners * each, `${done}`);
-    assert.equal(await killed.redis.exists('st:{p0}:m', 'st:meta'), 0);
+    assert.equal(await killed.redis.exists(markerKey(0), metaKey), 0);
     from = done;
   }
   const ends = await Promise.all([rebuild(killed), rebuild(killed)]);

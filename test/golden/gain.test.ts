@@ -2,17 +2,26 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { firstPracticeGain, practiceGain, reviewGain } from '../../src/domain/gain.js';
 import { defaultParameters } from '../../src/domain/params.js';
-import { sectionSums } from '../../src/domain/skill-view.js';
+import { skillModelOf } from '../../src/domain/tenant-model.js';
 import type { SkillState } from '../../src/domain/types.js';
-import { allIn, modelWith, viewsOf } from '../support/study.js';
+import { modelWith, viewsOf } from '../support/study.js';
 import { close, vectors } from './vectors.js';
 
 /** The math skills of the case "both", and one more. */
 const states: Record<string, Partial<SkillState>> = Object.fromEntries(
   (vectors.forecast.both?.input.math.skills ?? []).map(({ m }, i) => [`math-${i}`, { mastery: m }]),
 );
-const model = modelWith(allIn('math', ...Object.keys(states)));
-const sums = sectionSums(viewsOf(states, model));
+/** Set by hand, and so fully trusted, as the vectors have it. */
+const set = { section: 'math', parameters: defaultParameters } as const;
+const model = modelWith(Object.fromEntries(Object.keys(states).map((skillId) => [skillId, set])));
+/** As the vectors have it: all skills are known and trusted, and the mean is that of their masteries. */
+const masteries = Object.values(states).map(({ mastery = 0 }) => mastery);
+const mean = masteries.reduce((a, b) => a + b, 0) / masteries.length;
+const worth = (mastery: number, knownWeight: number, knownSkills = 20) => ({
+  math: { mastery, knownWeight, knownSkills },
+  rw: { mastery, knownWeight, knownSkills },
+});
+const sums = worth(mean, masteries.length);
 
 const one = (state: Partial<SkillState>) => {
   const [view] = viewsOf({ 'math-0': state }, model);
@@ -40,26 +49,36 @@ test('a review brings back in three answers what was lost', () => {
   close(reviewGain(view, sums), ((77 / 20) * 0.4 * 16) / (0.68 * 0.32));
 });
 
-test('a skill that was never answered counts among the skills of its section', () => {
+test('an hour on a skill that was never answered begins at its prior', () => {
   const placement = { section: 'math', weight: 1 } as const;
-  const mean = (20 * 0.68 + 0.3) / 21;
   const learned = 0.7 * (1 - 0.985 ** 48);
-  close(firstPracticeGain(placement, defaultParameters, sums), ((77 / 21) * learned) / (mean * (1 - mean)));
+  const gain = firstPracticeGain(placement, skillModelOf(model, 'math-0'), sums);
+  close(gain, ((77 / 20) * learned) / (mean * (1 - mean)));
+  // Parameters that nobody fitted are trusted a quarter.
+  close(firstPracticeGain(placement, skillModelOf(model, 'unknown'), sums), gain / 4);
+});
+
+test('where a section has few skills each is many fine ones, which share the answers of an hour', () => {
+  const [few, many] = [5, 20].map((skills) => practiceGain(one({ mastery: 0.3 }), worth(0.5, 20, skills)));
+  close((few as number) / (many as number), (1 - 0.985 ** 12) / (1 - 0.985 ** 48));
 });
 
 test('a skill without a section gains half in each', () => {
   const states = { a: { mastery: 0.5 }, b: { mastery: 0.5 }, c: { mastery: 0.5 } };
   const model = modelWith({ a: { section: 'math' }, b: { section: 'rw' } });
-  const views = viewsOf(states, model);
-  const gains = views.map((view) => practiceGain(view, sectionSums(views)));
-  // Half of a weight of 1.5 in each of two sections is as much as all of one in one.
+  const gains = viewsOf(states, model).map((view) => practiceGain(view, worth(0.5, 1.5)));
   close(gains[2] as number, gains[0] as number);
   close(gains[1] as number, gains[0] as number);
 });
 
 test('near the ends of the scale a point of mean mastery is worth no more than at .05 and .95', () => {
-  const gain = (mastery: number) => practiceGain(one({ mastery }), { ...sums, math: { weight: 1, mastery } });
+  const gain = (mastery: number) => practiceGain(one({ mastery }), worth(mastery, 1));
   const learned = (mastery: number) => (1 - mastery) * (1 - 0.985 ** 48);
   close(gain(0.01), (77 * learned(0.01)) / (0.05 * 0.95));
   close(gain(0.99), (77 * learned(0.99)) / (0.05 * 0.95));
+});
+
+test('a skill that only this learner knows is worth no more than all of its section', () => {
+  const gain = practiceGain(one({ mastery: 0.5 }), worth(0.5, 0));
+  close(gain, practiceGain(one({ mastery: 0.5 }), worth(0.5, 1)));
 });

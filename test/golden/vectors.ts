@@ -1,15 +1,39 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import type { ParameterSource } from '../../src/domain/tenant-model.js';
+import type { Section } from '../../src/domain/types.js';
 
-interface SectionInput {
+export interface SectionInput {
   n: number;
   thetaE: number;
-  /** Weight, effective mastery now, probability of learning; idle days and days with a right answer. */
-  skills: { w: number; m: number; T: number; idle?: number; cd?: number }[];
+  /**
+   * Weight times share, effective mastery now, probability of learning, answers, where the parameters come from; idle
+   * days and days with a right answer.
+   */
+  skills: {
+    w: number;
+    share?: number;
+    m: number;
+    T: number;
+    right: number;
+    wrong: number;
+    source: ParameterSource;
+    idle?: number;
+    cd?: number;
+  }[];
   W: number;
   K: number;
   rate: number;
   active_days_14: number;
+  /** No skill was placed in the section. */
+  open: boolean;
+}
+
+export interface ForecastVector {
+  input: Record<Section, SectionInput>;
+  measure: Record<Section, { x: number; thB: number; y: number; R: number; D: number } | null>;
+  by_days: Record<string, DayForecast>;
+  days30_level95?: DayForecast;
 }
 
 interface DayForecast {
@@ -53,20 +77,27 @@ interface Vectors {
   efficiency_ewma: { E: number; index: number; rcs_per_min: number };
   time_norm: { n: number; mean_ln: number; m2: number; mu: number; sd: number };
   calibration: { conf_correct: [confidence: number, y: 0 | 1][]; brier: number; bias: number };
-  ekf: { y: 0 | 1; b: number; theta: number; v: number }[];
-  forecast: Record<
-    string,
-    {
-      input: Record<'math' | 'rw', SectionInput>;
-      by_days: Record<string, DayForecast>;
-      days30_level95?: DayForecast;
-    }
-  >;
+  ekf: {
+    y: 0 | 1;
+    difficulty: number;
+    guess: number;
+    slip: number;
+    share: number;
+    attempts: number;
+    theta: number;
+    v: number;
+  }[];
+  forecast: Record<string, ForecastVector>;
   goal: {
     target: number;
     base: number;
     deadline: number | null;
-    out: { days_to_goal: number | null; progress_percent: number; on_track: boolean };
+    out: {
+      days_to_goal: number | null;
+      progress_percent: number;
+      on_track: boolean;
+      goal_probability: number;
+    };
   }[];
   theil_sen: { t: number[]; y: number[]; slope: number; lo90: number; hi90: number };
   /** Of the series of theil_sen. */

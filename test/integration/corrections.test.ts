@@ -11,7 +11,14 @@ import { createDrain } from '../../src/services/drain-outbox.js';
 import type { Outbox } from '../../src/services/pipeline-ports.js';
 import { createCorrectionStore } from '../../src/store/corrections.js';
 import { hashEventId, idBytes } from '../../src/store/event-ids.js';
-import { erasuresKey, idBucketKey, idQueueKey, outboxKey, removedKey } from '../../src/store/keys.js';
+import {
+  erasuresKey,
+  idBucketKey,
+  idQueueKey,
+  markerKey,
+  outboxKey,
+  removedKey,
+} from '../../src/store/keys.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
@@ -32,7 +39,7 @@ const cut = () => Promise.reject(new Error('cut here'));
 /** Appends the correction of a learner as the request does. */
 async function order(redis: Redis, userId: string, id: string): Promise<void> {
   const partition = 1;
-  await redis.set(`st:{p${partition}}:m`, '1');
+  await redis.set(markerKey(partition), '1');
   await redis.hset(`st:{p${partition}}:l:default:${userId}`, 'L', 'x');
   const learner = { v: 1, tenant: 'default', userId };
   const correction = { ...learner, kind: 'erase', erasureId: id, goalAt: 0 };

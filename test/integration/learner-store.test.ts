@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import type { RememberedItem } from '../../src/domain/item-window.js';
+import { modelVersion } from '../../src/domain/params.js';
 import type { ItemTrace } from '../../src/domain/prediction/traces.js';
 import { connectRedis, isCluster, type RedisClient, whenReady } from '../../src/store/client.js';
 import { openDeployment } from '../../src/store/deployment.js';
@@ -10,7 +11,7 @@ import { idBytes } from '../../src/store/event-ids.js';
 import { decodeGoal } from '../../src/store/goal-codec.js';
 import { forgetOldIds, idWindowSeconds } from '../../src/store/id-window.js';
 import { hashItem } from '../../src/store/item-id.js';
-import { acceptedKey, learnerKey, markerKey, outboxKey } from '../../src/store/keys.js';
+import { acceptedKey, learnerKey, markerKey, metaKey, outboxKey } from '../../src/store/keys.js';
 import { readLearner, readPacked } from '../../src/store/learner-reads.js';
 import type { LearnerCommit } from '../../src/store/learner-records.js';
 import { commitLearners, loadLearners } from '../../src/store/learner-store.js';
@@ -138,10 +139,17 @@ test('a full outbox refuses, and so does a Redis without marks for a new learner
   await commitLearners(client, [firstCommit()], null, outboxBound);
   const refused = firstCommit('second');
   assert.deepEqual(await commitLearners(client, [refused], null, 2), ['outbox-full']);
-  await client.del(markerKey(3));
+  // As an upgrade moves it, or as another version has it: who counts by other formulas counts nothing.
+  await client.rename(markerKey(3), markerKey(3, modelVersion - 1));
   assert.deepEqual(await commitLearners(client, [refused], null, outboxBound), ['not-restored']);
   assert.equal(await client.hlen('st:{p3}:i:0'), 1, 'no id is taken');
   assert.deepEqual(await openDeployment(client, async () => true), { state: 'emptied' });
+  const other = { partitions: 16, replacing: false };
+  await client.hset(metaKey, 'model_version', modelVersion + 1);
+  const newer = { ...other, state: 'newer', version: modelVersion + 1 };
+  assert.deepEqual(await openDeployment(client, noAttempts), newer);
+  await client.hdel(metaKey, 'model_version');
+  assert.deepEqual(await openDeployment(client, noAttempts), { ...other, state: 'older', version: 3 });
 });
 
 test('an import mark is kept with the commit and read back only by that import', async (t) => {

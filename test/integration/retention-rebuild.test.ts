@@ -2,12 +2,17 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { rowColumns } from '../../src/contracts/attempt-row.js';
+import { modelVersion } from '../../src/domain/params.js';
+import { rareSkillsKey } from '../../src/store/keys.js';
+import { decodeLearner } from '../../src/store/learner-codec.js';
+import { decodeSnapshot, encodeSnapshot } from '../../src/store/snapshot-codec.js';
 import { selectRows } from '../../src/warehouse/client.js';
 import { runCommand } from '../support/command.js';
 import { awayFromMidnight } from '../support/day.js';
 import { callerOf } from '../support/http.js';
 import { askInTurn, takeBack } from '../support/learner-data.js';
 import { exitAfterTests } from '../support/linger.js';
+import { makeOlder } from '../support/older-deployment.js';
 import { dumpRedis } from '../support/redis-dump.js';
 import { clickhouseOf, redisOf, startBareRedis, startService } from '../support/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
@@ -37,7 +42,8 @@ async function answer(userId: string, count: number): Promise<void> {
       if (!firstOf.has(userId)) firstOf.set(userId, `event ${made}`);
       return {
         user_id: userId,
-        skill_id: `skill ${made % 5}`,
+        // The first answers of the first four learners; they will be archived.
+        skill_id: made % 60 === 1 && made < 240 ? 'rare' : `skill ${made % 5}`,
         item_id: `item ${(made * 37) % 200}`,
         is_correct: made % 3 > 0,
         time_spent_seconds: 10 + (made % 50),
@@ -68,10 +74,10 @@ async function makeOld(): Promise<void> {
   });
 }
 
-/** Records and items; event ids of dropped answers are not remembered that long. */
+/** Records and items, and who answered what is rare; event ids of dropped answers are not remembered that long. */
 async function records(): Promise<[string, string[]][]> {
   const dump = await dumpRedis(redis);
-  return [...dump].filter(([name]) => /^st:\{p\d+\}:(l|h0|h1):/.test(name)).sort();
+  return [...dump].filter(([name]) => /^st:\{p\d+\}:(l|h0|h1):|:rare$/.test(name)).sort();
 }
 
 /** What is asked for answers that are no longer there says so. */
@@ -130,6 +136,7 @@ test('a rebuild after retention gives the same bytes', { timeout: 600_000 }, asy
   await stored(60 * learners.length);
   const whole = await records();
   assert.ok(whole.length >= 2 * learners.length, `${whole.length} keys`);
+  assert.equal(new Map(whole).get(rareSkillsKey('default'))?.length, 1);
   await makeOld();
   await stored(60 * learners.length);
   const env = { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url };
@@ -159,4 +166,65 @@ test('a rebuild after retention gives the same bytes', { timeout: 600_000 }, asy
   await waitFor('the service', async () => (await get('/api/v1/skills')).status === 200);
   await answer(learners[0] as string, 3);
   await stored(left + 1);
+});
+
+/** Snapshots as the version before made them, of learners that only its formulas take for so able. */
+async function makeSnapshotsOlder(): Promise<void> {
+  const rows = await selectRows<{ state: string }>(clickhouse, 'SELECT * FROM learner_snapshots FINAL');
+  const values = rows.map((row) => {
+    const states = decodeSnapshot(row.state);
+    const math = { ...states.learner.math, theta: 3 };
+    return {
+      ...row,
+      state: encodeSnapshot({ ...states, learner: { ...states.learner, abilityVersion: 0, math } }),
+    };
+  });
+  await clickhouse.command({ query: 'DELETE FROM learner_snapshots WHERE 1' });
+  await clickhouse.insert({ table: 'learner_snapshots', format: 'JSONEachRow', values });
+  await clickhouse.command({
+    query: `ALTER TABLE attempts UPDATE model_version = ${modelVersion - 1}, baseline_total = 1600 WHERE 1 SETTINGS mutations_sync = 1`,
+  });
+}
+
+test('abilities of archived answers stay when learners are replaced, and are told', {
+  timeout: 600_000,
+}, async (t) => {
+  const own = async (userId: string) => {
+    const [key = ''] = await redis.keys(`st:{p*}:l:default:${userId.replaceAll('\\', '\\\\')}`);
+    return decodeLearner((await redis.hgetBuffer(key, 'L')) as Buffer);
+  };
+  const takeLast = async (by: typeof caller): Promise<void> => {
+    const rows = await countOf(clickhouse, 'attempts');
+    const { userId, id } = (await keptRows()).at(-1) ?? { userId: '', id: '' };
+    const { status, text } = await takeBack(by, userId, id);
+    assert.equal(status, 200, text);
+    await stored(rows - 1);
+  };
+  await takeLast(caller);
+  await waitFor('nothing on its way', async () => {
+    const streams = [...(await redis.keys('st:*:out')), ...(await redis.keys('st:*:journal'))];
+    return (await Promise.all(streams.map((key) => redis.xlen(key)))).every((length) => length === 0);
+  });
+  const before = await Promise.all(learners.map(own));
+  await service.stop();
+  await makeSnapshotsOlder();
+  await makeOlder(redis);
+  const { clickhouseUrl } = service;
+  const env = { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url, CLICKHOUSE_URL: clickhouseUrl };
+  const { code, out, err } = await runCommand('rebuild', env, '--replace', '--json');
+  assert.deepEqual([code, err], [0, ''], out);
+  const { kept_abilities, new_baselines, notes } = JSON.parse(out);
+  assert.deepEqual([kept_abilities, new_baselines, notes.length], [learners.length, 0, 1]);
+  const now = await Promise.all(learners.map(own));
+  for (const [i, { abilityVersion, math, baselineTotal }] of now.entries()) {
+    assert.deepEqual([abilityVersion, baselineTotal], [0, before[i]?.baselineTotal]);
+    assert.ok(math.theta > 1.5, `${math.theta}`);
+  }
+  const again = await startService(t, { redisUrl: redisServer.url, clickhouseUrl });
+  // Counters are those of before. (Rollups have the rows of `makeOld` twice.)
+  const audit = JSON.parse((await runCommand('audit', env, '--json')).out);
+  assert.deepEqual([audit.accepted - audit.removed, audit.removed], [audit.stored, 1]);
+  await takeLast(callerOf(again, again.key));
+  const verified = await runCommand('rebuild', env, '--verify', '--json');
+  assert.deepEqual([verified.code, JSON.parse(verified.out).differences], [0, []], verified.out);
 });

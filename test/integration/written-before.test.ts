@@ -1,19 +1,23 @@
-/** What earlier versions of the service left in Redis and ClickHouse is read, counted on from and drained. */
+/** What earlier versions of the service left in Redis and ClickHouse is drained, replaced and counted on from. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { rowColumns } from '../../src/contracts/attempt-row.js';
 import type { RedisClient } from '../../src/store/client.js';
 import { idBytes } from '../../src/store/event-ids.js';
 import { attempts, originColumns } from '../../src/warehouse/attempts.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
 import { migrate, migrations } from '../../src/warehouse/migrations.js';
 import { createTable } from '../../src/warehouse/table.js';
+import { runCommand } from '../support/command.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { callerOf } from '../support/http.js';
 import { type DumpedKey, loadKeys } from '../support/key-dump.js';
+import { makeCurrent, makeOlder } from '../support/older-deployment.js';
 import { redisOf, startService } from '../support/service.js';
+import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 import { storedOnce } from '../support/warehouse.js';
 
@@ -22,8 +26,9 @@ const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
 const stored = 40;
 const answers = 60;
 
-/** Event ids are forgotten a day after they came, which the first four bytes of their records tell. */
+/** Event ids are forgotten a day after they came, which rows and the first four bytes of their records tell. */
 function asOfToday(key: DumpedKey): DumpedKey {
+  if (key.key.endsWith(':out')) return { ...key, values: key.values.map(arrivedNow) };
   if (!/:i:\d+$/.test(key.key) || key.type !== 'hash' || key.key.startsWith('st:{m:')) return key;
   const values = key.values.map((value, i) => {
     const bytes = Buffer.from(value as string, 'base64');
@@ -34,6 +39,13 @@ function asOfToday(key: DumpedKey): DumpedKey {
   return { ...key, values };
 }
 
+/** @param entry id, and field and value of the row */
+function arrivedNow([id = '', field = '', row = '']: DumpedKey['values'][number]): string[] {
+  const columns = Buffer.from(row, 'base64').toString().split('\t');
+  columns[rowColumns.indexOf('received_at')] = (Date.now() / 1000).toFixed(3);
+  return [id, field, Buffer.from(columns.join('\t')).toString('base64')];
+}
+
 async function loadRedis(t: TestContext): Promise<{ url: string; client: RedisClient }> {
   const url = await startTestRedis(t);
   const client = await redisOf(t, url);
@@ -42,7 +54,7 @@ async function loadRedis(t: TestContext): Promise<{ url: string; client: RedisCl
   return { url, client };
 }
 
-/** Half of the rows as schema 3 had them, before the upgrade; the others as they are today. */
+/** Half of the rows as schema 3 had them, before the upgrade to that of the version before; the others as that has them. */
 async function loadClickhouse(t: TestContext): Promise<string> {
   const { clickhouseUrl } = await freshDatabase();
   const client = connectWarehouse(clickhouseUrl);
@@ -63,10 +75,7 @@ async function loadClickhouse(t: TestContext): Promise<string> {
     await client.command({ query });
   };
   await insert(lines.slice(0, stored / 2), newer);
-  assert.deepEqual(
-    await migrate(client),
-    migrations.slice(3).map(({ version }) => version),
-  );
+  assert.deepEqual(await migrate(client, null, migrations.slice(0, 4)), [4]);
   await insert(lines.slice(stored / 2), new Set());
   return clickhouseUrl;
 }
@@ -76,25 +85,28 @@ test('a deployment as version 0.1 left it goes on', { timeout: 600_000 }, async 
   const clickhouseUrl = await loadClickhouse(t);
   const clickhouse = connectWarehouse(clickhouseUrl);
   t.after(() => clickhouse.close());
-  const service = await startService(t, { redisUrl: redis.url, clickhouseUrl });
-  const caller = callerOf(service, service.key);
+  const start = () => startService(t, { redisUrl: redis.url, clickhouseUrl });
+  const env = { REDIS_URL: redis.url, CLICKHOUSE_URL: clickhouseUrl, DATA_DIR: await tempDir(t) };
+  const rebuild = (...args: string[]) => runCommand('rebuild', env, ...args);
 
-  await t.test('states, goal and catalogue are what they were', async () => {
-    const expected = JSON.parse(read('mastery.json'));
-    for (const [user, skills] of Object.entries<Record<string, unknown>[]>(expected)) {
-      const { json } = await caller.get(`/api/v1/mastery/${encodeURIComponent(user)}`);
-      // Mastery now has been forgetting since.
-      const told = json.data.skills.map((skill: object) => ({ ...skill, mastery: 0, mastered: false }));
-      assert.deepEqual(
-        told,
-        skills.map((skill) => ({ ...skill, mastery: 0, mastered: false })),
-      );
-    }
-    assert.equal((await caller.get('/api/v1/goals/ada')).json.data.target_score, 1200);
-    assert.equal((await caller.get('/api/v1/skills/skill-1')).json.data.name, 'One');
+  await t.test('is left alone until it is drained, its schema too', async () => {
+    await assert.rejects(start(), /learners of model version 3, .* npm run rebuild -- --replace/);
+    const { code, err } = await rebuild('--replace');
+    assert.deepEqual(
+      [code, /Redis alone has 60 in outboxes, 2 in journals: start/.test(err)],
+      [1, true],
+      err,
+    );
+    const [schema] = await selectRows<{ n: number }>(
+      clickhouse,
+      'SELECT max(version) AS n FROM schema_migrations',
+    );
+    assert.equal(schema?.n, 4);
   });
 
   await t.test('rows that waited are stored once, goals and catalogue too', async () => {
+    await makeCurrent(redis.client);
+    const before = await start();
     await storedOnce(clickhouse, answers);
     await waitFor('the journal', async () => {
       const [row] = await selectRows<{ n: number }>(
@@ -103,6 +115,35 @@ test('a deployment as version 0.1 left it goes on', { timeout: 600_000 }, async 
       );
       return row?.n === 2;
     });
+    assert.ok(await before.stop());
+    await makeOlder(redis.client);
+  });
+
+  await t.test('its learners are replaced', async () => {
+    const { code, out, err } = await rebuild('--replace', '--json');
+    assert.deepEqual([code, err], [0, ''], out);
+    const { learners, new_baselines, notes } = JSON.parse(out);
+    assert.deepEqual([learners, new_baselines, notes.length], [2, 1, 1], out);
+    assert.equal((await rebuild('--verify')).code, 0);
+  });
+
+  const service = await start();
+  const caller = callerOf(service, service.key);
+
+  await t.test('states, goal and catalogue are what they were', async () => {
+    const expected = JSON.parse(read('mastery.json'));
+    for (const [user, skills] of Object.entries<Record<string, unknown>[]>(expected)) {
+      const { json } = await caller.get(`/api/v1/mastery/${encodeURIComponent(user)}`);
+      // Mastery now has been forgetting since, and without a right answer there is no efficiency any more.
+      const compared = (skill: Record<string, unknown>) => {
+        const { correct_attempts, efficiency_index } = skill;
+        const efficiency = correct_attempts === 0 ? null : efficiency_index;
+        return { ...skill, mastery: 0, mastered: false, efficiency_index: efficiency };
+      };
+      assert.deepEqual(json.data.skills.map(compared), skills.map(compared));
+    }
+    assert.equal((await caller.get('/api/v1/goals/ada')).json.data.target_score, 1200);
+    assert.equal((await caller.get('/api/v1/skills/skill-1')).json.data.name, 'One');
   });
 
   await t.test('an id of before is known, a new answer counts on, and all are listed', async () => {
@@ -131,6 +172,7 @@ test('a deployment as version 0.1 left it goes on', { timeout: 600_000 }, async 
 
 test('a record of a newer version is refused by name, and nothing of it is touched', async (t) => {
   const { url, client } = await loadRedis(t);
+  await makeCurrent(client);
   const [key = ''] = await client.keys('st:{p*}:l:default:ada');
   const newer = Buffer.from((await client.hgetBuffer(key, 'L')) as Buffer);
   newer[0] = 2;

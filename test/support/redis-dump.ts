@@ -4,9 +4,15 @@ import type { RedisClient } from '../../src/store/client.js';
 
 /** Ids wander between buckets as these grow; what counts is that each is there, with its answer. */
 const bucketKey = /^(st:\{p\d+\}:i:)\d+$/;
+/** Who answered a skill is kept in the order of arrival, which ClickHouse does not have. */
+const rareKey = /\}:rare$/;
+const inOrder = (entry: string): string => {
+  const [skill = '', learners = ''] = entry.split(' ');
+  return `${skill} ${(learners.match(/.{16}/g) ?? []).sort().join('')}`;
+};
 /** What is on its way, what ends by itself, and the number of buckets. */
 const passing =
-  /^(bull|st:(quota|ids|rebuild|audit|purged|erased:looked))|^\{bull|:(out|journal|forecasts)(:parked)?$|:(m|i:n)$|:import:/;
+  /^(bull|st:(quota|ids|rebuild|audit|purged|erased:looked|v\d+:))|^\{bull|:(out|journal|forecasts)(:parked)?$|:(m\d*|i:n)$|:import:/;
 
 /** @returns by key: the fields of a hash or the members of a set, with their scores, in order, the entries of a list as they stand */
 export async function dumpRedis(client: RedisClient): Promise<Map<string, string[]>> {
@@ -15,7 +21,8 @@ export async function dumpRedis(client: RedisClient): Promise<Map<string, string
   for (const key of await keysOf(redis)) {
     if (passing.test(key)) continue;
     const name = key.replace(bucketKey, '$1*');
-    dump.set(name, [...(dump.get(name) ?? []), ...(await contentsOf(redis, key))]);
+    const entries = await contentsOf(redis, key);
+    dump.set(name, [...(dump.get(name) ?? []), ...(rareKey.test(key) ? entries.map(inOrder) : entries)]);
   }
   for (const [name, entries] of dump) if (!name.endsWith(':i:q') && !name.includes(':log:')) entries.sort();
   return new Map([...dump].filter(([, entries]) => entries.length > 0).sort(([a], [b]) => (a < b ? -1 : 1)));

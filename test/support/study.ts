@@ -3,10 +3,12 @@ import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue.js';
 import { dayMs } from '../../src/domain/forgetting.js';
 import { newLearner, newSkill } from '../../src/domain/mastery.js';
 import { defaultParameters } from '../../src/domain/params.js';
+import type { SectionMeasure } from '../../src/domain/section-measure.js';
 import { type SkillView, viewSkills } from '../../src/domain/skill-view.js';
+import { standingOf } from '../../src/domain/standing.js';
 import type { StudyContext } from '../../src/domain/study-advice.js';
 import { type TenantModel, unfittedModel, withCatalogue } from '../../src/domain/tenant-model.js';
-import type { LearnerState, PerSection, Section, SkillState } from '../../src/domain/types.js';
+import type { PerSection, Section, SkillState } from '../../src/domain/types.js';
 
 /** Time of all views. */
 export const now = 20_000 * dayMs;
@@ -50,19 +52,34 @@ export const viewsOf = (
   return viewSkills(new Map(skills), model, now);
 };
 
-export const learnerWith = (answers: PerSection<number>): LearnerState => ({
-  ...newLearner,
-  math: { theta: 0, variance: 0.1, answers: answers.math },
-  rw: { theta: 0, variance: 0.1, answers: answers.rw },
-});
+interface ContextPart extends Partial<Omit<StudyContext, 'measures' | 'views'>>, Pick<StudyContext, 'views'> {
+  /** Number of different skills that the tenant knows. */
+  readonly knownSkills?: number;
+  /** Behind each section; else enough where a skill belongs to it. */
+  readonly answers?: PerSection<number>;
+}
 
 /** What holds where a test says nothing: enough answers in both sections, no goal, no skills of the tenant. */
-export const studyContext = (part: Partial<StudyContext> & Pick<StudyContext, 'views'>): StudyContext => ({
-  learner: learnerWith({ math: 100, rw: 100 }),
-  model: unfittedModel,
-  knownSkills: part.views.length,
-  now,
-  goal: { targetScore: 1200, targetDate: null, neededRate: null, isSet: false, onTrack: false },
-  locale: 'en',
-  ...part,
-});
+export function studyContext({ knownSkills, answers, ...part }: ContextPart): StudyContext {
+  const { views, model = unfittedModel } = part;
+  const known = Math.max(knownSkills ?? 0, model.catalogue.entries.size);
+  const subject = { learner: newLearner, views, catalogue: model.catalogue, knownSkills: known, now };
+  const { math, rw } = standingOf(subject).measures;
+  const enough = ({ seenWeight }: SectionMeasure): number => (seenWeight > 0 ? 100 : 0);
+  const of = answers ?? { math: enough(math), rw: enough(rw) };
+  return {
+    model: unfittedModel,
+    now,
+    goal: {
+      targetScore: 1200,
+      targetDate: null,
+      neededRate: null,
+      isSet: false,
+      onTrack: false,
+      isLost: false,
+    },
+    locale: 'en',
+    ...part,
+    measures: { math: { ...math, answers: of.math }, rw: { ...rw, answers: of.rw } },
+  };
+}

@@ -21,7 +21,7 @@ for (const locale of locales) {
     for (const text of [...shared, ...weak, study.SLOW(''), study.EXPLORE('', 'rw')]) {
       assert.ok(text.length <= 140 && text.endsWith('.'), text);
     }
-    const goal = { targetScore: 1600, targetDate: '2026-06-01', neededRate: largest };
+    const goal = { targetScore: 1600, targetDate: '2026-06-01', neededRate: largest, isLost: true };
     for (const text of [
       study.NO_SECTION('math', 'rw'),
       study.NO_SECTION('rw', 'math'),

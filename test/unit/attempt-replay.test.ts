@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
-import { startReplay } from '../../src/domain/replay.js';
+import { takeBaseline, totalsSince } from '../../src/domain/baseline.js';
+import { type Replay, type ReplayedStates, startReplay } from '../../src/domain/replay.js';
+import { unfittedModel } from '../../src/domain/tenant-model.js';
 import { encodeLearner, encodeSkill } from '../../src/store/learner-codec.js';
 import { attemptRow } from '../support/attempt-rows.js';
 
@@ -10,8 +12,12 @@ import { attemptRow } from '../support/attempt-rows.js';
 const firstVersion = (seq: number): string =>
   `default\tada\ts\\\\1\t\te${seq}\t${seq % 2}\t30\t\\N\t0.5\t1768478400.250\t1768478401.000\t${seq}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t1`;
 
-const encoded = (seq: number, learnerVersion: number): string => {
-  const row = attemptRow(0, { learnerSeq: seq, learnerVersion, itemId: `item-${seq % 3}` });
+const encoded = (
+  seq: number,
+  learnerVersion: number,
+  told: { readonly modelVersion?: number; readonly baselineTotal?: number } = {},
+): string => {
+  const row = attemptRow(0, { learnerSeq: seq, learnerVersion, itemId: `item-${seq % 3}`, ...told });
   return encodeAttemptRow(row, row, row);
 };
 
@@ -53,6 +59,32 @@ test('a replay goes on from states as if it had never stopped', () => {
   assert.deepEqual(encodeLearner(two.learner), encodeLearner(one.learner));
   assert.deepEqual([...two.skills.values()].map(encodeSkill), [...one.skills.values()].map(encodeSkill));
   assert.deepEqual(two.items, one.items);
+});
+
+test('a baseline of earlier formulas does not count; the one that was taken since does when it is due', () => {
+  const older = { modelVersion: totalsSince - 1, baselineTotal: 1600 };
+  const replayed = (rows: number, taken: number | null, from: ReplayedStates | null = null) => {
+    const replay = startReplay(from, taken);
+    const first = replay.learner().attempts;
+    for (let seq = first + 1; seq <= first + rows; seq++)
+      replay.add(decodeAttemptRow(encoded(seq, seq, older)));
+    return replay;
+  };
+  const baselineOf = ({ learner }: Replay): number | null => learner().baselineTotal;
+  assert.deepEqual(
+    [19, 20, 25].map((rows) => baselineOf(replayed(rows, 1010))),
+    [null, 1010, 1010],
+  );
+  const untold = replayed(25, null);
+  assert.equal(baselineOf(untold), null);
+  assert.equal(baselineOf(startReplay(untold.states(), 1010)), 1010, 'a snapshot of them');
+  const context = { model: unfittedModel, knownSkills: 1 };
+  const total = takeBaseline(untold, Date.UTC(2026, 0, 15), context);
+  assert.ok(total !== null && total >= 400 && total < 1600, `${total}`);
+  assert.equal(takeBaseline(untold, Date.UTC(2026, 0, 15), context), null, 'once');
+  assert.equal(baselineOf(replayed(5, 990, untold.states())), total, 'it stays');
+  untold.add(decodeAttemptRow(encoded(26, 26, { modelVersion: totalsSince, baselineTotal: 1200 })));
+  assert.equal(baselineOf(untold), 1200, 'a row of today tells it');
 });
 
 test('what is no row is refused', () => {

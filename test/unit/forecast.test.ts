@@ -5,22 +5,17 @@ import fc from 'fast-check';
 import { startAccuracy } from '../../src/domain/accuracy/model.js';
 import { type Activity, countActivity, newActivity, practiceOf } from '../../src/domain/activity.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue.js';
-import {
-  estimateLearner,
-  type Forecast,
-  type ForecastSubject,
-  forecastUnder,
-  presentHabit,
-  steadyHabit,
-} from '../../src/domain/forecast.js';
-import { dayMs, dayOf } from '../../src/domain/forgetting.js';
+import { type Forecast, forecastUnder } from '../../src/domain/forecast.js';
+import { dayMs, dayOf, retentionOf } from '../../src/domain/forgetting.js';
+import { presentHabit, steadyHabit } from '../../src/domain/habit.js';
 import { forecastLearner } from '../../src/domain/learner-forecast.js';
 import { newLearner, newSkill } from '../../src/domain/mastery.js';
 import { defaultParameters } from '../../src/domain/params.js';
 import { scoresOf } from '../../src/domain/score.js';
 import type { SkillView } from '../../src/domain/skill-view.js';
-import { skillModelOf, unfittedModel } from '../../src/domain/tenant-model.js';
-import type { PerSection, Section } from '../../src/domain/types.js';
+import { type ForecastSubject, standingOf } from '../../src/domain/standing.js';
+import { type ParameterSource, skillModelOf, unfittedModel } from '../../src/domain/tenant-model.js';
+import type { PerSection, Section, SkillState } from '../../src/domain/types.js';
 import { forecastPlan, maxAnswersPerDay } from '../../src/domain/what-if.js';
 
 const now = Date.UTC(2026, 5, 1, 15);
@@ -36,13 +31,15 @@ const skillOf = fc.record({
   idleDays: within(-0.003, 800),
   correctDays: fc.integer({ min: 0, max: 30 }),
   plateauRun: fc.constantFrom(0, 3),
+  right: fc.oneof(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 0, max: 300 })),
+  wrong: fc.oneof(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 0, max: 300 })),
+  source: fc.constantFrom<ParameterSource>('default', 'prior', 'fitted', 'manual'),
 });
 
 const subjects: fc.Arbitrary<ForecastSubject> = fc
   .record({
     skills: fc.array(skillOf, { maxLength: 12 }),
     theta: fc.tuple(within(-4, 4), within(-4, 4)),
-    answers: fc.tuple(fc.integer({ min: 0, max: 2000 }), fc.integer({ min: 0, max: 2000 })),
     days: fc.array(
       fc.record({
         ago: fc.integer({ min: -1, max: 20 }),
@@ -54,12 +51,12 @@ const subjects: fc.Arbitrary<ForecastSubject> = fc
     baselineTotal: fc.option(fc.integer({ min: 40, max: 160 }).map((tens) => 10 * tens)),
     others: fc.integer({ min: 0, max: 30 }),
   })
-  .map(({ skills, theta, answers, days, baselineTotal, others }) => ({
+  .map(({ skills, theta, days, baselineTotal, others }) => ({
     learner: {
       ...newLearner,
-      attempts: answers[0] + answers[1],
-      math: { theta: theta[0], variance: 0.1, answers: answers[0] },
-      rw: { theta: theta[1], variance: 0.1, answers: answers[1] },
+      attempts: 100,
+      math: { theta: theta[0], variance: 0.1 },
+      rw: { theta: theta[1], variance: 0.1 },
       baselineTotal,
       activity: practisedOn(days),
     },
@@ -89,23 +86,32 @@ const entryOf = ({ section, weight }: Skill): SkillEntry => ({
   updatedAt: 0,
 });
 
-function viewOf(
-  { section, weight, mastery, pInit, pLearn, idleDays, correctDays, plateauRun }: Skill,
-  i: number,
-): SkillView {
-  const state = newSkill(defaultParameters);
+function viewOf(skill: Skill, i: number): SkillView {
+  const { section, weight, mastery, pInit, pLearn, source } = skill;
+  const state = stateOf(skill);
   return {
     skillId: `skill ${i}`,
-    state: {
-      ...state,
-      attempts: 5,
-      correctDays,
-      lastAttemptAt: now - idleDays * dayMs,
-      plateau: { ...state.plateau, run: plateauRun },
+    state,
+    model: {
+      ...skillModelOf(unfittedModel, ''),
+      parameters: { ...defaultParameters, pInit, pLearn },
+      source,
     },
-    model: { ...skillModelOf(unfittedModel, ''), parameters: { ...defaultParameters, pInit, pLearn } },
     placement: { section, weight },
     mastery,
+    retention: retentionOf(state, now),
+  };
+}
+
+function stateOf({ right, wrong, idleDays, correctDays, plateauRun }: Skill): SkillState {
+  const state = newSkill(defaultParameters);
+  return {
+    ...state,
+    attempts: Math.max(1, right + wrong),
+    correct: right,
+    correctDays,
+    lastAttemptAt: now - idleDays * dayMs,
+    plateau: { ...state.plateau, run: plateauRun },
   };
 }
 
@@ -113,7 +119,7 @@ const horizons = fc.integer({ min: 1, max: 365 });
 const levels = within(0.5, 0.99);
 
 const forecastOf = (subject: ForecastSubject): Forecast =>
-  forecastUnder(subject, estimateLearner(subject), presentHabit(subject));
+  forecastUnder(subject, standingOf(subject), presentHabit(subject));
 
 test('totals add up, intervals hold their score, all in tens and in bounds', () => {
   fc.assert(
@@ -149,19 +155,13 @@ test('a wider level gives no narrower interval', () => {
   );
 });
 
-test('the sd does not shrink with distance while the expected change grows in size', () => {
+test('a forecast further ahead is never more certain', () => {
   fc.assert(
     fc.property(subjects, horizons, horizons, (subject, a, b) => {
-      const estimate = estimateLearner(subject);
-      const forecast = forecastUnder(subject, estimate, presentHabit(subject));
-      const [near, far] = [Math.min(a, b), Math.max(a, b)];
-      const before = forecast.forecastIn(near, 0.8);
-      const after = forecast.forecastIn(far, 0.8);
-      for (const section of ['math', 'rw'] as const) {
-        const change = forecast.changeIn(near)[section];
-        if (Math.abs(forecast.changeIn(far)[section]) < Math.abs(change)) continue;
-        assert.ok(after.sd[section] >= before.sd[section] - 1e-9);
-      }
+      const forecast = forecastOf(subject);
+      const near = forecast.forecastIn(Math.min(a, b), 0.8);
+      const far = forecast.forecastIn(Math.max(a, b), 0.8);
+      assert.ok(far.sd.math >= near.sd.math && far.sd.rw >= near.sd.rw && far.totalSd >= near.totalSd);
     }),
   );
 });
@@ -173,8 +173,8 @@ test('raising any mastery never lowers the current score', () => {
       const views = subject.views.map((view, i) =>
         i === index ? { ...view, mastery: view.mastery + share * (0.999 - view.mastery) } : view,
       );
-      const before = scoresOf(estimateLearner(subject).theta);
-      const after = scoresOf(estimateLearner({ ...subject, views }).theta);
+      const before = scoresOf(standingOf(subject).estimate.theta);
+      const after = scoresOf(standingOf({ ...subject, views }).estimate.theta);
       for (const part of ['math', 'rw', 'total'] as const) assert.ok(after[part] >= before[part]);
     }),
   );
@@ -209,9 +209,12 @@ test('a goal is tracked as the forecast says', () => {
       });
       assert.equal(goal.progressPercent === 100, current.total >= targetScore);
       assert.ok(goal.progressPercent >= 0 && goal.probability >= 0 && goal.probability <= 1);
-      assert.equal(goal.onTrack, goal.daysToGoal !== null && goal.daysToGoal <= Math.max(0, left ?? 365));
-      if (current.total >= targetScore)
-        assert.ok(goal.onTrack && goal.daysToGoal === 0 && neededRate === null);
+      const at = Math.min(365, Math.max(0, left ?? 365));
+      const inTime = forecastOf(subject).forecastIn(at, 0.8).scores.total;
+      const isReached = goal.daysToGoal !== null && goal.daysToGoal <= at;
+      assert.equal(goal.onTrack, isReached && inTime >= targetScore);
+      if (current.total >= targetScore) assert.equal(goal.daysToGoal, 0);
+      if (goal.onTrack) assert.equal(neededRate, null);
     }),
   );
 });
@@ -263,7 +266,7 @@ test('steady practice of nothing is idleness', () => {
   fc.assert(
     fc.property(subjects, horizons, (subject, days) => {
       const idle = { ...subject, learner: { ...subject.learner, activity: newActivity } };
-      const none = forecastUnder(subject, estimateLearner(subject), steadyHabit(subject, { math: 0, rw: 0 }));
+      const none = forecastUnder(subject, standingOf(subject), steadyHabit(subject, { math: 0, rw: 0 }));
       assert.deepEqual(none.scoresIn(days), forecastOf(idle).scoresIn(days));
     }),
   );

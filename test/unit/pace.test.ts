@@ -65,7 +65,7 @@ test('pace: bounds, and what is not timed or rapid changes nothing', () => {
       assert.equal(state.timed, timed);
       assert.ok(Math.abs(state.efficiency) <= 3 * Math.SQRT2 + rounding);
       const index = efficiencyIndex(state);
-      assert.equal(index === null, timed < 3);
+      assert.equal(index === null, timed < 3 || state.timedCorrect === 0);
       if (index !== null) assert.ok(index >= 0 && index <= 100);
       const pace = correctPerMinute(state);
       assert.equal(pace === null, timed === 0);

@@ -6,12 +6,11 @@ import { withNames } from '../../src/domain/advice-texts.js';
 import { placementOf } from '../../src/domain/catalogue.js';
 import { dayMs } from '../../src/domain/forgetting.js';
 import { firstPracticeGain, practiceGain, reviewGain } from '../../src/domain/gain.js';
-import { sectionSums } from '../../src/domain/skill-view.js';
 import { type StudyAdvice, type StudyContext, studyAdvice } from '../../src/domain/study-advice.js';
 import { skillModelOf } from '../../src/domain/tenant-model.js';
 import type { SkillState } from '../../src/domain/types.js';
 import { between } from '../support/arbitraries.js';
-import { learnerWith, mastered, modelWith, now, practised, studyContext, viewsOf } from '../support/study.js';
+import { mastered, modelWith, now, practised, studyContext, viewsOf } from '../support/study.js';
 
 /** Few of them, so that learners and catalogues share some; names may be anything. */
 const anyId = fc.oneof(
@@ -80,13 +79,14 @@ const anyContext: fc.Arbitrary<StudyContext> = fc
       neededRate: fc.option(fc.constantFrom(1, 2, 5, 10, 20, 40)),
       isSet: fc.boolean(),
       onTrack: fc.boolean(),
+      isLost: fc.boolean(),
     }),
   })
   .map(({ states, entries, others, math, rw, goal }) => {
     const model = modelWith(entries);
     const views = viewsOf(states, model);
     const knownSkills = new Set([...Object.keys(states), ...Object.keys(entries)]).size + others;
-    return studyContext({ views, model, knownSkills, learner: learnerWith({ math, rw }), goal });
+    return studyContext({ views, model, knownSkills, answers: { math, rw }, goal });
   });
 
 test('at most five, one for each skill, in well-formed sentences of at most 200 characters', () => {
@@ -119,13 +119,13 @@ test('the same in whatever order the skills were read', () => {
 test('no points are told of a section with fewer than 20 answers', () => {
   fc.assert(
     fc.property(anyContext, (context) => {
-      const { learner, model } = context;
+      const { measures, model } = context;
       for (const { code, skillId, text } of studyAdvice(context)) {
         if (!/ points? per hour/.test(text)) continue;
         assert.ok(code === 'WEAK_SKILL' && skillId !== null);
         const { section } = placementOf(model.catalogue, skillId);
-        assert.ok(section === 'rw' || learner.math.answers >= 20);
-        assert.ok(section === 'math' || learner.rw.answers >= 20);
+        assert.ok(section === 'rw' || measures.math.answers >= 20);
+        assert.ok(section === 'math' || measures.rw.answers >= 20);
         assert.match(text, /about ([2-9]|[1-9]\d+) points|about 1 point /);
       }
     }),
@@ -133,19 +133,14 @@ test('no points are told of a section with fewer than 20 answers', () => {
 });
 
 /** Points per hour of following an advice, worked out from the states again. */
-function gainOf({ views, model }: StudyContext, { code, skillId }: StudyAdvice): number {
-  const sums = sectionSums([...views].sort((a, b) => (a.skillId < b.skillId ? -1 : 1)));
+function gainOf({ views, model, measures }: StudyContext, { code, skillId }: StudyAdvice): number {
   if (skillId === null) return Number.POSITIVE_INFINITY;
   const view = views.find((one) => one.skillId === skillId);
   if (view === undefined) {
     assert.equal(code, 'EXPLORE');
-    return firstPracticeGain(
-      placementOf(model.catalogue, skillId),
-      skillModelOf(model, skillId).parameters,
-      sums,
-    );
+    return firstPracticeGain(placementOf(model.catalogue, skillId), skillModelOf(model, skillId), measures);
   }
-  return code === 'REVIEW_DUE' ? reviewGain(view, sums) : practiceGain(view, sums);
+  return code === 'REVIEW_DUE' ? reviewGain(view, measures) : practiceGain(view, measures);
 }
 
 test('learner and goal first, then by gain per hour, ties by skill id; one to explore in each section', () => {

@@ -1,6 +1,6 @@
 /** Forecasts of scores. */
 import Type, { type TProperties } from 'typebox';
-import { goalModel } from '../../domain/params.js';
+import { activityModel, goalModel } from '../../domain/params.js';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
 import { Count, Day, ErrorObject, nullable, Share } from './parts.js';
@@ -36,6 +36,11 @@ const GoalTracking = Type.Object({
   goal_probability: Share,
 });
 
+const Practice = Type.Object({
+  answers_per_day: Type.Number({ minimum: 0 }),
+  active_days_14: Type.Number({ minimum: 0, maximum: activityModel.days }),
+});
+
 const bySection = <Value>(value: Value) => ({ math: value, rw: value });
 
 export const Prediction = Type.Object(
@@ -53,9 +58,11 @@ export const Prediction = Type.Object(
     }),
     recommendations: Type.Array(Type.String({ maxLength: 200 }), { maxItems: 5 }),
     recommendation_codes: Type.Array(Type.Object({ code: Type.String(), skill_id: nullable(Id) })),
+    recommendations_reason: nullable(Type.String({ maxLength: 200 })),
     forecast_days: Horizon,
     confidence_level: Level,
     data_points: Type.Object(bySection(Type.Number({ minimum: 0 }))),
+    assumed_practice: Type.Object(bySection(Practice)),
     reliability: Type.Object(bySection(Share)),
   },
   { patternProperties: predicted },

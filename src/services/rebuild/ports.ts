@@ -18,7 +18,7 @@ export interface PlacedLearner extends LearnerPlace {
 export interface AttemptPage {
   /**
    * As contracts/attempt-row-reader.ts reads them, then a tab and an empty field, or the snapshot of the learner that the
-   * following rows go on from; a line feed behind each.
+   * following rows go on from, or the number that is the baseline where rows do not tell it; a line feed behind each.
    */
   readonly rows: Uint8Array;
   readonly last: LearnerPlace;
@@ -30,6 +30,13 @@ export interface FoundLearners {
   readonly rows: readonly string[];
   /** Tenant, user and state, as tab-separated fields. */
   readonly snapshots: readonly string[];
+  /** Tenant, user and baseline, likewise. */
+  readonly baselines: readonly string[];
+}
+
+/** A baseline that rows do not tell, as it was taken. */
+export interface TakenBaseline extends PlacedLearner {
+  readonly total: number;
 }
 
 /** What is restored beside the learners' states. */
@@ -39,6 +46,12 @@ export interface GoalRecord extends LearnerPlace {
   readonly targetDate: string | null;
   /** Unix milliseconds. */
   readonly updatedAt: number;
+}
+
+export interface AnsweredSkill {
+  readonly skillId: string;
+  /** Some of those who answered it, as many as make it known (domain/known-skill.ts). */
+  readonly userIds: readonly string[];
 }
 
 export interface CatalogueRecord {
@@ -85,6 +98,8 @@ export interface RebuildSource extends Pick<FactsHistory, 'deployment' | 'keys'>
   /** The learners after one; null where there are none. @param partitions whose learners are meant */
   page(partitions: readonly number[], after: LearnerPlace | null): Promise<AttemptPage | null>;
   learners(learners: readonly LearnerPlace[]): Promise<FoundLearners>;
+  /** Keeps baselines for later replays. @param takenAt Unix milliseconds */
+  keepBaselines(baselines: readonly TakenBaseline[], takenAt: number): Promise<void>;
   /** Those of whom it has nothing. */
   unknown(learners: readonly LearnerPlace[]): Promise<LearnerPlace[]>;
   /** The last month of arrival, as 202601, whose rows were dropped; 0: none. */
@@ -99,7 +114,9 @@ export interface RebuildSource extends Pick<FactsHistory, 'deployment' | 'keys'>
   ): AsyncIterable<readonly (LearnerPlace & { readonly eventId: string })[]>;
   /** Answers that were taken back, with an id that is remembered. */
   takenBack(fromSecond: number): AsyncIterable<readonly TakenBackId[]>;
-  skills(): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** Those with answers. */
+  tenants(): Promise<readonly string[]>;
+  answeredSkills(tenant: string): AsyncIterable<readonly AnsweredSkill[]>;
   goals(): AsyncIterable<readonly GoalRecord[]>;
   catalogue(): Promise<readonly CatalogueRecord[]>;
   /** Newest first. */
@@ -114,10 +131,14 @@ export interface RebuildSource extends Pick<FactsHistory, 'deployment' | 'keys'>
 
 /** Where a rebuild stands; kept in Redis, so that a later run goes on there. */
 export interface Checkpoint {
-  readonly v: 1;
+  readonly v: 2;
+  /** By whose formulas learners are restored: no other version goes on with it. */
+  readonly modelVersion: number;
   /** What is restored. */
   readonly partitions: readonly number[];
   readonly shared: readonly SharedState[];
+  /** Partitions among them whose counters of accepted answers are still there. */
+  readonly counted: readonly number[];
   /** Event ids that arrived at this Unix second or later are remembered. */
   readonly idsFrom: number;
   /** Buckets of event ids, of each of the partitions. */
@@ -127,6 +148,9 @@ export interface Checkpoint {
   readonly learnersDone: boolean;
   readonly learners: number;
   readonly answers: number;
+  /** Learners whose abilities are those of a snapshot of earlier formulas. */
+  readonly keptAbilities: number;
+  readonly newBaselines: number;
 }
 
 /** What belongs to no partition. */
@@ -141,6 +165,8 @@ export interface RebuildStore {
   /** Partitions that are not restored. @param count how many there are */
   lost(count: number): Promise<number[]>;
   lostShared(): Promise<SharedState[]>;
+  /** Those of the partitions that have counters of accepted answers. */
+  counted(partitions: readonly number[]): Promise<number[]>;
   checkpoint(): Promise<Checkpoint | null>;
   save(checkpoint: Checkpoint): Promise<void>;
   /** Forgets all ids of the partition and makes so many buckets for new ones. */
@@ -160,7 +186,10 @@ export interface RebuildStore {
   learners(): AsyncIterable<readonly LearnerPlace[]>;
   /** Nothing that arrived up to this month enters the partition's outbox any more. */
   raiseFence(partition: number, month: number): Promise<void>;
+  /** Skills that are set. */
   addSkills(tenant: string, skillIds: readonly string[]): Promise<void>;
+  /** Skills with fewer learners are rare from then on, unless they are set. */
+  noteAnswered(tenant: string, skills: readonly AnsweredSkill[]): Promise<void>;
   putGoals(goals: readonly GoalRecord[], partitions: readonly number[], count: number): Promise<void>;
   putCatalogue(tenant: string, entries: readonly CatalogueRecord[]): Promise<void>;
   /** Those of a tenant's changes whose versions can be used again. */
@@ -198,6 +227,9 @@ export interface PageResult {
   /** Learners with rows that are missing or there twice; a few of them. */
   readonly broken: readonly string[];
   readonly brokenCount: number;
+  readonly keptAbilities: number;
+  /** Those that were taken now. */
+  readonly baselines: readonly TakenBaseline[];
 }
 
 /** Threads that replay learners. */

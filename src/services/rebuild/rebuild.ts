@@ -4,11 +4,12 @@
  * last learner that is known to be there; everything may be written twice.
  */
 
+import { modelVersion } from '../../domain/params.js';
 import type { DeploymentFacts } from '../deployment-facts.js';
 import type { Checkpoint, RebuildSource, RebuildStore, RebuildThreads, SharedState } from './ports.js';
 import { restoreIds } from './restore-ids.js';
 import { restoreLearners } from './restore-learners.js';
-import { restoreShared } from './restore-shared.js';
+import { restoreShared, restoreTenants } from './restore-shared.js';
 
 export interface RebuildParts {
   readonly source: RebuildSource;
@@ -50,6 +51,10 @@ export interface RebuildResult {
   readonly broken: readonly string[];
   /** Keys whose hashes cannot be read, because the password of ClickHouse is another one now. */
   readonly unreadableKeys: number;
+  /** Learners whose abilities are those of a snapshot of earlier formulas. */
+  readonly keptAbilities: number;
+  /** Baselines that were taken anew, because rows have those of earlier formulas. */
+  readonly newBaselines: number;
 }
 
 /** A rebuild that cannot be made; the message is for the user. */
@@ -61,23 +66,28 @@ export class RebuildError extends Error {
 export async function rebuild(parts: RebuildParts, options: RebuildOptions): Promise<RebuildResult | null> {
   const { source, store } = parts;
   const since = performance.now();
-  if (!(await source.holdsState())) return null;
+  // Marks that were moved aside come back also where there is nothing else.
+  if ((await store.partitions()) === null && !(await source.holdsState())) return null;
   const facts = await factsOf(parts, options);
   const missing = await store.lost(facts.partitions);
   const shared = await lostShared(parts);
   if (missing.length === 0 && shared.length === 0 && (await store.partitions()) !== null) return null;
   const begun = await begin(parts, options, missing, shared);
+  // Baselines that are taken anew look at them.
+  await restoreTenants(parts, options, begun);
   const { checkpoint, ...replayed } = await restoreLearners(parts, options, facts.partitions, begun);
   await restoreIds(parts, options, checkpoint, facts.partitions);
   const unreadableKeys = await restoreShared(parts, options, checkpoint, facts.partitions);
   options.check();
   await store.finish(checkpoint, facts);
-  const { learners, answers } = checkpoint;
+  const { learners, answers, keptAbilities, newBaselines } = checkpoint;
   const seconds = (performance.now() - since) / 1000;
   return {
     partitions: checkpoint.partitions.length,
     learners,
     answers,
+    keptAbilities,
+    newBaselines,
     resumedAfter: begun.answers,
     seconds,
     ...replayed,
@@ -122,9 +132,11 @@ async function begin(
   shared: Checkpoint['shared'],
 ): Promise<Checkpoint> {
   const found = await store.checkpoint();
-  if (found?.v === 1 && found.partitions.join() === partitions.join()) return found;
+  const isOurs = found?.v === 2 && found.modelVersion === modelVersion;
+  if (isOurs && found.partitions.join() === partitions.join()) return found;
   const idsFrom = await firstSecond(source, Math.floor(now() / 1000) - idWindowSeconds, maxIds);
   if (idsFrom.shortened) await store.noteForgotten(idsFrom.second - 1);
+  const counted = await store.counted(partitions);
   const buckets: number[] = [];
   for (const partition of partitions) {
     const ids = await source.countIds(partition, idsFrom.second);
@@ -132,15 +144,19 @@ async function begin(
     await store.prepareIds(partition, buckets.at(-1) as number);
   }
   const checkpoint: Checkpoint = {
-    v: 1,
+    v: 2,
+    modelVersion,
     partitions,
     shared,
+    counted,
     idsFrom: idsFrom.second,
     buckets,
     after: null,
     learnersDone: false,
     learners: 0,
     answers: 0,
+    keptAbilities: 0,
+    newBaselines: 0,
   };
   await store.save(checkpoint);
   return checkpoint;

@@ -45,7 +45,7 @@ export async function restoreLearners(
 
 function createScan(
   { source, store }: RebuildParts,
-  { check, onProgress }: RebuildOptions,
+  { check, now, onProgress }: RebuildOptions,
   threads: RebuildThreads,
   count: number,
   begun: Checkpoint,
@@ -60,11 +60,15 @@ function createScan(
   async function settle(last: LearnerPlace, result: PageResult): Promise<void> {
     brokenCount += result.brokenCount;
     names.push(...result.broken.slice(0, maxNames - names.length));
+    // Before the page is left behind: with another catalogue they would come out otherwise.
+    await source.keepBaselines(result.baselines, now());
     checkpoint = {
       ...checkpoint,
       after: last,
       learners: checkpoint.learners + result.learners,
       answers: checkpoint.answers + result.answers,
+      keptAbilities: checkpoint.keptAbilities + result.keptAbilities,
+      newBaselines: checkpoint.newBaselines + result.baselines.length,
     };
     check();
     await store.save(checkpoint);
@@ -94,7 +98,14 @@ function createScan(
   return {
     run,
     again: async (): Promise<void> => {
-      checkpoint = { ...checkpoint, after: null, learnersDone: false, learners: 0, answers: 0 };
+      checkpoint = {
+        ...checkpoint,
+        after: null,
+        learnersDone: false,
+        learners: 0,
+        answers: 0,
+        keptAbilities: 0,
+      };
       await store.save(checkpoint);
     },
     checkpoint: () => checkpoint,

@@ -1,7 +1,21 @@
-/** What a rebuild restores beside learners and their event ids. */
+/** What a rebuild restores beside learners and their event ids: before them what they are restored by, and the rest. */
 import type { ModelChange, RecordedChange } from '../fit-ports.js';
 import type { CatalogueRecord, Checkpoint } from './ports.js';
 import type { RebuildOptions, RebuildParts } from './rebuild.js';
+
+export async function restoreTenants(
+  parts: RebuildParts,
+  { check, onProgress }: RebuildOptions,
+  { shared, answers }: Checkpoint,
+): Promise<void> {
+  check();
+  onProgress({ step: 'catalogues', answers, total: answers });
+  await restoreSkills(parts, shared.includes('catalogues'));
+  if (!shared.includes('models')) return;
+  check();
+  onProgress({ step: 'models and items', answers, total: answers });
+  await restoreModels(parts);
+}
 
 /** @returns how many API keys could not be restored, because their hashes were sealed with another secret */
 export async function restoreShared(
@@ -11,18 +25,16 @@ export async function restoreShared(
   count: number,
 ): Promise<number> {
   const { source, store } = parts;
-  const { partitions, shared, answers } = checkpoint;
+  const { partitions, counted, shared, answers } = checkpoint;
   const step = (name: string): void => {
     check();
     onProgress({ step: name, answers, total: answers });
   };
-  step('goals and catalogues');
+  step('goals');
   for await (const goals of source.goals()) await store.putGoals(goals, partitions, count);
-  await restoreSkills(parts, shared.includes('catalogues'));
-  step('models and items');
-  if (shared.includes('models')) await restoreModels(parts);
   step('what is counted by day');
-  await store.putAccepted(await source.answersByDay(partitions));
+  const uncounted = partitions.filter((partition) => !counted.includes(partition));
+  await store.putAccepted(await source.answersByDay(uncounted));
   const month = await source.archivedMonth();
   for (const partition of partitions) {
     if (month > 0) await store.raiseFence(partition, month);
@@ -36,9 +48,10 @@ export async function restoreShared(
   return unreadable;
 }
 
-/** Skills that were answered, or set. */
+/** Skills that were answered, by whom, or set. */
 async function restoreSkills({ source, store }: RebuildParts, withCatalogues: boolean): Promise<void> {
-  for (const [tenant, skillIds] of await source.skills()) await store.addSkills(tenant, skillIds);
+  for (const tenant of await source.tenants())
+    for await (const skills of source.answeredSkills(tenant)) await store.noteAnswered(tenant, skills);
   const catalogues = new Map<string, CatalogueRecord[]>();
   for (const entry of await source.catalogue()) {
     const entries = catalogues.get(entry.tenant) ?? [];
@@ -63,7 +76,7 @@ async function restoreModels({ source, store }: RebuildParts): Promise<void> {
     byTenant.set(change.tenant, changes);
     changes.push(change);
   }
-  for (const tenant of (await source.skills()).keys()) {
+  for (const tenant of await source.tenants()) {
     const inForce = byTenant.get(tenant)?.[0]?.version ?? 0;
     for await (const items of source.items(tenant)) await store.putItems(tenant, inForce, items);
   }

@@ -9,7 +9,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeAttemptRow } from '../../contracts/attempt-row-reader.js';
 import { learnerName } from '../../contracts/learner-name.js';
 import type { CompareReply } from '../../contracts/rebuild-tasks.js';
-import type { AttemptPage, LearnerPlace, RebuildSource, RebuildStore, RebuildThreads } from './ports.js';
+import type {
+  AttemptPage,
+  FoundLearners,
+  LearnerPlace,
+  RebuildSource,
+  RebuildStore,
+  RebuildThreads,
+} from './ports.js';
 import type { RebuildOptions } from './rebuild.js';
 
 export interface VerifyParts {
@@ -110,7 +117,7 @@ async function compareWaiting(
     if (tried > 0) await sleep(retryMs);
     const waiting = await store.waiting(open, count);
     const found = await source.learners(open);
-    const { rows, names } = inOrder([...found.rows, ...waiting], found.snapshots);
+    const { rows, names } = inOrder([...found.rows, ...waiting], found);
     const alone = open.filter((learner) => !names.has(nameOf(learner)));
     const reply = await threads.compare({ rows }, count);
     const differing = alone.map((learner) => ({ learner: nameOf(learner), what: 'is in Redis alone' }));
@@ -128,7 +135,7 @@ const nameOf = ({ tenant, userId }: LearnerPlace): string => learnerName(tenant,
  */
 function inOrder(
   rows: readonly string[],
-  snapshots: readonly string[],
+  { snapshots, baselines }: Pick<FoundLearners, 'snapshots' | 'baselines'>,
 ): { readonly rows: Buffer; readonly names: ReadonlySet<string> } {
   const learners = new Map<string, Map<number, string>>();
   const linesOf = (name: string): Map<number, string> => {
@@ -136,14 +143,17 @@ function inOrder(
     learners.set(name, lines);
     return lines;
   };
-  for (const snapshot of snapshots) {
-    const [tenant = '', userId = ''] = snapshot.split('\t', 2);
-    linesOf(nameOf({ tenant, userId: userId.replaceAll(/\\(.)/g, '$1') })).set(0, snapshot);
-  }
+  const ownerOf = (line: string): string => {
+    const [tenant = '', userId = ''] = line.split('\t', 2);
+    return nameOf({ tenant, userId: userId.replaceAll(/\\(.)/g, '$1') });
+  };
+  for (const snapshot of snapshots) linesOf(ownerOf(snapshot)).set(0, snapshot);
   for (const row of rows) {
     const { event, figures } = decodeAttemptRow(row);
     linesOf(nameOf(event)).set(figures.learnerSeq, `${row}\t`);
   }
+  // Of a learner without any of these it says nothing.
+  for (const baseline of baselines) learners.get(ownerOf(baseline))?.set(Number.POSITIVE_INFINITY, baseline);
   const sorted = [...learners.values()].flatMap((lines) =>
     [...lines].sort(([a], [b]) => a - b).map(([, line]) => `${line}\n`),
   );

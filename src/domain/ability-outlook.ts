@@ -1,0 +1,135 @@
+/** How both abilities go on under a habit of practice. */
+import { shareOf } from './catalogue.js';
+import type { Habit, SkillPractice } from './habit.js';
+import { isPlateau } from './plateau.js';
+import {
+  forgettingRate,
+  graceLeft,
+  keptMastery,
+  learningOf,
+  learningRate,
+  type Outlook,
+  outlookOf,
+  type ProjectedSkill,
+} from './projection.js';
+import { rapidFlag } from './rapid.js';
+import type { AbilityOutlook } from './score.js';
+import { masteryOf, trustOf } from './section-measure.js';
+import type { SkillView } from './skill-view.js';
+import type { Standing } from './standing.js';
+import type { PerSection, Section, SkillState } from './types.js';
+
+export interface AbilityPaths {
+  /** No change on any of the days is above it, and for a single day it is that day's; days are 0 to 365. */
+  best(from: number, to: number): PerSection<number>;
+  /** @param days 0 to 365 */
+  until(days: number): AbilityOutlook;
+}
+
+/**
+ * @param views of all skills that the habit is about
+ * @param now Unix milliseconds
+ */
+export function abilityPaths(
+  views: readonly SkillView[],
+  standing: Standing,
+  habit: Habit,
+  now: number,
+): AbilityPaths {
+  const outlooks = outlooksOf(views, standing, habit, now);
+  const best = (from: number, to: number) => ({ math: outlooks.math(from, to), rw: outlooks.rw(from, to) });
+  return {
+    best,
+    until: (days) => {
+      const [lost, gained] = [best(days, 0), best(0, days)];
+      const swing = { math: Math.max(-lost.math, gained.math), rw: Math.max(-lost.rw, gained.rw) };
+      return { change: best(days, days), swing };
+    },
+  };
+}
+
+/** Of a tenant without a catalogue both sections look the same, so one of them is looked at. */
+function outlooksOf(
+  views: readonly SkillView[],
+  standing: Standing,
+  habit: Habit,
+  now: number,
+): PerSection<Outlook> {
+  const outlook = (section: Section): Outlook =>
+    outlookOf(projectedSkills(views, section, standing, habit, now));
+  const { measures, estimate } = standing;
+  const areSame =
+    habit.isSame &&
+    estimate.theta.math === estimate.theta.rw &&
+    measures.math.knownWeight === measures.rw.knownWeight &&
+    views.every(({ placement }) => placement.section === null);
+  const math = outlook('math');
+  return { math, rw: areSame ? math : outlook('rw') };
+}
+
+/**
+ * A section's skills as far as their mastery is trusted, and for the rest what ability foretells, which is not forgotten.
+ * A section without any goes on as it is.
+ */
+function projectedSkills(
+  views: readonly SkillView[],
+  section: Section,
+  { measures, estimate }: Standing,
+  habit: Habit,
+  now: number,
+): ProjectedSkill[] {
+  const projected: ProjectedSkill[] = [];
+  const foretold = createForetold();
+  for (const view of views) {
+    const weight = shareOf(view.placement, section) * view.placement.weight;
+    if (weight === 0) continue;
+    const practice = habit.of(view, section);
+    const trusted = view.state.attempts === 0 ? 0 : weight * trustOf(view);
+    if (trusted > 0) projected.push(projectedSkill(view, trusted, practice, now));
+    // A plateau is a matter of its skill; whoever answers too fast does so on others too.
+    const learning = learningOf(view.model.parameters.pLearn, rapidFlag(view.state.rapid));
+    foretold.addSkill(weight, weight - trusted, practice.rate, learning);
+  }
+  const mastery = masteryOf(estimate.theta[section]);
+  const unseen = habit.of(null, section).rate;
+  return [...projected, ...foretold.skills(mastery, measures[section].knownWeight, unseen)];
+}
+
+/** What is known by ability alone, gathered by how much it is practised: it learns like the mean of the skills. */
+function createForetold() {
+  const byRate = new Map<number, number>();
+  let [weights, learning] = [0, 0];
+  const add = (rate: number, weight: number) => byRate.set(rate, (byRate.get(rate) ?? 0) + weight);
+  return {
+    addSkill: (weight: number, foretold: number, rate: number, skillLearning: number): void => {
+      weights += weight;
+      learning += weight * skillLearning;
+      add(rate, foretold);
+    },
+    skills: (mastery: number, knownWeight: number, unseenRate: number): ProjectedSkill[] => {
+      if (weights === 0) return [];
+      add(unseenRate, Math.max(0, knownWeight - weights));
+      return [...byRate].map(([rate, weight]) => {
+        const learn = learningRate(rate, learning / weights);
+        return { mastery, weight, kept: mastery, learn, forget: 0, grace: 0 };
+      });
+    },
+  };
+}
+
+/** Whether the skill's answers bring less than others do. */
+const isSlowed = ({ plateau, rapid }: SkillState): boolean => isPlateau(plateau) || rapidFlag(rapid);
+
+const projectedSkill = (
+  { state, model: { parameters }, mastery }: SkillView,
+  weight: number,
+  { rate, freshness, rightDays }: SkillPractice,
+  now: number,
+): ProjectedSkill => ({
+  mastery,
+  weight,
+  kept: keptMastery(mastery, parameters.pInit, freshness),
+  learn: learningRate(rate, learningOf(parameters.pLearn, isSlowed(state))),
+  forget: forgettingRate(state.correctDays + rightDays, freshness),
+  grace: graceLeft(now - state.lastAttemptAt),
+});

@@ -1,0 +1,157 @@
+/** Skills are known that are set, or that enough learners answered: as the workers note them in Redis. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { Command } from 'ioredis';
+import { learnersOfKnownSkill } from '../../src/domain/known-skill.js';
+import { unsetSkill } from '../../src/domain/skill-setting.js';
+import { putSkills } from '../../src/store/catalogue-store.js';
+import type { RedisClient } from '../../src/store/client.js';
+import { openDeployment } from '../../src/store/deployment.js';
+import { knownSkillsKey, rareSkillsKey } from '../../src/store/keys.js';
+import {
+  addKnownSkills,
+  countKnownSkills,
+  forgetLearners,
+  isKnownSkill,
+  listKnownSkills,
+  noteLearners,
+} from '../../src/store/known-skills.js';
+import { createRebuildStore } from '../../src/store/rebuild-store.js';
+import { hashText } from '../../src/store/text-hash.js';
+import { answeredSkills, tenantsOf } from '../../src/warehouse/rebuild-state.js';
+import { createKnownSkills } from '../../workers/known-skills.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
+import { redisOf } from '../support/service.js';
+import { testDatabase } from '../support/warehouse.js';
+
+const tenant = 'school';
+const users = Array.from({ length: learnersOfKnownSkill }, (_, i) => `learner ${i} ä`);
+const [first = '', ...others] = users;
+
+const connect = async (t: TestContext): Promise<RedisClient> => redisOf(t, await startTestRedis(t));
+const first4 = users.slice(0, -1);
+const answered = (userId: string, ...newSkills: string[]) => ({
+  work: { tenant, userId },
+  plan: { newSkills },
+});
+const noteEach = (client: RedisClient, skillId: string, userIds: readonly string[]) =>
+  noteLearners(
+    client,
+    tenant,
+    userIds.map((userId) => ({ skillId, userId })),
+  );
+const listOf = (client: RedisClient, skillId: string) => client.hgetBuffer(rareSkillsKey(tenant), skillId);
+const hashesOf = (userIds: readonly string[]) => Buffer.concat(userIds.map(hashText));
+
+test('four learners make no skill known, a retry neither, the fifth does', async (t) => {
+  const client = await connect(t);
+  const threads = [createKnownSkills(), createKnownSkills()] as const;
+  for (const [i, userId] of first4.entries()) {
+    for (let retry = 0; retry < 6; retry++)
+      await threads[retry % 2 === 0 ? 0 : 1].add(client, [answered(userId, 'fractions', `typo ${i}`)]);
+    assert.equal(await countKnownSkills(client, tenant), 0);
+  }
+  assert.deepEqual(await listOf(client, 'fractions'), hashesOf(first4));
+  assert.equal((await listKnownSkills(client, tenant)).length, 5, 'all that were answered can be asked for');
+  await threads[0].add(client, [answered(users.at(-1) as string, 'fractions'), answered('new', 'fractions')]);
+  assert.equal(await countKnownSkills(client, tenant), 1);
+  assert.equal(await listOf(client, 'fractions'), null, 'nobody needs to know who they were');
+  assert.equal(await isKnownSkill(client, tenant, 'typo 0'), true);
+  assert.equal(await countKnownSkills(client, 'other'), 0);
+});
+
+test('a thread notes nothing more of a skill that enough learners answered', async (t) => {
+  const client = await connect(t);
+  const thread = createKnownSkills();
+  await thread.add(
+    client,
+    users.map((userId) => answered(userId, 'a', '__proto__')),
+  );
+  assert.equal(await countKnownSkills(client, tenant), 2);
+  await client.del(knownSkillsKey(tenant));
+  await thread.add(client, [answered('ada', 'a', '__proto__'), answered('eve')]);
+  assert.deepEqual(await listKnownSkills(client, tenant), []);
+  await thread.add(client, [answered('ada', 'a', 'b')]);
+  assert.deepEqual(await listKnownSkills(client, tenant), ['b']);
+});
+
+test('a skill that is set is known at once, whoever answered it before', async (t) => {
+  const client = await connect(t);
+  await noteEach(client, 'a', [first]);
+  await addKnownSkills(client, tenant, ['a', 'b']);
+  assert.equal(await countKnownSkills(client, tenant), 2);
+  assert.deepEqual(
+    await noteEach(client, 'b', others),
+    others.map(() => 'b'),
+  );
+  assert.equal(await client.exists(rareSkillsKey(tenant)), 0);
+});
+
+test('skills of before, of whom nobody noted who answered them, stay known until a rebuild', async (t) => {
+  const client = await connect(t);
+  await openDeployment(client, async () => false);
+  const writes = [{ skillId: 'set', setting: unsetSkill, ifRevision: null }];
+  await putSkills(client, tenant, writes, 1_800_000_000_000);
+  await client.sadd(knownSkillsKey(tenant), 'few', 'many');
+  await noteEach(client, 'just enough', ['somebody', 'somebody else']);
+  assert.deepEqual(await noteEach(client, 'few', [first]), ['few']);
+  await noteEach(client, 'new', ['somebody']);
+  assert.equal(await countKnownSkills(client, tenant), 3);
+  const { noteAnswered } = createRebuildStore(client);
+  const userIds = [first];
+  for (let run = 0; run < 2; run++) {
+    await noteAnswered(tenant, [
+      { skillId: 'few', userIds },
+      { skillId: 'many', userIds: users },
+      ...(run === 0 ? [{ skillId: 'just enough', userIds: first4 }] : []),
+      { skillId: 'new', userIds },
+      { skillId: 'set', userIds },
+    ]);
+    assert.equal(await countKnownSkills(client, tenant), 3, 'many, set, just enough');
+  }
+  assert.deepEqual(await listOf(client, 'few'), hashesOf(userIds));
+  assert.deepEqual(await listOf(client, 'new'), hashesOf(['somebody', first]));
+});
+
+test('forgotten learners are in no list, and their skills stay as rare as they were', async (t) => {
+  const client = await connect(t);
+  const skills = Array.from({ length: 3000 }, (_, i) => `skill ${i}`);
+  for (const userId of first4)
+    await noteLearners(
+      client,
+      tenant,
+      skills.map((skillId) => ({ skillId, userId })),
+    );
+  await noteEach(client, 'hers alone', [first]);
+  await forgetLearners(client, tenant, [first, 'nobody']);
+  const lists = await client.hvalsBuffer(rareSkillsKey(tenant));
+  const left = hashesOf(first4.slice(1));
+  assert.equal(lists.filter((list) => list.equals(left)).length, skills.length);
+  assert.deepEqual(await listOf(client, 'hers alone'), Buffer.alloc(0));
+  assert.equal(await countKnownSkills(client, tenant), 0);
+  await noteEach(client, skills[0] as string, ['new', first]);
+  assert.equal(await countKnownSkills(client, tenant), 1);
+  await forgetLearners(client, 'other', users);
+});
+
+test('a rebuild reads of each skill as many learners as count, page by page', async (t) => {
+  const { client } = await testDatabase(t, (await freshDatabase()).clickhouseUrl);
+  await client.command({
+    query: `INSERT INTO attempts (tenant, user_id, skill_id) SELECT 'school', concat('user ', toString(intDiv(number, 25000) % 8)),
+      concat('skill ', toString(number % 25000)) FROM numbers(${8 * 25_000 + 3})`,
+  });
+  assert.deepEqual(await tenantsOf(client), [tenant]);
+  const found = new Map<string, readonly string[]>();
+  for await (const page of answeredSkills(client, tenant))
+    for (const { skillId, userIds } of page) found.set(skillId, userIds);
+  assert.equal(found.size, 25_000);
+  for (const userIds of found.values()) assert.equal(new Set(userIds).size, learnersOfKnownSkill);
+});
+
+test('both keys of a tenant have one slot of a Cluster', () => {
+  const slotOf = (key: string) => new Command('get', [key]).getSlot();
+  for (const name of ['default', 'm', 'a.b~c-d_e']) {
+    assert.equal(slotOf(rareSkillsKey(name)), slotOf(knownSkillsKey(name)));
+  }
+  assert.notEqual(slotOf(rareSkillsKey('a')), slotOf(rareSkillsKey('b')));
+});
