@@ -1,6 +1,7 @@
 /** How both abilities go on under a habit of practice. */
 import { shareOf } from './catalogue.js';
 import type { Habit, SkillPractice } from './habit.js';
+import { defaultParameters } from './params.js';
 import { isPlateau } from './plateau.js';
 import {
   forgettingRate,
@@ -17,7 +18,7 @@ import type { AbilityOutlook } from './score.js';
 import { masteryOf, trustOf } from './section-measure.js';
 import type { SkillView } from './skill-view.js';
 import type { Standing } from './standing.js';
-import type { PerSection, Section, SkillState } from './types.js';
+import type { PerSection, Section } from './types.js';
 
 export interface AbilityPaths {
   /** No change on any of the days is above it, and for a single day it is that day's; days are 0 to 365. */
@@ -69,7 +70,6 @@ function outlooksOf(
 
 /**
  * A section's skills as far as their mastery is trusted, and for the rest what ability foretells, which is not forgotten.
- * A section without any goes on as it is.
  */
 function projectedSkills(
   views: readonly SkillView[],
@@ -86,16 +86,17 @@ function projectedSkills(
     const practice = habit.of(view, section);
     const trusted = view.state.attempts === 0 ? 0 : weight * trustOf(view);
     if (trusted > 0) projected.push(projectedSkill(view, trusted, practice, now));
-    // A plateau is a matter of its skill; whoever answers too fast does so on others too.
-    const learning = learningOf(view.model.parameters.pLearn, rapidFlag(view.state.rapid));
-    foretold.addSkill(weight, weight - trusted, practice.rate, learning);
+    foretold.addSkill(weight, weight - trusted, practice.rate, learningOn(view));
   }
   const mastery = masteryOf(estimate.theta[section]);
   const unseen = habit.of(null, section).rate;
   return [...projected, ...foretold.skills(mastery, measures[section].knownWeight, unseen)];
 }
 
-/** What is known by ability alone, gathered by how much it is practised: it learns like the mean of the skills. */
+/**
+ * What is known by ability alone, gathered by how much it is practised: it learns like the mean of the skills, and where
+ * there are none, like a new one.
+ */
 function createForetold() {
   const byRate = new Map<number, number>();
   let [weights, learning] = [0, 0];
@@ -107,29 +108,30 @@ function createForetold() {
       add(rate, foretold);
     },
     skills: (mastery: number, knownWeight: number, unseenRate: number): ProjectedSkill[] => {
-      if (weights === 0) return [];
       add(unseenRate, Math.max(0, knownWeight - weights));
+      const mean = weights === 0 ? learningOf(defaultParameters.pLearn, false) : learning / weights;
       return [...byRate].map(([rate, weight]) => {
-        const learn = learningRate(rate, learning / weights);
+        const learn = learningRate(rate, mean);
         return { mastery, weight, kept: mastery, learn, forget: 0, grace: 0 };
       });
     },
   };
 }
 
-/** Whether the skill's answers bring less than others do. */
-const isSlowed = ({ plateau, rapid }: SkillState): boolean => isPlateau(plateau) || rapidFlag(rapid);
+/** Learning at an answer: less on a plateau, and by answers too fast to learn from. */
+const learningOn = ({ state: { plateau, rapid }, model }: SkillView): number =>
+  learningOf(model.parameters.pLearn, isPlateau(plateau) || rapidFlag(rapid));
 
 const projectedSkill = (
-  { state, model: { parameters }, mastery }: SkillView,
+  view: SkillView,
   weight: number,
   { rate, freshness, rightDays }: SkillPractice,
   now: number,
 ): ProjectedSkill => ({
-  mastery,
+  mastery: view.mastery,
   weight,
-  kept: keptMastery(mastery, parameters.pInit, freshness),
-  learn: learningRate(rate, learningOf(parameters.pLearn, isSlowed(state))),
-  forget: forgettingRate(state.correctDays + rightDays, freshness),
-  grace: graceLeft(now - state.lastAttemptAt),
+  kept: keptMastery(view.mastery, view.model.parameters.pInit, freshness),
+  learn: learningRate(rate, learningOn(view)),
+  forget: forgettingRate(view.state.correctDays + rightDays, freshness),
+  grace: graceLeft(now - view.state.lastAttemptAt),
 });

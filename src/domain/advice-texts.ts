@@ -123,7 +123,9 @@ export const texts: Readonly<Record<Locale, Texts>> = {
         const until = targetDate === null ? 'within a year' : `by ${targetDate}`;
         const missed = isLost ? 'is reached and lost again' : 'is not reached';
         const advice =
-          neededRate === null ? '' : `: aim for about ${count(neededRate, 'question')} a day in each section`;
+          neededRate === null
+            ? ''
+            : `: aim for about ${count(neededRate, 'question')} every day in each section`;
         return `At the current pace ${targetScore} ${missed} ${until}${advice}.`;
       },
     },

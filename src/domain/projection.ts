@@ -112,7 +112,7 @@ function addRow(table: number[], { mastery, weight, kept, learn, forget, grace }
   const rate = forget + learn;
   const balance = rate === 0 ? mastery : (forget * kept + learn) / rate;
   if (forget > 0 && mastery < kept) {
-    const reached = Math.log((1 - mastery) / (1 - kept)) / learn;
+    const reached = learn === 0 ? Number.POSITIVE_INFINITY : Math.log((1 - mastery) / (1 - kept)) / learn;
     table.push(mastery, balance, -rate, reached, kept, -learn, weight);
   } else table.push(mastery, balance, -rate, balance < mastery ? grace : 0, mastery, 0, weight);
 }

@@ -12,20 +12,26 @@ import { type Section, sections } from './types.js';
 /** In no order, and each skill at most once. */
 export function adviseSkills(context: SkillsContext): SkillAdvice[] {
   const judged = context.views.map((view) => judge(view, context.measures));
-  const topGain = topPracticeGain(judged);
+  const top = topPractice(judged);
   const advice: SkillAdvice[] = [];
   for (const one of judged) {
     const { code, gain } = one;
     if (code === null || code === 'READY') continue;
-    const text = (texts: StudyTexts): string => stateText(texts, code, one, gain === topGain, context);
+    const text = (texts: StudyTexts): string => stateText(texts, code, one, one === top, context);
     advice.push({ code, skillId: one.view.skillId, gain, text });
   }
   return [...advice, ...adviseNext(context, judged)];
 }
 
-/** Of all the learner's skills; a review is no practice: it brings back, in a few answers, what was there. */
-const topPracticeGain = (judged: readonly Judged[]): number =>
-  judged.reduce((top, { code, gain }) => (code === 'REVIEW_DUE' ? top : Math.max(top, gain)), 0);
+/**
+ * The skill with the highest gain, of several the first; a review is no practice: it brings back, in a few answers, what
+ * was there.
+ */
+const topPractice = (judged: readonly Judged[]): Judged | null =>
+  judged.reduce<Judged | null>(
+    (top, one) => (one.code !== 'REVIEW_DUE' && one.gain > (top?.gain ?? 0) ? one : top),
+    null,
+  );
 
 function stateText(
   texts: StudyTexts,

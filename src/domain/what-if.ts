@@ -24,18 +24,18 @@ export interface WhatIf {
   readonly unplanned: Scores;
   readonly goal: GoalOutlook;
   /**
-   * Least whole number of answers a day, on the plan's skills, with which the target is reached in time; null where
-   * `maxAnswersPerDay` are not enough.
+   * Least whole number of answers a day, on the plan's skills, with which the learner stands at the target then; null
+   * where `maxAnswersPerDay` are not enough.
    */
   readonly neededAnswersPerDay: number | null;
-  /** Days within which the target is to be reached for that. */
+  /** Days after which that is. */
   readonly neededInDays: number;
 }
 
 /** More answers than this in a day are no plan. */
 export const maxAnswersPerDay = 1000;
 
-/** @param inDays when the target is to be reached at the latest, 0 to 365 */
+/** @param inDays when the learner is to stand at the target, 0 to 365 */
 export function forecastPlan(
   subject: ForecastSubject,
   plan: PracticePlan,
@@ -54,10 +54,7 @@ export function forecastPlan(
     planned,
     unplanned: forecastUnder(subject, standing, presentHabit(subject)).scoresIn(request.days),
     goal,
-    neededAnswersPerDay: leastRate((rate) => {
-      const days = under(rate).daysTo(goal.targetScore);
-      return days !== null && days <= inDays;
-    }),
+    neededAnswersPerDay: leastRate((rate) => under(rate).scoresIn(inDays).total >= goal.targetScore),
     neededInDays: inDays,
   };
 }

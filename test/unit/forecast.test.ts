@@ -233,10 +233,9 @@ test('more practice never lowers a forecast, and the needed rate is the least th
         const request = { days, level: 0.8, goal: { targetScore: 10 * tens, targetDate: null } };
         const under = (rate: number) => forecastPlan(subject, { answersPerDay: rate, skills }, request, days);
         const totalWith = (rate: number): number => under(rate).planned.scores.total;
-        const isReached = (rate: number): boolean => (under(rate).goal.daysToGoal ?? 366) <= days;
+        const isReached = (rate: number): boolean => totalWith(rate) >= 10 * tens;
         assert.ok(totalWith(answersPerDay + 1) >= totalWith(answersPerDay));
-        const { neededAnswersPerDay: needed, current } = under(answersPerDay);
-        if (current.total >= 10 * tens) assert.equal(needed, 0);
+        const { neededAnswersPerDay: needed } = under(answersPerDay);
         if (needed === null) assert.equal(isReached(maxAnswersPerDay), false);
         else {
           assert.ok(isReached(needed));
@@ -245,6 +244,21 @@ test('more practice never lowers a forecast, and the needed rate is the least th
       },
     ),
     { numRuns: 50 },
+  );
+});
+
+test('a plan moves a section that was never practised too', () => {
+  fc.assert(
+    fc.property(subjects, (subject) => {
+      const views = subject.views.filter(({ placement }) => placement.section === 'math');
+      const standing = standingOf({ ...subject, views });
+      const planned = forecastUnder(
+        { ...subject, views },
+        standing,
+        steadyHabit(subject, { math: 0, rw: 20 }),
+      );
+      assert.ok(planned.changeIn(100).rw > 0);
+    }),
   );
 });
 

@@ -145,7 +145,7 @@ test('a section without answers comes first, then a goal out of reach', () => {
   );
   assert.equal(
     advice[1]?.text,
-    'At the current pace 1400 is not reached by 2025-06-01: aim for about 20 questions a day in each section.',
+    'At the current pace 1400 is not reached by 2025-06-01: aim for about 20 questions every day in each section.',
   );
 });
 
@@ -161,7 +161,7 @@ test('a goal is spoken of where it was set and is out of reach, with as much as 
   assert.equal(adviseOne({}, { goal })[0]?.text, 'At the current pace 1400 is not reached within a year.');
   assert.match(
     adviseOne({}, { goal: { ...goal, neededRate: 1 } })[0]?.text ?? '',
-    / about 1 question a day /,
+    / about 1 question every day /,
   );
   const far = adviseOne({}, { goal: { ...goal, targetDate: '2026-06-01' } });
   assert.equal(far[0]?.text, 'At the current pace 1400 is not reached within a year.');
