@@ -6,6 +6,7 @@ import type {
   RebuildReply,
   RestoreReply,
   RestoreTask,
+  TakenBaseline,
 } from '../src/contracts/rebuild-tasks.js';
 import type { TotalContext } from '../src/domain/baseline.js';
 import { modelVersion } from '../src/domain/params.js';
@@ -41,7 +42,7 @@ async function restore(task: RestoreTask): Promise<RestoreReply> {
   const contextOf = totalContexts();
   const learners: RestoredLearner[] = [];
   const reply = { answers: 0, broken: [] as string[], brokenCount: 0, keptAbilities: 0 };
-  const baselines: RestoreReply['baselines'][number][] = [];
+  const baselines: TakenBaseline[] = [];
   for (const stored of learnersOf(rows)) {
     const context = mayLackBaseline(stored) ? await contextOf(stored.tenant) : null;
     const learner = replayLearner(stored, idsFrom, context);

@@ -16,6 +16,14 @@ export interface RestoreTask extends LearnersTask {
   readonly buckets: Readonly<Record<number, number>>;
 }
 
+/** A baseline that no row and no table tells, as it was taken. */
+export interface TakenBaseline {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly partition: number;
+  readonly total: number;
+}
+
 export interface RestoreReply {
   readonly learners: number;
   readonly answers: number;
@@ -24,13 +32,8 @@ export interface RestoreReply {
   readonly brokenCount: number;
   /** Learners whose abilities are those of a snapshot of earlier formulas. */
   readonly keptAbilities: number;
-  /** Baselines that no row and no table tells. */
-  readonly baselines: readonly {
-    readonly tenant: string;
-    readonly userId: string;
-    readonly partition: number;
-    readonly total: number;
-  }[];
+  /** Those that were taken now. */
+  readonly baselines: readonly TakenBaseline[];
 }
 
 export interface CompareTask extends LearnersTask {

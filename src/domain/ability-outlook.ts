@@ -38,7 +38,10 @@ export function abilityPaths(
   now: number,
 ): AbilityPaths {
   const outlooks = outlooksOf(views, standing, habit, now);
-  const best = (from: number, to: number) => ({ math: outlooks.math(from, to), rw: outlooks.rw(from, to) });
+  const best = (from: number, to: number): PerSection<number> => {
+    const math = outlooks.math(from, to);
+    return { math, rw: outlooks.rw === outlooks.math ? math : outlooks.rw(from, to) };
+  };
   return {
     best,
     until: (days) => {
@@ -84,13 +87,15 @@ function projectedSkills(
     const weight = shareOf(view.placement, section) * view.placement.weight;
     if (weight === 0) continue;
     const practice = habit.of(view, section);
+    const learning = learningOn(view);
     const trusted = view.state.attempts === 0 ? 0 : weight * trustOf(view);
-    if (trusted > 0) projected.push(projectedSkill(view, trusted, practice, now));
-    foretold.addSkill(weight, weight - trusted, practice.rate, learningOn(view));
+    if (trusted > 0) projected.push(projectedSkill(view, trusted, practice, learning, now));
+    foretold.addSkill(weight, weight - trusted, practice.rate, learning);
   }
   const mastery = masteryOf(estimate.theta[section]);
   const unseen = habit.of(null, section).rate;
-  return [...projected, ...foretold.skills(mastery, measures[section].knownWeight, unseen)];
+  projected.push(...foretold.skills(mastery, measures[section].knownWeight, unseen));
+  return projected;
 }
 
 /**
@@ -126,12 +131,13 @@ const projectedSkill = (
   view: SkillView,
   weight: number,
   { rate, freshness, rightDays }: SkillPractice,
+  learning: number,
   now: number,
 ): ProjectedSkill => ({
   mastery: view.mastery,
   weight,
   kept: keptMastery(view.mastery, view.model.parameters.pInit, freshness),
-  learn: learningRate(rate, learningOn(view)),
+  learn: learningRate(rate, learning),
   forget: forgettingRate(view.state.correctDays + rightDays, freshness),
   grace: graceLeft(now - view.state.lastAttemptAt),
 });

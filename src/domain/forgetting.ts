@@ -14,21 +14,9 @@ export const dayOf = (ms: number): number => Math.floor(ms / dayMs);
  *
  * @param correctDays 0 or more; parts of a day where they are expected ones
  */
-export const halfLifeDays = (correctDays: number): number =>
-  halfLives[Math.min(correctDays, halfLives.length - 1)] ?? halfLifeOf(correctDays);
-
-function halfLifeOf(correctDays: number): number {
+export function halfLifeDays(correctDays: number): number {
   const { baseDays, doublingDays, maxDays } = forgettingModel;
   return clamp(baseDays * 2 ** ((correctDays - 1) / doublingDays), baseDays, maxDays);
-}
-
-/** Of whole days, up to the longest. */
-const halfLives = halfLifeTable();
-
-function halfLifeTable(): number[] {
-  const table: number[] = [];
-  for (let days = 0; table.at(-1) !== forgettingModel.maxDays; days++) table.push(halfLifeOf(days));
-  return table;
 }
 
 /** What forgetting looks at. */

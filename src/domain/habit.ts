@@ -1,10 +1,9 @@
 /** How a learner goes on to practise. */
 import { assumedPractice, type Practice } from './activity.js';
-import { knownTotals, shareOf } from './catalogue.js';
 import { dayOf } from './forgetting.js';
 import { activityModel, projectionModel, scoreModel } from './params.js';
 import type { SkillView } from './skill-view.js';
-import type { ForecastSubject } from './standing.js';
+import type { ForecastSubject, Standing } from './standing.js';
 import type { PerSection, Section } from './types.js';
 
 /** How a skill is practised from now on. */
@@ -29,11 +28,9 @@ export interface Habit {
 export const presentPractice = ({ learner, now }: ForecastSubject): PerSection<Practice> =>
   assumedPractice(learner.activity, learner.attempts, dayOf(now));
 
-export const presentHabit = (subject: ForecastSubject): Habit => spread(subject, presentPractice(subject));
-
 /** Practice at steady rates, in answers per day. */
-export const steadyHabit = (subject: ForecastSubject, { math, rw }: PerSection<number>): Habit =>
-  spread(subject, { math: steadyPractice(math), rw: steadyPractice(rw) });
+export const steadyHabit = (standing: Standing, { math, rw }: PerSection<number>): Habit =>
+  habitOf(standing, { math: steadyPractice(math), rw: steadyPractice(rw) });
 
 /**
  * Below one answer a day there are days without any.
@@ -45,10 +42,10 @@ export const steadyPractice = (rate: number): Practice => ({
   activeDays: activityModel.days * Math.min(1, rate),
 });
 
-/** A section's answers spread over its known skills. */
-function spread(subject: ForecastSubject, practice: PerSection<Practice>): Habit {
+/** A section's answers spread over its known skills: where there are few, each is many fine ones. */
+export function habitOf({ measures }: Standing, practice: PerSection<Practice>): Habit {
   const of = (section: Section): SkillPractice =>
-    skillPractice(practice[section], 1 / fineSkills(subject, section));
+    skillPractice(practice[section], 1 / Math.max(measures[section].knownSkills, scoreModel.leastSkills));
   const habits = { math: of('math'), rw: of('rw') };
   const isSame = habits.math.rate === habits.rw.rate && habits.math.freshness === habits.rw.freshness;
   return { of: (_, section) => habits[section], isSame };
@@ -65,13 +62,3 @@ export function skillPractice({ rate, activeDays }: Practice, share: number): Sk
     rightDays: spacingDays * active * -Math.expm1(-rightShare * answersThen),
   };
 }
-
-/** Skills of the section, known or answered by the learner. */
-export function skillsIn({ catalogue, knownSkills, views }: ForecastSubject, section: Section): number {
-  const seen = views.reduce((sum, { placement }) => sum + shareOf(placement, section), 0);
-  return Math.max(knownTotals(catalogue, knownSkills, section).skills, seen);
-}
-
-/** Skills among which a section's practice is shared: where there are few, each is many fine ones. */
-const fineSkills = (subject: ForecastSubject, section: Section): number =>
-  Math.max(skillsIn(subject, section), scoreModel.leastSkills);

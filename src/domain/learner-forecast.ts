@@ -12,7 +12,7 @@ import { type Forecast, forecastUnder } from './forecast.js';
 import { dayOf } from './forgetting.js';
 import { daysUntil, defaultGoal, type Goal, type GoalProgress, horizonOf, trackGoal } from './goal.js';
 import type { GoalSetting } from './goal-setting.js';
-import { presentHabit, presentPractice, steadyHabit } from './habit.js';
+import { habitOf, presentPractice, steadyHabit } from './habit.js';
 import { normalCdf } from './normal.js';
 import { accuracyConstants, scoreModel } from './params.js';
 import { clamp } from './probability.js';
@@ -70,7 +70,8 @@ export function forecastLearner(
   request: ForecastRequest,
 ): LearnerForecast {
   const standing = standingOf(subject);
-  const forecast = forecastUnder(subject, standing, presentHabit(subject));
+  const practice = presentPractice(subject);
+  const forecast = forecastUnder(subject, standing, habitOf(standing, practice));
   const requested = forecast.forecastIn(request.days, request.level);
   const goal = goalOutlook(subject, forecast, request.goal);
   return {
@@ -81,7 +82,7 @@ export function forecastLearner(
     accuracy: accuracyOutlook(subject, accuracy, request),
     neededRate: goal.isSet && !goal.onTrack ? neededRate(subject, standing, goal) : null,
     measures: standing.measures,
-    practice: presentPractice(subject),
+    practice,
     reliability: reliabilityOf(standing.estimate),
   };
 }
@@ -134,7 +135,7 @@ function neededRate(
 ): number | null {
   const days = horizonOf({ daysLeft: daysUntil(targetDate, subject.now) });
   const reaches = (rate: number): boolean => {
-    const practising = forecastUnder(subject, standing, steadyHabit(subject, { math: rate, rw: rate }));
+    const practising = forecastUnder(subject, standing, steadyHabit(standing, { math: rate, rw: rate }));
     return practising.scoresIn(days).total >= targetScore;
   };
   // Most goals that are out of reach stay so at any rate: the highest is tried first.

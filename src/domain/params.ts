@@ -77,6 +77,12 @@ export const scoreModel = {
 } as const;
 
 /**
+ * So many learners make a skill known that was never set. Below it the skill is rare: what is answered once, or misspelt,
+ * must not lower everybody's coverage.
+ */
+export const learnersOfKnownSkill = 5;
+
+/**
  * Online ability filter (Bayesian Rasch): prior variance, its growth per answer, bounds of theta. After so many answers
  * on a skill another one tells half as much about the section: simulated, the hundredth says little.
  */

@@ -70,9 +70,6 @@ export const graceLeft = (idleMs: number): number =>
  */
 export type Outlook = (fallingDays: number, risingDays: number) => number;
 
-/** Of a section without a skill to look at. */
-const noOutlook: Outlook = () => 0;
-
 /** Figures of a skill in a row of the table, which is the inner loop of forecasts. */
 const start = 0;
 /** Where it goes, and how fast: minus the rate per day. */
@@ -87,8 +84,10 @@ const weight = 6;
 const width = 7;
 
 /**
- * Each skill goes into its row at once: a list of them would cost more than what is computed from it. The table is a
- * list of numbers, for the memory of a typed array of this size is taken from, and given back to, the system each time.
+ * Each skill goes into its row at once. The table is a list of numbers, for the memory of a typed array of this size is
+ * taken from, and given back to, the system each time.
+ *
+ * @param skills of a section: some, for what ability foretells is among them
  */
 export function outlookOf(skills: Iterable<ProjectedSkill>): Outlook {
   const table: number[] = [];
@@ -97,7 +96,6 @@ export function outlookOf(skills: Iterable<ProjectedSkill>): Outlook {
     addRow(table, skill);
     weights += skill.weight;
   }
-  if (weights === 0) return noOutlook;
   for (let at = weight; at < table.length; at += width) table[at] = (table[at] as number) / weights;
   const now = abilityOf(meanMastery(table, 0, 0));
   return (fallingDays, risingDays) =>

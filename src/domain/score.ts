@@ -9,7 +9,7 @@ export interface AbilityEstimate {
   readonly theta: PerSection<number>;
   readonly variance: PerSection<number>;
   readonly covariance: number;
-  /** Variance of the error of parameters that nobody fitted; no part of `variance`. */
+  /** Variance of the error that all of a section's skills have in common; no part of `variance`. */
   readonly distrust: PerSection<number>;
 }
 

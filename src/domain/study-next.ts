@@ -40,11 +40,9 @@ function explore(context: SkillsContext, section: Section, isSeen: IsSeen): Skil
   };
 }
 
-/** Share of the section's known weight that the learner has answered; 1 where nothing is known. */
-function coverageOf({ measures }: SkillsContext, section: Section): number {
-  const { seenWeight, knownWeight } = measures[section];
-  return knownWeight === 0 ? 1 : seenWeight / knownWeight;
-}
+/** Share of the section's known weight that the learner has answered. */
+const coverageOf = ({ measures }: SkillsContext, section: Section): number =>
+  measures[section].seenWeight / measures[section].knownWeight;
 
 /** The mastered skill that was practised last of those with another to move on to; null where there is none. */
 function ready(context: SkillsContext, judged: readonly Judged[], isSeen: IsSeen): SkillAdvice | null {

@@ -2,12 +2,12 @@
 import { practiceOf } from './activity.js';
 import { type Forecast, forecastUnder } from './forecast.js';
 import { dayOf } from './forgetting.js';
-import { type Habit, presentHabit, skillPractice, skillsIn, steadyHabit, steadyPractice } from './habit.js';
+import { type Habit, habitOf, presentPractice, skillPractice, steadyHabit, steadyPractice } from './habit.js';
 import { type ForecastRequest, type GoalOutlook, goalOutlook } from './learner-forecast.js';
 import { scoreModel } from './params.js';
 import type { ScoreForecast, Scores } from './score.js';
 import type { SkillView } from './skill-view.js';
-import { type ForecastSubject, standingOf } from './standing.js';
+import { type ForecastSubject, type Standing, standingOf } from './standing.js';
 import type { PerSection, Section } from './types.js';
 
 export interface PracticePlan {
@@ -45,14 +45,16 @@ export function forecastPlan(
   const standing = standingOf(subject);
   const added = plan.skills?.filter(({ state }) => state.attempts === 0) ?? [];
   const under = (answersPerDay: number): Forecast =>
-    forecastUnder(subject, standing, habitOf(subject, { ...plan, answersPerDay }), added);
+    forecastUnder(subject, standing, plannedHabit(subject, standing, { ...plan, answersPerDay }), added);
   const forecast = under(plan.answersPerDay);
   const planned = forecast.forecastIn(request.days, request.level);
   const goal = goalOutlook(subject, forecast, request.goal);
   return {
     current: forecast.current,
     planned,
-    unplanned: forecastUnder(subject, standing, presentHabit(subject)).scoresIn(request.days),
+    unplanned: forecastUnder(subject, standing, habitOf(standing, presentPractice(subject))).scoresIn(
+      request.days,
+    ),
     goal,
     neededAnswersPerDay: leastRate((rate) => under(rate).scoresIn(inDays).total >= goal.targetScore),
     neededInDays: inDays,
@@ -71,13 +73,18 @@ function leastRate(reaches: (answersPerDay: number) => boolean): number | null {
   return high;
 }
 
-function habitOf(subject: ForecastSubject, { answersPerDay, skills }: PracticePlan): Habit {
-  if (skills === null) return steadyHabit(subject, ratesOf(subject, answersPerDay));
+function plannedHabit(
+  subject: ForecastSubject,
+  standing: Standing,
+  { answersPerDay, skills }: PracticePlan,
+): Habit {
+  const { math, rw } = standing.measures;
+  const known = { math: math.knownSkills, rw: rw.knownSkills };
+  if (skills === null) return steadyHabit(standing, ratesOf(subject, known, answersPerDay));
   const chosen = new Set(skills.map(({ skillId }) => skillId));
   const practice = steadyPractice(answersPerDay);
   // A skill of few is many fine ones, which share its answers.
-  const coarse = (section: Section): number =>
-    Math.min(1, skillsIn(subject, section) / scoreModel.leastSkills);
+  const coarse = (section: Section): number => Math.min(1, known[section] / scoreModel.leastSkills);
   const practised = {
     math: skillPractice(practice, coarse('math') / chosen.size),
     rw: skillPractice(practice, coarse('rw') / chosen.size),
@@ -90,10 +97,13 @@ function habitOf(subject: ForecastSubject, { answersPerDay, skills }: PracticePl
 }
 
 /** Answers a day shared between the sections as now, or, without present practice, by their skills. */
-function ratesOf(subject: ForecastSubject, answersPerDay: number): PerSection<number> {
+function ratesOf(
+  subject: ForecastSubject,
+  skills: PerSection<number>,
+  answersPerDay: number,
+): PerSection<number> {
   const practice = practiceOf(subject.learner.activity, dayOf(subject.now));
   const present = { math: practice.math.rate, rw: practice.rw.rate };
-  const skills = { math: skillsIn(subject, 'math'), rw: skillsIn(subject, 'rw') };
   const share = present.math + present.rw > 0 ? present : skills;
   const sum = share.math + share.rw;
   const mathShare = sum > 0 ? share.math / sum : 0.5;

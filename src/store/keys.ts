@@ -9,7 +9,10 @@ import { learnerName } from '../contracts/learner-name.js';
 import { tenantDay } from '../contracts/tenant-day.js';
 import { modelVersion } from '../domain/params.js';
 
-/** Deployment facts: `partitions`, `deployment_id`, `created_at`, `model_version` of the learners. */
+/**
+ * Deployment facts: `partitions`, `deployment_id`, `created_at`, `model_version` of the learners; while they are replaced,
+ * `replaces`.
+ */
 export const metaKey = 'st:meta';
 /** API keys: field = SHA-256 of the key, value = JSON of its grant. */
 export const apiKeysKey = 'st:keys';
@@ -87,7 +90,7 @@ export const forecastsKey = (partition: number): string => `${partitionPrefix(pa
 /** Set of the tenant's skills that were ever answered, or set in the catalogue. */
 export const knownSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
 /**
- * Hash of those of them that are rare (domain/known-skill.ts): field = skill, value = 8 bytes of hash for each learner who
+ * Hash of those of them that are rare (`learnersOfKnownSkill`): field = skill, value = 8 bytes of hash for each learner who
  * answered it. The name of the set is its hash tag, so both have one slot.
  */
 export const rareSkillsKey = (tenant: string): string => `st:{${knownSkillsKey(tenant)}}:rare`;

@@ -1,6 +1,6 @@
 /** The Lua scripts of who answered a tenant's rare skills. */
 import type { Result } from 'ioredis';
-import { learnersOfKnownSkill } from '../domain/known-skill.js';
+import { learnersOfKnownSkill } from '../domain/params.js';
 
 /**
  * Notes learners who answered skills; those who are noted already change nothing. A skill is rare from its first answer

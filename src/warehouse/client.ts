@@ -95,3 +95,6 @@ async function createDatabase(url: string, database: string, cluster: Cluster): 
     await client.close();
   }
 }
+
+/** ClickHouse reads this as UTC, whatever its own time zone is. */
+export const sqlTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');

@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { learnerHashSql } from '../contracts/learner-name.js';
 import type { ErasureReceipt, ErasureWarehouse } from '../services/erasure-ports.js';
 import { attempts } from './attempts.js';
-import { selectRows } from './client.js';
+import { selectRows, sqlTime } from './client.js';
 import { type Cluster, deleteFrom } from './cluster.js';
 import { erasures, takenBack } from './correction-tables.js';
 import { applyDeletedMasks } from './deleted-masks.js';
@@ -80,6 +80,3 @@ const rowOf = (receipt: ErasureReceipt): object => ({
   done_at: sqlTime(receipt.doneAt),
   receipt: JSON.stringify(receipt),
 });
-
-/** ClickHouse reads this as UTC, whatever its own time zone is. */
-const sqlTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');

@@ -1,8 +1,9 @@
 /** Baselines that rows do not tell, for they are of earlier formulas: taken when a rebuild replayed them, once for all. */
 import type { ClickHouseClient } from '@clickhouse/client';
+import type { TakenBaseline } from '../contracts/rebuild-tasks.js';
 import { totalsSince } from '../domain/baseline.js';
 import { modelVersion } from '../domain/params.js';
-import type { TakenBaseline } from '../services/rebuild/ports.js';
+import { sqlTime } from './client.js';
 import type { Table } from './table.js';
 
 /** A rebuild that died writes a row again. */
@@ -48,7 +49,7 @@ export async function insertBaselines(
       partition_id: partition,
       model_version: modelVersion,
       baseline_total: total,
-      taken_at: new Date(takenAt).toISOString().replace('T', ' ').replace('Z', ''),
+      taken_at: sqlTime(takenAt),
     })),
     clickhouse_settings: { async_insert: 0, insert_deduplicate: 0, wait_end_of_query: 1 },
   });

@@ -2,7 +2,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { decodeModel, decodeReport } from '../contracts/model.js';
 import type { ModelHistory, RecordedChange } from '../services/fit-ports.js';
-import { selectRows } from './client.js';
+import { selectRows, sqlTime } from './client.js';
 import { type Column, deduplicationWindow, type Table } from './table.js';
 
 const settings = { ...deduplicationWindow, fsync_after_insert: 1, fsync_part_directory: 1 };
@@ -202,6 +202,3 @@ function skillRows({ tenant, version, model, report }: RecordedChange): object[]
     };
   });
 }
-
-/** ClickHouse reads this as UTC, whatever its own time zone is. */
-const sqlTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');

@@ -1,6 +1,6 @@
 /** What tables tell of the state beside the learners' own, for a rebuild. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { learnersOfKnownSkill } from '../domain/known-skill.js';
+import { learnersOfKnownSkill } from '../domain/params.js';
 import type { ModelChange, RecordedChange } from '../services/fit-ports.js';
 import type {
   AnsweredSkill,

@@ -6,7 +6,7 @@ import { type Activity, countActivity, newActivity } from '../../src/domain/acti
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue.js';
 import { forecastUnder } from '../../src/domain/forecast.js';
 import { dayMs, dayOf, retentionOf } from '../../src/domain/forgetting.js';
-import { presentHabit } from '../../src/domain/habit.js';
+import { habitOf, presentPractice } from '../../src/domain/habit.js';
 import { forecastLearner } from '../../src/domain/learner-forecast.js';
 import { newLearner, newSkill } from '../../src/domain/mastery.js';
 import { defaultParameters } from '../../src/domain/params.js';
@@ -124,7 +124,11 @@ for (const [name, vector] of Object.entries(vectors.forecast)) {
   test(`forecast ${name}`, () => {
     const subject = subjectOf(vector, null);
     const { estimate, measures } = standingOf(subject);
-    const forecast = forecastUnder(subject, { estimate, measures }, presentHabit(subject));
+    const forecast = forecastUnder(
+      subject,
+      { estimate, measures },
+      habitOf({ estimate, measures }, presentPractice(subject)),
+    );
     const cases = Object.entries(vector.by_days).map(([days, expected]) => ({ days, level: 0.8, expected }));
     if (vector.days30_level95) cases.push({ days: '30', level: 0.95, expected: vector.days30_level95 });
     for (const { days, level, expected } of cases) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Command } from 'ioredis';
-import { learnersOfKnownSkill } from '../../src/domain/known-skill.js';
+import { learnersOfKnownSkill } from '../../src/domain/params.js';
 import { unsetSkill } from '../../src/domain/skill-setting.js';
 import { putSkills } from '../../src/store/catalogue-store.js';
 import type { RedisClient } from '../../src/store/client.js';

@@ -7,7 +7,7 @@ import { type Activity, countActivity, newActivity, practiceOf } from '../../src
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue.js';
 import { type Forecast, forecastUnder } from '../../src/domain/forecast.js';
 import { dayMs, dayOf, retentionOf } from '../../src/domain/forgetting.js';
-import { presentHabit, steadyHabit } from '../../src/domain/habit.js';
+import { habitOf, presentPractice, steadyHabit } from '../../src/domain/habit.js';
 import { forecastLearner } from '../../src/domain/learner-forecast.js';
 import { newLearner, newSkill } from '../../src/domain/mastery.js';
 import { defaultParameters } from '../../src/domain/params.js';
@@ -118,8 +118,10 @@ function stateOf({ right, wrong, idleDays, correctDays, plateauRun }: Skill): Sk
 const horizons = fc.integer({ min: 1, max: 365 });
 const levels = within(0.5, 0.99);
 
-const forecastOf = (subject: ForecastSubject): Forecast =>
-  forecastUnder(subject, standingOf(subject), presentHabit(subject));
+const forecastOf = (subject: ForecastSubject): Forecast => {
+  const standing = standingOf(subject);
+  return forecastUnder(subject, standing, habitOf(standing, presentPractice(subject)));
+};
 
 test('totals add up, intervals hold their score, all in tens and in bounds', () => {
   fc.assert(
@@ -255,7 +257,7 @@ test('a plan moves a section that was never practised too', () => {
       const planned = forecastUnder(
         { ...subject, views },
         standing,
-        steadyHabit(subject, { math: 0, rw: 20 }),
+        steadyHabit(standing, { math: 0, rw: 20 }),
       );
       assert.ok(planned.changeIn(100).rw > 0);
     }),
@@ -280,7 +282,8 @@ test('steady practice of nothing is idleness', () => {
   fc.assert(
     fc.property(subjects, horizons, (subject, days) => {
       const idle = { ...subject, learner: { ...subject.learner, activity: newActivity } };
-      const none = forecastUnder(subject, standingOf(subject), steadyHabit(subject, { math: 0, rw: 0 }));
+      const standing = standingOf(subject);
+      const none = forecastUnder(subject, standing, steadyHabit(standing, { math: 0, rw: 0 }));
       assert.deepEqual(none.scoresIn(days), forecastOf(idle).scoresIn(days));
     }),
   );

@@ -1,5 +1,5 @@
 /** What a rebuild needs of ClickHouse, of Redis and of the workers, and what they guarantee. */
-import type { CompareReply } from '../../contracts/rebuild-tasks.js';
+import type { CompareReply, RestoreReply, TakenBaseline } from '../../contracts/rebuild-tasks.js';
 import type { FactsHistory } from '../deployment-facts.js';
 import type { ModelChange, RecordedChange } from '../fit-ports.js';
 
@@ -34,11 +34,6 @@ export interface FoundLearners {
   readonly baselines: readonly string[];
 }
 
-/** A baseline that rows do not tell, as it was taken. */
-export interface TakenBaseline extends PlacedLearner {
-  readonly total: number;
-}
-
 /** What is restored beside the learners' states. */
 export interface GoalRecord extends LearnerPlace {
   /** Null: the goal was taken away. */
@@ -50,7 +45,7 @@ export interface GoalRecord extends LearnerPlace {
 
 export interface AnsweredSkill {
   readonly skillId: string;
-  /** Some of those who answered it, as many as make it known (domain/known-skill.ts). */
+  /** Some of those who answered it, as many as make it known (`learnersOfKnownSkill`). */
   readonly userIds: readonly string[];
 }
 
@@ -221,22 +216,11 @@ export interface PageOptions {
   readonly buckets: readonly number[];
 }
 
-export interface PageResult {
-  readonly learners: number;
-  readonly answers: number;
-  /** Learners with rows that are missing or there twice; a few of them. */
-  readonly broken: readonly string[];
-  readonly brokenCount: number;
-  readonly keptAbilities: number;
-  /** Those that were taken now. */
-  readonly baselines: readonly TakenBaseline[];
-}
-
 /** Threads that replay learners. */
 export interface RebuildThreads {
   readonly threads: number;
   /** Writes what the page's rows give. @throws ApiError UNAVAILABLE */
-  restore(page: AttemptPage, options: PageOptions): Promise<PageResult>;
+  restore(page: AttemptPage, options: PageOptions): Promise<RestoreReply>;
   /** Compares what is stored with what the rows give. @throws ApiError UNAVAILABLE */
   compare(learners: Pick<AttemptPage, 'rows'>, count: number): Promise<CompareReply>;
   close(): Promise<void>;

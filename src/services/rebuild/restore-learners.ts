@@ -1,7 +1,8 @@
 /** The learners' part of a rebuild: pages of rows, read one after the other and replayed side by side. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { RestoreReply } from '../../contracts/rebuild-tasks.js';
 import { ApiError } from '../../errors.js';
-import type { Checkpoint, LearnerPlace, PageOptions, PageResult, RebuildThreads } from './ports.js';
+import type { Checkpoint, LearnerPlace, PageOptions, RebuildThreads } from './ports.js';
 import type { RebuildOptions, RebuildParts } from './rebuild.js';
 
 /** Names that are told. */
@@ -57,7 +58,7 @@ function createScan(
   const page: PageOptions = { partitions, count, idsFrom, buckets };
 
   /** Notes a page once all before it are there. */
-  async function settle(last: LearnerPlace, result: PageResult): Promise<void> {
+  async function settle(last: LearnerPlace, result: RestoreReply): Promise<void> {
     brokenCount += result.brokenCount;
     names.push(...result.broken.slice(0, maxNames - names.length));
     // Before the page is left behind: with another catalogue they would come out otherwise.
@@ -77,7 +78,7 @@ function createScan(
   async function run(): Promise<void> {
     if (checkpoint.learnersDone) return;
     const total = await source.countAnswers(partitions);
-    const open: { readonly last: LearnerPlace; readonly result: Promise<PageResult> }[] = [];
+    const open: { readonly last: LearnerPlace; readonly result: Promise<RestoreReply> }[] = [];
     let after = checkpoint.after;
     for (;;) {
       const next = await source.page(partitions, after);
@@ -114,8 +115,8 @@ function createScan(
 }
 
 /** A page may be written again; the promise is watched, for its turn to be awaited may come after it failed. */
-function withRetries(restore: () => Promise<PageResult>, check: () => void): Promise<PageResult> {
-  const attempt = async (): Promise<PageResult> => {
+function withRetries(restore: () => Promise<RestoreReply>, check: () => void): Promise<RestoreReply> {
+  const attempt = async (): Promise<RestoreReply> => {
     for (let tried = 1; ; tried++) {
       try {
         return await restore();
