@@ -41,6 +41,8 @@ test('goals and catalogue without any answer are not forgotten in silence', asyn
   const before = await read();
   await waitFor('the goal in ClickHouse', async () => (await countOf(clickhouse, 'goal_changes')) > 0);
   await waitFor('the skill in ClickHouse', async () => (await countOf(clickhouse, 'skill_changes')) > 0);
+  // Told after the changes: a Redis that is lost in between has no key to restore.
+  await waitFor('the key in ClickHouse', async () => (await countOf(clickhouse, 'api_keys')) > 0);
 
   await redis.kill();
   await redis.start();
