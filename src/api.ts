@@ -9,6 +9,7 @@ import { createQuotaGate } from './http/quota.js';
 import { createRequestFigures } from './http/request-figures.js';
 import { type Route, routesOf } from './http/routes.js';
 import { startServer } from './http/server.js';
+import { createUnreadAnswers } from './http/unread-answers.js';
 import { learnerDataPorts } from './learner-data.js';
 import { type Closers, StartError } from './lifecycle.js';
 import { addAnswerFigures } from './process-figures.js';
@@ -131,6 +132,7 @@ async function listen(
       routes: table,
       gate,
       figures: createRequestFigures(figures),
+      unread: createUnreadAnswers(figures),
       logger,
     });
   } catch (error) {

@@ -13,7 +13,8 @@ import { ApiError, unavailable } from '../errors.js';
 import { createArrivingBody } from './arriving-body.js';
 import { readHeaders } from './request-headers.js';
 import { requestIdOf } from './request-id.js';
-import { type StreamState, sendPieces } from './response-stream.js';
+import { type StreamState, sendPieces, sendRest } from './response-stream.js';
+import type { UnreadAnswers } from './unread-answers.js';
 
 /** Thrown by `body()` when the client went away: nobody is there to answer. */
 export class ClientGone extends Error {}
@@ -37,7 +38,10 @@ export interface Exchange {
   readonly framingProblem: string | null;
   /** The whole body. @throws ApiError PAYLOAD_TOO_LARGE, UNAVAILABLE; ClientGone */
   body(): Promise<Buffer>;
-  /** Sends the answer, unless the client is gone; call it once. A promise where it is not sent at once. */
+  /**
+   * Sends the answer, unless the client is gone; call it once. A promise where it is not sent at once: resolves when the
+   * client has taken it, or is given up.
+   */
   answer(answer: Answer, closeConnection: boolean): Promise<void> | undefined;
   /** Sends an answer of any length, piece by piece as the client reads. @throws what the pieces throw */
   stream(head: Omit<Answer, 'body'>, pieces: AsyncIterable<string>): Promise<void>;
@@ -50,7 +54,12 @@ const drainedBytes = 16 * 1024 * 1024;
  * Takes a request over from uWebSockets.js.
  * @param bodyLimit most bytes of body that are kept; null where the route has no body
  */
-export function openExchange(res: HttpResponse, req: HttpRequest, bodyLimit: number | null): Exchange {
+export function openExchange(
+  res: HttpResponse,
+  req: HttpRequest,
+  bodyLimit: number | null,
+  unread: UnreadAnswers,
+): Exchange {
   const method = req.getMethod().toUpperCase();
   const { headers, framingProblem } = readHeaders(req);
   const state: State = {
@@ -73,17 +82,13 @@ export function openExchange(res: HttpResponse, req: HttpRequest, bodyLimit: num
     body: () => body,
     answer: (answer, closeConnection) => {
       // A small body comes with its head: after this turn it is received, and the connection can stay.
-      if (!state.received) return nextTurn().then(() => reply(res, state, method, answer, closeConnection));
-      reply(res, state, method, answer, closeConnection);
-      return undefined;
+      const send = () => reply(res, state, { method, answer, closeConnection, unread });
+      return state.received ? send() : nextTurn().then(send);
     },
     stream: async (head, pieces) => {
       if (state.done) return;
-      res.cork(() => {
-        writeHead(res, head);
-        if (method === 'HEAD') res.endWithoutBody();
-      });
-      if (method === 'HEAD') return finish(state);
+      if (method === 'HEAD') return answerHead(res, state, head, null);
+      res.cork(() => writeHead(res, head));
       await sendPieces(res, state, pieces, () => {
         finish(state);
         // Who still sends a body to a GET would have it taken for the next request.
@@ -93,15 +98,20 @@ export function openExchange(res: HttpResponse, req: HttpRequest, bodyLimit: num
   };
 }
 
-function reply(res: HttpResponse, state: State, method: string, answer: Answer, close: boolean): void {
-  if (state.done) return;
-  const closingHead = close && method === 'HEAD';
-  if (state.received && !closingHead) {
-    send(res, state, method, answer, close);
-    return;
-  }
-  refuseEarly(res, state, method, answer);
-  if (closingHead) drain(res, state, 0, true);
+interface WholeReply {
+  readonly method: string;
+  readonly answer: Answer;
+  readonly closeConnection: boolean;
+  readonly unread: UnreadAnswers;
+}
+
+function reply(res: HttpResponse, state: State, whole: WholeReply): Promise<void> | undefined {
+  const { method, answer, closeConnection, unread } = whole;
+  if (state.done) return undefined;
+  if (method === 'HEAD') answerHead(res, state, answer, Buffer.byteLength(answer.body));
+  else if (closeConnection || !state.received) answerAndClose(res, state, answer);
+  else return send(res, state, answer, unread);
+  return undefined;
 }
 
 interface State extends StreamState {
@@ -161,13 +171,21 @@ function receiveBody(res: HttpResponse, state: State, limit: number, expected: n
 const tooLarge = (limit: number): ApiError =>
   new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit / 1024} KiB`);
 
-function send(res: HttpResponse, state: State, method: string, answer: Answer, close: boolean): void {
-  finish(state);
+function send(
+  res: HttpResponse,
+  state: State,
+  answer: Answer,
+  unread: UnreadAnswers,
+): Promise<void> | undefined {
+  let sent = false;
   res.cork(() => {
     writeHead(res, answer);
-    if (method === 'HEAD') endHead(res, Buffer.byteLength(answer.body));
-    else res.end(answer.body, close);
+    // 0: the body is all that will come.
+    sent = res.tryEnd(answer.body, 0)[1];
   });
+  if (!sent) return sendRest(res, state, Buffer.from(answer.body), unread, () => finish(state));
+  finish(state);
+  return undefined;
 }
 
 function writeHead(res: HttpResponse, { status, headers }: Omit<Answer, 'body'>): void {
@@ -176,30 +194,58 @@ function writeHead(res: HttpResponse, { status, headers }: Omit<Answer, 'body'>)
   for (const name in headers) res.writeHeader(name, headers[name] as string);
 }
 
-/** Given any argument, endWithoutBody() never ends: the connection's next request would be refused. */
-function endHead(res: HttpResponse, length: number): void {
-  res.writeHeader('Content-Length', `${length}`);
-  res.endWithoutBody();
-}
-
 /**
- * Answers while the body is still arriving, at once and completely, then drops what follows and closes.
+ * Answers at once and completely, also while the body is still arriving, then drops what follows and closes.
  *
  * uWebSockets.js has no call for this: its end() either goes on reading for ever or closes under the client's
  * hands, whose kernel then throws the answer away with the reset. So the whole answer goes out as the last header
- * line, and the response stays open for us until the rest of the body has been read.
+ * line, and the response stays open for us until the rest of the body has been read. Until then the connection takes no
+ * further request, of which each would leave another answer for a client that reads none.
  */
-function refuseEarly(res: HttpResponse, state: State, method: string, answer: Answer): void {
-  state.draining = 1;
-  state.forget();
-  const body = method === 'HEAD' ? '' : answer.body;
+function answerAndClose(res: HttpResponse, state: State, answer: Answer): void {
   // The line feed that ends a header line becomes the body's last two bytes: white space after the JSON.
   const length = Buffer.byteLength(answer.body) + 2;
+  const lastLine = `${length}\r\n\r\n${answer.body}`;
+  closeAfter(
+    res,
+    state,
+    { ...answer, headers: { ...answer.headers, ...closing } },
+    'Content-Length',
+    lastLine,
+  );
+}
+
+/**
+ * Closes as well, for of an answer without a body uWebSockets.js cannot be told to keep no more than the socket takes.
+ * @param length of the body that GET has; null: not known
+ */
+function answerHead(
+  res: HttpResponse,
+  state: State,
+  head: Omit<Answer, 'body'>,
+  length: number | null,
+): void {
+  const headers = length === null ? head.headers : { ...head.headers, 'Content-Length': `${length}` };
+  closeAfter(res, state, { ...head, headers }, 'Connection', 'close\r\n');
+}
+
+const closing = { Connection: 'close' };
+
+/** @param lastLine ends the head, and may have the body behind it */
+function closeAfter(
+  res: HttpResponse,
+  state: State,
+  head: Omit<Answer, 'body'>,
+  lastName: string,
+  lastLine: string,
+): void {
+  state.draining = 1;
+  state.forget();
   res.cork(() => {
-    writeHead(res, answer);
-    res.writeHeader('Connection', 'close');
-    res.writeHeader('Content-Length', `${length}\r\n\r\n${body}`);
+    writeHead(res, head);
+    res.writeHeader(lastName, lastLine);
   });
+  if (state.received) drain(res, state, 0, true);
 }
 
 function drain(res: HttpResponse, state: State, bytes: number, isLast: boolean): void {

@@ -1,10 +1,13 @@
 /**
- * An answer of any length, in pieces. Only exchange.ts calls this; beside it, nothing else touches HttpResponse.
+ * Answers that the socket does not take at once. Only exchange.ts calls this; beside it, nothing else touches HttpResponse.
  *
- * uWebSockets.js takes every piece and keeps what the client has not read yet, so the next one waits until it says that
- * the socket is writable again: what is kept for a slow reader is one piece.
+ * What uWebSockets.js is told to write or to end, it keeps without bound until the client has read it. Hence `tryEnd` for
+ * a whole body, of which it takes what the socket takes; and for an answer in pieces the next one waits until the socket
+ * is writable again, so that what is kept for a slow reader is a chunk. A request that comes on a connection whose answer
+ * is not over ends the connection: uWebSockets.js does that by itself.
  */
 import type { HttpResponse } from 'uWebSockets.js';
+import type { UnreadAnswers } from './unread-answers.js';
 
 /** How one response may end early; both parts belong to the exchange. */
 export interface StreamState {
@@ -22,6 +25,45 @@ const stallMs = 60_000;
  * than that. There is no call that puts it off but this pair.
  */
 const keepOpenMs = 4000;
+
+/** At most this much of a piece is given to uWebSockets.js at once. */
+const chunkBytes = 64 * 1024;
+
+/**
+ * Sends what the socket did not take of a body that was begun with `tryEnd`, as the client reads it. uWebSockets.js
+ * closes the connection of one who takes nothing for 10 s.
+ *
+ * @param finish marks the response as done
+ * @returns resolves when all is sent, or the client is gone or given up
+ */
+export function sendRest(
+  res: HttpResponse,
+  state: StreamState,
+  body: Buffer,
+  unread: UnreadAnswers,
+  finish: () => void,
+): Promise<void> {
+  const cut = (): void => {
+    if (state.done) return;
+    finish();
+    res.close();
+  };
+  return new Promise((resolve) => {
+    let forget = (): void => undefined;
+    state.wake = () => {
+      forget();
+      resolve();
+    };
+    res.onWritable((offset) => {
+      const [flows, sent] = res.tryEnd(body.subarray(offset), body.length);
+      if (sent) finish();
+      return flows;
+    });
+    forget = unread.keep(body.length, cut);
+    // It may have been cut at once.
+    if (state.done) forget();
+  });
+}
 
 /**
  * Sends the pieces behind a head that was written before, until they or the client end.
@@ -69,12 +111,15 @@ async function writeAll(
     return true;
   });
   for await (const piece of pieces) {
-    if (state.done) return;
-    let flows = true;
-    res.cork(() => {
-      flows = res.write(piece);
-    });
-    if (!flows) await writableAgain(state, cut);
+    const bytes = Buffer.from(piece);
+    for (let at = 0; at < bytes.length; at += chunkBytes) {
+      if (state.done) return;
+      let flows = true;
+      res.cork(() => {
+        flows = res.write(bytes.subarray(at, at + chunkBytes));
+      });
+      if (!flows) await writableAgain(state, cut);
+    }
     if (state.done) return;
   }
 }

@@ -16,6 +16,7 @@ import { createFailureLog, type FailureLog } from './failure-log.js';
 import type { Gate } from './gate.js';
 import { noteAnswer, type RequestFigures, type RouteFigures } from './request-figures.js';
 import type { Match, Place, Reply, Route } from './routes.js';
+import type { UnreadAnswers } from './unread-answers.js';
 import './uws-types.js';
 
 export interface ServerOptions {
@@ -27,6 +28,7 @@ export interface ServerOptions {
   readonly routes: readonly Route[];
   readonly gate: Gate;
   readonly figures: RequestFigures;
+  readonly unread: UnreadAnswers;
   readonly logger: Logger;
 }
 
@@ -45,7 +47,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const counts = options.figures.of(method, path);
     const parameterCount = place.route?.path.match(/:\w+/g)?.length ?? 0;
     return (res, req) => {
-      const exchange = openExchange(res, req, bodyLimitOf(place.route, req));
+      const exchange = openExchange(res, req, bodyLimitOf(place.route, req), options.unread);
       const { route, allow, keyless } = place;
       const parameters = parametersOf(req, parameterCount);
       const match = { route, allow, keyless, parameters };
@@ -127,9 +129,10 @@ async function answer(
     if (reply.status >= 500 && reply.error) failures.log(exchange, match.route, reply.error);
     Object.assign(headers, reply.headers);
     const refused = exchange.framingProblem !== null || reply.error?.code === 'PAYLOAD_TOO_LARGE';
-    const close = traffic.closing || refused;
+    // Who stays is closed when all are answered: at once would cut an answer that is still being read.
+    if (traffic.closing) headers.Connection = 'close';
     if (reply.pieces) await exchange.stream({ status: reply.status, headers }, reply.pieces);
-    else await exchange.answer({ status: reply.status, headers, body: reply.body }, close);
+    else await exchange.answer({ status: reply.status, headers, body: reply.body }, refused);
     noteAnswer(counts, reply.status, performance.now() - since);
   } catch (error) {
     if (!(error instanceof ClientGone)) failures.log(exchange, match.route, error);

@@ -6,10 +6,12 @@ import { createGate } from '../../src/http/gate.js';
 import { createRequestFigures } from '../../src/http/request-figures.js';
 import type { Reply, Route } from '../../src/http/routes.js';
 import { type Server, startServer } from '../../src/http/server.js';
+import { createUnreadAnswers } from '../../src/http/unread-answers.js';
 import { createLogger } from '../../src/telemetry.js';
 import { exchangeRaw, openWire, rawRequest } from '../support/http.js';
 import { waitFor } from '../support/wait.js';
 
+const noFigures = { add: () => undefined };
 const piece = `${'x'.repeat(64 * 1024 - 1)}\n`;
 
 interface Source {
@@ -38,7 +40,7 @@ async function serverOf(t: TestContext, pieces: number, fails: boolean): Promise
   const route: Route = { method: 'GET', path: '/long', scope: null, body: null, queryNames: [], handle };
   const nobody = { authenticate: () => Promise.reject(new Error('no key is asked for')) };
   const gate = createGate(nobody, { pass: () => ({}) });
-  const figures = createRequestFigures({ add: () => undefined });
+  const figures = createRequestFigures(noFigures);
   const logger = createLogger('silent', 'test');
   const server = await startServer({
     host: '127.0.0.1',
@@ -47,6 +49,7 @@ async function serverOf(t: TestContext, pieces: number, fails: boolean): Promise
     routes: [route],
     gate,
     figures,
+    unread: createUnreadAnswers(noFigures),
     logger,
   });
   t.after(() => server.close(0));

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import type { Service } from './service.js';
 
@@ -198,9 +199,9 @@ export function callerOf({ port }: Pick<Service, 'port'>, key: string | null): C
       try {
         wire.send(rawRequest(key, { method: 'HEAD', path }));
         const answer = await wire.next({ head: true });
-        // A body that came after all would show up as the beginning of the next answer.
-        wire.send(rawRequest(null, { method: 'GET', path: '/livez' }));
-        await wire.next();
+        assert.equal(answer.headers.connection, 'close');
+        await wire.closed();
+        await assert.rejects(wire.next({ head: true }), /so far: $/, 'a body came after all');
         return answer;
       } finally {
         wire.end();
