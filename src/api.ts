@@ -25,6 +25,7 @@ import { forgetOldIds, idWindowSeconds, readIdWindow } from './store/id-window.j
 import type { Logger } from './telemetry.js';
 import { createAttemptHistory } from './warehouse/attempt-history.js';
 import { createReadGuard } from './warehouse/read-guard.js';
+import { countSkillAnswers } from './warehouse/skill-answers.js';
 import { createVelocityHistory } from './warehouse/velocity-history.js';
 
 export interface ApiOptions {
@@ -86,7 +87,13 @@ function routes(
       forecaster,
       ...histories,
       goals: { goals, now },
-      skills: { models, skills: directory, catalogue, now },
+      skills: {
+        models,
+        skills: directory,
+        catalogue,
+        now,
+        answers: (tenant, skillId) => countSkillAnswers(engine.clickhouse, tenant, skillId),
+      },
       ...learnerDataPorts(engine),
       health,
       metrics: shared(metrics),

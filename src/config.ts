@@ -4,6 +4,7 @@ import { type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { type Environment, type EnvironmentName, environmentSchema } from './contracts/environment.js';
 import { plainName } from './contracts/ids.js';
+import type { SkillLimits } from './contracts/tasks.js';
 import { StartError } from './lifecycle.js';
 
 /** An API key as configured; `requestsPerMinute` is its quota, 1 to 10^9. */
@@ -37,6 +38,7 @@ export type Config = {
   idempotencyMaxIds: number;
   /** Of all partitions together. */
   outboxMaxRows: number;
+  skillLimits: SkillLimits;
   /** 0: no scheduled fits. */
   fitIntervalHours: number;
   /** 0: no audits but by command. */
@@ -137,6 +139,7 @@ function toConfig(values: Environment, env: Source, complain: Complain): Config 
     embeddedRedisFsync: values.EMBEDDED_REDIS_FSYNC,
     idempotencyMaxIds: values.IDEMPOTENCY_MAX_IDS,
     outboxMaxRows: values.OUTBOX_MAX_ROWS,
+    skillLimits: { perLearner: values.MAX_SKILLS_PER_LEARNER, perTenant: values.MAX_SKILLS_PER_TENANT },
     fitIntervalHours: values.FIT_INTERVAL_HOURS,
     auditIntervalHours: values.AUDIT_INTERVAL_HOURS,
     attemptRetentionDays: values.ATTEMPT_RETENTION_DAYS,

@@ -1,6 +1,7 @@
 /** The state store and the workers over it: what counts answers, for the API and for imports alike. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type Compute, startCompute } from './compute/pool.js';
+import type { SkillLimits } from './contracts/tasks.js';
 import { type DeploymentWatch, watchDeployment } from './deployment-watch.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import { unavailable } from './errors.js';
@@ -18,7 +19,7 @@ import { createCatalogueStore } from './store/catalogue-store.js';
 import { connectRedis, type RedisClient, whenReady } from './store/client.js';
 import { createGoalStore } from './store/goal-store.js';
 import { partitionOf } from './store/keys.js';
-import { isKnownSkill, listKnownSkills } from './store/known-skills.js';
+import { forgetSkill, isKnownSkill, listKnownSkills } from './store/known-skills.js';
 import { readLearner } from './store/learner-reads.js';
 import { createModelCache } from './store/model-cache.js';
 import type { Logger } from './telemetry.js';
@@ -49,6 +50,7 @@ export interface EngineSettings {
   readonly redisWaitReplicas: number;
   /** Most rows that the outboxes of all partitions together may hold. */
   readonly outboxMaxRows: number;
+  readonly skillLimits: SkillLimits;
 }
 
 /** @throws StartError when Redis cannot be reached, or holds learners of another version */
@@ -69,7 +71,7 @@ export async function connectState(
 export async function startEngine(
   redis: RedisClient,
   endpoints: Endpoints,
-  { redisWaitReplicas: waitReplicas, outboxMaxRows }: EngineSettings,
+  { redisWaitReplicas: waitReplicas, outboxMaxRows, skillLimits }: EngineSettings,
   logger: Logger,
   closers: Closers,
 ): Promise<Engine> {
@@ -79,7 +81,7 @@ export async function startEngine(
   const { partitions } = watch;
   const { redisUrl } = endpoints;
   const outboxBound = Math.floor(outboxMaxRows / partitions);
-  const settings = { redisUrl, waitReplicas, partitions, outboxBound, forecastsBound };
+  const settings = { redisUrl, waitReplicas, partitions, outboxBound, forecastsBound, skillLimits };
   const compute = startCompute(settings, (tenant, userId) => partitionOf(tenant, userId, partitions), logger);
   closers.add('workers', () => compute.close());
   const { blocked } = watch;
@@ -92,7 +94,7 @@ export async function startEngine(
       forecast: (task) => whileUsable(blocked, () => compute.forecast(task)),
       whatIf: (task) => whileUsable(blocked, () => compute.whatIf(task)),
     },
-    ...statePorts(redis, watch, logger, closers),
+    ...statePorts(redis, skillLimits.perTenant, watch, logger, closers),
     blocked,
     onReplaced: watch.onReplaced,
   };
@@ -103,13 +105,14 @@ type StatePorts = Pick<Engine, 'learners' | 'skills' | 'models' | 'goals' | 'cat
 /** What requests read and write in Redis beside answers. */
 function statePorts(
   redis: RedisClient,
+  knownSkills: number,
   { partitions, blocked }: DeploymentWatch,
   logger: Logger,
   closers: Closers,
 ): StatePorts {
   const models = servedModels(redis, logger, closers);
   const goals = createGoalStore(redis, partitions);
-  const catalogue = createCatalogueStore(redis);
+  const catalogue = createCatalogueStore(redis, knownSkills);
   const usable = <Value>(read: () => Promise<Value>): Promise<Value> => whileUsable(blocked, read);
   return {
     learners: {
@@ -119,8 +122,9 @@ function statePorts(
       },
     },
     skills: {
-      list: (tenant) => usable(() => listKnownSkills(redis, tenant)),
+      list: (tenant, after, atMost) => usable(() => listKnownSkills(redis, tenant, after, atMost)),
       has: (tenant, skillId) => usable(() => isKnownSkill(redis, tenant, skillId)),
+      forget: (tenant, skillId) => usable(() => forgetSkill(redis, tenant, skillId)),
     },
     models: { current: (tenant) => usable(() => models.get(tenant)) },
     goals: {

@@ -22,6 +22,7 @@ export const errorTable = {
   PAYLOAD_TOO_LARGE: { status: 413, retry: 'no' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retry: 'no' },
   IDEMPOTENCY_KEY_REUSED: { status: 422, retry: 'no' },
+  LIMIT_EXCEEDED: { status: 422, retry: 'no' },
   TOO_LATE: { status: 422, retry: 'no' },
   RATE_LIMITED: { status: 429, retry: 'yes' },
   INTERNAL: { status: 500, retry: 'with an event_id' },

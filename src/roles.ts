@@ -59,7 +59,7 @@ export async function startRole(
       logger.error({ err: error }, 'keys are missing until the next start'),
     );
   });
-  if (skills !== null) await setSkills(skills, engine, logger);
+  if (skills !== null) await setSkills(skills, engine, config, logger);
   const port =
     config.apiProcesses === 1
       ? await serve({ config, engine, stalled, metrics, probesOnly: false }, logger, closers)
@@ -134,11 +134,16 @@ async function serveInProcesses(parts: ApiProcessParts, logger: Logger, closers:
   return port;
 }
 
-async function setSkills(skills: SkillsFile, engine: Engine, logger: Logger): Promise<void> {
+async function setSkills(
+  skills: SkillsFile,
+  engine: Engine,
+  { skillLimits }: Config,
+  logger: Logger,
+): Promise<void> {
   const reason = engine.blocked();
   // The numbers of changes would begin anew, beside those in ClickHouse.
   if (reason !== null) logger.error(`SKILLS_FILE: not loaded, start again when it is rebuilt: ${reason}`);
-  else await loadSkillsFile(skills, engine.redis, logger);
+  else await loadSkillsFile(skills, engine.redis, skillLimits.perTenant, logger);
 }
 
 async function warnOfRisks(engine: Engine, logger: Logger): Promise<void> {

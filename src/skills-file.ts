@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { CsvError, parse } from 'csv-parse/sync';
 import type { SkillEntry } from './domain/catalogue.js';
-import { maxSkills, type SkillSetting, sameSetting, unsetSkill } from './domain/skill-setting.js';
+import { type SkillSetting, sameSetting, unsetSkill } from './domain/skill-setting.js';
 import { ApiError } from './errors.js';
 import { StartError } from './lifecycle.js';
 import type { SkillWrite } from './services/ports.js';
@@ -135,25 +135,29 @@ function addRow(
     ];
   }
   skills.set(skillId, setting);
-  return skills.size === maxSkills + 1 ? [tooMany(tenant)] : [];
+  return [];
 }
-
-const tooMany = (tenant: string): string =>
-  `too many skills of tenant ${tenant}; allowed: ${maxSkills.toLocaleString('en-US')} that are set`;
 
 /** How often skills are looked at again that somebody else set meanwhile. */
 const maxTries = 5;
 
 /**
  * Sets the skills of the file as it tells; those that are so already stay untouched.
+ *
+ * @param knownSkills most skills that a tenant may know
  * @throws StartError where they cannot be set
  */
-export async function loadSkillsFile(file: SkillsFile, redis: RedisClient, logger: Logger): Promise<void> {
+export async function loadSkillsFile(
+  file: SkillsFile,
+  redis: RedisClient,
+  knownSkills: number,
+  logger: Logger,
+): Promise<void> {
   const counts = { tenants: file.size, skills: 0, changed: 0 };
   try {
     for (const [tenant, skills] of file) {
       counts.skills += skills.size;
-      counts.changed += await loadTenant(redis, tenant, skills);
+      counts.changed += await loadTenant(redis, tenant, skills, knownSkills);
     }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
@@ -166,14 +170,15 @@ async function loadTenant(
   redis: RedisClient,
   tenant: string,
   skills: ReadonlyMap<string, Partial<SkillSetting>>,
+  knownSkills: number,
 ): Promise<number> {
   let changed = 0;
   for (let tries = 0; tries < maxTries; tries++) {
     const { entries } = (await readCatalogue(redis, tenant)).catalogue;
     const writes = [...skills].flatMap(([skillId, told]) => writeOf(skillId, told, entries.get(skillId)));
-    const results = await putSkills(redis, tenant, writes, Date.now());
+    const results = await putSkills(redis, tenant, writes, Date.now(), { knownSkills });
     const left = writes.filter((_, i) => results[i]?.status === 'full').map(({ skillId }) => skillId);
-    if (left.length > 0) throw catalogueFull(tenant, left);
+    if (left.length > 0) throw noRoom(tenant, left, knownSkills);
     changed += results.filter(({ status }) => status === 'written').length;
     if (results.every(({ status }) => status === 'written')) return changed;
   }
@@ -183,12 +188,12 @@ async function loadTenant(
 }
 
 /** @param left the new skills that have no room; others of the file may be set */
-function catalogueFull(tenant: string, left: readonly string[]): StartError {
+function noRoom(tenant: string, left: readonly string[], knownSkills: number): StartError {
   const others = left.length === 1 ? '' : ` and ${left.length - 1} more`;
   return new StartError(
-    `SKILLS_FILE: the catalogue of tenant ${tenant} is full, no room for the new skill_id ` +
-      `${JSON.stringify(left[0])}${others}; allowed: ${maxSkills.toLocaleString('en-US')} skills of a tenant that are ` +
-      'set, by files or PUT: take those out of the file (skills that are answered count without being set)',
+    `SKILLS_FILE: tenant ${tenant} has no room for the new skill_id ${JSON.stringify(left[0])}${others}; allowed: ` +
+      `${knownSkills.toLocaleString('en-US')} skills of a tenant, answered or set: take skills out of the file, delete ` +
+      'skills that nobody needs, or raise MAX_SKILLS_PER_TENANT',
   );
 }
 

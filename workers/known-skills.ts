@@ -1,10 +1,17 @@
 import type { RedisClient } from '../src/store/client.js';
-import { noteLearners, type SkillLearner } from '../src/store/known-skills.js';
+import { noteLearners, type SkillLearner, unknownBeyond } from '../src/store/known-skills.js';
 
 /** Which skills a tenant's learners ever answered; forecasts need the number of those that enough learners did. */
 export interface KnownSkills {
   /** Notes who answered what, before the answers are committed: a crash in between leaves one too many, never one too few. */
   add(client: RedisClient, answered: readonly NewSkills[]): Promise<void>;
+  /** Those of the skills that the tenant does not know and has no room for. @param limit most skills that it may know */
+  beyond(
+    client: RedisClient,
+    tenant: string,
+    skillIds: readonly string[],
+    limit: number,
+  ): Promise<ReadonlySet<string>>;
 }
 
 /** Skills that a learner answers for the first time. */
@@ -15,17 +22,34 @@ interface NewSkills {
 
 /** Beyond this the memory of what needs no note starts anew: noting a skill again does no harm. */
 const maxRemembered = 100_000;
+/** A skill that was deleted is noted again when it is answered: what is remembered of it ends by itself. */
+const rememberedMs = 60_000;
 
-export function createKnownSkills(): KnownSkills {
+const none: ReadonlySet<string> = new Set();
+
+/** @param now monotonic clock in milliseconds */
+export function createKnownSkills(now = () => performance.now()): KnownSkills {
   /** Enough learners answered them. */
   const common = new Set<string>();
+  /** How many skills a tenant knew when this thread last heard of it. */
+  const sizes = new Map<string, number>();
+  let since = now();
+
+  function forgetOld(): void {
+    if (now() - since < rememberedMs && common.size + sizes.size <= maxRemembered) return;
+    common.clear();
+    sizes.clear();
+    since = now();
+  }
+
+  const isCommon = (tenant: string, skillId: string): boolean => common.has(`${tenant}:${skillId}`);
 
   function toNote(answered: readonly NewSkills[]): Map<string, SkillLearner[]> {
     const byTenant = new Map<string, SkillLearner[]>();
     for (const { work, plan } of answered) {
       const { tenant, userId } = work;
       for (const skillId of plan.newSkills) {
-        if (common.has(`${tenant}:${skillId}`)) continue;
+        if (isCommon(tenant, skillId)) continue;
         const pairs = byTenant.get(tenant) ?? [];
         byTenant.set(tenant, pairs);
         pairs.push({ skillId, userId });
@@ -35,14 +59,23 @@ export function createKnownSkills(): KnownSkills {
   }
 
   async function note(client: RedisClient, tenant: string, pairs: readonly SkillLearner[]): Promise<void> {
-    const found = await noteLearners(client, tenant, pairs);
-    if (common.size > maxRemembered) common.clear();
-    for (const skillId of found) common.add(`${tenant}:${skillId}`);
+    const { size, notRare } = await noteLearners(client, tenant, pairs);
+    sizes.set(tenant, size);
+    for (const skillId of notRare) common.add(`${tenant}:${skillId}`);
   }
 
   return {
     add: async (client, answered) => {
+      forgetOld();
       await Promise.all([...toNote(answered)].map(([tenant, pairs]) => note(client, tenant, pairs)));
+    },
+    beyond: async (client, tenant, skillIds, limit) => {
+      if ((sizes.get(tenant) ?? limit) < limit) return none;
+      const open = skillIds.filter((skillId) => !isCommon(tenant, skillId));
+      if (open.length === 0) return none;
+      const { size, refused } = await unknownBeyond(client, tenant, open, limit);
+      sizes.set(tenant, size);
+      return new Set(refused);
     },
   };
 }

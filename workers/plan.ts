@@ -55,6 +55,8 @@ export interface LearnerPlan {
   readonly newSkills: readonly string[];
   /** What the answers add to what is known of their items, once they are committed. */
   readonly itemAnswers: readonly ItemDelta[];
+  /** An answer was refused whose id was not looked up: it may have been counted before. */
+  readonly needsIds: boolean;
 }
 
 /** What became of one event. */
@@ -70,6 +72,15 @@ export interface PlanContext {
   /** All the learner's skills; given where `needsAllSkills` asks for them. */
   readonly all: AllSkills | null;
   readonly acceptNewIds: boolean;
+  readonly room: SkillRoom;
+}
+
+/** Which skills a learner may begin. */
+export interface SkillRoom {
+  /** How many. */
+  readonly skills: number;
+  /** Skills that the tenant does not know and has no room for. */
+  readonly refused: ReadonlySet<string>;
 }
 
 /** All the learner's skills as stored. */
@@ -100,6 +111,8 @@ interface Draft {
   readonly rows: string[];
   readonly arrivalDays: number[];
   readonly itemAnswers: ItemDelta[];
+  /** Skills that were begun. */
+  begun: number;
   importLine: number;
 }
 
@@ -107,11 +120,13 @@ interface Draft {
 export function planLearner(work: LearnerWork, loaded: LoadedLearner, context: PlanContext): LearnerPlan {
   const draft = draftOf(loaded);
   const told = work.events.map((planned) => tellOne(draft, work, planned, loaded, context));
+  const idsUnknown = loaded.firstAnswers.length === 0;
   return {
     told,
     commit: draft.rows.length === 0 ? null : commitOf(work, loaded, draft),
     newSkills: work.skillIds.filter((_, i) => loaded.skills[i] === null && draft.skills[i] !== null),
     itemAnswers: draft.itemAnswers,
+    needsIds: idsUnknown && work.events.some(({ id }, i) => id >= 0 && told[i]?.outcome === 'beyond'),
   };
 }
 
@@ -128,7 +143,15 @@ function tellOne(
   const first = draft.firstAnswers[id];
   if (first) return repeat(event, decodeFirstAnswer(first));
   if (id >= 0 && !context.acceptNewIds) return { outcome: 'unavailable', data: idsExhausted };
+  const beyond = draft.skills[planned.skill] ? null : limitOf(draft, event, context.room);
+  if (beyond !== null) return { outcome: 'beyond', data: beyond };
   return { outcome: 'counted', data: count(draft, work, planned, context) };
+}
+
+/** Why the skill may not be begun, or null. */
+function limitOf({ begun }: Draft, { skillId }: TrackEvent, { skills, refused }: SkillRoom): string | null {
+  if (begun >= skills) return 'The learner has answered as many skills as a learner may have';
+  return refused.has(skillId) ? 'The tenant knows as many skills as a tenant may have' : null;
 }
 
 const idsExhausted = 'Event ids cannot be remembered long enough right now; try again later';
@@ -141,6 +164,7 @@ const draftOf = (loaded: LoadedLearner): Draft => ({
   rows: [],
   arrivalDays: [],
   itemAnswers: [],
+  begun: 0,
   importLine: 0,
 });
 
@@ -222,6 +246,7 @@ function viewsAt(
 }
 
 function keep(draft: Draft, { event, skill, item }: PlannedEvent, effect: AnswerEffect): void {
+  if (!draft.skills[skill]) draft.begun += 1;
   draft.skills[skill] = effect.skill;
   if (item >= 0 && effect.item) draft.items[item] = effect.item;
   draft.learner = effect.learner;

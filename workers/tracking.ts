@@ -13,6 +13,7 @@ import type { KnownSkills } from './known-skills.js';
 import { byPartition, groupByLearner, type PlacedEvent } from './learner-works.js';
 import { placeEvents } from './placing.js';
 import { type LearnerPlan, type LearnerWork, needsAllSkills, planLearner } from './plan.js';
+import { roomEnough, skillRooms } from './skill-room.js';
 import { readBodies } from './submissions.js';
 import { allSkills, loadModels, type ModelSources } from './track-needs.js';
 import { createReply, type ReplyBuilder } from './track-reply.js';
@@ -101,18 +102,22 @@ async function trackLearners(
   }
 }
 
-/** One try for all open learners; returns those that somebody else wrote meanwhile, or who repeat an event. */
+/**
+ * One try for all open learners; returns those that somebody else wrote meanwhile, who repeat an event, or of whom it has
+ * to be known whether they do.
+ */
 async function trackOnce(
   context: Try,
   task: TrackTask,
   open: readonly LearnerWork[],
   reply: ReplyBuilder,
 ): Promise<LearnerWork[]> {
-  const plans = await planEach(context, task, open, reply);
+  const all = await planEach(context, task, open, reply);
+  const plans = all.filter(({ plan }) => !plan.needsIds);
   await context.knownSkills.add(context.client, plans);
   const writing = plans.filter(({ plan }) => plan.commit !== null);
   const statuses = await commitPlans(context, writing);
-  const again: LearnerWork[] = [];
+  const again = all.filter(({ plan }) => plan.needsIds).map(({ work }) => work);
   for (const planned of plans) {
     const { work } = planned;
     const status = statuses.get(work) ?? 'committed';
@@ -174,6 +179,7 @@ async function planAll(
     context.client,
     open.filter((work, i) => needsAllSkills((loaded[i] as LoadedLearner).learner, work)),
   );
+  const rooms = await skillRooms(context, open, loaded);
   const planned: Planned[] = [];
   open.forEach((work, i) => {
     const model = models.get(work.tenant) as TenantModel | ApiError;
@@ -186,6 +192,7 @@ async function planAll(
       findItem: (itemId) => context.items.find(work.tenant, model.version, itemId),
       all: all.get(work) ?? null,
       acceptNewIds: task.acceptNewIds,
+      room: rooms.get(work) ?? roomEnough,
     });
     planned.push({ work, plan, modelVersion: model.version });
   });

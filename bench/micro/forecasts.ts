@@ -10,7 +10,7 @@ import { dayMs } from '../../src/domain/forgetting.js';
 import type { GoalSetting } from '../../src/domain/goal-setting.js';
 import { forecastLearner } from '../../src/domain/learner-forecast.js';
 import { viewSkills } from '../../src/domain/skill-view.js';
-import { type TenantModel, unfittedModel, withCatalogue } from '../../src/domain/tenant-model.js';
+import { type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
 import type { Answer } from '../../src/domain/types.js';
 import { decodeLearner, decodeSkill, encodeLearner, encodeSkill } from '../../src/store/learner-codec.js';
 import { predict, servedRow, toldResult } from '../../workers/predictions.js';
@@ -80,11 +80,10 @@ const entryOf = (i: number): SkillEntry => ({
   updatedAt: now,
 });
 
-const modelOf = (skills: number): TenantModel =>
-  withCatalogue(
-    unfittedModel,
-    catalogueOf(1, new Map(Array.from({ length: skills }, (_, i) => [`skill-${i}`, entryOf(i)]))),
-  );
+const modelOf = (skills: number): TenantModel => ({
+  ...unfittedModel,
+  catalogue: catalogueOf(1, new Map(Array.from({ length: skills }, (_, i) => [`skill-${i}`, entryOf(i)]))),
+});
 
 const practised = (habit: Habit, model: TenantModel): MadeLearner =>
   learnerOf(

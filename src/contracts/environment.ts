@@ -98,6 +98,20 @@ const properties = {
     description: 'bound on answers that wait for ClickHouse, shared evenly by the partitions',
     allowed: 'an integer from 16000 to 10000000000',
   }),
+  MAX_SKILLS_PER_LEARNER: Type.Integer({
+    minimum: 1,
+    maximum: 100_000,
+    default: 2_000,
+    description: 'bound on the skills that one learner answers: each read of the learner takes them all',
+    allowed: 'an integer from 1 to 100000',
+  }),
+  MAX_SKILLS_PER_TENANT: Type.Integer({
+    minimum: 1,
+    maximum: 1_000_000,
+    default: 50_000,
+    description: 'bound on the skills that a tenant knows, answered or set',
+    allowed: 'an integer from 1 to 1000000',
+  }),
   FIT_INTERVAL_HOURS: Type.Integer({
     minimum: 0,
     maximum: 8760,

@@ -62,6 +62,8 @@ export type TrackOutcome =
   | 'skipped'
   /** The id was used for a different event of this learner. */
   | 'reused'
+  /** It would begin a skill beyond a limit; `data` says which. */
+  | 'beyond'
   /** Not an event; `data` is the JSON of an `InvalidEvent`. */
   | 'invalid'
   /** Of a learner of another lane. */
@@ -97,6 +99,7 @@ export const outcomeLetters = {
   replayed: 'r',
   skipped: 's',
   reused: 'u',
+  beyond: 'b',
   invalid: 'i',
   elsewhere: 'e',
   failed: 'f',
@@ -169,6 +172,14 @@ interface Refused {
   readonly unavailable: string;
 }
 
+/** Beyond these an answer that would begin another skill is refused. */
+export interface SkillLimits {
+  /** Skills that one learner has answered. */
+  readonly perLearner: number;
+  /** Skills that a tenant knows. */
+  readonly perTenant: number;
+}
+
 /** What a worker is started with. */
 export interface WorkerSettings {
   readonly redisUrl: string;
@@ -179,4 +190,5 @@ export interface WorkerSettings {
   readonly outboxBound: number;
   /** Most served forecasts that one partition may hold for ClickHouse; further ones are not noted. */
   readonly forecastsBound: number;
+  readonly skillLimits: SkillLimits;
 }

@@ -5,9 +5,6 @@ import { type BktParameters, guessSlipMargin, wrongAnswerShare } from './params.
 
 export type SkillSetting = Pick<SkillEntry, 'name' | 'section' | 'weight' | 'parameters'>;
 
-/** Most skills that a tenant may set. */
-export const maxSkills = 20_000;
-
 /** What a skill has that was never set. */
 export const unsetSkill: SkillSetting = { name: null, ...unplaced, parameters: null };
 

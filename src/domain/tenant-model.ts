@@ -114,7 +114,9 @@ export const unfittedModel: TenantModel = {
 
 /** What a skill is served with: its own model, or the tenant's prior, or the defaults. */
 export function skillModelOf(model: TenantModel, skillId: string): SkillModel {
-  return model.skills.get(skillId) ?? unknownSkill(model);
+  const skill = model.skills.get(skillId) ?? unknownSkill(model);
+  const set = model.catalogue.entries.get(skillId);
+  return set === undefined || set.parameters === null ? skill : handSet(skill, set.parameters, set.revision);
 }
 
 const unfittedSkill: SkillModel = {
@@ -126,17 +128,6 @@ const unfittedSkill: SkillModel = {
   terms: startTerms(defaultParameters),
   abilityOffset: 0,
 };
-
-/** The model as it is served: with the tenant's catalogue, and the parameters that were set by hand. */
-export function withCatalogue(model: TenantModel, catalogue: Catalogue): TenantModel {
-  const manual = [...catalogue.entries].flatMap(([skillId, { parameters, revision }]) =>
-    parameters === null
-      ? []
-      : [[skillId, handSet(skillModelOf(model, skillId), parameters, revision)] as const],
-  );
-  if (manual.length === 0) return { ...model, catalogue };
-  return { ...model, catalogue, skills: new Map([...model.skills, ...manual]) };
-}
 
 const handSet = (skill: SkillModel, parameters: BktParameters, version: number): SkillModel => ({
   ...skill,

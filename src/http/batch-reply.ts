@@ -1,4 +1,4 @@
-import { ApiError, type Problem, unavailable } from '../errors.js';
+import { ApiError, type ErrorCode, type Problem, unavailable } from '../errors.js';
 import type { EventResult } from '../services/record-attempts.js';
 import { errorObject, errorReply, successEnvelope } from './envelope.js';
 import type { Reply } from './routes.js';
@@ -30,7 +30,7 @@ interface IndexedError {
 }
 
 /** Causes that are the caller's: sending the same batch again will not help. */
-const callersOwn = new Set(['INVALID_REQUEST', 'IDEMPOTENCY_KEY_REUSED']);
+const callersOwn = new Set(['INVALID_REQUEST', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED']);
 
 function refused(errors: readonly IndexedError[]): Reply {
   const details = errors.flatMap(detailsOf);
@@ -47,8 +47,13 @@ function refused(errors: readonly IndexedError[]): Reply {
   return errorReply(error);
 }
 
+/** What is at fault where the error itself does not say. */
+const fields: Partial<Record<ErrorCode, string>> = {
+  IDEMPOTENCY_KEY_REUSED: '/event_id',
+  LIMIT_EXCEEDED: '/skill_id',
+};
+
 function detailsOf({ index, error }: IndexedError): readonly Problem[] {
   if (error.details !== undefined && error.details.length > 0) return error.details;
-  const field = error.code === 'IDEMPOTENCY_KEY_REUSED' ? '/event_id' : '';
-  return [{ path: `events/${index}${field}`, message: error.message }];
+  return [{ path: `events/${index}${fields[error.code] ?? ''}`, message: error.message }];
 }

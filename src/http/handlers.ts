@@ -15,12 +15,19 @@ import { listSkills, readSkill } from '../services/read-skills.js';
 import type { AttemptRecorder } from '../services/record-attempts.js';
 import { type TakeBackPorts, takeBackAnswer } from '../services/take-back.js';
 import { readVelocity, type VelocityPorts } from '../services/velocity.js';
-import { putSkill, type SkillWritePorts } from '../services/write-skill.js';
+import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/write-skill.js';
 import { batchReply } from './batch-reply.js';
 import { classReply } from './class-reply.js';
 import { errorEnvelope, errorReply, successEnvelope } from './envelope.js';
 import { tagHeader } from './preconditions.js';
-import { attemptsQuery, explainQuery, predictionQuery, skillsQuery, velocityQuery } from './query.js';
+import {
+  attemptsQuery,
+  explainQuery,
+  masteryQuery,
+  predictionQuery,
+  skillsQuery,
+  velocityQuery,
+} from './query.js';
 import type { Call, Handlers, Reply } from './routes.js';
 
 export interface HandlerPorts {
@@ -29,7 +36,7 @@ export interface HandlerPorts {
   readonly mastery: ExplainPorts;
   readonly velocity: VelocityPorts;
   readonly goals: GoalPorts;
-  readonly skills: SkillWritePorts;
+  readonly skills: SkillDeletePorts;
   readonly attempts: AttemptPorts;
   readonly takeBack: TakeBackPorts;
   readonly erasures: ErasurePorts;
@@ -61,8 +68,8 @@ export const createHandlers = ({
     classReply(await forecastClass(forecaster, tenant, parseJson(body))),
   whatIf: async ({ tenant, parameters, body }) =>
     ok(await forecastWhatIf(forecaster, tenant, parameters[0] as string, parseJson(body))),
-  mastery: async ({ tenant, parameters }) =>
-    ok(JSON.stringify(await readMastery(mastery, tenant, parameters[0] as string))),
+  mastery: async ({ tenant, parameters, query }) =>
+    ok(await readMastery(mastery, tenant, parameters[0] as string, masteryQuery(query))),
   skillMastery: async ({ tenant, parameters, query }) => {
     const [userId, skillId] = parameters as [string, string];
     const { explain, steps } = explainQuery(query);
@@ -86,6 +93,10 @@ export const createHandlers = ({
   skill: async ({ tenant, parameters }) => tagged(await readSkill(skills, tenant, parameters[0] as string)),
   putSkill: async ({ tenant, parameters, body, ifMatch }) =>
     tagged(await putSkill(skills, tenant, parameters[0] as string, parseJson(body), ifMatch), 'Skill set'),
+  deleteSkill: async ({ tenant, parameters, ifMatch }) => {
+    const data = await deleteSkill(skills, tenant, parameters[0] as string, ifMatch);
+    return { status: 200, body: successEnvelope(JSON.stringify(data), 'Skill deleted') };
+  },
   attempts: async ({ tenant, parameters, query }) =>
     ok(JSON.stringify(await listAttempts(attempts, tenant, parameters[0] as string, attemptsQuery(query)))),
   takeBackAnswer: async ({ tenant, parameters }) => {

@@ -4,6 +4,7 @@ import { checked } from '../contracts/checked.js';
 import { ExplainQuery } from '../services/explain-mastery.js';
 import { forecastDefaults, PredictionQuery } from '../services/forecast-scores.js';
 import { AttemptsQuery } from '../services/list-attempts.js';
+import { MasteryQuery } from '../services/read-mastery.js';
 import { SkillsQuery } from '../services/read-skills.js';
 import { VelocityQuery } from '../services/velocity.js';
 import type { Call } from './routes.js';
@@ -13,6 +14,7 @@ type Values = Call['query'];
 const predictionCheck = Compile(PredictionQuery);
 const attemptsCheck = Compile(AttemptsQuery);
 const explainCheck = Compile(ExplainQuery);
+const masteryCheck = Compile(MasteryQuery);
 const skillsCheck = Compile(SkillsQuery);
 const velocityCheck = Compile(VelocityQuery);
 
@@ -47,6 +49,14 @@ export const skillsQuery = (values: Values): SkillsQuery => checked(skillsCheck,
 /** @throws ApiError INVALID_REQUEST */
 export const attemptsQuery = (values: Values): AttemptsQuery =>
   checked(attemptsCheck, pageValues(values), 'query');
+
+/** @throws ApiError INVALID_REQUEST */
+export const masteryQuery = ({ limit, ...values }: Values): MasteryQuery =>
+  checked(
+    masteryCheck,
+    { ...values, ...(limit === undefined ? {} : { limit: numberOf(limit, 0) }) },
+    'query',
+  );
 
 /** @throws ApiError INVALID_REQUEST */
 export const velocityQuery = ({ skill_id, days }: Values): VelocityQuery =>

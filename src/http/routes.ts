@@ -90,6 +90,7 @@ export type Handlers = Record<
   | 'skills'
   | 'skill'
   | 'putSkill'
+  | 'deleteSkill'
   | 'attempts'
   | 'takeBackAnswer'
   | 'exportLearner'
@@ -119,7 +120,7 @@ export const routesOf = (to: Handlers): readonly Route[] => [
   }),
   route('POST', '/api/v1/predictions', to.classPredictions, { scope: 'read', body: classRequest }),
   route('POST', '/api/v1/predictions/:user_id/what-if', to.whatIf, { scope: 'read', body: smallBody }),
-  route('GET', '/api/v1/mastery/:user_id', to.mastery, { scope: 'read' }),
+  route('GET', '/api/v1/mastery/:user_id', to.mastery, { scope: 'read', queryNames: ['limit', 'cursor'] }),
   route('GET', '/api/v1/mastery/:user_id/:skill_id', to.skillMastery, {
     scope: 'read',
     queryNames: ['explain', 'steps'],
@@ -134,6 +135,7 @@ export const routesOf = (to: Handlers): readonly Route[] => [
   route('GET', '/api/v1/skills', to.skills, { scope: 'read', queryNames: ['limit', 'cursor'] }),
   route('GET', '/api/v1/skills/:skill_id', to.skill, { scope: 'read' }),
   route('PUT', '/api/v1/skills/:skill_id', to.putSkill, { scope: 'admin', body: smallBody }),
+  route('DELETE', '/api/v1/skills/:skill_id', to.deleteSkill, { scope: 'admin' }),
   route('GET', '/api/v1/learners/:user_id/attempts', to.attempts, {
     scope: 'read',
     queryNames: ['limit', 'cursor'],

@@ -14,7 +14,7 @@ import type { ApiError } from '../errors.js';
 /** What became of one event. */
 export interface Tracked {
   readonly outcome: TrackOutcome;
-  /** JSON of the result when counted or replayed; the reason when unavailable. */
+  /** JSON of the result when counted or replayed; the reason when beyond a limit or unavailable. */
   readonly data: string;
 }
 
@@ -76,9 +76,11 @@ export interface ModelReader {
 
 /** Knows the skills that a tenant's learners have answered or its catalogue has. @throws ApiError UNAVAILABLE */
 export interface SkillDirectory {
-  /** In no order. */
-  list(tenant: string): Promise<string[]>;
+  /** By the bytes of their names, from the one behind `after` on. */
+  list(tenant: string, after: string | null, atMost: number): Promise<string[]>;
   has(tenant: string, skillId: string): Promise<boolean>;
+  /** Takes it off the known ones, until somebody answers it for the first time. */
+  forget(tenant: string, skillId: string): Promise<void>;
 }
 
 /** Something with the tag by which a caller can tell whether it is still the same. */
@@ -116,15 +118,16 @@ export interface GoalStore {
 /** One skill of a catalogue as it is to be. */
 export interface SkillWrite {
   readonly skillId: string;
-  readonly setting: SkillSetting;
+  /** Null: it is taken off the catalogue. */
+  readonly setting: SkillSetting | null;
   /** Revisions of the entry, as text, that it may replace (0: none yet); null: any. */
   readonly ifRevision: readonly string[] | null;
 }
 
-/** `full`: the tenant has set as many skills as it may. */
+/** `full`: the tenant knows as many skills as it may; `removed`: it is not in the catalogue any more. */
 export type SkillWritten =
   | { readonly status: 'written'; readonly entry: SkillEntry }
-  | { readonly status: 'mismatch' | 'full' };
+  | { readonly status: 'mismatch' | 'full' | 'removed' };
 
 /** Keeps catalogues; `ModelReader` shows them. @throws ApiError UNAVAILABLE */
 export interface CatalogueStore {

@@ -11,8 +11,8 @@ import {
   skillModelOf,
   type TenantModel,
 } from '../domain/tenant-model.js';
-import { ApiError, invalid } from '../errors.js';
-import { decodeCursor, pageOfIds } from './id-pages.js';
+import { ApiError } from '../errors.js';
+import { idAfter, pageOfIds } from './id-pages.js';
 import type { ModelReader, SkillDirectory, Tagged } from './ports.js';
 
 /** Query of GET /api/v1/skills. */
@@ -28,14 +28,16 @@ export interface SkillPorts {
 }
 
 /**
- * Data of GET /api/v1/skills: skills that were ever answered or set and those in the model, by UTF-8 bytes of their ids.
+ * Data of GET /api/v1/skills: skills that were ever answered or set, by UTF-8 bytes of their ids.
  * @throws ApiError INVALID_REQUEST, UNAVAILABLE
  */
 export async function listSkills(ports: SkillPorts, tenant: string, query: SkillsQuery): Promise<object> {
-  const after = query.cursor === undefined ? null : idOf(query.cursor);
-  const [known, model] = await Promise.all([ports.skills.list(tenant), ports.models.current(tenant)]);
-  const all = new Set([...known, ...model.skills.keys(), ...model.catalogue.entries.keys()]);
-  const { ids, nextCursor } = pageOfIds(all, after, query.limit);
+  const after = idAfter(query.cursor);
+  const [known, model] = await Promise.all([
+    ports.skills.list(tenant, after, query.limit + 1),
+    ports.models.current(tenant),
+  ]);
+  const { ids, nextCursor } = pageOfIds(known, query.limit);
   return {
     skills: ids.map((skillId) => describeSkill(model, skillId, model.catalogue.entries.get(skillId))),
     next_cursor: nextCursor,
@@ -43,23 +45,19 @@ export async function listSkills(ports: SkillPorts, tenant: string, query: Skill
   };
 }
 
-function idOf(cursor: string): string {
-  const id = decodeCursor(cursor);
-  if (id !== null) return id;
-  const message = 'must be the next_cursor of an earlier page';
-  throw invalid(`Invalid query: cursor ${message}`, [{ path: 'cursor', message }]);
-}
-
 /** Data of GET /api/v1/skills/{skill_id}. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */
 export async function readSkill(ports: SkillPorts, tenant: string, skillId: string): Promise<Tagged<object>> {
   const model = await findSkill(ports, tenant, skillId);
-  if (model === null) throw new ApiError('SKILL_NOT_FOUND', 'This skill_id was neither set nor answered');
+  if (model === null) throw skillNotFound();
   const entry = model.catalogue.entries.get(skillId);
   return {
     value: { ...describeSkill(model, skillId, entry), model_version: model.version },
     tag: tagOfSkill(entry),
   };
 }
+
+export const skillNotFound = () =>
+  new ApiError('SKILL_NOT_FOUND', 'This skill_id was neither set nor answered');
 
 /** The tenant's model, if it or anybody knows of the skill; else null. @throws ApiError UNAVAILABLE */
 export async function findSkill(

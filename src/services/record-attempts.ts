@@ -102,6 +102,8 @@ function resultOf({ outcome, data }: Tracked): EventResult {
         'IDEMPOTENCY_KEY_REUSED',
         'This event_id was used for a different event of this learner',
       );
+    case 'beyond':
+      return new ApiError('LIMIT_EXCEEDED', data);
     case 'invalid':
       return invalidEvent(data);
     case 'unavailable':

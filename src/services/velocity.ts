@@ -17,7 +17,7 @@ import {
   type SkillDay,
 } from '../domain/velocity.js';
 import type { Logger } from '../telemetry.js';
-import { sortIds } from './id-pages.js';
+import { sortedAfter } from './id-pages.js';
 import { type MasteryPorts, readLearner, skillOf } from './read-mastery.js';
 
 /** Query of GET /api/v1/velocity/{user_id}. */
@@ -99,7 +99,10 @@ const describeMomentum = (momentum: Momentum | null): object => ({
 });
 
 const plateausOf = (skills: Iterable<readonly [string, SkillState]>): string[] =>
-  sortIds([...skills].flatMap(([skillId, { plateau }]) => (isPlateau(plateau) ? [skillId] : [])));
+  sortedAfter(
+    [...skills].flatMap(([skillId, { plateau }]) => (isPlateau(plateau) ? [skillId] : [])),
+    null,
+  );
 
 /** Null without ClickHouse, or where it is busy: the recent part is known all the same. */
 async function readDays({ history, logger }: VelocityPorts, query: DaysQuery) {

@@ -1,11 +1,10 @@
 /** Setting a skill in the tenant's catalogue. */
 import { readSkillBody } from '../contracts/skills.js';
 import type { SkillEntry } from '../domain/catalogue.js';
-import { maxSkills } from '../domain/skill-setting.js';
-import { invalid } from '../errors.js';
+import { ApiError, unavailable } from '../errors.js';
 import { preconditionFailed } from './goals.js';
 import type { CatalogueStore, IfMatch, Tagged } from './ports.js';
-import { describeSkill, findSkill, type SkillPorts, tagOfSkill } from './read-skills.js';
+import { describeSkill, findSkill, type SkillPorts, skillNotFound, tagOfSkill } from './read-skills.js';
 
 export interface SkillWritePorts extends SkillPorts {
   readonly catalogue: CatalogueStore;
@@ -13,11 +12,16 @@ export interface SkillWritePorts extends SkillPorts {
   readonly now: () => number;
 }
 
+export interface SkillDeletePorts extends SkillWritePorts {
+  /** Answers of the tenant on the skill that are stored. @throws where the store is away */
+  answers(tenant: string, skillId: string): Promise<number>;
+}
+
 /**
  * Data of PUT /api/v1/skills/{skill_id}: the entry is replaced as a whole.
  *
  * @param body as it was sent
- * @throws ApiError INVALID_REQUEST, PRECONDITION_FAILED, UNAVAILABLE
+ * @throws ApiError INVALID_REQUEST, PRECONDITION_FAILED, LIMIT_EXCEEDED, UNAVAILABLE
  */
 export async function putSkill(
   ports: SkillWritePorts,
@@ -32,13 +36,38 @@ export async function putSkill(
   const ifRevision = ifMatch === '*' ? null : ifMatch;
   const written = await ports.catalogue.put(tenant, { skillId, setting, ifRevision }, ports.now());
   if (written.status === 'written') return describeWritten(ports, tenant, skillId, written.entry);
-  throw written.status === 'full' ? catalogueFull() : preconditionFailed();
+  throw written.status === 'full' ? noRoom() : preconditionFailed();
 }
 
-const catalogueFull = () =>
-  invalid(
-    `The catalogue is full: at most ${maxSkills.toLocaleString('en-US')} skills of a tenant can be set`,
-  );
+const noRoom = () => new ApiError('LIMIT_EXCEEDED', 'The tenant knows as many skills as a tenant may have');
+
+/** From so many answers on a skill stays. */
+const keptAnswers = 20;
+
+/**
+ * Data of DELETE /api/v1/skills/{skill_id}: what was set is taken off, and the skill is not known any more until a learner
+ * answers it for the first time. Answers stay; those that are not in ClickHouse yet are not counted.
+ *
+ * @throws ApiError SKILL_NOT_FOUND, CONFLICT, PRECONDITION_FAILED, UNAVAILABLE
+ */
+export async function deleteSkill(
+  ports: SkillDeletePorts,
+  tenant: string,
+  skillId: string,
+  ifMatch: IfMatch,
+): Promise<object> {
+  if ((await findSkill(ports, tenant, skillId)) === null) throw skillNotFound();
+  const answers = await ports.answers(tenant, skillId).catch((error: unknown) => {
+    throw unavailable('The answers that are stored cannot be counted right now; try again later', error);
+  });
+  if (answers >= keptAnswers)
+    throw new ApiError('CONFLICT', `The skill has ${answers} answers: with ${keptAnswers} or more it stays`);
+  const write = { skillId, setting: null, ifRevision: ifMatch === '*' ? null : ifMatch };
+  const { status } = await ports.catalogue.put(tenant, write, ports.now());
+  if (status === 'mismatch') throw preconditionFailed();
+  await ports.skills.forget(tenant, skillId);
+  return { skill_id: skillId, answers };
+}
 
 /** What was written, which may be replaced already. */
 async function describeWritten(ports: SkillPorts, tenant: string, skillId: string, entry: SkillEntry) {

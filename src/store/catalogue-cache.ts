@@ -1,6 +1,6 @@
 /** The models as they are served: each with its tenant's catalogue exactly as of now. */
 import { emptyCatalogue } from '../domain/catalogue.js';
-import { type TenantModel, withCatalogue } from '../domain/tenant-model.js';
+import type { TenantModel } from '../domain/tenant-model.js';
 import { ApiError, unavailable } from '../errors.js';
 import { catalogueMark, type MarkedCatalogue, readCatalogue } from './catalogue-store.js';
 import { isCluster, type RedisClient } from './client.js';
@@ -89,7 +89,7 @@ export function createServedModels(options: ServedModelsOptions): ServedModels {
   async function read(tenant: string, mark: string): Promise<MarkedCatalogue> {
     const client = await redis();
     try {
-      return await readCatalogue(client, tenant);
+      return await readCatalogue(client, tenant, kept.get(tenant)?.marked ?? null);
     } catch (error) {
       if (error instanceof ApiError) throw error;
       tell(error, tenant, mark);
@@ -100,7 +100,7 @@ export function createServedModels(options: ServedModelsOptions): ServedModels {
   function keep(tenant: string, fitted: TenantModel, marked: MarkedCatalogue): TenantModel {
     const before = kept.get(tenant);
     const same = before?.fitted === fitted && before.marked.mark === marked.mark;
-    const served = same ? before : { fitted, marked, model: withCatalogue(fitted, marked.catalogue) };
+    const served = same ? before : { fitted, marked, model: { ...fitted, catalogue: marked.catalogue } };
     keepRecent(kept, tenant, served, maxTenants);
     return served.model;
   }

@@ -3,13 +3,20 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { skillRow } from '../contracts/journal.js';
 import { type Catalogue, catalogueOf, type SkillEntry } from '../domain/catalogue.js';
-import { maxSkills, type SkillSetting } from '../domain/skill-setting.js';
+import { type SkillSetting, unsetSkill } from '../domain/skill-setting.js';
 import { unavailable } from '../errors.js';
 import type { CatalogueStore, SkillWrite, SkillWritten } from '../services/ports.js';
-import { putSkillsScript } from './catalogue-scripts.js';
-import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
-import { catalogueJournalKey, catalogueKey, catalogueRevisionsKey, journalBound, metaKey } from './keys.js';
-import { addKnownSkills } from './known-skills.js';
+import { catalogueSinceScript, putSkillsScript } from './catalogue-scripts.js';
+import { type RedisClient, whileRedisServes } from './client.js';
+import {
+  catalogueChangesKey,
+  catalogueJournalKey,
+  catalogueKey,
+  catalogueRevisionsKey,
+  journalBound,
+  metaKey,
+} from './keys.js';
+import { addKnownSkills, admitSkills, releaseSkills } from './known-skills.js';
 import { replicated } from './replication.js';
 
 /** Skills of one script call: it must not hold Redis up. */
@@ -68,31 +75,90 @@ export interface MarkedCatalogue {
   readonly catalogue: Catalogue;
 }
 
-/** The whole catalogue as of one moment. */
-export async function readCatalogue(client: RedisClient, tenant: string): Promise<MarkedCatalogue> {
-  const both = client.multi().hget(catalogueRevisionsKey, tenant).hgetall(catalogueKey(tenant));
-  const [found, skills] = await whileRedisServes(resultsOf(both));
-  const mark = typeof found === 'string' ? found : '';
-  const entries = Object.entries(skills as Record<string, string>).map(
-    ([skillId, value]) => [skillId, decodeEntry(value)] as const,
-  );
-  return { mark, catalogue: catalogueOf(Number(mark.split(' ', 1)[0]), new Map(entries)) };
+/** Fields of one HSCAN, which holds Redis up no longer than a batch of answers does. */
+const scanned = 500;
+const maxTries = 5;
+
+/**
+ * The catalogue as of one moment: what changed since it was read before, where that is known; else all of it, a page at a
+ * time.
+ *
+ * @param before what a change costs must not grow with the catalogue, so its entries are changed in place
+ * @throws Error for an entry that this version of the service cannot read; ApiError UNAVAILABLE
+ */
+export async function readCatalogue(
+  client: RedisClient,
+  tenant: string,
+  before: MarkedCatalogue | null = null,
+): Promise<MarkedCatalogue> {
+  const changed = before && (await changedSince(client, tenant, before.mark, before.catalogue.entries));
+  if (changed !== null) return changed;
+  for (let tries = 0; tries < maxTries; tries++) {
+    const mark = await catalogueMark(client, tenant);
+    const whole = await changedSince(client, tenant, mark, await scanEntries(client, tenant));
+    if (whole !== null) return whole;
+  }
+  throw unavailable('The catalogue of this tenant is changing too fast; try again later');
 }
 
-export const createCatalogueStore = (client: RedisClient): CatalogueStore => ({
+async function scanEntries(client: RedisClient, tenant: string): Promise<Catalogue['entries']> {
+  const entries = new Map<string, SkillEntry>();
+  let cursor = '0';
+  do {
+    const page = client.hscan(catalogueKey(tenant), cursor, 'COUNT', scanned);
+    const [next, fields] = await whileRedisServes(page);
+    for (let i = 0; i < fields.length; i += 2)
+      entries.set(fields[i] as string, decodeEntry(fields[i + 1] as string));
+    cursor = next;
+  } while (cursor !== '0');
+  return entries;
+}
+
+/** @param entries as of the mark, perhaps with later ones. @returns null where it is not known what changed since */
+async function changedSince(
+  client: RedisClient,
+  tenant: string,
+  since: string,
+  entries: Catalogue['entries'],
+): Promise<MarkedCatalogue | null> {
+  const keys = [catalogueRevisionsKey, catalogueKey(tenant), catalogueChangesKey(tenant)];
+  const reply = client.eval(catalogueSinceScript, keys.length, ...keys, tenant, since);
+  const [mark, ...changes] = (await whileRedisServes(reply)) as string[];
+  if (mark === undefined) return null;
+  const decoded: [skillId: string, entry: SkillEntry | null][] = [];
+  for (let i = 0; i < changes.length; i += 2) {
+    const value = changes[i + 1] as string;
+    decoded.push([changes[i] as string, value === '' ? null : decodeEntry(value)]);
+  }
+  const all = entries as Map<string, SkillEntry>;
+  for (const [skillId, entry] of decoded) {
+    if (entry === null) all.delete(skillId);
+    else all.set(skillId, entry);
+  }
+  return { mark, catalogue: catalogueOf(Number(mark.split(' ', 1)[0]), all) };
+}
+
+/** @param knownSkills most skills that a tenant may know */
+export const createCatalogueStore = (client: RedisClient, knownSkills: number): CatalogueStore => ({
   put: async (tenant, write, now) => {
-    const [written] = await putSkills(client, tenant, [write], now);
+    const [written] = await putSkills(client, tenant, [write], now, { knownSkills });
     return written as SkillWritten;
   },
 });
 
+export interface CatalogueBounds {
+  /** Most skills that the tenant may know. */
+  readonly knownSkills: number;
+  /** Most entries of the journal. */
+  readonly journal?: number;
+}
+
 /**
  * Writes skills; those that are written are known from then on.
  *
- * They are noted as known after they are written, for only then is it sure which they are. Whoever dies in between
- * leaves some too few, until they are answered, or set again by a change.
+ * They are made known before they are written, as far as there is room, and those that are not written are forgotten
+ * again. Whoever dies in between leaves some too many.
  *
- * @param bound most entries of the journal
  * @returns one result for each, in their order
  * @throws ApiError UNAVAILABLE, also for a Redis that came back empty, and where the journal is full: those before
  * may be written
@@ -102,7 +168,7 @@ export async function putSkills(
   tenant: string,
   writes: readonly SkillWrite[],
   now: number,
-  bound = journalBound,
+  { knownSkills, journal = journalBound }: CatalogueBounds,
 ): Promise<SkillWritten[]> {
   if ((await whileRedisServes(client.exists(metaKey))) === 0) {
     throw unavailable('The state store came back empty and has to be rebuilt first');
@@ -110,39 +176,60 @@ export async function putSkills(
   const results: SkillWritten[] = [];
   for (let at = 0; at < writes.length; at += chunkSkills) {
     const chunk = writes.slice(at, at + chunkSkills);
-    const replies = await putChunk(client, tenant, chunk, now, bound);
-    const written = chunk.flatMap(({ skillId }, i) => (refusals.has(replies[i] as string) ? [] : [skillId]));
-    if (written.length > 0) await addKnownSkills(client, tenant, written);
-    results.push(...replies.map(writtenOf));
+    const added = [...new Set(chunk.filter(({ setting }) => setting !== null).map(idOf))];
+    const admitted = await admitSkills(client, tenant, added, knownSkills);
+    const open = chunk.filter(({ skillId }) => admitted.get(skillId) !== 'full');
+    const replies = await putChunk(client, tenant, open, now, journal);
+    const written = new Set(chunk.filter((write) => !refusals.has(replies.get(write) ?? 'full')).map(idOf));
+    await addKnownSkills(
+      client,
+      tenant,
+      added.filter((skillId) => written.has(skillId)),
+    );
+    const unwritten = added.filter((skillId) => admitted.get(skillId) === 'new' && !written.has(skillId));
+    await releaseSkills(client, tenant, unwritten);
+    results.push(...chunk.map((write) => writtenOf(replies.get(write) ?? 'full')));
   }
   return results;
 }
 
-/** What the script says of a skill that it did not write. */
-const refusals: ReadonlySet<string> = new Set(['mismatch', 'full', 'journal']);
+const idOf = ({ skillId }: SkillWrite): string => skillId;
 
-/** @returns what the script says of each */
+/** What the script says of a skill that it did not write. */
+const refusals: ReadonlySet<string> = new Set(['mismatch', 'journal', 'full']);
+
+/** @returns what the script says of each skill */
 async function putChunk(
   client: RedisClient,
   tenant: string,
   chunk: readonly SkillWrite[],
   now: number,
   bound: number,
-): Promise<string[]> {
-  const keys = [catalogueKey(tenant), catalogueRevisionsKey, catalogueJournalKey];
+): Promise<ReadonlyMap<SkillWrite, string>> {
+  if (chunk.length === 0) return new Map();
+  const keys = [
+    catalogueKey(tenant),
+    catalogueRevisionsKey,
+    catalogueJournalKey,
+    catalogueChangesKey(tenant),
+  ];
   const skills = chunk.flatMap(({ skillId, setting, ifRevision }) => [
     skillId,
     ifRevision === null ? '' : ` ${ifRevision.join(' ')} `,
-    encodeSetting(setting),
-    skillRow({ tenant, skillId, ...setting }),
+    setting === null ? '' : encodeSetting(setting),
+    skillRow({ tenant, skillId, ...(setting ?? takenOff) }),
   ]);
-  const put = () =>
-    client.eval(putSkillsScript, keys.length, ...keys, tenant, now, maxSkills, bound, ...skills);
-  return (await replicated(client, catalogueRevisionsKey, () => whileRedisServes(put()))) as string[];
+  const put = () => client.eval(putSkillsScript, keys.length, ...keys, tenant, now, bound, ...skills);
+  const replies = await replicated(client, catalogueRevisionsKey, () => whileRedisServes(put()));
+  return new Map(chunk.map((write, i) => [write, (replies as string[])[i] as string]));
 }
+
+/** In ClickHouse a skill that is taken off weighs nothing, which one that is set never does. */
+const takenOff: SkillSetting = { ...unsetSkill, weight: 0 };
 
 function writtenOf(result: string): SkillWritten {
   if (result === 'mismatch' || result === 'full') return { status: result };
+  if (result === '') return { status: 'removed' };
   if (result === 'journal') throw unavailable('Too many changes wait to be stored; try again later');
   return { status: 'written', entry: decodeEntry(result) };
 }

@@ -87,7 +87,7 @@ export const journalKey = (partition: number): string => `${partitionPrefix(part
 export const journalBound = 100_000;
 /** Stream of the forecasts that were served from the partition, fields as in its journal. */
 export const forecastsKey = (partition: number): string => `${partitionPrefix(partition)}:forecasts`;
-/** Set of the tenant's skills that were ever answered, or set in the catalogue. */
+/** Sorted set, by the bytes of their names, of the tenant's skills that were ever answered, or set in the catalogue. */
 export const knownSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
 /**
  * Hash of those of them that are rare (`learnersOfKnownSkill`): field = skill, value = 8 bytes of hash for each learner who
@@ -106,6 +106,8 @@ export const catalogueKey = (tenant: string): string => `st:{catalogues}:skills:
  * catalogues share a slot with their journal.
  */
 export const catalogueRevisionsKey = 'st:{catalogues}:revisions';
+/** List of a catalogue's last changes, newest first: revision, Unix milliseconds and skill, a space between them. */
+export const catalogueChangesKey = (tenant: string): string => `st:{catalogues}:changes:${tenant}`;
 /** Journal stream of all catalogues, as `journalKey`. */
 export const catalogueJournalKey = 'st:{catalogues}:journal';
 

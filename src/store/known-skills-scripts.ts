@@ -5,8 +5,8 @@ import { learnersOfKnownSkill } from '../domain/params.js';
 /**
  * Notes learners who answered skills; those who are noted already change nothing. A skill is rare from its first answer
  * until enough learners answered it: then nobody needs to know who they were.
- * KEYS: set of the tenant's skills, hash of the rare ones. ARGV: skill and 8 bytes of learner hash, in turn.
- * Result: those of the skills that are not rare (any more).
+ * KEYS: sorted set of the tenant's skills, hash of the rare ones. ARGV: skill and 8 bytes of learner hash, in turn.
+ * Result: how many skills the tenant knows; those of the skills that are not rare (any more).
  */
 export const noteLearnersScript = `
 local skills, rare, common = KEYS[1], KEYS[2], {}
@@ -19,7 +19,7 @@ end
 for i = 1, #ARGV, 2 do
   local skill, learner = ARGV[i], ARGV[i + 1]
   local list = redis.call('HGET', rare, skill)
-  if not list and redis.call('SADD', skills, skill) == 1 then list = '' end
+  if not list and redis.call('ZADD', skills, 0, skill) == 1 then list = '' end
   if not list then
     common[#common + 1] = skill
   elseif not has(list, learner) then
@@ -32,7 +32,40 @@ for i = 1, #ARGV, 2 do
     end
   end
 end
-return common
+return { redis.call('ZCARD', skills), common }
+`;
+
+/**
+ * Makes skills known that are about to be set, as far as there is room. Until they are set they are rare, without a learner.
+ * KEYS: as above. ARGV: most skills of the tenant; the skills.
+ * Result: for each of them 1 if it was made known now, 0 if it was known, -1 if there is no room.
+ */
+export const admitSkillsScript = `
+local room = tonumber(ARGV[1]) - redis.call('ZCARD', KEYS[1])
+local results = {}
+for i = 2, #ARGV do
+  local result = redis.call('ZSCORE', KEYS[1], ARGV[i]) and 0 or room > 0 and 1 or -1
+  if result == 1 then
+    room = room - 1
+    redis.call('ZADD', KEYS[1], 0, ARGV[i])
+    redis.call('HSET', KEYS[2], ARGV[i], '')
+  end
+  results[#results + 1] = result
+end
+return results
+`;
+
+/**
+ * Takes back what was admitted and then not set, unless a learner answered it meanwhile.
+ * KEYS: as above. ARGV: the skills.
+ */
+export const releaseSkillsScript = `
+for i = 1, #ARGV do
+  if redis.call('HGET', KEYS[2], ARGV[i]) == '' then
+    redis.call('HDEL', KEYS[2], ARGV[i])
+    redis.call('ZREM', KEYS[1], ARGV[i])
+  end
+end
 `;
 
 /**
@@ -54,7 +87,18 @@ return page[1]
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    noteLearners(skills: string, rare: string, ...pairs: (string | Buffer)[]): Result<string[], Context>;
+    noteLearners(
+      skills: string,
+      rare: string,
+      ...pairs: (string | Buffer)[]
+    ): Result<[size: number, notRare: string[]], Context>;
+    admitSkills(
+      skills: string,
+      rare: string,
+      limit: number,
+      ...skillIds: string[]
+    ): Result<(1 | 0 | -1)[], Context>;
+    releaseSkills(skills: string, rare: string, ...skillIds: string[]): Result<null, Context>;
     forgetLearners(
       rare: string,
       cursor: string,

@@ -12,14 +12,75 @@ export interface SkillLearner {
 /** Skills of one script call: it must not hold Redis up. */
 const pageSkills = 500;
 
+/**
+ * Runs commands on the sorted set of a tenant's skills. Earlier versions of the service kept them in a set without order:
+ * the first command that meets one makes it a sorted one, in Redis, and is run again.
+ */
+async function onSkills<Value>(
+  client: RedisClient,
+  tenant: string,
+  run: (key: string) => Promise<Value>,
+): Promise<Value> {
+  const key = knownSkillsKey(tenant);
+  try {
+    return await whileRedisServes(run(key));
+  } catch (error) {
+    if (!(error instanceof Error) || !error.message.includes('WRONGTYPE')) throw error;
+    await whileRedisServes(client.call('ZUNIONSTORE', key, 1, key, 'WEIGHTS', 0));
+    return whileRedisServes(run(key));
+  }
+}
+
+const members = (skillIds: readonly string[]): (string | number)[] => skillIds.flatMap((id) => [0, id]);
+
 /** Notes skills that count whoever answers them: those that are set. */
 export async function addKnownSkills(
   client: RedisClient,
   tenant: string,
   skillIds: readonly string[],
 ): Promise<void> {
-  const both = client.multi().sadd(knownSkillsKey(tenant), ...skillIds);
-  await whileRedisServes(resultsOf(both.hdel(rareSkillsKey(tenant), ...skillIds)));
+  if (skillIds.length === 0) return;
+  await onSkills(client, tenant, (key) => {
+    const both = client.multi().zadd(key, ...members(skillIds));
+    return resultsOf(both.hdel(rareSkillsKey(tenant), ...skillIds));
+  });
+}
+
+/**
+ * Makes skills known that are about to be set, as far as the tenant has room: to be followed by `addKnownSkills` for those
+ * that were set, and by `releaseSkills` for the others. Who dies in between leaves a name too many.
+ *
+ * @returns of each whether it was made known now, was known, or has no room
+ */
+export async function admitSkills(
+  client: RedisClient,
+  tenant: string,
+  skillIds: readonly string[],
+  limit: number,
+): Promise<ReadonlyMap<string, 'new' | 'known' | 'full'>> {
+  if (skillIds.length === 0) return new Map();
+  const results = await onSkills(client, tenant, (key) =>
+    client.admitSkills(key, rareSkillsKey(tenant), limit, ...skillIds),
+  );
+  const told = { 1: 'new', 0: 'known', '-1': 'full' } as const;
+  return new Map(skillIds.map((skillId, i) => [skillId, told[results[i] as 1 | 0 | -1]]));
+}
+
+/** Takes back what was admitted now and not set. */
+export async function releaseSkills(
+  client: RedisClient,
+  tenant: string,
+  skillIds: readonly string[],
+): Promise<void> {
+  if (skillIds.length === 0) return;
+  await onSkills(client, tenant, (key) => client.releaseSkills(key, rareSkillsKey(tenant), ...skillIds));
+}
+
+/** Takes a skill off the known ones. Whoever answers it for the first time makes it known again. */
+export async function forgetSkill(client: RedisClient, tenant: string, skillId: string): Promise<void> {
+  await onSkills(client, tenant, (key) =>
+    resultsOf(client.multi().zrem(key, skillId).hdel(rareSkillsKey(tenant), skillId)),
+  );
 }
 
 /**
@@ -27,16 +88,19 @@ export async function addKnownSkills(
  *
  * Who picks user ids whose hashes meet keeps his own tenant's skill rare for longer.
  *
- * @returns those of the skills of which it need not be noted any more
+ * @returns how many skills the tenant knows, and those of the skills of which it need not be noted any more
  */
-export const noteLearners = (
+export async function noteLearners(
   client: RedisClient,
   tenant: string,
   answered: readonly SkillLearner[],
-): Promise<string[]> => {
+): Promise<{ readonly size: number; readonly notRare: readonly string[] }> {
   const pairs = answered.flatMap(({ skillId, userId }) => [skillId, hashText(userId)]);
-  return whileRedisServes(client.noteLearners(knownSkillsKey(tenant), rareSkillsKey(tenant), ...pairs));
-};
+  const [size, notRare] = await onSkills(client, tenant, (key) =>
+    client.noteLearners(key, rareSkillsKey(tenant), ...pairs),
+  );
+  return { size, notRare };
+}
 
 /** Makes skills rare until it is noted who answered them: earlier versions of the service noted nobody. */
 export async function makeRare(
@@ -44,9 +108,11 @@ export async function makeRare(
   tenant: string,
   skillIds: readonly string[],
 ): Promise<void> {
-  const commands = client.multi().sadd(knownSkillsKey(tenant), ...skillIds);
-  for (const skillId of skillIds) commands.hsetnx(rareSkillsKey(tenant), skillId, '');
-  await whileRedisServes(resultsOf(commands));
+  await onSkills(client, tenant, (key) => {
+    const commands = client.multi().zadd(key, ...members(skillIds));
+    for (const skillId of skillIds) commands.hsetnx(rareSkillsKey(tenant), skillId, '');
+    return resultsOf(commands);
+  });
 }
 
 /** Forgets which rare skills the learners answered. What they answer meanwhile may be forgotten with it. */
@@ -66,24 +132,50 @@ export async function forgetLearners(
 /** How many skills forecasts count as known: those that are set, or answered by learners enough. */
 export async function countKnownSkills(client: RedisClient, tenant: string): Promise<number> {
   // In this order: a skill that comes in between is counted among all, and the difference is never below 0.
-  const counts = [client.hlen(rareSkillsKey(tenant)), client.scard(knownSkillsKey(tenant))] as const;
-  const [rare, all] = await whileRedisServes(Promise.all(counts));
+  const [rare, all] = await onSkills(client, tenant, (key) =>
+    Promise.all([client.hlen(rareSkillsKey(tenant)), client.zcard(key)]),
+  );
   return all - rare;
 }
 
-/** The skills that were ever answered or set, in no order. */
-export const listKnownSkills = (client: RedisClient, tenant: string): Promise<string[]> =>
-  whileRedisServes(client.smembers(knownSkillsKey(tenant)));
-
-export const isKnownSkill = async (client: RedisClient, tenant: string, skillId: string): Promise<boolean> =>
-  (await whileRedisServes(client.sismember(knownSkillsKey(tenant), skillId))) === 1;
+/**
+ * Skills that were ever answered or set, in the order of the bytes of their names.
+ * @param after the name before the first; null: from the beginning
+ */
+export const listKnownSkills = (
+  client: RedisClient,
+  tenant: string,
+  after: string | null,
+  atMost: number,
+): Promise<string[]> =>
+  onSkills(client, tenant, (key) =>
+    client.zrangebylex(key, after === null ? '-' : `(${after}`, '+', 'LIMIT', 0, atMost),
+  );
 
 /** Which of the skills were ever answered or set, in their order. */
-export async function areKnownSkills(
+export const areKnownSkills = (
   client: RedisClient,
   tenant: string,
   skillIds: readonly string[],
-): Promise<boolean[]> {
-  const found = await whileRedisServes(client.smismember(knownSkillsKey(tenant), ...skillIds));
-  return found.map((member) => member === 1);
+): Promise<boolean[]> =>
+  onSkills(client, tenant, async (key) =>
+    (await client.zmscore(key, ...skillIds)).map((score) => score !== null),
+  );
+
+export const isKnownSkill = async (client: RedisClient, tenant: string, skillId: string): Promise<boolean> =>
+  (await areKnownSkills(client, tenant, [skillId]))[0] === true;
+
+/** How many skills the tenant knows, and those of the skills that it does not know and has no room for. */
+export async function unknownBeyond(
+  client: RedisClient,
+  tenant: string,
+  skillIds: readonly string[],
+  limit: number,
+): Promise<{ readonly size: number; readonly refused: readonly string[] }> {
+  const [size, known] = await Promise.all([
+    onSkills(client, tenant, (key) => client.zcard(key)),
+    areKnownSkills(client, tenant, skillIds),
+  ]);
+  const unknown = skillIds.filter((_, i) => !known[i]);
+  return { size, refused: unknown.slice(Math.max(0, limit - size)) };
 }

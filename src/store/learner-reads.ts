@@ -1,5 +1,6 @@
 /** Learners read whole, for what needs all their skills. */
 import type { LearnerState, SkillState } from '../domain/types.js';
+import { sliceTurn } from '../services/slices.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { goalField } from './goal-codec.js';
 import { learnerKey } from './keys.js';
@@ -7,6 +8,9 @@ import { decodeLearner, decodeSkill } from './learner-codec.js';
 import { learnerField, type Placed } from './learner-records.js';
 import { perCall } from './learner-store.js';
 import { createPackReader, type PackReader } from './pack-reader.js';
+
+/** What takes about a millisecond to unpack. */
+const longBytes = 64 * 1024;
 
 /** About half a millisecond of Redis. */
 const maxFieldsAndValues = 1500;
@@ -28,6 +32,7 @@ export interface WholeLearner extends Omit<FoundLearner, 'skills'> {
 export interface PackedLearner {
   /** Null for a learner without an answer. @throws Error for records that this version of the service cannot read */
   unpack(): FoundLearner | null;
+  readonly bytes: number;
 }
 
 /**
@@ -51,7 +56,10 @@ function learnersIn(packed: Buffer): PackedLearner[] {
   return Array.from({ length: reader.list() }, () => {
     const from = reader.position();
     for (let values = reader.list(); values > 0; values--) reader.skip();
-    return { unpack: () => unpack(createPackReader(packed, from)) };
+    return {
+      unpack: () => unpack(createPackReader(packed, from)),
+      bytes: reader.position() - from,
+    };
   });
 }
 
@@ -69,9 +77,18 @@ function unpack(reader: PackReader): FoundLearner | null {
   return learner && { learner, skills, goalRecord };
 }
 
+/** How many skills the learner has answered. */
+export async function countSkills(client: RedisClient, place: Placed): Promise<number> {
+  const key = learnerKey(place.partition, place.tenant, place.userId);
+  const others = [learnerField, goalField].map((field) => client.hexists(key, field));
+  const [fields, learner, goal] = await whileRedisServes(Promise.all([client.hlen(key), ...others]));
+  return (fields as number) - (learner as number) - (goal as number);
+}
+
 /** All that is kept of one learner who has answered, by skill id; null if there is none. @throws ApiError UNAVAILABLE */
 export async function readLearner(client: RedisClient, place: Placed): Promise<WholeLearner | null> {
   const [packed] = await readPacked(client, [place]);
+  if ((packed?.bytes ?? 0) > longBytes) await sliceTurn();
   const found = packed?.unpack() ?? null;
   return found && { ...found, skills: new Map(found.skills) };
 }

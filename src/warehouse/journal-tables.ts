@@ -57,7 +57,11 @@ export const catalogueColumns: readonly Column[] = [
     type: 'LowCardinality(String)',
     comment: 'math or rw; empty: none, the skill counts half in each',
   },
-  { name: 'weight', type: 'Float64', comment: 'Weight of the skill within its section' },
+  {
+    name: 'weight',
+    type: 'Float64',
+    comment: 'Weight of the skill within its section; 0: taken off the catalogue',
+  },
   manual('p_init', 'Mastery before the first answer'),
   manual('p_learn', 'Probability of learning at one answer'),
   manual('p_guess', 'Probability of a correct answer without mastery'),

@@ -37,7 +37,7 @@ export const skillCatalogue: DescribedView = {
 FROM (
   SELECT tenant, skill_id, argMax((${entry.join(', ')}, revision), (updated_at, revision)) AS last
   FROM skill_changes GROUP BY tenant, skill_id
-)`,
+) WHERE weight > 0`,
 };
 
 export const forecasts: DescribedView = {

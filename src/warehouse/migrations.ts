@@ -18,7 +18,7 @@ import { learnerBaselines } from './learner-baselines.js';
 import { learnerSnapshots } from './learner-snapshots.js';
 import { modelVersions, skillParameters } from './models.js';
 import { createMaterializedView, createView, rollups } from './rollups.js';
-import { createDescribedView, type Table } from './table.js';
+import { createDescribedView, replaceDescribedView, type Table } from './table.js';
 
 interface Migration {
   version: number;
@@ -101,6 +101,11 @@ export const migrationsFor = (cluster: Cluster): readonly Migration[] => [
     ],
   },
   { version: 5, name: 'baselines by later formulas', steps: [createTables(learnerBaselines, cluster)] },
+  {
+    version: 6,
+    name: 'skills that are taken off the catalogue',
+    steps: [[replaceDescribedView({ ...skillCatalogue, name: everywhere(skillCatalogue.name, cluster) })]],
+  },
 ];
 
 /** On one server. */

@@ -56,6 +56,10 @@ export interface DescribedView {
 export const createDescribedView = ({ name, comment, columns, query }: DescribedView): string =>
   `CREATE VIEW IF NOT EXISTS ${name} (\n  ${columns.map(declareColumn).join(',\n  ')}\n) AS\n${query}\nCOMMENT ${quote(comment)}`;
 
+/** For a view that is read otherwise than before. */
+export const replaceDescribedView = (view: DescribedView): string =>
+  createDescribedView(view).replace('CREATE VIEW IF NOT EXISTS', 'CREATE OR REPLACE VIEW');
+
 /** Adds columns where they are missing, each behind the one before. */
 export function addColumns(name: string, columns: readonly Column[], after: string): string {
   const added = columns.map(

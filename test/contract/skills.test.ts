@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { encodeModel } from '../../src/contracts/model.js';
 import { noTimes, type SkillModel, skillModelOf, unfittedModel } from '../../src/domain/tenant-model.js';
+import { addKnownSkills } from '../../src/store/known-skills.js';
 import { publishModel } from '../../src/store/model-store.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { keysOf, redisOf, sharedService } from '../support/service.js';
@@ -155,7 +156,7 @@ const seven: SkillModel = {
   times: { answers: 4000, meanSeconds: 60, logMean: Math.log(50), logM2: 900 },
 };
 
-/** Brings a model of three skills into force, of which learners have answered none. */
+/** Brings a model of three skills into force. */
 async function publish(tenant: string): Promise<void> {
   const skills = new Map<string, SkillModel>([
     ['fitted', seven],
@@ -173,6 +174,8 @@ async function publish(tenant: string): Promise<void> {
     ...texts,
   };
   assert.equal(await publishModel(redis, publication), true);
+  // A fit is of skills that learners answered.
+  await addKnownSkills(redis, publication.tenant, [...skills.keys()]);
 }
 
 test('a fitted tenant: what is in force for each skill, and where it came from', async () => {
@@ -216,6 +219,9 @@ test('scope, key and method', async () => {
     assert.equal((await writer.get(path)).json.error.code, 'FORBIDDEN');
     assert.equal((await callerOf(service, null).get(path)).json.error.code, 'UNAUTHORIZED');
     const { status, headers } = await caller.raw({ method: 'POST', path, body: '{}' });
-    assert.deepEqual([status, headers.allow], [405, path.endsWith('s') ? 'GET, HEAD' : 'GET, HEAD, PUT']);
+    assert.deepEqual(
+      [status, headers.allow],
+      [405, path.endsWith('s') ? 'GET, HEAD' : 'GET, HEAD, PUT, DELETE'],
+    );
   }
 });

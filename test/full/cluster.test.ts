@@ -107,7 +107,9 @@ test('a catalogue that is known stays in force while its node is away', options,
   t.after(() => client.disconnect());
   await whenReady(client, 10_000);
   await openDeployment(client, async () => false);
-  await putSkills(client, 'school', [{ skillId: 'algebra', setting: unsetSkill, ifRevision: null }], 1);
+  await putSkills(client, 'school', [{ skillId: 'algebra', setting: unsetSkill, ifRevision: null }], 1, {
+    knownSkills: 1000,
+  });
   const redis = async () => client;
   const onUnreadable = (error: unknown): never => {
     throw error;

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { encodeModel } from '../../src/contracts/model.js';
-import { maxSkills, type SkillSetting, unsetSkill } from '../../src/domain/skill-setting.js';
-import { type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
+import { type SkillSetting, unsetSkill } from '../../src/domain/skill-setting.js';
+import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
 import type { SkillWrite } from '../../src/services/ports.js';
 import { loadSkillsFile } from '../../src/skills-file.js';
@@ -43,7 +43,9 @@ const write = (
   ifRevision: SkillWrite['ifRevision'] = null,
 ): SkillWrite => ({ skillId, setting: { ...unsetSkill, ...setting }, ifRevision });
 
-const put = (client: RedisClient, ...writes: SkillWrite[]) => putSkills(client, tenant, writes, now);
+const maxSkills = 2000;
+const bounds = { knownSkills: maxSkills };
+const put = (client: RedisClient, ...writes: SkillWrite[]) => putSkills(client, tenant, writes, now, bounds);
 
 function modelsOf(
   t: TestContext,
@@ -113,7 +115,7 @@ test('each write of many is compared for itself', async (t) => {
 test('a later change has no earlier time, whatever the clock says', async (t) => {
   const client = await connect(t);
   const timeAt = async (clock: number): Promise<unknown> => {
-    const [result] = await putSkills(client, tenant, [write('a')], clock);
+    const [result] = await putSkills(client, tenant, [write('a')], clock, bounds);
     return result?.status === 'written' && result.entry.updatedAt;
   };
   assert.deepEqual([await timeAt(now), await timeAt(now - 5000), await timeAt(now + 1)], [now, now, now + 1]);
@@ -132,16 +134,15 @@ test('bounds: skills of a tenant, and the journal', async (t) => {
   assert.equal(await client.hlen(catalogueKey(tenant)), maxSkills);
   assert.equal(await countKnownSkills(client, tenant), maxSkills);
   const file = new Map([[tenant, new Map(['skill-7', 'x', 'y', 'z'].map((id) => [id, {}]))]]);
-  await assert.rejects(loadSkillsFile(file, client, createLogger('silent', 'test')), {
+  await assert.rejects(loadSkillsFile(file, client, maxSkills, createLogger('silent', 'test')), {
     name: 'StartError',
     message:
-      'SKILLS_FILE: the catalogue of tenant school is full, no room for the new skill_id "x" and 2 more; ' +
-      'allowed: 20,000 skills of a tenant that are set, by files or PUT: take those out of the file ' +
-      '(skills that are answered count without being set)',
+      'SKILLS_FILE: tenant school has no room for the new skill_id "x" and 2 more; allowed: 2,000 skills of a tenant, ' +
+      'answered or set: take skills out of the file, delete skills that nobody needs, or raise MAX_SKILLS_PER_TENANT',
   });
   assert.equal(await countKnownSkills(client, tenant), maxSkills);
   const noted = await client.xlen(catalogueJournalKey);
-  const full = putSkills(client, 'other', [write('a'), write('b')], now, noted + 1);
+  const full = putSkills(client, 'other', [write('a'), write('b')], now, { ...bounds, journal: noted + 1 });
   await assert.rejects(full, isUnavailable);
   assert.equal((await readCatalogue(client, 'other')).entries.size, 1);
   assert.equal(await countKnownSkills(client, 'other'), 1);
@@ -153,7 +154,7 @@ test('processes that load the same file at once change every skill once', async 
   await put(client, ...ids.slice(0, 10).map((id) => write(id, { name: 'Set by hand' })));
   const file = new Map([[tenant, new Map(ids.map((id) => [id, { section: 'math' as const }]))]]);
   const logger = createLogger('silent', 'test');
-  await Promise.all([1, 2, 3].map(() => loadSkillsFile(file, client, logger)));
+  await Promise.all([1, 2, 3].map(() => loadSkillsFile(file, client, maxSkills, logger)));
   const { revision, entries } = await readCatalogue(client, tenant);
   assert.equal(revision, 710);
   assert.ok([...entries.values()].every(({ section }) => section === 'math'));
@@ -175,8 +176,8 @@ test('a served model is the same object until model or catalogue change, and nev
     const model = await identical();
     assert.equal(model.catalogue.revision, revision);
     assert.equal(model.catalogue.entries.get('a')?.weight, revision);
-    assert.deepEqual(model.skills.get('a')?.parameters, parameters);
-    assert.equal(model.skills.get('a')?.version, revision);
+    assert.deepEqual(skillModelOf(model, 'a').parameters, parameters);
+    assert.equal(skillModelOf(model, 'a').version, revision);
   }
   const model = { ...unfittedModel, version: 1 };
   const texts = { model: encodeModel(model), report: '{}', items: null };
@@ -248,7 +249,7 @@ test('a Redis that lost its last changes and counts on from there is not taken f
   await put(client, write('a', { weight: 1 }));
   assert.equal((await models.get(tenant)).catalogue.entries.get('a')?.weight, 1);
   await client.del(catalogueKey(tenant), catalogueRevisionsKey);
-  await putSkills(client, tenant, [write('a', { weight: 2 })], now + 1);
+  await putSkills(client, tenant, [write('a', { weight: 2 })], now + 1, bounds);
   assert.equal((await models.get(tenant)).catalogue.entries.get('a')?.weight, 2);
 });
 

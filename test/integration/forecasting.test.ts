@@ -103,6 +103,7 @@ test('a task of several tenants and options tells each what a task of its own wo
     'b',
     [{ skillId: 'skill 0 ä', setting: { ...unsetSkill, section: 'rw' }, ifRevision: null }],
     now,
+    { knownSkills: 1000 },
   );
   const predict = forecastsOf(t, client);
   const orders = [
@@ -169,7 +170,9 @@ test('records that cannot be read are the problem of their learner alone', async
 test('a catalogue that cannot be read is the problem of its tenant alone', async (t) => {
   const client = await connect(t);
   for (const tenant of ['a', 'b']) await store(client, tenant, 'ada', skillsOf(2));
-  await putSkills(client, 'b', [{ skillId: 'x', setting: unsetSkill, ifRevision: null }], now);
+  await putSkills(client, 'b', [{ skillId: 'x', setting: unsetSkill, ifRevision: null }], now, {
+    knownSkills: 1000,
+  });
   await client.hset(catalogueKey('b'), 'x', '{"v":99}');
   const { data, problems } = await forecastsOf(t, client)(order('b', 'ada'), order('a', 'ada'));
   assert.deepEqual(

@@ -7,7 +7,7 @@ import type { SectionMeasure } from '../../src/domain/section-measure.js';
 import { type SkillView, viewSkills } from '../../src/domain/skill-view.js';
 import { standingOf } from '../../src/domain/standing.js';
 import type { StudyContext } from '../../src/domain/study-advice.js';
-import { type TenantModel, unfittedModel, withCatalogue } from '../../src/domain/tenant-model.js';
+import { type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
 import type { PerSection, Section, SkillState } from '../../src/domain/types.js';
 
 /** Time of all views. */
@@ -35,7 +35,7 @@ type EntryPart = Partial<Pick<SkillEntry, 'name' | 'section' | 'weight' | 'param
 export const modelWith = (entries: Readonly<Record<string, EntryPart>>): TenantModel => {
   const unset = { name: null, section: null, weight: 1, parameters: null, revision: 1, updatedAt: 0 };
   const set = Object.entries(entries).map(([skillId, part]) => [skillId, { ...unset, ...part }] as const);
-  return withCatalogue(unfittedModel, catalogueOf(1, new Map(set)));
+  return { ...unfittedModel, catalogue: catalogueOf(1, new Map(set)) };
 };
 
 /** A tenant's skills of one section. */
