@@ -9,8 +9,8 @@ import type { Logger } from './telemetry.js';
 export interface Started {
   /** Null for a process that listens nowhere. */
   readonly port: number | null;
-  /** The key to try the service with, where no keys are configured. */
-  readonly developmentKey: string | null;
+  /** What the user is to know of API keys, or null. */
+  readonly keyNote: string | null;
 }
 
 /** Starts everything that the role asks for. @throws StartError for what the user can mend */
