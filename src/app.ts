@@ -1,6 +1,7 @@
 /** Starts a process, the servers first, which come up while the rest of the program is loaded. */
 
 import type { Config } from './config.js';
+import { warnOfReaders } from './embedded/data-dir.js';
 import { resolveEndpoints, startEmbedded } from './embedded/servers.js';
 import type { Closers } from './lifecycle.js';
 import type { SkillsFile } from './skills-file.js';
@@ -20,6 +21,7 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
     config.role === 'all' ? startEmbedded(config, logger, closers) : resolveEndpoints(config),
     import('./roles.js'),
   ]);
+  warnOfReaders(config.dataDir, logger);
   return startRole({ config, endpoints, skills }, logger, closers);
 }
 
