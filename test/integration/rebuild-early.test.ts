@@ -87,6 +87,7 @@ test('keys that were revoked stay so, although a start names them before Redis i
   const apiKeys = [{ ...fresh, key: service.key }, fresh];
   const second = await startService(t, { dataDir: service.dataDir, role: 'api', apiKeys });
   assert.equal((await callerOf(second, service.key).get('/api/v1/skills')).status, 503);
+  assert.deepEqual(await store.all(), [], 'nobody knows yet which of them were revoked');
   // A command may add one meanwhile.
   assert.equal((await runCommand('keys', env, 'create', '--key', revoked)).code, 0);
 
