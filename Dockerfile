@@ -1,7 +1,9 @@
 # The service against an external Redis and ClickHouse (ROLE=api or ROLE=pipeline). The embedded servers are left
 # out: neither redis-server nor the ClickHouse engine of the chdb package (540 MB) is in this image.
 # Debian, because uWebSockets.js has no binaries for musl.
-FROM node:22-bookworm-slim AS base
+FROM node:22.23.3-bookworm-slim AS node
+
+FROM node AS base
 WORKDIR /app
 COPY package.json package-lock.json ./
 
@@ -20,7 +22,7 @@ COPY src src
 COPY workers workers
 RUN node src/build.mjs dist --bundles
 
-FROM node:22-bookworm-slim
+FROM node
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
 WORKDIR /app
 COPY --from=packages /app/package.json ./

@@ -53,7 +53,15 @@ const pollMs = 50;
 const quota = 1_000_000_000;
 
 /** Settings of the user's own service must not reach the measured one. */
-const unset = { REDIS_URL: '', CLICKHOUSE_URL: '', API_KEYS_FILE: '', SKILLS_FILE: '', HOST: '' };
+const unset = {
+  REDIS_URL: '',
+  REDIS_URL_FILE: '',
+  CLICKHOUSE_URL: '',
+  CLICKHOUSE_URL_FILE: '',
+  API_KEYS_FILE: '',
+  SKILLS_FILE: '',
+  HOST: '',
+};
 
 export async function startSplitService(options: ServiceOptions, closers: Closers): Promise<Service> {
   const { dataDir } = options;

@@ -1,6 +1,7 @@
 /** Starts a process, the servers first, which come up while the rest of the program is loaded. */
 
 import type { Config } from './config.js';
+import { warnOfReaders } from './embedded/data-dir.js';
 import { resolveEndpoints, startEmbedded } from './embedded/servers.js';
 import type { Closers } from './lifecycle.js';
 import type { SkillsFile } from './skills-file.js';
@@ -9,8 +10,8 @@ import type { Logger } from './telemetry.js';
 export interface Started {
   /** Null for a process that listens nowhere. */
   readonly port: number | null;
-  /** The key to try the service with, where no keys are configured. */
-  readonly developmentKey: string | null;
+  /** What the user is to know of API keys, or null. */
+  readonly keyNote: string | null;
 }
 
 /** Starts everything that the role asks for. @throws StartError for what the user can mend */
@@ -20,6 +21,7 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
     config.role === 'all' ? startEmbedded(config, logger, closers) : resolveEndpoints(config),
     import('./roles.js'),
   ]);
+  warnOfReaders(config.dataDir, logger);
   return startRole({ config, endpoints, skills }, logger, closers);
 }
 

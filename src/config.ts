@@ -83,9 +83,9 @@ export function loadConfig(env: Source = process.env): Config {
   const problems: string[] = [];
   const complain: Complain = (name, shown, reason) => {
     const why = reason === undefined ? '' : ` (${reason})`;
-    problems.push(`${name}: ${shown} is not allowed${why}; allowed: ${explain(name).allowed}`);
+    problems.push(`${sourceOf(name, env)}: ${shown} is not allowed${why}; allowed: ${explain(name).allowed}`);
   };
-  const values = readValues(env, complain);
+  const values = readFiles(readValues(env, complain), complain);
   const config = toConfig(values, env, complain);
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;
@@ -112,6 +112,32 @@ function readValues(env: Source, complain: Complain): Environment {
     else complain(name, quote(raw));
   }
   return Value.Parse(environmentSchema, Value.Default(environmentSchema, values));
+}
+
+/** Settings that hold a password, which a file keeps out of the environment. */
+const inFiles = [
+  ['REDIS_URL', 'REDIS_URL_FILE'],
+  ['CLICKHOUSE_URL', 'CLICKHOUSE_URL_FILE'],
+] as const;
+
+/** The same with the values that stand in files. */
+function readFiles(values: Environment, complain: Complain): Environment {
+  const read: Environment = { ...values };
+  for (const [name, fileName] of inFiles) {
+    const file = readableFile(fileName, values[fileName], complain);
+    if (file === null) continue;
+    const value = readFileSync(file, 'utf8').trim();
+    if (values[name] !== undefined) complain(fileName, quote(file), `${name} is set as well`);
+    else if (value === '') complain(fileName, quote(file), 'the file is empty');
+    else read[name] = value;
+  }
+  return read;
+}
+
+/** The variable that a value came from. */
+function sourceOf(name: EnvironmentName, env: Source): EnvironmentName {
+  const [, fileName] = inFiles.find(([inFile]) => inFile === name) ?? [];
+  return fileName !== undefined && textOf(env, name) === undefined ? fileName : name;
 }
 
 function textOf(env: Source, name: EnvironmentName): string | undefined {

@@ -10,8 +10,8 @@ export interface DeploymentWatch {
   readonly partitions: number;
   /** Why the state cannot be used, or null. */
   readonly blocked: () => string | null;
-  /** Calls whenever Redis holds another deployment than before: it came back empty, and nothing was to be restored. */
-  onReplaced(listener: () => void): void;
+  /** Calls whenever the state can be used after it could not, or is another deployment's: Redis came back empty. */
+  onReturn(listener: () => void): void;
 }
 
 const watchMs = 1000;
@@ -32,22 +32,17 @@ export async function watchDeployment(
   let lost = 0;
   let lostBefore = 0;
   let looking = false;
-  let id: string | null = null;
   const listeners: (() => void)[] = [];
 
   function keep(found: Deployment, askedAfter: number): void {
     if (askedAfter < lostBefore) return;
     if (found.state !== 'ready' && deployment?.state !== found.state)
       logger.error(`${unusableReason(found)}; answers are refused until then`);
+    const before = deployment;
     deployment = found;
     lostBefore = askedAfter;
-    if (found.state === 'ready') noteId(found.id);
-  }
-
-  function noteId(found: string): void {
-    const isReplaced = id !== null && id !== found;
-    id = found;
-    if (isReplaced) for (const listener of listeners) listener();
+    if (found.state !== 'ready') return;
+    if (before?.state !== 'ready' || before.id !== found.id) for (const listener of listeners) listener();
   }
 
   async function look(): Promise<void> {
@@ -80,7 +75,7 @@ export async function watchDeployment(
   return {
     partitions,
     blocked: () => (lost === lostBefore ? blockedReason(deployment, partitions) : unseen),
-    onReplaced: (listener) => {
+    onReturn: (listener) => {
       listeners.push(listener);
     },
   };

@@ -37,7 +37,7 @@ export interface Engine {
   readonly catalogue: CatalogueStore;
   /** Why the state in Redis cannot be used, or null. */
   readonly blocked: () => string | null;
-  readonly onReplaced: DeploymentWatch['onReplaced'];
+  readonly onReturn: DeploymentWatch['onReturn'];
 }
 
 /** About 26 MB of Redis for all partitions together. */
@@ -96,7 +96,7 @@ export async function startEngine(
     },
     ...statePorts(redis, skillLimits.perTenant, watch, logger, closers),
     blocked,
-    onReplaced: watch.onReplaced,
+    onReturn: watch.onReturn,
   };
 }
 

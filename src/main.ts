@@ -34,9 +34,8 @@ function configOrExit([argument]: readonly string[]): Config | null {
 }
 
 /** The one line on standard output. */
-function greeting({ host, role }: Config, { port, developmentKey }: Started): string {
+function greeting({ host, role }: Config, { port, keyNote }: Started): string {
   if (port === null) return `Skilltrace ${role} runs`;
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const key = developmentKey === null ? '' : ` (development API key: ${developmentKey})`;
-  return `Skilltrace listens on ${address}${key}`;
+  return `Skilltrace listens on ${address}${keyNote === null ? '' : ` (${keyNote})`}`;
 }

@@ -49,12 +49,12 @@ export async function startRole(
     const port = config.portIsSet
       ? await serve({ config, engine, stalled, metrics, probesOnly: true }, logger, closers)
       : null;
-    return { port, developmentKey: null };
+    return { port, keyNote: null };
   }
-  const prepare = () => prepareKeys(config, engine.redis, logger, engine.blocked() !== null);
-  const developmentKey = await prepare();
-  engine.onReplaced(() => {
-    logger.warn('Redis came back empty and nothing is to be restored: keys are added as at a start');
+  const prepare = () => prepareKeys(config, engine.redis, logger);
+  const keyNote = engine.blocked() === null ? await prepare() : null;
+  engine.onReturn(() => {
+    logger.info('the state in Redis can be used, after it could not: keys are added as at a start');
     prepare().catch((error: unknown) =>
       logger.error({ err: error }, 'keys are missing until the next start'),
     );
@@ -64,7 +64,7 @@ export async function startRole(
     config.apiProcesses === 1
       ? await serve({ config, engine, stalled, metrics, probesOnly: false }, logger, closers)
       : await serveInProcesses({ config, endpoints, stalled, metrics }, logger, closers);
-  return { port, developmentKey };
+  return { port, keyNote };
 }
 
 /** What is known before anything starts. */

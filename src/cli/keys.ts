@@ -1,9 +1,9 @@
 /** Creates, lists and revokes API keys. */
 import { randomBytes } from 'node:crypto';
 import { joinOrStart } from '../embedded/servers.js';
-import { hashKey } from '../http/auth.js';
+import { hashKey, shortHash } from '../http/auth.js';
 import { StartError } from '../lifecycle.js';
-import { allScopes, type Grant, type Scope } from '../services/ports.js';
+import { allScopes, defaultScopes, type Grant, type Scope } from '../services/ports.js';
 import { createKeyStore, type KeyStore } from '../store/api-keys.js';
 import { parseArguments, readInteger, readTenant, usageOf } from './arguments.js';
 import { type CommandContext, commandOf, openRedis } from './command.js';
@@ -16,9 +16,10 @@ create prints the new key, which is stored as a hash only and cannot be shown ag
   --tenant T               whose answers the key reaches (default: default)
   --requests-per-minute N  quota, 1 to 1000000000 (default: 100)
   --unlimited              no quota
-  --scopes LIST            comma-separated of read, write, admin (default: all)
+  --scopes LIST            comma-separated of read, write, admin, operator (default: all but operator, which
+                           reaches beyond its tenant)
   --key KEY                this key, 1 to 128 of A-Za-z0-9._~-, instead of a random one; one that is in
-                           store takes the new quota
+                           store takes the new quota, one that was revoked stays so
 list prints hash, tenant, quota, scopes and time of creation of each key.
 revoke takes a key, or the first 8 or more characters of its hash as list shows it. The running service
 refuses a revoked key within 5 s.
@@ -80,11 +81,13 @@ function create(values: Values): Action {
     tenant: readTenant(values.tenant ?? 'default'),
     requestsPerMinute: readQuota(values),
     scopes: readScopes(values.scopes),
+    development: false,
   };
   return async (store) => {
     const stored = await store.find(grant.keyHash);
     if (stored !== null) checkSame(stored, grant);
-    await store.put(grant);
+    if ((await store.put(grant)) === 'revoked')
+      throw new StartError('This key was revoked and stays so: create another one');
     return key;
   };
 }
@@ -93,7 +96,7 @@ function create(values: Values): Action {
 function checkSame(stored: Grant, wanted: Grant): void {
   if (stored.tenant === wanted.tenant && stored.scopes.join() === wanted.scopes.join()) return;
   throw new StartError(
-    `This key is in store for tenant ${stored.tenant} with scopes ${stored.scopes.join()}; revoke it first`,
+    `This key is in store for tenant ${stored.tenant} with scopes ${stored.scopes.join()}, which stay: create another one`,
   );
 }
 
@@ -109,7 +112,7 @@ function readQuota({ unlimited, 'requests-per-minute': text }: Values): number |
 }
 
 function readScopes(list: string | undefined): readonly Scope[] {
-  if (list === undefined) return allScopes;
+  if (list === undefined) return defaultScopes;
   const names = list.split(',').map((name) => name.trim());
   const unknown = names.find((name) => !allScopes.some((scope) => scope === name));
   if (unknown !== undefined)
@@ -117,18 +120,17 @@ function readScopes(list: string | undefined): readonly Scope[] {
   return allScopes.filter((scope) => names.includes(scope));
 }
 
-const shownHash = 12;
-
 const list: Action = async (store) => {
   const keys = await store.list();
-  const rows = keys.map(({ keyHash, tenant, requestsPerMinute, scopes, createdAt }) => [
-    keyHash.slice(0, shownHash),
+  const rows = keys.map(({ keyHash, tenant, requestsPerMinute, scopes, development, createdAt }) => [
+    shortHash(keyHash),
     tenant,
     requestsPerMinute === null ? 'unlimited' : `${requestsPerMinute}/min`,
     scopes.join(),
     createdAt,
+    development ? 'development key' : '',
   ]);
-  return table([['HASH', 'TENANT', 'QUOTA', 'SCOPES', 'CREATED'], ...rows]);
+  return table([['HASH', 'TENANT', 'QUOTA', 'SCOPES', 'CREATED', ''], ...rows]);
 };
 
 function table(rows: readonly (readonly string[])[]): string {
@@ -149,7 +151,7 @@ const leastPrefix = 8;
 function revoke(name: string): Action {
   return async (store) => {
     const hash = hashKey(name);
-    if (await store.revoke(hash)) return `revoked ${hash.slice(0, shownHash)}`;
+    if (await store.revoke(hash)) return `revoked ${shortHash(hash)}`;
     const prefix = name.toLowerCase();
     const named =
       prefix.length < leastPrefix ? [] : (await store.list()).filter((k) => k.keyHash.startsWith(prefix));
@@ -158,6 +160,6 @@ function revoke(name: string): Action {
       throw new StartError(`${named.length} keys begin with ${prefix}: give more of the hash`);
     if (found === undefined || !(await store.revoke(found.keyHash)))
       throw new StartError('There is no such key');
-    return `revoked ${found.keyHash.slice(0, shownHash)}`;
+    return `revoked ${shortHash(found.keyHash)}`;
   };
 }

@@ -51,6 +51,12 @@ const properties = {
       allowed: 'redis:// or rediss:// with a host; several comma-separated ones are nodes of a Redis Cluster',
     }),
   ),
+  REDIS_URL_FILE: Type.Optional(
+    text({
+      description: 'file with the value of REDIS_URL, which holds a password',
+      allowed: 'a readable file; not beside REDIS_URL',
+    }),
+  ),
   REDIS_WAIT_REPLICAS: Type.Integer({
     minimum: 0,
     maximum: 10,
@@ -62,6 +68,12 @@ const properties = {
     text({
       description: 'ClickHouse to use instead of the embedded one',
       allowed: 'http(s)://user:password@host:8123/database',
+    }),
+  ),
+  CLICKHOUSE_URL_FILE: Type.Optional(
+    text({
+      description: 'file with the value of CLICKHOUSE_URL, which holds a password',
+      allowed: 'a readable file; not beside CLICKHOUSE_URL',
     }),
   ),
   CLICKHOUSE_CLUSTER: Type.Optional(

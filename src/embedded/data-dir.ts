@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { StartError } from '../lifecycle.js';
+import type { Logger } from '../telemetry.js';
 import { lockDir } from './dir-lock.js';
 import { readJson, writePrivate } from './private-file.js';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.js';
@@ -91,6 +92,14 @@ export async function openDataDir(path: string, waitMs = PREDECESSOR_MS): Promis
     lock.release();
     throw error;
   }
+}
+
+/** A folder that was there keeps its mode: others may have been meant to see into it. */
+export function warnOfReaders(path: string, logger: Logger): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined || (found.mode & 0o077) === 0) return;
+  const quoted = `'${path.replaceAll("'", `'\\''`)}'`;
+  logger.warn(`DATA_DIR is open to other users of this machine; type: chmod 700 ${quoted}`);
 }
 
 /** The published addresses, or null when there are none. They may be those of a service that died. */

@@ -1,25 +1,31 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const fileOf = (dataDir: string): string => join(dataDir, 'api-key');
+/** Where a data folder has its development key. */
+export const developmentKeyFile = (dataDir: string): string => join(dataDir, 'api-key');
 
 /** The development key of a data folder, or null if none was made there. */
 export function readDevelopmentKey(dataDir: string): string | null {
   try {
-    return readFileSync(fileOf(dataDir), 'utf8').trim();
+    return readFileSync(developmentKeyFile(dataDir), 'utf8').trim();
   } catch (error) {
     if (isCode(error, 'ENOENT')) return null;
     throw error;
   }
 }
 
-/** Makes the development key, readable by its owner only; of several processes at once the first one's counts. */
-export function makeDevelopmentKey(dataDir: string): string {
+/**
+ * Makes the development key, readable by its owner only; of several processes at once the first one's counts.
+ * @param revoked the key that is in the file, for the fresh one to replace; null where there is none
+ */
+export function makeDevelopmentKey(dataDir: string, revoked: string | null): string {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  // Asked again, for another process may have replaced it meanwhile.
+  if (revoked !== null && readDevelopmentKey(dataDir) === revoked) rmSync(developmentKeyFile(dataDir));
   const key = `dev-${randomBytes(18).toString('base64url')}`;
   try {
-    writeFileSync(fileOf(dataDir), `${key}\n`, { mode: 0o600, flag: 'wx' });
+    writeFileSync(developmentKeyFile(dataDir), `${key}\n`, { mode: 0o600, flag: 'wx' });
     return key;
   } catch (error) {
     const made = isCode(error, 'EEXIST') ? readDevelopmentKey(dataDir) : null;

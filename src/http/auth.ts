@@ -71,5 +71,9 @@ function granted(grant: Grant | null): Grant {
 /** Name under which a key is stored; the key itself never is. */
 export const hashKey = (key: string): string => hash('sha256', key);
 
-const unauthorized = (message: string): ApiError =>
+/** As much of it as people are shown. */
+export const shortHash = (keyHash: string): string => keyHash.slice(0, 12);
+
+/** What a caller without a key that works here is told. */
+export const unauthorized = (message: string): ApiError =>
   new ApiError('UNAUTHORIZED', message, { headers: { 'WWW-Authenticate': 'ApiKey' } });

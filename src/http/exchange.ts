@@ -34,6 +34,10 @@ export interface Exchange {
   readonly requestId: string;
   /** First value of a header, by its lower-case name; null if it was not sent. */
   header(name: string): string | null;
+  /** Lower-case names of the headers that were sent. */
+  headerNames(): readonly string[];
+  /** The address of whoever is connected; empty once it is gone. */
+  peer(): string;
   /** Why the request's framing is refused, or null. */
   readonly framingProblem: string | null;
   /** The whole body. @throws ApiError PAYLOAD_TOO_LARGE, UNAVAILABLE; ClientGone */
@@ -78,6 +82,8 @@ export function openExchange(
     query: req.getQuery() ?? '',
     requestId: requestIdOf(headers.get('x-request-id')),
     header: (name) => headers.get(name) ?? null,
+    headerNames: () => [...headers.keys()],
+    peer: () => (state.done ? '' : Buffer.from(res.getRemoteAddressAsText()).toString()),
     framingProblem,
     body: () => body,
     answer: (answer, closeConnection) => {

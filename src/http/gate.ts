@@ -2,6 +2,7 @@ import { ApiError } from '../errors.js';
 import type { Grant } from '../services/ports.js';
 import type { Authenticator } from './auth.js';
 import type { Exchange } from './exchange.js';
+import { checkLocal } from './loopback.js';
 import {
   checkEncoding,
   checkMediaType,
@@ -27,6 +28,7 @@ export function createGate(auth: Authenticator, quota: QuotaGate): Gate {
     const keyed = isApi(exchange.path) && !match.keyless;
     const found = keyed ? auth.authenticate(exchange.header('x-api-key')) : null;
     const grant = found instanceof Promise ? await found : found;
+    if (grant?.development) checkLocal(exchange);
     const route = routeOf(match);
     if (grant !== null) {
       const passed = quota.pass(grant);

@@ -64,5 +64,5 @@ export function createFactsRecorder(store: FactsStore, history: FactsHistory): (
   };
 }
 
-const stateOf = ({ tenant, requestsPerMinute, scopes, createdAt, revokedAt }: KeptKey): string =>
-  JSON.stringify([tenant, requestsPerMinute, scopes, createdAt, revokedAt]);
+const stateOf = ({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt }: KeptKey): string =>
+  JSON.stringify([tenant, requestsPerMinute, scopes, development, createdAt, revokedAt]);

@@ -172,8 +172,10 @@ export interface AttemptHistory {
   } | null>;
 }
 
-export type Scope = 'read' | 'write' | 'admin';
-export const allScopes: readonly Scope[] = ['read', 'write', 'admin'];
+export const allScopes = ['read', 'write', 'admin', 'operator'] as const;
+export type Scope = (typeof allScopes)[number];
+/** What a key gets that asks for none. `operator` reaches beyond its tenant, so it is given by name only. */
+export const defaultScopes: readonly Scope[] = ['read', 'write', 'admin'];
 
 /** What a caller's key allows. */
 export interface Grant {
@@ -183,6 +185,8 @@ export interface Grant {
   /** Null: no limit. */
   readonly requestsPerMinute: number | null;
   readonly scopes: readonly Scope[];
+  /** The development key, which works on the machine itself only. */
+  readonly development: boolean;
 }
 
 /** Knows the keys. @throws ApiError UNAVAILABLE when a key cannot be looked up */

@@ -10,7 +10,9 @@ import { apiKeysKey, metaKey, quotaKey } from './keys.js';
 const StoredKey = Type.Object({
   tenant: Type.String(),
   requests_per_minute: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
-  scopes: Type.Array(Type.Enum(['read', 'write', 'admin'])),
+  scopes: Type.Array(Type.Enum([...allScopes])),
+  /** Of the development key only. */
+  development: Type.Optional(Type.Literal(true)),
   created_at: Type.String(),
   /** Kept after its end, so that ClickHouse can be told of it. */
   revoked_at: Type.Optional(Type.String()),
@@ -18,12 +20,15 @@ const StoredKey = Type.Object({
 const storedKeyCheck = Compile(StoredKey);
 
 export interface KeyStore extends KeyRing {
-  /** Adds a key, or gives the one in store a new quota; tenant and scopes of a stored key stay. */
-  put(grant: Grant): Promise<'added' | 'updated'>;
+  /**
+   * Adds a key, or gives the one in store a new quota; tenant and scopes of a stored key stay, unless it turns out to be
+   * the development key. A revoked key stays revoked.
+   */
+  put(grant: Grant): Promise<'added' | 'updated' | 'revoked'>;
   list(): Promise<KeptKey[]>;
   /** Those that were revoked as well. */
   all(): Promise<KeptKey[]>;
-  /** Puts a key as it was kept, unless it is there. */
+  /** Puts a key as it was kept, unless it is there; its end counts in any case. */
   restore(key: KeptKey): Promise<void>;
   /** False if there is no such key. */
   revoke(keyHash: string): Promise<boolean>;
@@ -35,7 +40,7 @@ export function createKeyStore(client: RedisClient): KeyStore {
     const key = stored === null ? null : keptKey(keyHash, stored);
     return key?.revokedAt === null ? key : null;
   };
-  const write = (key: KeptKey) => whileRedisServes(client.hset(apiKeysKey, key.keyHash, encode(key)));
+  const change = (keyHash: string, decide: Decide) => changeKey(client, keyHash, decide);
   const all = async (): Promise<KeptKey[]> => {
     const stored = Object.entries(await whileRedisServes(client.hgetall(apiKeysKey)));
     const keys = stored.map(([keyHash, value]) => keptKey(keyHash, value));
@@ -44,28 +49,54 @@ export function createKeyStore(client: RedisClient): KeyStore {
   return {
     find: read,
     put: async (grant) => {
-      const created = { ...grant, createdAt: now(), revokedAt: null };
-      const added = await client.hsetnx(apiKeysKey, grant.keyHash, encode(created));
-      if (added === 1) return 'added';
-      const stored = await read(grant.keyHash);
-      await write(stored === null ? created : { ...stored, requestsPerMinute: grant.requestsPerMinute });
-      return stored === null ? 'added' : 'updated';
+      const stored = await change(grant.keyHash, (found) => withGrant(found, grant));
+      if (stored === null) return 'added';
+      return stored.revokedAt === null ? 'updated' : 'revoked';
     },
     all,
     list: async () => (await all()).filter(({ revokedAt }) => revokedAt === null),
     restore: async (key) => {
-      await whileRedisServes(client.hsetnx(apiKeysKey, key.keyHash, encode(key)));
+      const ends = key.revokedAt !== null;
+      await change(key.keyHash, (found) =>
+        found === null || (ends && found.revokedAt === null) ? key : null,
+      );
     },
     revoke: async (keyHash) => {
-      const stored = await read(keyHash);
-      if (stored === null) return false;
-      await write({ ...stored, revokedAt: now() });
-      return true;
+      const stored = await change(keyHash, (found) =>
+        found?.revokedAt === null ? { ...found, revokedAt: now() } : null,
+      );
+      return stored?.revokedAt === null;
     },
   };
 }
 
 const now = (): string => new Date().toISOString();
+
+/** What is to be stored for what is in store; null to leave it. */
+type Decide = (stored: KeptKey | null) => KeptKey | null;
+
+function withGrant(stored: KeptKey | null, grant: Grant): KeptKey | null {
+  if (stored === null) return { ...grant, createdAt: now(), revokedAt: null };
+  if (stored.revokedAt !== null) return null;
+  const { requestsPerMinute, scopes, development } = grant;
+  // Versions before made it without a mark.
+  return { ...stored, requestsPerMinute, ...(development ? { scopes, development } : {}) };
+}
+
+/**
+ * Compares and sets: a start that gives a key its quota meets the command that revokes it.
+ * @returns what was in store before
+ */
+async function changeKey(client: RedisClient, keyHash: string, decide: Decide): Promise<KeptKey | null> {
+  for (;;) {
+    const text = await whileRedisServes(client.hget(apiKeysKey, keyHash));
+    const stored = text === null ? null : keptKey(keyHash, text);
+    const next = decide(stored);
+    if (next === null) return stored;
+    const replace = client.replaceField(apiKeysKey, keyHash, text ?? '', encode(next));
+    if ((await whileRedisServes(replace)) === 1) return stored;
+  }
+}
 
 /** The keys as the front end asks for them: a Redis that came back empty cannot say which keys there are. */
 export function createKeyRing(client: RedisClient): KeyRing {
@@ -79,11 +110,12 @@ export function createKeyRing(client: RedisClient): KeyRing {
   };
 }
 
-const encode = ({ tenant, requestsPerMinute, scopes, createdAt, revokedAt }: KeptKey): string =>
+const encode = ({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt }: KeptKey): string =>
   JSON.stringify({
     tenant,
     requests_per_minute: requestsPerMinute,
     scopes,
+    ...(development ? { development } : {}),
     created_at: createdAt,
     ...(revokedAt === null ? {} : { revoked_at: revokedAt }),
   });
@@ -92,8 +124,14 @@ function keptKey(keyHash: string, stored: string): KeptKey {
   const value: unknown = JSON.parse(stored);
   if (!storedKeyCheck.Check(value)) throw new Error(`the stored API key ${keyHash} is not readable`);
   const scopes: readonly Scope[] = allScopes.filter((scope) => value.scopes.includes(scope));
-  const { tenant, requests_per_minute: requestsPerMinute, created_at: createdAt } = value;
-  return { keyHash, tenant, requestsPerMinute, scopes, createdAt, revokedAt: value.revoked_at ?? null };
+  const {
+    tenant,
+    requests_per_minute: requestsPerMinute,
+    created_at: createdAt,
+    development = false,
+  } = value;
+  const revokedAt = value.revoked_at ?? null;
+  return { keyHash, tenant, requestsPerMinute, scopes, development, createdAt, revokedAt };
 }
 
 const windowMs = 60_000;

@@ -22,7 +22,7 @@ import {
 } from './known-skills-scripts.js';
 import { parkScript, redriveScript } from './parked-scripts.js';
 import { readHashesScript } from './read-script.js';
-import { commitScript, loadScript, takeQuotaScript } from './scripts.js';
+import { commitScript, loadScript, replaceFieldScript, takeQuotaScript } from './scripts.js';
 
 /** A single node or a Cluster: everything above works on both. */
 export type RedisClient = Redis | Cluster;
@@ -173,6 +173,7 @@ function defineScripts(client: RedisClient): void {
   client.defineCommand('lookAtPartition', { lua: lookScript, numberOfKeys: 5 });
   client.defineCommand('countStreamPage', { lua: countPageScript, numberOfKeys: 1 });
   client.defineCommand('pruneAccepted', { lua: pruneScript, numberOfKeys: 2 });
+  client.defineCommand('replaceField', { lua: replaceFieldScript, numberOfKeys: 1 });
   client.defineCommand('takeQuota', { lua: takeQuotaScript, numberOfKeys: 1 });
   defineCorrections(client);
 }
@@ -192,6 +193,7 @@ declare module 'ioredis' {
     ): Result<[string[], string[], string, string, number, string, string], Context>;
     countStreamPage(key: string, from: string, atMost: number): Result<CountedPage, Context>;
     pruneAccepted(accepted: string, removed: string, throughDay: number): Result<null, Context>;
+    replaceField(key: string, field: string, expected: string, value: string): Result<0 | 1, Context>;
     takeQuota(
       key: string,
       amount: number,

@@ -29,7 +29,7 @@ export const replacesField = 'replaces';
 /** Why this version of the service cannot use what Redis holds, for people. */
 export function unusableReason(deployment: Exclude<Deployment, { state: 'ready' }>): string {
   if (deployment.state === 'emptied')
-    return 'Redis came back empty while ClickHouse has answers, goals or catalogues: npm run rebuild restores it';
+    return 'Redis came back empty while ClickHouse has answers, goals, catalogues or revoked keys: npm run rebuild restores it';
   const found = `Redis holds the learners of model version ${deployment.version}, this version of the service counts by ${modelVersion}`;
   if (deployment.state === 'newer') return `${found}: start the newer one`;
   return deployment.replacing

@@ -142,6 +142,17 @@ return table.concat(statuses)
 `;
 
 /**
+ * Sets a field of a hash where nobody else has set it meanwhile.
+ * KEYS: the hash. ARGV: field, value that it is expected to have ('': none), new value.
+ * Result: 1 where it was set.
+ */
+export const replaceFieldScript = `
+if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return 1
+`;
+
+/**
  * Takes from an API key's quota; the window opens with its first request.
  * KEYS: the key's counter. ARGV: amount, window in milliseconds.
  * Result: taken so far in this window, milliseconds until it ends.

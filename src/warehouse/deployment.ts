@@ -119,11 +119,16 @@ const rowOf = (key: KeptKey, seal: KeySeal) => ({
   key_id: seal.name(key.keyHash),
   updated_at: timeText(iso(Date.now())),
   requests_per_minute: key.requestsPerMinute,
-  scopes: key.scopes.join(),
+  scopes: rightsOf(key),
   created_at: timeText(key.createdAt),
   revoked_at: key.revokedAt === null ? null : timeText(key.revokedAt),
-  sealed_hash: seal.close(key.keyHash, boundTo(key.tenant, key.scopes.join())),
+  sealed_hash: seal.close(key.keyHash, boundTo(key.tenant, rightsOf(key))),
 });
+
+/** Among the scopes, so that the seal holds it and older versions read the rest. */
+const developmentMark = 'development';
+const rightsOf = ({ scopes, development }: KeptKey): string =>
+  [...scopes, ...(development ? [developmentMark] : [])].join();
 
 function keyOf(row: KeyRow, seal: KeySeal): KeptKey | null {
   const keyHash = seal.open(row.sealed_hash, boundTo(row.tenant, row.scopes));
@@ -134,6 +139,7 @@ function keyOf(row: KeyRow, seal: KeySeal): KeptKey | null {
     tenant: row.tenant,
     requestsPerMinute: row.requests_per_minute,
     scopes: allScopes.filter((scope) => given.includes(scope)),
+    development: given.includes(developmentMark),
     createdAt: iso(row.created_ms),
     revokedAt: row.revoked_ms === null ? null : iso(row.revoked_ms),
   };

@@ -8,11 +8,14 @@ import { isUnknownDatabase, selectRows } from './client.js';
  */
 const tables = ['attempts', 'learner_snapshots', 'goal_changes', 'skill_changes'];
 
+/** But the end of a key: a start would take it for new. */
+const revokedKeys = 'api_keys WHERE revoked_at IS NOT NULL';
+
 /** Whether ClickHouse holds anything that was in Redis and cannot be made again. @throws where it cannot tell */
 export async function holdsState(client: ClickHouseClient): Promise<boolean> {
   for (const table of tables)
     if ((await exists(client, table)) && (await hasRows(client, table))) return true;
-  return false;
+  return (await exists(client, 'api_keys')) && (await hasRows(client, revokedKeys));
 }
 
 /**
@@ -29,5 +32,5 @@ async function exists(client: ClickHouseClient, table: string): Promise<boolean>
   }
 }
 
-const hasRows = async (client: ClickHouseClient, table: string): Promise<boolean> =>
-  (await selectRows(client, `SELECT 1 FROM ${table} LIMIT 1`)).length > 0;
+const hasRows = async (client: ClickHouseClient, rows: string): Promise<boolean> =>
+  (await selectRows(client, `SELECT 1 FROM ${rows} LIMIT 1`)).length > 0;

@@ -27,6 +27,8 @@ async function ask(key: string | null, route: (typeof routeTable)[number]) {
 const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
   write: [/^POST \/api\/v1\/track-answers?$/, /^(PUT|DELETE) .*\/goals\//, /^DELETE .*\/attempts\//],
   admin: [/^PUT .*\/skills\//, /^GET .*\/export$/, /^DELETE .*\/learners\/:user_id$/, /\/erasures\//],
+  // Nothing that reaches beyond a tenant is served yet.
+  operator: [],
   read: [
     /^POST \/api\/v1\/predictions/,
     /^GET .*\/(predictions|mastery|velocity|goals|skills)/,

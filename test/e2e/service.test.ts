@@ -1,7 +1,7 @@
 /** The compiled service as a process: start, use, stop, kill, and the ways in which a start is refused. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { chmodSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -212,7 +212,9 @@ test('kill -9 leaves no server behind, and the next start has the data', async (
 test('two starts on one port or one folder, and a bad setting, are clear errors', async (t) => {
   const DATA_DIR = await folderOf(t);
   const others = await folderOf(t);
+  chmodSync(DATA_DIR, 0o755);
   const service = await start({ DATA_DIR });
+  assert.match(service.errors(), /chmod 700 '/, 'the folder is open to others, which stops nothing');
   const refusals: readonly (readonly [Settings, RegExp])[] = [
     [{ PORT: `${service.port}` }, /^PORT: .*taken/],
     [{ PORT: `${service.port}`, API_PROCESSES: '2' }, /^PORT: .*taken/],

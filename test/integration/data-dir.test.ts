@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { openDataDir, readStoredEndpoints } from '../../src/embedded/data-dir.js';
+import { openDataDir, readStoredEndpoints, warnOfReaders } from '../../src/embedded/data-dir.js';
 import { identify, isAlive } from '../../src/embedded/process-identity.js';
 import { findEndpoints, joinOrStart, resolveEndpoints, startEmbedded } from '../../src/embedded/servers.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
@@ -48,6 +48,23 @@ test('a process is known by its start too, so a reused id is another process', (
   assert.equal(isAlive(self), true);
   assert.equal(isAlive({ ...self, startedAt: 'before' }), false);
   assert.equal(identify(2 ** 22 + 1), null);
+});
+
+test('a folder that is open to others is warned of with what to type, whatever its name', async (t) => {
+  const dir = join(await tempDir(t), "it's $HOME");
+  const lines: string[] = [];
+  const log = createLogger('info', 'test', { write: (line) => lines.push(JSON.parse(line).msg) });
+  warnOfReaders(dir, log);
+  (await openDataDir(dir)).release();
+  warnOfReaders(dir, log);
+  assert.deepEqual(lines, [], 'neither where it is missing nor where it was made');
+  for (const mode of [0o755, 0o750, 0o701, 0o770]) {
+    await chmod(dir, mode);
+    warnOfReaders(dir, log);
+    const command: string = /^DATA_DIR .*; type: (chmod 700 .*)$/.exec(lines.pop() ?? '')?.[1] ?? '';
+    assert.equal(spawnSync('sh', ['-c', command]).status, 0, command);
+    assert.equal((await stat(dir)).mode & 0o777, 0o700);
+  }
 });
 
 test('a folder in use is an error that names the process', LIMIT, async (t) => {

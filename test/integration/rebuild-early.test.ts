@@ -3,14 +3,19 @@ import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { hashKey } from '../../src/http/auth.js';
+import { allScopes } from '../../src/services/ports.js';
+import { selectRows } from '../../src/warehouse/client.js';
 import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
 import { exitAfterTests } from '../support/linger.js';
-import { clickhouseOf, dataFolder, startBareRedis, startService } from '../support/service.js';
+import { clickhouseOf, dataFolder, keysOf, startBareRedis, startService } from '../support/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 import { countOf } from '../support/warehouse.js';
 
 exitAfterTests();
+
+const grant = { tenant: 'default', requestsPerMinute: null, scopes: allScopes };
 
 async function stage(t: TestContext) {
   const redis = await startBareRedis(t);
@@ -55,6 +60,57 @@ test('goals and catalogue without any answer are not forgotten in silence', asyn
   assert.equal(rebuilt.code, 0, rebuilt.err);
   await becomes(200);
   assert.deepEqual(await read(), before);
+});
+
+test('keys that were revoked stay so, although a start names them before Redis is rebuilt', async (t) => {
+  const { redis, service, caller, ready, becomes, clickhouse } = await stage(t);
+  const { store, ...keys } = await keysOf(t, service);
+  const [kept, revoked, byHash] = [await keys.add(), await keys.add(), await keys.add()];
+  await store.put({ ...grant, keyHash: hashKey('development'), development: true });
+  const env = { DATA_DIR: service.dataDir, REDIS_URL: redis.url };
+  for (const name of [service.key, revoked, hashKey(byHash).slice(0, 12)])
+    assert.equal((await runCommand('keys', env, 'revoke', name)).code, 0);
+  const ended = 'SELECT uniqExact(key_id) AS n FROM api_keys WHERE revoked_at IS NOT NULL';
+  await waitFor('their ends in ClickHouse', async () => {
+    const [row] = await selectRows<{ n: string }>(clickhouse, ended);
+    return Number(row?.n) === 3;
+  });
+  const before = await store.all();
+  assert.equal(before.length, 5);
+
+  await redis.kill();
+  await redis.start();
+  const told = await askUntil('the reason', ready, ({ text }) => text.includes('came back empty'));
+  assert.match(told.text, /revoked keys/);
+  // It names the key of the first one, which was revoked, and one that nobody knows yet.
+  const fresh = { key: 'fresh', tenant: 'default', requestsPerMinute: 100 };
+  const apiKeys = [{ ...fresh, key: service.key }, fresh];
+  const second = await startService(t, { dataDir: service.dataDir, role: 'api', apiKeys });
+  assert.equal((await callerOf(second, service.key).get('/api/v1/skills')).status, 503);
+  assert.deepEqual(await store.all(), [], 'nobody knows yet which of them were revoked');
+  // A command may add one meanwhile.
+  assert.equal((await runCommand('keys', env, 'create', '--key', revoked)).code, 0);
+
+  const rebuilt = await runCommand('rebuild', env);
+  assert.equal(rebuilt.code, 0, rebuilt.err);
+  await becomes(200);
+  await waitFor('the key that is new', async () => (await store.find(hashKey('fresh'))) !== null);
+  assert.deepEqual(
+    (await store.all()).filter(({ keyHash }) => keyHash !== hashKey('fresh')),
+    before,
+  );
+  for (const [key, status] of [
+    [service.key, 401],
+    [revoked, 401],
+    [byHash, 401],
+    [kept, 200],
+    ['fresh', 200],
+  ] as const) {
+    const asked = [caller, callerOf(second, null)].map((one) =>
+      one.get('/api/v1/skills', { 'X-API-Key': key }),
+    );
+    for (const answer of await Promise.all(asked)) assert.equal(answer.status, status, answer.text);
+  }
 });
 
 test('a folder that lost its Redis is rebuilt without a running service', async (t) => {

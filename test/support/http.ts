@@ -158,7 +158,7 @@ export function rawRequest(
 ): Buffer {
   const bytes = Buffer.from(body ?? '');
   const all: Record<string, string | readonly string[] | null> = {
-    Host: 'test',
+    Host: 'localhost',
     'X-API-Key': key,
     ...(body === null ? {} : { 'Content-Type': 'application/json', 'Content-Length': `${bytes.length}` }),
     ...headers,

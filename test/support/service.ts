@@ -13,7 +13,7 @@ import { startOnFreePort } from '../../src/embedded/ports.js';
 import { probeRedis } from '../../src/embedded/probe.js';
 import { hashKey } from '../../src/http/auth.js';
 import { createClosers } from '../../src/lifecycle.js';
-import { allScopes, type Scope } from '../../src/services/ports.js';
+import { defaultScopes, type Scope } from '../../src/services/ports.js';
 import { createKeyStore, type KeyStore } from '../../src/store/api-keys.js';
 import { connectRedis, type RedisClient, whenReady } from '../../src/store/client.js';
 import { createLogger } from '../../src/telemetry.js';
@@ -178,10 +178,11 @@ export async function keysOf(t: Scoped, { redisUrl, tenant: own }: Service): Pro
   return {
     store,
     nameOf,
-    add: async ({ tenant = own, scopes = allScopes, quota = null } = {}) => {
+    add: async ({ tenant = own, scopes = defaultScopes, quota = null } = {}) => {
       keysMade += 1;
       const key = `key-${process.pid}-${keysMade}`;
-      await store.put({ keyHash: hashKey(key), tenant: nameOf(tenant), scopes, requestsPerMinute: quota });
+      const grant = { tenant: nameOf(tenant), scopes, requestsPerMinute: quota, development: false };
+      await store.put({ keyHash: hashKey(key), ...grant });
       return key;
     },
     revoke: (key) => store.revoke(hashKey(key)),

@@ -3,8 +3,15 @@ import { test } from 'node:test';
 import { createAuthenticator } from '../../src/http/auth.js';
 import type { Grant } from '../../src/services/ports.js';
 
+const grant: Grant = {
+  keyHash: 'hash',
+  tenant: 'school',
+  scopes: ['read'],
+  requestsPerMinute: null,
+  development: false,
+};
+
 test('a look-up is trusted for 2 s: a revoked key works no longer', async () => {
-  const grant: Grant = { keyHash: 'hash', tenant: 'school', scopes: ['read'], requestsPerMinute: null };
   let stored: Grant | null = grant;
   let lookUps = 0;
   let time = 1_000_000;
@@ -28,7 +35,6 @@ test('a look-up is trusted for 2 s: a revoked key works no longer', async () => 
 });
 
 test('a look-up is trusted from when it was asked for: the process may have stood still before its answer', async () => {
-  const grant: Grant = { keyHash: 'hash', tenant: 'school', scopes: ['read'], requestsPerMinute: null };
   let time = 0;
   let lookUps = 0;
   const find = async () => {

@@ -89,6 +89,46 @@ test('keys come from the variable and the file, each once', async (t) => {
   ]);
 });
 
+test('an URL may stand in a file, which is checked like the variable and never shown', async (t) => {
+  const dir = await tempDir(t);
+  const write = async (name: string, text: string) => {
+    await writeFile(join(dir, name), text);
+    return join(dir, name);
+  };
+  const redis = await write('redis', '\uFEFFredis://:hunter2@a:7000,redis://b:7001\r\n');
+  const clickhouse = await write('clickhouse', 'http://u:hunter2@ch:8123/learning\n');
+  const files = { REDIS_URL_FILE: redis, CLICKHOUSE_URL_FILE: clickhouse };
+  const { redisUrl, clickhouseUrl, redisWaitReplicas, clickhouseCluster } = loadConfig({
+    ...files,
+    REDIS_URL: ' ',
+    REDIS_WAIT_REPLICAS: '1',
+    CLICKHOUSE_CLUSTER: 'main',
+  });
+  assert.deepEqual(
+    [redisUrl, clickhouseUrl, redisWaitReplicas, clickhouseCluster],
+    ['redis://:hunter2@a:7000,redis://b:7001', 'http://u:hunter2@ch:8123/learning', 1, 'main'],
+  );
+  const wrong = await write('wrong', 'ftp://u:hunter2@h/a/b\n');
+  const problems: [Record<string, string>, RegExp][] = [
+    [{ REDIS_URL_FILE: wrong }, /^REDIS_URL_FILE: "\*\*\*" .*allowed: redis:\/\//],
+    [{ CLICKHOUSE_URL_FILE: wrong }, /^CLICKHOUSE_URL_FILE: .*allowed: http/],
+    [{ CLICKHOUSE_URL_FILE: await write('none', '\n') }, /^CLICKHOUSE_URL_FILE: .*the file is empty/],
+    [{ REDIS_URL_FILE: join(dir, 'nowhere') }, /^REDIS_URL_FILE: .*ENOENT/],
+    [{ REDIS_URL_FILE: dir }, /^REDIS_URL_FILE: .*not a file/],
+    [
+      { ...files, REDIS_URL: 'redis://:hunter2@a' },
+      /^REDIS_URL_FILE: .*REDIS_URL is set as well.* not beside REDIS_URL$/,
+    ],
+    [{ ...files, CLICKHOUSE_URL: 'http://ch' }, /^CLICKHOUSE_URL_FILE: .*CLICKHOUSE_URL is set as well/],
+  ];
+  for (const [env, message] of problems) {
+    const told = problemsOf(env);
+    assert.match(told, message);
+    assert.equal(told.split('\n').length, 1);
+    assert.doesNotMatch(told, /hunter2/);
+  }
+});
+
 const bad: [name: string, value: string, shown: RegExp][] = [
   ['HOST', 'a b', /"a b"/],
   ['PORT', '65536', /"65536" .* 0 to 65535/],

@@ -25,7 +25,7 @@ export async function restoreShared(
   count: number,
 ): Promise<number> {
   const { source, store } = parts;
-  const { partitions, counted, shared, answers } = checkpoint;
+  const { partitions, counted, answers } = checkpoint;
   const step = (name: string): void => {
     check();
     onProgress({ step: name, answers, total: answers });
@@ -41,7 +41,7 @@ export async function restoreShared(
     const last = await source.lastOutboxId(partition);
     if (last !== null) await store.raiseOutbox(partition, last);
   }
-  if (!shared.includes('keys')) return 0;
+  // Also beside keys that are there: those that a start has put may have been revoked.
   step('API keys');
   const { keys, unreadable } = await source.keys();
   await store.putKeys(keys);

@@ -1,0 +1,166 @@
+/** What a start does with keys: those that are configured, the development key, and those that were revoked. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { prepareKeys } from '../../src/api-keys.js';
+import { loadConfig } from '../../src/config.js';
+import { hashKey } from '../../src/http/auth.js';
+import { allScopes, defaultScopes } from '../../src/services/ports.js';
+import { createKeyStore } from '../../src/store/api-keys.js';
+import { apiKeysKey } from '../../src/store/keys.js';
+import { createLogger } from '../../src/telemetry.js';
+import { runCommand } from '../support/command.js';
+import { startTestRedis } from '../support/embedded.js';
+import { redisOf } from '../support/service.js';
+import { tempDir } from '../support/temp.js';
+
+const LIMIT = { timeout: 600_000 };
+
+async function stage(t: TestContext) {
+  const DATA_DIR = await tempDir(t);
+  const redisUrl = await startTestRedis(t);
+  const redis = await redisOf(t, redisUrl);
+  const log: { msg: string; hash?: string }[] = [];
+  const logger = createLogger('info', 'test', { write: (line) => log.push(JSON.parse(line)) });
+  const file = join(DATA_DIR, 'api-key');
+  return {
+    store: createKeyStore(redis),
+    redis,
+    log,
+    file,
+    keyInFile: () => readFileSync(file, 'utf8').trim(),
+    /** What the user is told. */
+    start: (settings: Record<string, string> = {}) =>
+      prepareKeys(loadConfig({ DATA_DIR, ...settings }), redis, logger),
+    command: (...args: string[]) => runCommand('keys', { REDIS_URL: redisUrl, DATA_DIR }, ...args),
+  };
+}
+
+test('the development key is made once, marked, with every scope', LIMIT, async (t) => {
+  const { start, store, keyInFile, file, log } = await stage(t);
+  const note = await start();
+  assert.equal(note, `development API key: ${keyInFile()}`);
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  const stored = await store.find(hashKey(keyInFile()));
+  assert.deepEqual(stored && [stored.development, stored.scopes, stored.requestsPerMinute], [
+    true,
+    allScopes,
+    null,
+  ]);
+  assert.equal(await start(), note);
+  assert.equal((await store.all()).length, 1);
+  assert.equal(await start({ API_KEYS: 'other' }), null, 'with configured keys it is not told');
+  assert.deepEqual(log, []);
+});
+
+for (const how of ['key', 'hash'] as const) {
+  test(`a development key that was revoked by its ${how} is replaced by a fresh one`, LIMIT, async (t) => {
+    const { start, store, keyInFile, log, command } = await stage(t);
+    await start();
+    const revoked = keyInFile();
+    const named = how === 'key' ? revoked : hashKey(revoked).slice(0, 12);
+    assert.equal((await command('revoke', named)).code, 0);
+    const note = await start();
+    const fresh = keyInFile();
+    assert.notEqual(fresh, revoked);
+    assert.equal(note, `development API key: ${fresh}`);
+    assert.deepEqual(
+      log.map(({ msg }) => msg),
+      ['the development key was revoked and stays so: a fresh one takes its place'],
+    );
+    assert.equal(await store.find(hashKey(revoked)), null);
+    assert.equal((await store.find(hashKey(fresh)))?.development, true);
+    assert.equal(await start(), note, 'once');
+    assert.equal(log.length, 1);
+  });
+}
+
+test('beside another live key no development key is made', LIMIT, async (t) => {
+  const { start, store, keyInFile, log } = await stage(t);
+  await start();
+  const revoked = keyInFile();
+  await store.revoke(hashKey(revoked));
+  assert.equal(await start({ API_KEYS: 'other' }), null);
+  assert.equal(await start(), null);
+  assert.equal(keyInFile(), revoked);
+  assert.deepEqual(
+    (await store.list()).map(({ keyHash }) => keyHash),
+    [hashKey('other')],
+  );
+  const warning = 'the development key was revoked and stays so: delete its file';
+  assert.deepEqual(
+    log.map(({ msg }) => msg),
+    [warning, warning],
+  );
+});
+
+test(
+  'a revoked key that is configured stays revoked, and is warned of without being told',
+  LIMIT,
+  async (t) => {
+    const { start, store, log, command, keyInFile } = await stage(t);
+    const API_KEYS = 'named-key:school:7,kept-key:school:7';
+    await start({ API_KEYS });
+    assert.equal((await command('revoke', 'named-key')).code, 0);
+    assert.equal(await start({ API_KEYS }), null);
+    assert.equal(await store.find(hashKey('named-key')), null);
+    assert.equal((await store.find(hashKey('kept-key')))?.requestsPerMinute, 7);
+    assert.match(log[0]?.msg ?? '', /^a configured key was revoked and stays so/);
+    assert.equal(log[0]?.hash, hashKey('named-key').slice(0, 12));
+    assert.doesNotMatch(JSON.stringify(log), /named-key/);
+    const created = await command('create', '--key', 'named-key');
+    assert.deepEqual([created.code, created.out], [1, '']);
+    assert.match(created.err, /was revoked and stays so/);
+    await command('revoke', 'kept-key');
+    const note = await start({ API_KEYS });
+    assert.equal(note, `development API key: ${keyInFile()}`, 'no live key is left');
+  },
+);
+
+test('where others can reach the service no development key is made', LIMIT, async (t) => {
+  const { start, store, file, keyInFile } = await stage(t);
+  for (const HOST of ['0.0.0.0', '::', '192.0.2.1', 'example.org'])
+    assert.match((await start({ HOST })) ?? '', /^no API key is in store; .*npm run keys -- create/);
+  assert.deepEqual([existsSync(file), await store.all()], [false, []]);
+  for (const HOST of ['localhost', '::1']) await start({ HOST });
+  const note = await start({ HOST: '0.0.0.0' });
+  assert.equal(
+    note,
+    `development API key, on this machine only: ${keyInFile()}; for others: npm run keys -- create`,
+  );
+});
+
+test(
+  'a development key of a version that marked none is marked, whatever else is configured',
+  LIMIT,
+  async (t) => {
+    const { start, store, redis, keyInFile } = await stage(t);
+    await start();
+    const keyHash = hashKey(keyInFile());
+    const older = {
+      tenant: 'default',
+      requests_per_minute: null,
+      scopes: defaultScopes,
+      created_at: '2026-01-01T00:00:00.000Z',
+    };
+    await redis.hset(apiKeysKey, keyHash, JSON.stringify(older));
+    assert.equal((await store.find(keyHash))?.development, false);
+    await start({ HOST: '0.0.0.0', API_KEYS: 'other' });
+    const [marked] = await store.list();
+    const { createdAt, development, scopes } = marked ?? {};
+    assert.deepEqual([createdAt, development, scopes], [older.created_at, true, allScopes]);
+  },
+);
+
+test('a quota that is set at the same moment does not undo a revocation', LIMIT, async (t) => {
+  const { store } = await stage(t);
+  const grant = { tenant: 'a', scopes: defaultScopes, requestsPerMinute: 1, development: false };
+  for (let i = 0; i < 50; i++) {
+    const keyHash = hashKey(`key-${i}`);
+    await store.put({ ...grant, keyHash });
+    const put = () => store.put({ ...grant, keyHash, requestsPerMinute: 2 });
+    await Promise.all([put(), store.revoke(keyHash), put(), put()]);
+    assert.equal(await store.find(keyHash), null);
+  }
+});

@@ -1,0 +1,106 @@
+/** What Docker and docker-compose.yml are told: bounded services, exact images, secrets in files. No engine is needed. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { loadConfig } from '../../src/config.js';
+import { environmentSchema } from '../../src/contracts/environment.js';
+import { root } from '../support/root.js';
+
+interface ComposeService {
+  readonly image: string;
+  readonly build?: string;
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, string | number>>;
+  readonly healthcheck: { readonly test: readonly string[] };
+  readonly secrets: readonly string[];
+  readonly mem_limit: string;
+  readonly pids_limit: number;
+}
+
+const text = (name: string): string => readFileSync(join(root, name), 'utf8');
+const compose = parse(text('docker-compose.yml'), { merge: true });
+const services = Object.entries<ComposeService>(compose.services);
+
+const units = { m: 2 ** 20, g: 2 ** 30 };
+/** Docker and Redis mean the same by gb; Docker by g, too. */
+function bytesOf(size: string): number {
+  const [, number, unit] = /^(\d+)([mg])b?$/.exec(size) ?? [];
+  assert.ok(number !== undefined, size);
+  return Number(number) * units[unit as 'm' | 'g'];
+}
+
+/** A version that is never given to another image: without it, the same file starts something else one day. */
+const exact = /^[\w./-]+:\d+\.\d+\.\d+[\w.-]*$/;
+
+test('every service is bounded in memory and processes', () => {
+  assert.deepEqual(services.map(([name]) => name).sort(), ['api', 'clickhouse', 'pipeline', 'redis']);
+  for (const [name, { mem_limit, pids_limit }] of services) {
+    assert.ok(bytesOf(mem_limit) >= units.g, name);
+    assert.ok(pids_limit >= 64 && pids_limit <= 4096, name);
+  }
+});
+
+test('images are exact', () => {
+  const { version } = JSON.parse(text('package.json'));
+  for (const [name, { image, build }] of services) {
+    assert.match(image, exact, name);
+    if (build !== undefined) assert.equal(image, `skilltrace:${version}`);
+  }
+  const stages = new Set<string>();
+  for (const [, image = '', stage] of text('Dockerfile').matchAll(/^FROM (\S+)(?: AS (\S+))?$/gm)) {
+    if (!stages.has(image)) assert.match(image, exact);
+    if (stage !== undefined) stages.add(stage);
+  }
+  assert.ok(stages.size > 0);
+});
+
+test('no secret stands in an environment or a command: each is a file, given to whom it is for', () => {
+  for (const [name, service] of services) {
+    for (const [variable, value] of Object.entries(service.environment ?? {})) {
+      if (/PASSWORD|KEY|SECRET|URL/.test(variable)) assert.match(variable, /_FILE$/, `${name}: ${variable}`);
+      const file = /^\/run\/secrets\/(.*)$/.exec(String(value))?.[1];
+      if (variable.endsWith('_FILE'))
+        assert.ok(file !== undefined && service.secrets.includes(file), variable);
+    }
+    for (const secret of service.secrets) assert.equal(compose.secrets[secret].file, `./secrets/${secret}`);
+    const used = JSON.stringify([service.command, service.healthcheck, service.environment]);
+    for (const secret of service.secrets)
+      assert.ok(used.includes(`/run/secrets/${secret}`), `${name}: ${secret}`);
+  }
+  assert.doesNotMatch(
+    text('docker-compose.yml'),
+    /:\/\/[^/\s]*:(?!PASSWORD@)[^/\s@]+@/,
+    'a password in an URL',
+  );
+  for (const ignored of ['.gitignore', '.dockerignore']) assert.match(text(ignored), /^(secrets\/|\*)$/m);
+});
+
+test('Redis drops nothing, keeps its file, and has room to rewrite it', () => {
+  const { command, mem_limit } = compose.services.redis;
+  const started = command.join(' ');
+  assert.match(started, /--appendonly yes /);
+  assert.match(started, /--maxmemory-policy noeviction /);
+  const maxmemory = bytesOf(/--maxmemory (\S+)/.exec(started)?.[1] ?? '');
+  assert.ok(bytesOf(mem_limit) >= 2 * maxmemory + units.g / 2);
+});
+
+test('the service takes the settings that it is given', () => {
+  const known = Object.keys(environmentSchema.properties);
+  for (const name of ['api', 'pipeline']) {
+    const environment: Record<string, string | number> = compose.services[name].environment;
+    for (const variable of Object.keys(environment)) assert.ok(known.includes(variable), variable);
+    const plain = Object.entries(environment).filter(([variable]) => !variable.endsWith('_FILE'));
+    const values = plain.map(([variable, value]) => [
+      variable,
+      String(value).replace(/^\$\{.*:-(.*)\}$/, '$1'),
+    ]);
+    assert.equal(loadConfig(Object.fromEntries(values)).role, name);
+  }
+});
+
+test('the commands of the README make the secrets that are mounted', () => {
+  for (const secret of Object.keys(compose.secrets))
+    assert.ok(text('README.md').includes(`secrets/${secret}\n`), secret);
+});
