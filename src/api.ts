@@ -93,6 +93,7 @@ function routes(
         catalogue,
         now,
         answers: (tenant, skillId) => countSkillAnswers(engine.clickhouse, tenant, skillId),
+        oldestPendingSeconds: async () => (await options.outbox.facts()).oldestPendingSeconds,
       },
       ...learnerDataPorts(engine),
       health,

@@ -70,7 +70,7 @@ export function createKnownSkills(now = () => performance.now()): KnownSkills {
       await Promise.all([...toNote(answered)].map(([tenant, pairs]) => note(client, tenant, pairs)));
     },
     beyond: async (client, tenant, skillIds, limit) => {
-      if ((sizes.get(tenant) ?? limit) < limit) return none;
+      if ((sizes.get(tenant) ?? limit) + skillIds.length <= limit) return none;
       const open = skillIds.filter((skillId) => !isCommon(tenant, skillId));
       if (open.length === 0) return none;
       const { size, refused } = await unknownBeyond(client, tenant, open, limit);

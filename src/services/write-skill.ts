@@ -1,4 +1,5 @@
-/** Setting a skill in the tenant's catalogue. */
+/** Setting a skill in the tenant's catalogue, and taking one off. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { readSkillBody } from '../contracts/skills.js';
 import type { SkillEntry } from '../domain/catalogue.js';
 import { ApiError, unavailable } from '../errors.js';
@@ -15,6 +16,8 @@ export interface SkillWritePorts extends SkillPorts {
 export interface SkillDeletePorts extends SkillWritePorts {
   /** Answers of the tenant on the skill that are stored. @throws where the store is away */
   answers(tenant: string, skillId: string): Promise<number>;
+  /** Age of the oldest answer that is not stored yet; 0 where all are. */
+  oldestPendingSeconds(): Promise<number>;
 }
 
 /**
@@ -46,7 +49,7 @@ const keptAnswers = 20;
 
 /**
  * Data of DELETE /api/v1/skills/{skill_id}: what was set is taken off, and the skill is not known any more until a learner
- * answers it for the first time. Answers stay; those that are not in ClickHouse yet are not counted.
+ * answers it for the first time. Answers stay.
  *
  * @throws ApiError SKILL_NOT_FOUND, CONFLICT, PRECONDITION_FAILED, UNAVAILABLE
  */
@@ -57,6 +60,7 @@ export async function deleteSkill(
   ifMatch: IfMatch,
 ): Promise<object> {
   if ((await findSkill(ports, tenant, skillId)) === null) throw skillNotFound();
+  await allStored(ports);
   const answers = await ports.answers(tenant, skillId).catch((error: unknown) => {
     throw unavailable('The answers that are stored cannot be counted right now; try again later', error);
   });
@@ -67,6 +71,18 @@ export async function deleteSkill(
   if (status === 'mismatch') throw preconditionFailed();
   await ports.skills.forget(tenant, skillId);
   return { skill_id: skillId, answers };
+}
+
+const waitMs = 5000;
+const lookMs = 200;
+
+/** Waits until the answers that were counted before are stored. @throws ApiError UNAVAILABLE */
+async function allStored({ oldestPendingSeconds, now }: SkillDeletePorts): Promise<void> {
+  const since = now();
+  while ((await oldestPendingSeconds()) * 1000 > now() - since) {
+    if (now() - since > waitMs) throw unavailable('Answers wait to be stored; try again later');
+    await sleep(lookMs);
+  }
 }
 
 /** What was written, which may be replaced already. */

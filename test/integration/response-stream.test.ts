@@ -6,13 +6,19 @@ import { createGate } from '../../src/http/gate.js';
 import { createRequestFigures } from '../../src/http/request-figures.js';
 import type { Reply, Route } from '../../src/http/routes.js';
 import { type Server, startServer } from '../../src/http/server.js';
-import { createUnreadAnswers } from '../../src/http/unread-answers.js';
+import { createUnreadAnswers, type UnreadAnswers } from '../../src/http/unread-answers.js';
 import { createLogger } from '../../src/telemetry.js';
-import { exchangeRaw, openWire, rawRequest } from '../support/http.js';
+import { exchangeRaw, openWire, rawRequest, type Wire } from '../support/http.js';
 import { waitFor } from '../support/wait.js';
 
 const noFigures = { add: () => undefined };
 const piece = `${'x'.repeat(64 * 1024 - 1)}\n`;
+
+/** Reads nothing from now on. */
+function standStill({ socket }: Wire): void {
+  socket.removeAllListeners('data');
+  socket.pause();
+}
 
 interface Source {
   made: number;
@@ -38,22 +44,23 @@ async function serverOf(t: TestContext, pieces: number, fails: boolean): Promise
     },
   });
   const route: Route = { method: 'GET', path: '/long', scope: null, body: null, queryNames: [], handle };
+  const server = await listenWith([route], createUnreadAnswers(noFigures));
+  t.after(() => server.close(0));
+  return [server, source];
+}
+
+function listenWith(routes: readonly Route[], unread: UnreadAnswers): Promise<Server> {
   const nobody = { authenticate: () => Promise.reject(new Error('no key is asked for')) };
-  const gate = createGate(nobody, { pass: () => ({}) });
-  const figures = createRequestFigures(noFigures);
-  const logger = createLogger('silent', 'test');
-  const server = await startServer({
+  return startServer({
     host: '127.0.0.1',
     port: 0,
     sharePort: false,
-    routes: [route],
-    gate,
-    figures,
-    unread: createUnreadAnswers(noFigures),
-    logger,
+    routes,
+    gate: createGate(nobody, { pass: () => ({}) }),
+    figures: createRequestFigures(noFigures),
+    unread,
+    logger: createLogger('silent', 'test'),
   });
-  t.after(() => server.close(0));
-  return [server, source];
 }
 
 const request = rawRequest(null, { method: 'GET', path: '/long' });
@@ -98,6 +105,75 @@ test('no more is made than a reader takes, who is waited for; one who goes away 
   await waitFor('it goes on', () => read > (stood + 100) * piece.length);
   wire.end();
   await waitFor('its end', () => source.over === 1);
+});
+
+/** A server whose routes answer with bodies of so many bytes; unread answers are bounded by `bound`. */
+async function serverOfBodies(
+  t: TestContext,
+  bound: number,
+): Promise<{ port: number; unread: () => number }> {
+  const figures: Record<string, () => unknown> = {};
+  const unread = createUnreadAnswers({ add: ({ name, read }) => (figures[name] = read) }, bound);
+  const routes = [300, 20_000, 4_000_000].map((bytes): Route => {
+    const handle = (): Reply => ({ status: 200, body: 'é'.repeat(bytes / 2) });
+    return { method: 'GET', path: `/${bytes}`, scope: null, body: null, queryNames: [], handle };
+  });
+  const server = await listenWith(routes, unread);
+  t.after(() => server.close(0));
+  return { port: server.port, unread: () => Number(figures.unread_answers_bytes?.()) };
+}
+
+const get = (path: string, method = 'GET'): Buffer => rawRequest(null, { method, path });
+
+test('an answer of which the socket takes a part is sent whole, to fast readers and to slow ones', async (t) => {
+  const { port, unread } = await serverOfBodies(t, 64 * 1024 * 1024);
+  const wire = openWire(port);
+  t.after(() => wire.end());
+  wire.socket.pause();
+  wire.send(get('/4000000'));
+  await waitFor('a part', () => unread() > 0);
+  wire.socket.resume();
+  assert.equal((await wire.next()).text, 'é'.repeat(2_000_000));
+  await waitFor('its end', () => unread() === 0);
+  wire.send(get('/300'));
+  assert.equal((await wire.next()).text.length, 150, 'and the connection goes on');
+});
+
+for (const [path, method] of [['/4000000'], ['/20000'], ['/300'], ['/300', 'HEAD'], ['/nothing']] as const) {
+  test(`who asks for ${path} (${method ?? 'GET'}) again and again and never reads is cut off`, async (t) => {
+    const { port, unread } = await serverOfBodies(t, 64 * 1024 * 1024);
+    const wire = openWire(port);
+    t.after(() => wire.end());
+    standStill(wire);
+    const before = process.memoryUsage.rss();
+    const timer = setInterval(() => wire.send(Buffer.concat(Array(50).fill(get(path, method)))), 1);
+    // A paused socket of Node.js tells its end when it writes.
+    wire.socket.on('error', () => clearInterval(timer));
+    await wire.closed().finally(() => clearInterval(timer));
+    await waitFor('nothing is kept', () => unread() === 0);
+    assert.ok(process.memoryUsage.rss() - before < 100e6);
+  });
+}
+
+test('of many who do not read, those that began first are cut when too much is kept for all', async (t) => {
+  const { port, unread } = await serverOfBodies(t, 20_000_000);
+  const wires = Array.from({ length: 30 }, () => openWire(port));
+  t.after(() => {
+    for (const wire of wires) wire.end();
+  });
+  for (const wire of wires) {
+    wire.socket.pause();
+    wire.send(get('/4000000'));
+    await sleep(10);
+  }
+  await waitFor('a bound', () => unread() > 12_000_000);
+  assert.ok(unread() <= 20_000_000, `${unread()}`);
+  const last = wires.at(-1) as Wire;
+  last.socket.resume();
+  assert.equal((await last.next()).text.length, 2_000_000, 'who came last is served');
+  const [first] = wires as [Wire];
+  first.socket.resume();
+  await assert.rejects(first.next(), /the connection closed/);
 });
 
 test('a stop of the server cuts what would not end', async (t) => {
