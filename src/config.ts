@@ -1,4 +1,5 @@
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
@@ -35,6 +36,8 @@ export type Config = {
   /** 0: any free port. */
   embeddedClickhousePort: number;
   embeddedRedisFsync: Environment['EMBEDDED_REDIS_FSYNC'];
+  /** Bytes. */
+  embeddedRedisMaxmemory: number;
   idempotencyMaxIds: number;
   /** Of all partitions together. */
   outboxMaxRows: number;
@@ -163,6 +166,7 @@ function toConfig(values: Environment, env: Source, complain: Complain): Config 
     embeddedRedisPort: values.EMBEDDED_REDIS_PORT,
     embeddedClickhousePort: values.EMBEDDED_CLICKHOUSE_PORT,
     embeddedRedisFsync: values.EMBEDDED_REDIS_FSYNC,
+    embeddedRedisMaxmemory: readBytes(values.EMBEDDED_REDIS_MAXMEMORY, complain),
     idempotencyMaxIds: values.IDEMPOTENCY_MAX_IDS,
     outboxMaxRows: values.OUTBOX_MAX_ROWS,
     skillLimits: { perLearner: values.MAX_SKILLS_PER_LEARNER, perTenant: values.MAX_SKILLS_PER_TENANT },
@@ -199,6 +203,24 @@ function checkCluster(
 ): void {
   if (url === undefined && cluster !== undefined)
     complain('CLICKHOUSE_CLUSTER', quote(cluster), 'the embedded ClickHouse is one server');
+}
+
+const unitBytes: Readonly<Record<string, number>> = { kb: 2 ** 10, mb: 2 ** 20, gb: 2 ** 30 };
+const leastMaxmemory = 64 * 2 ** 20;
+
+/** As Redis reads it: 1kb is 1024 bytes. */
+function readBytes(text: string | undefined, complain: Complain): number {
+  if (text === undefined) return Math.floor(availableMemory() / 2);
+  const [, digits, unit = ''] = /^(\d+)(\w*)$/.exec(text) ?? [];
+  const bytes = Number(digits) * (unitBytes[unit] ?? 1);
+  if (bytes < leastMaxmemory) complain('EMBEDDED_REDIS_MAXMEMORY', quote(text), 'too little');
+  return bytes;
+}
+
+/** Of the machine, or of the cgroup that this process is in. */
+function availableMemory(): number {
+  const limit = process.constrainedMemory();
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }
 
 function readKeys(values: Environment, complain: Complain): ApiKeySetting[] {

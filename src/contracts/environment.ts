@@ -96,6 +96,15 @@ const properties = {
     description: 'what a killed embedded Redis may lose: its last second, or nothing',
     allowed: 'everysec or always',
   }),
+  EMBEDDED_REDIS_MAXMEMORY: Type.Optional(
+    Type.String({
+      pattern: '^\\d{1,15}([kmg]b)?$',
+      description:
+        'memory that the embedded Redis may take: new answers are refused before; not set: half of what the machine, ' +
+        'or the container, has',
+      allowed: 'bytes, or a number with kb, mb or gb behind it; at least 64mb',
+    }),
+  ),
   IDEMPOTENCY_MAX_IDS: Type.Integer({
     minimum: 1_000,
     maximum: 10_000_000_000,

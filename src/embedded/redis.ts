@@ -12,6 +12,8 @@ export type RedisOptions = {
   port: number;
   password: string;
   fsync: 'everysec' | 'always';
+  /** Bytes; absent: no bound. */
+  maxmemory?: number | undefined;
   logger: Logger;
   /** Told the process id at every start. */
   onSpawn?: (pid: number) => void;
@@ -91,7 +93,7 @@ async function untilLoaded(
  * The configuration file. `hash-max-ziplist-*` is the name of `hash-max-listpack-*` that Redis 6, 7, 8 and
  * Valkey all know.
  */
-function redisConfig({ dir, port, password, fsync }: RedisOptions): string {
+function redisConfig({ dir, port, password, fsync, maxmemory = 0 }: RedisOptions): string {
   return `${[
     'bind 127.0.0.1',
     `port ${port}`,
@@ -106,6 +108,7 @@ function redisConfig({ dir, port, password, fsync }: RedisOptions): string {
     'aof-load-truncated yes',
     'save ""',
     'stop-writes-on-bgsave-error no',
+    `maxmemory ${maxmemory}`,
     'maxmemory-policy noeviction',
     'hash-max-ziplist-entries 128',
     'hash-max-ziplist-value 64',

@@ -17,6 +17,7 @@ export type ServerSettings = {
   embeddedRedisPort: number;
   embeddedClickhousePort: number;
   embeddedRedisFsync: 'everysec' | 'always';
+  embeddedRedisMaxmemory?: number | undefined;
 };
 
 /** Living endpoints, or why there are none. */
@@ -142,6 +143,7 @@ async function runRedis(
       port,
       password: dir.secrets.redis,
       fsync: settings.embeddedRedisFsync,
+      maxmemory: settings.embeddedRedisMaxmemory,
       logger,
       onSpawn: (pid) => noteServer(dir, 'redis', pid, logger),
     });

@@ -127,6 +127,11 @@ function warningsOf(info: string): string[] {
       `Redis has maxmemory-policy ${policy}: when its memory is full it drops learners' states. Set noeviction`,
     );
   }
+  if (/^maxmemory:0\r?$/m.test(info)) {
+    warnings.push(
+      'Redis has no maxmemory: nothing refuses answers before the machine is out of memory. Set maxmemory',
+    );
+  }
   const appendOnly = /^aof_enabled:1/m.test(info);
   if (!appendOnly) {
     warnings.push(

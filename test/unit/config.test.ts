@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
+import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { ConfigError, describeSettings, loadConfig } from '../../src/config.js';
@@ -17,7 +18,9 @@ function problemsOf(env: Record<string, string>): string {
 }
 
 test('the defaults are the contract’s', () => {
-  assert.deepEqual(loadConfig({}), {
+  const { embeddedRedisMaxmemory, ...others } = loadConfig({});
+  assert.ok(embeddedRedisMaxmemory > 64 * 2 ** 20 && embeddedRedisMaxmemory <= totalmem() / 2);
+  assert.deepEqual(others, {
     host: '127.0.0.1',
     port: 3000,
     portIsSet: false,
@@ -33,6 +36,7 @@ test('the defaults are the contract’s', () => {
     embeddedRedisFsync: 'everysec',
     idempotencyMaxIds: 20_000_000,
     outboxMaxRows: 4_000_000,
+    skillLimits: { perLearner: 2000, perTenant: 50_000 },
     fitIntervalHours: 24,
     auditIntervalHours: 6,
     attemptRetentionDays: 0,
@@ -62,6 +66,8 @@ test('good values are taken', async (t) => {
     CLICKHOUSE_CLUSTER: 'main_1',
     EMBEDDED_REDIS_PORT: '65535',
     EMBEDDED_REDIS_FSYNC: 'always',
+    EMBEDDED_REDIS_MAXMEMORY: '2gb',
+    MAX_SKILLS_PER_LEARNER: '7',
     IDEMPOTENCY_MAX_IDS: '10000000000',
     OUTBOX_MAX_ROWS: '16000',
     ROLE: 'pipeline',
@@ -71,6 +77,8 @@ test('good values are taken', async (t) => {
   assert.equal(config.redisUrl, 'rediss://user:p%40ss@a:7000,rediss://b:7001');
   assert.equal(config.clickhouseUrl, 'https://u:p@ch:8443/learning');
   assert.equal(config.clickhouseCluster, 'main_1');
+  assert.equal(config.embeddedRedisMaxmemory, 2 ** 31);
+  assert.deepEqual(config.skillLimits, { perLearner: 7, perTenant: 50_000 });
   assert.deepEqual(
     [config.port, config.portIsSet, config.apiProcesses, config.role, config.skillsFile],
     [0, true, 64, 'pipeline', skills],
@@ -160,6 +168,10 @@ const bad: [name: string, value: string, shown: RegExp][] = [
   ['EMBEDDED_REDIS_PORT', '-1', /"-1"/],
   ['EMBEDDED_CLICKHOUSE_PORT', '3000', /PORT has the same/],
   ['EMBEDDED_REDIS_FSYNC', 'no', /everysec or always/],
+  ['EMBEDDED_REDIS_MAXMEMORY', '63mb', /too little.*at least 64mb/],
+  ['EMBEDDED_REDIS_MAXMEMORY', 'half', /kb, mb or gb/],
+  ['MAX_SKILLS_PER_LEARNER', '0', /1 to 100000/],
+  ['MAX_SKILLS_PER_TENANT', '1000001', /1 to 1000000/],
   ['IDEMPOTENCY_MAX_IDS', '999', /1000 to 10000000000/],
   ['OUTBOX_MAX_ROWS', '15999', /16000 to 10000000000/],
   ['FIT_INTERVAL_HOURS', '1.5', /0 to 8760/],
