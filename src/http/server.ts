@@ -39,7 +39,7 @@ export interface Server {
 /** @throws Error when the port cannot be listened on */
 export async function startServer(options: ServerOptions): Promise<Server> {
   const app = App();
-  const failures = createFailureLog(options.logger, () => performance.now());
+  const failures = createFailureLog(options.logger, options.figures, () => performance.now());
   const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
   const serve: Serve = (place, method, path) => {
     const counts = options.figures.of(method, path);
@@ -125,6 +125,7 @@ async function answer(
     const reply = await gate(exchange, match, headers).catch(failureReply);
     onOver = reply.onOver;
     if (reply.status >= 500 && reply.error) failures.log(exchange, match.route, reply.error);
+    if (reply.defects) failures.logParts(exchange, match.route, reply.defects);
     Object.assign(headers, reply.headers);
     const refused = exchange.framingProblem !== null || reply.error?.code === 'PAYLOAD_TOO_LARGE';
     const close = traffic.closing || refused;
