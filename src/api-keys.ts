@@ -18,7 +18,11 @@ export async function prepareKeys(
   logger: Logger,
   blocked: boolean,
 ): Promise<string | null> {
-  const store = createKeyStore(redis);
+  let unreadable = 0;
+  const store = createKeyStore(redis, (error) => {
+    unreadable += 1;
+    logger.error({ err: error }, 'an API key in store cannot be read: it is refused until it can be');
+  });
   for (const { key, tenant, requestsPerMinute } of config.apiKeys) {
     const keyHash = hashKey(key);
     const stored = await store.find(keyHash);
@@ -33,7 +37,8 @@ export async function prepareKeys(
   if (config.apiKeys.length > 0) return null;
   const made = readDevelopmentKey(config.dataDir);
   if (made !== null && (await store.find(hashKey(made))) !== null) return made;
-  if (blocked || (await store.list()).length > 0) return null;
+  // One that cannot be read may be in force: then nobody is let in by a key that nobody asked for.
+  if (blocked || (await store.list()).length + unreadable > 0) return null;
   const key = made ?? makeDevelopmentKey(config.dataDir);
   await store.put({ keyHash: hashKey(key), tenant: 'default', requestsPerMinute: null, scopes: allScopes });
   return key;
