@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from './private-file.js';
 
 const fileOf = (dataDir: string): string => join(dataDir, 'api-key');
 
@@ -16,7 +17,7 @@ export function readDevelopmentKey(dataDir: string): string | null {
 
 /** Makes the development key, readable by its owner only; of several processes at once the first one's counts. */
 export function makeDevelopmentKey(dataDir: string): string {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(dataDir);
   const key = `dev-${randomBytes(18).toString('base64url')}`;
   try {
     writeFileSync(fileOf(dataDir), `${key}\n`, { mode: 0o600, flag: 'wx' });
