@@ -15,7 +15,7 @@ const holder = Type.Object({
 });
 
 /** Each is lost to a process that began at the same moment; so many are lost to none. */
-const maxTries = 100;
+const maxTries = 20;
 
 /** A held lock, or the process that holds it. */
 export type LockResult = { release(): void } | { heldBy: ProcessIdentity };
