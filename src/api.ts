@@ -3,6 +3,7 @@ import { healthOf } from './api-health.js';
 import type { Config } from './config.js';
 import type { Engine } from './engine.js';
 import { createAuthenticator } from './http/auth.js';
+import { createConnections } from './http/connections.js';
 import { createGate } from './http/gate.js';
 import { createHandlers } from './http/handlers.js';
 import { createQuotaGate } from './http/quota.js';
@@ -11,6 +12,7 @@ import { type Route, routesOf } from './http/routes.js';
 import { startServer } from './http/server.js';
 import { learnerDataPorts } from './learner-data.js';
 import { type Closers, StartError } from './lifecycle.js';
+import { connectionBound } from './open-files.js';
 import { addAnswerFigures } from './process-figures.js';
 import type { ExplainPorts } from './services/explain-mastery.js';
 import type { Figures } from './services/figures.js';
@@ -131,6 +133,7 @@ async function listen(
       routes: table,
       gate,
       figures: createRequestFigures(figures),
+      connections: createConnections(connectionBound(), figures, logger),
       logger,
     });
   } catch (error) {

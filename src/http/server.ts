@@ -10,6 +10,7 @@ import {
 } from 'uWebSockets.js';
 import { ApiError } from '../errors.js';
 import type { Logger } from '../telemetry.js';
+import type { Connections } from './connections.js';
 import { errorReply } from './envelope.js';
 import { ClientGone, type Exchange, openExchange } from './exchange.js';
 import { createFailureLog, type FailureLog } from './failure-log.js';
@@ -27,6 +28,8 @@ export interface ServerOptions {
   readonly routes: readonly Route[];
   readonly gate: Gate;
   readonly figures: RequestFigures;
+  /** Where absent, as many are taken as come. */
+  readonly connections?: Connections;
   readonly logger: Logger;
 }
 
@@ -39,6 +42,7 @@ export interface Server {
 /** @throws Error when the port cannot be listened on */
 export async function startServer(options: ServerOptions): Promise<Server> {
   const app = App();
+  options.connections?.watch(app);
   const failures = createFailureLog(options.logger, options.figures, () => performance.now());
   const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
   const serve: Serve = (place, method, path) => {
