@@ -12,7 +12,7 @@ const lowFiles = 1024;
 let limit: number | undefined;
 
 /** Infinity where there is none. */
-export function openFileLimit(): number {
+function openFileLimit(): number {
   limit ??= readLimit();
   return limit;
 }

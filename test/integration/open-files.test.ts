@@ -113,12 +113,19 @@ test('a server that cannot be started for want of files is told of as that', asy
     import { openSync } from 'node:fs';
     import { startClickhouse } from ${module('clickhouse')};
     import { ensureRedisServer } from ${module('install-redis')};
-    const logger = { debug() {}, info() {}, warn() {}, error() {} };
+    import { createTakeBackPool } from ${JSON.stringify(import.meta.resolve('../../src/compute/take-back-pool.js'))};
+    let failed;
+    const failure = new Promise((resolve) => { failed = resolve; });
+    const error = ({ err }, text) => { console.log(text, err.message); failed(); };
+    const logger = { debug() {}, info() {}, warn() {}, error };
+    const pool = createTakeBackPool({}, logger);
     const common = { dir: process.env.DIR, port: 1, password: 'a', analystPassword: 'b', logger };
     const say = (error) => console.log(error.message);
     try { for (;;) openSync('/dev/null'); } catch {}
     await startClickhouse(common).ready.catch(say);
     await ensureRedisServer(say).catch(say);
+    void pool.rewrite({}).catch(say);
+    await failure;
     process.exit();`;
   const { written, closed } = runWith(t, 64, program, { DIR: await tempDir(t) });
   await closed;
@@ -126,5 +133,6 @@ test('a server that cannot be started for want of files is told of as that', asy
   assert.deepEqual(written.out.trim().split('\n'), [
     'embedded ClickHouse cannot be started: this process has too many open files: start it with a higher ulimit -n (EMFILE)',
     'redis-server cannot be run: this process has too many open files: start it with a higher ulimit -n (EMFILE)',
+    'a worker thread cannot be started Worker initialization failure: EMFILE',
   ]);
 });
