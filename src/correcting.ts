@@ -26,8 +26,7 @@ export const carryOutOf = (
     now: Date.now,
   });
 
-/** Erasures that are remembered as told of. */
-const mostTold = 1000;
+const unreadableErasure = 'an erasure cannot be read: it stays open, the others go on';
 
 /** For the journal's runs. */
 export const erasureFinisherOf = (
@@ -40,11 +39,7 @@ export const erasureFinisherOf = (
       redis,
       partitions,
       // The runs come every second.
-      tellOnce(
-        (error, erasure) =>
-          logger.error({ err: error, erasure }, 'an erasure cannot be read: it stays open, the others go on'),
-        mostTold,
-      ),
+      tellOnce((error, erasure) => logger.error({ err: error, erasure }, unreadableErasure), 1000),
     ),
     ended: createEndedHistories(redis, partitions),
     leftovers: createErasureLeftovers(redis, partitions),

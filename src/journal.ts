@@ -53,8 +53,6 @@ export function runJournal(
 }
 
 const unreadableKey = 'an API key in store cannot be read: it is refused, and ClickHouse is not told of it';
-/** Keys that are remembered as told of. */
-const mostKeysTold = 1000;
 
 /** A Redis that came back empty has nothing to tell. */
 function factsRecorder(
@@ -62,7 +60,7 @@ function factsRecorder(
   { redis, clickhouse, blocked }: Engine,
   logger: Logger,
 ): () => Promise<void> {
-  const tell = tellOnce((error) => logger.error({ err: error }, unreadableKey), mostKeysTold);
+  const tell = tellOnce((error) => logger.error({ err: error }, unreadableKey), 1000);
   const store = { deployment: () => readDeployment(redis), keys: createKeyStore(redis, tell).all };
   const record = createFactsRecorder(store, createFactsHistory(clickhouse, clickhouseUrl));
   return async () => {

@@ -3,7 +3,7 @@
  * uWebSockets.js can neither take a connection nor refuse it: it waits without a word, and the service's own as well.
  */
 import type { HttpResponse, TemplatedApp } from 'uWebSockets.js';
-import type { Figures } from '../services/figures.js';
+import type { Figure, Figures } from '../services/figures.js';
 import type { Logger } from '../telemetry.js';
 
 export interface Connections {
@@ -19,10 +19,15 @@ export function createConnections(most: number, figures: Figures, logger: Logger
   let refused = 0;
   let told = 0;
   let nextAt = Number.NEGATIVE_INFINITY;
-  addFigures(figures, {
-    open: () => open,
-    refused: () => refused,
-  });
+  const add = (name: string, help: string, type: Figure['type'], read: () => number): void =>
+    figures.add({ name, help, type, read });
+  add('connections_open', 'Connections of clients that are open', 'gauge', () => open);
+  add(
+    'connections_refused_total',
+    'Connections closed at once: too many were open',
+    'counter',
+    () => refused,
+  );
 
   function tell(): void {
     if (performance.now() < nextAt) return;
@@ -44,22 +49,4 @@ export function createConnections(most: number, figures: Figures, logger: Logger
   }
 
   return { watch: (app) => void app.filter(count) };
-}
-
-function addFigures(
-  figures: Figures,
-  { open, refused }: Readonly<Record<'open' | 'refused', () => number>>,
-): void {
-  figures.add({
-    name: 'connections_open',
-    help: 'Connections of clients that are open',
-    type: 'gauge',
-    read: open,
-  });
-  figures.add({
-    name: 'connections_refused_total',
-    help: 'Connections that were closed at once because too many were open',
-    type: 'counter',
-    read: refused,
-  });
 }
