@@ -21,7 +21,11 @@ export async function prepareKeys(
   redis: RedisClient,
   logger: Logger,
 ): Promise<string | null> {
-  const store = createKeyStore(redis);
+  let unreadable = 0;
+  const store = createKeyStore(redis, (error) => {
+    unreadable += 1;
+    logger.error({ err: error }, 'an API key in store cannot be read: it is refused until it can be');
+  });
   for (const setting of config.apiKeys) await addConfigured(store, setting, logger);
   const made = readDevelopmentKey(config.dataDir);
   const keys = await store.all();
@@ -30,7 +34,7 @@ export async function prepareKeys(
     if (!known.development) await store.put(developmentGrant(made));
     return config.apiKeys.length === 0 ? noteOf(made, config) : null;
   }
-  return freshKey(config, store, { made, isRevoked: known !== undefined, keys }, logger);
+  return freshKey(config, store, { made, isRevoked: known !== undefined, keys, unreadable }, logger);
 }
 
 async function addConfigured(
@@ -66,15 +70,17 @@ interface Found {
   readonly made: string | null;
   readonly isRevoked: boolean;
   readonly keys: readonly KeptKey[];
+  /** One that cannot be read may be in force: then nobody is let in by a key that nobody asked for. */
+  readonly unreadable: number;
 }
 
 async function freshKey(
   config: Config,
   store: KeyStore,
-  { made, isRevoked, keys }: Found,
+  { made, isRevoked, keys, unreadable }: Found,
   logger: Logger,
 ): Promise<string | null> {
-  const isLast = !keys.some(({ revokedAt }) => revokedAt === null);
+  const isLast = unreadable === 0 && !keys.some(({ revokedAt }) => revokedAt === null);
   const isWanted = isLast && isLoopbackHost(config.host);
   if (isRevoked) {
     const then = isWanted ? 'a fresh one takes its place' : 'delete its file';

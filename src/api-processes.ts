@@ -58,7 +58,7 @@ export async function startApiProcesses(
       logger,
       spawn: () => {
         const child = fork(entry, { detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-        child.send(settings);
+        if (child.pid !== undefined) child.send(settings);
         return child;
       },
       ready: async (child, signal) => {

@@ -3,6 +3,7 @@ import { healthOf } from './api-health.js';
 import type { Config } from './config.js';
 import type { Engine } from './engine.js';
 import { createAuthenticator } from './http/auth.js';
+import { createConnections } from './http/connections.js';
 import { createGate } from './http/gate.js';
 import { createHandlers } from './http/handlers.js';
 import { createQuotaGate } from './http/quota.js';
@@ -12,6 +13,7 @@ import { startServer } from './http/server.js';
 import { createUnreadAnswers } from './http/unread-answers.js';
 import { learnerDataPorts } from './learner-data.js';
 import { type Closers, StartError } from './lifecycle.js';
+import { connectionBound } from './open-files.js';
 import { addAnswerFigures } from './process-figures.js';
 import type { ExplainPorts } from './services/explain-mastery.js';
 import type { Figures } from './services/figures.js';
@@ -141,6 +143,7 @@ async function listen(
       gate,
       figures: createRequestFigures(figures),
       unread: createUnreadAnswers(figures),
+      connections: createConnections(connectionBound(), figures, logger),
       logger,
     });
   } catch (error) {

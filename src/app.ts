@@ -4,6 +4,7 @@ import type { Config } from './config.js';
 import { warnOfReaders } from './embedded/data-dir.js';
 import { resolveEndpoints, startEmbedded } from './embedded/servers.js';
 import type { Closers } from './lifecycle.js';
+import { checkOpenFiles } from './open-files.js';
 import type { SkillsFile } from './skills-file.js';
 import type { Logger } from './telemetry.js';
 
@@ -16,6 +17,7 @@ export interface Started {
 
 /** Starts everything that the role asks for. @throws StartError for what the user can mend */
 export async function startApp(config: Config, logger: Logger, closers: Closers): Promise<Started> {
+  checkOpenFiles(logger);
   const skills = await readSkills(config);
   const [endpoints, { startRole }] = await Promise.all([
     config.role === 'all' ? startEmbedded(config, logger, closers) : resolveEndpoints(config),

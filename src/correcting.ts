@@ -8,6 +8,7 @@ import { createCorrectionStore } from './store/corrections.js';
 import { createEndedHistories } from './store/ended-histories.js';
 import { createErasureLeftovers } from './store/erasure-leftovers.js';
 import { createErasureStore } from './store/erasures.js';
+import { tellOnce } from './store/recent.js';
 import type { Logger } from './telemetry.js';
 import { createCorrectionWarehouse } from './warehouse/correction-warehouse.js';
 import { createErasureWarehouse } from './warehouse/erasure-warehouse.js';
@@ -25,6 +26,8 @@ export const carryOutOf = (
     now: Date.now,
   });
 
+const unreadableErasure = 'an erasure cannot be read: it stays open, the others go on';
+
 /** For the journal's runs. */
 export const erasureFinisherOf = (
   { clickhouseCluster }: Endpoints,
@@ -32,7 +35,12 @@ export const erasureFinisherOf = (
   logger: Logger,
 ): ((signal: AbortSignal) => Promise<number>) =>
   createErasureFinisher({
-    erasures: createErasureStore(redis, partitions),
+    erasures: createErasureStore(
+      redis,
+      partitions,
+      // The runs come every second.
+      tellOnce((error, erasure) => logger.error({ err: error, erasure }, unreadableErasure), 1000),
+    ),
     ended: createEndedHistories(redis, partitions),
     leftovers: createErasureLeftovers(redis, partitions),
     warehouse: createErasureWarehouse(clickhouse, clickhouseCluster),

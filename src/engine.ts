@@ -16,12 +16,14 @@ import type {
 } from './services/ports.js';
 import { createServedModels, type ServedModels } from './store/catalogue-cache.js';
 import { createCatalogueStore } from './store/catalogue-store.js';
-import { connectRedis, type RedisClient, whenReady } from './store/client.js';
+import { connectRedis, type RedisClient } from './store/client.js';
+import { firstReady, unreachable } from './store/first-ready.js';
 import { createGoalStore } from './store/goal-store.js';
 import { partitionOf } from './store/keys.js';
 import { forgetSkill, isKnownSkill, listKnownSkills } from './store/known-skills.js';
 import { readLearner } from './store/learner-reads.js';
 import { createModelCache } from './store/model-cache.js';
+import { tellLosses } from './store/redis-trouble.js';
 import type { Logger } from './telemetry.js';
 import { connectWarehouse } from './warehouse/client.js';
 
@@ -63,7 +65,12 @@ export async function connectState(
   const redis = connectRedis(redisUrl, redisWaitReplicas);
   closers.add('Redis connection', () => redis.disconnect());
   redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
-  await redisReady(redis);
+  await redisReady(redis, redisUrl);
+  tellLosses(
+    redis,
+    (text) => logger.warn(`Redis cannot be reached: ${text}`),
+    () => logger.info('Redis can be reached again'),
+  );
   return redis;
 }
 
@@ -161,13 +168,13 @@ export async function whileUsable<Value>(
   return read();
 }
 
-async function redisReady(redis: RedisClient): Promise<void> {
+async function redisReady(redis: RedisClient, url: string): Promise<void> {
   try {
-    await whenReady(redis, redisTimeoutMs);
+    await firstReady(redis, url, redisTimeoutMs);
     await refuseOtherVersion(redis);
   } catch (error) {
     if (error instanceof StartError) throw error;
-    throw new StartError('REDIS_URL: Redis cannot be reached there; start it or correct the URL', {
+    throw new StartError(`REDIS_URL: ${unreachable(url, error)}; start it or correct the URL`, {
       cause: error,
     });
   }

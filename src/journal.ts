@@ -12,6 +12,7 @@ import { createKeyStore } from './store/api-keys.js';
 import { readDeployment } from './store/deployment.js';
 import { createEndedHistories } from './store/ended-histories.js';
 import { createJournal } from './store/journal.js';
+import { tellOnce } from './store/recent.js';
 import type { Logger } from './telemetry.js';
 import { createFactsHistory } from './warehouse/deployment.js';
 import { createJournalWarehouse } from './warehouse/journal-warehouse.js';
@@ -35,7 +36,7 @@ export function runJournal(
   const { lateAmong } = createEndedHistories(redis, partitions);
   const drain = createJournalDrain({ journal, warehouse, late: lateAmong, logger });
   const finishErasures = erasureFinisherOf(endpoints, engine, logger);
-  const recordFacts = factsRecorder(endpoints, engine);
+  const recordFacts = factsRecorder(endpoints, engine, logger);
   // What is due anyway comes first: facts that cannot be told hold nothing else up.
   const run = async (signal: AbortSignal): Promise<void> => {
     await drain(signal);
@@ -51,12 +52,16 @@ export function runJournal(
   return runs;
 }
 
+const unreadableKey = 'an API key in store cannot be read: it is refused, and ClickHouse is not told of it';
+
 /** A Redis that came back empty has nothing to tell. */
 function factsRecorder(
   { clickhouseUrl }: Endpoints,
   { redis, clickhouse, blocked }: Engine,
+  logger: Logger,
 ): () => Promise<void> {
-  const store = { deployment: () => readDeployment(redis), keys: createKeyStore(redis).all };
+  const tell = tellOnce((error) => logger.error({ err: error }, unreadableKey), 1000);
+  const store = { deployment: () => readDeployment(redis), keys: createKeyStore(redis, tell).all };
   const record = createFactsRecorder(store, createFactsHistory(clickhouse, clickhouseUrl));
   return async () => {
     if (blocked() === null) await record();

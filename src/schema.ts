@@ -1,5 +1,6 @@
 /** Brings the database to this version's schema when a process starts. */
 import type { ClickHouseClient } from '@clickhouse/client';
+import { troubleOf } from './connection-trouble.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import { type Closers, StartError } from './lifecycle.js';
 import type { Logger } from './telemetry.js';
@@ -22,7 +23,8 @@ export async function prepareSchema(endpoints: Endpoints, logger: Logger, closer
   const prepare = async (): Promise<void> => {
     const failure = await attempt(endpoints, client, logger);
     if (failure === null || closers.closing) return;
-    logger.warn({ err: failure }, 'the ClickHouse schema cannot be prepared yet');
+    const { text } = troubleOf(failure);
+    logger.warn({ err: failure }, `the ClickHouse schema cannot be prepared yet: ${text}`);
     timer = setTimeout(prepare, retryMs);
   };
   closers.add('schema preparation', () => clearTimeout(timer));

@@ -9,7 +9,8 @@ import {
   reportStartFailure,
   StartError,
 } from '../lifecycle.js';
-import { connectRedis, type RedisClient, whenReady } from '../store/client.js';
+import { connectRedis, type RedisClient } from '../store/client.js';
+import { firstReady, unreachable } from '../store/first-ready.js';
 import { createLogger, type Logger } from '../telemetry.js';
 
 /** What a command has of its process: `process` itself, except in tests, which keep what is written. */
@@ -71,8 +72,8 @@ export async function openRedis(redisUrl: string, { logger, closers }: CommandCo
   const redis = connectRedis(redisUrl);
   closers.add('Redis connection', () => redis.disconnect());
   redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
-  await whenReady(redis, redisTimeoutMs).catch((cause: unknown) => {
-    throw new StartError('Redis cannot be reached; start it or correct REDIS_URL', { cause });
+  await firstReady(redis, redisUrl, redisTimeoutMs).catch((cause: unknown) => {
+    throw new StartError(`${unreachable(redisUrl, cause)}; start it or correct REDIS_URL`, { cause });
   });
   return redis;
 }

@@ -1,5 +1,6 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { makeFolder } from '../embedded/private-file.js';
 
 export interface Rejects {
   add(line: number, reason: string): void;
@@ -18,7 +19,7 @@ export function openRejects(dataDir: string, inputPath: string, importId: string
   let closed = false;
   const write = (): void => {
     if (descriptor === null) {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      makeFolder(folder);
       descriptor = openSync(path, 'w', 0o600);
     }
     writeSync(descriptor, text);

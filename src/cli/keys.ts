@@ -50,7 +50,9 @@ async function openStore(context: CommandContext): Promise<KeyStore> {
   const { config, logger, closers } = context;
   // Keys are in Redis alone: with REDIS_URL set, ClickHouse is neither asked nor started.
   const redisUrl = config.redisUrl ?? (await joinOrStart(config, logger, closers)).redisUrl;
-  return createKeyStore(await openRedis(redisUrl, context));
+  return createKeyStore(await openRedis(redisUrl, context), (error) =>
+    logger.error({ err: error }, 'an API key in store cannot be read'),
+  );
 }
 
 type Values = ReturnType<typeof parse>['values'];

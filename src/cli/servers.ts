@@ -1,5 +1,6 @@
 /** Both servers, for a command that works on what the service stored. */
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
+import { troubleOf } from '../connection-trouble.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { joinOrStart } from '../embedded/servers.js';
 import { ApiError } from '../errors.js';
@@ -60,5 +61,8 @@ async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<
   if (error instanceof StartError) return error;
   const away = error instanceof ApiError ? 'Redis' : (await isAlive(clickhouse)) ? null : 'ClickHouse';
   if (away === null) return error;
-  return new StartError(`${away} does not answer; run the command again when it does`, { cause: error });
+  const { text } = troubleOf(error);
+  return new StartError(`${away} does not answer: ${text}; run the command again when it does`, {
+    cause: error,
+  });
 }

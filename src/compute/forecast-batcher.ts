@@ -1,6 +1,6 @@
 import type { ForecastOrder, ForecastReply, ForecastTask } from '../contracts/tasks.js';
-import { unavailable } from '../errors.js';
-import type { Forecaster } from '../services/ports.js';
+import { ApiError, unavailable } from '../errors.js';
+import type { Forecaster, ToldForecast } from '../services/ports.js';
 import { type Batcher, createBatcher } from './batcher.js';
 
 /** What a task that was served tells. */
@@ -18,7 +18,7 @@ export interface ForecastBatcherOptions {
 }
 
 /** One order's forecasts, by learner. */
-type Forecasts = readonly (string | null)[];
+type Forecasts = readonly ToldForecast[];
 
 export interface ForecastBatcher extends Pick<Forecaster, 'forecast'> {
   readonly stop: () => void;
@@ -41,14 +41,15 @@ export function createForecastBatcher(options: ForecastBatcherOptions): Forecast
   return { forecast: (order) => batcher.submit(0, order), stop: batcher.stop };
 }
 
-/** A learner's problem is the problem of the order that names the learner, and of no other. */
+/** A defect is its learner's alone; what passes concerns the tenant, and so the orders that name the learner. */
 function told(orders: readonly ForecastOrder[], { data, problems }: ForecastsMade): (Forecasts | Error)[] {
+  const results: ToldForecast[] = [...data];
+  for (const { place, reason, passing } of problems)
+    results[place] = passing ? unavailable(reason) : new Error(reason);
   let from = 0;
   return orders.map(({ userIds }) => {
-    const first = from;
+    const own = results.slice(from, from + userIds.length);
     from += userIds.length;
-    const problem = problems.find(({ place }) => place >= first && place < from);
-    if (problem === undefined) return data.slice(first, from);
-    return problem.passing ? unavailable(problem.reason) : new Error(problem.reason);
+    return own.find((result) => result instanceof ApiError) ?? own;
   });
 }

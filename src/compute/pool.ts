@@ -16,7 +16,7 @@ import { createForecastBatcher } from './forecast-batcher.js';
 import { runLimited, TaskGivenUp } from './limited-run.js';
 import { createTakeBackPool } from './take-back-pool.js';
 import { createTracker } from './tracking.js';
-import { workerEntry } from './worker-entry.js';
+import { tellThreadFailures, workerEntry } from './worker-entry.js';
 
 /** The workers that count answers and compute forecasts. */
 export interface Compute extends AttemptTracker, Forecaster, HistoryRewriter {
@@ -53,8 +53,8 @@ export function startCompute(
   logger: Logger,
 ): Compute {
   const threads = Math.max(1, Math.min(4, availableParallelism() - 1));
-  const tracking = startPool('track', threads, settings, { tasks: 1, queue: threads });
-  const forecasting = startPool('forecast', 1, settings, { tasks: 8, queue: maxPlanQueue });
+  const tracking = startPool('track', threads, settings, { tasks: 1, queue: threads }, logger);
+  const forecasting = startPool('forecast', 1, settings, { tasks: 8, queue: maxPlanQueue }, logger);
   const tracker = createTracker({
     lanes: threads,
     laneOf: (tenant, userId) => partitionOf(tenant, userId) % threads,
@@ -67,7 +67,7 @@ export function startCompute(
     maxWaiting: maxWaitingForecasts,
     run: (task) => forecast<ForecastReply>(forecasting, task),
   });
-  const takingBack = createTakeBackPool(settings);
+  const takingBack = createTakeBackPool(settings, logger);
   return {
     track: tracker.track,
     full: tracker.full,
@@ -132,8 +132,9 @@ function startPool(
   threads: number,
   workerData: WorkerSettings,
   { tasks, queue }: { readonly tasks: number; readonly queue: number },
+  logger: Logger,
 ): Piscina {
-  return new Piscina({
+  const pool = new Piscina({
     ...workerEntry(entry),
     minThreads: threads,
     maxThreads: threads,
@@ -143,4 +144,5 @@ function startPool(
     recordTiming: false,
     workerData,
   });
+  return tellThreadFailures(pool, logger);
 }

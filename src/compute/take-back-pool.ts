@@ -4,15 +4,19 @@ import type { TakeBackReply, TakeBackTask } from '../contracts/take-back-tasks.j
 import type { WorkerSettings } from '../contracts/tasks.js';
 import { unavailable } from '../errors.js';
 import type { HistoryRewriter } from '../services/take-back.js';
+import type { Logger } from '../telemetry.js';
 import { runLimited, TaskGivenUp } from './limited-run.js';
-import { workerEntry } from './worker-entry.js';
+import { tellThreadFailures, workerEntry } from './worker-entry.js';
 
 /** Histories that wait for the thread; each may be large. */
 const maxQueue = 4;
 /** It holds a connection and models, which nobody needs while nothing is taken back. */
 const idleMs = 60_000;
 
-export function createTakeBackPool(workerData: WorkerSettings): HistoryRewriter & { close(): Promise<void> } {
+export function createTakeBackPool(
+  workerData: WorkerSettings,
+  logger: Logger,
+): HistoryRewriter & { close(): Promise<void> } {
   const pool = new Piscina({
     ...workerEntry('takeBack'),
     minThreads: 0,
@@ -23,6 +27,7 @@ export function createTakeBackPool(workerData: WorkerSettings): HistoryRewriter 
     recordTiming: false,
     workerData,
   });
+  tellThreadFailures(pool, logger);
   return {
     rewrite: async (task: TakeBackTask) => {
       if (pool.queueSize >= maxQueue) throw unavailable('Too many answers are taken back; try again later');

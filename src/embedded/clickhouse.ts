@@ -74,6 +74,7 @@ function spawnChild(options: ClickhouseOptions, niceness: number): ChildProcess 
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   });
+  if (child.pid === undefined) return child;
   const settings = {
     dataDir: options.dir,
     port: options.port,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, rmSync, statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Static, type TSchema, Type } from 'typebox';
@@ -7,7 +7,7 @@ import { Value } from 'typebox/value';
 import { StartError } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 import { lockDir } from './dir-lock.js';
-import { readJson, writePrivate } from './private-file.js';
+import { makeFolder, readJson, writePrivate } from './private-file.js';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.js';
 
 const storedEndpoints = Type.Object({
@@ -64,7 +64,7 @@ const POLL_MS = 50;
  * @throws StartError when another instance, or a server of a dead one, still uses the folder
  */
 export async function openDataDir(path: string, waitMs = PREDECESSOR_MS): Promise<DataDir> {
-  makeDir(path);
+  makeFolder(path);
   const lock = lockDir(path);
   if ('heldBy' in lock) throw inUse(path, `by another instance (process ${lock.heldBy.pid})`);
   const servers = new Map<string, ProcessIdentity>();
@@ -120,15 +120,6 @@ const secretsFile = (path: string): string => join(path, 'secrets.json');
 
 const inUse = (path: string, by: string): StartError =>
   new StartError(`DATA_DIR: ${JSON.stringify(path)} is in use ${by}; stop it or choose another folder`);
-
-function makeDir(path: string): void {
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new StartError(`DATA_DIR: ${JSON.stringify(path)} cannot be made: ${reason}`, { cause: error });
-  }
-}
 
 async function waitForServers(path: string, waitMs: number): Promise<void> {
   const recorded = Object.entries(readChecked(serversFile(path), storedServers) ?? {});

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from './private-file.js';
 
 /** Where a data folder has its development key. */
 export const developmentKeyFile = (dataDir: string): string => join(dataDir, 'api-key');
@@ -20,7 +21,7 @@ export function readDevelopmentKey(dataDir: string): string | null {
  * @param revoked the key that is in the file, for the fresh one to replace; null where there is none
  */
 export function makeDevelopmentKey(dataDir: string, revoked: string | null): string {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(dataDir);
   // Asked again, for another process may have replaced it meanwhile.
   if (revoked !== null && readDevelopmentKey(dataDir) === revoked) rmSync(developmentKeyFile(dataDir));
   const key = `dev-${randomBytes(18).toString('base64url')}`;

@@ -3,6 +3,7 @@ import { linkSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
+import { StartError } from '../lifecycle.js';
 import { readJson, writePrivate } from './private-file.js';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.js';
 
@@ -12,6 +13,9 @@ const holder = Type.Object({
   startedAt: Type.String(),
   released: Type.Boolean(),
 });
+
+/** Each is lost to a process that began at the same moment; so many are lost to none. */
+const maxTries = 20;
 
 /** A held lock, or the process that holds it. */
 export type LockResult = { release(): void } | { heldBy: ProcessIdentity };
@@ -27,7 +31,7 @@ export type LockResult = { release(): void } | { heldBy: ProcessIdentity };
 export function lockDir(dir: string): LockResult {
   const self = identify(process.pid);
   if (self === null) throw new Error(`process ${process.pid} cannot see itself`);
-  for (;;) {
+  for (let tries = 0; tries < maxTries; tries++) {
     const top = highest(dir);
     const owner = top === 0 ? null : readHolder(dir, top);
     if (owner !== null && !owner.released && isAlive(owner)) return { heldBy: owner };
@@ -37,6 +41,9 @@ export function lockDir(dir: string): LockResult {
       return { release: () => writePrivate(fileOf(dir, mine), { ...self, released: true }) };
     }
   }
+  throw new StartError(
+    `DATA_DIR: the lock of ${dir} cannot be taken: delete its lock.* when no instance runs`,
+  );
 }
 
 const fileOf = (dir: string, n: number): string => join(dir, `lock.${n}`);

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { troubleOf } from '../connection-trouble.js';
 import { StartError } from '../lifecycle.js';
 
 /** XRANGE with exclusive bounds, XTRIM MINID and BullMQ want it. */
@@ -65,10 +66,14 @@ async function versionOnPath(): Promise<string | null> {
   try {
     const { output } = await run(['redis-server', '--version']);
     return /v=([\d.]+)/.exec(output)?.[1] ?? '0';
-  } catch {
-    return null; // cannot be run: there is none
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw new StartError(`redis-server cannot be run: ${troubleOf(error).text}`, { cause: error });
   }
 }
+
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'EACCES');
 
 async function install(say: (line: string) => void, signal?: AbortSignal): Promise<void> {
   const recipe = recipes.find(({ tool }) => works(tool, ['--version']));
@@ -115,9 +120,10 @@ function run(
     const keep = (chunk: Buffer): void => {
       output = (output + chunk.toString()).slice(-10_000);
     };
-    child.stdout.on('data', keep);
-    child.stderr.on('data', keep);
     child.once('error', reject);
+    // None where file descriptors ran out, of which the error tells.
+    child.stdout?.on('data', keep);
+    child.stderr?.on('data', keep);
     child.once('close', (code) => resolve({ code: code ?? 1, output }));
   });
 }

@@ -1,6 +1,45 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { StartError } from '../lifecycle.js';
+
+/**
+ * Makes a folder of mode 700, and those above it, where they are missing.
+ *
+ * Not by Node's own recursive mkdir: where a system says of a folder that cannot be made that there is no such thing, as
+ * /proc does, that tries for ever, and no signal is heard.
+ *
+ * @throws StartError where it cannot be made, or is no folder
+ */
+export function makeFolder(path: string): void {
+  const missing: string[] = [];
+  try {
+    for (let at = resolve(path); !isFolder(at); at = dirname(at)) missing.unshift(at);
+    for (const folder of missing) makeOne(folder);
+  } catch (error) {
+    throw new StartError(`DATA_DIR: ${JSON.stringify(path)} cannot be made: ${reasonOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** @returns false where nothing is. @throws Error where something else is */
+function isFolder(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found && !found.isDirectory()) throw new Error(`${path} is no folder`);
+  return found !== undefined;
+}
+
+/** Somebody else may be making it, too. */
+function makeOne(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if (!isFolder(folder)) throw error;
+  }
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
  * Writes a file of mode 600 so that readers see the old text or the whole new one.
@@ -13,17 +52,16 @@ export function writePrivate(file: string, content: unknown): void {
     renameSync(fresh, file);
   } catch (error) {
     rmSync(fresh, { force: true });
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new StartError(`DATA_DIR: ${file} cannot be written: ${reason}`, { cause: error });
+    throw new StartError(`DATA_DIR: ${file} cannot be written: ${reasonOf(error)}`, { cause: error });
   }
 }
 
-/** The parsed JSON of a file, or null when there is no such file. @throws when it is unreadable */
+/** The parsed JSON of a file, or null when there is no such file. @throws StartError when it is unreadable */
 export function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw new Error(`cannot read ${file}`, { cause: error });
+    throw new StartError(`DATA_DIR: ${file} cannot be read: ${reasonOf(error)}`, { cause: error });
   }
 }

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../telemetry.js';
+import { makeFolder } from './private-file.js';
 import { type Supervised, supervise } from './supervisor.js';
 
 export type RedisOptions = {
@@ -37,7 +38,7 @@ const START_SCRIPT = '(cat <&3 >/dev/null; kill -TERM $$) & exec redis-server "$
 export function startRedis(options: RedisOptions): Supervised & { url: string } {
   const { dir, port, password, logger } = options;
   const url = `redis://:${password}@127.0.0.1:${port}`;
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  makeFolder(dir);
   const configFile = join(dir, 'redis.conf');
   writeFileSync(configFile, redisConfig(options), { mode: 0o600 });
   const server = supervise({

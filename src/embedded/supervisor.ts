@@ -1,11 +1,15 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { troubleOf } from '../connection-trouble.js';
 import type { Logger } from '../telemetry.js';
 
 /** A child process to keep running. */
 export type ChildSpec = {
   name: string;
-  /** Starts the process, detached: it leads a process group of its own, which ends with it. */
+  /**
+   * Starts the process, detached: it leads a process group of its own, which ends with it. Where it cannot be started it has
+   * no `pid`, and perhaps no streams.
+   */
   spawn(): ChildProcess;
   /**
    * Resolves when the child serves, rejects when it cannot. `signal` aborts when the child died or is to stop:
@@ -34,7 +38,13 @@ const HEALTHY_MS = 10_000;
 /** Time between SIGKILL and the end of the limit. */
 const KILL_MARGIN_MS = 250;
 
-type Life = { child: ChildProcess; ended: Promise<void>; over: AbortController };
+type Life = {
+  child: ChildProcess;
+  ended: Promise<void>;
+  over: AbortController;
+  /** Why there was never a process, once it has ended. */
+  failure(): Error | null;
+};
 
 /**
  * Starts a child process and starts it again whenever it dies, until `stop`.
@@ -48,6 +58,8 @@ export function supervise(spec: ChildSpec): Supervised {
   async function launch(): Promise<Life> {
     const born = begin(spec.spawn());
     life = born;
+    // Out of file descriptors a child has no streams either, which `ready` counts on.
+    if (born.child.pid === undefined) throw await earlyEnd(born);
     if (stopping.signal.aborted) born.child.kill('SIGTERM');
     try {
       await Promise.race([spec.ready(born.child, born.over.signal), born.ended]);
@@ -62,8 +74,10 @@ export function supervise(spec: ChildSpec): Supervised {
   }
 
   /** A child that is to stop gets the time that `stop` gives it. */
-  async function earlyEnd({ child, ended }: Life): Promise<Error> {
+  async function earlyEnd({ child, ended, failure }: Life): Promise<Error> {
     await ended;
+    const cause = failure();
+    if (cause !== null) return new Error(`${name} cannot be started: ${troubleOf(cause).text}`, { cause });
     const log = spec.logFile === undefined ? '' : `; see ${spec.logFile}`;
     return new Error(`${name} ended before it was ready: ${lastWords(child)}${log}`);
   }
@@ -113,22 +127,26 @@ export function supervise(spec: ChildSpec): Supervised {
 
 function begin(child: ChildProcess): Life {
   const over = new AbortController();
+  let failure: Error | null = null;
   const ended = new Promise<void>((resolve) => {
     child.once('exit', () => resolve());
-    child.on('error', () => {
-      if (child.pid === undefined) resolve(); // there was never a process, so no exit follows
+    child.on('error', (error) => {
+      if (child.pid !== undefined) return;
+      failure = error;
+      resolve(); // there was never a process, so no exit follows
     });
   }).then(() => {
     over.abort();
     endGroup(child);
   });
-  return { child, ended, over };
+  return { child, ended, over, failure: () => failure };
 }
 
 /** Ends what the child left in its group (its id stays taken while a member lives) and closes the pipes. */
 function endGroup(child: ChildProcess): void {
   if (child.pid !== undefined) sendSignal(-child.pid, 'SIGKILL');
-  for (const stream of child.stdio) stream?.destroy();
+  // None at all where file descriptors ran out.
+  for (const stream of child.stdio ?? []) stream?.destroy();
 }
 
 async function terminate(life: Life, limitMs: number): Promise<void> {

@@ -1,6 +1,6 @@
 import { ApiError, type ErrorCode, type Problem, unavailable } from '../errors.js';
 import type { EventResult } from '../services/record-attempts.js';
-import { errorObject, errorReply, successEnvelope } from './envelope.js';
+import { defectsAmong, errorObject, errorReply, successEnvelope } from './envelope.js';
 import type { Reply } from './routes.js';
 
 /** The answer to a batch: 200 when all were accepted, 207 when some; an error when none. */
@@ -9,11 +9,12 @@ export function batchReply(results: readonly EventResult[]): Reply {
     result instanceof ApiError ? [{ index, error: result }] : [],
   );
   const accepted = results.length - errors.length;
-  if (accepted === 0) return refused(errors);
+  const defects = defectsAmong(results);
+  if (accepted === 0) return { ...refused(errors), defects };
   const entries = results.map(renderResult).join(',');
   const data = `{"accepted":${accepted},"rejected":${errors.length},"results":[${entries}]}`;
   const message = `${accepted} of ${results.length} answers recorded`;
-  return { status: errors.length === 0 ? 200 : 207, body: successEnvelope(data, message) };
+  return { status: errors.length === 0 ? 200 : 207, body: successEnvelope(data, message), defects };
 }
 
 function renderResult(result: EventResult, index: number): string {

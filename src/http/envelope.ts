@@ -1,4 +1,4 @@
-import type { ApiError } from '../errors.js';
+import { ApiError } from '../errors.js';
 import type { Reply } from './routes.js';
 
 /** Every JSON answer of the API stands in one of these two envelopes. */
@@ -28,3 +28,7 @@ export function errorReply(error: ApiError): Reply {
   replies.set(error, reply);
   return reply;
 }
+
+/** Of the parts of an answer those that failed by a defect. */
+export const defectsAmong = (parts: readonly unknown[]): ApiError[] =>
+  parts.filter((part): part is ApiError => part instanceof ApiError && part.code === 'INTERNAL');

@@ -19,10 +19,13 @@ const latencyName = 'http_request_duration_seconds';
 export interface RequestFigures {
   /** @param path template of the route; a fixed word where there is none, never what the caller sent */
   of(method: string, path: string): RouteFigures;
+  /** Requests, or parts of one that is answered in parts. */
+  noteDefects(count: number): void;
 }
 
 export function createRequestFigures(figures: Figures): RequestFigures {
   const routes: RouteFigures[] = [];
+  let defects = 0;
   figures.add({
     name: 'http_requests_total',
     help: 'Requests that were answered, by route and status',
@@ -35,7 +38,16 @@ export function createRequestFigures(figures: Figures): RequestFigures {
     type: 'histogram',
     read: () => routes.filter(({ statuses }) => statuses.size > 0).flatMap(latencySamples),
   });
+  figures.add({
+    name: 'defects_total',
+    help: 'Requests, answers of a batch and learners of a class that failed by a defect or an unreadable record',
+    type: 'counter',
+    read: () => defects,
+  });
   return {
+    noteDefects: (count) => {
+      defects += count;
+    },
     of: (method, path) => {
       const route = { method, path, statuses: new Map(), buckets: latencyBounds.map(() => 0), seconds: 0 };
       route.buckets.push(0);

@@ -26,6 +26,8 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
   /** The error behind an answer that is one, for the log. */
   readonly error?: ApiError;
+  /** Of an answer in parts, those that failed by a defect, for the log. */
+  readonly defects?: readonly ApiError[];
 }
 
 export interface BodyRules {

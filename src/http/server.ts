@@ -10,6 +10,7 @@ import {
 } from 'uWebSockets.js';
 import { ApiError } from '../errors.js';
 import type { Logger } from '../telemetry.js';
+import type { Connections } from './connections.js';
 import { errorReply } from './envelope.js';
 import { ClientGone, type Exchange, openExchange } from './exchange.js';
 import { createFailureLog, type FailureLog } from './failure-log.js';
@@ -29,6 +30,8 @@ export interface ServerOptions {
   readonly gate: Gate;
   readonly figures: RequestFigures;
   readonly unread: UnreadAnswers;
+  /** Where absent, as many are taken as come. */
+  readonly connections?: Connections;
   readonly logger: Logger;
 }
 
@@ -41,7 +44,8 @@ export interface Server {
 /** @throws Error when the port cannot be listened on */
 export async function startServer(options: ServerOptions): Promise<Server> {
   const app = App();
-  const failures = createFailureLog(options.logger, () => performance.now());
+  options.connections?.watch(app);
+  const failures = createFailureLog(options.logger, options.figures, () => performance.now());
   const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
   const serve: Serve = (place, method, path) => {
     const counts = options.figures.of(method, path);
@@ -127,6 +131,7 @@ async function answer(
     const reply = await gate(exchange, match, headers).catch(failureReply);
     onOver = reply.onOver;
     if (reply.status >= 500 && reply.error) failures.log(exchange, match.route, reply.error);
+    if (reply.defects) failures.logParts(exchange, match.route, reply.defects);
     Object.assign(headers, reply.headers);
     const refused = exchange.framingProblem !== null || reply.error?.code === 'PAYLOAD_TOO_LARGE';
     // Who stays is closed when all are answered: at once would cut an answer that is still being read.

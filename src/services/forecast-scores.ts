@@ -9,8 +9,8 @@ import { locales } from '../domain/advice-texts.js';
 import { standardDays } from '../domain/learner-forecast.js';
 import { goalModel, scoreModel } from '../domain/params.js';
 import { maxAnswersPerDay } from '../domain/what-if.js';
-import type { ApiError } from '../errors.js';
-import type { Forecaster } from './ports.js';
+import { ApiError } from '../errors.js';
+import type { Forecaster, ToldForecast } from './ports.js';
 import { userNotFound } from './read-mastery.js';
 
 /** What a forecast is made for where nothing else is asked. */
@@ -36,6 +36,7 @@ export async function forecastScores(
   { days, confidence_level: level, locale }: PredictionQuery,
 ): Promise<string> {
   const [data] = await forecaster.forecast({ tenant, userIds: [userId], days, level, locale });
+  if (data instanceof Error) throw data;
   return data ?? notFound();
 }
 
@@ -62,8 +63,16 @@ export interface ClassForecast {
   readonly result: string | ApiError;
 }
 
+/** @param told of one learner */
+function resultOf(told: ToldForecast | undefined): ClassForecast['result'] {
+  if (told instanceof Error)
+    return new ApiError('INTERNAL', 'The forecast of this learner failed on our side', { cause: told });
+  return told ?? userNotFound();
+}
+
 /**
- * Forecasts of up to 500 learners, in the order of the request; one that does not exist stops no other.
+ * Forecasts of up to 500 learners, in the order of the request; one that does not exist stops no other, nor does one
+ * whose records cannot be read.
  *
  * @throws ApiError INVALID_REQUEST, UNAVAILABLE
  */
@@ -83,7 +92,7 @@ export async function forecastClass(
     const userIds = request.user_ids.slice(from, from + learnersPerTask);
     const data = await forecaster.forecast({ tenant, userIds, ...options });
     userIds.forEach((userId, i) => {
-      forecasts.push({ userId, result: data[i] ?? userNotFound() });
+      forecasts.push({ userId, result: resultOf(data[i]) });
     });
   }
   return forecasts;

@@ -51,10 +51,16 @@ export interface AttemptTracker {
   full(): ApiError | null;
 }
 
+/**
+ * JSON of a prediction result; null for a learner without answers; an Error for one whose forecast failed by a defect,
+ * which no other learner's has to do with.
+ */
+export type ToldForecast = string | null | Error;
+
 /** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE */
 export interface Forecaster {
-  /** JSON of the prediction results, in the order of the learners; null for one without answers. */
-  forecast(order: ForecastOrder): Promise<readonly (string | null)[]>;
+  /** What became of each learner, in their order. */
+  forecast(order: ForecastOrder): Promise<readonly ToldForecast[]>;
   /** JSON of the result, null for a learner without answers. @throws ApiError SKILL_NOT_FOUND */
   whatIf(task: Omit<WhatIfTask, 'kind'>): Promise<string | null>;
 }

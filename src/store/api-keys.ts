@@ -4,6 +4,7 @@ import { unavailable } from '../errors.js';
 import type { KeptKey } from '../services/deployment-facts.js';
 import { allScopes, type Grant, type KeyRing, type QuotaCounter, type Scope } from '../services/ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
+import { decodeEach, refuseUnreadable, type TellUnreadable } from './decode-each.js';
 import { apiKeysKey, metaKey, quotaKey } from './keys.js';
 
 /** A key as it is stored: never the key itself, only its hash as the field's name. */
@@ -34,7 +35,8 @@ export interface KeyStore extends KeyRing {
   revoke(keyHash: string): Promise<boolean>;
 }
 
-export function createKeyStore(client: RedisClient): KeyStore {
+/** @param tell of keys that cannot be read, when all are asked for: the others are given all the same */
+export function createKeyStore(client: RedisClient, tell: TellUnreadable = refuseUnreadable): KeyStore {
   const read = async (keyHash: string): Promise<KeptKey | null> => {
     const stored = await whileRedisServes(client.hget(apiKeysKey, keyHash));
     const key = stored === null ? null : keptKey(keyHash, stored);
@@ -42,8 +44,7 @@ export function createKeyStore(client: RedisClient): KeyStore {
   };
   const change = (keyHash: string, decide: Decide) => changeKey(client, keyHash, decide);
   const all = async (): Promise<KeptKey[]> => {
-    const stored = Object.entries(await whileRedisServes(client.hgetall(apiKeysKey)));
-    const keys = stored.map(([keyHash, value]) => keptKey(keyHash, value));
+    const keys = decodeEach(await whileRedisServes(client.hgetall(apiKeysKey)), keptKey, tell);
     return keys.sort((a, b) => a.createdAt.localeCompare(b.createdAt));
   };
   return {

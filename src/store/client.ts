@@ -6,6 +6,7 @@ import {
   type RedisOptions,
   type Result,
 } from 'ioredis';
+import { troubleOf } from '../connection-trouble.js';
 import { redisAddress } from '../contracts/redis-address.js';
 import { unavailable } from '../errors.js';
 import { type CountedPage, countPageScript, lookScript, pruneScript } from './audit-scripts.js';
@@ -22,6 +23,7 @@ import {
 } from './known-skills-scripts.js';
 import { parkScript, redriveScript } from './parked-scripts.js';
 import { readHashesScript } from './read-script.js';
+import { lastErrorOf, noteErrors } from './redis-trouble.js';
 import { commitScript, loadScript, replaceFieldScript, takeQuotaScript } from './scripts.js';
 
 /** A single node or a Cluster: everything above works on both. */
@@ -61,6 +63,7 @@ export function connectRedis(url: string, waitReplicas = 0): RedisClient {
   const [node] = address.nodes;
   const client =
     address.nodes.length === 1 ? new Redis(node as string, options) : connectCluster(address, timeouts);
+  noteErrors(client);
   defineScripts(client);
   waits.set(client, waitReplicas);
   return client;
@@ -118,7 +121,7 @@ export async function resultsOf(commands: ChainableCommander): Promise<unknown[]
   });
 }
 
-/** Resolves when the client can take commands; rejects after `timeoutMs`. */
+/** Resolves when the client can take commands; rejects after `timeoutMs`, and at once where waiting is of no use. */
 export async function whenReady(client: RedisClient, timeoutMs: number): Promise<void> {
   if (client.status !== 'ready') await becomesReady(client, timeoutMs);
   if (isCluster(client)) await mastersTried(client);
@@ -142,15 +145,24 @@ function mastersTried(client: Cluster): Promise<unknown> {
 
 function becomesReady(client: RedisClient, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      client.off('ready', ready);
-      reject(new Error(`Redis did not answer within ${timeoutMs / 1000} s`));
-    }, timeoutMs);
-    const ready = (): void => {
+    const end = (settle: () => void): void => {
       clearTimeout(timer);
-      resolve();
+      client.off('ready', ready);
+      client.off('error', failed);
+      settle();
     };
-    client.once('ready', ready);
+    const refuse = (): void => {
+      const cause = lastErrorOf(client);
+      reject(new Error(`Redis did not answer within ${timeoutMs / 1000} s`, { cause }));
+    };
+    const ready = (): void => end(resolve);
+    // Of a Cluster heard where no node is left.
+    const failed = (): void => {
+      if (troubleOf(lastErrorOf(client)).isFinal) end(refuse);
+    };
+    const timer = setTimeout(() => end(refuse), timeoutMs);
+    client.on('ready', ready);
+    client.on('error', failed);
   });
 }
 

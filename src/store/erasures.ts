@@ -6,6 +6,7 @@ import { encodeCorrection } from '../contracts/corrections.js';
 import { learnerHash, learnerName } from '../contracts/learner-name.js';
 import type { BegunErasure, ErasureStore, OpenErasure } from '../services/erasure-ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
+import { decodeEach, refuseUnreadable, type TellUnreadable } from './decode-each.js';
 import { erasuresKey, partitionOf, partitionPrefix } from './keys.js';
 import { replicated } from './replication.js';
 
@@ -23,7 +24,12 @@ const hourSeconds = 3600;
 /** An id begins with the number of the partition, which says where its record is. */
 const idShape = /^(\d{1,5})-[0-9a-f-]{36}$/;
 
-export function createErasureStore(client: RedisClient, partitions: number): ErasureStore {
+/** @param tell of erasures that cannot be read, when all are asked for: they stay open, and the others are given */
+export function createErasureStore(
+  client: RedisClient,
+  partitions: number,
+  tell: TellUnreadable = refuseUnreadable,
+): ErasureStore {
   async function begin(tenant: string, userId: string): Promise<BegunErasure> {
     const partition = partitionOf(tenant, userId, partitions);
     const erasureId = `${partition}-${randomUUID()}`;
@@ -42,9 +48,8 @@ export function createErasureStore(client: RedisClient, partitions: number): Era
 
   async function openIn(partition: number): Promise<OpenErasure[]> {
     const stored = await whileRedisServes(client.hgetall(erasuresKey(partition)));
-    return Object.entries(stored).flatMap(([id, text]) =>
-      id.startsWith('@') ? [] : decode(id, partition, text),
-    );
+    const own = Object.fromEntries(Object.entries(stored).filter(([id]) => !id.startsWith('@')));
+    return decodeEach(own, (id, text) => decode(id, partition, text), tell);
   }
 
   const takeTurn = async (key: string, seconds: number): Promise<boolean> =>

@@ -1,5 +1,6 @@
 /** Compares learners as they are stored with what their rows give. */
 import type { ReplayedStates } from '../domain/replay.js';
+import type { LearnerState } from '../domain/types.js';
 import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
 import { goalField } from './goal-codec.js';
 import { itemTracesKey, learnerKey } from './keys.js';
@@ -43,7 +44,14 @@ const fieldsOf = (flat: readonly Buffer[]): Fields =>
 export function differenceOf(states: ReplayedStates, stored: LearnerDump | null): string | null {
   const own = stored?.records.find(([field]) => field.toString() === learnerField)?.[1];
   if (stored === null || own === undefined) return 'is not in Redis';
-  const { attempts } = decodeLearner(own);
+  try {
+    return difference(states, stored, decodeLearner(own));
+  } catch (error) {
+    return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+function difference(states: ReplayedStates, stored: LearnerDump, { attempts }: LearnerState): string | null {
   if (attempts > states.learner.attempts) return 'behind';
   if (attempts < states.learner.attempts)
     return `has ${attempts} answers in Redis and ${states.learner.attempts} stored`;

@@ -1,5 +1,6 @@
 /** Learners read whole, for what needs all their skills. */
 import type { LearnerState, SkillState } from '../domain/types.js';
+import { ApiError } from '../errors.js';
 import { sliceTurn } from '../services/slices.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { goalField } from './goal-codec.js';
@@ -40,16 +41,40 @@ export interface PackedLearner {
  * @throws ApiError UNAVAILABLE
  */
 export const readPacked = (client: RedisClient, places: readonly Placed[]): Promise<PackedLearner[]> =>
-  perCall(client, places, async (group) => {
-    const keys = group.map(({ partition, tenant, userId }) => learnerKey(partition, tenant, userId));
-    const found: PackedLearner[] = [];
-    while (found.length < keys.length) {
-      const rest = keys.slice(found.length);
-      const reply = client.readHashesBuffer(rest.length, ...rest, maxFieldsAndValues);
-      found.push(...learnersIn(await whileRedisServes(reply)));
-    }
-    return found;
-  });
+  perCall(client, places, (group) =>
+    readGroup(
+      client,
+      group.map(({ partition, tenant, userId }) => learnerKey(partition, tenant, userId)),
+    ),
+  );
+
+/** A key that is no hash fails the script for all: then each is read alone, and fails alone. */
+async function readGroup(client: RedisClient, keys: readonly string[]): Promise<PackedLearner[]> {
+  try {
+    return await readTogether(client, keys);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    if (keys.length === 1) return [unreadable(error)];
+    return (await Promise.all(keys.map((key) => readGroup(client, [key])))).flat();
+  }
+}
+
+const unreadable = (error: unknown): PackedLearner => ({
+  unpack: () => {
+    throw error;
+  },
+  bytes: 0,
+});
+
+async function readTogether(client: RedisClient, keys: readonly string[]): Promise<PackedLearner[]> {
+  const found: PackedLearner[] = [];
+  while (found.length < keys.length) {
+    const rest = keys.slice(found.length);
+    const reply = client.readHashesBuffer(rest.length, ...rest, maxFieldsAndValues);
+    found.push(...learnersIn(await whileRedisServes(reply)));
+  }
+  return found;
+}
 
 function learnersIn(packed: Buffer): PackedLearner[] {
   const reader = createPackReader(packed);

@@ -140,17 +140,12 @@ test('422 for the same event_id with a different event', async () => {
 test('500 for a defect: no internals in the message, and others are served', async () => {
   const user_id = 'damaged';
   await caller.track(event({ user_id }));
-  const redis = await redisOf({ after }, service.redisUrl);
-  const partitions = Number(await redis.hget(metaKey, 'partitions'));
-  await redis.hset(
-    learnerKey(partitionOf(service.tenant, user_id, partitions), service.tenant, user_id),
-    'L',
-    'zz',
-  );
+  await (await damage(user_id)).hset('L', 'zz');
   const parts: readonly RequestParts[] = [
     { body: JSON.stringify(event({ user_id })) },
     { method: 'GET', path: `/api/v1/mastery/${user_id}` },
     { method: 'GET', path: `/api/v1/predictions/${user_id}` },
+    { path: `/api/v1/predictions/${user_id}/what-if`, body: '{"answers_per_day":5}' },
   ];
   for (const each of parts) {
     const { text } = await refused(each, { status: 500, code: 'INTERNAL' });
@@ -161,6 +156,57 @@ test('500 for a defect: no internals in the message, and others are served', asy
   const [damaged] = batch.json.data.results;
   assert.deepEqual([damaged.status, damaged.error.code], [500, 'INTERNAL']);
 });
+
+test('500 for the learners of a class whose records cannot be read, and the others are served', async () => {
+  const user_ids = ['class-1', 'torn', 'class-2', 'nobody-here', 'no-hash', 'class-3'];
+  for (const user_id of user_ids) if (user_id !== 'nobody-here') await caller.track(event({ user_id }));
+  await (await damage('torn')).hset('L', 'zz');
+  await (await damage('no-hash')).replace('zz');
+  const before = await defects();
+  const { status, json } = await caller.call({
+    path: '/api/v1/predictions',
+    body: JSON.stringify({ user_ids }),
+  });
+  assert.equal(status, 200);
+  const { found, missing, failed, results } = json.data;
+  assert.deepEqual([found, missing, failed], [3, 1, 2]);
+  assert.deepEqual(
+    results.map(
+      (result: { status: number; error?: { code: string } }) => result.error?.code ?? result.status,
+    ),
+    [200, 'INTERNAL', 200, 'USER_NOT_FOUND', 'INTERNAL', 200],
+  );
+  assert.doesNotMatch(JSON.stringify(results), /format|record|redis|WRONGTYPE/i);
+  assert.equal((await defects()) - before, 2);
+  // At once, so that they share tasks of the forecast worker.
+  const asked = await Promise.all(user_ids.map((user_id) => caller.get(`/api/v1/predictions/${user_id}`)));
+  assert.deepEqual(
+    asked.map((answer) => answer.status),
+    [200, 500, 200, 404, 500, 200],
+  );
+  const batch = await caller.trackAll(user_ids.map((user_id) => event({ user_id })));
+  assert.deepEqual(
+    batch.json.data.results.map((result: { status: number }) => result.status),
+    [200, 500, 200, 200, 500, 200],
+  );
+});
+
+/** Changes the record of a learner behind the service's back. */
+async function damage(user_id: string) {
+  const redis = await redisOf({ after }, service.redisUrl);
+  const partitions = Number(await redis.hget(metaKey, 'partitions'));
+  const key = learnerKey(partitionOf(service.tenant, user_id, partitions), service.tenant, user_id);
+  return {
+    hset: (field: string, value: string) => redis.hset(key, field, value),
+    replace: (value: string) => redis.set(key, value),
+  };
+}
+
+/** Of all requests that this service has answered. */
+async function defects(): Promise<number> {
+  const { text } = await stranger.raw({ method: 'GET', path: '/metrics' });
+  return Number(/^skilltrace_defects_total\{[^}]*\} (\d+)$/m.exec(text)?.[1]);
+}
 
 test('error messages carry no internals and details say where', async () => {
   const { json } = await caller.track({ user_id: 'a', skill_id: 7, confidence_score: 9 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
@@ -78,6 +78,32 @@ test('a folder in use is an error that names the process', LIMIT, async (t) => {
   });
   await die(first.child);
   (await openDataDir(dir)).release();
+});
+
+test('a place where no folder can be made is a plain error at once', LIMIT, async (t) => {
+  const dir = await tempDir(t);
+  await writeFile(join(dir, 'file'), '');
+  await symlink(join(dir, 'nowhere', 'at', 'all'), join(dir, 'dangling'));
+  const plain = /^DATA_DIR: .* cannot be (made|written): /;
+  // In a process of its own: one that tries for ever hears nothing in between.
+  if (process.platform === 'linux') assert.match((await openElsewhere(t, '/proc/xx/yy')).said, plain);
+  const names = ['file', 'file/below', 'dangling', 'dangling/below', 'x'.repeat(300), 'y/'.repeat(3000)];
+  for (const path of [...names.map((name) => join(dir, name)), '/dev/null'])
+    await assert.rejects(
+      openDataDir(path),
+      (error) => error instanceof StartError && plain.test(error.message),
+    );
+  const deep = join(dir, 'a/b/c');
+  (await openDataDir(deep)).release();
+  assert.equal((await stat(deep)).mode & 0o777, 0o700);
+});
+
+test('a lock that cannot be counted up, or read, is a plain error', async (t) => {
+  const dir = await tempDir(t);
+  await writeFile(join(dir, 'lock.100000000000000000000'), 'null');
+  await assert.rejects(openDataDir(dir), /^StartError: DATA_DIR: the lock of .* cannot be taken/);
+  await mkdir(join(dir, 'lock.200000000000000000000'));
+  await assert.rejects(openDataDir(dir), /^StartError: DATA_DIR: .* cannot be read: EISDIR/);
 });
 
 test('a released folder is free, also for the same process', async (t) => {

@@ -142,6 +142,7 @@ test('what was served is noted once for the task, without those who do not exist
 test('records that cannot be read are the problem of their learner alone', async (t) => {
   const client = await connect(t);
   for (const userId of ['well', 'odd', 'torn', 'aimless']) await store(client, 'a', userId, skillsOf(4));
+  await client.set(keyOf('a', 'no hash'), 'x');
   await client.hset(keyOf('a', 'odd'), 'L', Buffer.from([99, 1, 2]));
   await client.hset(keyOf('a', 'torn'), 's skill 0', Buffer.from([1, 2]));
   await client.hset(keyOf('a', 'aimless'), 'G', '{"v":2}');
@@ -150,11 +151,11 @@ test('records that cannot be read are the problem of their learner alone', async
     order('a', 'well'),
     order('a', 'torn'),
     order('a', 'aimless'),
-    order('a', 'well'),
+    order('a', 'well', 'no hash'),
   );
   assert.deepEqual(
     data.map((result) => result !== null),
-    [false, true, false, false, true],
+    [false, true, false, false, true, false],
   );
   assert.deepEqual(
     problems.map(({ place, passing }) => [place, passing]),
@@ -162,6 +163,7 @@ test('records that cannot be read are the problem of their learner alone', async
       [0, false],
       [2, false],
       [3, false],
+      [5, false],
     ],
   );
   assert.match(problems[0]?.reason ?? '', /record format 99/);

@@ -116,6 +116,6 @@ test('a program that does not exist fails the start', LIMIT, async () => {
     spawn: () => spawn('/nowhere/program', { detached: true }),
     ready: () => new Promise(() => undefined),
   });
-  await assert.rejects(child.ready, /nothing ended before it was ready/);
+  await assert.rejects(child.ready, /nothing cannot be started: spawn .* ENOENT/);
   await child.stop(1_000);
 });

@@ -73,10 +73,15 @@ const learner = { index: Count, user_id: Id } satisfies TProperties;
 export const ClassPredictions = Type.Object({
   found: Count,
   missing: Count,
+  failed: Count,
   results: Type.Array(
     Type.Union([
       Type.Object({ ...learner, status: Type.Literal(200), data: Prediction }),
-      Type.Object({ ...learner, status: Type.Literal(404), error: ErrorObject }),
+      Type.Object({
+        ...learner,
+        status: Type.Union([Type.Literal(404), Type.Literal(500)]),
+        error: ErrorObject,
+      }),
     ]),
   ),
 });

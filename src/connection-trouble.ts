@@ -1,0 +1,66 @@
+/** Why a server cannot be spoken to, in words that say what to do: of Redis and of ClickHouse alike. */
+
+/** What is wrong between this process and a server. */
+export interface Trouble {
+  /** Never with a password, for clients keep what they sent out of their errors' words. */
+  readonly text: string;
+  /** Trying again is of no use before somebody has changed a setting. */
+  readonly isFinal: boolean;
+}
+
+const passing = (text: string): Trouble => ({ text, isFinal: false });
+const final = (text: string): Trouble => ({ text, isFinal: true });
+
+const untrusted = final('its certificate is not trusted: NODE_EXTRA_CA_CERTS=FILE adds the authority');
+const wrongLogin = final('wrong user name or password');
+const noTls = final('the URL asks for TLS, the server speaks none');
+
+/** By the code of an error: Node's own, OpenSSL's, the first word of Redis, the number of ClickHouse. */
+const known: Readonly<Record<string, Trouble>> = {
+  ECONNREFUSED: passing('connection refused'),
+  ENOTFOUND: passing('host not found'),
+  EAI_AGAIN: passing('host not found for now'),
+  ETIMEDOUT: passing('no answer'),
+  ECONNRESET: passing('connection closed by the other side'),
+  EHOSTUNREACH: passing('no way to the host'),
+  ENETUNREACH: passing('no way to the network'),
+  EMFILE: passing('this process has too many open files: start it with a higher ulimit -n'),
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+  CERT_UNTRUSTED: untrusted,
+  CERT_HAS_EXPIRED: final('its certificate has expired'),
+  CERT_NOT_YET_VALID: final('its certificate is not valid yet, by the clock of this machine'),
+  ERR_TLS_CERT_ALTNAME_INVALID: final('its certificate is for another host name'),
+  EPROTO: noTls,
+  ERR_SSL_WRONG_VERSION_NUMBER: noTls,
+  WRONGPASS: wrongLogin,
+  NOAUTH: final('a password is needed, and the URL has none'),
+  NOPERM: final('the user of the URL may not do what is needed'),
+  DENIED: final('it is in protected mode and takes no other machine'),
+  LOADING: passing('it is still reading its data'),
+  192: wrongLogin,
+  193: wrongLogin,
+  194: wrongLogin,
+  497: final('the user of the URL may not do what is needed'),
+  516: wrongLogin,
+};
+
+/** Of an error that tells nothing by itself the cause decides. */
+export function troubleOf(error: unknown): Trouble {
+  const code = codeOf(error);
+  const trouble = known[code];
+  if (trouble !== undefined) return { ...trouble, text: `${trouble.text} (${code})` };
+  if (!(error instanceof Error)) return passing(String(error));
+  if (error.cause instanceof Error) return troubleOf(error.cause);
+  if (error.message.startsWith('Unknown RESP type')) return final('what answers there is no Redis');
+  return passing(error.message);
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return '';
+  if (error.name === 'ReplyError') return error.message.split(/[\s:]/, 1)[0] ?? '';
+  return 'code' in error ? String(error.code) : '';
+}

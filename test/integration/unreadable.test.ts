@@ -1,0 +1,65 @@
+/** Records in Redis that cannot be read: who asks for many gets the others, and is told. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { prepareKeys } from '../../src/api-keys.js';
+import { loadConfig } from '../../src/config.js';
+import { newLearner } from '../../src/domain/mastery.js';
+import { createKeyStore } from '../../src/store/api-keys.js';
+import { openDeployment } from '../../src/store/deployment.js';
+import { createErasureStore } from '../../src/store/erasures.js';
+import { apiKeysKey, erasuresKey, learnerKey, partitionOf } from '../../src/store/keys.js';
+import { differenceOf, readDumps } from '../../src/store/learner-compare.js';
+import { createLogger } from '../../src/telemetry.js';
+import { startTestRedis } from '../support/embedded.js';
+import { redisOf } from '../support/service.js';
+import { tempDir } from '../support/temp.js';
+
+async function connect(t: TestContext) {
+  const redis = await redisOf(t, await startTestRedis(t));
+  await openDeployment(redis, async () => false);
+  return redis;
+}
+
+test('an API key that cannot be read hides no other, and stops no start', async (t) => {
+  const redis = await connect(t);
+  const key = {
+    keyHash: 'a',
+    tenant: 'x',
+    requestsPerMinute: 5,
+    scopes: ['read'],
+    development: false,
+  } as const;
+  await createKeyStore(redis).put(key);
+  await redis.hset(apiKeysKey, 'odd', '{"tenant":7}', 'torn', '{"tenant"');
+  const told: string[] = [];
+  const keys = await createKeyStore(redis, (_, field) => told.push(field)).list();
+  assert.deepEqual([keys.map(({ keyHash }) => keyHash), told.sort()], [['a'], ['odd', 'torn']]);
+
+  await redis.hdel(apiKeysKey, 'a');
+  const config = loadConfig({ DATA_DIR: await tempDir(t) });
+  const lines: string[] = [];
+  const logger = createLogger('error', 'test', { write: (line) => lines.push(line) });
+  assert.equal(await prepareKeys(config, redis, logger), null, 'it may be in force');
+  assert.equal(lines.filter((line) => line.includes('cannot be read')).length, 2);
+});
+
+test('an erasure that cannot be read does not hold up the others', async (t) => {
+  const redis = await connect(t);
+  const place = learnerKey(partitionOf('x', 'ada', 16), 'x', 'ada');
+  await redis.hset(place, 'L', Buffer.alloc(198, 1));
+  const begun = await createErasureStore(redis, 16).begin('x', 'ada');
+  assert.equal(begun.status, 'begun');
+  await redis.hset(erasuresKey(3), '3-odd', '{"v":2}');
+  const told: string[] = [];
+  const open = await createErasureStore(redis, 16, (_, id) => told.push(id)).open();
+  assert.deepEqual([open.map(({ userId }) => userId), told], [['ada'], ['3-odd']]);
+});
+
+test('a comparison tells of a learner whose records cannot be read', async (t) => {
+  const redis = await connect(t);
+  const place = { partition: 1, tenant: 'x', userId: 'torn' };
+  await redis.hset(learnerKey(1, 'x', 'torn'), 'L', 'zz');
+  const [dump] = await readDumps(redis, [place]);
+  const states = { learner: { ...newLearner, attempts: 1 }, skills: new Map(), items: new Map() };
+  assert.match(differenceOf(states as never, dump ?? null) ?? '', /^cannot be read: record format 122/);
+});
