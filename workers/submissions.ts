@@ -3,11 +3,14 @@ import { isUtf8 } from 'node:buffer';
 import { checked } from '../src/contracts/checked.js';
 import { eventBatchCheck, learningEventCheck, maxBatchEvents } from '../src/contracts/events.js';
 import { learningIdProblem } from '../src/contracts/ids.js';
-import { parseText, textOf } from '../src/contracts/json.js';
+import { checkShape, parseText, textOf } from '../src/contracts/json.js';
 import { problemsOf } from '../src/contracts/problems.js';
 import type { TrackEvent, TrackTask } from '../src/contracts/tasks.js';
 import { occurredAtProblem, parseTime } from '../src/contracts/time.js';
 import { ApiError, invalid, type Problem } from '../src/errors.js';
+
+/** Of an event as many fields as the API has four times, what is ignored included. */
+const maxBatchValues = 50 * maxBatchEvents;
 
 /** An event, or why it is none. */
 export type ReadEvent = TrackEvent | ApiError;
@@ -21,6 +24,8 @@ export function readBodies(task: TrackTask): (readonly ReadEvent[] | ApiError)[]
     const from = at;
     at += length + 1;
     return orError(() => {
+      if (task.form === 'batch' || task.form === 'lines')
+        checkShape(bodies.subarray(from, from + length), maxBatchValues, task.form === 'lines');
       const text = allUtf8
         ? bodies.toString('utf8', from, from + length)
         : textOf(bodies.subarray(from, from + length));

@@ -42,16 +42,18 @@ export const firstDayOf = (days: number, today: number): number => today - days 
  * Mastery at the close of each day with answers, oldest first: of all skills that had at least 5 attempts by then,
  * after forgetting, weighted by the catalogue. A day that is not over closes now.
  *
+ * Yields between the days, each of which takes as long as there are skills: for a caller who has others to see to.
+ *
  * @param rows in any order, one for each skill and day
  * @param from first day of the window
  * @param now Unix milliseconds
  */
-export function closingSeries(
+export function* closingSeries(
   rows: readonly SkillDay[],
   model: TenantModel,
   from: number,
   now: number,
-): Closing[] {
+): Generator<undefined, Closing[]> {
   const skills = new Map<string, SeenSkill>();
   const series: Closing[] = [];
   for (const [day, ofDay] of byDay(rows)) {
@@ -64,6 +66,7 @@ export function closingSeries(
       correct: sum(ofDay, 'correct'),
       mastery: closingMastery([...skills.values()], close),
     });
+    yield;
   }
   return series;
 }

@@ -1,5 +1,5 @@
 /** From a checked call to its answer: one small function per route. */
-import { parseJson } from '../contracts/json.js';
+import { checkShape, parseJson } from '../contracts/json.js';
 import type { SubmissionForm } from '../contracts/tasks.js';
 import { unavailable } from '../errors.js';
 import { type ErasurePorts, eraseLearner, readErasure } from '../services/erasures.js';
@@ -64,8 +64,10 @@ export const createHandlers = ({
   trackAnswers: (call) => refusedBy(recorder) ?? trackAnswers(recorder, call),
   predictions: async ({ tenant, parameters, query }) =>
     ok(await forecastScores(forecaster, tenant, parameters[0] as string, predictionQuery(query))),
-  classPredictions: async ({ tenant, body }) =>
-    classReply(await forecastClass(forecaster, tenant, parseJson(body))),
+  classPredictions: async ({ tenant, body }) => {
+    checkShape(body, maxClassValues, false);
+    return classReply(await forecastClass(forecaster, tenant, parseJson(body)));
+  },
   whatIf: async ({ tenant, parameters, body }) =>
     ok(await forecastWhatIf(forecaster, tenant, parameters[0] as string, parseJson(body))),
   mastery: async ({ tenant, parameters, query }) =>
@@ -88,8 +90,7 @@ export const createHandlers = ({
     const data = await deleteGoal(goals, tenant, parameters[0] as string, ifMatch);
     return { status: 200, body: successEnvelope(JSON.stringify(data), 'Goal deleted') };
   },
-  skills: async ({ tenant, query }) =>
-    ok(JSON.stringify(await listSkills(skills, tenant, skillsQuery(query)))),
+  skills: async ({ tenant, query }) => ok(await listSkills(skills, tenant, skillsQuery(query))),
   skill: async ({ tenant, parameters }) => tagged(await readSkill(skills, tenant, parameters[0] as string)),
   putSkill: async ({ tenant, parameters, body, ifMatch }) =>
     tagged(await putSkill(skills, tenant, parameters[0] as string, parseJson(body), ifMatch), 'Skill set'),
@@ -98,7 +99,7 @@ export const createHandlers = ({
     return { status: 200, body: successEnvelope(JSON.stringify(data), 'Skill deleted') };
   },
   attempts: async ({ tenant, parameters, query }) =>
-    ok(JSON.stringify(await listAttempts(attempts, tenant, parameters[0] as string, attemptsQuery(query)))),
+    ok(await listAttempts(attempts, tenant, parameters[0] as string, attemptsQuery(query))),
   takeBackAnswer: async ({ tenant, parameters }) => {
     const [userId, eventId] = parameters as [string, string];
     const data = await takeBackAnswer(takeBack, tenant, userId, eventId);
@@ -123,6 +124,9 @@ export const createHandlers = ({
     headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
   }),
 });
+
+/** Far more than the ids of a class and its options. */
+const maxClassValues = 5000;
 
 function refusedBy(recorder: AttemptRecorder): Reply | null {
   const full = recorder.full();

@@ -10,6 +10,7 @@ import { unavailable } from '../errors.js';
 import { type FoundAttempt, follows } from './attempt-ports.js';
 import { nothingKnown } from './erasures.js';
 import type { ExportPorts, ToldLearner, ToldRecord } from './export-ports.js';
+import { mapInSlices } from './slices.js';
 import { attemptRecord, lineOf } from './told-lines.js';
 
 /** Of what the lines look like: fields may be added, anything else is another format. */
@@ -70,9 +71,9 @@ async function* linesOf(
   const exportedAt = new Date(ports.now()).toISOString();
   const answers = learner.attempts;
   let lines = 0;
-  const page = (told: readonly ToldRecord[]): string => {
+  const page = async (told: readonly ToldRecord[]): Promise<string> => {
     lines += told.length;
-    return told.map(lineOf).join('');
+    return (await mapInSlices(told, lineOf)).join('');
   };
   yield page([{ type: 'meta', format, tenant, userId, exportedAt, answers }, ...records]);
   const seen = createNumbers(answers);
@@ -137,7 +138,7 @@ async function* withIds(
   userId: string,
   attempts: readonly FoundAttempt[],
 ): AsyncGenerator<readonly ToldRecord[]> {
-  yield attempts.map(attemptRecord);
+  yield await mapInSlices(attempts, attemptRecord);
   const since = now() - rememberedMs;
   const ids = attempts.flatMap(({ row: { event } }) =>
     event.eventId === null || event.receivedAt < since ? [] : [event.eventId],

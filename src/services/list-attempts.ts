@@ -6,6 +6,7 @@ import { invalid, unavailable } from '../errors.js';
 import { type FoundAttempt, follows, type StoredAttempts, type WaitingAttempts } from './attempt-ports.js';
 import type { LearnerReader } from './ports.js';
 import { findLearner } from './read-mastery.js';
+import { mapInSlices } from './slices.js';
 
 /** Query of GET /api/v1/learners/{user_id}/attempts. */
 export const AttemptsQuery = Type.Object({
@@ -24,7 +25,7 @@ export interface AttemptPorts {
 const tries = 5;
 
 /**
- * Data of GET /api/v1/learners/{user_id}/attempts. What Redis says is true: only answers that it counts are listed,
+ * JSON of the data of GET /api/v1/learners/{user_id}/attempts. What Redis says is true: only answers that it counts are listed,
  * also where ClickHouse still has others; and each one that it counts is listed, or counted as missing.
  *
  * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND; UNAVAILABLE where ClickHouse does not answer, for a part would look
@@ -35,14 +36,14 @@ export async function listAttempts(
   tenant: string,
   userId: string,
   query: AttemptsQuery,
-): Promise<object> {
+): Promise<string> {
   const before = query.cursor === undefined ? Number.POSITIVE_INFINITY : numberOf(query.cursor);
   for (let attempt = 0; attempt < tries; attempt++) {
     const learner = await findLearner(ports, tenant, userId);
     const to = Math.min(learner.attempts, before - 1);
     const found = await newestUpTo(ports, tenant, userId, to, query.limit);
     if (follows(learner, await findLearner(ports, tenant, userId)))
-      return { user_id: userId, total_attempts: learner.attempts, ...pageOf(found, to, query.limit) };
+      return tellPage(userId, learner.attempts, found, to, query.limit);
   }
   throw unavailable('The answers of this learner are being corrected; try again later');
 }
@@ -87,15 +88,23 @@ function createNewest(atMost: number) {
 const seqOf = ({ row }: FoundAttempt): number => row.figures.learnerSeq;
 
 /** @param to number that the page begins with, if its answer is there */
-function pageOf(found: readonly FoundAttempt[], to: number, limit: number): object {
+async function tellPage(
+  userId: string,
+  attempts: number,
+  found: readonly FoundAttempt[],
+  to: number,
+  limit: number,
+): Promise<string> {
   const last = found.at(-1);
   const isWhole = found.length === limit && last !== undefined && seqOf(last) > 1;
   const first = isWhole ? seqOf(last) : 1;
-  return {
-    attempts: found.map(({ row }) => describeAttempt(row)),
+  const told = await mapInSlices(found, ({ row }) => JSON.stringify(describeAttempt(row)));
+  const rest = JSON.stringify({
     missing: Math.max(0, to - first + 1) - found.length,
     next_cursor: isWhole ? encodeCursor(first) : null,
-  };
+  });
+  const head = `"user_id":${JSON.stringify(userId)},"total_attempts":${attempts}`;
+  return `{${head},"attempts":[${told.join()}],${rest.slice(1)}`;
 }
 
 function describeAttempt({ event, figures, conditions }: AttemptRow): object {

@@ -14,6 +14,7 @@ import {
 import { ApiError } from '../errors.js';
 import { idAfter, pageOfIds } from './id-pages.js';
 import type { ModelReader, SkillDirectory, Tagged } from './ports.js';
+import { mapInSlices } from './slices.js';
 
 /** Query of GET /api/v1/skills. */
 export const SkillsQuery = Type.Object({
@@ -28,21 +29,21 @@ export interface SkillPorts {
 }
 
 /**
- * Data of GET /api/v1/skills: skills that were ever answered or set, by UTF-8 bytes of their ids.
+ * JSON of the data of GET /api/v1/skills: skills that were ever answered or set, by UTF-8 bytes of their ids.
  * @throws ApiError INVALID_REQUEST, UNAVAILABLE
  */
-export async function listSkills(ports: SkillPorts, tenant: string, query: SkillsQuery): Promise<object> {
+export async function listSkills(ports: SkillPorts, tenant: string, query: SkillsQuery): Promise<string> {
   const after = idAfter(query.cursor);
   const [known, model] = await Promise.all([
     ports.skills.list(tenant, after, query.limit + 1),
     ports.models.current(tenant),
   ]);
   const { ids, nextCursor } = pageOfIds(known, query.limit);
-  return {
-    skills: ids.map((skillId) => describeSkill(model, skillId, model.catalogue.entries.get(skillId))),
-    next_cursor: nextCursor,
-    model_version: model.version,
-  };
+  const told = await mapInSlices(ids, (skillId) =>
+    JSON.stringify(describeSkill(model, skillId, model.catalogue.entries.get(skillId))),
+  );
+  const rest = JSON.stringify({ next_cursor: nextCursor, model_version: model.version });
+  return `{"skills":[${told.join()}],${rest.slice(1)}`;
 }
 
 /** Data of GET /api/v1/skills/{skill_id}. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */

@@ -4,28 +4,38 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
+/** Of one slice. */
+const sliceMs = 1;
+
 let line: Promise<unknown> = Promise.resolve();
 
-/** Resolves when it is the caller's turn for a slice of about a millisecond, in the order of the calls. */
+/** Resolves when it is the caller's turn for a slice, in the order of the calls. */
 export function sliceTurn(): Promise<unknown> {
   line = line.then(() => nextTurn());
   return line;
 }
 
-/** Items of one slice. */
-const sliceSize = 200;
-
-/** As `items.map(each)`, at once where they are few. @param size items that take about a millisecond */
-export async function mapInSlices<In, Out>(
-  items: readonly In[],
-  each: (item: In) => Out,
-  size = sliceSize,
-): Promise<Out[]> {
-  if (items.length <= size) return items.map(each);
-  const done: Out[] = [];
-  for (let at = 0; at < items.length; at += size) {
+/** Runs steps to their end. What takes no longer than a slice waits for nobody. @throws what a step throws */
+export async function inSlices<Result>(steps: Iterator<unknown, Result>): Promise<Result> {
+  for (;;) {
+    const end = performance.now() + sliceMs;
+    do {
+      const step = steps.next();
+      if (step.done) return step.value;
+    } while (performance.now() < end);
     await sliceTurn();
-    for (const item of items.slice(at, at + size)) done.push(each(item));
+  }
+}
+
+/** As `items.map(each)`. */
+export const mapInSlices = <In, Out>(items: Iterable<In>, each: (item: In) => Out): Promise<Out[]> =>
+  inSlices(mapSteps(items, each));
+
+function* mapSteps<In, Out>(items: Iterable<In>, each: (item: In) => Out): Generator<undefined, Out[]> {
+  const done: Out[] = [];
+  for (const item of items) {
+    done.push(each(item));
+    yield;
   }
   return done;
 }

@@ -19,6 +19,7 @@ import {
 import type { Logger } from '../telemetry.js';
 import { sortedAfter } from './id-pages.js';
 import { type MasteryPorts, readLearner, skillOf } from './read-mastery.js';
+import { inSlices } from './slices.js';
 
 /** Query of GET /api/v1/velocity/{user_id}. */
 export const VelocityQuery = Type.Object({
@@ -83,7 +84,11 @@ export async function readVelocity(
     plateaus: plateausOf(skillId === null || skill === null ? found.skills : [[skillId, skill]]),
     ...(rows === null
       ? noHistory
-      : describeHistory(closingSeries(rows, found.model, window.from, now), days, window.today)),
+      : describeHistory(
+          await inSlices(closingSeries(rows, found.model, window.from, now)),
+          days,
+          window.today,
+        )),
     source_lag_seconds: rows && (isComplete(rows, (skill ?? found.learner).attempts) ? 0 : lag),
   };
 }

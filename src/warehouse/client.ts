@@ -5,6 +5,7 @@ import {
   type ClickHouseSettings,
   createClient,
 } from '@clickhouse/client';
+import { sliceTurn } from '../services/slices.js';
 import { type Cluster, clusterSettings, everywhere } from './cluster.js';
 
 /** Longest that one statement may take where nothing else is said, in milliseconds; a block of 100,000 rows takes about one second. */
@@ -59,6 +60,32 @@ export async function selectRows<Row>(
     ...(signal && { abort_signal: signal }),
   });
   return result.json<Row>();
+}
+
+/**
+ * As `selectRows`, as they arrive, so that many of them hold up nobody else.
+ * @throws Error for more rows than `atMost`
+ */
+export async function selectManyRows<Row>(
+  client: ClickHouseClient,
+  query: string,
+  signal: AbortSignal,
+  params: Readonly<Record<string, unknown>>,
+  atMost: number,
+): Promise<Row[]> {
+  const result = await client.query({
+    query: `${query}\nLIMIT ${atMost + 1}`,
+    format: 'JSONEachRow',
+    query_params: params,
+    abort_signal: signal,
+  });
+  const rows: Row[] = [];
+  for await (const arrived of result.stream<Row>()) {
+    await sliceTurn();
+    for (const row of arrived) rows.push(row.json());
+  }
+  if (rows.length > atMost) throw new Error(`more than ${atMost} rows`);
+  return rows;
 }
 
 /** UNKNOWN_DATABASE: nothing was ever stored there. */

@@ -8,6 +8,7 @@ import type {
   StoredAttempts,
   StoredHistories,
 } from '../services/attempt-ports.js';
+import { mapInSlices } from '../services/slices.js';
 import { createSnapshotStore } from './learner-snapshots.js';
 
 /** Times as they are in an encoded row. */
@@ -56,10 +57,7 @@ export const createStoredHistories = (client: ClickHouseClient): StoredHistories
 });
 
 const select = async (client: ClickHouseClient, range: AttemptRange): Promise<FoundAttempt[]> =>
-  (await selectLines(client, range))
-    .split('\n')
-    .filter((line) => line !== '')
-    .map(found);
+  mapInSlices((await selectLines(client, range)).split('\n').slice(0, -1), found);
 
 async function selectLines(client: ClickHouseClient, { order, ...range }: AttemptRange): Promise<string> {
   const result = await client.query({

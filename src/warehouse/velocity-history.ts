@@ -2,7 +2,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { SkillDay } from '../domain/velocity.js';
 import type { VelocityHistory } from '../services/velocity.js';
-import { selectRows } from './client.js';
+import { selectManyRows } from './client.js';
 import type { ReadGuard } from './read-guard.js';
 
 /**
@@ -21,6 +21,9 @@ FROM daily_learner_skill AS r
 WHERE tenant = {tenant:String} AND user_id = {userId:String}${ofSkill}
 GROUP BY skillId, day`;
 
+/** A year of 270 skills on each day. */
+const maxRows = 100_000;
+
 const ofLearner = query('');
 const ofSkill = query(' AND skill_id = {skillId:String}');
 
@@ -28,7 +31,7 @@ export const createVelocityHistory = (client: ClickHouseClient, guard: ReadGuard
   days: ({ skillId, ...wanted }) =>
     guard((signal) =>
       skillId === null
-        ? selectRows<SkillDay>(client, ofLearner, signal, wanted)
-        : selectRows<SkillDay>(client, ofSkill, signal, { ...wanted, skillId }),
+        ? selectManyRows<SkillDay>(client, ofLearner, signal, wanted, maxRows)
+        : selectManyRows<SkillDay>(client, ofSkill, signal, { ...wanted, skillId }, maxRows),
     ),
 });

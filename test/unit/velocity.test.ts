@@ -43,8 +43,13 @@ const skillDay = (day: number, mastery: number, change: Partial<SkillDay> = {}):
   ...change,
 });
 
-const seriesOf = (rows: readonly SkillDay[], model: TenantModel = unfittedModel, from = today - 27) =>
-  closingSeries(rows, model, from, now);
+function seriesOf(rows: readonly SkillDay[], model: TenantModel = unfittedModel, from = today - 27) {
+  const steps = closingSeries(rows, model, from, now);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
 
 const points = fc
   .uniqueArray(fc.integer({ min: 0, max: 400 }), { minLength: 5, maxLength: 60, size: 'max' })

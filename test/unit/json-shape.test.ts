@@ -1,0 +1,51 @@
+/** Bodies whose parsing would take long are refused before it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { checkShape } from '../../src/contracts/json.js';
+
+const padding = ' '.repeat(20_000);
+const problemOf = (text: string, maxValues = 1000, byLine = false): string | null => {
+  try {
+    checkShape(Buffer.from(padding + text), maxValues, byLine);
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
+
+/** Values in lists and objects, and the levels that they stand in. */
+function shapeOf(value: unknown): { values: number; depth: number } {
+  if (typeof value !== 'object' || value === null) return { values: 0, depth: 0 };
+  const parts = Object.values(value).map(shapeOf);
+  const separators = Math.max(0, parts.length - 1);
+  return {
+    values: 1 + separators + parts.reduce((sum, { values }) => sum + values, 0),
+    depth: 1 + Math.max(0, ...parts.map(({ depth }) => depth)),
+  };
+}
+
+test('it counts what a parser would make, whatever stands in strings', () => {
+  const json = fc.json({ maxDepth: 6, stringUnit: 'binary' });
+  const tricky = fc.array(fc.stringMatching(/^[{}[\],"\\\\a]*$/)).map((list) => JSON.stringify(list));
+  fc.assert(
+    fc.property(fc.oneof(json, tricky), fc.boolean(), (text, byLine) => {
+      const { values } = shapeOf(JSON.parse(text));
+      assert.equal(problemOf(text, values, byLine), null, text);
+      if (values > 0) assert.match(problemOf(text, values - 1, byLine) ?? '', /values/, text);
+    }),
+  );
+});
+
+test('levels are bounded, of each line by itself where lines are', () => {
+  const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+  assert.equal(problemOf(nested(32)), null);
+  assert.match(problemOf(nested(33)) ?? '', /deeper than 32 levels/);
+  const torn = '{"a":["b\n'.repeat(100);
+  assert.match(problemOf(torn) ?? '', /deeper/);
+  assert.equal(problemOf(torn, 1000, true), null);
+});
+
+test('what is small is not looked at', () => {
+  assert.doesNotThrow(() => checkShape(Buffer.from('['.repeat(10_000)), 1, false));
+});
