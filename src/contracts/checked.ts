@@ -3,7 +3,7 @@ import { invalid } from '../errors.js';
 import { problemsOf } from './problems.js';
 
 /** A compiled schema. */
-interface Check<Value> {
+export interface Check<Value> {
   Check(value: unknown): value is Value;
   Errors: Validator['Errors'];
 }

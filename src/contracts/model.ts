@@ -8,7 +8,8 @@ import type { FitReport } from '../domain/fit-report.js';
 import { features } from '../domain/prediction/features.js';
 import { skillTermCount } from '../domain/prediction/model.js';
 import { maxItemRun } from '../domain/prediction/traces.js';
-import type { TenantModel } from '../domain/tenant-model.js';
+import type { SkillModel, TenantModel } from '../domain/tenant-model.js';
+import type { Check } from './checked.js';
 
 /**
  * Grows when an older process could not read what a newer one writes, as with other features: it then keeps what it
@@ -117,23 +118,31 @@ const StoredReport = Type.Object({
 });
 
 const modelCheck = Compile(StoredModel);
+const skillCheck = Compile(StoredSkill);
 const reportCheck = Compile(StoredReport);
 
-export function encodeModel({ catalogue: _, accuracy, ...model }: TenantModel): string {
+/** JSON with a line for each skill, so that it can be read a piece at a time. */
+export function encodeModel({ catalogue: _, accuracy, skills, ...model }: TenantModel): string {
   const { bias, weights, means, runs, itemPriorAnswers } = model.prediction;
   const stored: Static<typeof StoredModel> = {
     format,
     ...model,
     accuracy: storedAccuracy(accuracy),
     prediction: { bias, weights: [...weights], means: [...means], runs: [...runs], itemPriorAnswers },
-    skills: [...model.skills].map(([skillId, skill]) => ({
-      skillId,
-      ...skill,
-      terms: Array.from(skill.terms),
-    })),
+    skills: [],
   };
-  return JSON.stringify(stored);
+  const head = JSON.stringify(stored).slice(0, -emptyEnd.length);
+  if (skills.size === 0) return `${head}${emptyEnd}`;
+  const lines = Array.from(skills, ([skillId, skill]) =>
+    JSON.stringify({ skillId, ...skill, terms: Array.from(skill.terms) } satisfies Static<
+      typeof StoredSkill
+    >),
+  );
+  return `${head}\n${lines.join(',\n')}\n${emptyEnd}`;
 }
+
+/** The last of a model are its skills. */
+const emptyEnd = ']}';
 
 const storedAccuracy = (accuracy: AccuracyModel): Static<typeof StoredAccuracy> => ({
   ...accuracy,
@@ -146,22 +155,44 @@ const storedAccuracy = (accuracy: AccuracyModel): Static<typeof StoredAccuracy> 
   above: [...accuracy.above],
 });
 
-/** @throws Error for a model that this version of the service cannot read: damaged, or of a newer version */
+/** @throws as `decodingOf` */
 export function decodeModel(text: string): TenantModel {
-  const stored: unknown = JSON.parse(text);
-  if (!modelCheck.Check(stored)) {
-    const [problem] = modelCheck.Errors(stored);
-    throw new Error(
-      `the stored model cannot be read: ${problem?.instancePath ?? ''} ${problem?.message ?? ''}`,
-    );
+  const steps = decodingOf(text);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
   }
-  const { format: _, skills, accuracy = startAccuracy, ...model } = stored;
-  return {
-    ...model,
-    accuracy,
-    skills: new Map(skills.map(({ skillId, ...skill }) => [skillId, skill])),
-    catalogue: emptyCatalogue,
-  };
+}
+
+/**
+ * Reads a model, and yields between its skills: of a large one that takes long.
+ * @throws Error for a model that this version of the service cannot read: damaged, or of a newer version
+ */
+export function* decodingOf(text: string): Generator<undefined, TenantModel> {
+  const headEnd = text.indexOf('\n');
+  // In earlier versions it was one line.
+  const head = headEnd < 0 ? text : `${text.slice(0, headEnd)}${emptyEnd}`;
+  const { format: _, skills, accuracy = startAccuracy, ...model } = checkedBy(modelCheck, JSON.parse(head));
+  const bySkill = new Map<string, SkillModel>();
+  for (const { skillId, ...skill } of skills) bySkill.set(skillId, skill);
+  for (let at = headEnd + 1; at > 0 && at < text.length; ) {
+    const end = text.indexOf('\n', at);
+    if (end < 0) break;
+    const line = text.slice(at, text[end - 1] === ',' ? end - 1 : end);
+    const { skillId, ...skill } = checkedBy(skillCheck, JSON.parse(line));
+    bySkill.set(skillId, skill);
+    at = end + 1;
+    yield;
+  }
+  return { ...model, accuracy, skills: bySkill, catalogue: emptyCatalogue };
+}
+
+function checkedBy<Value>(check: Check<Value>, stored: unknown): Value {
+  if (check.Check(stored)) return stored;
+  const [problem] = check.Errors(stored);
+  throw new Error(
+    `the stored model cannot be read: ${problem?.instancePath ?? ''} ${problem?.message ?? ''}`,
+  );
 }
 
 export const encodeReport = (report: FitReport): string => JSON.stringify(report);

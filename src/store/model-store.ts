@@ -3,9 +3,10 @@
  * the version that was in force: a process that dies on the way leaves the old version or the new one, and of two
  * that publish at once one wins.
  */
-import { decodeModel } from '../contracts/model.js';
+import { decodingOf } from '../contracts/model.js';
 import { type TenantModel, unfittedModel } from '../domain/tenant-model.js';
 import type { KeptVersion, ModelChange, ModelPublisher, RecordedChange } from '../services/fit-ports.js';
+import { inSlices } from '../services/slices.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { copyItems, makeItems, putItems } from './item-store.js';
 import {
@@ -147,7 +148,7 @@ export async function readModel(client: RedisClient, tenant: string, version: nu
   if (version === 0) return unfittedModel;
   const text = await storedModel(client, tenant, version);
   if (text === null) throw new Error(`version ${version} of the model of ${tenant} is not there`);
-  return decodeModel(text);
+  return inSlices(decodingOf(text));
 }
 
 export function createModelPublisher(client: RedisClient): ModelPublisher {

@@ -153,7 +153,10 @@ test('npm run fit', { timeout: 600_000 }, async (t) => {
     const env = { ...servers.env, CLICKHOUSE_URL: 'http://user:password@127.0.0.1:1/skilltrace' };
     const { code, out, err } = await fit({ ...servers, env });
     assert.deepEqual([code, out], [1, '']);
-    assert.equal(err, 'ClickHouse does not answer; run the command again when it does\n');
+    assert.equal(
+      err,
+      'ClickHouse does not answer: connection refused (ECONNREFUSED); run the command again when it does\n',
+    );
   });
 
   await t.test('says what is wrong with its arguments', async () => {
