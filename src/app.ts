@@ -1,7 +1,7 @@
 /** Starts a process, the servers first, which come up while the rest of the program is loaded. */
 
 import type { Config } from './config.js';
-import { resolveEndpoints, startEmbedded } from './embedded/servers.js';
+import { type ClickhouseEnds, resolveEndpoints, startEmbedded } from './embedded/servers.js';
 import type { Closers } from './lifecycle.js';
 import type { SkillsFile } from './skills-file.js';
 import type { Logger } from './telemetry.js';
@@ -16,11 +16,12 @@ export interface Started {
 /** Starts everything that the role asks for. @throws StartError for what the user can mend */
 export async function startApp(config: Config, logger: Logger, closers: Closers): Promise<Started> {
   const skills = await readSkills(config);
+  const clickhouseEnds: ClickhouseEnds = { died: 0, analyst_query: 0 };
   const [endpoints, { startRole }] = await Promise.all([
-    config.role === 'all' ? startEmbedded(config, logger, closers) : resolveEndpoints(config),
+    config.role === 'all' ? startEmbedded(config, logger, closers, clickhouseEnds) : resolveEndpoints(config),
     import('./roles.js'),
   ]);
-  return startRole({ config, endpoints, skills }, logger, closers);
+  return startRole({ config, endpoints, skills, clickhouseEnds }, logger, closers);
 }
 
 async function readSkills({ role, skillsFile }: Config): Promise<SkillsFile | null> {
