@@ -6,7 +6,7 @@ import { selectRows } from '../../src/warehouse/client.js';
 import { analystOf, stuckQuery } from '../support/analyst.js';
 import { callerOf, event } from '../support/http.js';
 import { exitAfterTests } from '../support/linger.js';
-import { clickhouseOf, startServiceAlone } from '../support/service.js';
+import { clickhouseOf, clickhousePid, startServiceAlone } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 
 const limit = { timeout: 120_000 };
@@ -85,4 +85,10 @@ test('one that nothing ends takes the engine with it, and no answer', limit, asy
     return [row?.rows, row?.ids].join();
   };
   await waitFor('each answer once', async () => (await counted()) === `${sent},${sent}`);
+});
+
+test('one that dies by itself is counted as such', limit, async () => {
+  process.kill(clickhousePid(service), 'SIGKILL');
+  await waitFor('the count', async () => (await restarts('died')) === 1);
+  assert.equal(await restarts('analyst_query'), 1);
 });
