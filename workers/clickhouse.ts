@@ -148,12 +148,11 @@ async function main(): Promise<void> {
   const lines = input[Symbol.asyncIterator]();
   const options = await firstLine(lines);
   // Before the engine: its threads load while the data folder is opened.
-  const kill = (id: string): void => killQuery(engine, id);
-  const lanes = startLanes(options.dataDir, { kill, overrun: tellOverrun, crash });
+  const endings = { kill: (id: string) => killQuery(engine, id), overrun: tellOverrun, crash };
+  const lanes = startLanes(options.dataDir, endings);
   const engine = await openEngine(options);
   process.on('uncaughtException', crash);
-  const { accounts, database, overruns } = options;
-  const server = createBridge({ lanes, accounts, database, overruns });
+  const server = createBridge({ ...options, lanes });
   let stopping = false;
   const stopOnce = (): void => {
     if (stopping) return;

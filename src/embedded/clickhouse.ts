@@ -31,7 +31,6 @@ export type ClickhouseOptions = {
 };
 
 const DATABASE = 'skilltrace';
-const READABLE = analystTables.map((table) => `${DATABASE}.${table}`);
 /** More than decide anything. */
 const OVERRUNS_KEPT = 20;
 const CHILD = programPath('clickhouse.js');
@@ -129,7 +128,7 @@ function spawnChild(
       { name: 'skilltrace', password: options.password, readonly: false },
       { name: 'analyst', password: options.analystPassword, readonly: true },
     ],
-    readable: options.readable ?? READABLE,
+    readable: options.readable ?? analystTables.map((table) => `${DATABASE}.${table}`),
     overruns,
   };
   // A child that died already is reported by its exit; the broken pipe says nothing more.

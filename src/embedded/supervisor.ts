@@ -95,11 +95,9 @@ export function supervise(spec: ChildSpec): Supervised {
       await current.ended;
       if (stopping.signal.aborted) return;
       const why = spec.whyEnded?.() ?? null;
-      const isHealthy = why !== null || performance.now() - since > HEALTHY_MS;
-      delay = isHealthy ? minDelayMs : delay;
+      if (why !== null || performance.now() - since > HEALTHY_MS) delay = minDelayMs;
       const delayMs = why === null ? delay : AT_ONCE_MS;
-      const end = why ?? `died (${lastWords(current.child)})`;
-      logger.warn({ delayMs }, `${name} ${end}, starting it again`);
+      logger.warn({ delayMs }, `${name} ${why ?? `died (${lastWords(current.child)})`}, starting it again`);
       current = await relaunch(delayMs);
       delay = Math.min(delay * 2, maxDelayMs);
       if (current !== undefined) logger.info({ pid: current.child.pid }, `${name} runs again`);

@@ -162,6 +162,11 @@ test('a statement that took the engine with it is refused, and after several of 
   const statement = "SELECT /* a */ dear(x, 'a''b', 1), '\\'' FROM t -- b";
   const first = overrunOf(statement, 0);
   assert.equal(first.query, "SELECT dear(x, '?', 1), '?' FROM t");
+  const odd = "-- it's\n# it's\nSELECT /* ' */ 'ada' AS a, 'eve --'";
+  assert.equal(overrunOf(odd, 0).query, "SELECT '?' AS a, '?'");
+  const started = process.cpuUsage().user;
+  for (const text of ['$1', "/*'", "'", '$a$b']) overrunOf(text.repeat(200_000), 0);
+  assert.ok(process.cpuUsage().user - started < 2_000_000);
   const check = (overruns: readonly Overrun[], text: string, at: number) => checkOverruns(overruns, text, at);
   for (const same of ["select dear(x,'z',22), $a$it's$a$\nfrom t", statement])
     assert.throws(

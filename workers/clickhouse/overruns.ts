@@ -19,12 +19,17 @@ const rememberedMs = 60 * 60_000;
 const firstPauseMs = 30_000;
 const longestPauseMs = 10 * 60_000;
 
-const queryLength = 200;
+/** Of longer statements the beginning counts, so that what is done with it takes no time. */
+const shapeLength = 8192;
+
+/** Strings, and what is in none: comments. In one pattern, for either may look as if it began in the other. */
+const stringOrComment =
+  /('(?:[^'\\]|\\[\s\S]|'')*'?|\$(\w*)\$[\s\S]*?\$\2\$)|--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?\*\//g;
 
 function withoutValues(statement: string): string {
   return statement
-    .replace(/'(?:[^'\\]|\\[\s\S]|'')*'?|\$(\w*)\$[\s\S]*?\$\1\$/g, "'?'")
-    .replace(/--[^\n]*|\/\*[\s\S]*?\*\//g, ' ')
+    .slice(0, shapeLength)
+    .replace(stringOrComment, (_, string?: string) => (string === undefined ? ' ' : "'?'"))
     .replace(/\s+/g, ' ')
     .trim();
 }
@@ -37,7 +42,7 @@ function shapeOf(statement: string): string {
 /** What is to be kept of a statement that outlived its limit. */
 export const overrunOf = (statement: string, at: number): Overrun => ({
   shape: shapeOf(statement),
-  query: withoutValues(statement).slice(0, queryLength),
+  query: withoutValues(statement).slice(0, 200),
   at,
 });
 
@@ -58,6 +63,9 @@ function refuse(reason: string, untilMs: number, now: number): never {
 export function checkOverruns(overruns: readonly Overrun[], statement: string, now: number): void {
   const pause = pausedUntil(overruns, now);
   if (pause > now) refuse('Queries outlived their limits several times, analysts have to wait', pause, now);
-  const same = overruns.findLast(({ shape, at }) => now - at < refusedMs && shape === shapeOf(statement));
+  const recent = overruns.filter(({ at }) => now - at < refusedMs);
+  if (recent.length === 0) return;
+  const asked = shapeOf(statement);
+  const same = recent.findLast(({ shape }) => shape === asked);
   if (same !== undefined) refuse('This query outlived its limit', same.at + refusedMs, now);
 }
