@@ -2,7 +2,7 @@
 
 import type { Config } from './config.js';
 import { warnOfReaders } from './embedded/data-dir.js';
-import { resolveEndpoints, startEmbedded } from './embedded/servers.js';
+import { type ClickhouseEnds, resolveEndpoints, startEmbedded } from './embedded/servers.js';
 import type { Closers } from './lifecycle.js';
 import { checkOpenFiles } from './open-files.js';
 import type { SkillsFile } from './skills-file.js';
@@ -19,12 +19,13 @@ export interface Started {
 export async function startApp(config: Config, logger: Logger, closers: Closers): Promise<Started> {
   checkOpenFiles(logger);
   const skills = await readSkills(config);
+  const clickhouseEnds: ClickhouseEnds = { died: 0, analyst_query: 0 };
   const [endpoints, { startRole }] = await Promise.all([
-    config.role === 'all' ? startEmbedded(config, logger, closers) : resolveEndpoints(config),
+    config.role === 'all' ? startEmbedded(config, logger, closers, clickhouseEnds) : resolveEndpoints(config),
     import('./roles.js'),
   ]);
   warnOfReaders(config.dataDir, logger);
-  return startRole({ config, endpoints, skills }, logger, closers);
+  return startRole({ config, endpoints, skills, clickhouseEnds }, logger, closers);
 }
 
 async function readSkills({ role, skillsFile }: Config): Promise<SkillsFile | null> {

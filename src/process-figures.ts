@@ -86,6 +86,16 @@ export function addDeploymentFigures(figures: Figures, engine: Engine, outbox: O
   });
 }
 
+/** Of the embedded server. */
+export function addClickhouseEnds(figures: Figures, ends: Readonly<Record<string, number>>): void {
+  figures.add({
+    name: 'clickhouse_restarts_total',
+    help: 'How often the embedded ClickHouse was started again, by why it ended',
+    type: 'counter',
+    read: () => Object.entries(ends).map(([reason, value]) => ({ value, labels: { reason } })),
+  });
+}
+
 /** What moves by itself in a process, by the name that labels have. */
 export type Consumers = Readonly<Record<string, Pick<ProgressWatch, 'stalled' | 'counts'>>>;
 

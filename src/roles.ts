@@ -7,6 +7,7 @@ import type { Started } from './app.js';
 import { addAuditFigures, scheduleAudits } from './audit.js';
 import type { Config } from './config.js';
 import type { Endpoints } from './embedded/data-dir.js';
+import type { ClickhouseEnds } from './embedded/servers.js';
 import { connectState, type Engine, startEngine } from './engine.js';
 import { scheduleFits } from './fits.js';
 import { runJournal } from './journal.js';
@@ -14,7 +15,12 @@ import type { Closers } from './lifecycle.js';
 import { createMetrics, type Metrics, metricsText } from './metrics.js';
 import { watchForOlderRedis } from './older-redis.js';
 import { runPipeline } from './pipeline.js';
-import { addDeploymentFigures, addStallFigures, type Consumers } from './process-figures.js';
+import {
+  addClickhouseEnds,
+  addDeploymentFigures,
+  addStallFigures,
+  type Consumers,
+} from './process-figures.js';
 import { scheduleRetention } from './retention.js';
 import { prepareSchema } from './schema.js';
 import { loadSkillsFile, type SkillsFile } from './skills-file.js';
@@ -25,7 +31,7 @@ import { version } from './version.js';
 
 /** Starts everything that the role asks for, but for the servers. @throws StartError for what the user can mend */
 export async function startRole(
-  { config, endpoints, skills }: RoleSettings,
+  { config, endpoints, skills, clickhouseEnds }: RoleSettings,
   logger: Logger,
   closers: Closers,
 ): Promise<Started> {
@@ -38,6 +44,7 @@ export async function startRole(
   const metrics = createMetrics(config.role);
   addDeploymentFigures(metrics, engine, createOutbox(engine.redis, engine.partitions));
   addAuditFigures(metrics, engine);
+  if (config.role === 'all' && config.clickhouseUrl === null) addClickhouseEnds(metrics, clickhouseEnds);
   if (config.redisUrl !== null) await warnOfRisks(engine, logger);
   const askOfAge = await watchForOlderRedis(engine, logger, closers);
   const consumers =
@@ -72,6 +79,7 @@ export interface RoleSettings {
   readonly config: Config;
   readonly endpoints: Endpoints;
   readonly skills: SkillsFile | null;
+  readonly clickhouseEnds: ClickhouseEnds;
 }
 
 interface Parts {

@@ -5,20 +5,26 @@ import { createInterface } from 'node:readline';
 import { Worker } from 'node:worker_threads';
 import { Session } from 'chdb';
 import type { Account } from './clickhouse/accounts.js';
+import { writeAccess } from './clickhouse/analyst-role.js';
 import { createBridge } from './clickhouse/http-server.js';
 import { type Lanes, startLanes } from './clickhouse/lanes.js';
+import { type Overrun, overrunOf } from './clickhouse/overruns.js';
 import { literal, quotedName } from './clickhouse/settings.js';
 
 /*
  * The embedded ClickHouse server: one process, one data folder, the ClickHouse HTTP interface on
- * loopback. First line on stdin: StartOptions as JSON. First line on stdout: {"port":…}. It stops when
- * stdin ends or on SIGTERM.
+ * loopback. First line on stdin: StartOptions as JSON. First line on stdout: {"port":…}; a second one, {"overrun":…}, asks
+ * to be killed and started again. It stops when stdin ends or on SIGTERM.
  */
 interface StartOptions {
   readonly dataDir: string;
   readonly port: number;
   readonly database: string;
   readonly accounts: readonly Account[];
+  /** What analysts may read, as GRANT has it. */
+  readonly readable: readonly string[];
+  /** Those that earlier processes told. */
+  readonly overruns: readonly Overrun[];
 }
 
 /** Bound on all queries and merges together. */
@@ -26,6 +32,7 @@ const engineMemoryBytes = 6_000_000_000;
 const finishMs = 3000;
 const interruptedMs = 4000;
 const deadlineMs = 4700;
+const unheardMs = 1000;
 
 function log(text: string): void {
   process.stderr.write(`clickhouse: ${text.replaceAll('\n', ' ').slice(0, 500)}\n`);
@@ -43,8 +50,8 @@ async function firstLine(lines: AsyncIterator<string>): Promise<StartOptions> {
 }
 
 /** The engine writes its own reason (locked, no permission) to stderr; its exception has none. */
-function openSession(dataDir: string): Session {
-  const connectionArgs = [`--max_server_memory_usage=${engineMemoryBytes}`];
+function openSession(dataDir: string, accessFile: string): Session {
+  const connectionArgs = [`--max_server_memory_usage=${engineMemoryBytes}`, `--config-file=${accessFile}`];
   try {
     return new Session(dataDir, { connectionArgs });
   } catch (error) {
@@ -58,7 +65,8 @@ function openSession(dataDir: string): Session {
 
 async function openEngine(options: StartOptions): Promise<Session> {
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
-  const session = openSession(options.dataDir);
+  const access = await writeAccess(options.dataDir, options.readable);
+  const session = openSession(options.dataDir, access);
   await session.queryAsync(`CREATE DATABASE IF NOT EXISTS ${quotedName(options.database)}`);
   return session;
 }
@@ -72,6 +80,12 @@ function killQuery(engine: Session, id: string): void {
 function crash(error: Error): void {
   log(error.message);
   process.kill(process.pid, 'SIGKILL');
+}
+
+/** Who counts restarts does it from this line, so it is they who kill; by itself only where nobody listens. */
+function tellOverrun(statement: string): void {
+  process.stdout.write(`${JSON.stringify({ overrun: overrunOf(statement, Date.now()) })}\n`);
+  setTimeout(() => crash(new Error('a query outlived its limit')), unheardMs);
 }
 
 async function listen(server: Server, port: number): Promise<number> {
@@ -134,10 +148,11 @@ async function main(): Promise<void> {
   const lines = input[Symbol.asyncIterator]();
   const options = await firstLine(lines);
   // Before the engine: its threads load while the data folder is opened.
-  const lanes = startLanes(options.dataDir, (id) => killQuery(engine, id), crash);
+  const endings = { kill: (id: string) => killQuery(engine, id), overrun: tellOverrun, crash };
+  const lanes = startLanes(options.dataDir, endings);
   const engine = await openEngine(options);
   process.on('uncaughtException', crash);
-  const server = createBridge({ lanes, accounts: options.accounts, database: options.database });
+  const server = createBridge({ ...options, lanes });
   let stopping = false;
   const stopOnce = (): void => {
     if (stopping) return;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Closers, StartError } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
-import { startClickhouse } from './clickhouse.js';
+import { type ClickhouseEnd, startClickhouse } from './clickhouse.js';
 import { type DataDir, type Endpoints, openDataDir, readStoredEndpoints } from './data-dir.js';
 import { ensureRedisServer } from './install-redis.js';
 import { isFree, startOnFreePort } from './ports.js';
@@ -20,6 +20,9 @@ export type ServerSettings = {
   embeddedRedisMaxmemory?: number | undefined;
 };
 
+/** How often the embedded ClickHouse ended without being asked to, and was started again. */
+export type ClickhouseEnds = Record<ClickhouseEnd, number>;
+
 /** Living endpoints, or why there are none. */
 export type FoundEndpoints = { endpoints: Endpoints } | { problem: string };
 
@@ -31,19 +34,21 @@ const POLL_MS = 100;
  * Takes DATA_DIR, starts the servers for which no URL is set and publishes all addresses in endpoints.json.
  * The closers stop them (ClickHouse, then Redis) and free the folder.
  *
+ * @param ends counted on
  * @throws StartError when the folder or a pinned port is taken, or redis-server is missing
  */
 export async function startEmbedded(
   settings: ServerSettings,
   logger: Logger,
   closers: Closers,
+  ends?: ClickhouseEnds,
 ): Promise<Endpoints> {
   const dir = await openDataDir(settings.dataDir);
   closers.add('data folder', dir.release);
   const [redisUrl, clickhouse] = await Promise.all([
     settings.redisUrl ?? runRedis(settings, dir, logger, closers),
     settings.clickhouseUrl === null
-      ? runClickhouse(settings, dir, logger, closers)
+      ? runClickhouse(settings, dir, logger, closers, ends)
       : { clickhouseUrl: settings.clickhouseUrl, analystUrl: null },
   ]);
   const endpoints = { redisUrl, ...clickhouse, ...clusterOf(settings) };
@@ -159,6 +164,7 @@ async function runClickhouse(
   dir: DataDir,
   logger: Logger,
   closers: Closers,
+  ends: ClickhouseEnds = { died: 0, analyst_query: 0 },
 ): Promise<{ clickhouseUrl: string; analystUrl: string }> {
   return startOnPort('EMBEDDED_CLICKHOUSE_PORT', settings.embeddedClickhousePort, async (port) => {
     const server = startClickhouse({
@@ -167,6 +173,9 @@ async function runClickhouse(
       password: dir.secrets.clickhouse,
       analystPassword: dir.secrets.analyst,
       logger,
+      onEnd: (reason) => {
+        ends[reason] += 1;
+      },
       onSpawn: (pid) => noteServer(dir, 'clickhouse', pid, logger),
     });
     closers.add('embedded ClickHouse', server.stop);

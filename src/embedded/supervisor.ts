@@ -22,6 +22,11 @@ export type ChildSpec = {
   /** First wait before a restart; doubles up to `maxDelayMs` while the child dies again soon. */
   minDelayMs?: number;
   maxDelayMs?: number;
+  /**
+   * Asked once after each end that nobody asked for: null where the child died by itself, else why its owner ended it, to be
+   * started again at once.
+   */
+  whyEnded?(): string | null;
 };
 
 export type Supervised = {
@@ -35,6 +40,8 @@ export type Supervised = {
 
 /** A child that lived this long was healthy: the next restart is quick again. */
 const HEALTHY_MS = 10_000;
+/** Not 0, which would not grow where such a start fails. */
+const AT_ONCE_MS = 1;
 /** Time between SIGKILL and the end of the limit. */
 const KILL_MARGIN_MS = 250;
 
@@ -101,9 +108,11 @@ export function supervise(spec: ChildSpec): Supervised {
       const since = performance.now();
       await current.ended;
       if (stopping.signal.aborted) return;
-      delay = performance.now() - since > HEALTHY_MS ? minDelayMs : delay;
-      logger.warn({ delayMs: delay }, `${name} died (${lastWords(current.child)}), starting it again`);
-      current = await relaunch(delay);
+      const why = spec.whyEnded?.() ?? null;
+      if (why !== null || performance.now() - since > HEALTHY_MS) delay = minDelayMs;
+      const delayMs = why === null ? delay : AT_ONCE_MS;
+      logger.warn({ delayMs }, `${name} ${why ?? `died (${lastWords(current.child)})`}, starting it again`);
+      current = await relaunch(delayMs);
       delay = Math.min(delay * 2, maxDelayMs);
       if (current !== undefined) logger.info({ pid: current.child.pid }, `${name} runs again`);
     }

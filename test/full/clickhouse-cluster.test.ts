@@ -53,13 +53,13 @@ async function startServer(t: TestContext): Promise<string> {
   await writeFile(config, serverConfig(await freePort()));
   const engine = new Session(join(dir, 'data'), { connectionArgs: [`--config-file=${config}`] });
   await engine.queryAsync('CREATE DATABASE learning');
-  const lanes = startLanes(
-    join(dir, 'data'),
-    () => {},
-    (error) => assert.fail(error),
-  );
+  const lanes = startLanes(join(dir, 'data'), {
+    kill: () => {},
+    overrun: () => {},
+    crash: (error) => assert.fail(error),
+  });
   const accounts = [{ name: 'u', password: 'p', readonly: false }];
-  const server = createBridge({ lanes, accounts, database: 'learning' });
+  const server = createBridge({ lanes, accounts, database: 'learning', overruns: [] });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(async () => {
     server.closeAllConnections();

@@ -57,7 +57,10 @@ test('a server that is away, or an argument that is none, ends with 2 and one li
   const away = { ...settings, CLICKHOUSE_URL: 'http://u:p@127.0.0.1:1/x' };
   const { code, out, err } = await runCommand('audit', away);
   assert.deepEqual([code, out], [2, ''], err);
-  assert.match(err, /^ClickHouse does not answer: connection refused \(ECONNREFUSED\); run the command again when it does\n$/);
+  assert.match(
+    err,
+    /^ClickHouse does not answer: connection refused \(ECONNREFUSED\); run the command again when it does\n$/,
+  );
   const wrong = await audit('--days', '0');
   assert.equal(wrong.code, 2);
   assert.match(wrong.err, /--days "0": an integer from 1 to 36500 is needed/);

@@ -41,13 +41,12 @@ async function ask(
 }
 
 test('no table of the engine tells a password', async () => {
-  const { text: names } = await ask("SELECT name FROM system.tables WHERE database = 'system'");
-  const tables = names.trim().split('\n');
+  const listed = await server.fetch("/?query=SELECT name FROM system.tables WHERE database = 'system'");
+  const tables = (await listed.text()).trim().split('\n');
   assert.ok(tables.length > 50);
-  // It looks for a program for two minutes: full/clickhouse-models.
-  for (const table of tables.filter((name) => name !== 'models')) {
+  for (const table of tables) {
     const { text } = await ask(`SELECT * FROM system.${table} LIMIT 2000`);
-    for (const secret of [serviceAccount.password, analystAccount.password, 'TOP-SECRET'])
+    for (const secret of [serviceAccount.password, analystAccount.password, 'TOP-SECRET', folder.path])
       assert.ok(!text.includes(secret), `${table}: ${secret}`);
   }
 });

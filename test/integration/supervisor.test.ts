@@ -8,7 +8,12 @@ import { waitFor } from '../support/wait.js';
 
 const LIMIT = { timeout: 60_000 };
 
-function start(t: TestContext, script: string, ready: ChildSpec['ready'] = async () => undefined) {
+function start(
+  t: TestContext,
+  script: string,
+  ready: ChildSpec['ready'] = async () => undefined,
+  more: Pick<ChildSpec, 'whyEnded' | 'minDelayMs'> = {},
+) {
   const births: number[] = [];
   const pids: number[] = [];
   const child = supervise({
@@ -17,6 +22,7 @@ function start(t: TestContext, script: string, ready: ChildSpec['ready'] = async
     minDelayMs: 50,
     maxDelayMs: 200,
     logFile: 'child.log',
+    ...more,
     ready,
     spawn(): ChildProcess {
       const process = spawn('sh', ['-c', script], { detached: true, stdio: 'ignore' });
@@ -36,6 +42,13 @@ test('a child that dies is started again, later each time', LIMIT, async (t) => 
   [50, 100, 200, 200].forEach((least, i) => {
     assert.ok((gaps[i] ?? 0) >= least - 5, `gap ${i}: ${gaps[i]} ms`);
   });
+});
+
+test('one that was ended on purpose is started again at once, however often', LIMIT, async (t) => {
+  const more = { minDelayMs: 5_000, whyEnded: () => 'was ended' };
+  const { births } = start(t, 'exit 3', undefined, more);
+  await waitFor('five lives', () => births.length >= 5);
+  assert.ok((births[4] ?? 0) - (births[0] ?? 0) < 5_000);
 });
 
 test('what a dead child leaves in its group ends with it', LIMIT, async (t) => {

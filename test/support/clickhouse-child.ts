@@ -40,7 +40,15 @@ export function spawnChild(dataDir: string, port = 0): ChildProcess {
     { ...serviceAccount, readonly: false },
     { ...analystAccount, readonly: true },
   ];
-  child.stdin?.write(`${JSON.stringify({ dataDir, port, database: 'skilltrace', accounts })}\n`);
+  const options = {
+    dataDir,
+    port,
+    database: 'skilltrace',
+    accounts,
+    readable: ['skilltrace.*'],
+    overruns: [],
+  };
+  child.stdin?.write(`${JSON.stringify(options)}\n`);
   return child;
 }
 

@@ -90,6 +90,8 @@ async function startServers(closers: Closers): Promise<Record<string, string>> {
       port,
       password: randomUUID(),
       analystPassword: randomUUID(),
+      // Databases of tests.
+      readable: ['t*.*'],
       niceness: 0,
       logger,
     });

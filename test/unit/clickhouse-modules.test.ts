@@ -6,8 +6,14 @@ import { engineFailure, failureOf } from '../../workers/clickhouse/errors.js';
 import { answerFormat, insertFormat, isStreamable } from '../../workers/clickhouse/formats.js';
 import { goesByFile } from '../../workers/clickhouse/insert-file.js';
 import { parseInsertHead } from '../../workers/clickhouse/insert-head.js';
+import { checkOverruns, type Overrun, overrunOf } from '../../workers/clickhouse/overruns.js';
 import { jobOf, laneOf } from '../../workers/clickhouse/request.js';
-import { analystAssignments, literal, parameterAssignments } from '../../workers/clickhouse/settings.js';
+import {
+  analystAssignments,
+  dearAssignments,
+  literal,
+  parameterAssignments,
+} from '../../workers/clickhouse/settings.js';
 
 test('an insert head gives table, columns, settings, format and where the rows begin', () => {
   const text =
@@ -65,13 +71,19 @@ test('literals and parameters cannot leave their quotes', () => {
 
 test('analyst settings: formats pass, power does not, caps are lowered only', () => {
   const caps = (entries: [string, string][]) => analystAssignments(new Map(entries));
-  assert.deepEqual(caps([]), ["max_execution_time = '60'", "max_memory_usage = '2000000000'"]);
+  assert.deepEqual(caps([]), [
+    "max_execution_time = '60'",
+    "max_memory_usage = '2000000000'",
+    "max_block_size = '8192'",
+    "max_joined_block_size_rows = '8192'",
+  ]);
+  assert.equal(caps([['max_block_size', '100000000']])[2], "max_block_size = '8192'");
   assert.deepEqual(caps([['max_execution_time', '7']])[0], "max_execution_time = '7'");
   for (const high of ['0', '-1', '61', '1e9']) {
     assert.deepEqual(caps([['max_execution_time', high]])[0], "max_execution_time = '60'");
   }
-  assert.equal(caps([['output_format_json_quote_64bit_integers', '1']]).length, 3);
-  assert.equal(caps([['readonly', '2']]).length, 2);
+  assert.equal(caps([['output_format_json_quote_64bit_integers', '1']]).length, 5);
+  assert.equal(caps([['readonly', '2']]).length, 4);
   for (const name of [
     'readonly',
     'allow_ddl',
@@ -109,6 +121,78 @@ test('the guard reads printed statements token by token', () => {
   ]) {
     assert.throws(() => check(text), /readonly mode/, text);
   }
+});
+
+test('what stands for columns is narrowed, what multiplies or counts is not', () => {
+  const narrowed = (text: string) =>
+    checkAnalystStatement(text, new Set()).replaceAll(' EXCEPT (data_path, data_paths, metadata_path)', '!');
+  for (const [text, expected] of [
+    ['SELECT * FROM t', 'SELECT *! FROM t'],
+    ['SELECT DISTINCT t.*, tuple(*), [*] FROM t', 'SELECT DISTINCT t.*!, tuple(*!), [*!] FROM t'],
+    ['SELECT * EXCEPT a FROM t', 'SELECT *! EXCEPT a FROM t'],
+    ["SELECT COLUMNS('a'), t.COLUMNS('b') FROM t", "SELECT COLUMNS('a')!, t.COLUMNS('b')! FROM t"],
+    ['SELECT 1 + *, a * * AS b FROM t ORDER BY * ASC', 'SELECT 1 + *!, a * *! AS b FROM t ORDER BY *! ASC'],
+    ["SELECT 2 * 3, a * b, (a) * 2, [1][1] * 2, '*' * A, NULL * 2, `by` * 2", null],
+    ['SELECT count(*), COUNT(*) * 2, CASE WHEN 1 THEN 2 END * 2 FROM t', null],
+  ] as const)
+    assert.equal(narrowed(text), expected ?? text);
+  for (const text of [
+    'SELECT data_path FROM t',
+    'SELECT t.`data_paths` FROM t',
+    'SELECT 1 FROM system.parts',
+  ])
+    assert.throws(() => narrowed(text), /Not enough privileges/, text);
+});
+
+test('functions that make rows dear ask for small blocks', () => {
+  const dear = [
+    "editDistance('a', b)",
+    "`repeat`('a', 9)",
+    'RANGE(9)',
+    "leftPad('a', 9)",
+    'randomStringUTF8(9)',
+  ];
+  for (const text of dear) assert.equal(dearAssignments(`SELECT ${text}`).length, 2, text);
+  for (const text of ['count(), range FROM t', 'arrayRanges(1)', "lower('repeat')", 'avg(distance)'])
+    assert.deepEqual(dearAssignments(`SELECT ${text}`), [], text);
+});
+
+test('a statement that took the engine with it is refused, and after several of them every one', () => {
+  const minute = 60_000;
+  const statement = "SELECT /* a */ dear(x, 'a''b', 1), '\\'' FROM t -- b";
+  const first = overrunOf(statement, 0);
+  assert.equal(first.query, "SELECT dear(x, '?', 1), '?' FROM t");
+  const odd = "-- it's\n# it's\nSELECT /* ' */ 'ada' AS a, 'eve --'";
+  assert.equal(overrunOf(odd, 0).query, "SELECT '?' AS a, '?'");
+  const started = process.cpuUsage().user;
+  for (const text of ['$1', "/*'", "'", '$a$b']) overrunOf(text.repeat(200_000), 0);
+  assert.ok(process.cpuUsage().user - started < 2_000_000);
+  const check = (overruns: readonly Overrun[], text: string, at: number) => checkOverruns(overruns, text, at);
+  for (const same of ["select dear(x,'z',22), $a$it's$a$\nfrom t", statement])
+    assert.throws(
+      () => check([first], same, 9 * minute),
+      /Code|This query outlived its limit; try again in 60 s/,
+    );
+  assert.doesNotThrow(() => check([first], statement, 10 * minute));
+  assert.doesNotThrow(() => check([first], 'SELECT 1', 0));
+  const several = (count: number) =>
+    Array.from({ length: count }, (_, i) => overrunOf(`SELECT a${'b'.repeat(i)}`, i));
+  assert.doesNotThrow(() => check(several(2), 'SELECT 1', 2));
+  for (const [count, pauseMs] of [
+    [3, 30_000],
+    [4, 60_000],
+    [7, 480_000],
+    [8, 600_000],
+    [20, 600_000],
+  ] as const) {
+    const last = count - 1;
+    assert.throws(
+      () => check(several(count), 'SELECT 1', last + pauseMs - 1),
+      /analysts have to wait; try again in 1 s/,
+    );
+    assert.doesNotThrow(() => check(several(count), 'SELECT 1', last + pauseMs), `${count}`);
+  }
+  assert.doesNotThrow(() => check(several(20), 'SELECT 1', 61 * minute));
 });
 
 test('only rows without head and tail are streamed', () => {

@@ -1,31 +1,14 @@
-import { BridgeError } from './errors.js';
+import { readableSystemTables } from './analyst-role.js';
+import { BridgeError, notAllowed } from './errors.js';
+import { checkHidden, withoutHidden } from './hidden-columns.js';
+import { isName, type Token, tokensOf } from './tokens.js';
 
 /*
  * readonly=1 stops writes and most table functions, but in this engine (tried with 26.7) not: scalar
- * file(), DESCRIBE of a table function, INTO OUTFILE, KILL, UNDROP, SETTINGS of a subquery. So an
- * analyst's statement is first printed by the engine's own parser, then what is printed is checked
- * here, and exactly that text is run: no comment, quoting or spelling can mean two things.
+ * file(), DESCRIBE of a table function, INTO OUTFILE, KILL, UNDROP, SETTINGS of a subquery; nor does a role keep
+ * columns of `system`. So an analyst's statement is first printed by the engine's own parser, then what is printed
+ * is checked here, and that text is run, with each `*` narrowed: no comment, quoting or spelling can mean two things.
  */
-
-/** What one token of a printed statement is; strings and numbers do not matter here. */
-interface Token {
-  readonly text: string;
-  readonly kind: 'name' | 'quoted' | 'string' | 'sign';
-}
-
-const tokenPattern =
-  /'(?:[^'\\]|\\[\s\S]|'')*'|`(?:[^`\\]|\\[\s\S]|``)*`|"(?:[^"\\]|\\[\s\S]|"")*"|[A-Za-z_]\w*|\d[\w.]*|\s+|[\s\S]/g;
-
-function tokenOf(text: string): Token {
-  const first = text.charAt(0);
-  if (first === "'") return { text, kind: 'string' };
-  if (first === '`' || first === '"') return { text: text.slice(1, -1), kind: 'quoted' };
-  return { text, kind: /[A-Za-z_]/.test(first) ? 'name' : 'sign' };
-}
-
-function tokensOf(statement: string): Token[] {
-  return (statement.match(tokenPattern) ?? []).filter((text) => text.trim() !== '').map(tokenOf);
-}
 
 const allowedVerbs: ReadonlySet<string> = new Set([
   'SELECT',
@@ -56,9 +39,16 @@ const harmlessTableFunctions: ReadonlySet<string> = new Set([
   'zeros_mt',
 ]);
 
-/** Functions that read files, open connections or look into the process; refused even as a bare name (APPLY file). */
+/** Functions that read files, open connections or look into the process or its host; refused even as a bare name (APPLY file). */
 const forbiddenFunctions =
-  /^(file|catboostevaluate|hascolumnintable|addresstoline.*|addresstosymbol|demangle|ai[a-z]*|showcertificate|executable.*|python.*|(from|to)modelevaluate)$/;
+  /^(file|filesystem[a-z]*|catboostevaluate|hascolumnintable|addresstoline.*|addresstosymbol|demangle|ai[a-z]*|showcertificate|executable.*|python.*|(from|to)modelevaluate|hostname|fqdn|fullhostname|getmacro|getserversetting|getserverport|tcpport|serveruuid|getoskernelversion)$/;
+
+/** SHOW of anything else is about other people, queries or the server. */
+const shown: ReadonlySet<string> = new Set(
+  'CHANGED COLUMNS CREATE DATABASES ENGINES EXTENDED FIELDS FULL FUNCTIONS INDEX INDEXES INDICES KEYS SETTING SETTINGS TABLE TABLES VIEW'.split(
+    ' ',
+  ),
+);
 
 function denied(what: string): never {
   throw new BridgeError(164, 'READONLY', `${what}: Cannot execute query in readonly mode`);
@@ -67,6 +57,19 @@ function denied(what: string): never {
 function checkVerb(tokens: readonly Token[]): void {
   const verb = tokens[0]?.text.toUpperCase() ?? '';
   if (!allowedVerbs.has(verb) || tokens[0]?.kind === 'quoted') denied(verb);
+  const what = tokens[1]?.text.toUpperCase() ?? '';
+  if (verb === 'SHOW' && !shown.has(what)) notAllowed(what);
+  // It tells the columns of tables that may not be read.
+  const words = new Set(tokens.map(({ text }) => text));
+  if (verb === 'EXPLAIN' && (words.has('TREE') || words.has('run_query_tree_passes')))
+    notAllowed('QUERY TREE');
+}
+
+function checkSystem(token: Token, next: Token | undefined, afterNext: Token | undefined): void {
+  if (!isName(token)) return;
+  checkHidden(token.text);
+  if (token.text !== 'system' || next?.text !== '.' || afterNext === undefined) return;
+  if (!readableSystemTables.has(afterNext.text)) notAllowed(`system.${afterNext.text}`);
 }
 
 function checkKeyword(token: Token, next: Token | undefined, afterNext: Token | undefined): void {
@@ -78,7 +81,7 @@ function checkKeyword(token: Token, next: Token | undefined, afterNext: Token | 
 }
 
 function checkFunction(token: Token, next: Token | undefined, tableFunctions: ReadonlySet<string>): void {
-  if (token.kind !== 'name' && token.kind !== 'quoted') return;
+  if (!isName(token)) return;
   const name = token.text.toLowerCase();
   if (forbiddenFunctions.test(name)) denied(`Function ${name}`);
   const called = next?.text === '(' && next.kind === 'sign';
@@ -92,8 +95,7 @@ function checkFunction(token: Token, next: Token | undefined, tableFunctions: Re
  * refused by readonly=1, asking whether they exist is not.
  */
 function checkDefaultDatabase(token: Token, next: Token | undefined): void {
-  const isName = token.kind === 'name' || token.kind === 'quoted';
-  if (isName && token.text === 'default' && next?.text === '.') denied('Database default');
+  if (isName(token) && token.text === 'default' && next?.text === '.') denied('Database default');
 }
 
 function checkSubstitutedNames(tokens: readonly Token[]): void {
@@ -102,11 +104,12 @@ function checkSubstitutedNames(tokens: readonly Token[]): void {
 }
 
 /**
- * Refuses, with code 164, whatever an analyst may not run.
+ * Refuses, with code 164 or 497, whatever an analyst may not run.
  * @param statement one statement as printed by the engine's formatQuery
  * @param tableFunctions names of all table functions of the engine, lower case
+ * @returns what is to be run: no `*` of it means a hidden column
  */
-export function checkAnalystStatement(statement: string, tableFunctions: ReadonlySet<string>): void {
+export function checkAnalystStatement(statement: string, tableFunctions: ReadonlySet<string>): string {
   const tokens = tokensOf(statement);
   checkVerb(tokens);
   checkSubstitutedNames(tokens);
@@ -114,5 +117,7 @@ export function checkAnalystStatement(statement: string, tableFunctions: Readonl
     checkKeyword(token, tokens[index + 1], tokens[index + 2]);
     checkFunction(token, tokens[index + 1], tableFunctions);
     checkDefaultDatabase(token, tokens[index + 1]);
+    checkSystem(token, tokens[index + 1], tokens[index + 2]);
   }
+  return withoutHidden(statement, tokens);
 }

@@ -1,10 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ChdbQueryStream, type RawInsertFormat, Session } from 'chdb';
 import { checkAnalystStatement } from './analyst-guard.js';
+import { takeAnalystRole } from './analyst-role.js';
 import { failureOf, queryCancelled } from './errors.js';
 import { goesByFile, insertByFile } from './insert-file.js';
 import type { EngineJob, FromThread, RowInsert, ToThread, WriteSummary } from './messages.js';
-import { literal, quotedName } from './settings.js';
+import { dearAssignments, literal, quotedName } from './settings.js';
 
 /*
  * One thread runs one query at a time. Each gets a session of its own (0.4 ms): settings, parameters and
@@ -60,19 +61,27 @@ async function runnable(session: Session, job: EngineJob): Promise<string> {
     if (!job.streamed && job.statement.includes(';')) await printed(session, job.statement);
     return job.statement;
   }
-  const statement = await printed(session, job.statement);
-  checkAnalystStatement(statement, await knownTableFunctions(session));
-  return statement;
+  return checkAnalystStatement(await printed(session, job.statement), await knownTableFunctions(session));
 }
 
 /** One call for all: each is a trip through the thread pool. */
 async function prepare(session: Session, job: EngineJob): Promise<string> {
   const settings = [...job.assignments, `log_comment = ${literal(job.id)}`];
   const steps = [`USE ${quotedName(job.database)}`, `SET ${settings.join(', ')}`];
+  if (job.readonly === 1) return prepareAnalyst(session, job, steps);
   // Last, and for the session's life: nothing can be set after it.
   if (job.readonly !== 0) steps.push(`SET readonly = ${job.readonly}`);
   await session.queryAsync(steps.join(';\n'));
   return runnable(session, job);
+}
+
+/** In two calls: what the statement is decides on what is set, and after the last nothing can be. */
+async function prepareAnalyst(session: Session, job: EngineJob, steps: readonly string[]): Promise<string> {
+  await session.queryAsync(steps.join(';\n'));
+  const statement = await runnable(session, job);
+  const settings = [...dearAssignments(statement), 'readonly = 1'];
+  await session.queryAsync(`${takeAnalystRole};\nSET ${settings.join(', ')}`);
+  return statement;
 }
 
 /** Throws when it is interrupted: a return would end what was sent so far like a complete answer. */
@@ -139,7 +148,8 @@ async function run(job: EngineJob): Promise<void> {
     send({ type: 'done', summary });
   } catch (error) {
     session.close();
-    send({ type: 'failed', message: failureOf(error).body.trimEnd() });
+    const message = failureOf(error).body.trimEnd();
+    send({ type: 'failed', message: job.readonly === 1 ? message.replaceAll(dataDir, '') : message });
   }
 }
 

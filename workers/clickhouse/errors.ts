@@ -20,6 +20,15 @@ export class BridgeError extends Error {
 export const queryCancelled = (): BridgeError =>
   new BridgeError(394, 'QUERY_WAS_CANCELLED', 'Query was cancelled');
 
+/** Of one that was interrupted because the engine did not end it by itself at its limit. */
+export const limitReached = (limitMs: number | null | undefined): BridgeError =>
+  new BridgeError(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limitMs} ms`);
+
+/** Refuses a name that an analyst may not read, with ClickHouse's code for it. */
+export function notAllowed(what: string): never {
+  throw new BridgeError(497, 'ACCESS_DENIED', `analyst: Not enough privileges to read ${what}`);
+}
+
 /*
  * Status by exception code, as ClickHouse's HTTP handler does it
  * (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp); everything else is 500.

@@ -5,12 +5,14 @@ import { openAnswer, sendFailure, sendText } from './answer.js';
 import { maxInsertBytes, maxQuestionBytes, readBody } from './body.js';
 import { BridgeError, failureOf } from './errors.js';
 import type { Lanes } from './lanes.js';
+import { checkOverruns, type Overrun } from './overruns.js';
 import { jobOf } from './request.js';
 
 export interface BridgeOptions {
   readonly lanes: Lanes;
   readonly accounts: readonly Account[];
   readonly database: string;
+  readonly overruns: readonly Overrun[];
 }
 
 const probePaths: ReadonlySet<string> = new Set(['/ping', '/replicas_status']);
@@ -61,6 +63,7 @@ async function runQuery(
     },
     body,
   );
+  if (account.readonly) checkOverruns(options.overruns, job.statement, Date.now());
   const answer = openAnswer(request, response, query, format);
   try {
     answer.finish(await options.lanes.run(lane, job, answer, gone.signal));

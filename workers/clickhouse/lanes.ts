@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { programPath } from '../../src/programs.js';
-import { BridgeError, queryCancelled } from './errors.js';
+import { BridgeError, limitReached, queryCancelled } from './errors.js';
 import type { EngineJob, FromThread, ToThread, WriteSummary } from './messages.js';
 
 /** Queries of one lane never wait for those of another. */
@@ -43,6 +43,10 @@ interface Task {
 
 interface EngineThread {
   task: Task | null;
+  /** Of a task with a limit: what happens next when it does not end. */
+  alarm?: NodeJS.Timeout | undefined;
+  /** Why the task was interrupted, if it was. */
+  ending: Ending | null;
   readonly worker: Worker;
 }
 
@@ -53,6 +57,22 @@ interface Pool {
   /** The next one; null where the lane has all that it may have. */
   readonly grow: () => EngineThread | null;
 }
+
+/** What a lane does about queries that do not end. */
+export interface Endings {
+  /** Stops the query whose log_comment is this id, from outside its session. */
+  readonly kill: (id: string) => void;
+  /** A query with a limit lives on after it was interrupted: nothing but the end of the process ends it. */
+  readonly overrun: (statement: string) => void;
+  /** An engine thread died: the process must end, its parent starts it again. */
+  readonly crash: (error: Error) => void;
+}
+
+/** The engine ends most by itself, with an error that says why. */
+const interruptAfterMs = 1000;
+type Ending = 'late' | 'unread';
+/** After its interruption a query with a limit may live so long: 5 s from the end of its limit, or of its reader. */
+const patienceMs: Readonly<Record<Ending, number>> = { late: 5000 - interruptAfterMs, unread: 5000 };
 
 /** A KILL finds a query only once it has started, so it is repeated until the query is gone. */
 const interruptEveryMs = 250;
@@ -70,16 +90,10 @@ function movable(rows: Uint8Array | undefined): ArrayBuffer[] {
 /**
  * Opens the lanes, with the two threads that any service needs at once. Others are started when they are needed first: each
  * costs 50 ms of CPU. The data folder has to be open before the first job.
- * @param kill stops the query whose log_comment is this id, from outside its session
- * @param onCrash an engine thread died: the process must end, its parent starts it again
  */
-export function startLanes(
-  dataDir: string,
-  kill: (id: string) => void,
-  onCrash: (error: Error) => void,
-): Lanes {
+export function startLanes(dataDir: string, endings: Endings): Lanes {
   const pools = Object.fromEntries(
-    Object.entries(threadsOf).map(([lane, count]) => [lane, startPool(dataDir, count, onCrash)]),
+    Object.entries(threadsOf).map(([lane, count]) => [lane, startPool(dataDir, count, endings)]),
   ) as Record<Lane, Pool>;
   for (const lane of ['write', 'read'] as const) pools[lane].grow();
   const threads = () => Object.values(pools).flatMap((pool) => pool.threads);
@@ -89,13 +103,13 @@ export function startLanes(
     run: (lane, job, sink, abandoned) =>
       new Promise((resolve, reject) => {
         const task = { job, sink, abandoned, resolve, reject };
-        enqueue(pools[lane], task);
-        if (lane !== 'write') watchAbandoned(pools[lane], task, kill);
+        enqueue(pools[lane], task, endings);
+        if (lane !== 'write') watchAbandoned(pools[lane], task, endings);
       }),
     active: () => Object.values(pools).reduce((sum, pool) => sum + pool.waiting.length, running().length),
     interruptAll: () => {
       for (const pool of Object.values(pools)) pool.waiting.splice(0).forEach(cancelTask);
-      for (const thread of running()) interrupt(thread, kill);
+      for (const thread of running()) interrupt(thread, endings, 'unread');
     },
     close: async () => {
       await Promise.all(threads().map((thread) => thread.worker.terminate()));
@@ -103,70 +117,81 @@ export function startLanes(
   };
 }
 
-function startPool(dataDir: string, count: number, onCrash: (error: Error) => void): Pool {
+function startPool(dataDir: string, count: number, endings: Endings): Pool {
   const threads: EngineThread[] = [];
   const waiting: Task[] = [];
   const grow = (): EngineThread | null => {
     if (threads.length === count) return null;
-    const thread = startThread(dataDir, waiting, onCrash);
+    const thread = startThread(dataDir, waiting, endings);
     threads.push(thread);
     return thread;
   };
   return { threads, waiting, grow };
 }
 
-function startThread(dataDir: string, waiting: Task[], onCrash: (error: Error) => void): EngineThread {
+function startThread(dataDir: string, waiting: Task[], endings: Endings): EngineThread {
   const worker = new Worker(programPath('engine-thread.js'), { workerData: dataDir });
-  const thread: EngineThread = { worker, task: null };
-  worker.on('message', (message: FromThread) => onMessage(thread, waiting, message));
-  worker.on('error', onCrash);
+  const thread: EngineThread = { worker, task: null, ending: null };
+  worker.on('message', (message: FromThread) => onMessage(thread, waiting, message, endings));
+  worker.on('error', endings.crash);
   return thread;
 }
 
-function enqueue(pool: Pool, task: Task): void {
+function enqueue(pool: Pool, task: Task, endings: Endings): void {
   if (pool.waiting.length >= maxWaiting) {
     task.reject(new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', 'Too many queries are waiting'));
     return;
   }
   pool.waiting.push(task);
   const idle = pool.threads.find((thread) => thread.task === null) ?? pool.grow();
-  if (idle !== null) startNext(idle, pool.waiting);
+  if (idle !== null) startNext(idle, pool.waiting, endings);
 }
 
 function cancelTask(task: Task): void {
   task.reject(queryCancelled());
 }
 
-function startNext(thread: EngineThread, waiting: Task[]): void {
+function startNext(thread: EngineThread, waiting: Task[], endings: Endings): void {
   let task = waiting.shift();
   while (task?.abandoned.aborted) {
     cancelTask(task);
     task = waiting.shift();
   }
   thread.task = task ?? null;
-  if (task !== undefined) post(thread, { type: 'run', job: task.job });
+  thread.ending = null;
+  if (task === undefined) return;
+  const late = (): void => interrupt(thread, endings, 'late');
+  if (task.job.limitMs !== null) thread.alarm = setTimeout(late, task.job.limitMs + interruptAfterMs);
+  post(thread, { type: 'run', job: task.job });
 }
 
 /** Nobody waits for this answer any more: its thread is wanted by others. Writes are let finish. */
-function watchAbandoned(pool: Pool, task: Task, kill: (id: string) => void): void {
+function watchAbandoned(pool: Pool, task: Task, endings: Endings): void {
   task.abandoned.addEventListener(
     'abort',
     () => {
       const thread = pool.threads.find((candidate) => candidate.task === task);
-      if (thread !== undefined) interrupt(thread, kill);
+      if (thread !== undefined) interrupt(thread, endings, 'unread');
     },
     { once: true },
   );
 }
 
-function interrupt(thread: EngineThread, kill: (id: string) => void): void {
+function interrupt(thread: EngineThread, { kill, overrun }: Endings, ending: Ending): void {
   const task = thread.task;
+  post(thread, { type: 'cancel' });
+  // The first reason counts: a reader that goes away late gives no more time.
+  if (task === null || thread.ending !== null) return;
+  thread.ending = ending;
   const again = setInterval(() => {
-    if (thread.task !== task || task === null) clearInterval(again);
+    if (thread.task !== task) clearInterval(again);
     else kill(task.job.id);
   }, interruptEveryMs);
-  post(thread, { type: 'cancel' });
-  if (task !== null) kill(task.job.id);
+  if (task.job.limitMs !== null) {
+    clearTimeout(thread.alarm);
+    thread.alarm = setTimeout(() => overrun(task.job.statement), patienceMs[ending]);
+  }
+  kill(task.job.id);
 }
 
 async function forward(thread: EngineThread, task: Task, bytes: Uint8Array): Promise<void> {
@@ -174,14 +199,20 @@ async function forward(thread: EngineThread, task: Task, bytes: Uint8Array): Pro
   post(thread, { type: wanted ? 'next' : 'cancel' });
 }
 
-function onMessage(thread: EngineThread, waiting: Task[], message: FromThread): void {
+function onMessage(thread: EngineThread, waiting: Task[], message: FromThread, endings: Endings): void {
   const task = thread.task;
   if (task === null) return;
   if (message.type === 'chunk') {
     forward(thread, task, message.bytes).catch(() => post(thread, { type: 'cancel' }));
     return;
   }
+  clearTimeout(thread.alarm);
   if (message.type === 'done') task.resolve(message.summary);
-  else task.reject(new Error(message.message));
-  startNext(thread, waiting);
+  else task.reject(failure(thread, message.message));
+  startNext(thread, waiting, endings);
+}
+
+function failure({ task, ending }: EngineThread, message: string): Error {
+  const isLate = ending === 'late' && message.includes('QUERY_WAS_CANCELLED');
+  return isLate ? limitReached(task?.job.limitMs) : new Error(message);
 }

@@ -8,6 +8,8 @@ export interface EngineJob {
   /** 0 for the writing account, 2 for its GET requests, 1 for an analyst. */
   readonly readonly: 0 | 1 | 2;
   readonly statement: string;
+  /** How long it may run, in milliseconds; null: as long as it takes. */
+  readonly limitMs: number | null;
   readonly format: string;
   /** The answer is rows without head or tail: it may go out block by block. */
   readonly streamed: boolean;

@@ -1,10 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { BridgeError } from './errors.js';
+import { BridgeError, notAllowed } from './errors.js';
 import { answerFormat, insertFormat, isStreamable } from './formats.js';
+import { checkParameterValue } from './hidden-columns.js';
 import { type InsertHead, parseInsertHead } from './insert-head.js';
 import type { Lane } from './lanes.js';
 import type { EngineJob, RowInsert } from './messages.js';
-import { analystAssignments, parameterAssignments, serviceAssignments } from './settings.js';
+import { analystAssignments, analystLimitMs, parameterAssignments, serviceAssignments } from './settings.js';
 
 /** One request's say about how to run its statement. */
 export interface RequestOptions {
@@ -155,6 +156,7 @@ function refuseNativeCompression(query: URLSearchParams): void {
 function assignments(options: RequestOptions, clause: readonly string[]): string[] {
   const settings = named(options.query, settingName);
   const parameters = named(options.query, (key) => (key.startsWith('param_') ? key.slice(6) : null));
+  if (options.analyst) for (const value of parameters.values()) checkParameterValue(value);
   const own = options.analyst ? analystAssignments(settings) : [...serviceAssignments(settings), ...clause];
   return [...own, ...parameterAssignments(parameters)];
 }
@@ -168,6 +170,8 @@ function readonlyLevel(options: RequestOptions): 0 | 1 | 2 {
 function databaseOf(options: RequestOptions): string {
   const named =
     options.query.get('database') ?? header(options.headers, 'x-clickhouse-database') ?? options.pathDatabase;
+  // There every name without a database would be one of the engine's own, and pass the guard.
+  if (options.analyst && named === 'system') notAllowed('the database system');
   return named === null || (options.analyst && named === 'default') ? options.defaultDatabase : named;
 }
 
@@ -201,6 +205,7 @@ export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; 
     assignments: streamed || !isReading(cut.text) ? set : [...set, answerBound(options)],
     readonly: readonlyLevel(options),
     statement: cut.text,
+    limitMs: options.analyst ? analystLimitMs(named(options.query, settingName)) : null,
     format: fallback,
     streamed,
     insert: cut.insert,

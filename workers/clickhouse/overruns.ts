@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { BridgeError } from './errors.js';
+
+/** An analyst's query that nothing could end but the end of the process. The parent keeps them over restarts. */
+export interface Overrun {
+  /** Same for statements that differ in strings, numbers, blanks and comments only. */
+  readonly shape: string;
+  /** How it begins, without the strings in it: they may name learners. */
+  readonly query: string;
+  /** Unix milliseconds. */
+  readonly at: number;
+}
+
+/** How long a statement is refused after it took the engine with it: a dashboard that asks it again stops nobody else. */
+const refusedMs = 10 * 60_000;
+/** So many in the hour before are taken for accidents. */
+const accidents = 2;
+const rememberedMs = 60 * 60_000;
+const firstPauseMs = 30_000;
+const longestPauseMs = 10 * 60_000;
+
+/** Of longer statements the beginning counts, so that what is done with it takes no time. */
+const shapeLength = 8192;
+
+/** Strings, and what is in none: comments. In one pattern, for either may look as if it began in the other. */
+const stringOrComment =
+  /('(?:[^'\\]|\\[\s\S]|'')*'?|\$(\w*)\$[\s\S]*?\$\2\$)|--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?\*\//g;
+
+function withoutValues(statement: string): string {
+  return statement
+    .slice(0, shapeLength)
+    .replace(stringOrComment, (_, string?: string) => (string === undefined ? ' ' : "'?'"))
+    .replace(/\s+/g, ' ')
+    .trim();
+}
+
+function shapeOf(statement: string): string {
+  const shape = withoutValues(statement).toLowerCase().replace(/\d+/g, '?').replaceAll(' ', '');
+  return createHash('sha256').update(shape).digest('hex');
+}
+
+/** What is to be kept of a statement that outlived its limit. */
+export const overrunOf = (statement: string, at: number): Overrun => ({
+  shape: shapeOf(statement),
+  query: withoutValues(statement).slice(0, 200),
+  at,
+});
+
+/** Grows with every overrun, so that whoever invents new statements leaves inserts and reads their time. */
+function pausedUntil(overruns: readonly Overrun[], now: number): number {
+  const recent = overruns.filter(({ at }) => now - at < rememberedMs);
+  const last = recent.at(-1);
+  if (last === undefined || recent.length <= accidents) return 0;
+  return last.at + Math.min(longestPauseMs, firstPauseMs * 2 ** (recent.length - accidents - 1));
+}
+
+function refuse(reason: string, untilMs: number, now: number): never {
+  const seconds = Math.ceil((untilMs - now) / 1000);
+  throw new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', `${reason}; try again in ${seconds} s`);
+}
+
+/** Refuses, with code 202, what would take the engine with it again. */
+export function checkOverruns(overruns: readonly Overrun[], statement: string, now: number): void {
+  const pause = pausedUntil(overruns, now);
+  if (pause > now) refuse('Queries outlived their limits several times, analysts have to wait', pause, now);
+  const recent = overruns.filter(({ at }) => now - at < refusedMs);
+  if (recent.length === 0) return;
+  const asked = shapeOf(statement);
+  const same = recent.findLast(({ shape }) => shape === asked);
+  if (same !== undefined) refuse('This query outlived its limit', same.at + refusedMs, now);
+}
