@@ -1,0 +1,147 @@
+/** Callers who want to do harm: memory, and what others wait, beside the largest and the most that anybody may ask for. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { largestCases } from '../support/hostile/largest.js';
+import { type LoopFigures, measureCase } from '../support/hostile/loop.js';
+import { attackNames, type NamesFigures, namesAttacks } from '../support/hostile/names.js';
+import { type Neighbour, startNeighbour } from '../support/hostile/neighbour.js';
+import { attackUnread, settledMb, type UnreadFigures } from '../support/hostile/readers.js';
+import { printTable } from '../support/hostile/report.js';
+import { type Seeded, seed } from '../support/hostile/seeding.js';
+import { keys, launchStand, type Stand } from '../support/hostile/stand.js';
+import { unreadCases } from '../support/hostile/unread-requests.js';
+import { progress } from '../support/long-form.js';
+import { type Servers, startServers } from '../support/servers.js';
+
+/** Resident memory of a process that takes answers, MB, whatever is offered and not read (docs/operations.md). */
+const boundMb = 600;
+/** What no machine's noise reaches; what the figures should be is told with the tables in docs/operations.md. */
+const loopBoundMs = 50;
+/** Of another tenant's p99, with an attack to without, unless it stays below what is noise. */
+const waitBound = { times: 2, noiseMs: 30 } as const;
+const neighbourRate = 200;
+const withoutMs = 6000;
+
+async function besideNeighbour(t: TestContext, servers: Servers): Promise<[Stand, Neighbour, number]> {
+  const stand = await launchStand(t, servers);
+  const neighbour = await startNeighbour({ port: stand.port, key: keys.neighbour, rate: neighbourRate });
+  t.after(async () => {
+    await neighbour.stop();
+    await stand.stop();
+  });
+  await neighbour.lookFor(2000);
+  return [stand, neighbour, (await neighbour.lookFor(withoutMs)).p99];
+}
+
+function problemsOfWaiting(figures: NamesFigures | LoopFigures, without: number): string[] {
+  const { name, neighbour, loopDelay } = { loopDelay: 0, ...figures };
+  const bound = Math.max(waitBound.noiseMs, waitBound.times * without);
+  return [
+    ...(neighbour.p99 > bound ? [`${name}: another tenant's p99 is ${neighbour.p99.toFixed(0)} ms`] : []),
+    ...(loopDelay > loopBoundMs ? [`${name}: the event loop stands for ${loopDelay.toFixed(0)} ms`] : []),
+  ];
+}
+
+test('callers who want to do harm', { timeout: 1_200_000, skip: process.platform !== 'linux' }, async (t) => {
+  const servers = await startServers(t);
+  const seeded = await seed(t, servers);
+  await t.test('as many skills as can be made', (t) => manySkills(t, servers, seeded));
+  await t.test('the largest that each endpoint may be asked for', (t) => largest(t, servers, seeded));
+  await t.test('answers that nobody reads', (t) => unread(t, servers, seeded));
+});
+
+async function manySkills(t: TestContext, servers: Servers, { big }: Seeded): Promise<void> {
+  const [stand, neighbour, without] = await besideNeighbour(t, servers);
+  const all: NamesFigures[] = [];
+  for (const one of namesAttacks(big)) all.push(await attackNames(stand, neighbour, one));
+  printTable(
+    `A learner and a tenant with the most skills; another tenant's p99 without: ${without.toFixed(1)} ms`,
+    ['asked', 'answers', 'bytes', 'p50 ms', 'longest delay ms', "another tenant's p50", 'p99', 'refused'],
+    all.map(({ name, answers, own, loopDelay, neighbour: { p50, p99, refused, waiting } }) => [
+      name,
+      answers.length,
+      Math.max(...answers.map(({ bytes }) => bytes)),
+      own,
+      loopDelay,
+      p50,
+      p99,
+      refused + waiting,
+    ]),
+  );
+  assert.deepEqual(
+    all.flatMap((one) => problemsOfWaiting(one, without)),
+    [],
+  );
+}
+
+async function largest(t: TestContext, servers: Servers, seeded: Seeded): Promise<void> {
+  const [stand, neighbour, without] = await besideNeighbour(t, servers);
+  const all: LoopFigures[] = [];
+  for (const one of largestCases(seeded)) {
+    progress(one.name);
+    all.push(await measureCase(stand, neighbour, one));
+  }
+  printTable(
+    `The largest of each endpoint; another tenant's p99 without: ${without.toFixed(1)} ms`,
+    [
+      'asked',
+      'answers',
+      'bytes',
+      'p50 ms',
+      'p50 of 20 at once',
+      'delay ms',
+      'delay, 20 at once',
+      "another's p99",
+    ],
+    all.map((one) => [
+      one.name,
+      one.statuses,
+      one.bytes,
+      one.alone,
+      one.together,
+      one.delayAlone,
+      one.delayTogether,
+      one.neighbour.p99,
+    ]),
+  );
+  const problems = all.flatMap((one) => problemsOfWaiting({ ...one, loopDelay: one.delayTogether }, without));
+  assert.deepEqual(problems, []);
+}
+
+async function unread(t: TestContext, servers: Servers, seeded: Seeded): Promise<void> {
+  const all: UnreadFigures[] = [];
+  for (const one of unreadCases(seeded)) {
+    progress(one.name);
+    all.push(await attackUnread(t, servers, one));
+  }
+  printTable(
+    '400 clients that never read',
+    [
+      'asked',
+      'MB before',
+      'at most',
+      'after',
+      'connections held',
+      "a client's p50 ms",
+      'p99',
+      'refused',
+      'goes on',
+    ],
+    all.map(({ name, start, peak, end, held, neighbour: { p50, p99, refused, waiting }, goesOn }) => [
+      name,
+      start,
+      peak,
+      end,
+      held,
+      p50,
+      p99,
+      refused + waiting,
+      goesOn ? 'yes' : 'no',
+    ]),
+  );
+  const bad = all.filter(({ peak, end, goesOn }) => peak > boundMb || end > settledMb || !goesOn);
+  assert.deepEqual(
+    bad.map(({ name }) => name),
+    [],
+  );
+}
