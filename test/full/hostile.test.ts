@@ -92,6 +92,7 @@ async function largest(t: TestContext, servers: Servers, seeded: Seeded): Promis
       'delay ms',
       'delay, 20 at once',
       "another's p99",
+      'MB',
     ],
     all.map((one) => [
       one.name,
@@ -102,10 +103,12 @@ async function largest(t: TestContext, servers: Servers, seeded: Seeded): Promis
       one.delayAlone,
       one.delayTogether,
       one.neighbour.p99,
+      one.memory,
     ]),
   );
   const problems = all.flatMap((one) => problemsOfWaiting({ ...one, loopDelay: one.delayTogether }, without));
-  assert.deepEqual(problems, []);
+  const large = all.filter(({ memory }) => memory > boundMb);
+  assert.deepEqual([...problems, ...large.map(({ name, memory }) => `${name}: ${memory.toFixed(0)} MB`)], []);
 }
 
 async function unread(t: TestContext, servers: Servers, seeded: Seeded): Promise<void> {

@@ -1,7 +1,6 @@
 /** The largest that may legally be asked of each endpoint, by what is shown of it. */
-import { gzipSync } from 'node:zlib';
 import type { Asking } from './ask.js';
-import { answerBatch, batchBytes, hugeBodies } from './bodies.js';
+import { batches, bomb, oddBodies } from './largest-bodies.js';
 import { longId, skillName } from './seed.js';
 import { keys } from './stand.js';
 
@@ -78,60 +77,6 @@ const forecasts = ({ full, pupils }: LargestTargets): LargestCase[] => [
   post('what-if, 100 new skills', `/api/v1/predictions/${full}/what-if`, JSON.stringify(newPlan)),
 ];
 
-const batches: readonly LargestCase[] = [
-  { name: 'batch of 1,000', asking: (i) => batchOf({ body: JSON.stringify({ events: answerBatch(i) }) }) },
-  {
-    name: 'batch of 1,000, ids of 128 characters, 1 MiB',
-    asking: (i) => batchOf({ body: batchBytes(i) }),
-  },
-  {
-    name: 'batch of 1,000, NDJSON',
-    asking: (i) =>
-      batchOf({
-        body: answerBatch(i)
-          .map((one) => `${JSON.stringify(one)}\n`)
-          .join(''),
-        headers: { 'Content-Type': 'application/x-ndjson' },
-      }),
-  },
-  {
-    name: 'batch of 1,000, gzip, 1 MiB',
-    asking: (i) => batchOf({ body: gzipSync(batchBytes(i)), headers: { 'Content-Encoding': 'gzip' } }),
-  },
-  {
-    name: 'batch of 1,000 of one learner',
-    asking: (i) =>
-      batchOf({
-        body: JSON.stringify({ events: answerBatch(i).map((one) => ({ ...one, user_id: `one-${i % 20}` })) }),
-      }),
-  },
-  { name: 'batch of 1,000, all refused', asking: () => batchOf({ body: refusedBatch }) },
-  {
-    name: 'batch of 1,000, every field refused',
-    asking: () => batchOf({ body: refusedFields }),
-  },
-];
-const refusedBatch = JSON.stringify({ events: Array.from({ length: 1000 }, () => ({})) });
-const refusedFields = JSON.stringify({
-  events: Array.from({ length: 1000 }, () => ({
-    user_id: '',
-    skill_id: 1,
-    is_correct: 'yes',
-    time_spent_seconds: -1,
-    confidence_score: 9,
-    question_difficulty: 'x',
-    event_id: '',
-    item_id: [],
-    occurred_at: 'now',
-  })),
-});
-const batchOf = (change: Partial<Asking>): Asking => ({
-  method: 'POST',
-  path: '/api/v1/track-answers',
-  key,
-  ...change,
-});
-
 const writes = ({ busy, answersOfBusy }: LargestTargets): LargestCase[] => [
   {
     name: 'PUT of a skill, then GET',
@@ -173,17 +118,6 @@ const paths: readonly LargestCase[] = [
   get('query of 4 kB', `/api/v1/skills?limit=1&${'a=%41&'.repeat(650)}`),
   get('cursor of 4 kB', `/api/v1/skills?cursor=${'A'.repeat(3900)}`),
 ];
-
-const oddBodies: readonly LargestCase[] = Object.entries(hugeBodies()).flatMap(([what, body]) => [
-  post(`batch: ${what}`, '/api/v1/track-answers', body),
-  post(`class: ${what}`, '/api/v1/predictions', body),
-]);
-
-const bomb: LargestCase = {
-  name: 'batch: gzip of 1 GB',
-  asking: () => batchOf({ body: bombBytes, headers: { 'Content-Encoding': 'gzip' } }),
-};
-const bombBytes = Buffer.concat(Array.from({ length: 16 }, () => gzipSync(Buffer.alloc(2 ** 26, 48))));
 
 /** What destroys comes late, and batches last: their answers are drained for a while. */
 export const largestCases = (targets: LargestTargets): LargestCase[] => [

@@ -3,7 +3,7 @@ import { type Asked, ask, median } from './ask.js';
 import type { LargestCase } from './largest.js';
 import type { Neighbour } from './neighbour.js';
 import type { NeighbourFigures } from './neighbour-thread.js';
-import type { Stand } from './stand.js';
+import { type Stand, watchPeak } from './stand.js';
 
 export interface LoopFigures {
   readonly name: string;
@@ -16,13 +16,15 @@ export interface LoopFigures {
   readonly delayAlone: number;
   readonly delayTogether: number;
   readonly neighbour: NeighbourFigures;
+  /** Resident memory at most, MB. */
+  readonly memory: number;
 }
 
 const rounds = 3;
-const oneByOne = { count: 5, ms: 500 } as const;
+const oneByOne = { count: 5, ms: 300 } as const;
 const atOnce = 20;
 /** After that there are no more rounds. */
-const enoughMs = 6000;
+const enoughMs = 4000;
 
 interface Round {
   readonly alone: readonly Asked[];
@@ -37,6 +39,7 @@ export async function measureCase(
 ): Promise<LoopFigures> {
   await neighbour.look();
   const since = performance.now();
+  const peak = watchPeak(stand);
   const done: Round[] = [];
   let number = 0;
   const next = (): Promise<Asked> => ask(stand.port, asking(number++));
@@ -52,6 +55,7 @@ export async function measureCase(
     delayAlone: Math.min(...done.map(({ delays }) => delays[0])),
     delayTogether: Math.min(...done.map(({ delays }) => delays[1])),
     neighbour: await neighbour.look(),
+    memory: peak.stop(),
   };
 }
 

@@ -8,7 +8,7 @@ import type { Servers } from '../servers.js';
 import { waitFor } from '../wait.js';
 import { startNeighbour } from './neighbour.js';
 import type { NeighbourFigures } from './neighbour-thread.js';
-import { keys, launchStand, type Stand } from './stand.js';
+import { keys, launchStand, type Stand, watchPeak } from './stand.js';
 import { unreadClients } from './unread.js';
 import type { UnreadCase } from './unread-requests.js';
 
@@ -26,12 +26,12 @@ export interface UnreadFigures {
 }
 
 const sockets = 400;
-const attackMs = 15_000;
+const attackMs = 14_000;
 const neighbourRate = 100;
 /** Where memory grows without end the machine is not put at risk: the attack has shown what it does. */
 const enoughMb = 3000;
 /** Time to give memory back, and what counts as given back. */
-const settleMs = 15_000;
+const settleMs = 10_000;
 export const settledMb = 400;
 
 export async function attackUnread(
@@ -69,19 +69,6 @@ async function warmFigures({ port }: Stand): Promise<void> {
     for (const key of [null, keys.neighbour])
       await exchangeRaw(port, rawRequest(key, { method, ...request }));
   }
-}
-
-function watchPeak(stand: Stand): { most: () => number; stop: () => number } {
-  let most = 0;
-  const look = (): void => {
-    most = Math.max(most, stand.memory());
-  };
-  const timer = setInterval(look, 100);
-  const stop = (): number => {
-    clearInterval(timer);
-    return most;
-  };
-  return { most: () => most, stop };
 }
 
 async function settledMemory(stand: Stand): Promise<number> {

@@ -83,3 +83,17 @@ function heldConnections(port: number): number {
     .filter(([, address = '', , state]) => address.endsWith(local) && (state === '01' || state === '08'))
     .length;
 }
+
+/** Memory at most, from now on. */
+export function watchPeak(stand: Stand): { most: () => number; stop: () => number } {
+  let most = 0;
+  const look = (): void => {
+    most = Math.max(most, stand.memory());
+  };
+  const timer = setInterval(look, 100);
+  const stop = (): number => {
+    clearInterval(timer);
+    return most;
+  };
+  return { most: () => most, stop };
+}
