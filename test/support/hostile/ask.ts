@@ -15,7 +15,7 @@ export interface Asking extends Pick<RequestParts, 'method' | 'path' | 'body'> {
 
 const agent = new Agent({ keepAlive: true, maxSockets: 200 });
 /** Only bounds a service that stands still. */
-const limitMs = 60_000;
+const limitMs = 20_000;
 
 /** Status 0 where the connection ended instead. */
 export function ask(port: number, { method = 'GET', path, key, headers, body }: Asking): Promise<Asked> {

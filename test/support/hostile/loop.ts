@@ -2,7 +2,6 @@
 import { type Asked, ask, median } from './ask.js';
 import type { LargestCase } from './largest.js';
 import type { Neighbour } from './neighbour.js';
-import type { NeighbourFigures } from './neighbour-thread.js';
 import { type Stand, watchPeak } from './stand.js';
 
 export interface LoopFigures {
@@ -15,13 +14,16 @@ export interface LoopFigures {
   /** Longest delay of the event loop, the least over the rounds: a busy machine delays it as well. */
   readonly delayAlone: number;
   readonly delayTogether: number;
-  readonly neighbour: NeighbourFigures;
+  /** Another tenant's p99 meanwhile, the least over the rounds as well. */
+  readonly waitAlone: number;
+  readonly waitTogether: number;
   /** Resident memory at most, MB. */
   readonly memory: number;
 }
 
 const rounds = 3;
-const oneByOne = { count: 5, ms: 300 } as const;
+/** So many at least and so long, unless it takes too long. */
+const oneByOne = { count: 5, ms: 300, mostMs: 1500 } as const;
 const atOnce = 20;
 /** After that there are no more rounds. */
 const enoughMs = 4000;
@@ -30,6 +32,7 @@ interface Round {
   readonly alone: readonly Asked[];
   readonly together: readonly Asked[];
   readonly delays: readonly [number, number];
+  readonly waits: readonly [number, number];
 }
 
 export async function measureCase(
@@ -37,13 +40,14 @@ export async function measureCase(
   neighbour: Neighbour,
   { name, asking }: LargestCase,
 ): Promise<LoopFigures> {
-  await neighbour.look();
+  await neighbour.settle();
   const since = performance.now();
   const peak = watchPeak(stand);
   const done: Round[] = [];
   let number = 0;
   const next = (): Promise<Asked> => ask(stand.port, asking(number++));
-  while (done.length < rounds && performance.now() - since < enoughMs) done.push(await oneRound(stand, next));
+  while (done.length < rounds && performance.now() - since < enoughMs)
+    done.push(await oneRound(stand, neighbour, next));
   const alone = done.flatMap((round) => round.alone);
   const together = done.flatMap((round) => round.together);
   return {
@@ -54,19 +58,31 @@ export async function measureCase(
     together: median(together.map(({ ms }) => ms)),
     delayAlone: Math.min(...done.map(({ delays }) => delays[0])),
     delayTogether: Math.min(...done.map(({ delays }) => delays[1])),
-    neighbour: await neighbour.look(),
+    waitAlone: Math.min(...done.map(({ waits }) => waits[0])),
+    waitTogether: Math.min(...done.map(({ waits }) => waits[1])),
     memory: peak.stop(),
   };
 }
 
-async function oneRound(stand: Stand, next: () => Promise<Asked>): Promise<Round> {
+async function oneRound(stand: Stand, neighbour: Neighbour, next: () => Promise<Asked>): Promise<Round> {
   const since = performance.now();
   const alone: Asked[] = [];
+  await neighbour.settle();
   await stand.loopDelay();
-  while (alone.length < oneByOne.count && performance.now() - since < oneByOne.ms) alone.push(await next());
+  while (alone.length < oneByOne.count || performance.now() - since < oneByOne.ms) {
+    alone.push(await next());
+    if (performance.now() - since > oneByOne.mostMs) break;
+  }
   const delayAlone = await stand.loopDelay();
+  const waitAlone = (await neighbour.look()).p99;
   const together = await Promise.all(Array.from({ length: atOnce }, next));
-  return { alone, together, delays: [delayAlone, await stand.loopDelay()] };
+  const waitTogether = (await neighbour.look()).p99;
+  return {
+    alone,
+    together,
+    delays: [delayAlone, await stand.loopDelay()],
+    waits: [waitAlone, waitTogether],
+  };
 }
 
 function statusesOf(asked: readonly Asked[]): string {

@@ -39,7 +39,7 @@ export async function attackNames(
   neighbour: Neighbour,
   { name, asking, together }: ReturnType<typeof namesAttacks>[number],
 ): Promise<NamesFigures> {
-  await neighbour.lookFor(1000);
+  await neighbour.settle();
   await stand.loopDelay();
   const answers = await askFor(stand.port, asking, together, forMs);
   const figures = await neighbour.look();
