@@ -74,6 +74,16 @@ const forecasts = ({ full, pupils }: LargestTargets): LargestCase[] => [
     JSON.stringify({ user_ids: Array.from({ length: 500 }, longId) }),
   ),
   post('what-if, 100 skills, 365 days', `/api/v1/predictions/${full}/what-if`, JSON.stringify(plan)),
+  post(
+    'what-if, 8,000 zeros for skills',
+    `/api/v1/predictions/${full}/what-if`,
+    JSON.stringify({ ...plan, skills: Array.from({ length: 8000 }, () => 0) }),
+  ),
+  post(
+    'what-if, 2,200 skills',
+    `/api/v1/predictions/${full}/what-if`,
+    JSON.stringify({ ...plan, skills: Array.from({ length: 2200 }, (_, i) => `${i}`) }),
+  ),
   post('what-if, 100 new skills', `/api/v1/predictions/${full}/what-if`, JSON.stringify(newPlan)),
 ];
 

@@ -14,6 +14,7 @@ import type { UnreadCase } from './unread-requests.js';
 
 export interface UnreadFigures {
   readonly name: string;
+  readonly sockets: number;
   /** MB of the service's process: before, at most, and within a time after the clients went. */
   readonly start: number;
   readonly peak: number;
@@ -25,7 +26,6 @@ export interface UnreadFigures {
   readonly goesOn: boolean;
 }
 
-const sockets = 400;
 const attackMs = 14_000;
 const neighbourRate = 100;
 /** Where memory grows without end the machine is not put at risk: the attack has shown what it does. */
@@ -37,7 +37,7 @@ export const settledMb = 400;
 export async function attackUnread(
   t: TestContext,
   servers: Servers,
-  { name, bytes, everyMs }: UnreadCase,
+  { name, sockets, bytes, everyMs }: UnreadCase,
 ): Promise<UnreadFigures> {
   const stand = await launchStand(t, servers);
   await warmFigures(stand);
@@ -55,7 +55,7 @@ export async function attackUnread(
   clients.end();
   const end = await settledMemory(stand);
   const after = await neighbour.lookFor(1000);
-  const told = { name, start, peak: peak.stop(), end, held, neighbour: figures };
+  const told = { name, sockets, start, peak: peak.stop(), end, held, neighbour: figures };
   await neighbour.stop();
   await stand.stop();
   return { ...told, goesOn: after.posted - after.refused > neighbourRate / 2 };
