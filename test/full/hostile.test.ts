@@ -1,14 +1,15 @@
 /** Callers who want to do harm: memory, and what others wait, beside the largest and the most that anybody may ask for. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { type FloodFigures, flood, floods } from '../support/hostile/floods.js';
 import { largestCases } from '../support/hostile/largest.js';
 import { type LoopFigures, measureCase } from '../support/hostile/loop.js';
 import { attackNames, type NamesFigures, namesAttacks } from '../support/hostile/names.js';
 import { type Neighbour, startNeighbour } from '../support/hostile/neighbour.js';
 import { attackUnread, settledMb, type UnreadFigures } from '../support/hostile/readers.js';
-import { printTable } from '../support/hostile/report.js';
 import { type Seeded, seed } from '../support/hostile/seeding.js';
 import { keys, launchStand, type Stand } from '../support/hostile/stand.js';
+import { tellFloods, tellLargest, tellMany, tellUnread } from '../support/hostile/tables.js';
 import { unreadCases } from '../support/hostile/unread-requests.js';
 import { progress } from '../support/long-form.js';
 import { type Servers, startServers } from '../support/servers.js';
@@ -54,6 +55,7 @@ test('callers who want to do harm', { timeout: 1_200_000, skip: process.platform
   const seeded = await seed(t, servers);
   await t.test('as many skills as can be made', (t) => manySkills(t, servers, seeded));
   await t.test('the largest that each endpoint may be asked for', (t) => largest(t, servers, seeded));
+  await t.test('little bytes that make much work', (t) => flooded(t, servers));
   await t.test('answers that nobody reads', (t) => unread(t, servers, seeded));
 });
 
@@ -61,20 +63,7 @@ async function manySkills(t: TestContext, servers: Servers, { big }: Seeded): Pr
   const [stand, neighbour, without] = await besideNeighbour(t, servers);
   const all: NamesFigures[] = [];
   for (const one of namesAttacks(big)) all.push(await attackNames(stand, neighbour, one));
-  printTable(
-    `A learner and a tenant with the most skills; another tenant's p99 without: ${without.toFixed(1)} ms`,
-    ['asked', 'answers', 'bytes', 'p50 ms', 'longest delay ms', "another tenant's p50", 'p99', 'refused'],
-    all.map(({ name, answers, own, loopDelay, neighbour: { p50, p99, refused, waiting } }) => [
-      name,
-      answers.length,
-      Math.max(...answers.map(({ bytes }) => bytes)),
-      own,
-      loopDelay,
-      p50,
-      p99,
-      refused + waiting,
-    ]),
-  );
+  tellMany(all, without);
   const problems = all.flatMap((one) =>
     problemsOf({ ...one, loopBound: loopBoundMs.together, wait: one.neighbour.p99 }, without),
   );
@@ -88,33 +77,7 @@ async function largest(t: TestContext, servers: Servers, seeded: Seeded): Promis
     progress(one.name);
     all.push(await measureCase(stand, neighbour, one));
   }
-  printTable(
-    `The largest of each endpoint; another tenant's p99 without: ${without.toFixed(1)} ms`,
-    [
-      'asked',
-      'answers',
-      'bytes',
-      'p50 ms',
-      'p50 of 20 at once',
-      'delay ms',
-      'delay, 20 at once',
-      "another's p99",
-      "another's, 20 at once",
-      'MB',
-    ],
-    all.map((one) => [
-      one.name,
-      one.statuses,
-      one.bytes,
-      one.alone,
-      one.together,
-      one.delayAlone,
-      one.delayTogether,
-      one.waitAlone,
-      one.waitTogether,
-      one.memory,
-    ]),
-  );
+  tellLargest(all, without);
   const problems = all.flatMap(({ name, delayAlone, delayTogether, waitAlone }) => [
     ...problemsOf({ name, loopDelay: delayAlone, loopBound: loopBoundMs.alone, wait: waitAlone }, without),
     ...problemsOf({ name, loopDelay: delayTogether, loopBound: loopBoundMs.together, wait: 0 }, without),
@@ -123,41 +86,24 @@ async function largest(t: TestContext, servers: Servers, seeded: Seeded): Promis
   assert.deepEqual([...problems, ...large.map(({ name, memory }) => `${name}: ${memory.toFixed(0)} MB`)], []);
 }
 
+async function flooded(t: TestContext, servers: Servers): Promise<void> {
+  const [stand, neighbour, without] = await besideNeighbour(t, servers);
+  const all: FloodFigures[] = [];
+  for (const one of floods) all.push(await flood(stand, neighbour, one));
+  tellFloods(all, without);
+  const stalls = all.flatMap((one) =>
+    problemsOf({ ...one, loopBound: loopBoundMs.together, wait: 0 }, without),
+  );
+  assert.deepEqual(stalls, []);
+}
+
 async function unread(t: TestContext, servers: Servers, seeded: Seeded): Promise<void> {
   const all: UnreadFigures[] = [];
   for (const one of unreadCases(seeded)) {
     progress(one.name);
     all.push(await attackUnread(t, servers, one));
   }
-  printTable(
-    'Clients that never read',
-    [
-      'asked',
-      'clients',
-      'MB before',
-      'at most',
-      'after',
-      'connections held',
-      "a client's p50 ms",
-      'p99',
-      'refused',
-      'goes on',
-    ],
-    all.map(
-      ({ name, sockets, start, peak, end, held, neighbour: { p50, p99, refused, waiting }, goesOn }) => [
-        name,
-        sockets,
-        start,
-        peak,
-        end,
-        held,
-        p50,
-        p99,
-        refused + waiting,
-        goesOn ? 'yes' : 'no',
-      ],
-    ),
-  );
+  tellUnread(all);
   const bad = all.filter(({ peak, end, goesOn }) => peak > boundMb || end > settledMb || !goesOn);
   assert.deepEqual(
     bad.map(({ name }) => name),

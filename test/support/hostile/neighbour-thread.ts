@@ -36,6 +36,7 @@ const due: number[] = [];
 let latencies: number[] = [];
 let refused = 0;
 let sent = 0;
+let turn = 0;
 let next = performance.now();
 
 function take(lane: Lane, status: number): void {
@@ -61,8 +62,9 @@ const body = (number: number): string =>
 
 function sendDue(): void {
   for (const now = performance.now(); next <= now; next += 1000 / plan.rate) due.push(next);
-  for (const lane of lanes) {
-    if (due.length === 0) return;
+  for (let tried = 0; tried < connections && due.length > 0; tried++) {
+    // In turn: the service closes a connection that is idle for long.
+    const lane = lanes[turn++ % connections] as Lane;
     if (lane.connection === null || lane.dueAt !== null) continue;
     lane.dueAt = due.shift() as number;
     lane.connection.send(rawRequest(plan.key, { body: body(sent++) }));
