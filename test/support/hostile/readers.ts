@@ -26,7 +26,7 @@ export interface UnreadFigures {
   readonly goesOn: boolean;
 }
 
-const attackMs = 14_000;
+const attackMs = 12_000;
 const neighbourRate = 100;
 /** Where memory grows without end the machine is not put at risk: the attack has shown what it does. */
 const enoughMb = 3000;

@@ -44,7 +44,7 @@ const many = 400;
  */
 export const unreadCases = ({ big, busy, full }: Targets): UnreadCase[] => [
   { name: 'metrics', sockets: many, bytes: get('/metrics'), everyMs: 900 },
-  { name: 'metrics', sockets: 30, bytes: get('/metrics'), everyMs: 60 },
+  { name: 'metrics', sockets: 40, bytes: get('/metrics'), everyMs: 40 },
   { name: 'metrics, 50 in a write', sockets: many, bytes: times(50, get('/metrics')), everyMs: 2000 },
   { name: 'OpenAPI', sockets: 30, bytes: get('/openapi.json'), everyMs: 60 },
   { name: '404, 200 in a write', sockets: many, bytes: times(200, get('/nowhere')), everyMs: 200 },

@@ -16,7 +16,7 @@ export interface Unread {
   end(): void;
 }
 
-const lookMs = 50;
+const lookMs = 10;
 
 /** A socket to which nobody listens is not read by Node: the kernel's buffers fill, then the service's own. */
 export function unreadClients(port: number, { sockets, bytes, everyMs, forMs }: UnreadPlan): Unread {
