@@ -46,7 +46,8 @@ export function tellLargest(all: readonly LoopFigures[], without: number): void 
       one.delayAlone,
       one.delayTogether,
       one.waitAlone,
-      one.waitTogether,
+      // Answered before another tenant's next post.
+      one.waitTogether === 0 ? '-' : one.waitTogether,
       one.memory,
     ]),
   );
