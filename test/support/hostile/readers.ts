@@ -37,7 +37,7 @@ export const settledMb = 400;
 export async function attackUnread(
   t: TestContext,
   servers: Servers,
-  { name, sockets, bytes, everyMs }: UnreadCase,
+  { name, sockets, bytes, everyMs, forMs = attackMs }: UnreadCase,
 ): Promise<UnreadFigures> {
   const stand = await launchStand(t, servers);
   await warmFigures(stand);
@@ -46,7 +46,7 @@ export async function attackUnread(
   await neighbour.lookFor(1000);
   const start = stand.memory();
   const own = stand.connections();
-  const clients = unreadClients(stand.port, { sockets, bytes, everyMs, forMs: attackMs });
+  const clients = unreadClients(stand.port, { sockets, bytes, everyMs, forMs });
   t.after(clients.end);
   const peak = watchPeak(stand);
   await clients.run(() => peak.most() > enoughMb);
