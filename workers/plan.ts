@@ -9,7 +9,13 @@ import { momentumModel } from '../src/domain/params.js';
 import type { ItemTrace } from '../src/domain/prediction/traces.js';
 import { logit, sigmoid } from '../src/domain/probability.js';
 import { adviseOn } from '../src/domain/recommend.js';
-import { meanMastery, type SkillView, viewSkills } from '../src/domain/skill-view.js';
+import {
+  meanMasteryAt,
+  type PractisedSkill,
+  practisedSkill,
+  type SkillView,
+  viewSkills,
+} from '../src/domain/skill-view.js';
 import { currentTotal } from '../src/domain/standing.js';
 import { type ItemModel, skillModelOf, type TenantModel } from '../src/domain/tenant-model.js';
 import type { LearnerState, SkillState } from '../src/domain/types.js';
@@ -113,6 +119,8 @@ interface Draft {
   readonly itemAnswers: ItemDelta[];
   /** Skills that were begun. */
   begun: number;
+  /** All the learner's skills, once they were asked for: a batch may close a day with each of its answers. */
+  practised: Map<string, PractisedSkill> | null;
   importLine: number;
 }
 
@@ -165,6 +173,7 @@ const draftOf = (loaded: LoadedLearner): Draft => ({
   arrivalDays: [],
   itemAnswers: [],
   begun: 0,
+  practised: null,
   importLine: 0,
 });
 
@@ -183,7 +192,7 @@ function count(draft: Draft, work: LearnerWork, planned: PlannedEvent, context: 
   const conditions = conditionsFor(context.model, event.skillId, item, before, event, closed);
   const effect = applyAnswer(before, event, conditions);
   const advice = adviseOn(before.skill, effect, event, conditions);
-  keep(draft, planned, effect);
+  keep(draft, planned, effect, context);
   draft.learner = withBaseline(draft, work, event, context);
   const fingerprint = planned.id < 0 ? null : fingerprintOf(event);
   draft.rows.push(rowOf(event, effect, conditions, advice, draft.learner, fingerprint));
@@ -227,27 +236,52 @@ function closedMastery(
 ): number | null {
   if (!closesDay(draft.learner, event)) return null;
   const close = (draft.learner.activity.day + 1) * dayMs;
-  return meanMastery(viewsAt(draft, work, close, context), momentumModel.minAttempts);
+  draft.practised ??= practisedSkills(draft, work, context);
+  return meanMasteryAt(draft.practised.values(), close, momentumModel.minAttempts);
+}
+
+function practisedSkills(
+  draft: Draft,
+  work: LearnerWork,
+  { all, model }: PlanContext,
+): Map<string, PractisedSkill> {
+  const practised = new Map<string, PractisedSkill>();
+  for (const [skillId, state] of skillsNow(draft, work, all))
+    practised.set(skillId, practisedSkill(skillId, state, model));
+  return practised;
 }
 
 /** All the learner's skills at a time, with what the answers before in the batch made of them. */
-function viewsAt(
+const viewsAt = (draft: Draft, work: LearnerWork, at: number, { all, model }: PlanContext): SkillView[] =>
+  viewSkills(skillsNow(draft, work, all), model, at);
+
+function skillsNow(
   draft: Draft,
   { skillIds }: LearnerWork,
-  at: number,
-  { all, model }: PlanContext,
-): SkillView[] {
+  all: AllSkills | null,
+): ReadonlyMap<string, SkillState> {
   const skills = new Map(all?.skills);
   skillIds.forEach((skillId, i) => {
     const skill = draft.skills[i];
     if (skill) skills.set(skillId, skill);
   });
-  return viewSkills(skills, model, at);
+  return skills;
 }
 
-function keep(draft: Draft, { event, skill, item }: PlannedEvent, effect: AnswerEffect): void {
+function keep(
+  draft: Draft,
+  { event, skill, item }: PlannedEvent,
+  effect: AnswerEffect,
+  { model }: PlanContext,
+): void {
   if (!draft.skills[skill]) draft.begun += 1;
   draft.skills[skill] = effect.skill;
+  const before = draft.practised?.get(event.skillId);
+  const { skillId } = event;
+  draft.practised?.set(
+    skillId,
+    before ? { ...before, state: effect.skill } : practisedSkill(skillId, effect.skill, model),
+  );
   if (item >= 0 && effect.item) draft.items[item] = effect.item;
   draft.learner = effect.learner;
   draft.importLine = event.importLine ?? 0;

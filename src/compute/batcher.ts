@@ -7,14 +7,17 @@ export interface BatcherOptions<Item, Result> {
   readonly away: number;
   /** Whether an item may share the batch of the first one. */
   readonly together: (first: Item, item: Item) => boolean;
+  /** Whose it is: tenants take turns, and what one of them sent keeps its order. */
+  readonly tenantOf: (item: Item) => string;
   /** In what the amounts are in: bytes, say. */
   readonly weightOf: (item: Item) => number;
-  /** Most of one batch, and most that may wait in one lane. A batch has one item at least, however large. */
+  /** Most of one batch. It has one item at least, however large. */
   readonly maxBatch: Amount;
+  /** Most that may wait in one lane; of one tenant half as much. */
   readonly maxWaiting: Amount;
   /**
-   * Nobody joins a lane whose first item has waited longer than `ms`, unless less than `least` waits there: what is
-   * taken is then done in about that time, however slow the work is.
+   * No tenant adds to a lane where its first item has waited longer than `ms`, unless less than `least` of it waits there:
+   * what is taken is then done in about that time, however slow the work is.
    */
   readonly patience: { readonly ms: number; readonly least: Amount };
   /** Milliseconds on a clock that only goes forward. */
@@ -37,10 +40,22 @@ interface Waiting<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
+/** What waits of one tenant in one lane. */
+interface Queue<Item, Result> {
+  waiting: Waiting<Item, Result>[];
+  weight: number;
+  /** Weight that went away before it; one that is new begins where the one is that went last. */
+  served: number;
+}
+
 interface Lane<Item, Result> {
   readonly number: number;
-  waiting: Waiting<Item, Result>[];
-  waitingWeight: number;
+  /** By tenant; none is empty. */
+  readonly queues: Map<string, Queue<Item, Result>>;
+  items: number;
+  weight: number;
+  /** What the tenant that went last had been served. */
+  clock: number;
   /** Batches that are away or about to go. */
   away: number;
 }
@@ -48,8 +63,8 @@ interface Lane<Item, Result> {
 export interface Batcher<Item, Result> {
   /** @throws the item's error; ApiError UNAVAILABLE where the lane is full or the batcher has stopped */
   submit(lane: number, item: Item): Promise<Result>;
-  /** The refusal where every lane is full: submitting anything would come to the same, for more. */
-  full(): ApiError | null;
+  /** The refusal where every lane is full for the tenant: submitting anything would come to the same, for more. */
+  full(tenant: string): ApiError | null;
   /** Items that wait. */
   waiting(): number;
   /** Refuses what waits and what comes; the batches that are away are still told. */
@@ -65,7 +80,10 @@ const closing = () => unavailable('The service is stopping; try again later');
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const lanes = Array.from(
     { length: options.lanes },
-    (_, number): Lane<Item, Result> => ({ number, waiting: [], waitingWeight: 0, away: 0 }),
+    (_, number): Lane<Item, Result> => ({
+      ...{ number, queues: new Map(), items: 0, weight: 0 },
+      ...{ clock: 0, away: 0 },
+    }),
   );
   const { now = () => performance.now() } = options;
   // Made once: with a stack of its own for each, refusing cost more than accepting.
@@ -77,18 +95,22 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
         const lane = lanes[number] as Lane<Item, Result>;
         const since = now();
         if (stopped) reject(closing());
-        else if (isFull(options, lane, since)) reject(refusal);
+        else if (isFull(options, lane, options.tenantOf(item), since)) reject(refusal);
         else enqueue(options, lane, { item, since, resolve, reject });
       }),
-    full: () => {
+    full: (tenant) => {
       const since = now();
-      return lanes.every((lane) => isFull(options, lane, since)) ? refusal : null;
+      return lanes.every((lane) => isFull(options, lane, tenant, since)) ? refusal : null;
     },
-    waiting: () => lanes.reduce((sum, lane) => sum + lane.waiting.length, 0),
+    waiting: () => lanes.reduce((sum, { items }) => sum + items, 0),
     stop: () => {
       stopped = true;
-      const refused = lanes.flatMap((lane) => lane.waiting.splice(0));
-      for (const { reject } of refused) reject(closing());
+      const queues = lanes.flatMap((lane) => [...lane.queues.values()]);
+      for (const lane of lanes) {
+        lane.queues.clear();
+        Object.assign(lane, { items: 0, weight: 0 });
+      }
+      for (const { reject } of queues.flatMap(({ waiting }) => waiting)) reject(closing());
     },
   };
 }
@@ -96,23 +118,34 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
 function isFull<Item, Result>(
   { maxWaiting, patience }: BatcherOptions<Item, Result>,
   lane: Lane<Item, Result>,
+  tenant: string,
   now: number,
 ): boolean {
   if (holds(lane, maxWaiting)) return true;
-  const [first] = lane.waiting;
-  return first !== undefined && now - first.since > patience.ms && holds(lane, patience.least);
+  const queue = lane.queues.get(tenant);
+  if (queue === undefined) return false;
+  const own = { items: queue.waiting.length, weight: queue.weight };
+  if (holds(own, { items: maxWaiting.items / 2, weight: maxWaiting.weight / 2 })) return true;
+  const [first] = queue.waiting;
+  return first !== undefined && now - first.since > patience.ms && holds(own, patience.least);
 }
 
-const holds = <Item, Result>({ waiting, waitingWeight }: Lane<Item, Result>, amount: Amount): boolean =>
-  waiting.length >= amount.items || waitingWeight >= amount.weight;
+const holds = ({ items, weight }: Amount, amount: Amount): boolean =>
+  items >= amount.items || weight >= amount.weight;
 
 function enqueue<Item, Result>(
   options: BatcherOptions<Item, Result>,
   lane: Lane<Item, Result>,
   waiting: Waiting<Item, Result>,
 ): void {
-  lane.waiting.push(waiting);
-  lane.waitingWeight += options.weightOf(waiting.item);
+  const tenant = options.tenantOf(waiting.item);
+  const weight = options.weightOf(waiting.item);
+  const queue = lane.queues.get(tenant) ?? { waiting: [], weight: 0, served: lane.clock };
+  lane.queues.set(tenant, queue);
+  queue.waiting.push(waiting);
+  queue.weight += weight;
+  lane.items += 1;
+  lane.weight += weight;
   if (lane.away >= options.away) return;
   lane.away += 1;
   // Not at once: what the sockets deliver in this turn of the event loop shares the batch.
@@ -123,7 +156,7 @@ async function drain<Item, Result>(
   options: BatcherOptions<Item, Result>,
   lane: Lane<Item, Result>,
 ): Promise<void> {
-  while (lane.waiting.length > 0) {
+  while (lane.queues.size > 0) {
     const batch = takeBatch(options, lane);
     try {
       const results = await options.run(
@@ -145,20 +178,48 @@ function settle<Item, Result>({ resolve, reject }: Waiting<Item, Result>, result
   else resolve(result);
 }
 
-/** The longest run of waiting items that may go together. */
+/** Of the tenant that was served least so far what may go together, and with it what may of the others. */
 function takeBatch<Item, Result>(
   { together, weightOf, maxBatch }: BatcherOptions<Item, Result>,
   lane: Lane<Item, Result>,
 ): Waiting<Item, Result>[] {
-  const { waiting } = lane;
-  const first = (waiting[0] as Waiting<Item, Result>).item;
-  let weight = weightOf(first);
-  let length = 1;
-  for (; length < Math.min(waiting.length, maxBatch.items); length++) {
-    const { item } = waiting[length] as Waiting<Item, Result>;
-    if (!together(first, item) || weight + weightOf(item) > maxBatch.weight) break;
-    weight += weightOf(item);
+  const [first, ...others] = leastFirst(lane);
+  const batch: Waiting<Item, Result>[] = [];
+  let weight = 0;
+  const fits = (item: Item): boolean => {
+    const [head] = batch;
+    if (head === undefined) return true;
+    return (
+      batch.length < maxBatch.items && weight + weightOf(item) <= maxBatch.weight && together(head.item, item)
+    );
+  };
+  lane.clock = first[1].served;
+  for (const [tenant, queue] of [first, ...others]) {
+    const before = weight;
+    let taken = 0;
+    for (const waiting of queue.waiting) {
+      if (!fits(waiting.item)) break;
+      batch.push(waiting);
+      weight += weightOf(waiting.item);
+      taken += 1;
+    }
+    queue.waiting.splice(0, taken);
+    queue.weight -= weight - before;
+    queue.served += weight - before;
+    if (queue.waiting.length === 0) lane.queues.delete(tenant);
   }
-  lane.waitingWeight -= weight;
-  return waiting.splice(0, length);
+  lane.items -= batch.length;
+  lane.weight -= weight;
+  return batch;
+}
+
+type Named<Item, Result> = [tenant: string, queue: Queue<Item, Result>];
+
+/** @param lane where something waits */
+function leastFirst<Item, Result>({
+  queues,
+}: Lane<Item, Result>): [Named<Item, Result>, ...Named<Item, Result>[]] {
+  const named = [...queues];
+  if (named.length > 1) named.sort(([, a], [, b]) => a.served - b.served);
+  return named as [Named<Item, Result>, ...Named<Item, Result>[]];
 }

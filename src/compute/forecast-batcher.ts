@@ -24,12 +24,13 @@ export interface ForecastBatcher extends Pick<Forecaster, 'forecast'> {
   readonly stop: () => void;
 }
 
-/** Gathers orders into tasks, first come, first served. */
+/** Gathers orders into tasks. */
 export function createForecastBatcher(options: ForecastBatcherOptions): ForecastBatcher {
   const batcher: Batcher<ForecastOrder, Forecasts> = createBatcher({
     lanes: 1,
     away: options.tasks,
     together: () => true,
+    tenantOf: ({ tenant }) => tenant,
     weightOf: ({ userIds }) => userIds.length,
     maxBatch: { items: Number.POSITIVE_INFINITY, weight: options.maxLearners },
     maxWaiting: { items: options.maxWaiting, weight: Number.POSITIVE_INFINITY },

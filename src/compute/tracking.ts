@@ -39,8 +39,8 @@ export interface Tracker extends AttemptTracker {
 
 /** Weights are bytes. A batch is a few round trips whatever its size, and nobody waits long for one of this size. */
 const maxBatch = { items: 512, weight: 256 * 1024 };
-/** Per lane, so that memory is bounded. */
-const maxWaiting = { items: 5000, weight: 32 * 1024 * 1024 };
+/** Per lane, so that memory is bounded; half of it for each tenant. */
+const maxWaiting = { items: 10_000, weight: 32 * 1024 * 1024 };
 /** Never refused below 1,000 waiting answers (contract): a thousand requests have as many, and so have batches of so much. */
 const patience = { ms: 1000, least: { items: 1000, weight: 16 * 1024 * 1024 } };
 
@@ -48,6 +48,7 @@ export function createTracker(options: TrackerOptions): Tracker {
   const batcher = createBatcher<Item, Outcome>({
     lanes: options.lanes,
     away: 1,
+    tenantOf: ({ submission }) => submission.tenant,
     together: (first, item) =>
       first.submission.form === item.submission.form && first.mode === item.mode && !isWhole(item),
     weightOf,

@@ -1,6 +1,6 @@
 /** A learner's skills as they stand now: what forecasts, recommendations and velocity look at. */
 import { type Placement, placementOf } from './catalogue.js';
-import { faded, retentionOf } from './forgetting.js';
+import { effectiveMastery, faded, retentionOf } from './forgetting.js';
 import { type SkillModel, skillModelOf, type TenantModel } from './tenant-model.js';
 import type { SkillState } from './types.js';
 
@@ -48,6 +48,39 @@ export function viewSkill(
     mastery: state.attempts === 0 ? pInit : faded(state.mastery, pInit, retention),
     retention,
   };
+}
+
+/** A skill as `meanMasteryAt` looks at it. */
+export interface PractisedSkill {
+  readonly state: Pick<SkillState, 'attempts' | 'correctDays' | 'mastery' | 'lastAttemptAt'>;
+  readonly placement: Pick<Placement, 'weight'>;
+  readonly pInit: number;
+}
+
+/** What is in force for a skill, where only the mean of all skills is asked for. */
+export const practisedSkill = (
+  skillId: string,
+  state: PractisedSkill['state'],
+  model: TenantModel,
+): PractisedSkill => ({
+  state,
+  placement: placementOf(model.catalogue, skillId),
+  pInit: skillModelOf(model, skillId).parameters.pInit,
+});
+
+/** `meanMastery` of skills at a time, after forgetting: without a view of each, of which a learner may have thousands. */
+export function meanMasteryAt(
+  skills: Iterable<PractisedSkill>,
+  at: number,
+  minAttempts: number,
+): number | null {
+  let [weights, sum] = [0, 0];
+  for (const { state, placement, pInit } of skills) {
+    if (state.attempts < minAttempts) continue;
+    weights += placement.weight;
+    sum += placement.weight * effectiveMastery(pInit, state, at);
+  }
+  return weights === 0 ? null : sum / weights;
 }
 
 /** What the mean looks at. */

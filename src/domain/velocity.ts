@@ -1,11 +1,9 @@
 /** Velocity of learning: how a learner's mastery moved from day to day, out of daily sums of answers. */
-import { type Placement, placementOf } from './catalogue.js';
-import { dayMs, effectiveMastery } from './forgetting.js';
+import { dayMs } from './forgetting.js';
 import { momentumModel, velocityModel } from './params.js';
-import { meanMastery } from './skill-view.js';
-import { skillModelOf, type TenantModel } from './tenant-model.js';
+import { meanMasteryAt, type PractisedSkill, practisedSkill } from './skill-view.js';
+import type { TenantModel } from './tenant-model.js';
 import { type Slope, theilSen } from './theil-sen.js';
-import type { SkillState } from './types.js';
 
 /** Answers of one learner on one skill on one day; all days before the window together are one such day. */
 export interface SkillDay {
@@ -54,7 +52,7 @@ export function* closingSeries(
   from: number,
   now: number,
 ): Generator<undefined, Closing[]> {
-  const skills = new Map<string, SeenSkill>();
+  const skills = new Map<string, PractisedSkill>();
   const series: Closing[] = [];
   for (const [day, ofDay] of byDay(rows)) {
     for (const row of ofDay) practise(skills, row, model);
@@ -64,18 +62,11 @@ export function* closingSeries(
       day,
       attempts: sum(ofDay, 'attempts'),
       correct: sum(ofDay, 'correct'),
-      mastery: closingMastery([...skills.values()], close),
+      mastery: meanMasteryAt(skills.values(), close, momentumModel.minAttempts),
     });
     yield;
   }
   return series;
-}
-
-/** A skill as it stood after a day. */
-interface SeenSkill {
-  readonly state: Pick<SkillState, 'attempts' | 'correctDays' | 'mastery' | 'lastAttemptAt'>;
-  readonly placement: Pick<Placement, 'weight'>;
-  readonly pInit: number;
 }
 
 function byDay(rows: readonly SkillDay[]): [number, SkillDay[]][] {
@@ -88,30 +79,17 @@ function byDay(rows: readonly SkillDay[]): [number, SkillDay[]][] {
   return [...days].sort(([a], [b]) => a - b);
 }
 
-function practise(skills: Map<string, SeenSkill>, row: SkillDay, model: TenantModel): void {
+function practise(skills: Map<string, PractisedSkill>, row: SkillDay, model: TenantModel): void {
   const { skillId, mastery, lastAttemptAt } = row;
   const before = skills.get(skillId);
-  skills.set(skillId, {
-    placement: before?.placement ?? placementOf(model.catalogue, skillId),
-    pInit: before?.pInit ?? skillModelOf(model, skillId).parameters.pInit,
-    state: {
-      attempts: (before?.state.attempts ?? 0) + row.attempts,
-      correctDays: (before?.state.correctDays ?? 0) + row.correctDays,
-      mastery,
-      lastAttemptAt,
-    },
-  });
+  const state = {
+    attempts: (before?.state.attempts ?? 0) + row.attempts,
+    correctDays: (before?.state.correctDays ?? 0) + row.correctDays,
+    mastery,
+    lastAttemptAt,
+  };
+  skills.set(skillId, before ? { ...before, state } : practisedSkill(skillId, state, model));
 }
-
-const closingMastery = (skills: readonly SeenSkill[], at: number): number | null =>
-  meanMastery(
-    skills.map(({ state, placement, pInit }) => ({
-      state,
-      placement,
-      mastery: effectiveMastery(pInit, state, at),
-    })),
-    momentumModel.minAttempts,
-  );
 
 const sum = (days: readonly Pick<SkillDay, 'attempts' | 'correct'>[], of: 'attempts' | 'correct'): number =>
   days.reduce((total, day) => total + day[of], 0);

@@ -70,6 +70,7 @@ export function openExchange(
     done: false,
     received: bodyLimit === null,
     draining: 0,
+    turn: turnNow(),
     forget: () => undefined,
     wake: () => undefined,
   };
@@ -87,9 +88,8 @@ export function openExchange(
     framingProblem,
     body: () => body,
     answer: (answer, closeConnection) => {
-      // A small body comes with its head: after this turn it is received, and the connection can stay.
       const send = () => reply(res, state, { method, answer, closeConnection, unread });
-      return state.received ? send() : nextTurn().then(send);
+      return state.turn === turnNow() ? nextTurn().then(send) : send();
     },
     stream: async (head, pieces) => {
       if (state.done) return;
@@ -125,8 +125,29 @@ interface State extends StreamState {
   received: boolean;
   /** Bytes dropped since an early answer; 0 before one. */
   draining: number;
+  /**
+   * Turn of the event loop in which it came. Nothing is answered in that turn: what a client sends at once is read at
+   * once, and of thousands of requests in it each that is answered lets the next one be handled, while all others wait. An
+   * unanswered one ends the connection at the next. And a small body comes with its head: after the turn it is received.
+   */
+  readonly turn: number;
   /** Gives back the memory that is counted for the body. */
   forget: () => void;
+}
+
+let turn = 0;
+let isCounted = false;
+
+/** The same for all requests of one turn of the event loop. */
+function turnNow(): number {
+  if (!isCounted) {
+    isCounted = true;
+    setImmediate(() => {
+      turn += 1;
+      isCounted = false;
+    });
+  }
+  return turn;
 }
 
 const emptyBody = Promise.resolve(Buffer.alloc(0));
@@ -136,6 +157,12 @@ function finish(state: State): void {
   state.forget();
   state.wake();
 }
+
+/**
+ * A client may send its bytes one by one, but each costs as much as a thousand: half a megabyte of them, read at once,
+ * would stop everybody else for seconds.
+ */
+const mostPieces = (bytes: number): number => 4096 + bytes / 256;
 
 /** Collects the body, never more than the limit; the promise settles once it is known to fit or not. */
 function receiveBody(res: HttpResponse, state: State, limit: number, expected: number): Promise<Buffer> {
@@ -154,7 +181,15 @@ function receiveBody(res: HttpResponse, state: State, limit: number, expected: n
       finish(state);
       reject(new ClientGone());
     });
+    let pieces = 0;
     res.onData((chunk, isLast) => {
+      pieces += 1;
+      if (pieces > mostPieces(size + state.draining)) {
+        finish(state);
+        reject(new ClientGone());
+        res.close();
+        return;
+      }
       if (state.draining > 0) return drain(res, state, chunk.byteLength, isLast);
       const isWhole = isLast && size === 0;
       size += chunk.byteLength;

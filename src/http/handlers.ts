@@ -60,8 +60,8 @@ export const createHandlers = ({
   health,
   metrics,
 }: HandlerPorts): Handlers => ({
-  trackAnswer: (call) => refusedBy(recorder) ?? trackAnswer(recorder, call),
-  trackAnswers: (call) => refusedBy(recorder) ?? trackAnswers(recorder, call),
+  trackAnswer: (call) => refusedBy(recorder, call) ?? trackAnswer(recorder, call),
+  trackAnswers: (call) => refusedBy(recorder, call) ?? trackAnswers(recorder, call),
   predictions: async ({ tenant, parameters, query }) =>
     ok(await forecastScores(forecaster, tenant, parameters[0] as string, predictionQuery(query))),
   classPredictions: async ({ tenant, body }) => {
@@ -128,8 +128,8 @@ export const createHandlers = ({
 /** Far more than the ids of a class and its options. */
 const maxClassValues = 5000;
 
-function refusedBy(recorder: AttemptRecorder): Reply | null {
-  const full = recorder.full();
+function refusedBy(recorder: AttemptRecorder, { tenant }: Call): Reply | null {
+  const full = recorder.full(tenant);
   return full === null ? null : errorReply(full);
 }
 

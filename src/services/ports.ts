@@ -47,8 +47,8 @@ export interface AttemptTracker {
    * INTERNAL for a defect
    */
   track(submission: Submission, mode: TrackMode): Promise<readonly Tracked[]>;
-  /** Why `track` would refuse whatever it is given now; null where it may take something. */
-  full(): ApiError | null;
+  /** Why `track` would refuse whatever it is given now of the tenant; null where it may take something. */
+  full(tenant: string): ApiError | null;
 }
 
 /**

@@ -23,8 +23,8 @@ export interface Sent {
 }
 
 export interface AttemptRecorder {
-  /** Why nothing would be taken now; asked first, refusing costs the front end half as much. */
-  full(): ApiError | null;
+  /** Why nothing of the tenant would be taken now; asked first, refusing costs the front end half as much. */
+  full(tenant: string): ApiError | null;
   /** Counts one event. @throws ApiError for an event that was not counted */
   recordOne(sent: Sent): Promise<Recorded>;
   /**

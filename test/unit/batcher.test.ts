@@ -18,7 +18,9 @@ function heldBatcher(change: Partial<BatcherOptions<string, string>> = {}) {
     together: (first, item) => first[0] === item[0],
     weightOf: (item) => item.length,
     maxBatch: { items: 3, weight: 100 },
-    maxWaiting: { items: 5, weight: 1000 },
+    // Half of it for each tenant.
+    maxWaiting: { items: 10, weight: 2000 },
+    tenantOf: (item) => item.split('@')[1] ?? '',
     patience: { ms: 100, least: { items: 2, weight: 500 } },
     now: () => 0,
     refusal: 'full',
@@ -55,17 +57,17 @@ test('it is full where every lane is, and no sooner', async () => {
   const { batcher, held, submit } = heldBatcher({ lanes: 2 });
   const fill = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8'];
   submit(0, ...fill);
-  assert.equal(batcher.full(), null);
+  assert.equal(batcher.full(''), null);
   submit(1, ...fill);
-  assert.equal(batcher.full()?.code, 'UNAVAILABLE');
+  assert.equal(batcher.full('')?.code, 'UNAVAILABLE');
   await nextTurn();
-  assert.equal(batcher.full(), null, 'the first batches are away');
+  assert.equal(batcher.full(''), null, 'the first batches are away');
   submit(0, ...fill);
   submit(1, ...fill);
-  assert.equal(batcher.full()?.message, 'full');
+  assert.equal(batcher.full('')?.message, 'full');
   held[1]?.letGo();
   await nextTurn();
-  assert.equal(batcher.full(), null, 'one lane has room');
+  assert.equal(batcher.full(''), null, 'one lane has room');
 });
 
 test('lanes do not wait for one another, and a batch is of what goes together', async () => {
@@ -95,7 +97,7 @@ test('a batch is bounded by weight too, but one item always goes', async () => {
 });
 
 test('a full lane refuses, by items and by weight, and a failed batch fails alone', async () => {
-  const { held, submit, told } = heldBatcher({ maxWaiting: { items: 5, weight: 30 } });
+  const { held, submit, told } = heldBatcher({ maxWaiting: { items: 10, weight: 60 } });
   submit(0, 'a1');
   await nextTurn();
   submit(0, 'a2', 'a3', 'a4', 'a5', 'a6', 'a7');
@@ -111,7 +113,49 @@ test('a full lane refuses, by items and by weight, and a failed batch fails alon
   assert.deepEqual(told.slice(2), ['a1: broken', 'a2!', 'a3!', 'a4!']);
 });
 
-test('nobody joins a lane whose first item has waited for long, unless little waits there', async () => {
+test('tenants take turns, and what one of them sent keeps its order', async () => {
+  const { held, batches, submit } = heldBatcher({
+    together: () => true,
+    maxBatch: { items: 2, weight: 100 },
+  });
+  submit(0, 'a1@big', 'a2@big', 'a3@big', 'a4@big', 'a5@big');
+  await nextTurn();
+  submit(0, 'b1@small', 'c1@other', 'b2@small', 'b3@small');
+  for (let i = 0; i < 5; i++) {
+    held[i]?.letGo();
+    await nextTurn();
+  }
+  const gone = batches().join(' ').split(' ');
+  assert.deepEqual(
+    batches().slice(0, 3),
+    ['a1@big a2@big', 'b1@small b2@small', 'c1@other a3@big'],
+    'who was served least goes first',
+  );
+  for (const tenant of ['big', 'small'])
+    assert.deepEqual(
+      gone.filter((item) => item.endsWith(tenant)),
+      gone.filter((item) => item.endsWith(tenant)).sort(),
+    );
+  assert.equal(gone.length, 9);
+});
+
+test('a tenant alone never fills a lane', async () => {
+  const { batcher, submit, told } = heldBatcher();
+  submit(0, 'a1@big');
+  submit(1, 'a1@big');
+  await nextTurn();
+  const many = Array.from({ length: 8 }, (_, i) => `a${i + 2}@big`);
+  submit(0, ...many);
+  submit(1, ...many);
+  submit(0, 'a1@small');
+  await nextTurn();
+  assert.equal(told.length, 6, `${told}`);
+  assert.ok(told.every((one) => one.endsWith('@big: UNAVAILABLE')));
+  assert.equal(batcher.full('big')?.code, 'UNAVAILABLE');
+  assert.equal(batcher.full('small'), null);
+});
+
+test('no tenant adds to a lane where its first item has waited for long, unless little waits there', async () => {
   let now = 0;
   const { held, submit, told } = heldBatcher({ maxBatch: { items: 1, weight: 100 }, now: () => now });
   submit(0, 'a1');
