@@ -72,6 +72,8 @@ export interface LearnerReader {
     tenant: string,
     userId: string,
   ): Promise<{ learner: LearnerState; skills: ReadonlyMap<string, SkillState> } | null>;
+  /** The same without the skills, of which there may be thousands. */
+  own(tenant: string, userId: string): Promise<LearnerState | null>;
 }
 
 /** Knows the models in force. @throws ApiError UNAVAILABLE */
@@ -169,7 +171,7 @@ export interface AttemptQuery {
 export interface AttemptHistory {
   /**
    * The newest answers, oldest first, how many of the learner on the skill there are, and how many more there were until
-   * they were dropped for their age. Null where too many are read already: nobody waits in a line.
+   * they were dropped for their age. Null where too many of the tenant are read already.
    */
   ofSkill(query: AttemptQuery): Promise<{
     readonly attempts: readonly StoredAttempt[];

@@ -102,6 +102,13 @@ function unpack(reader: PackReader): FoundLearner | null {
   return learner && { learner, skills, goalRecord };
 }
 
+/** A learner's own record alone; null for one without an answer. @throws ApiError UNAVAILABLE */
+export async function readOwnRecord(client: RedisClient, place: Placed): Promise<LearnerState | null> {
+  const key = learnerKey(place.partition, place.tenant, place.userId);
+  const record = await whileRedisServes(client.hgetBuffer(key, learnerField));
+  return record && decodeLearner(record);
+}
+
 /** How many skills the learner has answered. */
 export async function countSkills(client: RedisClient, place: Placed): Promise<number> {
   const key = learnerKey(place.partition, place.tenant, place.userId);
