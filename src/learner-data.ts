@@ -30,6 +30,15 @@ const readTurns: TurnRules = { atOnce: 6, ofTenant: 3, mostWaiting: 50, waitMs: 
 /** Exports are few, and each page of them gets its turn. */
 const exportTurns: TurnRules = { atOnce: 1, ofTenant: 1, mostWaiting: 100, waitMs: 60_000, refusal };
 
+/** Each of 20,000 answers takes a hundred megabytes; the one thread replays one while the next is read. */
+const takeBackTurns: TurnRules = {
+  atOnce: 2,
+  ofTenant: 1,
+  mostWaiting: 10,
+  waitMs: 10_000,
+  refusal: 'Too many answers are taken back; try again later',
+};
+
 /** For all reads of ClickHouse that a caller waits for. */
 export const createReadTurns = (): Turns => createTurns(readTurns);
 
@@ -66,6 +75,7 @@ export function learnerDataPorts(engine: Engine, inTurn: Turns): LearnerDataPort
         inTurn(tenant, () => histories.read(tenant, userId, to)),
     },
     rewriter: compute,
+    inTurn: createTurns(takeBackTurns),
   };
   const attempts = {
     learners,
