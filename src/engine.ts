@@ -98,8 +98,8 @@ export async function startEngine(
     partitions,
     compute: {
       ...compute,
-      forecast: (task) => whileUsable(blocked, () => compute.forecast(task)),
-      whatIf: (task) => whileUsable(blocked, () => compute.whatIf(task)),
+      forecast: (...order) => whileUsable(blocked, () => compute.forecast(...order)),
+      whatIf: (...order) => whileUsable(blocked, () => compute.whatIf(...order)),
     },
     ...statePorts(redis, skillLimits.perTenant, watch, logger, closers),
     blocked,

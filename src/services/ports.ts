@@ -57,12 +57,15 @@ export interface AttemptTracker {
  */
 export type ToldForecast = string | null | Error;
 
-/** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE */
+/** Throws once nobody waits for the answer any more: work that stood in a line is not begun then. */
+export type StillWanted = () => void;
+
+/** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE, and what `stillWanted` throws */
 export interface Forecaster {
   /** What became of each learner, in their order. */
-  forecast(order: ForecastOrder): Promise<readonly ToldForecast[]>;
+  forecast(order: ForecastOrder, stillWanted: StillWanted): Promise<readonly ToldForecast[]>;
   /** JSON of the result, null for a learner without answers. @throws ApiError SKILL_NOT_FOUND */
-  whatIf(task: Omit<WhatIfTask, 'kind'>): Promise<string | null>;
+  whatIf(task: Omit<WhatIfTask, 'kind'>, stillWanted: StillWanted): Promise<string | null>;
 }
 
 /** Reads learners' states. @throws ApiError UNAVAILABLE */

@@ -24,42 +24,31 @@ export type Turns = <Result>(
   refuse?: () => Result,
 ) => Promise<Result>;
 
-interface Waiting extends Standing {
-  readonly begin: () => void;
-}
-
 export function createTurns({ atOnce, ofTenant, mostWaiting, waitMs, refusal }: TurnRules): Turns {
   const places = createPlaces(atOnce, ofTenant);
-  const line = createFairLine<Waiting>();
+  const line = createFairLine<Standing & { readonly begin: () => void }>();
 
-  /** @returns whether a place was taken */
+  /** @returns whether it came to the caller's turn */
   const stand = (tenant: string): Promise<boolean> =>
     new Promise((resolve) => {
-      const begin = (): void => {
+      const end = (isTurn: boolean): void => {
         clearTimeout(timer);
-        places.take(tenant);
-        resolve(true);
-      };
-      const waiting = { tenant, cost: 1, begin };
-      const timer = setTimeout(() => {
         line.drop(waiting);
-        resolve(false);
-      }, waitMs);
+        if (isTurn) places.take(tenant);
+        resolve(isTurn);
+      };
+      const waiting = { tenant, cost: 1, begin: () => end(true) };
+      const timer = setTimeout(end, waitMs, false);
       line.add(waiting);
     });
-
-  const enter = async (tenant: string): Promise<boolean> => {
-    if (!places.free(tenant)) return line.waiting(tenant) < mostWaiting && stand(tenant);
-    places.take(tenant);
-    return true;
-  };
 
   const tooMany = (): never => {
     throw unavailable(refusal);
   };
 
   return async (tenant, work, refuse = tooMany) => {
-    if (!(await enter(tenant))) return refuse();
+    if (places.free(tenant)) places.take(tenant);
+    else if (line.waiting(tenant) >= mostWaiting || !(await stand(tenant))) return refuse();
     try {
       return await work();
     } finally {

@@ -117,10 +117,15 @@ export async function countSkills(client: RedisClient, place: Placed): Promise<n
   return (fields as number) - (learner as number) - (goal as number);
 }
 
+/** Waits until a learner that takes long may be unpacked: others who share the thread are not held up by many of these. */
+export async function turnOf({ bytes }: PackedLearner): Promise<void> {
+  if (bytes > longBytes) await sliceTurn();
+}
+
 /** All that is kept of one learner who has answered, by skill id; null if there is none. @throws ApiError UNAVAILABLE */
 export async function readLearner(client: RedisClient, place: Placed): Promise<WholeLearner | null> {
-  const [packed] = await readPacked(client, [place]);
-  if ((packed?.bytes ?? 0) > longBytes) await sliceTurn();
-  const found = packed?.unpack() ?? null;
+  const [packed] = (await readPacked(client, [place])) as [PackedLearner];
+  await turnOf(packed);
+  const found = packed.unpack();
   return found && { ...found, skills: new Map(found.skills) };
 }
