@@ -11,7 +11,7 @@ import { createRequestFigures } from './http/request-figures.js';
 import { type Route, routesOf } from './http/routes.js';
 import { startServer } from './http/server.js';
 import { createUnreadAnswers } from './http/unread-answers.js';
-import { learnerDataPorts } from './learner-data.js';
+import { createReadTurns, learnerDataPorts } from './learner-data.js';
 import { type Closers, StartError } from './lifecycle.js';
 import { connectionBound } from './open-files.js';
 import { addAnswerFigures } from './process-figures.js';
@@ -20,6 +20,7 @@ import type { Figures } from './services/figures.js';
 import type { Health } from './services/health.js';
 import type { Outbox } from './services/pipeline-ports.js';
 import { type AnswerTally, createAttemptRecorder } from './services/record-attempts.js';
+import type { Turns } from './services/turns.js';
 import type { VelocityPorts } from './services/velocity.js';
 import { shared } from './shared.js';
 import { createKeyRing, createQuotaCounter } from './store/api-keys.js';
@@ -82,7 +83,8 @@ function routes(
   });
   const { compute: forecaster, models, skills: directory, goals, catalogue } = engine;
   const now = Date.now;
-  const histories = historyPorts(options, logger);
+  const inTurn = createReadTurns();
+  const histories = historyPorts(options, inTurn, logger);
   const all = routesOf(
     createHandlers({
       recorder,
@@ -94,10 +96,11 @@ function routes(
         skills: directory,
         catalogue,
         now,
-        answers: (tenant, skillId) => countSkillAnswers(engine.clickhouse, tenant, skillId),
+        answers: (tenant, skillId) =>
+          inTurn(tenant, () => countSkillAnswers(engine.clickhouse, tenant, skillId)),
         oldestPendingSeconds: async () => (await options.outbox.facts()).oldestPendingSeconds,
       },
-      ...learnerDataPorts(engine),
+      ...learnerDataPorts(engine, inTurn),
       health,
       metrics: shared(metrics),
     }),
@@ -105,9 +108,10 @@ function routes(
   return probesOnly ? all.filter(({ scope }) => scope === null) : all;
 }
 
-/** Both read ClickHouse while a caller waits, so that they share one guard. */
+/** Both can do without ClickHouse. */
 function historyPorts(
   { engine, outbox }: ApiOptions,
+  inTurn: Turns,
   logger: Logger,
 ): { mastery: ExplainPorts; velocity: VelocityPorts } {
   const { learners, models, clickhouse } = engine;
@@ -117,7 +121,7 @@ function historyPorts(
       () => null,
     );
   const shared = { learners, models, now: Date.now, sourceLagSeconds, logger };
-  const guard = createReadGuard();
+  const guard = createReadGuard(inTurn);
   return {
     mastery: { ...shared, history: createAttemptHistory(clickhouse, guard) },
     velocity: { ...shared, history: createVelocityHistory(clickhouse, guard) },

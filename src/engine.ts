@@ -21,7 +21,7 @@ import { firstReady, unreachable } from './store/first-ready.js';
 import { createGoalStore } from './store/goal-store.js';
 import { partitionOf } from './store/keys.js';
 import { forgetSkill, isKnownSkill, listKnownSkills } from './store/known-skills.js';
-import { readLearner } from './store/learner-reads.js';
+import { readLearner, readOwnRecord } from './store/learner-reads.js';
 import { createModelCache } from './store/model-cache.js';
 import { tellLosses } from './store/redis-trouble.js';
 import type { Logger } from './telemetry.js';
@@ -98,8 +98,8 @@ export async function startEngine(
     partitions,
     compute: {
       ...compute,
-      forecast: (task) => whileUsable(blocked, () => compute.forecast(task)),
-      whatIf: (task) => whileUsable(blocked, () => compute.whatIf(task)),
+      forecast: (...order) => whileUsable(blocked, () => compute.forecast(...order)),
+      whatIf: (...order) => whileUsable(blocked, () => compute.whatIf(...order)),
     },
     ...statePorts(redis, skillLimits.perTenant, watch, logger, closers),
     blocked,
@@ -120,13 +120,16 @@ function statePorts(
   const models = servedModels(redis, logger, closers);
   const goals = createGoalStore(redis, partitions);
   const catalogue = createCatalogueStore(redis, knownSkills);
+  const placeOf = (tenant: string, userId: string) => ({
+    partition: partitionOf(tenant, userId, partitions),
+    tenant,
+    userId,
+  });
   const usable = <Value>(read: () => Promise<Value>): Promise<Value> => whileUsable(blocked, read);
   return {
     learners: {
-      read: (tenant, userId) => {
-        const partition = partitionOf(tenant, userId, partitions);
-        return usable(() => readLearner(redis, { partition, tenant, userId }));
-      },
+      read: (tenant, userId) => usable(() => readLearner(redis, placeOf(tenant, userId))),
+      own: (tenant, userId) => usable(() => readOwnRecord(redis, placeOf(tenant, userId))),
     },
     skills: {
       list: (tenant, after, atMost) => usable(() => listKnownSkills(redis, tenant, after, atMost)),

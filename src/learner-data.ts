@@ -5,13 +5,13 @@ import type { ErasurePorts } from './services/erasures.js';
 import { createLearnerExports, type ExportLearner } from './services/export-learner.js';
 import type { AttemptPorts } from './services/list-attempts.js';
 import type { TakeBackPorts } from './services/take-back.js';
+import { createTurns, type TurnRules, type Turns } from './services/turns.js';
 import { createErasureStore } from './store/erasures.js';
 import { createLearnerRecords } from './store/told-records.js';
 import { createWaitingAttempts } from './store/waiting-attempts.js';
 import { createErasureWarehouse } from './warehouse/erasure-warehouse.js';
 import { createStoredAttempts, createStoredHistories } from './warehouse/stored-attempts.js';
 import { createLearnerTables } from './warehouse/told-rows.js';
-import { createTurns, type TurnRules } from './warehouse/turns.js';
 
 interface LearnerDataPorts {
   readonly attempts: AttemptPorts;
@@ -20,21 +20,36 @@ interface LearnerDataPorts {
   readonly exportLearner: ExportLearner;
 }
 
+const refusal = 'Too many read what is stored at the same time; try again later';
 /**
- * Two of the client's eight connections: what is written needs one, and explanations have four. A crowd at the lists would
- * take all of them, and hold up what other tenants send and ask.
+ * Six of the client's eight connections: what is written needs one, and exports have another. A crowd of one tenant's would
+ * take all of them, and hold up what other tenants send and ask: half are the most that it gets, and who of it finds no
+ * place is kept waiting for no longer than a page may take to build up.
  */
-const readTurns: TurnRules = { atOnce: 2, mostWaiting: 100, waitMs: 3000 };
+const readTurns: TurnRules = { atOnce: 6, ofTenant: 3, mostWaiting: 50, waitMs: 2000, refusal };
 /** Exports are few, and each page of them gets its turn. */
-const exportTurns: TurnRules = { atOnce: 1, mostWaiting: 100, waitMs: 60_000 };
+const exportTurns: TurnRules = { atOnce: 1, ofTenant: 1, mostWaiting: 100, waitMs: 60_000, refusal };
 
-export function learnerDataPorts(engine: Engine): LearnerDataPorts {
+/** Each of 20,000 answers takes a hundred megabytes; the one thread replays one while the next is read. */
+const takeBackTurns: TurnRules = {
+  atOnce: 2,
+  ofTenant: 1,
+  mostWaiting: 10,
+  waitMs: 10_000,
+  refusal: 'Too many answers are taken back; try again later',
+};
+
+/** For all reads of ClickHouse that a caller waits for. */
+export const createReadTurns = (): Turns => createTurns(readTurns);
+
+/** @param inTurn of `createReadTurns` */
+export function learnerDataPorts(engine: Engine, inTurn: Turns): LearnerDataPorts {
   const { redis, clickhouse, partitions, learners, models, compute, blocked } = engine;
   const waiting = createWaitingAttempts(redis, partitions);
   const stored = createStoredAttempts(clickhouse);
   const histories = createStoredHistories(clickhouse);
   const receipts = createErasureWarehouse(clickhouse);
-  const [inTurn, inExport] = [createTurns(readTurns), createTurns(exportTurns)];
+  const inExport = createTurns(exportTurns);
   const records = createLearnerRecords(redis, partitions);
   const exportLearner = createLearnerExports({
     records: {
@@ -42,13 +57,13 @@ export function learnerDataPorts(engine: Engine): LearnerDataPorts {
       state: (tenant, userId) => whileUsable(blocked, () => records.state(tenant, userId)),
     },
     waiting,
-    stored: { read: (range) => inExport(() => stored.read(range)) },
+    stored: { read: (range) => inExport(range.tenant, () => stored.read(range)) },
     tables: createLearnerTables(clickhouse),
     now: Date.now,
   });
   const erasures = {
     erasures: createErasureStore(redis, partitions),
-    receipts: { find: (tenant: string, id: string) => inTurn(() => receipts.find(tenant, id)) },
+    receipts: { find: (tenant: string, id: string) => inTurn(tenant, () => receipts.find(tenant, id)) },
   };
   const takeBack = {
     learners,
@@ -56,14 +71,16 @@ export function learnerDataPorts(engine: Engine): LearnerDataPorts {
     now: Date.now,
     waiting,
     histories: {
-      read: (tenant: string, userId: string, to: number) => inTurn(() => histories.read(tenant, userId, to)),
+      read: (tenant: string, userId: string, to: number) =>
+        inTurn(tenant, () => histories.read(tenant, userId, to)),
     },
     rewriter: compute,
+    inTurn: createTurns(takeBackTurns),
   };
   const attempts = {
     learners,
     waiting,
-    stored: { read: (range: AttemptRange) => inTurn(() => stored.read(range)) },
+    stored: { read: (range: AttemptRange) => inTurn(range.tenant, () => stored.read(range)) },
   };
   return { attempts, takeBack, erasures, exportLearner };
 }

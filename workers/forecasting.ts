@@ -15,7 +15,7 @@ import type { RedisClient } from '../src/store/client.js';
 import { noteForecasts } from '../src/store/journal.js';
 import { partitionOf } from '../src/store/keys.js';
 import { areKnownSkills, countKnownSkills } from '../src/store/known-skills.js';
-import { type FoundLearner, type PackedLearner, readPacked } from '../src/store/learner-reads.js';
+import { type FoundLearner, type PackedLearner, readPacked, turnOf } from '../src/store/learner-reads.js';
 import type { Placed } from '../src/store/learner-records.js';
 import { tellPlan } from './plans.js';
 import { predict, servedRow, type Tenant, toldResult } from './predictions.js';
@@ -51,7 +51,12 @@ async function predictAll(parts: ForecastParts, { orders }: ForecastTask): Promi
     readTenants(parts, client, asked),
   ]);
   const now = parts.now();
-  const served = asked.map((one, i) => serve(one, learners[i] as PackedLearner, tenants, now));
+  const served: Served[] = [];
+  for (const [i, one] of asked.entries()) {
+    const packed = learners[i] as PackedLearner;
+    await turnOf(packed);
+    served.push(serve(one, packed, tenants, now));
+  }
   const rows = served.flatMap(({ row }) => row ?? []);
   // Nobody waits for it: a forecast that is not noted is not scored one day, and told all the same. Learners who are
   // asked for together are noted as one, with the first of them: rows say whose they are.
@@ -134,11 +139,13 @@ async function predictPlan(parts: ForecastParts, task: WhatIfTask): Promise<What
   const { tenant: name, userId } = task;
   const client = await parts.redis();
   const partition = partitionOf(name, userId, parts.settings.partitions);
-  const [[packed], tenant] = await Promise.all([
+  const [learners, tenant] = await Promise.all([
     readPacked(client, [{ partition, tenant: name, userId }]),
     readTenant(parts.models, client, name),
   ]);
-  const found = packed?.unpack() ?? null;
+  const [packed] = learners as [PackedLearner];
+  await turnOf(packed);
+  const found = packed.unpack();
   if (found === null) return { data: null };
   const unknownSkills = await unknownAmong(client, tenant.model, found, task);
   return unknownSkills.length > 0 ? { unknownSkills } : { data: tellPlan(found, tenant, parts.now(), task) };

@@ -1,17 +1,18 @@
 import type { ForecastOrder, ForecastReply, ForecastTask } from '../contracts/tasks.js';
 import { ApiError, unavailable } from '../errors.js';
-import type { Forecaster, ToldForecast } from '../services/ports.js';
-import { type Batcher, createBatcher } from './batcher.js';
+import { createFairLine, createPlaces, type FairLine, type Standing } from '../services/fair-line.js';
+import type { Forecaster, StillWanted, ToldForecast } from '../services/ports.js';
 
 /** What a task that was served tells. */
 export type ForecastsMade = Extract<ForecastReply, { readonly data: unknown }>;
 
 export interface ForecastBatcherOptions {
-  /** Tasks that may be away at the same time. */
+  /** Tasks that may be away at the same time, and those of one tenant among them. */
   readonly tasks: number;
+  readonly tasksOfTenant: number;
   /** Most learners in one task; an order of more is a task of its own. */
   readonly maxLearners: number;
-  /** Most orders that may wait for a task. */
+  /** Most orders of one tenant that may wait for a task. */
   readonly maxWaiting: number;
   /** @throws ApiError UNAVAILABLE, for all orders of the task */
   readonly run: (task: ForecastTask) => Promise<ForecastsMade>;
@@ -24,22 +25,95 @@ export interface ForecastBatcher extends Pick<Forecaster, 'forecast'> {
   readonly stop: () => void;
 }
 
-/** Gathers orders into tasks. */
+interface Waiting extends Standing {
+  readonly order: ForecastOrder;
+  readonly stillWanted: StillWanted;
+  readonly resolve: (forecasts: Forecasts) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Gathers orders into tasks; tenants take turns. */
 export function createForecastBatcher(options: ForecastBatcherOptions): ForecastBatcher {
-  const batcher: Batcher<ForecastOrder, Forecasts> = createBatcher({
-    lanes: 1,
-    away: options.tasks,
-    together: () => true,
-    tenantOf: ({ tenant }) => tenant,
-    weightOf: ({ userIds }) => userIds.length,
-    maxBatch: { items: Number.POSITIVE_INFINITY, weight: options.maxLearners },
-    maxWaiting: { items: options.maxWaiting, weight: Number.POSITIVE_INFINITY },
-    patience: { ms: Number.POSITIVE_INFINITY, least: { items: 0, weight: 0 } },
-    refusal: 'Too many forecasts wait; try again later',
-    run: async (orders) =>
-      told(orders, await options.run({ kind: 'predictions', orders: JSON.stringify(orders) })),
-  });
-  return { forecast: (order) => batcher.submit(0, order), stop: batcher.stop };
+  const line = createFairLine<Waiting>();
+  const places = createPlaces(options.tasks, options.tasksOfTenant);
+  // Made once: with a stack of its own for each, refusing cost more than accepting.
+  const refusal = unavailable('Too many forecasts wait; try again later');
+  let stopped = false;
+  let gathering = false;
+
+  const sendAll = (): void => {
+    gathering = false;
+    const mayGo = ({ tenant }: Waiting): boolean => places.free(tenant);
+    for (let first = line.take(mayGo); first !== undefined; first = line.take(mayGo)) void send(first);
+  };
+  const send = async (first: Waiting): Promise<void> => {
+    const task = takeTask(line, first, options.maxLearners).filter(isWanted);
+    if (task.length === 0) return;
+    places.take(first.tenant);
+    await runTask(options, task);
+    places.leave(first.tenant);
+    sendAll();
+  };
+
+  return {
+    forecast: (order, stillWanted) =>
+      new Promise((resolve, reject) => {
+        const { tenant, userIds } = order;
+        if (stopped) return reject(closing());
+        if (line.waiting(tenant) >= options.maxWaiting) return reject(refusal);
+        line.add({ tenant, cost: userIds.length, order, stillWanted, resolve, reject });
+        // Not at once: what the sockets deliver in this turn of the event loop shares a task.
+        if (!gathering) setImmediate(sendAll);
+        gathering = true;
+      }),
+    stop: () => {
+      stopped = true;
+      const every = () => true;
+      for (let next = line.take(every); next !== undefined; next = line.take(every)) next.reject(closing());
+    },
+  };
+}
+
+const closing = () => unavailable('The service is stopping; try again later');
+
+/** A tenant with more in the line than fits gets tasks of its own: others would wait for all that is in them. */
+function takeTask(line: FairLine<Waiting>, first: Waiting, maxLearners: number): Waiting[] {
+  const isCrowd = (tenant: string): boolean => line.waiting(tenant) >= maxLearners;
+  const alone = isCrowd(first.tenant);
+  const task = [first];
+  let room = maxLearners - first.cost;
+  const joins = ({ tenant, cost }: Waiting): boolean =>
+    cost <= room && (alone ? tenant === first.tenant : !isCrowd(tenant));
+  for (let next = line.take(joins); next !== undefined; next = line.take(joins)) {
+    task.push(next);
+    room -= next.cost;
+  }
+  return task;
+}
+
+/** Who is gone is told so, and costs nothing more. */
+function isWanted({ stillWanted, reject }: Waiting): boolean {
+  try {
+    stillWanted();
+    return true;
+  } catch (error) {
+    reject(error);
+    return false;
+  }
+}
+
+async function runTask({ run }: ForecastBatcherOptions, task: readonly Waiting[]): Promise<void> {
+  const orders = task.map(({ order }) => order);
+  try {
+    const results = told(orders, await run({ kind: 'predictions', orders: JSON.stringify(orders) }));
+    for (const [i, { resolve, reject }] of task.entries()) {
+      const result = results[i] as Forecasts | Error;
+      if (result instanceof Error) reject(result);
+      else resolve(result);
+    }
+  } catch (error) {
+    for (const { reject } of task) reject(error);
+  }
 }
 
 /** A defect is its learner's alone; what passes concerns the tenant, and so the orders that name the learner. */

@@ -8,7 +8,7 @@ import type { Logger } from '../telemetry.js';
 import { runLimited, TaskGivenUp } from './limited-run.js';
 import { tellThreadFailures, workerEntry } from './worker-entry.js';
 
-/** Histories that wait for the thread; each may be large. */
+/** Far more than are let in at once (`inTurn`): Piscina's default queue has no bound. */
 const maxQueue = 4;
 /** It holds a connection and models, which nobody needs while nothing is taken back. */
 const idleMs = 60_000;
@@ -30,7 +30,6 @@ export function createTakeBackPool(
   tellThreadFailures(pool, logger);
   return {
     rewrite: async (task: TakeBackTask) => {
-      if (pool.queueSize >= maxQueue) throw unavailable('Too many answers are taken back; try again later');
       const reply = await runLimited<TakeBackReply>(pool, task).catch((error: unknown) => {
         if (!(error instanceof TaskGivenUp)) throw error;
         throw unavailable('The replay took too long; try again later', error);

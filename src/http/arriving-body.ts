@@ -1,7 +1,7 @@
 /** Bytes of a body that arrives in several pieces, in memory that is bounded for all such bodies together. */
 
 /** More is refused until some are through. */
-const maxBytes = 256 * 1024 * 1024;
+const maxBytes = 96 * 1024 * 1024;
 let allBytes = 0;
 
 export interface ArrivingBody {

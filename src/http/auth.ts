@@ -12,12 +12,20 @@ export interface Authenticator {
 
 /** How long a look-up is trusted: a revoked key works at most this long. */
 const trustedMs = 2000;
-/** Beyond this many look-ups the memory starts anew, so that made-up keys cannot fill it. */
+/** Of the keys that work and of the others, each: made-up keys push out nobody who has one. */
 const maxRemembered = 10_000;
 
 interface LookUp {
   readonly grant: Grant | null;
   readonly until: number;
+}
+
+type LookUps = Map<string, LookUp>;
+
+/** Of too many forgets the oldest. */
+function remember(lookUps: LookUps, name: string, lookUp: LookUp): void {
+  lookUps.set(name, lookUp);
+  if (lookUps.size > maxRemembered) lookUps.delete(lookUps.keys().next().value ?? '');
 }
 
 /**
@@ -29,7 +37,8 @@ interface LookUp {
  */
 export function createAuthenticator(keys: KeyRing, now: () => number): Authenticator {
   const secret = randomBytes(16).toString('hex');
-  const known = new Map<string, LookUp>();
+  const known: LookUps = new Map();
+  const unknown: LookUps = new Map();
   const pending = new Map<string, Promise<Grant | null>>();
 
   const lookUp = async (key: string, name: string): Promise<Grant | null> => {
@@ -37,8 +46,8 @@ export function createAuthenticator(keys: KeyRing, now: () => number): Authentic
     const until = now() + trustedMs;
     try {
       const grant = await keys.find(hashKey(key));
-      if (known.size >= maxRemembered) known.clear();
-      known.set(name, { grant, until });
+      for (const lookUps of [known, unknown]) lookUps.delete(name);
+      remember(grant === null ? unknown : known, name, { grant, until });
       return grant;
     } finally {
       pending.delete(name);
@@ -55,7 +64,7 @@ export function createAuthenticator(keys: KeyRing, now: () => number): Authentic
     authenticate: (key) => {
       if (key === null) throw unauthorized('The header X-API-Key is missing');
       const name = hash('sha256', secret + key);
-      const remembered = known.get(name);
+      const remembered = known.get(name) ?? unknown.get(name);
       return remembered !== undefined && remembered.until > now()
         ? granted(remembered.grant)
         : find(key, name);

@@ -36,6 +36,8 @@ export interface Exchange {
   header(name: string): string | null;
   /** Lower-case names of the headers that were sent. */
   headerNames(): readonly string[];
+  /** Whether nobody is there any more to answer, or all is answered. */
+  gone(): boolean;
   /** The address of whoever is connected; empty once it is gone. */
   peer(): string;
   /** Why the request's framing is refused, or null. */
@@ -84,6 +86,7 @@ export function openExchange(
     requestId: requestIdOf(headers.get('x-request-id')),
     header: (name) => headers.get(name) ?? null,
     headerNames: () => [...headers.keys()],
+    gone: () => state.done,
     peer: () => (state.done ? '' : Buffer.from(res.getRemoteAddressAsText()).toString()),
     framingProblem,
     body: () => body,

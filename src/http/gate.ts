@@ -1,7 +1,7 @@
 import { ApiError } from '../errors.js';
 import type { Grant } from '../services/ports.js';
 import type { Authenticator } from './auth.js';
-import type { Exchange } from './exchange.js';
+import { ClientGone, type Exchange } from './exchange.js';
 import { checkLocal } from './loopback.js';
 import {
   checkEncoding,
@@ -71,6 +71,9 @@ function callOf(
     query: parseQuery(exchange.query, route.queryNames),
     idempotencyKey: route.body === null ? null : parseIdempotencyKey(exchange.header('idempotency-key')),
     ifMatch: replaces(route) ? parseIfMatch(exchange.header('if-match')) : null,
+    stillWanted: () => {
+      if (exchange.gone()) throw new ClientGone();
+    },
   };
 }
 

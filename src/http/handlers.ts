@@ -62,14 +62,16 @@ export const createHandlers = ({
 }: HandlerPorts): Handlers => ({
   trackAnswer: (call) => refusedBy(recorder, call) ?? trackAnswer(recorder, call),
   trackAnswers: (call) => refusedBy(recorder, call) ?? trackAnswers(recorder, call),
-  predictions: async ({ tenant, parameters, query }) =>
-    ok(await forecastScores(forecaster, tenant, parameters[0] as string, predictionQuery(query))),
-  classPredictions: async ({ tenant, body }) => {
-    checkShape(body, maxClassValues, false);
-    return classReply(await forecastClass(forecaster, tenant, parseJson(body)));
+  predictions: async ({ tenant, parameters, query, stillWanted }) => {
+    const [userId] = parameters as [string];
+    return ok(await forecastScores(forecaster, tenant, userId, predictionQuery(query), stillWanted));
   },
-  whatIf: async ({ tenant, parameters, body }) =>
-    ok(await forecastWhatIf(forecaster, tenant, parameters[0] as string, parseJson(body))),
+  classPredictions: async ({ tenant, body, stillWanted }) => {
+    checkShape(body, maxClassValues, false);
+    return classReply(await forecastClass(forecaster, tenant, parseJson(body), stillWanted));
+  },
+  whatIf: async ({ tenant, parameters, body, stillWanted }) =>
+    ok(await forecastWhatIf(forecaster, tenant, parameters[0] as string, parseJson(body), stillWanted)),
   mastery: async ({ tenant, parameters, query }) =>
     ok(await readMastery(mastery, tenant, parameters[0] as string, masteryQuery(query))),
   skillMastery: async ({ tenant, parameters, query }) => {

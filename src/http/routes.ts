@@ -1,6 +1,6 @@
 /** Every call of the API, in one table. */
 import type { ApiError } from '../errors.js';
-import type { IfMatch, Scope } from '../services/ports.js';
+import type { IfMatch, Scope, StillWanted } from '../services/ports.js';
 
 /** What a handler sees of a request that passed all checks before it. */
 export interface Call {
@@ -14,6 +14,8 @@ export interface Call {
   readonly idempotencyKey: string | null;
   /** Null unless a PUT or DELETE depends on a tag. */
   readonly ifMatch: IfMatch;
+  /** @throws ClientGone */
+  readonly stillWanted: StillWanted;
 }
 
 export interface Reply {

@@ -10,7 +10,7 @@ import { standardDays } from '../domain/learner-forecast.js';
 import { goalModel, scoreModel } from '../domain/params.js';
 import { maxAnswersPerDay } from '../domain/what-if.js';
 import { ApiError } from '../errors.js';
-import type { Forecaster, ToldForecast } from './ports.js';
+import type { Forecaster, StillWanted, ToldForecast } from './ports.js';
 import { userNotFound } from './read-mastery.js';
 
 /** What a forecast is made for where nothing else is asked. */
@@ -34,8 +34,10 @@ export async function forecastScores(
   tenant: string,
   userId: string,
   { days, confidence_level: level, locale }: PredictionQuery,
+  stillWanted: StillWanted,
 ): Promise<string> {
-  const [data] = await forecaster.forecast({ tenant, userIds: [userId], days, level, locale });
+  const order = { tenant, userIds: [userId], days, level, locale };
+  const [data] = await forecaster.forecast(order, stillWanted);
   if (data instanceof Error) throw data;
   return data ?? notFound();
 }
@@ -45,8 +47,8 @@ function notFound(): never {
 }
 
 const maxLearners = 500;
-/** Learners in one task of a thread: single forecasts get their turn between two tasks. */
-const learnersPerTask = 25;
+/** Learners in one order: other requests get their turn between two, and nobody who has left is worked for in the next. */
+const learnersPerOrder = 8;
 
 const ClassRequest = Type.Object({
   user_ids: Type.Array(Id, { minItems: 1, maxItems: maxLearners }),
@@ -80,6 +82,7 @@ export async function forecastClass(
   forecaster: Forecaster,
   tenant: string,
   body: unknown,
+  stillWanted: StillWanted,
 ): Promise<ClassForecast[]> {
   const request = checked(classCheck, body, 'request');
   const options = {
@@ -88,9 +91,9 @@ export async function forecastClass(
     locale: request.locale ?? forecastDefaults.locale,
   };
   const forecasts: ClassForecast[] = [];
-  for (let from = 0; from < request.user_ids.length; from += learnersPerTask) {
-    const userIds = request.user_ids.slice(from, from + learnersPerTask);
-    const data = await forecaster.forecast({ tenant, userIds, ...options });
+  for (let from = 0; from < request.user_ids.length; from += learnersPerOrder) {
+    const userIds = request.user_ids.slice(from, from + learnersPerOrder);
+    const data = await forecaster.forecast({ tenant, userIds, ...options }, stillWanted);
     userIds.forEach((userId, i) => {
       forecasts.push({ userId, result: resultOf(data[i]) });
     });
@@ -119,9 +122,10 @@ export async function forecastWhatIf(
   tenant: string,
   userId: string,
   body: unknown,
+  stillWanted: StillWanted,
 ): Promise<string> {
   const request = checked(whatIfCheck, body, 'plan');
-  const data = await forecaster.whatIf({
+  const task = {
     tenant,
     userId,
     days: request.days ?? null,
@@ -129,6 +133,6 @@ export async function forecastWhatIf(
     answersPerDay: request.answers_per_day,
     skillIds: request.skills ?? null,
     targetScore: request.target_score ?? null,
-  });
-  return data ?? notFound();
+  };
+  return (await forecaster.whatIf(task, stillWanted)) ?? notFound();
 }

@@ -57,12 +57,15 @@ export interface AttemptTracker {
  */
 export type ToldForecast = string | null | Error;
 
-/** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE */
+/** Throws once nobody waits for the answer any more: work that stood in a line is not begun then. */
+export type StillWanted = () => void;
+
+/** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE, and what `stillWanted` throws */
 export interface Forecaster {
   /** What became of each learner, in their order. */
-  forecast(order: ForecastOrder): Promise<readonly ToldForecast[]>;
+  forecast(order: ForecastOrder, stillWanted: StillWanted): Promise<readonly ToldForecast[]>;
   /** JSON of the result, null for a learner without answers. @throws ApiError SKILL_NOT_FOUND */
-  whatIf(task: Omit<WhatIfTask, 'kind'>): Promise<string | null>;
+  whatIf(task: Omit<WhatIfTask, 'kind'>, stillWanted: StillWanted): Promise<string | null>;
 }
 
 /** Reads learners' states. @throws ApiError UNAVAILABLE */
@@ -72,6 +75,8 @@ export interface LearnerReader {
     tenant: string,
     userId: string,
   ): Promise<{ learner: LearnerState; skills: ReadonlyMap<string, SkillState> } | null>;
+  /** The same without the skills, of which there may be thousands. */
+  own(tenant: string, userId: string): Promise<LearnerState | null>;
 }
 
 /** Knows the models in force. @throws ApiError UNAVAILABLE */
@@ -169,7 +174,7 @@ export interface AttemptQuery {
 export interface AttemptHistory {
   /**
    * The newest answers, oldest first, how many of the learner on the skill there are, and how many more there were until
-   * they were dropped for their age. Null where too many are read already: nobody waits in a line.
+   * they were dropped for their age. Null where too many of the tenant are read already.
    */
   ofSkill(query: AttemptQuery): Promise<{
     readonly attempts: readonly StoredAttempt[];

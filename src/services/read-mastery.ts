@@ -123,9 +123,9 @@ export async function findLearner(
   tenant: string,
   userId: string,
 ): Promise<LearnerState> {
-  const found = await learners.read(tenant, userId);
-  if (found === null) throw userNotFound();
-  return found.learner;
+  const learner = await learners.own(tenant, userId);
+  if (learner === null) throw userNotFound();
+  return learner;
 }
 
 /** Mastery now, after forgetting, unrounded. */

@@ -3,6 +3,7 @@ import type { TakeBackReply, TakeBackTask } from '../contracts/take-back-tasks.j
 import { ApiError, unavailable } from '../errors.js';
 import type { StoredHistories, WaitingAttempts } from './attempt-ports.js';
 import { describeSkill, findLearner, type MasteryPorts, readTracedSkill } from './read-mastery.js';
+import type { Turns } from './turns.js';
 
 /** Replays a learner without one answer, and commits what comes out. */
 export interface HistoryRewriter {
@@ -14,6 +15,8 @@ export interface TakeBackPorts extends MasteryPorts {
   readonly waiting: WaitingAttempts;
   readonly histories: StoredHistories;
   readonly rewriter: HistoryRewriter;
+  /** Each holds a whole history, perhaps several times: who waits must not have read it yet. */
+  readonly inTurn: Turns;
 }
 
 /** Answers that arrive in between begin it anew. */
@@ -27,7 +30,7 @@ const mostAnswers = 50_000;
  * resolves; the rows in ClickHouse follow. The event id stays taken, so that a late repeat does not bring the answer back.
  *
  * @throws ApiError USER_NOT_FOUND; NOT_FOUND where no answer has the id (any more); TOO_LATE; UNAVAILABLE where not all of
- * the learner's answers can be read, or too many arrive meanwhile
+ * the learner's answers can be read, too many arrive meanwhile, or too much is taken back already
  */
 export async function takeBackAnswer(
   ports: TakeBackPorts,
@@ -35,9 +38,20 @@ export async function takeBackAnswer(
   userId: string,
   eventId: string,
 ): Promise<object> {
+  const skillId = await ports.inTurn(tenant, () => rewriteWithout(ports, tenant, userId, eventId));
+  return describe(ports, tenant, userId, eventId, skillId);
+}
+
+/** @returns the skill of the answer that is gone */
+async function rewriteWithout(
+  ports: TakeBackPorts,
+  tenant: string,
+  userId: string,
+  eventId: string,
+): Promise<string> {
   for (let attempt = 0; attempt < tries; attempt++) {
     const reply = await ports.rewriter.rewrite(await readTask(ports, tenant, userId, eventId));
-    if (reply.status === 'done') return describe(ports, tenant, userId, eventId, reply.skillId);
+    if (reply.status === 'done') return reply.skillId;
     if (reply.status !== 'conflict' && reply.status !== 'incomplete') throw refusalOf(reply.status);
   }
   throw unavailable('Not all answers of this learner can be read right now, or more arrive; try again later');

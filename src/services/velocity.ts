@@ -43,7 +43,7 @@ export interface DaysQuery {
 export interface VelocityHistory {
   /**
    * One row for each skill and day of the window, and one for each skill, of the day before `from`, for all that
-   * was earlier; in no order. Null where too many are read already: nobody waits in a line.
+   * was earlier; in no order. Null where too many of the tenant are read already.
    */
   days(query: DaysQuery): Promise<readonly SkillDay[] | null>;
 }

@@ -102,6 +102,13 @@ function unpack(reader: PackReader): FoundLearner | null {
   return learner && { learner, skills, goalRecord };
 }
 
+/** A learner's own record alone; null for one without an answer. @throws ApiError UNAVAILABLE */
+export async function readOwnRecord(client: RedisClient, place: Placed): Promise<LearnerState | null> {
+  const key = learnerKey(place.partition, place.tenant, place.userId);
+  const record = await whileRedisServes(client.hgetBuffer(key, learnerField));
+  return record && decodeLearner(record);
+}
+
 /** How many skills the learner has answered. */
 export async function countSkills(client: RedisClient, place: Placed): Promise<number> {
   const key = learnerKey(place.partition, place.tenant, place.userId);
@@ -110,10 +117,15 @@ export async function countSkills(client: RedisClient, place: Placed): Promise<n
   return (fields as number) - (learner as number) - (goal as number);
 }
 
+/** Waits until a learner that takes long may be unpacked: others who share the thread are not held up by many of these. */
+export async function turnOf({ bytes }: PackedLearner): Promise<void> {
+  if (bytes > longBytes) await sliceTurn();
+}
+
 /** All that is kept of one learner who has answered, by skill id; null if there is none. @throws ApiError UNAVAILABLE */
 export async function readLearner(client: RedisClient, place: Placed): Promise<WholeLearner | null> {
-  const [packed] = await readPacked(client, [place]);
-  if ((packed?.bytes ?? 0) > longBytes) await sliceTurn();
-  const found = packed?.unpack() ?? null;
+  const [packed] = (await readPacked(client, [place])) as [PackedLearner];
+  await turnOf(packed);
+  const found = packed.unpack();
   return found && { ...found, skills: new Map(found.skills) };
 }

@@ -37,7 +37,7 @@ WHERE ${isArchived} AND a.tenant = {tenant:String} AND a.user_id = {userId:Strin
 type Row = Omit<StoredAttempt, 'parameters'> & StoredAttempt['parameters'] & { readonly stored: number };
 
 export const createAttemptHistory = (client: ClickHouseClient, guard: ReadGuard): AttemptHistory => ({
-  ofSkill: (wanted) => guard((signal) => read(client, wanted, signal)),
+  ofSkill: (wanted) => guard(wanted.tenant, (signal) => read(client, wanted, signal)),
 });
 
 async function read(client: ClickHouseClient, wanted: AttemptQuery, signal: AbortSignal) {

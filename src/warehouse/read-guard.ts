@@ -1,23 +1,21 @@
-/** Reads of ClickHouse that a caller waits for: few at a time, and none for long. */
+/** Reads of ClickHouse that a caller waits for: few at a time, fewer of one tenant, and none for long. */
+import type { Turns } from '../services/turns.js';
 
 /** A caller waits for the answer. */
 const timeoutMs = 3000;
-/** Half of the client's connections: the drain uses the same. */
-const maxReads = 4;
 
-/** @returns null where too many are read already: nobody waits in a line. @throws what the read throws */
-export type ReadGuard = <Result>(read: (signal: AbortSignal) => Promise<Result>) => Promise<Result | null>;
+/** @returns null where too many of the tenant are read already. @throws what the read throws */
+export type ReadGuard = <Result>(
+  tenant: string,
+  read: (signal: AbortSignal) => Promise<Result>,
+) => Promise<Result | null>;
 
-/** One for all the reads of a client. */
-export function createReadGuard(): ReadGuard {
-  let reads = 0;
-  return async (read) => {
-    if (reads >= maxReads) return null;
-    reads++;
-    try {
-      return await read(AbortSignal.timeout(timeoutMs));
-    } finally {
-      reads--;
-    }
-  };
-}
+/** For reads that answers can do without. */
+export const createReadGuard =
+  (turns: Turns): ReadGuard =>
+  <Result>(tenant: string, read: (signal: AbortSignal) => Promise<Result>) =>
+    turns<Result | null>(
+      tenant,
+      () => read(AbortSignal.timeout(timeoutMs)),
+      () => null,
+    );

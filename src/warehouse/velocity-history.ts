@@ -29,7 +29,7 @@ const ofSkill = query(' AND skill_id = {skillId:String}');
 
 export const createVelocityHistory = (client: ClickHouseClient, guard: ReadGuard): VelocityHistory => ({
   days: ({ skillId, ...wanted }) =>
-    guard((signal) =>
+    guard(wanted.tenant, (signal) =>
       skillId === null
         ? selectManyRows<SkillDay>(client, ofLearner, signal, wanted, maxRows)
         : selectManyRows<SkillDay>(client, ofSkill, signal, { ...wanted, skillId }, maxRows),

@@ -251,8 +251,6 @@ test('Expect: 100-continue', () =>
 
 test('pipelined requests: answered in order, or the connection closes; nothing is counted twice', () =>
   onWire(async (wire) => {
-    wire.send(Buffer.concat([probe, probe, probe]));
-    for (let i = 0; i < 3; i++) assert.equal((await wire.next()).status, 200);
     const post = rawRequest(key, { body: JSON.stringify(event({ user_id: 'pipelined' })) });
     wire.send(Buffer.concat([post, post, post]));
     let answered = 0;

@@ -25,7 +25,7 @@ before(async () => {
   });
 });
 
-test('others get their explanations, and health sees ClickHouse, while fifty read lists without a pause', async () => {
+test('others get their explanations and lists, and health sees ClickHouse, while fifty read lists without a pause', async () => {
   const other = callerOf(service, await keys.add({ tenant: 'other' }));
   await other.track(event({ user_id: 'ada' }));
   const activeDays = async () => (await other.get('/api/v1/velocity/ada')).json.data.active_days;
@@ -46,6 +46,7 @@ test('others get their explanations, and health sees ClickHouse, while fifty rea
   let good = 0;
   for (let looks = 0; looks < 20 && good < 5; looks++) {
     const { json } = await other.get('/api/v1/health');
+    assert.equal((await other.get('/api/v1/learners/ada/attempts')).status, 200);
     if (json.data.checks.clickhouse.status === 'ok' && (await activeDays()) !== null) good += 1;
   }
   stop.abort();

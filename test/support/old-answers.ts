@@ -116,7 +116,7 @@ export async function everyView(client: ClickHouseClient): Promise<unknown> {
   const rows = await Promise.all(
     views.map((view) => selectRows<object>(client, `SELECT * FROM ${view} ORDER BY ALL`)),
   );
-  const velocity = createVelocityHistory(client, (read) => read(AbortSignal.timeout(60_000)));
+  const velocity = createVelocityHistory(client, (_, read) => read(AbortSignal.timeout(60_000)));
   const today = Math.floor(startOf(4) / dayMs);
   const days = await Promise.all(
     learners

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createAuthenticator } from '../../src/http/auth.js';
+import { createAuthenticator, hashKey } from '../../src/http/auth.js';
 import type { Grant } from '../../src/services/ports.js';
 
 const grant: Grant = {
@@ -46,4 +46,21 @@ test('a look-up is trusted from when it was asked for: the process may have stoo
   await authenticate('key');
   await authenticate('key');
   assert.equal(lookUps, 2);
+});
+
+test('a crowd of made-up keys pushes out no key that works, and is not looked up again and again itself', async () => {
+  let lookUps = 0;
+  const find = async (keyHash: string) => {
+    lookUps += 1;
+    return keyHash === hashKey('key') ? grant : null;
+  };
+  const { authenticate } = createAuthenticator({ find }, () => 0);
+  await authenticate('key');
+  for (let i = 0; i < 10_001; i++) await assert.rejects(async () => authenticate(`made-up ${i}`));
+  assert.equal(authenticate('key'), grant, 'at once');
+  const before = lookUps;
+  assert.throws(() => authenticate('made-up 10000'), { code: 'UNAUTHORIZED' });
+  assert.equal(lookUps, before);
+  await assert.rejects(async () => authenticate('made-up 0'));
+  assert.equal(lookUps, before + 1, 'the oldest of too many is forgotten');
 });

@@ -9,8 +9,10 @@ import {
 import type { ForecastOrder, ForecastTask } from '../../src/contracts/tasks.js';
 import { ApiError, unavailable } from '../../src/errors.js';
 
-const orderOf = (...userIds: string[]): ForecastOrder => ({
-  tenant: 'default',
+const orderOf = (...userIds: string[]): ForecastOrder => ofTenant('default', ...userIds);
+
+const ofTenant = (tenant: string, ...userIds: string[]): ForecastOrder => ({
+  tenant,
   userIds,
   days: 30,
   level: 0.8,
@@ -33,9 +35,11 @@ function heldBatcher(change: Partial<ForecastBatcherOptions> = {}) {
         reply instanceof Error ? reject(reply) : resolve({ ...madeOf(orders), ...reply });
       held.push({ orders, letGo });
     });
-  const { forecast } = createForecastBatcher({ tasks: 1, maxLearners: 3, maxWaiting: 8, run, ...change });
+  const rules = { tasks: 1, tasksOfTenant: 1, maxLearners: 3, maxWaiting: 4, run, ...change };
+  const batcher = createForecastBatcher(rules);
+  const forecast = (order: ForecastOrder) => batcher.forecast(order, () => undefined);
   const learners = () => held.map(({ orders }) => orders.map(({ userIds }) => userIds.join('+')));
-  return { forecast, held, learners };
+  return { forecast, held, learners, batcher };
 }
 
 test('what comes in one turn shares a task, in its order, and each gets its own', async () => {
@@ -46,13 +50,13 @@ test('what comes in one turn shares a task, in its order, and each gets its own'
   await nextTurn();
   const later = forecast(orderOf('d'));
   await nextTurn();
-  assert.deepEqual(learners(), [['a', 'a', 'b+c']]);
+  assert.deepEqual(learners(), [['a', 'b+c', 'a']]);
   assert.deepEqual(
     held[0]?.orders.map(({ tenant, days }) => [tenant, days]),
     [
       ['default', 30],
-      ['default', 30],
       ['other', 90],
+      ['default', 30],
     ],
   );
   held[0]?.letGo();
@@ -63,7 +67,7 @@ test('what comes in one turn shares a task, in its order, and each gets its own'
 });
 
 test('a task holds no more learners than it may, but for an order of more', async () => {
-  const { forecast, held, learners } = heldBatcher({ maxWaiting: 18 });
+  const { forecast, held, learners } = heldBatcher({ maxWaiting: 9 });
   const answers = [orderOf('a', 'b'), orderOf('c', 'd'), orderOf('1', '2', '3', '4'), orderOf('e')].map(
     forecast,
   );
@@ -76,7 +80,7 @@ test('a task holds no more learners than it may, but for an order of more', asyn
 });
 
 test('as many tasks are away as may be, and no more', async () => {
-  const { forecast, held, learners } = heldBatcher({ tasks: 2 });
+  const { forecast, held, learners } = heldBatcher({ tasks: 2, tasksOfTenant: 2 });
   const answers = [];
   for (const name of ['a', 'b', 'c', 'd']) {
     answers.push(forecast(orderOf(name)));
@@ -142,4 +146,65 @@ test('a task that fails fails alone', async () => {
   await nextTurn();
   held[1]?.letGo();
   assert.deepEqual(await next, ['c']);
+});
+
+test('a tenant with a crowd in the line holds nobody up, and others are not put among it', async () => {
+  const { forecast, held, learners } = heldBatcher({ maxWaiting: 9 });
+  const crowd = ['1', '2', '3', '4', '5', '6', '7', '8'].map((name) => forecast(orderOf(name)));
+  await nextTurn();
+  const other = forecast(ofTenant('other', 'a'));
+  held[0]?.letGo();
+  await crowd[0];
+  await nextTurn();
+  assert.deepEqual(learners(), [['1', '2', '3'], ['a']]);
+  held[1]?.letGo();
+  assert.deepEqual(await other, ['a']);
+  for (const i of [2, 3]) {
+    await nextTurn();
+    held[i]?.letGo();
+  }
+  await Promise.all(crowd);
+  assert.deepEqual(learners().slice(2), [
+    ['4', '5', '6'],
+    ['7', '8'],
+  ]);
+});
+
+test('no tenant has all tasks, nor all of the line', async () => {
+  const { forecast, held, learners } = heldBatcher({ tasks: 2, maxLearners: 1, maxWaiting: 1 });
+  const crowd = [forecast(orderOf('1'))];
+  await nextTurn();
+  crowd.push(forecast(orderOf('2')));
+  await assert.rejects(forecast(orderOf('3')), { code: 'UNAVAILABLE' });
+  crowd.push(forecast(ofTenant('other', 'a')));
+  await nextTurn();
+  assert.deepEqual(learners(), [['1'], ['a']]);
+  held[1]?.letGo();
+  await crowd[2];
+  await nextTurn();
+  assert.equal(held.length, 2);
+  held[0]?.letGo();
+  await crowd[0];
+  await nextTurn();
+  held[2]?.letGo();
+  assert.deepEqual((await Promise.all(crowd)).flat(), ['1', '2', 'a']);
+});
+
+test('nothing is computed for a caller who has left', async () => {
+  const { forecast, batcher, held, learners } = heldBatcher();
+  const away = forecast(orderOf('away'));
+  await nextTurn();
+  let gone = false;
+  const left = batcher.forecast(orderOf('left'), () => {
+    if (gone) throw new Error('gone');
+  });
+  const next = forecast(orderOf('next'));
+  gone = true;
+  held[0]?.letGo();
+  await assert.rejects(left, /gone/);
+  await away;
+  await nextTurn();
+  held[1]?.letGo();
+  assert.deepEqual(await next, ['next']);
+  assert.deepEqual(learners(), [['away'], ['next']]);
 });

@@ -1,19 +1,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createTurns } from '../../src/services/turns.js';
 import { createReadGuard } from '../../src/warehouse/read-guard.js';
 
-test('four reads at once, no line behind them, and a place free again however a read ends', async () => {
-  const guard = createReadGuard();
+test('who of a tenant finds no place in time is told nothing, and another tenant is served meanwhile', async () => {
+  const rules = { atOnce: 4, ofTenant: 2, mostWaiting: 1, waitMs: 1, refusal: 'Too many' };
+  const guard = createReadGuard(createTurns(rules));
   const ends: { resolve: (value: string) => void; reject: (error: Error) => void }[] = [];
-  const read = () => guard(() => new Promise<string>((resolve, reject) => ends.push({ resolve, reject })));
-  const running = [read(), read(), read(), read()];
-  assert.equal(await read(), null);
+  const read = (tenant: string) =>
+    guard(tenant, () => new Promise<string>((resolve, reject) => ends.push({ resolve, reject })));
+  const running = [read('crowd'), read('crowd')];
+  const waiting = read('crowd');
+  assert.equal(await read('crowd'), null, 'at once behind a full line');
+  assert.equal(await waiting, null);
+  const other = read('other');
+  await sleep(2);
+  ends[2]?.resolve('rows');
+  assert.equal(await other, 'rows');
   ends[0]?.resolve('rows');
   ends[1]?.reject(new Error('away'));
   assert.equal(await running[0], 'rows');
   await assert.rejects(running[1] as Promise<unknown>, /away/);
-  const later = [read(), read()];
-  assert.equal(await read(), null);
-  for (const { resolve } of ends.slice(2)) resolve('rows');
-  assert.deepEqual(await Promise.all([...running.slice(2), ...later]), ['rows', 'rows', 'rows', 'rows']);
+  const later = read('crowd');
+  await sleep(2);
+  ends[3]?.resolve('rows');
+  assert.equal(await later, 'rows');
 });

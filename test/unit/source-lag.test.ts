@@ -16,7 +16,10 @@ function drainedWhileRead() {
   };
   return {
     drain,
-    learners: { read: async () => ({ learner, skills: new Map([['algebra', skill]]) }) },
+    learners: {
+      read: async () => ({ learner, skills: new Map([['algebra', skill]]) }),
+      own: async () => learner,
+    },
     models: { current: async () => unfittedModel },
     now: Date.now,
     sourceLagSeconds: async () => waitingSeconds,

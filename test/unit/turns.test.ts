@@ -1,48 +1,80 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createTurns } from '../../src/warehouse/turns.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createTurns } from '../../src/services/turns.js';
 
-/** Reads that end when the test says so. */
-function stage(mostWaiting: number, waitMs: number) {
-  const turns = createTurns({ atOnce: 2, mostWaiting, waitMs });
-  const ends: ((error?: Error) => void)[] = [];
-  const read = (name: string): Promise<string> =>
-    turns(
-      () =>
-        new Promise((resolve, reject) => {
-          ends.push((error) => (error === undefined ? resolve(name) : reject(error)));
-        }),
-    );
-  return { read, ends };
+/** Work that ends when the test says so; it is named after its tenant's letter and a number. */
+function stage({ ofTenant = 2, mostWaiting = 9, waitMs = 60_000 }) {
+  const turns = createTurns({ atOnce: 2, ofTenant, mostWaiting, waitMs, refusal: 'Too many' });
+  const begun: string[] = [];
+  const ends = new Map<string, (error?: Error) => void>();
+  const work = (name: string): Promise<string> =>
+    turns(name.charAt(0), () => {
+      begun.push(name);
+      return new Promise((resolve, reject) => {
+        ends.set(name, (error) => (error === undefined ? resolve(name) : reject(error)));
+      });
+    });
+  const end = async (name: string, error?: Error): Promise<void> => {
+    ends.get(name)?.(error);
+    await nextTurn();
+  };
+  return { work, begun, end };
 }
 
-test('two at once, then a line in its order, and a full one refuses', async () => {
-  const { read, ends } = stage(2, 60_000);
-  const all = ['a', 'b', 'c', 'd'].map(read);
-  await assert.rejects(read('e'), { code: 'UNAVAILABLE' });
-  assert.equal(ends.length, 2);
-  ends[0]?.(new Error('away'));
-  await assert.rejects(all[0] as Promise<string>, /away/);
-  assert.equal(ends.length, 3, 'a read that fails gives its place to the next');
-  const later = read('f');
-  for (let i = 1; i < 5; i++) {
-    ends[i]?.();
-    assert.equal(await (all[i] ?? later), ['b', 'c', 'd', 'f'][i - 1]);
-  }
-  const again = [read('g'), read('h')];
-  assert.equal(ends.length, 7, 'both places are free again');
-  for (const end of ends) end();
-  assert.deepEqual(await Promise.all(again), ['g', 'h']);
+test('two at once, then a line in its order, and a full one refuses its tenant alone', async () => {
+  const { work, begun, end } = stage({ mostWaiting: 2 });
+  const all = ['a1', 'a2', 'a3', 'a4'].map(work);
+  await assert.rejects(work('a5'), { code: 'UNAVAILABLE', message: 'Too many' });
+  all.push(work('b1'));
+  await nextTurn();
+  assert.deepEqual(begun, ['a1', 'a2']);
+  const failed = assert.rejects(all[0] as Promise<string>, /away/);
+  await end('a1', new Error('away'));
+  await failed;
+  assert.equal(begun.length, 3, 'work that fails gives its place to the next');
+  for (const name of ['a2', 'a3', 'b1', 'a4']) await end(name);
+  assert.deepEqual(await Promise.all(all.slice(1)), ['a2', 'a3', 'a4', 'b1']);
+  const again = [work('a6'), work('a7')];
+  await nextTurn();
+  assert.equal(begun.length, 7, 'both places are free again');
+  for (const name of ['a6', 'a7']) await end(name);
+  await Promise.all(again);
+});
+
+test('a tenant with much in the line is passed by one with little', async () => {
+  const { work, begun, end } = stage({});
+  const all = ['a1', 'a2', 'a3', 'a4', 'a5'].map(work);
+  await nextTurn();
+  await end('a1');
+  all.push(...['b1', 'b2', 'c1'].map(work));
+  for (const name of ['a2', 'a3', 'b1', 'c1', 'a4', 'b2', 'a5']) await end(name);
+  await Promise.all(all);
+  assert.deepEqual(begun, ['a1', 'a2', 'a3', 'b1', 'c1', 'a4', 'b2', 'a5']);
+});
+
+test('no tenant has all places', async () => {
+  const { work, begun, end } = stage({ ofTenant: 1 });
+  const all = ['a1', 'a2', 'b1'].map(work);
+  await nextTurn();
+  assert.deepEqual(begun, ['a1', 'b1']);
+  await end('b1');
+  assert.deepEqual(begun, ['a1', 'b1']);
+  await end('a1');
+  assert.deepEqual(begun, ['a1', 'b1', 'a2']);
+  await end('a2');
+  await Promise.all(all);
 });
 
 test('who stands in the line for too long is refused, and takes no place', async () => {
-  const { read, ends } = stage(5, 1);
-  const running = [read('a'), read('b')];
-  await assert.rejects(read('c'), { code: 'UNAVAILABLE' });
-  for (const end of ends) end();
-  assert.deepEqual(await Promise.all(running), ['a', 'b']);
-  const again = [read('d'), read('e')];
-  assert.equal(ends.length, 4);
-  for (const end of ends) end();
-  assert.deepEqual(await Promise.all(again), ['d', 'e']);
+  const { work, begun, end } = stage({ waitMs: 1 });
+  const running = [work('a1'), work('a2')];
+  await assert.rejects(work('a3'), { code: 'UNAVAILABLE' });
+  for (const name of ['a1', 'a2']) await end(name);
+  await Promise.all(running);
+  const again = [work('a4'), work('a5')];
+  await nextTurn();
+  assert.deepEqual(begun, ['a1', 'a2', 'a4', 'a5']);
+  for (const name of ['a4', 'a5']) await end(name);
+  await Promise.all(again);
 });

@@ -1,0 +1,30 @@
+/** Taking answers back: what waits has read nothing yet. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { unfittedModel } from '../../src/domain/tenant-model.js';
+import { type TakeBackPorts, takeBackAnswer } from '../../src/services/take-back.js';
+import { createTurns } from '../../src/services/turns.js';
+import { countAnswers } from '../support/answers.js';
+
+test('no history is read before there is a place for it, and beyond a short line none ever', async () => {
+  const { learner } = countAnswers([{}]);
+  const reads: ((history: { stored: string; snapshot: null }) => void)[] = [];
+  const ports: TakeBackPorts = {
+    learners: { read: async () => null, own: async () => learner },
+    models: { current: async () => unfittedModel },
+    now: Date.now,
+    waiting: { of: async function* () {} },
+    histories: { read: () => new Promise((resolve) => reads.push(resolve)) },
+    rewriter: { rewrite: async () => ({ status: 'absent' }) },
+    inTurn: createTurns({ atOnce: 1, ofTenant: 1, mostWaiting: 1, waitMs: 60_000, refusal: 'Too many' }),
+  };
+  const [first, second, third] = ['a', 'b', 'c'].map((id) => takeBackAnswer(ports, 'school', 'ada', id));
+  await assert.rejects(third as Promise<object>, { code: 'UNAVAILABLE' });
+  for (const [i, answer] of [first, second].entries()) {
+    await nextTurn();
+    assert.equal(reads.length, i + 1);
+    reads[i]?.({ stored: '', snapshot: null });
+    await assert.rejects(answer as Promise<object>, { code: 'NOT_FOUND' });
+  }
+});
