@@ -1,7 +1,6 @@
 /** Bodies made to cost more than they should: each is refused or counted, quickly, and its memory comes back. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { hashEventId } from '../../src/store/event-ids.js';
@@ -118,23 +117,16 @@ test('what a prototype says is not taken for a field', async () => {
 const residentBytes = (): number =>
   1024 * Number(execFileSync('ps', ['-o', 'rss=', '-p', `${service.child.pid}`], { encoding: 'utf8' }));
 
-test('a body in chunks of one byte takes the memory of its bytes', async () => {
+test('a body in crumbs ends its connection, before it costs others their time', async () => {
   const headers = { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' };
-  const chunks = Buffer.from('1\r\n \r\n'.repeat(10_000));
   const before = residentBytes();
   const wires = Array.from({ length: 4 }, () => openWire(service.port));
-  for (const wire of wires) wire.send(rawRequest(key, { path: batch, headers }));
-  for (let i = 0; i < 90; i++) {
-    for (const wire of wires) wire.send(chunks);
-    await Promise.all(wires.map(({ socket }) => socket.writableLength > 0 && once(socket, 'drain')));
+  for (const wire of wires) {
+    wire.send(rawRequest(key, { path: batch, headers }));
+    wire.send(Buffer.from('1\r\n \r\n'.repeat(100_000)));
   }
-  // Connections are served in turn: what was sent has been read.
-  await caller.raw({ method: 'GET', path: '/livez' });
-  const grown = (residentBytes() - before) / 1024 / 1024;
-  for (const wire of wires) wire.send(`${plain.length.toString(16)}\r\n${plain}\r\n0\r\n\r\n`);
-  for (const wire of wires) assert.equal((await wire.next()).status, 400, 'an event is no batch');
-  for (const wire of wires) wire.end();
-  assert.ok(grown < 100, `${grown} MiB for ${3.6e6} bytes`);
+  await Promise.all(wires.map((wire) => wire.closed()));
+  assert.ok(residentBytes() - before < 100 * 1024 * 1024);
 });
 
 test('memory comes back: the third round of all of them at once takes no more than the first', async () => {

@@ -54,6 +54,7 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
     path: `/api/v1/skills/${skill(ids)}`,
     ...sends({ name: 'Set' }),
   }),
+  'DELETE /api/v1/skills/:skill_id': (ids) => ({ path: `/api/v1/skills/${skill(ids)}` }),
   'GET /api/v1/learners/:user_id/attempts': (ids) => ({ path: `/api/v1/learners/${user(ids)}/attempts` }),
   'GET /api/v1/learners/:user_id/export': (ids) => ({ path: `/api/v1/learners/${user(ids)}/export` }),
   'GET /api/v1/erasures/:erasure_id': ({ erasureId }) => ({ path: `/api/v1/erasures/${erasureId}` }),

@@ -218,12 +218,3 @@ test('files that are none', async (t) => {
   ];
   for (const [content, message] of none) assert.match(await refusal(t, content), message);
 });
-
-test('a tenant has a bounded number of skills', async (t) => {
-  const rows = (count: number) => Array.from({ length: count }, (_, i) => `skill-${i}`).join('\n');
-  assert.equal(readSkillsFile(await pathOf(t, `skill_id\n${rows(20_000)}`)).get('default')?.size, 20_000);
-  assert.match(
-    await refusal(t, `skill_id\n${rows(20_001)}`),
-    /line 20002: too many skills of tenant default/,
-  );
-});

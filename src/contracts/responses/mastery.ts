@@ -20,7 +20,11 @@ const skill = {
   last_attempt_at: Time,
 } satisfies TProperties;
 
-export const Mastery = Type.Object({ user_id: Id, skills: Type.Array(Type.Object(skill)) });
+export const Mastery = Type.Object({
+  user_id: Id,
+  skills: Type.Array(Type.Object(skill)),
+  next_cursor: nullable(Type.String()),
+});
 
 /** What is known of the skill without the answer; null where no answer on it is left. */
 export const TakenBack = Type.Object({

@@ -10,7 +10,7 @@ import { Mastery, SkillMastery, TakenBack } from './mastery.js';
 import { errorAnswer, successAnswer } from './parts.js';
 import { ClassPredictions, Prediction, WhatIf } from './predictions.js';
 import { Failing, Health, HealthDown, Live, MetricsText, NotReady, Ready } from './service.js';
-import { Skill, SkillPage } from './skills.js';
+import { DeletedSkill, Skill, SkillPage } from './skills.js';
 import { Velocity } from './velocity.js';
 
 export interface RouteAnswers {
@@ -34,7 +34,13 @@ const ok = (data: TSchema, ...errors: ErrorCode[]): RouteAnswers => ({
 
 /** By method and path as the table of routes has them. */
 export const routeAnswers: Readonly<Record<string, RouteAnswers>> = {
-  'POST /api/v1/track-answer': ok(LearningEventResult, ...withBody, 'CONFLICT', 'IDEMPOTENCY_KEY_REUSED'),
+  'POST /api/v1/track-answer': ok(
+    LearningEventResult,
+    ...withBody,
+    'CONFLICT',
+    'IDEMPOTENCY_KEY_REUSED',
+    'LIMIT_EXCEEDED',
+  ),
   'POST /api/v1/track-answers': {
     bodies: { 200: successAnswer(BatchResult), 207: successAnswer(BatchResult) },
     errors: [...keyed, ...withBody],
@@ -50,7 +56,8 @@ export const routeAnswers: Readonly<Record<string, RouteAnswers>> = {
   'DELETE /api/v1/goals/:user_id': ok(DeletedGoal, 'GOAL_NOT_FOUND', 'PRECONDITION_FAILED'),
   'GET /api/v1/skills': ok(SkillPage),
   'GET /api/v1/skills/:skill_id': ok(Skill, 'SKILL_NOT_FOUND'),
-  'PUT /api/v1/skills/:skill_id': ok(Skill, ...withBody, 'PRECONDITION_FAILED'),
+  'PUT /api/v1/skills/:skill_id': ok(Skill, ...withBody, 'PRECONDITION_FAILED', 'LIMIT_EXCEEDED'),
+  'DELETE /api/v1/skills/:skill_id': ok(DeletedSkill, 'SKILL_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'),
   'GET /api/v1/learners/:user_id/attempts': ok(AttemptPage, 'USER_NOT_FOUND'),
   'DELETE /api/v1/learners/:user_id/attempts/:event_id': ok(
     TakenBack,

@@ -35,3 +35,5 @@ export const SkillPage = Type.Object({
   next_cursor: nullable(Type.String()),
   model_version: Count,
 });
+
+export const DeletedSkill = Type.Object({ skill_id: Id, answers: Count });
