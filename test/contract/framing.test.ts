@@ -249,7 +249,14 @@ test('Expect: 100-continue', () =>
     assert.equal((await wire.next()).status, 200);
   }));
 
-test('pipelined requests: answered in order, or the connection closes; nothing is counted twice', () =>
+test('pipelined requests that come together: the connection closes, and none is answered', () =>
+  onWire(async (wire) => {
+    wire.send(Buffer.concat([probe, probe, probe]));
+    await wire.closed();
+    await assert.rejects(wire.next(), /so far: $/);
+  }));
+
+test('pipelined answers: those that were answered are counted, and none twice', () =>
   onWire(async (wire) => {
     const post = rawRequest(key, { body: JSON.stringify(event({ user_id: 'pipelined' })) });
     wire.send(Buffer.concat([post, post, post]));

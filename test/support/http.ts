@@ -35,7 +35,9 @@ export interface Wire {
 const answerLimitMs = 60_000;
 
 export function openWire(port: number): Wire {
-  const socket = connect({ host: '127.0.0.1', port, noDelay: true });
+  // Half open: where Node answers the other side's end by its own, a reset at that moment fails with EINVAL and leaves a
+  // handle that is never closed, and at its exit the process waits for it in a busy loop.
+  const socket = connect({ host: '127.0.0.1', port, noDelay: true, allowHalfOpen: true });
   let buffered = Buffer.alloc(0);
   let over = false;
   const listeners = new Set<() => void>();
