@@ -73,7 +73,8 @@ export async function deleteSkill(
   return { skill_id: skillId, answers };
 }
 
-const waitMs = 5000;
+/** Rows are stored in a second or three, but wait for up to ten while learners are erased on a busy machine. */
+const waitMs = 15_000;
 const lookMs = 200;
 
 /** Waits until the answers that were counted before are stored. @throws ApiError UNAVAILABLE */
