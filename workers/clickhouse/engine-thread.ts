@@ -43,7 +43,7 @@ async function knownTableFunctions(session: Session): Promise<ReadonlySet<string
   return tableFunctions;
 }
 
-/** The statement as the engine's own parser prints it; a second statement is a syntax error. */
+/** The statement as the engine's own parser prints it; a second one is a syntax error, but not behind the rows of VALUES. */
 async function printed(session: Session, statement: string): Promise<string> {
   const sql = `SELECT formatQuerySingleLine(${literal(statement)})`;
   try {
@@ -57,7 +57,7 @@ async function printed(session: Session, statement: string): Promise<string> {
 async function runnable(session: Session, job: EngineJob): Promise<string> {
   if (job.readonly !== 1) {
     // The engine's one-shot call would run a second statement; its streaming call refuses one by itself. Parsing costs as
-    // much as a small statement.
+    // much as a small statement. Behind INSERT … VALUES (…) nothing finds one, and it is run: this account may do both.
     if (!job.streamed && job.statement.includes(';')) await printed(session, job.statement);
     return job.statement;
   }
@@ -106,7 +106,7 @@ async function insertRows(session: Session, insert: RowInsert): Promise<WriteSum
 
 /**
  * null when the statement is a single one but not a SELECT: only those are streamed by the engine, which
- * also refuses a second statement here, as ClickHouse's HTTP handler does.
+ * also refuses a second statement here, as ClickHouse's HTTP handler does, unless it stands behind the rows of VALUES.
  */
 function openStream(session: Session, statement: string, format: string): ChdbQueryStream | null {
   try {
