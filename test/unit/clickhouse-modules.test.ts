@@ -113,8 +113,6 @@ test('the guard reads printed statements token by token', () => {
     "SELECT * FROM url('x')",
     "SELECT 1 INTO OUTFILE 'x'",
     'SELECT * FROM (SELECT 1 SETTINGS readonly = 0)',
-    'EXISTS TABLE default.`/etc/passwd`',
-    'EXISTS TABLE {d:Identifier}.t',
     'DROP TABLE t',
     '`SELECT` 1',
     '',
