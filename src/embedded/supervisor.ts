@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { troubleOf } from '../connection-trouble.js';
 import type { Logger } from '../telemetry.js';
+import { hasCode } from './error-code.js';
 
 /** A child process to keep running. */
 export type ChildSpec = {
@@ -172,9 +173,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
     return process.kill(pid, signal);
   } catch (error) {
     // macOS answers EPERM for a group of zombies.
-    if (error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM')) {
-      return false;
-    }
+    if (hasCode(error, 'ESRCH', 'EPERM')) return false;
     throw error;
   }
 }
