@@ -6,8 +6,9 @@ import { isName, type Token, tokensOf } from './tokens.js';
 /*
  * readonly=1 and the role stop most, but in this engine (tried with 26.7) not: scalar file(), INTO OUTFILE, KILL,
  * SET ROLE, SETTINGS of a subquery, DESCRIBE of table functions, which tells the columns of any table, and sqlite(), which
- * makes its file before rights are looked at; nor does a role keep columns of `system`. So an analyst's statement is first printed by the engine's own parser, then what is printed
- * is checked here, and that text is run, with each `*` narrowed: no comment, quoting or spelling can mean two things.
+ * makes its file before rights are looked at; nor does a role keep columns of `system`. So an analyst's statement is first
+ * printed by the engine's own parser, then what is printed is checked here, and that text is run, with each `*` narrowed:
+ * no comment, quoting or spelling can mean two things.
  */
 
 const allowedVerbs: ReadonlySet<string> = new Set([
