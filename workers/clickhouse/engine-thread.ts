@@ -64,23 +64,18 @@ async function runnable(session: Session, job: EngineJob): Promise<string> {
   return checkAnalystStatement(await printed(session, job.statement), await knownTableFunctions(session));
 }
 
-/** One call for all: each is a trip through the thread pool. */
+/** In as few calls as can be: each is a trip through the thread pool. `readonly` comes last, for nothing can be set after it. */
 async function prepare(session: Session, job: EngineJob): Promise<string> {
   const settings = [...job.assignments, `log_comment = ${literal(job.id)}`];
   const steps = [`USE ${quotedName(job.database)}`, `SET ${settings.join(', ')}`];
-  if (job.readonly === 1) return prepareAnalyst(session, job, steps);
-  // Last, and for the session's life: nothing can be set after it.
-  if (job.readonly !== 0) steps.push(`SET readonly = ${job.readonly}`);
-  await session.queryAsync(steps.join(';\n'));
-  return runnable(session, job);
-}
-
-/** In two calls: what the statement is decides on what is set, and after the last nothing can be. */
-async function prepareAnalyst(session: Session, job: EngineJob, steps: readonly string[]): Promise<string> {
+  if (job.readonly === 2) steps.push('SET readonly = 2');
   await session.queryAsync(steps.join(';\n'));
   const statement = await runnable(session, job);
-  const settings = [...dearAssignments(statement), 'readonly = 1'];
-  await session.queryAsync(`${takeAnalystRole};\nSET ${settings.join(', ')}`);
+  // Of an analyst's what it is decides on what is set.
+  if (job.readonly === 1) {
+    const last = [...dearAssignments(statement), 'readonly = 1'];
+    await session.queryAsync(`${takeAnalystRole};\nSET ${last.join(', ')}`);
+  }
   return statement;
 }
 
