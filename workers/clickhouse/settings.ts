@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { BridgeError } from './errors.js';
 import { isName, tokensOf } from './tokens.js';
 
@@ -11,6 +12,8 @@ const analystCaps: ReadonlyMap<string, number> = new Map([
   // Time is looked at between blocks. Below this, sums over many rows take longer: with 1,024 rows a half, with 64 ten times.
   ['max_block_size', 8192],
   ['max_joined_block_size_rows', 8192],
+  // The engine takes up to 256 for each core: with 500 on two cores an insert takes five times as long.
+  ['max_threads', availableParallelism()],
 ]);
 
 /*
@@ -47,7 +50,6 @@ const analystNames: ReadonlySet<string> = new Set([
   'max_result_bytes',
   'max_result_rows',
   'max_rows_to_read',
-  'max_threads',
   'offset',
   'result_overflow_mode',
   'session_timezone',
@@ -98,9 +100,10 @@ function analystAssignment(name: string, value: string): string[] {
  */
 export function analystAssignments(settings: ReadonlyMap<string, string>): string[] {
   const given = [...settings].flatMap(([name, value]) => analystAssignment(checkedName(name), value));
-  const caps = [...analystCaps].map(
-    ([name, cap]) => `${name} = ${literal(String(cappedValue(settings, name, cap)))}`,
-  );
+  // Where nothing is asked for, the engine knows better how many cores it has.
+  const caps = [...analystCaps]
+    .filter(([name]) => name !== 'max_threads' || settings.has(name))
+    .map(([name, cap]) => `${name} = ${literal(String(cappedValue(settings, name, cap)))}`);
   return [...given, ...caps];
 }
 
