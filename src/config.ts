@@ -118,15 +118,13 @@ function readValues(env: Source, complain: Complain): Environment {
 }
 
 /** Settings that hold a password, which a file keeps out of the environment. */
-const inFiles = [
-  ['REDIS_URL', 'REDIS_URL_FILE'],
-  ['CLICKHOUSE_URL', 'CLICKHOUSE_URL_FILE'],
-] as const;
+const inFiles = ['REDIS_URL', 'CLICKHOUSE_URL'] as const;
 
 /** The same with the values that stand in files. */
 function readFiles(values: Environment, complain: Complain): Environment {
   const read: Environment = { ...values };
-  for (const [name, fileName] of inFiles) {
+  for (const name of inFiles) {
+    const fileName = `${name}_FILE` as const;
     const file = readableFile(fileName, values[fileName], complain);
     if (file === null) continue;
     const value = readFileSync(file, 'utf8').trim();
@@ -139,8 +137,8 @@ function readFiles(values: Environment, complain: Complain): Environment {
 
 /** The variable that a value came from. */
 function sourceOf(name: EnvironmentName, env: Source): EnvironmentName {
-  const [, fileName] = inFiles.find(([inFile]) => inFile === name) ?? [];
-  return fileName !== undefined && textOf(env, name) === undefined ? fileName : name;
+  const inFile = inFiles.find((one) => one === name);
+  return inFile !== undefined && textOf(env, name) === undefined ? `${inFile}_FILE` : name;
 }
 
 function textOf(env: Source, name: EnvironmentName): string | undefined {

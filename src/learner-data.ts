@@ -58,7 +58,7 @@ export function learnerDataPorts(engine: Engine, inTurn: Turns): LearnerDataPort
     },
     waiting,
     stored: { read: (range) => inExport(range.tenant, () => stored.read(range)) },
-    tables: createLearnerTables(clickhouse),
+    tables: createLearnerTables(clickhouse, inExport),
     now: Date.now,
   });
   const erasures = {

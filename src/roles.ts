@@ -59,13 +59,14 @@ export async function startRole(
     return { port, keyNote: null };
   }
   const prepare = () => prepareKeys(config, engine.redis, logger);
-  const keyNote = engine.blocked() === null ? await prepare() : null;
+  // First, for the state may change while keys are added.
   engine.onReturn(() => {
     logger.info('the state in Redis can be used, after it could not: keys are added as at a start');
     prepare().catch((error: unknown) =>
       logger.error({ err: error }, 'keys are missing until the next start'),
     );
   });
+  const keyNote = engine.blocked() === null ? await prepare() : null;
   if (skills !== null) await setSkills(skills, engine, config, logger);
   const port =
     config.apiProcesses === 1

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { analystTables } from '../contracts/analyst-tables.js';
 import { programPath } from '../programs.js';
 import type { Logger } from '../telemetry.js';
+import { hasCode } from './error-code.js';
 import { type Supervised, supervise } from './supervisor.js';
 
 /** It died, or was ended because nothing else ended an analyst's query. */
@@ -146,8 +147,7 @@ async function stepBack(pid: number, niceness: number, logger: Logger): Promise<
     try {
       return await writeFile(`/proc/${pid}/autogroup`, `${niceness}`);
     } catch (error) {
-      const tooSoon = error instanceof Error && 'code' in error && error.code === 'EAGAIN';
-      if (!tooSoon || tries === AUTOGROUP_TRIES) {
+      if (!hasCode(error, 'EAGAIN') || tries === AUTOGROUP_TRIES) {
         return logger.debug({ err: error }, 'embedded ClickHouse: this system does not share by sessions');
       }
     }

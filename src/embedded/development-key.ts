@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { hasCode } from './error-code.js';
 import { makeFolder } from './private-file.js';
 
 /** Where a data folder has its development key. */
@@ -11,7 +12,7 @@ export function readDevelopmentKey(dataDir: string): string | null {
   try {
     return readFileSync(developmentKeyFile(dataDir), 'utf8').trim();
   } catch (error) {
-    if (isCode(error, 'ENOENT')) return null;
+    if (hasCode(error, 'ENOENT')) return null;
     throw error;
   }
 }
@@ -29,11 +30,8 @@ export function makeDevelopmentKey(dataDir: string, revoked: string | null): str
     writeFileSync(developmentKeyFile(dataDir), `${key}\n`, { mode: 0o600, flag: 'wx' });
     return key;
   } catch (error) {
-    const made = isCode(error, 'EEXIST') ? readDevelopmentKey(dataDir) : null;
+    const made = hasCode(error, 'EEXIST') ? readDevelopmentKey(dataDir) : null;
     if (made === null) throw error;
     return made;
   }
 }
-
-const isCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code;

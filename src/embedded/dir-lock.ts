@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { StartError } from '../lifecycle.js';
+import { hasCode } from './error-code.js';
 import { readJson, writePrivate } from './private-file.js';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.js';
 
@@ -71,7 +72,7 @@ function create(dir: string, n: number, self: ProcessIdentity): boolean {
     linkSync(fresh, fileOf(dir, n));
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    if (hasCode(error, 'EEXIST')) return false;
     throw error;
   } finally {
     rmSync(fresh);

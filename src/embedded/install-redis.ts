@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { troubleOf } from '../connection-trouble.js';
 import { StartError } from '../lifecycle.js';
+import { hasCode } from './error-code.js';
 
 /** XRANGE with exclusive bounds, XTRIM MINID and BullMQ want it. */
 const OLDEST = [6, 2] as const;
@@ -67,13 +68,10 @@ async function versionOnPath(): Promise<string | null> {
     const { output } = await run(['redis-server', '--version']);
     return /v=([\d.]+)/.exec(output)?.[1] ?? '0';
   } catch (error) {
-    if (isMissing(error)) return null;
+    if (hasCode(error, 'ENOENT', 'EACCES')) return null;
     throw new StartError(`redis-server cannot be run: ${troubleOf(error).text}`, { cause: error });
   }
 }
-
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'EACCES');
 
 async function install(say: (line: string) => void, signal?: AbortSignal): Promise<void> {
   const recipe = recipes.find(({ tool }) => works(tool, ['--version']));

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { StartError } from '../lifecycle.js';
+import { hasCode } from './error-code.js';
 
 /**
  * Makes a folder of mode 700, and those above it, where they are missing.
@@ -61,7 +62,7 @@ export function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (hasCode(error, 'ENOENT')) return null;
     throw new StartError(`DATA_DIR: ${file} cannot be read: ${reasonOf(error)}`, { cause: error });
   }
 }

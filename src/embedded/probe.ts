@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { hasCode } from './error-code.js';
 
 const PROBE_MS = 2_000;
 
@@ -62,7 +63,7 @@ const silenceOf = (error: unknown): Silence => ({ reason: messageOf(error), refu
 
 function isRefusal(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isRefusal);
-  return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
+  return hasCode(error, 'ECONNREFUSED');
 }
 
 /** An AggregateError (all addresses of a host refused) has no message of its own. */

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { hasCode } from './error-code.js';
 
 /** A process for good: the id alone is reused, after a container's restart even by the same program. */
 export type ProcessIdentity = { pid: number; startedAt: string };
@@ -29,8 +30,7 @@ function readOrNull(file: string): string | null {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'ENOENT' || code === 'ESRCH') return null;
+    if (hasCode(error, 'ENOENT', 'ESRCH')) return null;
     throw error;
   }
 }

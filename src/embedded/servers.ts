@@ -41,7 +41,7 @@ export async function startEmbedded(
   settings: ServerSettings,
   logger: Logger,
   closers: Closers,
-  ends?: ClickhouseEnds,
+  ends: ClickhouseEnds = { died: 0, analyst_query: 0 },
 ): Promise<Endpoints> {
   const dir = await openDataDir(settings.dataDir);
   closers.add('data folder', dir.release);
@@ -164,7 +164,7 @@ async function runClickhouse(
   dir: DataDir,
   logger: Logger,
   closers: Closers,
-  ends: ClickhouseEnds = { died: 0, analyst_query: 0 },
+  ends: ClickhouseEnds,
 ): Promise<{ clickhouseUrl: string; analystUrl: string }> {
   return startOnPort('EMBEDDED_CLICKHOUSE_PORT', settings.embeddedClickhousePort, async (port) => {
     const server = startClickhouse({

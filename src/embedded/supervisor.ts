@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { troubleOf } from '../connection-trouble.js';
 import type { Logger } from '../telemetry.js';
+import { hasCode } from './error-code.js';
 
 /** A child process to keep running. */
 export type ChildSpec = {
@@ -47,10 +48,9 @@ const KILL_MARGIN_MS = 250;
 
 type Life = {
   child: ChildProcess;
-  ended: Promise<void>;
+  /** Why there was never a process; null of one that there was. */
+  ended: Promise<Error | null>;
   over: AbortController;
-  /** Why there was never a process, once it has ended. */
-  failure(): Error | null;
 };
 
 /**
@@ -81,9 +81,8 @@ export function supervise(spec: ChildSpec): Supervised {
   }
 
   /** A child that is to stop gets the time that `stop` gives it. */
-  async function earlyEnd({ child, ended, failure }: Life): Promise<Error> {
-    await ended;
-    const cause = failure();
+  async function earlyEnd({ child, ended }: Life): Promise<Error> {
+    const cause = await ended;
     if (cause !== null) return new Error(`${name} cannot be started: ${troubleOf(cause).text}`, { cause });
     const log = spec.logFile === undefined ? '' : `; see ${spec.logFile}`;
     return new Error(`${name} ended before it was ready: ${lastWords(child)}${log}`);
@@ -136,19 +135,17 @@ export function supervise(spec: ChildSpec): Supervised {
 
 function begin(child: ChildProcess): Life {
   const over = new AbortController();
-  let failure: Error | null = null;
-  const ended = new Promise<void>((resolve) => {
-    child.once('exit', () => resolve());
+  const ended = new Promise<Error | null>((resolve) => {
+    child.once('exit', () => resolve(null));
     child.on('error', (error) => {
-      if (child.pid !== undefined) return;
-      failure = error;
-      resolve(); // there was never a process, so no exit follows
+      if (child.pid === undefined) resolve(error); // no exit follows
     });
-  }).then(() => {
+  }).then((failure) => {
     over.abort();
     endGroup(child);
+    return failure;
   });
-  return { child, ended, over, failure: () => failure };
+  return { child, ended, over };
 }
 
 /** Ends what the child left in its group (its id stays taken while a member lives) and closes the pipes. */
@@ -172,9 +169,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
     return process.kill(pid, signal);
   } catch (error) {
     // macOS answers EPERM for a group of zombies.
-    if (error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM')) {
-      return false;
-    }
+    if (hasCode(error, 'ESRCH', 'EPERM')) return false;
     throw error;
   }
 }

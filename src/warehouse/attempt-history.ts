@@ -41,10 +41,9 @@ export const createAttemptHistory = (client: ClickHouseClient, guard: ReadGuard)
 });
 
 async function read(client: ClickHouseClient, wanted: AttemptQuery, signal: AbortSignal) {
-  const [rows, [archived]] = await Promise.all([
-    selectRows<Row>(client, query, signal, { ...wanted }),
-    selectRows<{ answers: number }>(client, archivedQuery, signal, { ...wanted }),
-  ]);
+  // One after the other: a turn is for one connection.
+  const rows = await selectRows<Row>(client, query, signal, { ...wanted });
+  const [archived] = await selectRows<{ answers: number }>(client, archivedQuery, signal, { ...wanted });
   return {
     attempts: rows.reverse().map(attemptOf),
     stored: rows[0]?.stored ?? 0,

@@ -44,6 +44,9 @@ export async function isAlive(client: ClickHouseClient): Promise<boolean> {
   return success;
 }
 
+/** For a read whose answer a caller waits for. */
+export const callersTime = (): AbortSignal => AbortSignal.timeout(3000);
+
 /** @returns the rows, as objects of the named columns; 64-bit integers come as text or number: wrap them */
 export async function selectRows<Row>(
   client: ClickHouseClient,

@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { learnerHashSql } from '../contracts/learner-name.js';
 import type { ErasureReceipt, ErasureWarehouse } from '../services/erasure-ports.js';
 import { attempts } from './attempts.js';
-import { selectRows, sqlTime } from './client.js';
+import { callersTime, selectRows, sqlTime } from './client.js';
 import { type Cluster, deleteFrom } from './cluster.js';
 import { erasures, takenBack } from './correction-tables.js';
 import { applyDeletedMasks } from './deleted-masks.js';
@@ -56,7 +56,7 @@ export function createErasureWarehouse(client: ClickHouseClient, cluster: Cluste
     },
     find: async (tenant, id) => {
       const query = `SELECT receipt FROM ${erasures.name} WHERE tenant = {tenant:String} AND erasure_id = {id:String} LIMIT 1`;
-      const [found] = await selectRows<{ receipt: string }>(client, query, AbortSignal.timeout(timeoutMs), {
+      const [found] = await selectRows<{ receipt: string }>(client, query, callersTime(), {
         tenant,
         id,
       });
@@ -69,9 +69,6 @@ export function createErasureWarehouse(client: ClickHouseClient, cluster: Cluste
 const findAgainQuery = `SELECT DISTINCT ${learnerHashSql} AS hash, user_id AS userId FROM (
 ${late.map(({ table }) => `  SELECT DISTINCT tenant, user_id FROM ${table.name} WHERE tenant IN {tenants:Array(String)}`).join('\n  UNION ALL\n')}
 ) WHERE hash IN {hashes:Array(String)} SETTINGS max_threads = 1`;
-
-/** A caller waits for the answer. */
-const timeoutMs = 3000;
 
 const rowOf = (receipt: ErasureReceipt): object => ({
   tenant: receipt.tenant,

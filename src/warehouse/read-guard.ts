@@ -1,8 +1,6 @@
 /** Reads of ClickHouse that a caller waits for: few at a time, fewer of one tenant, and none for long. */
 import type { Turns } from '../services/turns.js';
-
-/** A caller waits for the answer. */
-const timeoutMs = 3000;
+import { callersTime } from './client.js';
 
 /** @returns null where too many of the tenant are read already. @throws what the read throws */
 export type ReadGuard = <Result>(
@@ -16,6 +14,6 @@ export const createReadGuard =
   <Result>(tenant: string, read: (signal: AbortSignal) => Promise<Result>) =>
     turns<Result | null>(
       tenant,
-      () => read(AbortSignal.timeout(timeoutMs)),
+      () => read(callersTime()),
       () => null,
     );

@@ -1,9 +1,6 @@
 /** How often a skill was answered. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { selectRows } from './client.js';
-
-/** A caller waits for the answer. */
-const timeoutMs = 3000;
+import { callersTime, selectRows } from './client.js';
 
 /** Answers of the tenant on the skill, those that were dropped for their age included. @throws Error without ClickHouse */
 export async function countSkillAnswers(
@@ -13,9 +10,9 @@ export async function countSkillAnswers(
 ): Promise<number> {
   const query = `SELECT toFloat64(sum(attempts)) AS answers FROM daily_skill
 WHERE tenant = {tenant:String} AND skill_id = {skillId:String}`;
-  const rows = await selectRows<{ readonly answers: number }>(client, query, AbortSignal.timeout(timeoutMs), {
+  const [row] = await selectRows<{ readonly answers: number }>(client, query, callersTime(), {
     tenant,
     skillId,
   });
-  return rows[0]?.answers ?? 0;
+  return row?.answers ?? 0;
 }

@@ -1,6 +1,7 @@
 /** A learner's rows in every table, told as they are. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { LearnerTables, ToldRecord } from '../services/export-ports.js';
+import type { Turns } from '../services/turns.js';
 import { attempts } from './attempts.js';
 import { selectRows } from './client.js';
 import { finalOf, type LearnerTable, learnerTables } from './learner-tables.js';
@@ -17,21 +18,24 @@ ORDER BY ${table.orderBy.replace(/[()]/g, '')} LIMIT {atMost:UInt32} OFFSET {ski
 /** Answers are read otherwise, for Redis has to be asked too. */
 const others = learnerTables.filter(({ table }) => table !== attempts);
 
-export const createLearnerTables = (client: ClickHouseClient): LearnerTables => ({
+/** @param inTurn of each page */
+export const createLearnerTables = (client: ClickHouseClient, inTurn: Turns): LearnerTables => ({
   rows: async function* (tenant, userId) {
-    for (const one of others) yield* pages(client, one, { tenant, userId });
+    for (const one of others) yield* pages(client, inTurn, one, { tenant, userId });
   },
 });
 
 async function* pages(
   client: ClickHouseClient,
+  inTurn: Turns,
   one: LearnerTable,
   learner: { readonly tenant: string; readonly userId: string },
 ): AsyncGenerator<readonly ToldRecord[]> {
   for (let skip = 0; ; skip += pageRows) {
     const params = { ...learner, atMost: pageRows, skip };
-    const signal = AbortSignal.timeout(timeoutMs);
-    const rows = await selectRows<object>(client, query(one), signal, params, rfc3339);
+    const rows = await inTurn(learner.tenant, () =>
+      selectRows<object>(client, query(one), AbortSignal.timeout(timeoutMs), params, rfc3339),
+    );
     yield rows.map((row) => ({ type: one.rowType, place: 'clickhouse', ...row }));
     if (rows.length < pageRows) return;
   }

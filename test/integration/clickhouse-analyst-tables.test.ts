@@ -95,6 +95,8 @@ test('each of them can be read, the others by no way', async () => {
       `SELECT * FROM merge('skilltrace', '^${table}$')`,
       `SELECT * FROM merge(REGEXP('.*'), '^${table}$')`,
       `DESCRIBE ${table}`,
+      `DESCRIBE mergeTreeIndex('skilltrace', '${table}')`,
+      `SELECT hasColumnInTable('skilltrace', '${table}', 'tenant')`,
       `EXISTS TABLE ${table}`,
       `SHOW CREATE TABLE ${table}`,
       `EXPLAIN SELECT * FROM ${table}`,

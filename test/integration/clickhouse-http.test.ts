@@ -341,6 +341,15 @@ test('a slow analyst delays nobody; who hangs up frees the engine', limit, async
   await analyst.close();
 });
 
+test('a slow reader that is cut off at its limit takes nobody else with it', limit, async () => {
+  const headers = { 'X-ClickHouse-User': analystAccount.name, 'X-ClickHouse-Key': analystAccount.password };
+  const ask = (path: string, body: string) => server.fetch(path, { method: 'POST', body, headers });
+  const unread = await ask('/?max_execution_time=1', "SELECT repeat('x', 1000) FROM numbers(10000000)");
+  const next = await ask('/', 'SELECT 1');
+  assert.deepEqual([next.status, await next.text()], [200, '1\n']);
+  await assert.rejects(unread.text());
+});
+
 test('clients that hang up at once leave no query behind', limit, async () => {
   const analyst = server.client(analystAccount);
   const slow = 'SELECT sum(sipHash64(number, 2)) FROM numbers(300000000000)';

@@ -49,15 +49,6 @@ ${grants(['service, analyst'])}
 `;
 }
 
-async function textOf(file: string): Promise<string | null> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw error;
-  }
-}
-
 /**
  * Writes the engine's configuration where it is not there yet: on a full disk a server that died starts again all the same.
  *
@@ -67,6 +58,7 @@ async function textOf(file: string): Promise<string | null> {
 export async function writeAccess(dataDir: string, readable: readonly string[]): Promise<string> {
   const file = join(dataDir, 'access.xml');
   const text = configuration(file, readable);
-  if ((await textOf(file)) !== text) await writeFile(file, text, { mode: 0o600 });
+  const there = await readFile(file, 'utf8').catch(() => null);
+  if (there !== text) await writeFile(file, text, { mode: 0o600 });
   return file;
 }

@@ -43,7 +43,7 @@ async function knownTableFunctions(session: Session): Promise<ReadonlySet<string
   return tableFunctions;
 }
 
-/** The statement as the engine's own parser prints it; a second statement is a syntax error. */
+/** The statement as the engine's own parser prints it; a second one is a syntax error, but not behind the rows of VALUES. */
 async function printed(session: Session, statement: string): Promise<string> {
   const sql = `SELECT formatQuerySingleLine(${literal(statement)})`;
   try {
@@ -57,30 +57,25 @@ async function printed(session: Session, statement: string): Promise<string> {
 async function runnable(session: Session, job: EngineJob): Promise<string> {
   if (job.readonly !== 1) {
     // The engine's one-shot call would run a second statement; its streaming call refuses one by itself. Parsing costs as
-    // much as a small statement.
+    // much as a small statement. Behind INSERT … VALUES (…) nothing finds one, and it is run: this account may do both.
     if (!job.streamed && job.statement.includes(';')) await printed(session, job.statement);
     return job.statement;
   }
   return checkAnalystStatement(await printed(session, job.statement), await knownTableFunctions(session));
 }
 
-/** One call for all: each is a trip through the thread pool. */
+/** In as few calls as can be: each is a trip through the thread pool. `readonly` comes last, for nothing can be set after it. */
 async function prepare(session: Session, job: EngineJob): Promise<string> {
   const settings = [...job.assignments, `log_comment = ${literal(job.id)}`];
   const steps = [`USE ${quotedName(job.database)}`, `SET ${settings.join(', ')}`];
-  if (job.readonly === 1) return prepareAnalyst(session, job, steps);
-  // Last, and for the session's life: nothing can be set after it.
-  if (job.readonly !== 0) steps.push(`SET readonly = ${job.readonly}`);
-  await session.queryAsync(steps.join(';\n'));
-  return runnable(session, job);
-}
-
-/** In two calls: what the statement is decides on what is set, and after the last nothing can be. */
-async function prepareAnalyst(session: Session, job: EngineJob, steps: readonly string[]): Promise<string> {
+  if (job.readonly === 2) steps.push('SET readonly = 2');
   await session.queryAsync(steps.join(';\n'));
   const statement = await runnable(session, job);
-  const settings = [...dearAssignments(statement), 'readonly = 1'];
-  await session.queryAsync(`${takeAnalystRole};\nSET ${settings.join(', ')}`);
+  // Of an analyst's what it is decides on what is set.
+  if (job.readonly === 1) {
+    const last = [...dearAssignments(statement), 'readonly = 1'];
+    await session.queryAsync(`${takeAnalystRole};\nSET ${last.join(', ')}`);
+  }
   return statement;
 }
 
@@ -106,7 +101,7 @@ async function insertRows(session: Session, insert: RowInsert): Promise<WriteSum
 
 /**
  * null when the statement is a single one but not a SELECT: only those are streamed by the engine, which
- * also refuses a second statement here, as ClickHouse's HTTP handler does.
+ * also refuses a second statement here, as ClickHouse's HTTP handler does, unless it stands behind the rows of VALUES.
  */
 function openStream(session: Session, statement: string, format: string): ChdbQueryStream | null {
   try {

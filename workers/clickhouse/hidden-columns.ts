@@ -1,5 +1,5 @@
 import { notAllowed } from './errors.js';
-import { isBlank, piecesOf, type Token } from './tokens.js';
+import type { Token } from './tokens.js';
 
 /*
  * Columns of tables of `system` that tell where files are. The engine lets everybody read all columns of such a table, so
@@ -52,13 +52,12 @@ function endsPattern(tokens: readonly Token[], index: number): boolean {
 
 /** The statement with each `*` and `COLUMNS` narrowed, which is harmless where a table has no such column. */
 export function withoutHidden(statement: string, tokens: readonly Token[]): string {
-  let index = -1;
-  return piecesOf(statement)
-    .map((part) => {
-      if (isBlank(part)) return part;
-      index += 1;
-      const isWide = meansColumns(tokens, index) || endsPattern(tokens, index);
-      return isWide ? part + narrowed : part;
-    })
-    .join('');
+  let done = '';
+  let from = 0;
+  for (const [index, { end }] of tokens.entries()) {
+    if (!meansColumns(tokens, index) && !endsPattern(tokens, index)) continue;
+    done += statement.slice(from, end) + narrowed;
+    from = end;
+  }
+  return done + statement.slice(from);
 }

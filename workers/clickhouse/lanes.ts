@@ -195,17 +195,15 @@ function interrupt(thread: EngineThread, { kill, overrun }: Endings, ending: End
 }
 
 async function forward(thread: EngineThread, task: Task, bytes: Uint8Array): Promise<void> {
-  const wanted = await task.sink.chunk(bytes);
-  post(thread, { type: wanted ? 'next' : 'cancel' });
+  const wanted = await task.sink.chunk(bytes).catch(() => false);
+  // Of a task that was interrupted meanwhile the sink tells last: by then the thread may run another one.
+  if (thread.task === task) post(thread, { type: wanted ? 'next' : 'cancel' });
 }
 
 function onMessage(thread: EngineThread, waiting: Task[], message: FromThread, endings: Endings): void {
   const task = thread.task;
   if (task === null) return;
-  if (message.type === 'chunk') {
-    forward(thread, task, message.bytes).catch(() => post(thread, { type: 'cancel' }));
-    return;
-  }
+  if (message.type === 'chunk') return void forward(thread, task, message.bytes);
   clearTimeout(thread.alarm);
   if (message.type === 'done') task.resolve(message.summary);
   else task.reject(failure(thread, message.message));

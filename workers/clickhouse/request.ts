@@ -153,8 +153,11 @@ function refuseNativeCompression(query: URLSearchParams): void {
   }
 }
 
-function assignments(options: RequestOptions, clause: readonly string[]): string[] {
-  const settings = named(options.query, settingName);
+function assignments(
+  options: RequestOptions,
+  settings: ReadonlyMap<string, string>,
+  clause: readonly string[],
+): string[] {
   const parameters = named(options.query, (key) => (key.startsWith('param_') ? key.slice(6) : null));
   if (options.analyst) for (const value of parameters.values()) checkParameterValue(value);
   const own = options.analyst ? analystAssignments(settings) : [...serviceAssignments(settings), ...clause];
@@ -198,14 +201,15 @@ export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; 
   const fallback =
     header(headers, 'x-clickhouse-format') ?? options.query.get('default_format') ?? 'TabSeparated';
   const streamed = cut.insert !== null || mayStream(cut.text, fallback);
-  const set = assignments(options, cut.settings);
+  const settings = named(options.query, settingName);
+  const set = assignments(options, settings, cut.settings);
   const job: EngineJob = {
     id: options.id,
     database: databaseOf(options),
     assignments: streamed || !isReading(cut.text) ? set : [...set, answerBound(options)],
     readonly: readonlyLevel(options),
     statement: cut.text,
-    limitMs: options.analyst ? analystLimitMs(named(options.query, settingName)) : null,
+    limitMs: options.analyst ? analystLimitMs(settings) : null,
     format: fallback,
     streamed,
     insert: cut.insert,

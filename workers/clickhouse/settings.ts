@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { BridgeError } from './errors.js';
 import { isName, tokensOf } from './tokens.js';
 
@@ -11,6 +12,8 @@ const analystCaps: ReadonlyMap<string, number> = new Map([
   // Time is looked at between blocks. Below this, sums over many rows take longer: with 1,024 rows a half, with 64 ten times.
   ['max_block_size', 8192],
   ['max_joined_block_size_rows', 8192],
+  // The engine takes up to 256 for each core: with 500 on two cores an insert takes five times as long.
+  ['max_threads', availableParallelism()],
 ]);
 
 /*
@@ -47,7 +50,6 @@ const analystNames: ReadonlySet<string> = new Set([
   'max_result_bytes',
   'max_result_rows',
   'max_rows_to_read',
-  'max_threads',
   'offset',
   'result_overflow_mode',
   'session_timezone',
@@ -76,10 +78,12 @@ function refuse(name: string): never {
   throw new BridgeError(164, 'READONLY', `Cannot modify '${name}' setting in readonly mode`);
 }
 
-function cappedValue(name: string, value: string, cap: number): string {
+/** What the request asks for, where that is below the cap. */
+function cappedValue(settings: ReadonlyMap<string, string>, name: string, cap: number): number {
+  const value = settings.get(name) ?? String(cap);
   const wanted = Number(value);
   if (!Number.isFinite(wanted) || value.trim() === '') refuse(name);
-  return String(wanted > 0 && wanted < cap ? wanted : cap);
+  return wanted > 0 && wanted < cap ? wanted : cap;
 }
 
 function analystAssignment(name: string, value: string): string[] {
@@ -96,21 +100,16 @@ function analystAssignment(name: string, value: string): string[] {
  */
 export function analystAssignments(settings: ReadonlyMap<string, string>): string[] {
   const given = [...settings].flatMap(([name, value]) => analystAssignment(checkedName(name), value));
-  const caps = [...analystCaps].map(([name, cap]) => {
-    const wanted = settings.get(name);
-    return `${name} = ${literal(wanted === undefined ? String(cap) : cappedValue(name, wanted, cap))}`;
-  });
+  // Where nothing is asked for, the engine knows better how many cores it has.
+  const caps = [...analystCaps]
+    .filter(([name]) => name !== 'max_threads' || settings.has(name))
+    .map(([name, cap]) => `${name} = ${literal(String(cappedValue(settings, name, cap)))}`);
   return [...given, ...caps];
 }
 
-/** How long an analyst's query may take, in milliseconds: the cap, or what the request asks for below it. */
-export function analystLimitMs(settings: ReadonlyMap<string, string>): number {
-  const wanted = settings.get('max_execution_time');
-  return (
-    1000 *
-    Number(wanted === undefined ? analystSeconds : cappedValue('max_execution_time', wanted, analystSeconds))
-  );
-}
+/** How long an analyst's query may take, in milliseconds. */
+export const analystLimitMs = (settings: ReadonlyMap<string, string>): number =>
+  1000 * cappedValue(settings, 'max_execution_time', analystSeconds);
 
 /** The SET pairs of a request of the service: whatever the engine knows, under one memory bound. */
 export function serviceAssignments(settings: ReadonlyMap<string, string>): string[] {

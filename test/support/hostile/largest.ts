@@ -2,24 +2,13 @@
 import type { Asking } from './ask.js';
 import { batches, bomb, oddBodies } from './largest-bodies.js';
 import { longId, skillName } from './seed.js';
+import type { Seeded } from './seeding.js';
 import { keys } from './stand.js';
 
 export interface LargestCase {
   readonly name: string;
   /** The i-th request; what changes something changes another thing each time. */
   readonly asking: (i: number) => Asking;
-}
-
-/** Who is asked about, all of them in one tenant. */
-export interface LargestTargets {
-  /** With the most skills. */
-  readonly full: string;
-  /** With many answers over a year. */
-  readonly busy: string;
-  readonly answersOfBusy: number;
-  readonly pupils: readonly string[];
-  /** Another tenant's, with as many skills as were taken. */
-  readonly big: string;
 }
 
 const key = keys.wide;
@@ -32,7 +21,7 @@ const post = (name: string, path: string, body: string | Buffer): LargestCase =>
   asking: () => ({ method: 'POST', path, key, body }),
 });
 
-const reads = ({ full, busy, big }: LargestTargets): LargestCase[] => [
+const reads = ({ full, busy, big }: Seeded): LargestCase[] => [
   get('mastery of 2,000 skills', `/api/v1/mastery/${full}`),
   get('the same, limit=1000', `/api/v1/mastery/${full}?limit=1000`),
   get('mastery of the most skills taken', `/api/v1/mastery/${big}`, keys.attacker),
@@ -62,7 +51,7 @@ const plan = {
 };
 const newPlan = { ...plan, skills: plan.skills.map((_, i) => `never-${i}`) };
 
-const forecasts = ({ full, pupils }: LargestTargets): LargestCase[] => [
+const forecasts = ({ full, pupils }: Seeded): LargestCase[] => [
   post(
     'class of 500 with 2,000 skills each, days=365',
     '/api/v1/predictions',
@@ -87,7 +76,7 @@ const forecasts = ({ full, pupils }: LargestTargets): LargestCase[] => [
   post('what-if, 100 new skills', `/api/v1/predictions/${full}/what-if`, JSON.stringify(newPlan)),
 ];
 
-const writes = ({ busy, answersOfBusy }: LargestTargets): LargestCase[] => [
+const writes = ({ busy, answersOfBusy }: Seeded): LargestCase[] => [
   {
     name: 'PUT of a skill, then GET',
     asking: (i) => {
@@ -130,7 +119,7 @@ const paths: readonly LargestCase[] = [
 ];
 
 /** What destroys comes late, and batches last: their answers are drained for a while. */
-export const largestCases = (targets: LargestTargets): LargestCase[] => [
+export const largestCases = (targets: Seeded): LargestCase[] => [
   ...reads(targets),
   ...forecasts(targets),
   ...paths,

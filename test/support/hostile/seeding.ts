@@ -20,7 +20,7 @@ import { keys, launchStand, tenantOf } from './stand.js';
 const attempted = { learner: 50_000, tenant: 200_000 } as const;
 
 export interface Seeded {
-  /** The attacker's learner with as many skills as were taken. */
+  /** The attacker's learner with as many skills as were taken; the others are of one other tenant. */
   readonly big: string;
   /** With many answers over a year. */
   readonly busy: string;

@@ -1,5 +1,6 @@
 /** What clients that never read ask for: for each kind of answer those that cost the client least. */
 import { rawRequest } from '../http.js';
+import type { Seeded } from './seeding.js';
 import { keys } from './stand.js';
 
 export interface UnreadCase {
@@ -8,16 +9,6 @@ export interface UnreadCase {
   readonly bytes: Buffer;
   readonly everyMs: number;
   readonly forMs?: number;
-}
-
-/** Who is asked about. */
-export interface Targets {
-  /** With the most skills. */
-  readonly big: string;
-  /** With many answers. */
-  readonly busy: string;
-  /** With 2,000 skills. */
-  readonly full: string;
 }
 
 const get = (path: string, key: string | null = null): Buffer => rawRequest(key, { method: 'GET', path });
@@ -43,7 +34,7 @@ const many = 400;
  * connections are closed by uWebSockets.js. So what waits is asked again and again, by few enough that the answer before
  * is made: the kernel takes two megabytes for each connection, only what is beyond them is the service's.
  */
-export const unreadCases = ({ big, busy, full }: Targets): UnreadCase[] => [
+export const unreadCases = ({ big, busy, full }: Seeded): UnreadCase[] => [
   { name: 'metrics', sockets: many, bytes: get('/metrics'), everyMs: 900 },
   { name: 'metrics', sockets: 80, bytes: get('/metrics'), everyMs: 200, forMs: 30_000 },
   { name: 'metrics, 50 in a write', sockets: many, bytes: times(50, get('/metrics')), everyMs: 2000 },
