@@ -212,6 +212,7 @@ function readBytes(text: string | undefined, complain: Complain): number {
   const [, digits, unit = ''] = /^(\d+)(\w*)$/.exec(text) ?? [];
   const bytes = Number(digits) * (unitBytes[unit] ?? 1);
   if (bytes < leastMaxmemory) complain('EMBEDDED_REDIS_MAXMEMORY', quote(text), 'too little');
+  if (!Number.isSafeInteger(bytes)) complain('EMBEDDED_REDIS_MAXMEMORY', quote(text), 'too much');
   return bytes;
 }
 

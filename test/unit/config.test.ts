@@ -169,6 +169,7 @@ const bad: [name: string, value: string, shown: RegExp][] = [
   ['EMBEDDED_CLICKHOUSE_PORT', '3000', /PORT has the same/],
   ['EMBEDDED_REDIS_FSYNC', 'no', /everysec or always/],
   ['EMBEDDED_REDIS_MAXMEMORY', '63mb', /too little.*at least 64mb/],
+  ['EMBEDDED_REDIS_MAXMEMORY', '9999999gb', /too much/],
   ['EMBEDDED_REDIS_MAXMEMORY', 'half', /kb, mb or gb/],
   ['MAX_SKILLS_PER_LEARNER', '0', /1 to 100000/],
   ['MAX_SKILLS_PER_TENANT', '1000001', /1 to 1000000/],
