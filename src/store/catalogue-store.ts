@@ -168,7 +168,7 @@ export async function putSkills(
   tenant: string,
   writes: readonly SkillWrite[],
   now: number,
-  { knownSkills, journal = journalBound }: CatalogueBounds,
+  bounds: CatalogueBounds,
 ): Promise<SkillWritten[]> {
   if ((await whileRedisServes(client.exists(metaKey))) === 0) {
     throw unavailable('The state store came back empty and has to be rebuilt first');
@@ -176,35 +176,38 @@ export async function putSkills(
   const results: SkillWritten[] = [];
   for (let at = 0; at < writes.length; at += chunkSkills) {
     const chunk = writes.slice(at, at + chunkSkills);
-    const added = [...new Set(chunk.filter(({ setting }) => setting !== null).map(idOf))];
-    const admitted = await admitSkills(client, tenant, added, knownSkills);
-    const open = chunk.filter(({ skillId }) => admitted.get(skillId) !== 'full');
-    const replies = await putChunk(client, tenant, open, now, journal);
-    const written = new Set(chunk.filter((write) => !refusals.has(replies.get(write) ?? 'full')).map(idOf));
-    await addKnownSkills(
-      client,
-      tenant,
-      added.filter((skillId) => written.has(skillId)),
-    );
-    const unwritten = added.filter((skillId) => admitted.get(skillId) === 'new' && !written.has(skillId));
-    await releaseSkills(client, tenant, unwritten);
-    results.push(...chunk.map((write) => writtenOf(replies.get(write) ?? 'full')));
+    results.push(...(await putChunk(client, tenant, chunk, now, bounds)));
   }
   return results;
 }
 
-const idOf = ({ skillId }: SkillWrite): string => skillId;
-
-/** What the script says of a skill that it did not write. */
-const refusals: ReadonlySet<string> = new Set(['mismatch', 'journal', 'full']);
-
-/** @returns what the script says of each skill */
 async function putChunk(
   client: RedisClient,
   tenant: string,
   chunk: readonly SkillWrite[],
   now: number,
-  bound: number,
+  { knownSkills, journal = journalBound }: CatalogueBounds,
+): Promise<SkillWritten[]> {
+  const set = idsOf(chunk.filter(({ setting }) => setting !== null));
+  const admitted = await admitSkills(client, tenant, set, knownSkills);
+  const open = chunk.filter(({ skillId }) => admitted.get(skillId) !== 'full');
+  const replies = await runPut(client, tenant, open, now, journal);
+  const written = idsOf(open.filter((write) => replies.get(write)?.startsWith('{')));
+  await addKnownSkills(client, tenant, written);
+  const unwritten = set.filter((skillId) => admitted.get(skillId) === 'new' && !written.includes(skillId));
+  await releaseSkills(client, tenant, unwritten);
+  return chunk.map((write) => writtenOf(replies.get(write) ?? 'full'));
+}
+
+const idsOf = (writes: readonly SkillWrite[]): string[] => [...new Set(writes.map(({ skillId }) => skillId))];
+
+/** @returns what the script says of each skill */
+async function runPut(
+  client: RedisClient,
+  tenant: string,
+  chunk: readonly SkillWrite[],
+  now: number,
+  journal: number,
 ): Promise<ReadonlyMap<SkillWrite, string>> {
   if (chunk.length === 0) return new Map();
   const keys = [
@@ -219,7 +222,7 @@ async function putChunk(
     setting === null ? '' : encodeSetting(setting),
     skillRow({ tenant, skillId, ...(setting ?? takenOff) }),
   ]);
-  const put = () => client.eval(putSkillsScript, keys.length, ...keys, tenant, now, bound, ...skills);
+  const put = () => client.eval(putSkillsScript, keys.length, ...keys, tenant, now, journal, ...skills);
   const replies = await replicated(client, catalogueRevisionsKey, () => whileRedisServes(put()));
   return new Map(chunk.map((write, i) => [write, (replies as string[])[i] as string]));
 }
