@@ -175,9 +175,10 @@ export function* decodingOf(text: string): Generator<undefined, TenantModel> {
   const { format: _, skills, accuracy = startAccuracy, ...model } = checkedBy(modelCheck, JSON.parse(head));
   const bySkill = new Map<string, SkillModel>();
   for (const { skillId, ...skill } of skills) bySkill.set(skillId, skill);
-  for (let at = headEnd + 1; at > 0 && at < text.length; ) {
+  let at = headEnd + 1;
+  while (at > 0 && !text.startsWith(emptyEnd, at)) {
     const end = text.indexOf('\n', at);
-    if (end < 0) break;
+    if (end < 0) throw new Error('the stored model cannot be read: its end is missing');
     const line = text.slice(at, text[end - 1] === ',' ? end - 1 : end);
     const { skillId, ...skill } = checkedBy(skillCheck, JSON.parse(line));
     bySkill.set(skillId, skill);
