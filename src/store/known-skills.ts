@@ -39,11 +39,13 @@ export async function addKnownSkills(
   tenant: string,
   skillIds: readonly string[],
 ): Promise<void> {
-  if (skillIds.length === 0) return;
-  await onSkills(client, tenant, (key) => {
-    const both = client.multi().zadd(key, ...members(skillIds));
-    return resultsOf(both.hdel(rareSkillsKey(tenant), ...skillIds));
-  });
+  for (let at = 0; at < skillIds.length; at += pageSkills) {
+    const page = skillIds.slice(at, at + pageSkills);
+    await onSkills(client, tenant, (key) => {
+      const both = client.multi().zadd(key, ...members(page));
+      return resultsOf(both.hdel(rareSkillsKey(tenant), ...page));
+    });
+  }
 }
 
 /**
