@@ -1,6 +1,6 @@
 /** Which skills a tenant's learners answer, and which of them count as known. */
 import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
-import { knownSkillsKey, rareSkillsKey } from './keys.js';
+import { catalogueKey, knownSkillsKey, rareSkillsKey } from './keys.js';
 import { hashText } from './text-hash.js';
 
 /** A skill, and a learner who answered it. */
@@ -78,11 +78,14 @@ export async function releaseSkills(
   await onSkills(client, tenant, (key) => client.releaseSkills(key, rareSkillsKey(tenant), ...skillIds));
 }
 
-/** Takes a skill off the known ones. Whoever answers it for the first time makes it known again. */
+/** Takes a skill that is not set off the known ones. Whoever answers it for the first time makes it known again. */
 export async function forgetSkill(client: RedisClient, tenant: string, skillId: string): Promise<void> {
   await onSkills(client, tenant, (key) =>
     resultsOf(client.multi().zrem(key, skillId).hdel(rareSkillsKey(tenant), skillId)),
   );
+  // Somebody may have set it just now.
+  const isSet = await whileRedisServes(client.hexists(catalogueKey(tenant), skillId));
+  if (isSet === 1) await addKnownSkills(client, tenant, [skillId]);
 }
 
 /**

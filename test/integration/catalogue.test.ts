@@ -21,7 +21,7 @@ import {
   catalogueRevisionsKey,
   rareSkillsKey,
 } from '../../src/store/keys.js';
-import { countKnownSkills } from '../../src/store/known-skills.js';
+import { countKnownSkills, forgetSkill } from '../../src/store/known-skills.js';
 import { createModelCache } from '../../src/store/model-cache.js';
 import { publishModel } from '../../src/store/model-store.js';
 import { createLogger } from '../../src/telemetry.js';
@@ -177,6 +177,16 @@ test('skills that a killed start set and left rare are known after the next one'
   await load();
   assert.equal(await countKnownSkills(client, tenant), 2);
   assert.equal((await readCatalogue(client, tenant)).revision, 2, 'nothing was set again');
+});
+
+test('a skill that is set again while it is taken off stays known', async (t) => {
+  const client = await connect(t);
+  await put(client, write('a'), { ...write('a'), setting: null }, write('a'));
+  await forgetSkill(client, tenant, 'a');
+  assert.equal(await countKnownSkills(client, tenant), 1);
+  await put(client, { ...write('a'), setting: null });
+  await forgetSkill(client, tenant, 'a');
+  assert.equal(await countKnownSkills(client, tenant), 0);
 });
 
 test('what is read of changes is what is read whole, however many there were', async (t) => {
