@@ -131,14 +131,11 @@ export function encodeModel({ catalogue: _, accuracy, skills, ...model }: Tenant
     prediction: { bias, weights: [...weights], means: [...means], runs: [...runs], itemPriorAnswers },
     skills: [],
   };
-  const head = JSON.stringify(stored).slice(0, -emptyEnd.length);
-  if (skills.size === 0) return `${head}${emptyEnd}`;
-  const lines = Array.from(skills, ([skillId, skill]) =>
-    JSON.stringify({ skillId, ...skill, terms: Array.from(skill.terms) } satisfies Static<
-      typeof StoredSkill
-    >),
-  );
-  return `${head}\n${lines.join(',\n')}\n${emptyEnd}`;
+  const lines = Array.from(skills, ([skillId, skill]) => {
+    const line: Static<typeof StoredSkill> = { skillId, ...skill, terms: Array.from(skill.terms) };
+    return `\n${JSON.stringify(line)}`;
+  });
+  return `${JSON.stringify(stored).slice(0, -emptyEnd.length)}${lines.join()}\n${emptyEnd}`;
 }
 
 /** The last of a model are its skills. */

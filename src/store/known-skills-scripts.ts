@@ -35,17 +35,20 @@ end
 return { redis.call('ZCARD', skills), common }
 `;
 
+/** Whether a skill was made known now, was known before, or has no room. */
+export type Admission = 'new' | 'known' | 'full';
+
 /**
  * Makes skills known that are about to be set, as far as there is room. Until they are set they are rare, without a learner.
  * KEYS: as above. ARGV: most skills of the tenant; the skills.
- * Result: for each of them 1 if it was made known now, 0 if it was known, -1 if there is no room.
+ * Result: for each of them its `Admission`.
  */
 export const admitSkillsScript = `
 local room = tonumber(ARGV[1]) - redis.call('ZCARD', KEYS[1])
 local results = {}
 for i = 2, #ARGV do
-  local result = redis.call('ZSCORE', KEYS[1], ARGV[i]) and 0 or room > 0 and 1 or -1
-  if result == 1 then
+  local result = redis.call('ZSCORE', KEYS[1], ARGV[i]) and 'known' or room > 0 and 'new' or 'full'
+  if result == 'new' then
     room = room - 1
     redis.call('ZADD', KEYS[1], 0, ARGV[i])
     redis.call('HSET', KEYS[2], ARGV[i], '')
@@ -97,7 +100,7 @@ declare module 'ioredis' {
       rare: string,
       limit: number,
       ...skillIds: string[]
-    ): Result<(1 | 0 | -1)[], Context>;
+    ): Result<Admission[], Context>;
     releaseSkills(skills: string, rare: string, ...skillIds: string[]): Result<null, Context>;
     forgetLearners(
       rare: string,

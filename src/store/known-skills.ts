@@ -1,6 +1,7 @@
 /** Which skills a tenant's learners answer, and which of them count as known. */
 import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
 import { catalogueKey, knownSkillsKey, rareSkillsKey } from './keys.js';
+import type { Admission } from './known-skills-scripts.js';
 import { hashText } from './text-hash.js';
 
 /** A skill, and a learner who answered it. */
@@ -51,21 +52,18 @@ export async function addKnownSkills(
 /**
  * Makes skills known that are about to be set, as far as the tenant has room: to be followed by `addKnownSkills` for those
  * that were set, and by `releaseSkills` for the others. Who dies in between leaves a name too many.
- *
- * @returns of each whether it was made known now, was known, or has no room
  */
 export async function admitSkills(
   client: RedisClient,
   tenant: string,
   skillIds: readonly string[],
   limit: number,
-): Promise<ReadonlyMap<string, 'new' | 'known' | 'full'>> {
+): Promise<ReadonlyMap<string, Admission>> {
   if (skillIds.length === 0) return new Map();
   const results = await onSkills(client, tenant, (key) =>
     client.admitSkills(key, rareSkillsKey(tenant), limit, ...skillIds),
   );
-  const told = { 1: 'new', 0: 'known', '-1': 'full' } as const;
-  return new Map(skillIds.map((skillId, i) => [skillId, told[results[i] as 1 | 0 | -1]]));
+  return new Map(skillIds.map((skillId, i) => [skillId, results[i] as Admission]));
 }
 
 /** Takes back what was admitted now and not set. */
