@@ -182,7 +182,7 @@ async function loadTenant(
     if (left.length > 0) throw noRoom(tenant, left, knownSkills);
     changed += results.filter(({ status }) => status === 'written').length;
     if (results.some(({ status }) => status !== 'written')) continue;
-    // Also those that stay untouched: a start that was killed may have set them and left them rare.
+    // Also those that stay untouched: a start that was killed may have set them and not made them known.
     await addKnownSkills(redis, tenant, [...skills.keys()]);
     return changed;
   }

@@ -16,7 +16,7 @@ import {
   journalBound,
   metaKey,
 } from './keys.js';
-import { addKnownSkills, admitSkills, releaseSkills } from './known-skills.js';
+import { addKnownSkills, unknownBeyond } from './known-skills.js';
 import { replicated } from './replication.js';
 
 /** Skills of one script call: it must not hold Redis up. */
@@ -156,8 +156,9 @@ export interface CatalogueBounds {
 /**
  * Writes skills; those that are written are known from then on.
  *
- * They are made known before they are written, as far as there is room, and those that are not written are forgotten
- * again. Whoever dies in between leaves some too many, and some that are written rare until they are set again.
+ * They are made known after they are written, for only then is it sure which they are: what is refused leaves nothing.
+ * Whoever dies in between leaves some too few, until they are answered or set again; the tenant's limit may be passed by
+ * writes in flight, as by answers.
  *
  * @returns one result for each, in their order
  * @throws ApiError UNAVAILABLE, also for a Redis that came back empty, and where the journal is full: those before
@@ -189,13 +190,11 @@ async function putChunk(
   { knownSkills, journal = journalBound }: CatalogueBounds,
 ): Promise<SkillWritten[]> {
   const set = idsOf(chunk.filter(({ setting }) => setting !== null));
-  const admitted = await admitSkills(client, tenant, set, knownSkills);
-  const open = chunk.filter(({ skillId }) => admitted.get(skillId) !== 'full');
+  const refused = set.length === 0 ? [] : (await unknownBeyond(client, tenant, set, knownSkills)).refused;
+  const open = chunk.filter(({ skillId }) => !refused.includes(skillId));
   const replies = await runPut(client, tenant, open, now, journal);
   const written = idsOf(open.filter((write) => replies.get(write)?.startsWith('{')));
   await addKnownSkills(client, tenant, written);
-  const unwritten = set.filter((skillId) => admitted.get(skillId) === 'new' && !written.includes(skillId));
-  await releaseSkills(client, tenant, unwritten);
   return chunk.map((write) => writtenOf(replies.get(write) ?? 'full'));
 }
 

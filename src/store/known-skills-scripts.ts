@@ -35,42 +35,6 @@ end
 return { redis.call('ZCARD', skills), common }
 `;
 
-/** Whether a skill was made known now, was known before, or has no room. */
-export type Admission = 'new' | 'known' | 'full';
-
-/**
- * Makes skills known that are about to be set, as far as there is room. Until they are set they are rare, without a learner.
- * KEYS: as above. ARGV: most skills of the tenant; the skills.
- * Result: for each of them its `Admission`.
- */
-export const admitSkillsScript = `
-local room = tonumber(ARGV[1]) - redis.call('ZCARD', KEYS[1])
-local results = {}
-for i = 2, #ARGV do
-  local result = redis.call('ZSCORE', KEYS[1], ARGV[i]) and 'known' or room > 0 and 'new' or 'full'
-  if result == 'new' then
-    room = room - 1
-    redis.call('ZADD', KEYS[1], 0, ARGV[i])
-    redis.call('HSET', KEYS[2], ARGV[i], '')
-  end
-  results[#results + 1] = result
-end
-return results
-`;
-
-/**
- * Takes back what was admitted and then not set, unless a learner answered it meanwhile.
- * KEYS: as above. ARGV: the skills.
- */
-export const releaseSkillsScript = `
-for i = 1, #ARGV do
-  if redis.call('HGET', KEYS[2], ARGV[i]) == '' then
-    redis.call('HDEL', KEYS[2], ARGV[i])
-    redis.call('ZREM', KEYS[1], ARGV[i])
-  end
-end
-`;
-
 /**
  * Takes learners off the lists of some rare skills, which stay rare: with an empty list, if need be.
  * KEYS: hash of the rare skills. ARGV: cursor ('0' at first), how many skills, about; hashes of learners.
@@ -95,13 +59,6 @@ declare module 'ioredis' {
       rare: string,
       ...pairs: (string | Buffer)[]
     ): Result<[size: number, notRare: string[]], Context>;
-    admitSkills(
-      skills: string,
-      rare: string,
-      limit: number,
-      ...skillIds: string[]
-    ): Result<Admission[], Context>;
-    releaseSkills(skills: string, rare: string, ...skillIds: string[]): Result<null, Context>;
     forgetLearners(
       rare: string,
       cursor: string,

@@ -1,7 +1,6 @@
 /** Which skills a tenant's learners answer, and which of them count as known. */
 import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
 import { catalogueKey, knownSkillsKey, rareSkillsKey } from './keys.js';
-import type { Admission } from './known-skills-scripts.js';
 import { hashText } from './text-hash.js';
 
 /** A skill, and a learner who answered it. */
@@ -47,33 +46,6 @@ export async function addKnownSkills(
       return resultsOf(both.hdel(rareSkillsKey(tenant), ...page));
     });
   }
-}
-
-/**
- * Makes skills known that are about to be set, as far as the tenant has room: to be followed by `addKnownSkills` for those
- * that were set, and by `releaseSkills` for the others. Who dies in between leaves a name too many.
- */
-export async function admitSkills(
-  client: RedisClient,
-  tenant: string,
-  skillIds: readonly string[],
-  limit: number,
-): Promise<ReadonlyMap<string, Admission>> {
-  if (skillIds.length === 0) return new Map();
-  const results = await onSkills(client, tenant, (key) =>
-    client.admitSkills(key, rareSkillsKey(tenant), limit, ...skillIds),
-  );
-  return new Map(skillIds.map((skillId, i) => [skillId, results[i] as Admission]));
-}
-
-/** Takes back what was admitted now and not set. */
-export async function releaseSkills(
-  client: RedisClient,
-  tenant: string,
-  skillIds: readonly string[],
-): Promise<void> {
-  if (skillIds.length === 0) return;
-  await onSkills(client, tenant, (key) => client.releaseSkills(key, rareSkillsKey(tenant), ...skillIds));
 }
 
 /** Takes a skill that is not set off the known ones. Whoever answers it for the first time makes it known again. */

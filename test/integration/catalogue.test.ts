@@ -19,7 +19,7 @@ import {
   catalogueJournalKey,
   catalogueKey,
   catalogueRevisionsKey,
-  rareSkillsKey,
+  knownSkillsKey,
 } from '../../src/store/keys.js';
 import { countKnownSkills, forgetSkill } from '../../src/store/known-skills.js';
 import { createModelCache } from '../../src/store/model-cache.js';
@@ -167,12 +167,12 @@ test('processes that load the same file at once change every skill once', async 
   assert.equal(entries.get('skill-9')?.name, 'Set by hand');
 });
 
-test('skills that a killed start set and left rare are known after the next one', async (t) => {
+test('skills that a killed start set and did not make known are so after the next one', async (t) => {
   const client = await connect(t);
   const file = new Map([[tenant, new Map(['a', 'b'].map((id) => [id, { section: 'math' as const }]))]]);
   const load = () => loadSkillsFile(file, client, maxSkills, createLogger('silent', 'test'));
   await load();
-  await client.hset(rareSkillsKey(tenant), 'b', '');
+  await client.zrem(knownSkillsKey(tenant), 'b');
   assert.equal(await countKnownSkills(client, tenant), 1);
   await load();
   assert.equal(await countKnownSkills(client, tenant), 2);
