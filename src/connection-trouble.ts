@@ -60,7 +60,11 @@ export function troubleOf(error: unknown): Trouble {
 }
 
 function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return '';
+  if (!(error instanceof Error) || isOtherTls(error)) return '';
   if (error.name === 'ReplyError') return error.message.split(/[\s:]/, 1)[0] ?? '';
   return 'code' in error ? String(error.code) : '';
 }
+
+/** Node calls all that goes wrong with TLS at a write EPROTO. */
+const isOtherTls = ({ message }: Error): boolean =>
+  message.includes('EPROTO') && !message.includes('wrong version number');

@@ -10,6 +10,7 @@ import type { SkillWrite } from './services/ports.js';
 import { checkSkillRow, type RawSkill, type SkillRow, skillColumns } from './services/skill-rows.js';
 import { putSkills, readCatalogue } from './store/catalogue-store.js';
 import type { RedisClient } from './store/client.js';
+import { addKnownSkills } from './store/known-skills.js';
 import type { Logger } from './telemetry.js';
 
 /** What the file tells of each skill, by tenant and skill. */
@@ -180,7 +181,10 @@ async function loadTenant(
     const left = writes.filter((_, i) => results[i]?.status === 'full').map(({ skillId }) => skillId);
     if (left.length > 0) throw noRoom(tenant, left, knownSkills);
     changed += results.filter(({ status }) => status === 'written').length;
-    if (results.every(({ status }) => status === 'written')) return changed;
+    if (results.some(({ status }) => status !== 'written')) continue;
+    // Also those that stay untouched: a start that was killed may have set them and not made them known.
+    await addKnownSkills(redis, tenant, [...skills.keys()]);
+    return changed;
   }
   throw new StartError(
     'SKILLS_FILE: the skills are being changed by somebody else all the time; start again',

@@ -15,7 +15,13 @@ import type { RedisClient } from '../src/store/client.js';
 import { noteForecasts } from '../src/store/journal.js';
 import { partitionOf } from '../src/store/keys.js';
 import { areKnownSkills, countKnownSkills } from '../src/store/known-skills.js';
-import { type FoundLearner, type PackedLearner, readPacked, turnOf } from '../src/store/learner-reads.js';
+import {
+  type FoundLearner,
+  findLearner,
+  type PackedLearner,
+  readPacked,
+  turnOf,
+} from '../src/store/learner-reads.js';
 import type { Placed } from '../src/store/learner-records.js';
 import { tellPlan } from './plans.js';
 import { predict, servedRow, type Tenant, toldResult } from './predictions.js';
@@ -139,13 +145,10 @@ async function predictPlan(parts: ForecastParts, task: WhatIfTask): Promise<What
   const { tenant: name, userId } = task;
   const client = await parts.redis();
   const partition = partitionOf(name, userId, parts.settings.partitions);
-  const [learners, tenant] = await Promise.all([
-    readPacked(client, [{ partition, tenant: name, userId }]),
+  const [found, tenant] = await Promise.all([
+    findLearner(client, { partition, tenant: name, userId }),
     readTenant(parts.models, client, name),
   ]);
-  const [packed] = learners as [PackedLearner];
-  await turnOf(packed);
-  const found = packed.unpack();
   if (found === null) return { data: null };
   const unknownSkills = await unknownAmong(client, tenant.model, found, task);
   return unknownSkills.length > 0 ? { unknownSkills } : { data: tellPlan(found, tenant, parts.now(), task) };

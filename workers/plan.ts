@@ -5,14 +5,14 @@ import { dayMs, dayOf } from '../src/domain/forgetting.js';
 import { lacksBaseline } from '../src/domain/goal.js';
 import type { RememberedItem } from '../src/domain/item-window.js';
 import { type AnswerEffect, applyAnswer, closesDay, newLearner, newSkill } from '../src/domain/mastery.js';
-import { momentumModel } from '../src/domain/params.js';
 import type { ItemTrace } from '../src/domain/prediction/traces.js';
 import { logit, sigmoid } from '../src/domain/probability.js';
 import { adviseOn } from '../src/domain/recommend.js';
 import {
-  meanMasteryAt,
+  meanMastery,
   type PractisedSkill,
-  practisedSkill,
+  practise,
+  practisedSkills,
   type SkillView,
   viewSkills,
 } from '../src/domain/skill-view.js';
@@ -236,29 +236,18 @@ function closedMastery(
 ): number | null {
   if (!closesDay(draft.learner, event)) return null;
   const close = (draft.learner.activity.day + 1) * dayMs;
-  draft.practised ??= practisedSkills(draft, work, context);
-  return meanMasteryAt(draft.practised.values(), close, momentumModel.minAttempts);
-}
-
-function practisedSkills(
-  draft: Draft,
-  work: LearnerWork,
-  { all, model }: PlanContext,
-): Map<string, PractisedSkill> {
-  const practised = new Map<string, PractisedSkill>();
-  for (const [skillId, state] of skillsNow(draft, work, all))
-    practised.set(skillId, practisedSkill(skillId, state, model));
-  return practised;
+  draft.practised ??= practisedSkills(skillsNow(draft, work, context), context.model);
+  return meanMastery(draft.practised, close);
 }
 
 /** All the learner's skills at a time, with what the answers before in the batch made of them. */
-const viewsAt = (draft: Draft, work: LearnerWork, at: number, { all, model }: PlanContext): SkillView[] =>
-  viewSkills(skillsNow(draft, work, all), model, at);
+const viewsAt = (draft: Draft, work: LearnerWork, at: number, context: PlanContext): SkillView[] =>
+  viewSkills(skillsNow(draft, work, context), context.model, at);
 
 function skillsNow(
   draft: Draft,
   { skillIds }: LearnerWork,
-  all: AllSkills | null,
+  { all }: PlanContext,
 ): ReadonlyMap<string, SkillState> {
   const skills = new Map(all?.skills);
   skillIds.forEach((skillId, i) => {
@@ -276,12 +265,7 @@ function keep(
 ): void {
   if (!draft.skills[skill]) draft.begun += 1;
   draft.skills[skill] = effect.skill;
-  const before = draft.practised?.get(event.skillId);
-  const { skillId } = event;
-  draft.practised?.set(
-    skillId,
-    before ? { ...before, state: effect.skill } : practisedSkill(skillId, effect.skill, model),
-  );
+  if (draft.practised) practise(draft.practised, event.skillId, effect.skill, model);
   if (item >= 0 && effect.item) draft.items[item] = effect.item;
   draft.learner = effect.learner;
   draft.importLine = event.importLine ?? 0;

@@ -5,6 +5,7 @@ import { countSkills } from '../src/store/learner-reads.js';
 import type { LoadedLearner } from '../src/store/learner-records.js';
 import type { KnownSkills } from './known-skills.js';
 import type { LearnerWork, SkillRoom } from './plan.js';
+import { distinct } from './track-needs.js';
 
 export interface SkillRoomParts {
   readonly client: RedisClient;
@@ -14,9 +15,16 @@ export interface SkillRoomParts {
 
 export const roomEnough: SkillRoom = { skills: Number.POSITIVE_INFINITY, refused: new Set() };
 
+/** A learner with the skills that it may begin. */
+interface Beginner {
+  readonly work: LearnerWork;
+  readonly begins: readonly string[];
+  readonly attempts: number;
+}
+
 /**
- * The room of those learners who may not have enough; of the others nothing. What the learner has is what it has when the
- * batch is committed, for nobody may write it in between; a tenant's limit may be passed by answers in flight.
+ * The room of those learners who may begin a skill. What the learner has is what it has when the batch is committed, for
+ * nobody may write it in between; a tenant's limit may be passed by answers in flight.
  *
  * @param loaded in the order of `works`
  */
@@ -25,27 +33,27 @@ export async function skillRooms(
   works: readonly LearnerWork[],
   loaded: readonly LoadedLearner[],
 ): Promise<ReadonlyMap<LearnerWork, SkillRoom>> {
-  const beginning = works.flatMap((work, i) => {
+  const beginners = works.flatMap((work, i) => {
     const { learner, skills } = loaded[i] as LoadedLearner;
     const begins = work.skillIds.filter((_, skill) => !skills[skill]);
     return begins.length === 0 ? [] : [{ work, begins, attempts: learner?.attempts ?? 0 }];
   });
-  if (beginning.length === 0) return new Map();
-  const refused = await refusedSkills(parts, beginning);
-  const rooms = beginning.map(async ({ work, begins, attempts }) => {
-    const skills = await roomOf(parts, work, attempts);
-    const none = refused.get(work.tenant) ?? roomEnough.refused;
-    return begins.length <= skills && none.size === 0 ? [] : [[work, { skills, refused: none }] as const];
-  });
-  return new Map((await Promise.all(rooms)).flat());
+  const rooms = await Promise.all(beginners.map((beginner) => roomOf(parts, beginner)));
+  // Learners without room of their own take none of their tenant's.
+  const refused = await refusedSkills(
+    parts,
+    beginners.filter((_, i) => (rooms[i] as number) > 0),
+  );
+  return new Map(
+    beginners.map(({ work }, i) => [
+      work,
+      { skills: rooms[i] as number, refused: refused.get(work.tenant) ?? roomEnough.refused },
+    ]),
+  );
 }
 
 /** A learner has not more skills than answers. */
-async function roomOf(
-  { client, settings }: SkillRoomParts,
-  work: LearnerWork,
-  attempts: number,
-): Promise<number> {
+async function roomOf({ client, settings }: SkillRoomParts, { work, attempts }: Beginner): Promise<number> {
   const { perLearner } = settings.skillLimits;
   if (attempts + work.events.length <= perLearner) return Number.POSITIVE_INFINITY;
   return perLearner - (await countSkills(client, work));
@@ -54,18 +62,14 @@ async function roomOf(
 /** By tenant. */
 async function refusedSkills(
   { client, settings, knownSkills }: SkillRoomParts,
-  beginning: readonly { readonly work: LearnerWork; readonly begins: readonly string[] }[],
+  beginners: readonly Beginner[],
 ): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  const byTenant = new Map<string, Set<string>>();
-  for (const { work, begins } of beginning) {
-    const skills = byTenant.get(work.tenant) ?? new Set();
-    byTenant.set(work.tenant, skills);
-    for (const skillId of begins) skills.add(skillId);
-  }
-  const { perTenant } = settings.skillLimits;
-  const found = [...byTenant].map(
-    async ([tenant, skills]) =>
-      [tenant, await knownSkills.beyond(client, tenant, [...skills], perTenant)] as const,
-  );
+  const tenants = distinct(beginners.map(({ work }) => work.tenant));
+  const found = tenants.map(async (tenant) => {
+    const own = beginners.filter(({ work }) => work.tenant === tenant);
+    const begins = distinct(own.flatMap((beginner) => beginner.begins));
+    const refused = await knownSkills.beyond(client, tenant, begins, settings.skillLimits.perTenant);
+    return [tenant, refused] as const;
+  });
   return new Map(await Promise.all(found));
 }

@@ -14,7 +14,7 @@ export interface ModelSources {
   readonly items: ItemTable;
 }
 
-const distinct = (texts: readonly string[]): string[] => [...new Set(texts)];
+export const distinct = (texts: readonly string[]): string[] => [...new Set(texts)];
 
 /** The models of all tenants in the batch; one tenant's that cannot be used must not refuse the answers of others. */
 export async function loadModels(

@@ -103,8 +103,8 @@ async function trackLearners(
 }
 
 /**
- * One try for all open learners; returns those that somebody else wrote meanwhile, who repeat an event, or of whom it has
- * to be known whether they do.
+ * One try for all open learners; returns those that somebody else wrote meanwhile, or who repeat an event, as far as is
+ * known.
  */
 async function trackOnce(
   context: Try,
@@ -112,15 +112,15 @@ async function trackOnce(
   open: readonly LearnerWork[],
   reply: ReplyBuilder,
 ): Promise<LearnerWork[]> {
-  const all = await planEach(context, task, open, reply);
-  const plans = all.filter(({ plan }) => !plan.needsIds);
-  await context.knownSkills.add(context.client, plans);
-  const writing = plans.filter(({ plan }) => plan.commit !== null);
+  const plans = await planEach(context, task, open, reply);
+  const final = plans.filter(({ plan }) => !plan.needsIds);
+  await context.knownSkills.add(context.client, final);
+  const writing = final.filter(({ plan }) => plan.commit !== null);
   const statuses = await commitPlans(context, writing);
-  const again = all.filter(({ plan }) => plan.needsIds).map(({ work }) => work);
+  const again: LearnerWork[] = [];
   for (const planned of plans) {
-    const { work } = planned;
-    const status = statuses.get(work) ?? 'committed';
+    const { work, plan } = planned;
+    const status = plan.needsIds ? 'repeated' : (statuses.get(work) ?? 'committed');
     if (status === 'committed') settle(context, planned, reply);
     else if (status === 'conflict' || status === 'repeated') again.push(work);
     else reply.refuse(work, refusals[status]);

@@ -131,14 +131,11 @@ export function encodeModel({ catalogue: _, accuracy, skills, ...model }: Tenant
     prediction: { bias, weights: [...weights], means: [...means], runs: [...runs], itemPriorAnswers },
     skills: [],
   };
-  const head = JSON.stringify(stored).slice(0, -emptyEnd.length);
-  if (skills.size === 0) return `${head}${emptyEnd}`;
-  const lines = Array.from(skills, ([skillId, skill]) =>
-    JSON.stringify({ skillId, ...skill, terms: Array.from(skill.terms) } satisfies Static<
-      typeof StoredSkill
-    >),
-  );
-  return `${head}\n${lines.join(',\n')}\n${emptyEnd}`;
+  const lines = Array.from(skills, ([skillId, skill]) => {
+    const line: Static<typeof StoredSkill> = { skillId, ...skill, terms: Array.from(skill.terms) };
+    return `\n${JSON.stringify(line)}`;
+  });
+  return `${JSON.stringify(stored).slice(0, -emptyEnd.length)}${lines.join()}\n${emptyEnd}`;
 }
 
 /** The last of a model are its skills. */
@@ -175,9 +172,10 @@ export function* decodingOf(text: string): Generator<undefined, TenantModel> {
   const { format: _, skills, accuracy = startAccuracy, ...model } = checkedBy(modelCheck, JSON.parse(head));
   const bySkill = new Map<string, SkillModel>();
   for (const { skillId, ...skill } of skills) bySkill.set(skillId, skill);
-  for (let at = headEnd + 1; at > 0 && at < text.length; ) {
+  let at = headEnd + 1;
+  while (at > 0 && !text.startsWith(emptyEnd, at)) {
     const end = text.indexOf('\n', at);
-    if (end < 0) break;
+    if (end < 0) throw new Error('the stored model cannot be read: its end is missing');
     const line = text.slice(at, text[end - 1] === ',' ? end - 1 : end);
     const { skillId, ...skill } = checkedBy(skillCheck, JSON.parse(line));
     bySkill.set(skillId, skill);

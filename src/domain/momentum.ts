@@ -1,7 +1,7 @@
 /** Momentum: whether a learner's mastery has been rising or falling lately, by two moving averages. */
 import { dayMs, dayOf } from './forgetting.js';
 import { activityModel, momentumModel } from './params.js';
-import { meanMastery, viewSkills } from './skill-view.js';
+import { meanMastery, practisedSkills } from './skill-view.js';
 import type { TenantModel } from './tenant-model.js';
 import type { LearnerState, SkillState } from './types.js';
 
@@ -68,10 +68,11 @@ export function momentumNow(
   model: TenantModel,
   now: number,
 ): Momentum | null {
+  const practised = practisedSkills(skills, model);
   let state = momentum;
   for (const day of daysToClose(activity.day, dayOf(now))) {
     const close = Math.min((day + 1) * dayMs, now);
-    const mastery = meanMastery(viewSkills(skills, model, close), momentumModel.minAttempts);
+    const mastery = meanMastery(practised, close);
     if (mastery === null) return null;
     state = closeDay(state, day, mastery);
   }

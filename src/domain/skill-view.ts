@@ -1,6 +1,7 @@
 /** A learner's skills as they stand now: what forecasts, recommendations and velocity look at. */
 import { type Placement, placementOf } from './catalogue.js';
 import { effectiveMastery, faded, retentionOf } from './forgetting.js';
+import { momentumModel } from './params.js';
 import { type SkillModel, skillModelOf, type TenantModel } from './tenant-model.js';
 import type { SkillState } from './types.js';
 
@@ -50,58 +51,47 @@ export function viewSkill(
   };
 }
 
-/** A skill as `meanMasteryAt` looks at it. */
+/** A skill as `meanMastery` looks at it: without a view, for a learner may have thousands. */
 export interface PractisedSkill {
   readonly state: Pick<SkillState, 'attempts' | 'correctDays' | 'mastery' | 'lastAttemptAt'>;
   readonly placement: Pick<Placement, 'weight'>;
   readonly pInit: number;
 }
 
-/** What is in force for a skill, where only the mean of all skills is asked for. */
-export const practisedSkill = (
+/** Sets the state of one skill; what is in force for it is looked up once. */
+export function practise(
+  skills: Map<string, PractisedSkill>,
   skillId: string,
   state: PractisedSkill['state'],
   model: TenantModel,
-): PractisedSkill => ({
-  state,
-  placement: placementOf(model.catalogue, skillId),
-  pInit: skillModelOf(model, skillId).parameters.pInit,
-});
-
-/** `meanMastery` of skills at a time, after forgetting: without a view of each, of which a learner may have thousands. */
-export function meanMasteryAt(
-  skills: Iterable<PractisedSkill>,
-  at: number,
-  minAttempts: number,
-): number | null {
-  let [weights, sum] = [0, 0];
-  for (const { state, placement, pInit } of skills) {
-    if (state.attempts < minAttempts) continue;
-    weights += placement.weight;
-    sum += placement.weight * effectiveMastery(pInit, state, at);
-  }
-  return weights === 0 ? null : sum / weights;
+): void {
+  const before = skills.get(skillId);
+  const placement = before?.placement ?? placementOf(model.catalogue, skillId);
+  const pInit = before?.pInit ?? skillModelOf(model, skillId).parameters.pInit;
+  skills.set(skillId, { state, placement, pInit });
 }
 
-/** What the mean looks at. */
-interface MeanPart {
-  readonly state: Pick<SkillState, 'attempts'>;
-  readonly placement: Pick<Placement, 'weight'>;
-  readonly mastery: number;
+export function practisedSkills(
+  skills: Iterable<readonly [skillId: string, state: SkillState]>,
+  model: TenantModel,
+): Map<string, PractisedSkill> {
+  const practised = new Map<string, PractisedSkill>();
+  for (const [skillId, state] of skills) practise(practised, skillId, state, model);
+  return practised;
 }
 
 /**
- * Weighted mean mastery of the skills with enough attempts: the first answers on a skill move mastery from the
- * prior to the truth, which is measurement and not learning. Null where no skill has them.
+ * Weighted mean mastery of the skills with enough attempts, after forgetting: the first answers on a skill move mastery
+ * from the prior to the truth, which is measurement and not learning. Null where no skill has them.
  *
- * @param minAttempts on a skill, for it to count
+ * @param at Unix milliseconds
  */
-export function meanMastery(views: readonly MeanPart[], minAttempts: number): number | null {
+export function meanMastery(skills: ReadonlyMap<string, PractisedSkill>, at: number): number | null {
   let [weights, sum] = [0, 0];
-  for (const { state, placement, mastery } of views) {
-    if (state.attempts < minAttempts) continue;
+  for (const { state, placement, pInit } of skills.values()) {
+    if (state.attempts < momentumModel.minAttempts) continue;
     weights += placement.weight;
-    sum += placement.weight * mastery;
+    sum += placement.weight * effectiveMastery(pInit, state, at);
   }
   return weights === 0 ? null : sum / weights;
 }

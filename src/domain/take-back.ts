@@ -7,7 +7,7 @@ import { type TotalContext, takeBaseline } from './baseline.js';
 import { type Conditions, predictAgain } from './conditions.js';
 import { dayMs } from './forgetting.js';
 import { closesDay } from './mastery.js';
-import { modelVersion, momentumModel } from './params.js';
+import { modelVersion } from './params.js';
 import {
   type Replay,
   type ReplayedAnswer,
@@ -15,7 +15,7 @@ import {
   type ReplayRow,
   startReplay,
 } from './replay.js';
-import { meanMastery, viewSkills } from './skill-view.js';
+import { meanMastery, practisedSkills } from './skill-view.js';
 import type { ItemModel, TenantModel } from './tenant-model.js';
 import type { LearnerState } from './types.js';
 
@@ -138,4 +138,4 @@ function closedNow(
 }
 
 const closedMastery = (replay: Replay, { activity }: LearnerState, model: TenantModel): number | null =>
-  meanMastery(viewSkills(replay.skills, model, (activity.day + 1) * dayMs), momentumModel.minAttempts);
+  meanMastery(practisedSkills(replay.skills, model), (activity.day + 1) * dayMs);

@@ -1,7 +1,7 @@
 /** Velocity of learning: how a learner's mastery moved from day to day, out of daily sums of answers. */
 import { dayMs } from './forgetting.js';
-import { momentumModel, velocityModel } from './params.js';
-import { meanMasteryAt, type PractisedSkill, practisedSkill } from './skill-view.js';
+import { velocityModel } from './params.js';
+import { meanMastery, type PractisedSkill, practise } from './skill-view.js';
 import type { TenantModel } from './tenant-model.js';
 import { type Slope, theilSen } from './theil-sen.js';
 
@@ -55,14 +55,14 @@ export function* closingSeries(
   const skills = new Map<string, PractisedSkill>();
   const series: Closing[] = [];
   for (const [day, ofDay] of byDay(rows)) {
-    for (const row of ofDay) practise(skills, row, model);
+    for (const row of ofDay) addRow(skills, row, model);
     if (day < from) continue;
     const close = Math.min((day + 1) * dayMs, now);
     series.push({
       day,
       attempts: sum(ofDay, 'attempts'),
       correct: sum(ofDay, 'correct'),
-      mastery: meanMasteryAt(skills.values(), close, momentumModel.minAttempts),
+      mastery: meanMastery(skills, close),
     });
     yield;
   }
@@ -79,16 +79,16 @@ function byDay(rows: readonly SkillDay[]): [number, SkillDay[]][] {
   return [...days].sort(([a], [b]) => a - b);
 }
 
-function practise(skills: Map<string, PractisedSkill>, row: SkillDay, model: TenantModel): void {
+function addRow(skills: Map<string, PractisedSkill>, row: SkillDay, model: TenantModel): void {
   const { skillId, mastery, lastAttemptAt } = row;
-  const before = skills.get(skillId);
+  const before = skills.get(skillId)?.state;
   const state = {
-    attempts: (before?.state.attempts ?? 0) + row.attempts,
-    correctDays: (before?.state.correctDays ?? 0) + row.correctDays,
+    attempts: (before?.attempts ?? 0) + row.attempts,
+    correctDays: (before?.correctDays ?? 0) + row.correctDays,
     mastery,
     lastAttemptAt,
   };
-  skills.set(skillId, before ? { ...before, state } : practisedSkill(skillId, state, model));
+  practise(skills, skillId, state, model);
 }
 
 const sum = (days: readonly Pick<SkillDay, 'attempts' | 'correct'>[], of: 'attempts' | 'correct'): number =>

@@ -15,12 +15,7 @@ import { defineCorrections } from './correction-commands.js';
 import { evictIdsScript, growIdsScript } from './id-scripts.js';
 import { addItemsScript, putItemsScript } from './item-scripts.js';
 import { appendJournalScript } from './journal-scripts.js';
-import {
-  admitSkillsScript,
-  forgetLearnersScript,
-  noteLearnersScript,
-  releaseSkillsScript,
-} from './known-skills-scripts.js';
+import { forgetLearnersScript, noteLearnersScript } from './known-skills-scripts.js';
 import { parkScript, redriveScript } from './parked-scripts.js';
 import { readHashesScript } from './read-script.js';
 import { lastErrorOf, noteErrors } from './redis-trouble.js';
@@ -178,8 +173,6 @@ function defineScripts(client: RedisClient): void {
   client.defineCommand('parkEntries', { lua: parkScript, numberOfKeys: 2 });
   client.defineCommand('redriveEntries', { lua: redriveScript, numberOfKeys: 2 });
   client.defineCommand('noteLearners', { lua: noteLearnersScript, numberOfKeys: 2 });
-  client.defineCommand('admitSkills', { lua: admitSkillsScript, numberOfKeys: 2 });
-  client.defineCommand('releaseSkills', { lua: releaseSkillsScript, numberOfKeys: 2 });
   client.defineCommand('forgetLearners', { lua: forgetLearnersScript, numberOfKeys: 1 });
   client.defineCommand('readHashes', { lua: readHashesScript });
   client.defineCommand('lookAtPartition', { lua: lookScript, numberOfKeys: 5 });

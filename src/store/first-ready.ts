@@ -1,4 +1,5 @@
 /** The first connection of a process: where there is none, it is told why. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { troubleOf } from '../connection-trouble.js';
 import { redisAddress } from '../contracts/redis-address.js';
 import { type RedisClient, whenReady } from './client.js';
@@ -12,29 +13,24 @@ const mismatchAfterMs = 1000;
  * @param url that of the client. @throws Error (`unreachable` says why)
  */
 export async function firstReady(client: RedisClient, url: string, timeoutMs: number): Promise<void> {
-  const { nodes } = redisAddress(url);
+  const [node] = redisAddress(url).nodes;
   const over = new AbortController();
+  const ready = whenReady(client, timeoutMs);
   try {
-    await Promise.race([whenReady(client, timeoutMs), refuseMismatch(nodes[0] as string, over.signal)]);
+    await Promise.race([ready, refuseMismatch(node as string, over.signal).then(() => ready)]);
   } finally {
     over.abort();
   }
+}
+
+async function refuseMismatch(url: string, signal: AbortSignal): Promise<void> {
+  await sleep(mismatchAfterMs, undefined, { signal });
+  const mismatch = await tlsMismatch(url);
+  if (mismatch !== null) throw new Error(mismatch);
 }
 
 /** Where Redis is and why it cannot be reached, without the login. */
 export function unreachable(url: string, error: unknown): string {
   const hosts = redisAddress(url).nodes.map((node) => new URL(node).host);
   return `Redis cannot be reached at ${hosts.join()}: ${troubleOf(error).text}`;
-}
-
-/** Rejects where there is a mismatch, and never resolves. */
-function refuseMismatch(url: string, signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const look = async (): Promise<void> => {
-      const mismatch = await tlsMismatch(url);
-      if (mismatch !== null) reject(new Error(mismatch));
-    };
-    const timer = setTimeout(look, mismatchAfterMs);
-    signal.addEventListener('abort', () => clearTimeout(timer));
-  });
 }

@@ -36,39 +36,6 @@ return { redis.call('ZCARD', skills), common }
 `;
 
 /**
- * Makes skills known that are about to be set, as far as there is room. Until they are set they are rare, without a learner.
- * KEYS: as above. ARGV: most skills of the tenant; the skills.
- * Result: for each of them 1 if it was made known now, 0 if it was known, -1 if there is no room.
- */
-export const admitSkillsScript = `
-local room = tonumber(ARGV[1]) - redis.call('ZCARD', KEYS[1])
-local results = {}
-for i = 2, #ARGV do
-  local result = redis.call('ZSCORE', KEYS[1], ARGV[i]) and 0 or room > 0 and 1 or -1
-  if result == 1 then
-    room = room - 1
-    redis.call('ZADD', KEYS[1], 0, ARGV[i])
-    redis.call('HSET', KEYS[2], ARGV[i], '')
-  end
-  results[#results + 1] = result
-end
-return results
-`;
-
-/**
- * Takes back what was admitted and then not set, unless a learner answered it meanwhile.
- * KEYS: as above. ARGV: the skills.
- */
-export const releaseSkillsScript = `
-for i = 1, #ARGV do
-  if redis.call('HGET', KEYS[2], ARGV[i]) == '' then
-    redis.call('HDEL', KEYS[2], ARGV[i])
-    redis.call('ZREM', KEYS[1], ARGV[i])
-  end
-end
-`;
-
-/**
  * Takes learners off the lists of some rare skills, which stay rare: with an empty list, if need be.
  * KEYS: hash of the rare skills. ARGV: cursor ('0' at first), how many skills, about; hashes of learners.
  * Result: cursor for the next ones; '0' behind the last.
@@ -92,13 +59,6 @@ declare module 'ioredis' {
       rare: string,
       ...pairs: (string | Buffer)[]
     ): Result<[size: number, notRare: string[]], Context>;
-    admitSkills(
-      skills: string,
-      rare: string,
-      limit: number,
-      ...skillIds: string[]
-    ): Result<(1 | 0 | -1)[], Context>;
-    releaseSkills(skills: string, rare: string, ...skillIds: string[]): Result<null, Context>;
     forgetLearners(
       rare: string,
       cursor: string,

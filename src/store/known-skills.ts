@@ -1,6 +1,6 @@
 /** Which skills a tenant's learners answer, and which of them count as known. */
 import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
-import { knownSkillsKey, rareSkillsKey } from './keys.js';
+import { catalogueKey, knownSkillsKey, rareSkillsKey } from './keys.js';
 import { hashText } from './text-hash.js';
 
 /** A skill, and a learner who answered it. */
@@ -39,48 +39,23 @@ export async function addKnownSkills(
   tenant: string,
   skillIds: readonly string[],
 ): Promise<void> {
-  if (skillIds.length === 0) return;
-  await onSkills(client, tenant, (key) => {
-    const both = client.multi().zadd(key, ...members(skillIds));
-    return resultsOf(both.hdel(rareSkillsKey(tenant), ...skillIds));
-  });
+  for (let at = 0; at < skillIds.length; at += pageSkills) {
+    const page = skillIds.slice(at, at + pageSkills);
+    await onSkills(client, tenant, (key) => {
+      const both = client.multi().zadd(key, ...members(page));
+      return resultsOf(both.hdel(rareSkillsKey(tenant), ...page));
+    });
+  }
 }
 
-/**
- * Makes skills known that are about to be set, as far as the tenant has room: to be followed by `addKnownSkills` for those
- * that were set, and by `releaseSkills` for the others. Who dies in between leaves a name too many.
- *
- * @returns of each whether it was made known now, was known, or has no room
- */
-export async function admitSkills(
-  client: RedisClient,
-  tenant: string,
-  skillIds: readonly string[],
-  limit: number,
-): Promise<ReadonlyMap<string, 'new' | 'known' | 'full'>> {
-  if (skillIds.length === 0) return new Map();
-  const results = await onSkills(client, tenant, (key) =>
-    client.admitSkills(key, rareSkillsKey(tenant), limit, ...skillIds),
-  );
-  const told = { 1: 'new', 0: 'known', '-1': 'full' } as const;
-  return new Map(skillIds.map((skillId, i) => [skillId, told[results[i] as 1 | 0 | -1]]));
-}
-
-/** Takes back what was admitted now and not set. */
-export async function releaseSkills(
-  client: RedisClient,
-  tenant: string,
-  skillIds: readonly string[],
-): Promise<void> {
-  if (skillIds.length === 0) return;
-  await onSkills(client, tenant, (key) => client.releaseSkills(key, rareSkillsKey(tenant), ...skillIds));
-}
-
-/** Takes a skill off the known ones. Whoever answers it for the first time makes it known again. */
+/** Takes a skill that is not set off the known ones. Whoever answers it for the first time makes it known again. */
 export async function forgetSkill(client: RedisClient, tenant: string, skillId: string): Promise<void> {
   await onSkills(client, tenant, (key) =>
     resultsOf(client.multi().zrem(key, skillId).hdel(rareSkillsKey(tenant), skillId)),
   );
+  // Somebody may have set it just now.
+  const isSet = await whileRedisServes(client.hexists(catalogueKey(tenant), skillId));
+  if (isSet === 1) await addKnownSkills(client, tenant, [skillId]);
 }
 
 /**

@@ -122,10 +122,15 @@ export async function turnOf({ bytes }: PackedLearner): Promise<void> {
   if (bytes > longBytes) await sliceTurn();
 }
 
-/** All that is kept of one learner who has answered, by skill id; null if there is none. @throws ApiError UNAVAILABLE */
-export async function readLearner(client: RedisClient, place: Placed): Promise<WholeLearner | null> {
+/** All that is kept of one learner who has answered; null if there is none. @throws ApiError UNAVAILABLE */
+export async function findLearner(client: RedisClient, place: Placed): Promise<FoundLearner | null> {
   const [packed] = (await readPacked(client, [place])) as [PackedLearner];
   await turnOf(packed);
-  const found = packed.unpack();
+  return packed.unpack();
+}
+
+/** As `findLearner`, by skill id. */
+export async function readLearner(client: RedisClient, place: Placed): Promise<WholeLearner | null> {
+  const found = await findLearner(client, place);
   return found && { ...found, skills: new Map(found.skills) };
 }

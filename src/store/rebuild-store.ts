@@ -92,9 +92,7 @@ export function createRebuildStore(client: RedisClient): RebuildStore {
     waiting: (learners, count) => waitingRows(client, learners, count),
     learners: () => scanLearners(client),
     raiseFence: (partition, month) => whileRedisServes(raiseFence(client, partition, month)),
-    addSkills: async (tenant, skillIds) => {
-      for (const part of partsOf(skillIds)) await addKnownSkills(client, tenant, part);
-    },
+    addSkills: (tenant, skillIds) => addKnownSkills(client, tenant, skillIds),
     noteAnswered: async (tenant, skills) => {
       for (const part of partsOf(skills)) await noteAnswered(client, tenant, part);
     },
@@ -168,7 +166,7 @@ async function noteAnswered(
   for (const part of partsOf(pairs)) await noteLearners(client, tenant, part);
   const entries = await whileRedisServes(client.hmget(catalogueKey(tenant), ...skillIds));
   const set = skillIds.filter((_, i) => entries[i] !== null);
-  if (set.length > 0) await addKnownSkills(client, tenant, set);
+  await addKnownSkills(client, tenant, set);
 }
 
 async function putGoals(

@@ -10,13 +10,18 @@ const lastErrors = new WeakMap<EventEmitter, Error>();
 /** What follows from an error that was told before. */
 const consequences = new Set(['Connection is closed.', 'Failed to refresh slots cache.']);
 
-/** @param client from its first moment on; of a Cluster every node's errors count */
-export function noteErrors(client: EventEmitter): void {
-  const note = (error: Error): void => {
-    if (!consequences.has(error.message)) lastErrors.set(client, error);
+/** Hears of a connection's errors that are causes; of a Cluster every node's count. */
+function onCause(client: EventEmitter, hear: (error: Error) => void): void {
+  const listen = (error: Error): void => {
+    if (!consequences.has(error.message)) hear(error);
   };
-  client.on('error', note);
-  client.on('node error', note);
+  client.on('error', listen);
+  client.on('node error', listen);
+}
+
+/** @param client from its first moment on */
+export function noteErrors(client: EventEmitter): void {
+  onCause(client, (error) => lastErrors.set(client, error));
   client.on('ready', () => lastErrors.delete(client));
 }
 
@@ -29,16 +34,13 @@ const tellAgainMs = 60_000;
 export function tellLosses(client: EventEmitter, tell: (text: string) => void, back: () => void): void {
   const told = new Map<string, number>();
   let isLost = false;
-  const lost = (error: Error): void => {
-    if (consequences.has(error.message)) return;
+  onCause(client, (error) => {
     const { text } = troubleOf(error);
     if (performance.now() - (told.get(text) ?? Number.NEGATIVE_INFINITY) < tellAgainMs) return;
     isLost = true;
     told.set(text, performance.now());
     tell(text);
-  };
-  client.on('error', lost);
-  client.on('node error', lost);
+  });
   client.on('ready', () => {
     if (isLost) back();
     isLost = false;

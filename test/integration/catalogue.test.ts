@@ -15,12 +15,18 @@ import {
 import { putSkills, readCatalogue as readMarked } from '../../src/store/catalogue-store.js';
 import type { RedisClient } from '../../src/store/client.js';
 import { openDeployment } from '../../src/store/deployment.js';
-import { catalogueJournalKey, catalogueKey, catalogueRevisionsKey } from '../../src/store/keys.js';
-import { countKnownSkills } from '../../src/store/known-skills.js';
+import {
+  catalogueJournalKey,
+  catalogueKey,
+  catalogueRevisionsKey,
+  knownSkillsKey,
+} from '../../src/store/keys.js';
+import { countKnownSkills, forgetSkill } from '../../src/store/known-skills.js';
 import { createModelCache } from '../../src/store/model-cache.js';
 import { publishModel } from '../../src/store/model-store.js';
 import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
+import { seeded } from '../support/random.js';
 import { redisOf, startBareRedis } from '../support/service.js';
 
 const tenant = 'school';
@@ -159,6 +165,50 @@ test('processes that load the same file at once change every skill once', async 
   assert.equal(revision, 710);
   assert.ok([...entries.values()].every(({ section }) => section === 'math'));
   assert.equal(entries.get('skill-9')?.name, 'Set by hand');
+});
+
+test('skills that a killed start set and did not make known are so after the next one', async (t) => {
+  const client = await connect(t);
+  const file = new Map([[tenant, new Map(['a', 'b'].map((id) => [id, { section: 'math' as const }]))]]);
+  const load = () => loadSkillsFile(file, client, maxSkills, createLogger('silent', 'test'));
+  await load();
+  await client.zrem(knownSkillsKey(tenant), 'b');
+  assert.equal(await countKnownSkills(client, tenant), 1);
+  await load();
+  assert.equal(await countKnownSkills(client, tenant), 2);
+  assert.equal((await readCatalogue(client, tenant)).revision, 2, 'nothing was set again');
+});
+
+test('a skill that is set again while it is taken off stays known', async (t) => {
+  const client = await connect(t);
+  await put(client, write('a'), { ...write('a'), setting: null }, write('a'));
+  await forgetSkill(client, tenant, 'a');
+  assert.equal(await countKnownSkills(client, tenant), 1);
+  await put(client, { ...write('a'), setting: null });
+  await forgetSkill(client, tenant, 'a');
+  assert.equal(await countKnownSkills(client, tenant), 0);
+});
+
+test('what is read of changes is what is read whole, however many there were', async (t) => {
+  const client = await connect(t);
+  const models = modelsOf(t, client);
+  const random = seeded(7);
+  const anyWrite = () => {
+    const changed = write(`skill-${Math.floor(random() * 300)}`, { weight: 1 + random() });
+    return random() < 0.3 ? { ...changed, setting: null } : changed;
+  };
+  for (const writes of [1, 5, 1, 400, 0, 1000, 1, 1001, 3, 1500, 2]) {
+    await put(client, ...Array.from({ length: writes }, anyWrite));
+    const { catalogue } = await models.get(tenant);
+    const whole = await readCatalogue(client, tenant);
+    assert.deepEqual(catalogue.entries, whole.entries);
+    assert.equal(catalogue.revision, whole.revision);
+    for (const section of ['math', 'rw'] as const) {
+      const { weight, ...counts } = catalogue.totals[section];
+      assert.deepEqual(counts, { skills: whole.entries.size / 2, placed: 0 });
+      assert.ok(Math.abs(weight - whole.totals[section].weight) < 1e-9);
+    }
+  }
 });
 
 test('a served model is the same object until model or catalogue change, and never older than they are', async (t) => {

@@ -2,9 +2,13 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { get } from 'node:https';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { createServer as createTlsServer } from 'node:tls';
+import { troubleOf } from '../../src/connection-trouble.js';
 import { connectState } from '../../src/engine.js';
 import { createClosers, StartError } from '../../src/lifecycle.js';
 import { prepareSchema } from '../../src/schema.js';
@@ -165,6 +169,22 @@ test('a ClickHouse that cannot be used does not stop a start, and the log says w
     assert.match(lines.join(), told);
     assert.doesNotMatch(lines.join(), /wr0ng/);
   }
+});
+
+test('a failure of TLS is not taken for a server that speaks none', async (t) => {
+  const server = createTlsServer({
+    cert: readFileSync(certificate),
+    key: readFileSync(key),
+    minVersion: 'TLSv1.3',
+  });
+  server.listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  const request = get({ port, host: '127.0.0.1', rejectUnauthorized: false, maxVersion: 'TLSv1.2' });
+  const [error] = await once(request, 'error');
+  assert.match(troubleOf(error).text, /alert protocol version/);
+  assert.equal(troubleOf(error).isFinal, false);
 });
 
 function listens(port: number): Promise<boolean> {

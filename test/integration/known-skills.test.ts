@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Command } from 'ioredis';
+import type { TrackEvent } from '../../src/contracts/tasks.js';
 import { learnersOfKnownSkill } from '../../src/domain/params.js';
 import { unsetSkill } from '../../src/domain/skill-setting.js';
 import { putSkills } from '../../src/store/catalogue-store.js';
 import type { RedisClient } from '../../src/store/client.js';
 import { openDeployment } from '../../src/store/deployment.js';
-import { knownSkillsKey, rareSkillsKey } from '../../src/store/keys.js';
+import { knownSkillsKey, learnerKey, rareSkillsKey } from '../../src/store/keys.js';
 import {
   addKnownSkills,
   countKnownSkills,
@@ -16,10 +17,14 @@ import {
   listKnownSkills,
   noteLearners,
 } from '../../src/store/known-skills.js';
+import type { LoadedLearner } from '../../src/store/learner-records.js';
 import { createRebuildStore } from '../../src/store/rebuild-store.js';
 import { hashText } from '../../src/store/text-hash.js';
 import { answeredSkills, tenantsOf } from '../../src/warehouse/rebuild-state.js';
 import { createKnownSkills } from '../../workers/known-skills.js';
+import { groupByLearner } from '../../workers/learner-works.js';
+import type { LearnerWork } from '../../workers/plan.js';
+import { skillRooms } from '../../workers/skill-room.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 import { testDatabase } from '../support/warehouse.js';
@@ -147,6 +152,35 @@ test('a rebuild reads of each skill as many learners as count, page by page', as
     for (const { skillId, userIds } of page) found.set(skillId, userIds);
   assert.equal(found.size, 25_000);
   for (const userIds of found.values()) assert.equal(new Set(userIds).size, learnersOfKnownSkill);
+});
+
+test('a learner who may begin no skill takes no room of the tenant', async (t) => {
+  const client = await connect(t);
+  const limits = { perLearner: 2, perTenant: 3 };
+  await noteEach(client, 's0', [first]);
+  await noteEach(client, 's1', [first]);
+  await client.hset(learnerKey(0, tenant, first), { L: '', 'S:s0': '', 'S:s1': '' });
+  const workOf = (userId: string, skillId: string) =>
+    groupByLearner(
+      [{ place: 0, event: { tenant, userId, skillId, eventId: null, itemId: null } as TrackEvent }],
+      1,
+    )[0] as LearnerWork;
+  const works = [workOf(first, 'made up'), workOf('eve', 'new'), workOf('max', 'beyond')];
+  const loaded = works.map(({ userId }) => ({
+    learner: { attempts: userId === first ? 2 : 0 },
+    skills: [null],
+  }));
+  const parts = { client, settings: { skillLimits: limits }, knownSkills: createKnownSkills() };
+  const rooms = await skillRooms(parts, works, loaded as unknown as LoadedLearner[]);
+  const refused = new Set(['beyond']);
+  assert.deepEqual(
+    [...rooms.values()],
+    [
+      { skills: 0, refused },
+      { skills: Number.POSITIVE_INFINITY, refused },
+      { skills: Number.POSITIVE_INFINITY, refused },
+    ],
+  );
 });
 
 test('both keys of a tenant have one slot of a Cluster', () => {

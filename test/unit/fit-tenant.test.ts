@@ -115,3 +115,13 @@ for (const learners of [1, 2, 5]) {
     }
   });
 }
+
+test('a stored model of which the end is missing is refused, wherever it breaks off', () => {
+  const skills = new Map(['a', 'b', 'c'].map((skillId) => [skillId, skillModelOf(unfittedModel, skillId)]));
+  for (const model of [unfittedModel, { ...unfittedModel, skills }]) {
+    const text = encodeModel(model);
+    assert.deepEqual(decodeModel(text), model);
+    for (let length = 0; length < text.length; length++)
+      assert.throws(() => decodeModel(text.slice(0, length)), `${length} of ${text.length}`);
+  }
+});
