@@ -26,7 +26,12 @@ async function ask(key: string | null, route: (typeof routeTable)[number]) {
 /** What the contract says of keys; a route that is added has to be added here. */
 const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
   write: [/^POST \/api\/v1\/track-answers?$/, /^(PUT|DELETE) .*\/goals\//, /^DELETE .*\/attempts\//],
-  admin: [/^(PUT|DELETE) .*\/skills\//, /^GET .*\/export$/, /^DELETE .*\/learners\/:user_id$/, /\/erasures\//],
+  admin: [
+    /^(PUT|DELETE) .*\/skills\//,
+    /^GET .*\/export$/,
+    /^DELETE .*\/learners\/:user_id$/,
+    /\/erasures\//,
+  ],
   // Nothing that reaches beyond a tenant is served yet.
   operator: [],
   read: [
