@@ -20,14 +20,7 @@ import { batchReply } from './batch-reply.js';
 import { classReply } from './class-reply.js';
 import { errorEnvelope, errorReply, successEnvelope } from './envelope.js';
 import { tagHeader } from './preconditions.js';
-import {
-  attemptsQuery,
-  explainQuery,
-  masteryQuery,
-  predictionQuery,
-  skillsQuery,
-  velocityQuery,
-} from './query.js';
+import { explainQuery, pageQuery, predictionQuery, velocityQuery } from './query.js';
 import type { Call, Handlers, Reply } from './routes.js';
 
 export interface HandlerPorts {
@@ -73,7 +66,7 @@ export const createHandlers = ({
   whatIf: async ({ tenant, parameters, body, stillWanted }) =>
     ok(await forecastWhatIf(forecaster, tenant, parameters[0] as string, parseJson(body), stillWanted)),
   mastery: async ({ tenant, parameters, query }) =>
-    ok(await readMastery(mastery, tenant, parameters[0] as string, masteryQuery(query))),
+    ok(await readMastery(mastery, tenant, parameters[0] as string, pageQuery(query))),
   skillMastery: async ({ tenant, parameters, query }) => {
     const [userId, skillId] = parameters as [string, string];
     const { explain, steps } = explainQuery(query);
@@ -92,7 +85,7 @@ export const createHandlers = ({
     const data = await deleteGoal(goals, tenant, parameters[0] as string, ifMatch);
     return { status: 200, body: successEnvelope(JSON.stringify(data), 'Goal deleted') };
   },
-  skills: async ({ tenant, query }) => ok(await listSkills(skills, tenant, skillsQuery(query))),
+  skills: async ({ tenant, query }) => ok(await listSkills(skills, tenant, pageQuery(query))),
   skill: async ({ tenant, parameters }) => tagged(await readSkill(skills, tenant, parameters[0] as string)),
   putSkill: async ({ tenant, parameters, body, ifMatch }) =>
     tagged(await putSkill(skills, tenant, parameters[0] as string, parseJson(body), ifMatch), 'Skill set'),
@@ -101,7 +94,7 @@ export const createHandlers = ({
     return { status: 200, body: successEnvelope(JSON.stringify(data), 'Skill deleted') };
   },
   attempts: async ({ tenant, parameters, query }) =>
-    ok(await listAttempts(attempts, tenant, parameters[0] as string, attemptsQuery(query))),
+    ok(await listAttempts(attempts, tenant, parameters[0] as string, pageQuery(query))),
   takeBackAnswer: async ({ tenant, parameters }) => {
     const [userId, eventId] = parameters as [string, string];
     const data = await takeBackAnswer(takeBack, tenant, userId, eventId);
