@@ -69,6 +69,8 @@ export function openExchange(
   const method = req.getMethod().toUpperCase();
   const { headers, framingProblem } = readHeaders(req);
   const state: State = {
+    unread,
+    isHead: method === 'HEAD',
     done: false,
     received: bodyLimit === null,
     draining: 0,
@@ -91,12 +93,12 @@ export function openExchange(
     framingProblem,
     body: () => body,
     answer: (answer, closeConnection) => {
-      const send = () => reply(res, state, { method, answer, closeConnection, unread });
+      const send = () => reply(res, state, answer, closeConnection);
       return state.turn === turnNow() ? nextTurn().then(send) : send();
     },
     stream: async (head, pieces) => {
       if (state.done) return;
-      if (method === 'HEAD') return headAndClose(res, state, head, 'Transfer-Encoding', 'chunked');
+      if (state.isHead) return headAndClose(res, state, head, 'Transfer-Encoding', 'chunked');
       res.cork(() => writeHead(res, head));
       // Who still sends a body to a GET would have it taken for the next request.
       await sendPieces(res, state, pieces, () => !state.received);
@@ -104,24 +106,21 @@ export function openExchange(
   };
 }
 
-interface WholeReply {
-  readonly method: string;
-  readonly answer: Answer;
-  readonly closeConnection: boolean;
-  readonly unread: UnreadAnswers;
-}
-
-function reply(res: HttpResponse, state: State, whole: WholeReply): Promise<void> | undefined {
-  const { method, answer, closeConnection, unread } = whole;
+function reply(
+  res: HttpResponse,
+  state: State,
+  answer: Answer,
+  closeConnection: boolean,
+): Promise<void> | undefined {
   if (state.done) return undefined;
-  if (method === 'HEAD')
-    headAndClose(res, state, answer, 'Content-Length', `${Buffer.byteLength(answer.body)}`);
-  else if (closeConnection || !state.received) answerAndClose(res, state, answer, unread);
-  else return send(res, state, answer, unread);
+  if (state.isHead) headAndClose(res, state, answer, 'Content-Length', `${Buffer.byteLength(answer.body)}`);
+  else if (closeConnection || !state.received) answerAndClose(res, state, answer);
+  else return send(res, state, answer);
   return undefined;
 }
 
 interface State extends ResponseState {
+  readonly isHead: boolean;
   /** The whole body is there. */
   received: boolean;
   /** Bytes dropped since an early answer; 0 before one. */
@@ -201,19 +200,14 @@ const tooLarge = (limit: number): ApiError =>
 
 const tooMany = (): ApiError => unavailable('Too many large requests at once; try again later');
 
-function send(
-  res: HttpResponse,
-  state: State,
-  answer: Answer,
-  unread: UnreadAnswers,
-): Promise<void> | undefined {
+function send(res: HttpResponse, state: State, answer: Answer): Promise<void> | undefined {
   let sent = false;
   res.cork(() => {
     writeHead(res, answer);
     // 0: the body is all that will come.
     sent = res.tryEnd(answer.body, 0)[1];
   });
-  if (!sent) return sendRest(res, state, Buffer.from(answer.body), unread);
+  if (!sent) return sendRest(res, state, Buffer.from(answer.body));
   finish(state);
   return undefined;
 }
@@ -232,11 +226,11 @@ function writeHead(res: HttpResponse, { status, headers }: Omit<Answer, 'body'>)
  * line, and the response stays open for us until the rest of the body has been read. Until then the connection takes no
  * further request, of which each would leave another answer for a client that reads none.
  */
-function answerAndClose(res: HttpResponse, state: State, answer: Answer, unread: UnreadAnswers): void {
+function answerAndClose(res: HttpResponse, state: State, answer: Answer): void {
   // The line feed that ends a header line becomes the body's last two bytes: white space after the JSON.
   const length = Buffer.byteLength(answer.body) + 2;
   closeAfter(res, state, answer, 'Content-Length', `${length}\r\n\r\n${answer.body}`);
-  keepUnread(res, state, unread, length);
+  keepUnread(res, state, length);
 }
 
 /**

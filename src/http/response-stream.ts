@@ -11,6 +11,7 @@ import type { UnreadAnswers } from './unread-answers.js';
 
 /** One response until its end, which may come early. */
 export interface ResponseState {
+  readonly unread: UnreadAnswers;
   /** Answered or aborted: the response must not be touched any more. */
   done: boolean;
   /** Gives back the memory that is counted for it, however often it is called. */
@@ -32,13 +33,8 @@ export function cut(res: HttpResponse, state: ResponseState): void {
 }
 
 /** Counts what is kept of an answer until it is over. */
-export function keepUnread(
-  res: HttpResponse,
-  state: ResponseState,
-  unread: UnreadAnswers,
-  bytes: number,
-): void {
-  state.forget = unread.keep(bytes, () => cut(res, state));
+export function keepUnread(res: HttpResponse, state: ResponseState, bytes: number): void {
+  state.forget = state.unread.keep(bytes, () => cut(res, state));
   // It may have been cut at once.
   if (state.done) state.forget();
 }
@@ -61,12 +57,7 @@ const chunkBytes = 64 * 1024;
  *
  * @returns resolves when all is sent, or the client is gone or given up
  */
-export function sendRest(
-  res: HttpResponse,
-  state: ResponseState,
-  body: Buffer,
-  unread: UnreadAnswers,
-): Promise<void> {
+export function sendRest(res: HttpResponse, state: ResponseState, body: Buffer): Promise<void> {
   return new Promise((resolve) => {
     state.wake = resolve;
     res.onWritable((offset) => {
@@ -74,7 +65,7 @@ export function sendRest(
       if (sent) finish(state);
       return flows;
     });
-    keepUnread(res, state, unread, body.length);
+    keepUnread(res, state, body.length);
   });
 }
 
