@@ -1,4 +1,5 @@
 import { type ApiError, unavailable } from '../errors.js';
+import { createFairLine, type FairLine, type Standing } from '../services/fair-line.js';
 
 export interface BatcherOptions<Item, Result> {
   /** Lanes work side by side. */
@@ -33,29 +34,14 @@ export interface Amount {
   readonly weight: number;
 }
 
-interface Waiting<Item, Result> {
+interface Waiting<Item, Result> extends Standing, Settled<Result> {
   readonly item: Item;
   readonly since: number;
-  readonly resolve: (result: Result) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** What waits of one tenant in one lane. */
-interface Queue<Item, Result> {
-  waiting: Waiting<Item, Result>[];
-  weight: number;
-  /** Weight that went away before it; one that is new begins where the one is that went last. */
-  served: number;
 }
 
 interface Lane<Item, Result> {
   readonly number: number;
-  /** By tenant; none is empty. */
-  readonly queues: Map<string, Queue<Item, Result>>;
-  items: number;
-  weight: number;
-  /** What the tenant that went last had been served. */
-  clock: number;
+  readonly line: FairLine<Waiting<Item, Result>>;
   /** Batches that are away or about to go. */
   away: number;
 }
@@ -80,10 +66,7 @@ const closing = () => unavailable('The service is stopping; try again later');
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const lanes = Array.from(
     { length: options.lanes },
-    (_, number): Lane<Item, Result> => ({
-      ...{ number, queues: new Map(), items: 0, weight: 0 },
-      ...{ clock: 0, away: 0 },
-    }),
+    (_, number): Lane<Item, Result> => ({ number, line: createFairLine(), away: 0 }),
   );
   const { now = () => performance.now() } = options;
   // Made once: with a stack of its own for each, refusing cost more than accepting.
@@ -93,40 +76,35 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     submit: (number, item) =>
       new Promise((resolve, reject) => {
         const lane = lanes[number] as Lane<Item, Result>;
+        const tenant = options.tenantOf(item);
         const since = now();
         if (stopped) reject(closing());
-        else if (isFull(options, lane, options.tenantOf(item), since)) reject(refusal);
-        else enqueue(options, lane, { item, since, resolve, reject });
+        else if (isFull(options, lane, tenant, since)) reject(refusal);
+        else enqueue(options, lane, { tenant, weight: options.weightOf(item), item, since, resolve, reject });
       }),
     full: (tenant) => {
       const since = now();
       return lanes.every((lane) => isFull(options, lane, tenant, since)) ? refusal : null;
     },
-    waiting: () => lanes.reduce((sum, { items }) => sum + items, 0),
+    waiting: () => lanes.reduce((sum, { line }) => sum + line.all.items, 0),
     stop: () => {
       stopped = true;
-      const queues = lanes.flatMap((lane) => [...lane.queues.values()]);
-      for (const lane of lanes) {
-        lane.queues.clear();
-        Object.assign(lane, { items: 0, weight: 0 });
-      }
-      for (const { reject } of queues.flatMap(({ waiting }) => waiting)) reject(closing());
+      for (const { reject } of lanes.flatMap(({ line }) => line.takeAll(() => true))) reject(closing());
     },
   };
 }
 
 function isFull<Item, Result>(
   { maxWaiting, patience }: BatcherOptions<Item, Result>,
-  lane: Lane<Item, Result>,
+  { line }: Lane<Item, Result>,
   tenant: string,
   now: number,
 ): boolean {
-  if (holds(lane, maxWaiting)) return true;
-  const queue = lane.queues.get(tenant);
-  if (queue === undefined) return false;
-  const own = { items: queue.waiting.length, weight: queue.weight };
+  if (holds(line.all, maxWaiting)) return true;
+  const { waiting, weight } = line.of(tenant);
+  const own = { items: waiting.length, weight };
   if (holds(own, { items: maxWaiting.items / 2, weight: maxWaiting.weight / 2 })) return true;
-  const [first] = queue.waiting;
+  const [first] = waiting;
   return first !== undefined && now - first.since > patience.ms && holds(own, patience.least);
 }
 
@@ -138,14 +116,7 @@ function enqueue<Item, Result>(
   lane: Lane<Item, Result>,
   waiting: Waiting<Item, Result>,
 ): void {
-  const tenant = options.tenantOf(waiting.item);
-  const weight = options.weightOf(waiting.item);
-  const queue = lane.queues.get(tenant) ?? { waiting: [], weight: 0, served: lane.clock };
-  lane.queues.set(tenant, queue);
-  queue.waiting.push(waiting);
-  queue.weight += weight;
-  lane.items += 1;
-  lane.weight += weight;
+  lane.line.add(waiting);
   if (lane.away >= options.away) return;
   lane.away += 1;
   // Not at once: what the sockets deliver in this turn of the event loop shares the batch.
@@ -156,70 +127,53 @@ async function drain<Item, Result>(
   options: BatcherOptions<Item, Result>,
   lane: Lane<Item, Result>,
 ): Promise<void> {
-  while (lane.queues.size > 0) {
+  while (lane.line.all.items > 0) {
     const batch = takeBatch(options, lane);
-    try {
-      const results = await options.run(
-        batch.map(({ item }) => item),
-        lane.number,
-      );
-      batch.forEach((waiting, i) => {
-        settle(waiting, results[i] as Result | Error);
-      });
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
+    const items = batch.map(({ item }) => item);
+    await settleAll(batch, () => options.run(items, lane.number));
   }
   lane.away -= 1;
 }
 
-function settle<Item, Result>({ resolve, reject }: Waiting<Item, Result>, result: Result | Error): void {
-  if (result instanceof Error) reject(result);
-  else resolve(result);
-}
-
-/** Of the tenant that was served least so far what may go together, and with it what may of the others. */
+/** Of the tenant that was given least so far what may go together, and with it what may of the others. */
 function takeBatch<Item, Result>(
-  { together, weightOf, maxBatch }: BatcherOptions<Item, Result>,
-  lane: Lane<Item, Result>,
+  { together, maxBatch }: BatcherOptions<Item, Result>,
+  { line }: Lane<Item, Result>,
 ): Waiting<Item, Result>[] {
-  const [first, ...others] = leastFirst(lane);
-  const batch: Waiting<Item, Result>[] = [];
+  let head: Item | undefined;
+  let items = 0;
   let weight = 0;
-  const fits = (item: Item): boolean => {
-    const [head] = batch;
-    if (head === undefined) return true;
-    return (
-      batch.length < maxBatch.items && weight + weightOf(item) <= maxBatch.weight && together(head.item, item)
-    );
-  };
-  lane.clock = first[1].served;
-  for (const [tenant, queue] of [first, ...others]) {
-    const before = weight;
-    let taken = 0;
-    for (const waiting of queue.waiting) {
-      if (!fits(waiting.item)) break;
-      batch.push(waiting);
-      weight += weightOf(waiting.item);
-      taken += 1;
-    }
-    queue.waiting.splice(0, taken);
-    queue.weight -= weight - before;
-    queue.served += weight - before;
-    if (queue.waiting.length === 0) lane.queues.delete(tenant);
-  }
-  lane.items -= batch.length;
-  lane.weight -= weight;
-  return batch;
+  const fits = (next: Waiting<Item, Result>): boolean =>
+    head === undefined ||
+    (items < maxBatch.items && weight + next.weight <= maxBatch.weight && together(head, next.item));
+  return line.takeAll((next) => {
+    if (!fits(next)) return false;
+    head ??= next.item;
+    items += 1;
+    weight += next.weight;
+    return true;
+  });
 }
 
-type Named<Item, Result> = [tenant: string, queue: Queue<Item, Result>];
+/** Who waits for a result. */
+export interface Settled<Result> {
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
 
-/** @param lane where something waits */
-function leastFirst<Item, Result>({
-  queues,
-}: Lane<Item, Result>): [Named<Item, Result>, ...Named<Item, Result>[]] {
-  const named = [...queues];
-  if (named.length > 1) named.sort(([, a], [, b]) => a.served - b.served);
-  return named as [Named<Item, Result>, ...Named<Item, Result>[]];
+/** Tells each who waits the result of theirs; where the work fails, all of them. */
+export async function settleAll<Result>(
+  waiting: readonly Settled<Result>[],
+  work: () => Promise<readonly (Result | Error)[]>,
+): Promise<void> {
+  try {
+    const results = await work();
+    waiting.forEach(({ resolve, reject }, i) => {
+      const result = results[i] as Result | Error;
+      if (result instanceof Error) reject(result);
+      else resolve(result);
+    });
+  } catch (error) {
+    for (const { reject } of waiting) reject(error);
+  }
 }

@@ -30,23 +30,23 @@ export interface StagePool extends StageRunner {
 }
 
 export function createStagePool(options: StagePoolOptions): StagePool {
-  const { pool, ...stages } = startThreads(options);
+  const { pool, runTask: _, ...stages } = startThreads(options);
   return { ...stages, close: () => pool.destroy() };
 }
 
 /** Starts threads for one run of fits. */
 export function createFitPool({ redisUrl, clickhouseUrl, ...options }: FitPoolOptions): FitThreads {
-  const { pool, ...stages } = startThreads(options);
+  const { pool, runTask, ...stages } = startThreads(options);
   return {
     ...stages,
-    read: (tenant): Promise<AnswersReply> => pool.run({ kind: 'read', clickhouseUrl, tenant, maxAnswers }),
+    read: (tenant) => runTask<AnswersReply>({ kind: 'read', clickhouseUrl, tenant, maxAnswers }),
     items: async (tenant, version, itemHashes) => {
-      const reply: ItemsReply = await pool.run({ kind: 'items', redisUrl, tenant, version, itemHashes });
+      const reply = await runTask<ItemsReply>({ kind: 'items', redisUrl, tenant, version, itemHashes });
       if ('unavailable' in reply) throw unavailable(reply.unavailable);
       return reply;
     },
     publish: async (task) => {
-      const reply: PublishReply = await pool.run({ kind: 'publish', redisUrl, ...task });
+      const reply = await runTask<PublishReply>({ kind: 'publish', redisUrl, ...task });
       if ('unavailable' in reply) throw unavailable(reply.unavailable);
       return reply.published;
     },
@@ -54,7 +54,7 @@ export function createFitPool({ redisUrl, clickhouseUrl, ...options }: FitPoolOp
   };
 }
 
-function startThreads({ threads, beside }: StagePoolOptions): StageRunner & { readonly pool: Piscina } {
+function startThreads({ threads, beside }: StagePoolOptions) {
   const cores = availableParallelism();
   const count = threads ?? Math.max(1, beside ? cores - 1 : cores);
   const pool = new Piscina({
@@ -67,10 +67,23 @@ function startThreads({ threads, beside }: StagePoolOptions): StageRunner & { re
     atomics: 'disabled',
     niceIncrement: beside ? niceIncrement : 0,
   });
+  let failure: unknown;
+  // A thread that cannot be started would end the process, and what waits for it would wait for ever.
+  pool.on('error', (error) => {
+    failure = error;
+    void pool.destroy();
+  });
+  const runTask = async <Reply>(task: object): Promise<Reply> => {
+    if (failure !== undefined) throw failure;
+    return pool.run(task).catch((error: unknown) => {
+      throw failure ?? error;
+    });
+  };
   return {
     pool,
+    runTask,
     threads: count,
     run: <Name extends StageName>(name: Name, ...args: StageArguments[Name]): Promise<StageResults[Name]> =>
-      pool.run({ kind: 'stage', name, args }),
+      runTask({ kind: 'stage', name, args }),
   };
 }

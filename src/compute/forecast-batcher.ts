@@ -2,6 +2,7 @@ import type { ForecastOrder, ForecastReply, ForecastTask } from '../contracts/ta
 import { ApiError, unavailable } from '../errors.js';
 import { createFairLine, createPlaces, type FairLine, type Standing } from '../services/fair-line.js';
 import type { Forecaster, StillWanted, ToldForecast } from '../services/ports.js';
+import { type Settled, settleAll } from './batcher.js';
 
 /** What a task that was served tells. */
 export type ForecastsMade = Extract<ForecastReply, { readonly data: unknown }>;
@@ -25,11 +26,9 @@ export interface ForecastBatcher extends Pick<Forecaster, 'forecast'> {
   readonly stop: () => void;
 }
 
-interface Waiting extends Standing {
+interface Waiting extends Standing, Settled<Forecasts> {
   readonly order: ForecastOrder;
   readonly stillWanted: StillWanted;
-  readonly resolve: (forecasts: Forecasts) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** Gathers orders into tasks; tenants take turns. */
@@ -50,7 +49,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions): Forecast
     const task = takeTask(line, first, options.maxLearners).filter(isWanted);
     if (task.length === 0) return;
     places.take(first.tenant);
-    await runTask(options, task);
+    await settleAll(task, () => runTask(options, task));
     places.leave(first.tenant);
     sendAll();
   };
@@ -60,16 +59,15 @@ export function createForecastBatcher(options: ForecastBatcherOptions): Forecast
       new Promise((resolve, reject) => {
         const { tenant, userIds } = order;
         if (stopped) return reject(closing());
-        if (line.waiting(tenant) >= options.maxWaiting) return reject(refusal);
-        line.add({ tenant, cost: userIds.length, order, stillWanted, resolve, reject });
+        if (line.of(tenant).waiting.length >= options.maxWaiting) return reject(refusal);
+        line.add({ tenant, weight: userIds.length, order, stillWanted, resolve, reject });
         // Not at once: what the sockets deliver in this turn of the event loop shares a task.
         if (!gathering) setImmediate(sendAll);
         gathering = true;
       }),
     stop: () => {
       stopped = true;
-      const every = () => true;
-      for (let next = line.take(every); next !== undefined; next = line.take(every)) next.reject(closing());
+      for (const { reject } of line.takeAll(() => true)) reject(closing());
     },
   };
 }
@@ -78,15 +76,15 @@ const closing = () => unavailable('The service is stopping; try again later');
 
 /** A tenant with more in the line than fits gets tasks of its own: others would wait for all that is in them. */
 function takeTask(line: FairLine<Waiting>, first: Waiting, maxLearners: number): Waiting[] {
-  const isCrowd = (tenant: string): boolean => line.waiting(tenant) >= maxLearners;
+  const isCrowd = (tenant: string): boolean => line.of(tenant).waiting.length >= maxLearners;
   const alone = isCrowd(first.tenant);
   const task = [first];
-  let room = maxLearners - first.cost;
-  const joins = ({ tenant, cost }: Waiting): boolean =>
-    cost <= room && (alone ? tenant === first.tenant : !isCrowd(tenant));
+  let room = maxLearners - first.weight;
+  const joins = ({ tenant, weight }: Waiting): boolean =>
+    weight <= room && (alone ? tenant === first.tenant : !isCrowd(tenant));
   for (let next = line.take(joins); next !== undefined; next = line.take(joins)) {
     task.push(next);
-    room -= next.cost;
+    room -= next.weight;
   }
   return task;
 }
@@ -102,18 +100,12 @@ function isWanted({ stillWanted, reject }: Waiting): boolean {
   }
 }
 
-async function runTask({ run }: ForecastBatcherOptions, task: readonly Waiting[]): Promise<void> {
+async function runTask(
+  { run }: ForecastBatcherOptions,
+  task: readonly Waiting[],
+): Promise<(Forecasts | Error)[]> {
   const orders = task.map(({ order }) => order);
-  try {
-    const results = told(orders, await run({ kind: 'predictions', orders: JSON.stringify(orders) }));
-    for (const [i, { resolve, reject }] of task.entries()) {
-      const result = results[i] as Forecasts | Error;
-      if (result instanceof Error) reject(result);
-      else resolve(result);
-    }
-  } catch (error) {
-    for (const { reject } of task) reject(error);
-  }
+  return told(orders, await run({ kind: 'predictions', orders: JSON.stringify(orders) }));
 }
 
 /** A defect is its learner's alone; what passes concerns the tenant, and so the orders that name the learner. */

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Piscina } from 'piscina';
+import { unavailable } from '../errors.js';
 
 /** Longest that a task may take: beyond it, something in it does not end. */
 const taskTimeoutMs = 15_000;
@@ -34,3 +35,25 @@ export async function runLimited<Reply>(
     clearTimeout(timer);
   }
 }
+
+type Served<Reply> = Exclude<Reply, { readonly unavailable: string }>;
+
+/**
+ * As `runLimited`, for a caller that may try again.
+ * @param tooLong told where the task was given up, also for those that shared its thread
+ * @throws ApiError UNAVAILABLE, and what the task throws
+ */
+export async function runServed<Reply extends object>(
+  pool: Piscina,
+  task: unknown,
+  tooLong: string,
+): Promise<Served<Reply>> {
+  const reply = await runLimited<Reply>(pool, task).catch((error: unknown) => {
+    if (!(error instanceof TaskGivenUp)) throw error;
+    throw unavailable(tooLong, error);
+  });
+  if (isRefused(reply)) throw unavailable(reply.unavailable);
+  return reply as Served<Reply>;
+}
+
+const isRefused = (reply: object): reply is { readonly unavailable: string } => 'unavailable' in reply;

@@ -14,7 +14,7 @@ import type { HistoryRewriter } from '../services/take-back.js';
 import { createTurns, type TurnRules } from '../services/turns.js';
 import type { Logger } from '../telemetry.js';
 import { createForecastBatcher } from './forecast-batcher.js';
-import { runLimited, TaskGivenUp } from './limited-run.js';
+import { runLimited, runServed, TaskGivenUp } from './limited-run.js';
 import { createTakeBackPool } from './take-back-pool.js';
 import { createTracker } from './tracking.js';
 import { tellThreadFailures, workerEntry } from './worker-entry.js';
@@ -121,17 +121,8 @@ async function track(pool: Piscina, task: TrackTask, logger: Logger): Promise<Tr
   }
 }
 
-/** @throws ApiError UNAVAILABLE where the forecasts at hand took too long, also for those that shared their thread */
-async function forecast<Reply extends object>(
-  pool: Piscina,
-  task: unknown,
-): Promise<Exclude<Reply, { readonly unavailable: string }>> {
-  const reply = await runLimited<Reply>(pool, task).catch((error: unknown) => {
-    if (!(error instanceof TaskGivenUp)) throw error;
-    throw unavailable('Forecasting took too long; try again later', error);
-  });
-  return served(reply);
-}
+const forecast = <Reply extends object>(pool: Piscina, task: unknown) =>
+  runServed<Reply>(pool, task, 'Forecasting took too long; try again later');
 
 async function whatIf(pool: Piscina, task: WhatIfTask): Promise<string | null> {
   const reply = await forecast<WhatIfReply>(pool, task);
@@ -139,13 +130,6 @@ async function whatIf(pool: Piscina, task: WhatIfTask): Promise<string | null> {
   const details = reply.unknownSkills.map((id) => ({ path: 'skills', message: `${id} is not known` }));
   throw new ApiError('SKILL_NOT_FOUND', 'The plan has skills that nobody set or answered', { details });
 }
-
-function served<Reply extends object>(reply: Reply): Exclude<Reply, { readonly unavailable: string }> {
-  if (isRefused(reply)) throw unavailable(reply.unavailable);
-  return reply as Exclude<Reply, { readonly unavailable: string }>;
-}
-
-const isRefused = (reply: object): reply is { readonly unavailable: string } => 'unavailable' in reply;
 
 /** A bounded pool whose threads stay: Piscina's default queue has no bound. */
 function startPool(

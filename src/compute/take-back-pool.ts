@@ -2,10 +2,9 @@
 import { Piscina } from 'piscina';
 import type { TakeBackReply, TakeBackTask } from '../contracts/take-back-tasks.js';
 import type { WorkerSettings } from '../contracts/tasks.js';
-import { unavailable } from '../errors.js';
 import type { HistoryRewriter } from '../services/take-back.js';
 import type { Logger } from '../telemetry.js';
-import { runLimited, TaskGivenUp } from './limited-run.js';
+import { runServed } from './limited-run.js';
 import { tellThreadFailures, workerEntry } from './worker-entry.js';
 
 /** Far more than are let in at once (`inTurn`): Piscina's default queue has no bound. */
@@ -29,14 +28,8 @@ export function createTakeBackPool(
   });
   tellThreadFailures(pool, logger);
   return {
-    rewrite: async (task: TakeBackTask) => {
-      const reply = await runLimited<TakeBackReply>(pool, task).catch((error: unknown) => {
-        if (!(error instanceof TaskGivenUp)) throw error;
-        throw unavailable('The replay took too long; try again later', error);
-      });
-      if ('unavailable' in reply) throw unavailable(reply.unavailable);
-      return reply;
-    },
+    rewrite: (task: TakeBackTask) =>
+      runServed<TakeBackReply>(pool, task, 'The replay took too long; try again later'),
     close: () => pool.close(),
   };
 }

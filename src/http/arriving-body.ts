@@ -1,12 +1,31 @@
 /** Bytes of a body that arrives in several pieces, in memory that is bounded for all such bodies together. */
 
-/** More is refused until some are through. */
 const maxBytes = 96 * 1024 * 1024;
 let allBytes = 0;
 
+/** Beyond it, a body is given up where others need its room: who sends a byte now and then keeps nobody out. */
+const patienceMs = 10_000;
+
+/** Those that have room, in the order in which they began. */
+const holders = new Set<Holder>();
+
+interface Holder {
+  readonly since: number;
+  readonly giveUp: () => void;
+}
+
+/** @returns whether there is room for so many bytes more */
+function makeRoom(bytes: number): boolean {
+  for (const { since, giveUp } of holders) {
+    if (allBytes + bytes <= maxBytes || performance.now() - since < patienceMs) break;
+    giveUp();
+  }
+  return allBytes + bytes <= maxBytes;
+}
+
 export interface ArrivingBody {
-  /** Copies the piece; false where there is no room for it: nothing is kept any more then. */
-  add(piece: Uint8Array): boolean;
+  /** Copies the piece, where there is room for it. */
+  add(piece: Uint8Array): void;
   /** What has come; for the taker to keep, for here it is forgotten. */
   take(): Buffer;
   /** Gives the memory back, however often it is called. */
@@ -18,33 +37,41 @@ export interface ArrivingBody {
  * object for each of them would take a hundred.
  *
  * @param most bytes that are ever added
+ * @param onGivenUp told where there is no room, or others need it: nothing is kept any more then
  */
-export function createArrivingBody(most: number): ArrivingBody {
+export function createArrivingBody(most: number, onGivenUp: () => void): ArrivingBody {
   let bytes = Buffer.alloc(0);
   let size = 0;
+  let holder: Holder | null = null;
+  let isGivenUp = false;
   const forget = (): void => {
+    if (holder !== null) holders.delete(holder);
     allBytes -= bytes.length;
     bytes = Buffer.alloc(0);
     size = 0;
   };
-  const grow = (least: number): boolean => {
+  const giveUp = (): void => {
+    isGivenUp = true;
+    forget();
+    onGivenUp();
+  };
+  const grow = (least: number): void => {
     const room = Math.min(most, Math.max(least, 2 * bytes.length));
-    if (allBytes + room - bytes.length > maxBytes) return false;
+    if (!makeRoom(room - bytes.length)) giveUp();
+    if (isGivenUp) return;
+    holder ??= { since: performance.now(), giveUp };
+    holders.add(holder);
     allBytes += room - bytes.length;
     const before = bytes;
     bytes = Buffer.allocUnsafe(room);
     bytes.set(before);
-    return true;
   };
   return {
     add: (piece) => {
-      if (size + piece.length > bytes.length && !grow(size + piece.length)) {
-        forget();
-        return false;
-      }
+      if (size + piece.length > bytes.length) grow(size + piece.length);
+      if (isGivenUp) return;
       bytes.set(piece, size);
       size += piece.length;
-      return true;
     },
     take: () => {
       const all = bytes.subarray(0, size);

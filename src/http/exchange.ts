@@ -13,7 +13,7 @@ import { ApiError, unavailable } from '../errors.js';
 import { createArrivingBody } from './arriving-body.js';
 import { readHeaders } from './request-headers.js';
 import { requestIdOf } from './request-id.js';
-import { type StreamState, sendPieces, sendRest } from './response-stream.js';
+import { cut, finish, keepUnread, type ResponseState, sendPieces, sendRest } from './response-stream.js';
 import type { UnreadAnswers } from './unread-answers.js';
 
 /** Thrown by `body()` when the client went away: nobody is there to answer. */
@@ -69,6 +69,8 @@ export function openExchange(
   const method = req.getMethod().toUpperCase();
   const { headers, framingProblem } = readHeaders(req);
   const state: State = {
+    unread,
+    isHead: method === 'HEAD',
     done: false,
     received: bodyLimit === null,
     draining: 0,
@@ -91,39 +93,34 @@ export function openExchange(
     framingProblem,
     body: () => body,
     answer: (answer, closeConnection) => {
-      const send = () => reply(res, state, { method, answer, closeConnection, unread });
+      const send = () => reply(res, state, answer, closeConnection);
       return state.turn === turnNow() ? nextTurn().then(send) : send();
     },
     stream: async (head, pieces) => {
       if (state.done) return;
-      if (method === 'HEAD') return answerHead(res, state, head, null);
+      if (state.isHead) return headAndClose(res, state, head, 'Transfer-Encoding', 'chunked');
       res.cork(() => writeHead(res, head));
-      await sendPieces(res, state, pieces, () => {
-        finish(state);
-        // Who still sends a body to a GET would have it taken for the next request.
-        return !state.received;
-      });
+      // Who still sends a body to a GET would have it taken for the next request.
+      await sendPieces(res, state, pieces, () => !state.received);
     },
   };
 }
 
-interface WholeReply {
-  readonly method: string;
-  readonly answer: Answer;
-  readonly closeConnection: boolean;
-  readonly unread: UnreadAnswers;
-}
-
-function reply(res: HttpResponse, state: State, whole: WholeReply): Promise<void> | undefined {
-  const { method, answer, closeConnection, unread } = whole;
+function reply(
+  res: HttpResponse,
+  state: State,
+  answer: Answer,
+  closeConnection: boolean,
+): Promise<void> | undefined {
   if (state.done) return undefined;
-  if (method === 'HEAD') answerHead(res, state, answer, Buffer.byteLength(answer.body));
+  if (state.isHead) headAndClose(res, state, answer, 'Content-Length', `${Buffer.byteLength(answer.body)}`);
   else if (closeConnection || !state.received) answerAndClose(res, state, answer);
-  else return send(res, state, answer, unread);
+  else return send(res, state, answer);
   return undefined;
 }
 
-interface State extends StreamState {
+interface State extends ResponseState {
+  readonly isHead: boolean;
   /** The whole body is there. */
   received: boolean;
   /** Bytes dropped since an early answer; 0 before one. */
@@ -134,8 +131,6 @@ interface State extends StreamState {
    * unanswered one ends the connection at the next. And a small body comes with its head: after the turn it is received.
    */
   readonly turn: number;
-  /** Gives back the memory that is counted for the body. */
-  forget: () => void;
 }
 
 let turn = 0;
@@ -155,12 +150,6 @@ function turnNow(): number {
 
 const emptyBody = Promise.resolve(Buffer.alloc(0));
 
-function finish(state: State): void {
-  state.done = true;
-  state.forget();
-  state.wake();
-}
-
 /**
  * A client may send its bytes one by one, but each costs as much as a thousand: half a megabyte of them, read at once,
  * would stop everybody else for seconds.
@@ -169,11 +158,12 @@ const mostPieces = (bytes: number): number => 4096 + bytes / 256;
 
 /** Collects the body, never more than the limit; the promise settles once it is known to fit or not. */
 function receiveBody(res: HttpResponse, state: State, limit: number, expected: number): Promise<Buffer> {
-  const arriving = createArrivingBody(limit);
-  let size = 0;
-  let refused = false;
-  state.forget = arriving.forget;
   const body = new Promise<Buffer>((resolve, reject) => {
+    const arriving = createArrivingBody(limit, () => refuse(tooMany()));
+    let size = 0;
+    let pieces = 0;
+    let refused = false;
+    state.forget = arriving.forget;
     const refuse = (error: ApiError): void => {
       refused = true;
       arriving.forget();
@@ -184,15 +174,10 @@ function receiveBody(res: HttpResponse, state: State, limit: number, expected: n
       finish(state);
       reject(new ClientGone());
     });
-    let pieces = 0;
     res.onData((chunk, isLast) => {
       pieces += 1;
-      if (pieces > mostPieces(size + state.draining)) {
-        finish(state);
-        reject(new ClientGone());
-        res.close();
-        return;
-      }
+      // Closing tells onAborted.
+      if (pieces > mostPieces(size + state.draining)) return cut(res, state);
       if (state.draining > 0) return drain(res, state, chunk.byteLength, isLast);
       const isWhole = isLast && size === 0;
       size += chunk.byteLength;
@@ -201,10 +186,8 @@ function receiveBody(res: HttpResponse, state: State, limit: number, expected: n
       if (size > limit) return refuse(tooLarge(limit));
       // The chunk's memory is taken back when this callback returns.
       if (isWhole) return resolve(Buffer.from(new Uint8Array(chunk)));
-      if (!arriving.add(new Uint8Array(chunk))) {
-        return refuse(unavailable('Too many large requests at once; try again later'));
-      }
-      if (isLast) resolve(arriving.take());
+      arriving.add(new Uint8Array(chunk));
+      if (isLast && !refused) resolve(arriving.take());
     });
   });
   // The answer may be decided before anybody waits for the body.
@@ -215,19 +198,16 @@ function receiveBody(res: HttpResponse, state: State, limit: number, expected: n
 const tooLarge = (limit: number): ApiError =>
   new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit / 1024} KiB`);
 
-function send(
-  res: HttpResponse,
-  state: State,
-  answer: Answer,
-  unread: UnreadAnswers,
-): Promise<void> | undefined {
+const tooMany = (): ApiError => unavailable('Too many large requests at once; try again later');
+
+function send(res: HttpResponse, state: State, answer: Answer): Promise<void> | undefined {
   let sent = false;
   res.cork(() => {
     writeHead(res, answer);
     // 0: the body is all that will come.
     sent = res.tryEnd(answer.body, 0)[1];
   });
-  if (!sent) return sendRest(res, state, Buffer.from(answer.body), unread, () => finish(state));
+  if (!sent) return sendRest(res, state, Buffer.from(answer.body));
   finish(state);
   return undefined;
 }
@@ -249,44 +229,34 @@ function writeHead(res: HttpResponse, { status, headers }: Omit<Answer, 'body'>)
 function answerAndClose(res: HttpResponse, state: State, answer: Answer): void {
   // The line feed that ends a header line becomes the body's last two bytes: white space after the JSON.
   const length = Buffer.byteLength(answer.body) + 2;
-  const lastLine = `${length}\r\n\r\n${answer.body}`;
-  closeAfter(
-    res,
-    state,
-    { ...answer, headers: { ...answer.headers, ...closing } },
-    'Content-Length',
-    lastLine,
-  );
+  closeAfter(res, state, answer, 'Content-Length', `${length}\r\n\r\n${answer.body}`);
+  keepUnread(res, state, length);
 }
 
 /**
  * Closes as well, for of an answer without a body uWebSockets.js cannot be told to keep no more than the socket takes.
- * @param length of the body that GET has; null: not known
+ * Name and value are those of the header by which GET tells the length of the body.
  */
-function answerHead(
+const headAndClose = (
   res: HttpResponse,
   state: State,
   head: Omit<Answer, 'body'>,
-  length: number | null,
-): void {
-  const headers = length === null ? head.headers : { ...head.headers, 'Content-Length': `${length}` };
-  closeAfter(res, state, { ...head, headers }, 'Connection', 'close\r\n');
-}
-
-const closing = { Connection: 'close' };
+  name: string,
+  value: string,
+): void => closeAfter(res, state, head, name, `${value}\r\n`);
 
 /** @param lastLine ends the head, and may have the body behind it */
 function closeAfter(
   res: HttpResponse,
   state: State,
-  head: Omit<Answer, 'body'>,
+  { status, headers }: Omit<Answer, 'body'>,
   lastName: string,
   lastLine: string,
 ): void {
   state.draining = 1;
   state.forget();
   res.cork(() => {
-    writeHead(res, head);
+    writeHead(res, { status, headers: { ...headers, Connection: 'close' } });
     res.writeHeader(lastName, lastLine);
   });
   if (state.received) drain(res, state, 0, true);
@@ -296,11 +266,7 @@ function drain(res: HttpResponse, state: State, bytes: number, isLast: boolean):
   state.draining += bytes;
   if (!isLast && state.draining <= drainedBytes) return;
   // Not at once: the answer may still lie in uWebSockets.js's buffer, which a close throws away.
-  setImmediate(() => {
-    if (state.done) return;
-    finish(state);
-    res.close();
-  });
+  setImmediate(cut, res, state);
 }
 
 const statusLine = (status: number): string => `${status} ${STATUS_CODES[status] ?? 'Unknown'}`;

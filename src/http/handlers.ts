@@ -20,14 +20,7 @@ import { batchReply } from './batch-reply.js';
 import { classReply } from './class-reply.js';
 import { errorEnvelope, errorReply, successEnvelope } from './envelope.js';
 import { tagHeader } from './preconditions.js';
-import {
-  attemptsQuery,
-  explainQuery,
-  masteryQuery,
-  predictionQuery,
-  skillsQuery,
-  velocityQuery,
-} from './query.js';
+import { explainQuery, pageQuery, predictionQuery, velocityQuery } from './query.js';
 import type { Call, Handlers, Reply } from './routes.js';
 
 export interface HandlerPorts {
@@ -73,7 +66,7 @@ export const createHandlers = ({
   whatIf: async ({ tenant, parameters, body, stillWanted }) =>
     ok(await forecastWhatIf(forecaster, tenant, parameters[0] as string, parseJson(body), stillWanted)),
   mastery: async ({ tenant, parameters, query }) =>
-    ok(await readMastery(mastery, tenant, parameters[0] as string, masteryQuery(query))),
+    ok(await readMastery(mastery, tenant, parameters[0] as string, pageQuery(query))),
   skillMastery: async ({ tenant, parameters, query }) => {
     const [userId, skillId] = parameters as [string, string];
     const { explain, steps } = explainQuery(query);
@@ -88,24 +81,19 @@ export const createHandlers = ({
   goal: async ({ tenant, parameters }) => tagged(await readGoal(goals, tenant, parameters[0] as string)),
   putGoal: async ({ tenant, parameters, body, ifMatch }) =>
     tagged(await putGoal(goals, tenant, parameters[0] as string, parseJson(body), ifMatch), 'Goal set'),
-  deleteGoal: async ({ tenant, parameters, ifMatch }) => {
-    const data = await deleteGoal(goals, tenant, parameters[0] as string, ifMatch);
-    return { status: 200, body: successEnvelope(JSON.stringify(data), 'Goal deleted') };
-  },
-  skills: async ({ tenant, query }) => ok(await listSkills(skills, tenant, skillsQuery(query))),
+  deleteGoal: async ({ tenant, parameters, ifMatch }) =>
+    ok(JSON.stringify(await deleteGoal(goals, tenant, parameters[0] as string, ifMatch)), 'Goal deleted'),
+  skills: async ({ tenant, query }) => ok(await listSkills(skills, tenant, pageQuery(query))),
   skill: async ({ tenant, parameters }) => tagged(await readSkill(skills, tenant, parameters[0] as string)),
   putSkill: async ({ tenant, parameters, body, ifMatch }) =>
     tagged(await putSkill(skills, tenant, parameters[0] as string, parseJson(body), ifMatch), 'Skill set'),
-  deleteSkill: async ({ tenant, parameters, ifMatch }) => {
-    const data = await deleteSkill(skills, tenant, parameters[0] as string, ifMatch);
-    return { status: 200, body: successEnvelope(JSON.stringify(data), 'Skill deleted') };
-  },
+  deleteSkill: async ({ tenant, parameters, ifMatch }) =>
+    ok(JSON.stringify(await deleteSkill(skills, tenant, parameters[0] as string, ifMatch)), 'Skill deleted'),
   attempts: async ({ tenant, parameters, query }) =>
-    ok(await listAttempts(attempts, tenant, parameters[0] as string, attemptsQuery(query))),
+    ok(await listAttempts(attempts, tenant, parameters[0] as string, pageQuery(query))),
   takeBackAnswer: async ({ tenant, parameters }) => {
     const [userId, eventId] = parameters as [string, string];
-    const data = await takeBackAnswer(takeBack, tenant, userId, eventId);
-    return { status: 200, body: successEnvelope(JSON.stringify(data), 'Answer taken back') };
+    return ok(JSON.stringify(await takeBackAnswer(takeBack, tenant, userId, eventId)), 'Answer taken back');
   },
   exportLearner: async ({ tenant, parameters }) => {
     const { lines, release } = await exportLearner(tenant, parameters[0] as string);
@@ -155,11 +143,13 @@ const ndjson = { status: 200, body: '', headers: { 'Content-Type': 'application/
 
 const formOf = (mediaType: string): SubmissionForm => (mediaType === 'application/json' ? 'batch' : 'lines');
 
-const ok = (data: string): Reply => ({ status: 200, body: successEnvelope(data) });
+const ok = (data: string, message?: string): Reply => ({
+  status: 200,
+  body: successEnvelope(data, message),
+});
 
 const tagged = ({ value, tag }: Tagged<object>, message?: string): Reply => ({
-  status: 200,
-  body: successEnvelope(JSON.stringify(value), message),
+  ...ok(JSON.stringify(value), message),
   headers: tagHeader(tag),
 });
 

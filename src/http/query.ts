@@ -3,19 +3,15 @@ import { Compile } from 'typebox/compile';
 import { checked } from '../contracts/checked.js';
 import { ExplainQuery } from '../services/explain-mastery.js';
 import { forecastDefaults, PredictionQuery } from '../services/forecast-scores.js';
-import { AttemptsQuery } from '../services/list-attempts.js';
-import { MasteryQuery } from '../services/read-mastery.js';
-import { SkillsQuery } from '../services/read-skills.js';
+import { PageQuery } from '../services/pages.js';
 import { VelocityQuery } from '../services/velocity.js';
 import type { Call } from './routes.js';
 
 type Values = Call['query'];
 
 const predictionCheck = Compile(PredictionQuery);
-const attemptsCheck = Compile(AttemptsQuery);
 const explainCheck = Compile(ExplainQuery);
-const masteryCheck = Compile(MasteryQuery);
-const skillsCheck = Compile(SkillsQuery);
+const pageCheck = Compile(PageQuery);
 const velocityCheck = Compile(VelocityQuery);
 
 /** @throws ApiError INVALID_REQUEST */
@@ -38,23 +34,14 @@ export const predictionQuery = ({
 export const explainQuery = ({ explain = 'false', steps }: Values): ExplainQuery =>
   checked(explainCheck, { explain, steps: numberOf(steps, 10) }, 'query');
 
-const pageValues = ({ limit, cursor }: Values) => ({
-  limit: numberOf(limit, 100),
-  ...(cursor === undefined ? {} : { cursor }),
-});
-
 /** @throws ApiError INVALID_REQUEST */
-export const skillsQuery = (values: Values): SkillsQuery => checked(skillsCheck, pageValues(values), 'query');
-
-/** @throws ApiError INVALID_REQUEST */
-export const attemptsQuery = (values: Values): AttemptsQuery =>
-  checked(attemptsCheck, pageValues(values), 'query');
-
-/** @throws ApiError INVALID_REQUEST */
-export const masteryQuery = ({ limit, ...values }: Values): MasteryQuery =>
+export const pageQuery = ({ limit, cursor }: Values): PageQuery =>
   checked(
-    masteryCheck,
-    { ...values, ...(limit === undefined ? {} : { limit: numberOf(limit, 0) }) },
+    pageCheck,
+    {
+      ...(limit === undefined ? {} : { limit: numberOf(limit, 0) }),
+      ...(cursor === undefined ? {} : { cursor }),
+    },
     'query',
   );
 

@@ -9,12 +9,34 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import type { UnreadAnswers } from './unread-answers.js';
 
-/** How one response may end early; both parts belong to the exchange. */
-export interface StreamState {
+/** One response until its end, which may come early. */
+export interface ResponseState {
+  readonly unread: UnreadAnswers;
   /** Answered or aborted: the response must not be touched any more. */
   done: boolean;
-  /** Called once when it is done, by whomever. */
+  /** Gives back the memory that is counted for it, however often it is called. */
+  forget: () => void;
+  /** Called when it is done, by whomever. */
   wake: () => void;
+}
+
+export function finish(state: ResponseState): void {
+  state.done = true;
+  state.forget();
+  state.wake();
+}
+
+export function cut(res: HttpResponse, state: ResponseState): void {
+  if (state.done) return;
+  finish(state);
+  res.close();
+}
+
+/** Counts what is kept of an answer until it is over. */
+export function keepUnread(res: HttpResponse, state: ResponseState, bytes: number): void {
+  state.forget = state.unread.keep(bytes, () => cut(res, state));
+  // It may have been cut at once.
+  if (state.done) state.forget();
 }
 
 /** A reader that took nothing for this long is given up. */
@@ -33,67 +55,44 @@ const chunkBytes = 64 * 1024;
  * Sends what the socket did not take of a body that was begun with `tryEnd`, as the client reads it. uWebSockets.js
  * closes the connection of one who takes nothing for 10 s.
  *
- * @param finish marks the response as done
  * @returns resolves when all is sent, or the client is gone or given up
  */
-export function sendRest(
-  res: HttpResponse,
-  state: StreamState,
-  body: Buffer,
-  unread: UnreadAnswers,
-  finish: () => void,
-): Promise<void> {
-  const cut = (): void => {
-    if (state.done) return;
-    finish();
-    res.close();
-  };
+export function sendRest(res: HttpResponse, state: ResponseState, body: Buffer): Promise<void> {
   return new Promise((resolve) => {
-    let forget = (): void => undefined;
-    state.wake = () => {
-      forget();
-      resolve();
-    };
+    state.wake = resolve;
     res.onWritable((offset) => {
       const [flows, sent] = res.tryEnd(body.subarray(offset), body.length);
-      if (sent) finish();
+      if (sent) finish(state);
       return flows;
     });
-    forget = unread.keep(body.length, cut);
-    // It may have been cut at once.
-    if (state.done) forget();
+    keepUnread(res, state, body.length);
   });
 }
 
 /**
  * Sends the pieces behind a head that was written before, until they or the client end.
  *
- * @param finish marks the response as done, before its end or its close; tells whether the connection has to close
+ * @param hasToClose asked at the end: whether the connection cannot stay
  * @throws what the pieces throw; the connection is cut then, so that nobody takes what came for the whole
  */
 export async function sendPieces(
   res: HttpResponse,
-  state: StreamState,
+  state: ResponseState,
   pieces: AsyncIterable<string>,
-  finish: () => boolean,
+  hasToClose: () => boolean,
 ): Promise<void> {
-  const cut = (): void => {
-    if (state.done) return;
-    finish();
-    res.close();
-  };
   const keptOpen = setInterval(() => {
     if (state.done) return;
     res.pause();
     res.resume();
   }, keepOpenMs);
   try {
-    await writeAll(res, state, pieces, cut);
+    await writeAll(res, state, pieces);
     if (state.done) return;
-    const close = finish();
-    res.cork(() => res.end(undefined, close));
+    finish(state);
+    res.cork(() => res.end(undefined, hasToClose()));
   } catch (error) {
-    cut();
+    cut(res, state);
     throw error;
   } finally {
     clearInterval(keptOpen);
@@ -102,9 +101,8 @@ export async function sendPieces(
 
 async function writeAll(
   res: HttpResponse,
-  state: StreamState,
+  state: ResponseState,
   pieces: AsyncIterable<string>,
-  cut: () => void,
 ): Promise<void> {
   res.onWritable(() => {
     state.wake();
@@ -118,16 +116,16 @@ async function writeAll(
       res.cork(() => {
         flows = res.write(bytes.subarray(at, at + chunkBytes));
       });
-      if (!flows) await writableAgain(state, cut);
+      if (!flows) await writableAgain(res, state);
     }
     if (state.done) return;
   }
 }
 
 /** Resolves as well when the response is done. */
-function writableAgain(state: StreamState, cut: () => void): Promise<void> {
+function writableAgain(res: HttpResponse, state: ResponseState): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(cut, stallMs);
+    const timer = setTimeout(cut, stallMs, res, state);
     state.wake = () => {
       clearTimeout(timer);
       state.wake = () => undefined;

@@ -10,6 +10,7 @@ import { unavailable } from '../errors.js';
 import { type FoundAttempt, follows } from './attempt-ports.js';
 import { nothingKnown } from './erasures.js';
 import type { ExportPorts, ToldLearner, ToldRecord } from './export-ports.js';
+import { createPlaces } from './fair-line.js';
 import { mapInSlices } from './slices.js';
 import { attemptRecord, lineOf } from './told-lines.js';
 
@@ -34,28 +35,22 @@ export type ExportLearner = (tenant: string, userId: string) => Promise<LearnerE
 
 /** One for the process. Its function throws ApiError USER_NOT_FOUND, UNAVAILABLE */
 export function createLearnerExports(ports: ExportPorts): ExportLearner {
-  /** The tenant of each. */
-  const running: string[] = [];
-  const end = (tenant: string): void => {
-    running.splice(running.indexOf(tenant), 1);
-  };
+  const places = createPlaces(maxExports, maxOfTenant);
   const start = async (tenant: string, userId: string): Promise<LearnerExport> => {
     const told = await ports.records.state(tenant, userId);
     if (told === null) throw nothingKnown();
     return {
       lines: linesOf(ports, tenant, userId, told),
-      release: () => end(tenant),
+      release: () => places.leave(tenant),
     };
   };
   return async (tenant, userId) => {
-    const own = running.filter((other) => other === tenant).length;
-    if (running.length >= maxExports || own >= maxOfTenant)
-      throw unavailable('Too many exports at once; try again later');
-    running.push(tenant);
+    if (!places.free(tenant)) throw unavailable('Too many exports at once; try again later');
+    places.take(tenant);
     try {
       return await start(tenant, userId);
     } catch (error) {
-      end(tenant);
+      places.leave(tenant);
       throw error;
     }
   };

@@ -21,12 +21,14 @@ export function createPlaces(all: number, ofTenant: number) {
 export interface Standing {
   readonly tenant: string;
   /** Of what is shared, in any unit. */
-  readonly cost: number;
+  readonly weight: number;
 }
 
-interface Lane<Item> {
-  readonly items: Set<Item>;
-  /** What the tenant was given so far, on the scale of the line's level. */
+/** What stands there of one tenant. */
+interface Queue<Item> {
+  readonly waiting: Item[];
+  weight: number;
+  /** Weight that the tenant was given so far, on the scale of the line's level. */
   given: number;
 }
 
@@ -37,35 +39,79 @@ export type FairLine<Item extends Standing> = ReturnType<typeof createFairLine<I
  * having asked for nothing before earns nothing, and who has much in the line is only waited for once.
  */
 export function createFairLine<Item extends Standing>() {
-  /** Of tenants that wait, or did since the line was empty. */
-  const lanes = new Map<string, Lane<Item>>();
+  /** Also of tenants of which nothing waits, for as long as they were given more than the line's level. */
+  const queues = new Map<string, Queue<Item>>();
+  const none: Readonly<Queue<Item>> = { waiting: [], weight: 0, given: 0 };
+  const all = { items: 0, weight: 0 };
   let level = 0;
-  let size = 0;
-  const drop = (item: Item): void => {
-    if (lanes.get(item.tenant)?.items.delete(item)) size -= 1;
-    if (size === 0) lanes.clear();
+
+  function* waitingQueues(): Generator<Queue<Item>> {
+    for (const [tenant, queue] of queues) {
+      if (queue.waiting.length > 0) yield queue;
+      else if (queue.given <= level) queues.delete(tenant);
+    }
+  }
+
+  /** Takes out as many as `count` from the place `from` on. */
+  const takeOut = (queue: Queue<Item>, from: number, count: number): Item[] => {
+    const taken = queue.waiting.splice(from, count);
+    const weight = taken.reduce((sum, item) => sum + item.weight, 0);
+    queue.weight -= weight;
+    all.weight -= weight;
+    all.items -= taken.length;
+    if (all.items === 0) queues.clear();
+    return taken;
   };
+  const give = (queue: Queue<Item>, count: number): Item[] => {
+    const before = queue.weight;
+    const given = takeOut(queue, 0, count);
+    queue.given += before - queue.weight;
+    return given;
+  };
+
   return {
     add: (item: Item): void => {
-      const { items, given } = lanes.get(item.tenant) ?? { items: new Set(), given: level };
-      lanes.set(item.tenant, { items, given: items.size === 0 ? Math.max(given, level) : given });
-      items.add(item);
-      size += 1;
+      const { tenant, weight } = item;
+      const queue = queues.get(tenant) ?? { waiting: [], weight: 0, given: level };
+      if (queue.waiting.length === 0) queue.given = Math.max(queue.given, level);
+      queues.set(tenant, queue);
+      queue.waiting.push(item);
+      queue.weight += weight;
+      all.items += 1;
+      all.weight += weight;
     },
     /** Takes out what is next of the tenants' first ones that may go. */
     take: (may: (item: Item) => boolean): Item | undefined => {
-      let next: { readonly lane: Lane<Item>; readonly item: Item } | undefined;
-      for (const lane of lanes.values()) {
-        const [item] = lane.items;
-        if (item && may(item) && !(next && next.lane.given <= lane.given)) next = { lane, item };
+      let next: Queue<Item> | undefined;
+      for (const queue of waitingQueues()) {
+        if (may(queue.waiting[0] as Item) && !(next && next.given <= queue.given)) next = queue;
       }
       if (next === undefined) return undefined;
-      level = next.lane.given;
-      next.lane.given += next.item.cost;
-      drop(next.item);
-      return next.item;
+      level = next.given;
+      return give(next, 1)[0];
     },
-    drop,
-    waiting: (tenant: string): number => lanes.get(tenant)?.items.size ?? 0,
+    /**
+     * Takes out of each tenant, first of the one that was given least, the first ones that may go.
+     * @param may is asked of each in turn, and what it lets go is taken
+     */
+    takeAll: (may: (item: Item) => boolean): Item[] => {
+      const inTurn = [...waitingQueues()].sort((a, b) => a.given - b.given);
+      level = inTurn[0]?.given ?? level;
+      return inTurn.flatMap((queue) => {
+        const stays = queue.waiting.findIndex((item) => !may(item));
+        return give(queue, stays < 0 ? queue.waiting.length : stays);
+      });
+    },
+    /** Takes out one that waits no more, if it is there. */
+    drop: (item: Item): void => {
+      const queue = queues.get(item.tenant);
+      const place = queue?.waiting.indexOf(item) ?? -1;
+      if (queue !== undefined && place >= 0) takeOut(queue, place, 1);
+    },
+    /** What waits of a tenant, in its order. */
+    of: (tenant: string): { readonly waiting: readonly Item[]; readonly weight: number } =>
+      queues.get(tenant) ?? none,
+    /** How much waits. */
+    all: all as { readonly items: number; readonly weight: number },
   };
 }

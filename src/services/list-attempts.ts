@@ -1,19 +1,10 @@
 /** A learner's counted answers, newest first, in pages. */
-import Type, { type Static } from 'typebox';
-import type { AttemptRow } from '../contracts/attempt-row.js';
 import { round4 } from '../domain/probability.js';
-import { invalid, unavailable } from '../errors.js';
+import { unavailable } from '../errors.js';
 import { type FoundAttempt, follows, type StoredAttempts, type WaitingAttempts } from './attempt-ports.js';
+import { createCursors, type PageQuery, pageLimit, tellList } from './pages.js';
 import type { LearnerReader } from './ports.js';
 import { findLearner } from './read-mastery.js';
-import { mapInSlices } from './slices.js';
-
-/** Query of GET /api/v1/learners/{user_id}/attempts. */
-export const AttemptsQuery = Type.Object({
-  limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
-  cursor: Type.Optional(Type.String({ description: 'next_cursor of the page before' })),
-});
-export type AttemptsQuery = Static<typeof AttemptsQuery>;
 
 export interface AttemptPorts {
   readonly learners: LearnerReader;
@@ -35,15 +26,15 @@ export async function listAttempts(
   ports: AttemptPorts,
   tenant: string,
   userId: string,
-  query: AttemptsQuery,
+  { limit = pageLimit, cursor }: PageQuery,
 ): Promise<string> {
-  const before = query.cursor === undefined ? Number.POSITIVE_INFINITY : numberOf(query.cursor);
+  const before = cursors.decode(cursor) ?? Number.POSITIVE_INFINITY;
   for (let attempt = 0; attempt < tries; attempt++) {
     const learner = await findLearner(ports, tenant, userId);
     const to = Math.min(learner.attempts, before - 1);
-    const found = await newestUpTo(ports, tenant, userId, to, query.limit);
+    const found = await newestUpTo(ports, tenant, userId, to, limit);
     if (follows(learner, await findLearner(ports, tenant, userId)))
-      return tellPage(userId, learner.attempts, found, to, query.limit);
+      return tellPage(userId, learner.attempts, found, to, limit);
   }
   throw unavailable('The answers of this learner are being corrected; try again later');
 }
@@ -88,7 +79,7 @@ function createNewest(atMost: number) {
 const seqOf = ({ row }: FoundAttempt): number => row.figures.learnerSeq;
 
 /** @param to number that the page begins with, if its answer is there */
-async function tellPage(
+function tellPage(
   userId: string,
   attempts: number,
   found: readonly FoundAttempt[],
@@ -98,16 +89,17 @@ async function tellPage(
   const last = found.at(-1);
   const isWhole = found.length === limit && last !== undefined && seqOf(last) > 1;
   const first = isWhole ? seqOf(last) : 1;
-  const told = await mapInSlices(found, ({ row }) => JSON.stringify(describeAttempt(row)));
-  const rest = JSON.stringify({
-    missing: Math.max(0, to - first + 1) - found.length,
-    next_cursor: isWhole ? encodeCursor(first) : null,
-  });
-  const head = `"user_id":${JSON.stringify(userId)},"total_attempts":${attempts}`;
-  return `{${head},"attempts":[${told.join()}],${rest.slice(1)}`;
+  return tellList(
+    { user_id: userId, total_attempts: attempts },
+    { name: 'attempts', items: found, describe: describeAttempt },
+    {
+      missing: Math.max(0, to - first + 1) - found.length,
+      next_cursor: isWhole ? cursors.encode(first) : null,
+    },
+  );
 }
 
-function describeAttempt({ event, figures, conditions }: AttemptRow): object {
+function describeAttempt({ row: { event, figures, conditions } }: FoundAttempt): object {
   return {
     learner_seq: figures.learnerSeq,
     event_id: event.eventId,
@@ -129,15 +121,8 @@ function describeAttempt({ event, figures, conditions }: AttemptRow): object {
   };
 }
 
-/** Tells a cursor from any other base64 text. */
-const mark = 'before:';
-
-const encodeCursor = (seq: number): string => Buffer.from(`${mark}${seq}`).toString('base64url');
-
-/** @throws ApiError INVALID_REQUEST for a text that is no cursor of ours */
-function numberOf(cursor: string): number {
-  const seq = Number(Buffer.from(cursor, 'base64url').toString().slice(mark.length));
-  if (Number.isSafeInteger(seq) && seq > 1 && encodeCursor(seq) === cursor) return seq;
-  const message = 'must be the next_cursor of an earlier page';
-  throw invalid(`Invalid query: cursor ${message}`, [{ path: 'cursor', message }]);
-}
+/** Of the number of the last answer on the page before. */
+const cursors = createCursors('before:', (text) => {
+  const seq = Number(text);
+  return Number.isSafeInteger(seq) && seq > 1 ? seq : null;
+});

@@ -1,4 +1,3 @@
-import Type, { type Static } from 'typebox';
 import { calibration } from '../domain/calibration.js';
 import { placementOf } from '../domain/catalogue.js';
 import { correctPerMinute, efficiencyIndex } from '../domain/efficiency.js';
@@ -9,9 +8,8 @@ import { round1, round4 } from '../domain/probability.js';
 import { type SkillModel, skillModelOf, type TenantModel } from '../domain/tenant-model.js';
 import type { LearnerState, Section, SkillState } from '../domain/types.js';
 import { ApiError } from '../errors.js';
-import { idAfter, pageOfIds, sortedAfter } from './id-pages.js';
+import { idAfter, type PageQuery, pageLimit, pageOfIds, sortedAfter, tellList } from './pages.js';
 import type { LearnerReader, ModelReader } from './ports.js';
-import { mapInSlices } from './slices.js';
 
 export interface MasteryPorts {
   readonly learners: LearnerReader;
@@ -24,41 +22,30 @@ export interface MasteryPorts {
 export const userNotFound = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'No answer of this user_id was counted');
 
-/** Query of GET /api/v1/mastery/{user_id}. */
-export const MasteryQuery = Type.Object({
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, description: 'Absent, as the cursor: all skills' }),
-  ),
-  cursor: Type.Optional(Type.String({ description: 'next_cursor of the page before' })),
-});
-export type MasteryQuery = Static<typeof MasteryQuery>;
-
-/** Skills of a page that is asked for by its cursor alone. */
-const pageSkills = 100;
-
 /**
- * JSON of the data of GET /api/v1/mastery/{user_id}.
+ * JSON of the data of GET /api/v1/mastery/{user_id}: all skills, where neither a limit nor a cursor is given.
  * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND, UNAVAILABLE
  */
 export async function readMastery(
   ports: MasteryPorts,
   tenant: string,
   userId: string,
-  { limit, cursor }: MasteryQuery,
+  { limit, cursor }: PageQuery,
 ): Promise<string> {
   const after = idAfter(cursor);
   const { skills, model } = await readLearner(ports, tenant, userId);
   const now = ports.now();
-  const atMost = limit ?? (cursor === undefined ? skills.size : pageSkills);
+  const atMost = limit ?? (cursor === undefined ? skills.size : pageLimit);
   const { ids, nextCursor } = pageOfIds(sortedAfter(skills.keys(), after), atMost);
-  const told = await mapInSlices(ids, (skillId) => {
-    const skill = skills.get(skillId) as SkillState;
-    const { section } = placementOf(model.catalogue, skillId);
-    return JSON.stringify(
-      describeSkill({ skillId, skill, model: skillModelOf(model, skillId), section, now }),
-    );
-  });
-  return `{"user_id":${JSON.stringify(userId)},"skills":[${told.join()}],"next_cursor":${JSON.stringify(nextCursor)}}`;
+  const describe = (skillId: string): object =>
+    describeSkill({
+      skillId,
+      skill: skills.get(skillId) as SkillState,
+      model: skillModelOf(model, skillId),
+      section: placementOf(model.catalogue, skillId).section,
+      now,
+    });
+  return tellList({ user_id: userId }, { name: 'skills', items: ids, describe }, { next_cursor: nextCursor });
 }
 
 /** Data of GET /api/v1/mastery/{user_id}/{skill_id}. @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */

@@ -1,4 +1,3 @@
-import Type, { type Static } from 'typebox';
 import type { SkillEntry } from '../domain/catalogue.js';
 import { timeNorm } from '../domain/efficiency.js';
 import { round1, round4 } from '../domain/probability.js';
@@ -12,16 +11,8 @@ import {
   type TenantModel,
 } from '../domain/tenant-model.js';
 import { ApiError } from '../errors.js';
-import { idAfter, pageOfIds } from './id-pages.js';
+import { idAfter, type PageQuery, pageLimit, pageOfIds, tellList } from './pages.js';
 import type { ModelReader, SkillDirectory, Tagged } from './ports.js';
-import { mapInSlices } from './slices.js';
-
-/** Query of GET /api/v1/skills. */
-export const SkillsQuery = Type.Object({
-  limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
-  cursor: Type.Optional(Type.String({ description: 'next_cursor of the page before' })),
-});
-export type SkillsQuery = Static<typeof SkillsQuery>;
 
 export interface SkillPorts {
   readonly models: ModelReader;
@@ -32,18 +23,24 @@ export interface SkillPorts {
  * JSON of the data of GET /api/v1/skills: skills that were ever answered or set, by UTF-8 bytes of their ids.
  * @throws ApiError INVALID_REQUEST, UNAVAILABLE
  */
-export async function listSkills(ports: SkillPorts, tenant: string, query: SkillsQuery): Promise<string> {
-  const after = idAfter(query.cursor);
+export async function listSkills(
+  ports: SkillPorts,
+  tenant: string,
+  { limit = pageLimit, cursor }: PageQuery,
+): Promise<string> {
+  const after = idAfter(cursor);
   const [known, model] = await Promise.all([
-    ports.skills.list(tenant, after, query.limit + 1),
+    ports.skills.list(tenant, after, limit + 1),
     ports.models.current(tenant),
   ]);
-  const { ids, nextCursor } = pageOfIds(known, query.limit);
-  const told = await mapInSlices(ids, (skillId) =>
-    JSON.stringify(describeSkill(model, skillId, model.catalogue.entries.get(skillId))),
+  const { ids, nextCursor } = pageOfIds(known, limit);
+  const describe = (skillId: string): object =>
+    describeSkill(model, skillId, model.catalogue.entries.get(skillId));
+  return tellList(
+    {},
+    { name: 'skills', items: ids, describe },
+    { next_cursor: nextCursor, model_version: model.version },
   );
-  const rest = JSON.stringify({ next_cursor: nextCursor, model_version: model.version });
-  return `{"skills":[${told.join()}],${rest.slice(1)}`;
 }
 
 /** Data of GET /api/v1/skills/{skill_id}. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */

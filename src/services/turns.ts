@@ -31,14 +31,16 @@ export function createTurns({ atOnce, ofTenant, mostWaiting, waitMs, refusal }: 
   /** @returns whether it came to the caller's turn */
   const stand = (tenant: string): Promise<boolean> =>
     new Promise((resolve) => {
-      const end = (isTurn: boolean): void => {
+      const begin = (): void => {
         clearTimeout(timer);
-        line.drop(waiting);
-        if (isTurn) places.take(tenant);
-        resolve(isTurn);
+        places.take(tenant);
+        resolve(true);
       };
-      const waiting = { tenant, cost: 1, begin: () => end(true) };
-      const timer = setTimeout(end, waitMs, false);
+      const waiting = { tenant, weight: 1, begin };
+      const timer = setTimeout(() => {
+        line.drop(waiting);
+        resolve(false);
+      }, waitMs);
       line.add(waiting);
     });
 
@@ -48,7 +50,7 @@ export function createTurns({ atOnce, ofTenant, mostWaiting, waitMs, refusal }: 
 
   return async (tenant, work, refuse = tooMany) => {
     if (places.free(tenant)) places.take(tenant);
-    else if (line.waiting(tenant) >= mostWaiting || !(await stand(tenant))) return refuse();
+    else if (line.of(tenant).waiting.length >= mostWaiting || !(await stand(tenant))) return refuse();
     try {
       return await work();
     } finally {

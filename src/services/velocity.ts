@@ -17,7 +17,7 @@ import {
   type SkillDay,
 } from '../domain/velocity.js';
 import type { Logger } from '../telemetry.js';
-import { sortedAfter } from './id-pages.js';
+import { sortedAfter } from './pages.js';
 import { type MasteryPorts, readLearner, skillOf } from './read-mastery.js';
 import { inSlices } from './slices.js';
 

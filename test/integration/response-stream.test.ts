@@ -155,26 +155,31 @@ for (const [path, method] of [['/4000000'], ['/20000'], ['/300'], ['/300', 'HEAD
   });
 }
 
-test('of many who do not read, those that began first are cut when too much is kept for all', async (t) => {
-  const { port, unread } = await serverOfBodies(t, 20_000_000);
-  const wires = Array.from({ length: 30 }, () => openWire(port));
-  t.after(() => {
-    for (const wire of wires) wire.end();
+for (const [who, headers] of [
+  ['who do not read', {}],
+  ['who neither read nor send the body that they said', { 'Content-Length': '9' }],
+] as const) {
+  test(`of many ${who}, those that began first are cut when too much is kept for all`, async (t) => {
+    const { port, unread } = await serverOfBodies(t, 20_000_000);
+    const wires = Array.from({ length: 30 }, () => openWire(port));
+    t.after(() => {
+      for (const wire of wires) wire.end();
+    });
+    for (const wire of wires) {
+      wire.socket.pause();
+      wire.send(rawRequest(null, { method: 'GET', path: '/4000000', headers }));
+      await sleep(10);
+    }
+    await waitFor('a bound', () => unread() > 12_000_000);
+    assert.ok(unread() <= 20_000_000, `${unread()}`);
+    const last = wires.at(-1) as Wire;
+    last.socket.resume();
+    assert.equal((await last.next()).text.trim().length, 2_000_000, 'who came last is served');
+    const [first] = wires as [Wire];
+    first.socket.resume();
+    await assert.rejects(first.next(), /the connection closed/);
   });
-  for (const wire of wires) {
-    wire.socket.pause();
-    wire.send(get('/4000000'));
-    await sleep(10);
-  }
-  await waitFor('a bound', () => unread() > 12_000_000);
-  assert.ok(unread() <= 20_000_000, `${unread()}`);
-  const last = wires.at(-1) as Wire;
-  last.socket.resume();
-  assert.equal((await last.next()).text.length, 2_000_000, 'who came last is served');
-  const [first] = wires as [Wire];
-  first.socket.resume();
-  await assert.rejects(first.next(), /the connection closed/);
-});
+}
 
 test('a stop of the server cuts what would not end', async (t) => {
   const [server, source] = await serverOf(t, 100_000_000, false);

@@ -139,6 +139,21 @@ test('tenants take turns, and what one of them sent keeps its order', async () =
   assert.equal(gone.length, 9);
 });
 
+test('who was served much owes it still when its last item is gone', async () => {
+  const { held, batches, submit } = heldBatcher({ maxBatch: { items: 2, weight: 100 } });
+  submit(0, 'a1@other');
+  await nextTurn();
+  submit(0, 'a2@long-name', 'a3@long-name', 'a4@x', 'a5@x', 'a6@x');
+  held[0]?.letGo();
+  await nextTurn();
+  submit(0, 'a7@long-name');
+  for (const i of [1, 2, 3]) {
+    held[i]?.letGo();
+    await nextTurn();
+  }
+  assert.deepEqual(batches().slice(1), ['a2@long-name a3@long-name', 'a4@x a5@x', 'a6@x a7@long-name']);
+});
+
 test('a tenant alone never fills a lane', async () => {
   const { batcher, submit, told } = heldBatcher();
   submit(0, 'a1@big');
