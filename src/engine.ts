@@ -14,6 +14,7 @@ import type {
   ModelReader,
   SkillDirectory,
 } from './services/ports.js';
+import { createTurns, type TurnRules } from './services/turns.js';
 import { createServedModels, type ServedModels } from './store/catalogue-cache.js';
 import { createCatalogueStore } from './store/catalogue-store.js';
 import { connectRedis, type RedisClient } from './store/client.js';
@@ -107,6 +108,15 @@ export async function startEngine(
   };
 }
 
+/** One at a time of a tenant: each looks first whether the tenant has room for another skill. */
+const writesOfSkills: TurnRules = {
+  atOnce: 64,
+  ofTenant: 1,
+  mostWaiting: 1000,
+  waitMs: 5000,
+  refusal: 'Too many skills are set at the same time; try again later',
+};
+
 type StatePorts = Pick<Engine, 'learners' | 'skills' | 'models' | 'goals' | 'catalogue'>;
 
 /** What requests read and write in Redis beside answers. */
@@ -120,6 +130,7 @@ function statePorts(
   const models = servedModels(redis, logger, closers);
   const goals = createGoalStore(redis, partitions);
   const catalogue = createCatalogueStore(redis, knownSkills);
+  const inOrder = createTurns(writesOfSkills);
   const placeOf = (tenant: string, userId: string) => ({
     partition: partitionOf(tenant, userId, partitions),
     tenant,
@@ -141,7 +152,9 @@ function statePorts(
       read: (tenant, userId) => usable(() => goals.read(tenant, userId)),
       write: (write) => usable(() => goals.write(write)),
     },
-    catalogue: { put: (tenant, write, now) => usable(() => catalogue.put(tenant, write, now)) },
+    catalogue: {
+      put: (tenant, write, now) => inOrder(tenant, () => usable(() => catalogue.put(tenant, write, now))),
+    },
   };
 }
 

@@ -101,6 +101,18 @@ test('a PUT that is refused leaves no name', async () => {
   assert.deepEqual(await known(), ['a']);
 });
 
+test('skills that are set at once never pass the bound', async () => {
+  const { caller, known } = await tenantOf();
+  const set = (i: number) =>
+    caller.call({ method: 'PUT', path: `/api/v1/skills/s${i}`, body: JSON.stringify({ name: `s${i}` }) });
+  const told = await Promise.all(Array.from({ length: perTenant + 8 }, (_, i) => set(i)));
+  assert.deepEqual(
+    told.map(({ status }) => status).filter((status) => status !== 200),
+    Array.from({ length: 8 }, () => 422),
+  );
+  assert.equal((await known()).length, perTenant);
+});
+
 test('a skill with few answers is taken off, set or not, and makes room; one with twenty stays', async () => {
   const { caller, known } = await tenantOf();
   const remove = (skill: string, headers = {}) =>
