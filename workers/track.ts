@@ -10,8 +10,8 @@ import { workerRedis } from './redis.js';
 import { trackBatch } from './tracking.js';
 
 const settings = workerData as WorkerSettings;
-const redis = workerRedis(settings);
-/** Beside the batches' own: what a batch watches, another transaction on its connection would let go. */
+/** One for each task at a time: what a task watches, another transaction on its connection would let go. */
+const free = [workerRedis(settings), workerRedis(settings)];
 const otherRedis = workerRedis(settings);
 const knownSkills = createKnownSkills();
 const logger = createLogger('info', 'track worker');
@@ -39,5 +39,12 @@ setInterval(async () => {
 /** Where Redis is nearly full, only what was counted before is told again. */
 const outboxBound = (): number => (memory.isFull() ? 0 : settings.outboxBound);
 
-export default (task: TrackTask): Promise<TrackReply> =>
-  trackBatch({ redis, settings, knownSkills, models, items, outboxBound }, task);
+export default async (task: TrackTask): Promise<TrackReply> => {
+  const redis = free.pop();
+  if (redis === undefined) throw new Error('more tasks at once than a thread of this kind takes');
+  try {
+    return await trackBatch({ redis, settings, knownSkills, models, items, outboxBound }, task);
+  } finally {
+    free.push(redis);
+  }
+};

@@ -4,10 +4,13 @@ import { createFairLine, type FairLine, type Standing } from '../services/fair-l
 export interface BatcherOptions<Item, Result> {
   /** Lanes work side by side. */
   readonly lanes: number;
-  /** Batches of one lane that may be away at the same time; with one, what goes through the lane keeps its order. */
-  readonly away: number;
   /** Whether an item may share the batch of the first one. */
   readonly together: (first: Item, item: Item) => boolean;
+  /**
+   * Whether an item may go while one of another tenant is away. A lane has two batches away at most, and never two with
+   * items of one tenant, so that what it sends through a lane keeps its order.
+   */
+  readonly beside: (away: Item, item: Item) => boolean;
   /** Whose it is: tenants take turns, and what one of them sent keeps its order. */
   readonly tenantOf: (item: Item) => string;
   /** In what the amounts are in: bytes, say. */
@@ -42,8 +45,9 @@ interface Waiting<Item, Result> extends Standing, Settled<Result> {
 interface Lane<Item, Result> {
   readonly number: number;
   readonly line: FairLine<Waiting<Item, Result>>;
-  /** Batches that are away or about to go. */
-  away: number;
+  readonly away: Set<readonly Waiting<Item, Result>[]>;
+  /** Looked at again in this turn of the event loop. */
+  isDue: boolean;
 }
 
 export interface Batcher<Item, Result> {
@@ -66,7 +70,7 @@ const closing = () => unavailable('The service is stopping; try again later');
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const lanes = Array.from(
     { length: options.lanes },
-    (_, number): Lane<Item, Result> => ({ number, line: createFairLine(), away: 0 }),
+    (_, number): Lane<Item, Result> => ({ number, line: createFairLine(), away: new Set(), isDue: false }),
   );
   const { now = () => performance.now() } = options;
   // Made once: with a stack of its own for each, refusing cost more than accepting.
@@ -117,37 +121,55 @@ function enqueue<Item, Result>(
   waiting: Waiting<Item, Result>,
 ): void {
   lane.line.add(waiting);
-  if (lane.away >= options.away) return;
-  lane.away += 1;
+  if (lane.isDue || !mayGo(options, lane, waiting)) return;
+  lane.isDue = true;
   // Not at once: what the sockets deliver in this turn of the event loop shares the batch.
-  setImmediate(drain, options, lane);
+  setImmediate(() => {
+    lane.isDue = false;
+    send(options, lane);
+  });
 }
 
-async function drain<Item, Result>(
-  options: BatcherOptions<Item, Result>,
-  lane: Lane<Item, Result>,
-): Promise<void> {
-  while (lane.line.all.items > 0) {
+/** Whether what is away leaves room for it. */
+function mayGo<Item, Result>(
+  { beside }: BatcherOptions<Item, Result>,
+  { away }: Lane<Item, Result>,
+  { tenant, item }: Waiting<Item, Result>,
+): boolean {
+  const [batch] = away;
+  if (batch === undefined) return true;
+  const [first] = batch as readonly [Waiting<Item, Result>];
+  return away.size === 1 && beside(first.item, item) && !batch.some((other) => other.tenant === tenant);
+}
+
+/** Sends what may go, and goes on when it has come back. */
+function send<Item, Result>(options: BatcherOptions<Item, Result>, lane: Lane<Item, Result>): void {
+  for (;;) {
     const batch = takeBatch(options, lane);
+    if (batch.length === 0) return;
+    lane.away.add(batch);
     const items = batch.map(({ item }) => item);
-    await settleAll(batch, () => options.run(items, lane.number));
+    void settleAll(batch, () => options.run(items, lane.number)).then(() => {
+      lane.away.delete(batch);
+      send(options, lane);
+    });
   }
-  lane.away -= 1;
 }
 
 /** Of the tenant that was given least so far what may go together, and with it what may of the others. */
 function takeBatch<Item, Result>(
-  { together, maxBatch }: BatcherOptions<Item, Result>,
-  { line }: Lane<Item, Result>,
+  options: BatcherOptions<Item, Result>,
+  lane: Lane<Item, Result>,
 ): Waiting<Item, Result>[] {
+  const { together, maxBatch } = options;
   let head: Item | undefined;
   let items = 0;
   let weight = 0;
   const fits = (next: Waiting<Item, Result>): boolean =>
     head === undefined ||
     (items < maxBatch.items && weight + next.weight <= maxBatch.weight && together(head, next.item));
-  return line.takeAll((next) => {
-    if (!fits(next)) return false;
+  return lane.line.takeAll((next) => {
+    if (!fits(next) || !mayGo(options, lane, next)) return false;
     head ??= next.item;
     items += 1;
     weight += next.weight;

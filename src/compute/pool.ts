@@ -44,6 +44,9 @@ const planTurns: TurnRules = {
   refusal: 'Too many forecasts wait; try again later',
 };
 
+/** A batch and single answers of other tenants (compute/tracking.ts). */
+const tasksOfLane = 2;
+
 /** The thread takes all that are let in: each is read while others are computed, and long learners take turns there. */
 const allForecasts = forecastTasks.tasks + planTurns.atOnce;
 
@@ -64,7 +67,13 @@ export function startCompute(
   logger: Logger,
 ): Compute {
   const threads = Math.max(1, Math.min(4, availableParallelism() - 1));
-  const tracking = startPool('track', threads, settings, { tasks: 1, queue: threads }, logger);
+  const tracking = startPool(
+    'track',
+    threads,
+    settings,
+    { tasks: tasksOfLane, queue: threads * tasksOfLane },
+    logger,
+  );
   const forecasting = startPool(
     'forecast',
     1,

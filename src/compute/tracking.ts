@@ -47,10 +47,11 @@ const patience = { ms: 1000, least: { items: 1000, weight: 16 * 1024 * 1024 } };
 export function createTracker(options: TrackerOptions): Tracker {
   const batcher = createBatcher<Item, Outcome>({
     lanes: options.lanes,
-    away: 1,
     tenantOf: ({ submission }) => submission.tenant,
     together: (first, item) =>
       first.submission.form === item.submission.form && first.mode === item.mode && !isWhole(item),
+    // A thread counts a batch of a thousand in steps (workers/tracking.ts), between which others' single answers have room.
+    beside: (away, item) => isSingle(away) !== isSingle(item),
     weightOf,
     maxBatch,
     maxWaiting,
@@ -71,10 +72,12 @@ export function createTracker(options: TrackerOptions): Tracker {
 }
 
 /** A batch of little text may have a thousand faults, each of which takes long to tell: it counts as much as this. */
-const leastBatchWeight = 16 * 1024;
+const leastBatchWeight = 64 * 1024;
 
 const weightOf = ({ submission: { form, body } }: Item): number =>
   form === 'event' ? body.length : Math.max(body.length, leastBatchWeight);
+
+const isSingle = ({ submission }: Item): boolean => submission.form === 'event';
 
 /** An import's submission is a batch of its own: the feeder builds on it. */
 const isWhole = ({ mode }: Item): boolean => mode.importId !== null;

@@ -1,23 +1,24 @@
 import { ApiError, type ErrorCode, type Problem, unavailable } from '../errors.js';
 import type { EventResult } from '../services/record-attempts.js';
+import { mapInSlices } from '../services/slices.js';
 import { defectsAmong, errorObject, errorReply, successEnvelope } from './envelope.js';
 import type { Reply } from './routes.js';
 
 /** The answer to a batch: 200 when all were accepted, 207 when some; an error when none. */
-export function batchReply(results: readonly EventResult[]): Reply {
+export async function batchReply(results: readonly EventResult[]): Promise<Reply> {
   const errors = results.flatMap((result, index) =>
     result instanceof ApiError ? [{ index, error: result }] : [],
   );
   const accepted = results.length - errors.length;
   const defects = defectsAmong(results);
   if (accepted === 0) return { ...refused(errors), defects };
-  const entries = results.map(renderResult).join(',');
-  const data = `{"accepted":${accepted},"rejected":${errors.length},"results":[${entries}]}`;
+  const entries = await mapInSlices(results.entries(), renderResult);
+  const data = `{"accepted":${accepted},"rejected":${errors.length},"results":[${entries.join()}]}`;
   const message = `${accepted} of ${results.length} answers recorded`;
   return { status: errors.length === 0 ? 200 : 207, body: successEnvelope(data, message), defects };
 }
 
-function renderResult(result: EventResult, index: number): string {
+function renderResult([index, result]: readonly [number, EventResult]): string {
   if (result instanceof ApiError) {
     return `{"index":${index},"status":${result.status},"error":${JSON.stringify(errorObject(result))}}`;
   }

@@ -13,6 +13,7 @@ import type { Forecaster, Tagged } from '../services/ports.js';
 import { readMastery, readSkillMastery } from '../services/read-mastery.js';
 import { listSkills, readSkill } from '../services/read-skills.js';
 import type { AttemptRecorder } from '../services/record-attempts.js';
+import { sliceTurn } from '../services/slices.js';
 import { type TakeBackPorts, takeBackAnswer } from '../services/take-back.js';
 import { readVelocity, type VelocityPorts } from '../services/velocity.js';
 import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/write-skill.js';
@@ -60,6 +61,8 @@ export const createHandlers = ({
     return ok(await forecastScores(forecaster, tenant, userId, predictionQuery(query), stillWanted));
   },
   classPredictions: async ({ tenant, body, stillWanted }) => {
+    // What is no class may be a MiB, and take as long as a slice or several: not with others in one turn of the loop.
+    await sliceTurn();
     checkShape(body, maxClassValues, false);
     return classReply(await forecastClass(forecaster, tenant, parseJson(body), stillWanted));
   },
@@ -136,7 +139,7 @@ async function trackAnswers(
   recorder: AttemptRecorder,
   { tenant, body, mediaType, idempotencyKey }: Call,
 ): Promise<Reply> {
-  return batchReply(await recorder.recordBatch(formOf(mediaType), { tenant, body, idempotencyKey }));
+  return await batchReply(await recorder.recordBatch(formOf(mediaType), { tenant, body, idempotencyKey }));
 }
 
 const ndjson = { status: 200, body: '', headers: { 'Content-Type': 'application/x-ndjson' } };

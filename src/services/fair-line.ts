@@ -87,7 +87,7 @@ export function createFairLine<Item extends Standing>() {
         if (may(queue.waiting[0] as Item) && !(next && next.given <= queue.given)) next = queue;
       }
       if (next === undefined) return undefined;
-      level = next.given;
+      level = Math.max(level, next.given);
       return give(next, 1)[0];
     },
     /**
@@ -95,12 +95,15 @@ export function createFairLine<Item extends Standing>() {
      * @param may is asked of each in turn, and what it lets go is taken
      */
     takeAll: (may: (item: Item) => boolean): Item[] => {
-      const inTurn = [...waitingQueues()].sort((a, b) => a.given - b.given);
-      level = inTurn[0]?.given ?? level;
-      return inTurn.flatMap((queue) => {
+      const taken: Item[] = [];
+      for (const queue of [...waitingQueues()].sort((a, b) => a.given - b.given)) {
         const stays = queue.waiting.findIndex((item) => !may(item));
-        return give(queue, stays < 0 ? queue.waiting.length : stays);
-      });
+        const count = stays < 0 ? queue.waiting.length : stays;
+        if (count === 0) continue;
+        if (taken.length === 0) level = Math.max(level, queue.given);
+        taken.push(...give(queue, count));
+      }
+      return taken;
     },
     /** Takes out one that waits no more, if it is there. */
     drop: (item: Item): void => {

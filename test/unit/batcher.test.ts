@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BatcherOptions, createBatcher } from '../../src/compute/batcher.js';
 import { ApiError } from '../../src/errors.js';
 
-/** A batcher of texts whose batches wait until they are let go; texts of one first letter go together. */
+/** A batcher of texts whose batches wait until they are let go; texts of one first letter go together, `l` is large. */
 function heldBatcher(change: Partial<BatcherOptions<string, string>> = {}) {
   const held: { items: readonly string[]; lane: number; letGo: (error?: Error) => void }[] = [];
   const run = (items: readonly string[], lane: number): Promise<readonly string[]> =>
@@ -14,7 +14,7 @@ function heldBatcher(change: Partial<BatcherOptions<string, string>> = {}) {
     });
   const batcher = createBatcher<string, string>({
     lanes: 2,
-    away: 1,
+    beside: (away, item) => (away[0] === 'l') !== (item[0] === 'l'),
     together: (first, item) => first[0] === item[0],
     weightOf: (item) => item.length,
     maxBatch: { items: 3, weight: 100 },
@@ -51,6 +51,31 @@ test('what comes in one turn shares a batch, and the next batch waits for it', a
   await nextTurn();
   assert.deepEqual(batches(), ['a1 a2', 'a3 a4 a5']);
   assert.deepEqual(told, ['a1!', 'a2!']);
+});
+
+test('beside one that is large go those of another tenant that are not', async () => {
+  const { held, batches, submit, told } = heldBatcher();
+  submit(0, 'l1@red');
+  await nextTurn();
+  submit(0, 'a1@red', 'l2@blue', 'a2@green');
+  await nextTurn();
+  assert.deepEqual(batches(), ['l1@red', 'a2@green'], 'not those of its tenant, nor another large one');
+  submit(0, 'a3@green', 'a4@gold');
+  await nextTurn();
+  assert.equal(held.length, 2, 'of a kind one at a time');
+  held[1]?.letGo();
+  await nextTurn();
+  assert.deepEqual(batches().slice(2), ['a4@gold a3@green']);
+  held[0]?.letGo();
+  await nextTurn();
+  assert.deepEqual(batches().slice(3), ['l2@blue']);
+  held[2]?.letGo();
+  await nextTurn();
+  assert.deepEqual(batches().slice(4), ['a1@red']);
+  held[3]?.letGo();
+  held[4]?.letGo();
+  await nextTurn();
+  assert.equal(told.length, 6);
 });
 
 test('it is full where every lane is, and no sooner', async () => {

@@ -1,5 +1,5 @@
 /** Bodies as large as they may be, of answers and of what is none. */
-import { longId } from './seed.js';
+import { longId, skillName } from './seed.js';
 
 const perBatch = 1000;
 const mostBytes = 2 ** 20;
@@ -8,7 +8,8 @@ const mostBytes = 2 ** 20;
 export const answerBatch = (i: number): Record<string, unknown>[] =>
   Array.from({ length: perBatch }, (_, n) => ({
     user_id: `user-${n % 100}`,
-    skill_id: `batch-skill-${n % 20}`,
+    // The tenant is full, and knows these.
+    skill_id: skillName(n % 20),
     item_id: `item-${n}`,
     event_id: `b-${i}-${n}-${Math.random()}`,
     is_correct: n % 3 > 0,

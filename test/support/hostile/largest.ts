@@ -107,7 +107,12 @@ const writes = ({ busy, answersOfBusy }: Seeded): LargestCase[] => [
       method: 'POST',
       path: '/api/v1/track-answer',
       key,
-      body: JSON.stringify({ user_id: 'a', skill_id: 'a', is_correct: i % 3 > 0, pad: 'x'.repeat(16_000) }),
+      body: JSON.stringify({
+        user_id: 'a',
+        skill_id: skillName(0),
+        is_correct: i % 3 > 0,
+        pad: 'x'.repeat(16_000),
+      }),
     }),
   },
 ];
