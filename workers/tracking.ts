@@ -44,18 +44,25 @@ const maxTries = 40;
  * with 512 an answer of a batch took a tenth more, for what a transaction holds must be kept until its end).
  */
 const maxTogether = 128;
+/** Of a batch: between two steps the thread has time for others' single answers (docs/adr/0030-nobody-holds-up-others.md). */
+const maxOfBatch = 32;
 
 /** Counts the answers of a task. Whatever is refused, each of its events is told so. */
 export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<TrackReply> {
   const reply = createReply();
   const events: PlacedEvent[] = [];
   const counts = readBodies(task).map((body) => placeEvents(tools.settings, task, body, events, reply));
-  // What an import sends is one step: the feeder builds on it (services/import/feeder.ts).
-  const together = task.importId === null ? maxTogether : events.length;
+  const together = stepOf(task, events.length);
   for (let at = 0; at < events.length; at += together) {
     await trackEvents(tools, task, events.slice(at, at + together), reply);
   }
   return reply.reply(counts);
+}
+
+function stepOf({ form, importId }: TrackTask, events: number): number {
+  // What an import sends is one step: the feeder builds on it (services/import/feeder.ts).
+  if (importId !== null) return events;
+  return form === 'event' ? maxTogether : maxOfBatch;
 }
 
 async function trackEvents(

@@ -67,24 +67,12 @@ export function startCompute(
   logger: Logger,
 ): Compute {
   const threads = Math.max(1, Math.min(4, availableParallelism() - 1));
-  const tracking = startPool(
-    'track',
-    threads,
-    settings,
-    { tasks: tasksOfLane, queue: threads * tasksOfLane },
-    logger,
-  );
-  const forecasting = startPool(
-    'forecast',
-    1,
-    settings,
-    { tasks: allForecasts, queue: allForecasts },
-    logger,
-  );
+  const tracking = Array.from({ length: threads }, () => startThread('track', settings, tasksOfLane, logger));
+  const forecasting = startThread('forecast', settings, allForecasts, logger);
   const tracker = createTracker({
     lanes: threads,
     laneOf: (tenant, userId) => partitionOf(tenant, userId) % threads,
-    run: (task) => track(tracking, task, logger),
+    run: (task) => track(tracking[task.lane] as Piscina, task, logger),
     onFailure: (error) => logger.error({ err: error }, 'answers failed'),
   });
   const forecasts = createForecastBatcher({
@@ -100,7 +88,7 @@ export function startCompute(
     full: tracker.full,
     rewrite: takingBack.rewrite,
     waiting: tracker.waiting,
-    threads: () => tracking.threads.length + forecasting.threads.length,
+    threads: () => [...tracking, forecasting].reduce((sum, pool) => sum + pool.threads.length, 0),
     forecast: forecasts.forecast,
     whatIf: (task, stillWanted) =>
       inTurn(task.tenant, () => {
@@ -110,7 +98,7 @@ export function startCompute(
     close: async () => {
       tracker.stop();
       forecasts.stop();
-      await Promise.all([tracking.close(), forecasting.close(), takingBack.close()]);
+      await Promise.all([...tracking, forecasting, takingBack].map((pool) => pool.close()));
     },
   };
 }
@@ -140,20 +128,24 @@ async function whatIf(pool: Piscina, task: WhatIfTask): Promise<string | null> {
   throw new ApiError('SKILL_NOT_FOUND', 'The plan has skills that nobody set or answered', { details });
 }
 
-/** A bounded pool whose threads stay: Piscina's default queue has no bound. */
-function startPool(
+/**
+ * A pool of one thread, which stays and does several tasks at once; its queue is bounded.
+ *
+ * Its own balancer: Piscina's gives a thread nothing beside a task that can be aborted, as all of ours can (limited-run.ts).
+ */
+function startThread(
   entry: 'track' | 'forecast',
-  threads: number,
   workerData: WorkerSettings,
-  { tasks, queue }: { readonly tasks: number; readonly queue: number },
+  tasks: number,
   logger: Logger,
 ): Piscina {
   const pool = new Piscina({
     ...workerEntry(entry),
-    minThreads: threads,
-    maxThreads: threads,
+    minThreads: 1,
+    maxThreads: 1,
     concurrentTasksPerWorker: tasks,
-    maxQueue: queue,
+    loadBalancer: (_task, [thread]) => thread ?? null,
+    maxQueue: tasks,
     atomics: 'disabled',
     recordTiming: false,
     workerData,
