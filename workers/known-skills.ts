@@ -5,6 +5,8 @@ import { noteLearners, type SkillLearner, unknownBeyond } from '../src/store/kno
 export interface KnownSkills {
   /** Notes who answered what, before the answers are committed: a crash in between leaves one too many, never one too few. */
   add(client: RedisClient, answered: readonly NewSkills[]): Promise<void>;
+  /** Whether the tenant surely has room for so many skills. @param limit most skills that it may know */
+  hasRoom(tenant: string, skills: number, limit: number): boolean;
   /** Those of the skills that the tenant does not know and has no room for. @param limit most skills that it may know */
   beyond(
     client: RedisClient,
@@ -42,6 +44,9 @@ export function createKnownSkills(now = () => performance.now()): KnownSkills {
     since = now();
   }
 
+  const hasRoom = (tenant: string, skills: number, limit: number): boolean =>
+    (sizes.get(tenant) ?? limit) + skills <= limit;
+
   const isCommon = (tenant: string, skillId: string): boolean => common.has(`${tenant}:${skillId}`);
 
   function toNote(answered: readonly NewSkills[]): Map<string, SkillLearner[]> {
@@ -69,8 +74,9 @@ export function createKnownSkills(now = () => performance.now()): KnownSkills {
       forgetOld();
       await Promise.all([...toNote(answered)].map(([tenant, pairs]) => note(client, tenant, pairs)));
     },
+    hasRoom,
     beyond: async (client, tenant, skillIds, limit) => {
-      if ((sizes.get(tenant) ?? limit) + skillIds.length <= limit) return none;
+      if (hasRoom(tenant, skillIds.length, limit)) return none;
       const open = skillIds.filter((skillId) => !isCommon(tenant, skillId));
       if (open.length === 0) return none;
       const { size, refused } = await unknownBeyond(client, tenant, open, limit);
