@@ -15,15 +15,15 @@ const maxBatchValues = 50 * maxBatchEvents;
 /** An event, or why it is none. */
 export type ReadEvent = TrackEvent | ApiError;
 
-/** The events of each body; an error for a body that holds none. */
-export function readBodies(task: TrackTask): (readonly ReadEvent[] | ApiError)[] {
+/** The events of each body, which is read when it is its turn; an error for a body that holds none. */
+export function* readBodies(task: TrackTask): Generator<readonly ReadEvent[] | ApiError> {
   const bodies = Buffer.from(task.bodies.buffer, task.bodies.byteOffset, task.bodies.length);
   const allUtf8 = isUtf8(bodies);
   let at = 0;
-  return task.lengths.map((length, i) => {
+  for (const [i, length] of task.lengths.entries()) {
     const from = at;
     at += length + 1;
-    return orError(() => {
+    yield orError(() => {
       if (task.form === 'batch' || task.form === 'lines')
         checkShape(bodies.subarray(from, from + length), maxBatchValues, task.form === 'lines');
       const text = allUtf8
@@ -31,7 +31,7 @@ export function readBodies(task: TrackTask): (readonly ReadEvent[] | ApiError)[]
         : textOf(bodies.subarray(from, from + length));
       return readBody(task, i, text);
     });
-  });
+  }
 }
 
 function orError<Value>(read: () => Value): Value | ApiError {

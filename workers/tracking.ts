@@ -3,6 +3,7 @@
  * learner in one atomic step. Another process may have written a learner in between; then the batch's answers of
  * that learner are computed again from what is there now.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
 import type { TenantModel } from '../src/domain/tenant-model.js';
 import { ApiError } from '../src/errors.js';
@@ -51,7 +52,12 @@ const maxOfBatch = 32;
 export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<TrackReply> {
   const reply = createReply();
   const events: PlacedEvent[] = [];
-  const counts = readBodies(task).map((body) => placeEvents(tools.settings, task, body, events, reply));
+  const counts: number[] = [];
+  for (const body of readBodies(task)) {
+    counts.push(placeEvents(tools.settings, task, body, events, reply));
+    // What is wrong with a batch may take 40 ms to tell, in which the thread does nothing else.
+    if (task.form === 'batch' || task.form === 'lines') await nextTurn();
+  }
   const together = stepOf(task, events.length);
   for (let at = 0; at < events.length; at += together) {
     await trackEvents(tools, task, events.slice(at, at + together), reply);
