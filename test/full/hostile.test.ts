@@ -14,12 +14,12 @@ import { unreadCases } from '../support/hostile/unread-requests.js';
 import { progress } from '../support/long-form.js';
 import { type Servers, startServers } from '../support/servers.js';
 
-/** Resident memory of a process that takes answers, MB, whatever is offered and not read (docs/operations.md). */
-const boundMb = 600;
+/** Resident memory, MB (docs/operations.md): whatever readers leave unread, and after the largest of every kind in a row. */
+const boundMb = { unread: 600, largest: 1200 } as const;
 /** What no machine's noise reaches; what the figures should be is told with the tables in docs/operations.md. */
-const loopBoundMs = { alone: 50, together: 250 } as const;
-/** Of another tenant's p99, with an attack to without, unless it stays below what is noise. */
-const waitBound = { times: 2, noiseMs: 30 } as const;
+const loopBoundMs = { alone: 100, together: 250 } as const;
+/** Of another tenant's p99, with an attack to without, unless it stays below what two shared cores do by themselves. */
+const waitBound = { times: 2, noiseMs: 150 } as const;
 const neighbourRate = 200;
 const withoutMs = 6000;
 
@@ -82,7 +82,7 @@ async function largest(t: TestContext, servers: Servers, seeded: Seeded): Promis
     ...problemsOf({ name, loopDelay: delayAlone, loopBound: loopBoundMs.alone, wait: waitAlone }, without),
     ...problemsOf({ name, loopDelay: delayTogether, loopBound: loopBoundMs.together, wait: 0 }, without),
   ]);
-  const large = all.filter(({ memory }) => memory > boundMb);
+  const large = all.filter(({ memory }) => memory > boundMb.largest);
   assert.deepEqual([...problems, ...large.map(({ name, memory }) => `${name}: ${memory.toFixed(0)} MB`)], []);
 }
 
@@ -104,7 +104,7 @@ async function unread(t: TestContext, servers: Servers, seeded: Seeded): Promise
     all.push(await attackUnread(t, servers, one));
   }
   tellUnread(all);
-  const bad = all.filter(({ peak, end, goesOn }) => peak > boundMb || end > settledMb || !goesOn);
+  const bad = all.filter(({ peak, end, goesOn }) => peak > boundMb.unread || end > settledMb || !goesOn);
   assert.deepEqual(
     bad.map(({ name }) => name),
     [],
