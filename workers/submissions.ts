@@ -15,8 +15,8 @@ const maxBatchValues = 50 * maxBatchEvents;
 /** An event, or why it is none. */
 export type ReadEvent = TrackEvent | ApiError;
 
-/** The events of each body, which is read when it is its turn; an error for a body that holds none. */
-export function* readBodies(task: TrackTask): Generator<readonly ReadEvent[] | ApiError> {
+/** The events of each body, each read when it is its turn; an error for a body that holds none. */
+export function* readBodies(task: TrackTask): Generator<Iterable<ReadEvent> | ApiError> {
   const bodies = Buffer.from(task.bodies.buffer, task.bodies.byteOffset, task.bodies.length);
   const allUtf8 = isUtf8(bodies);
   let at = 0;
@@ -44,7 +44,7 @@ function orError<Value>(read: () => Value): Value | ApiError {
 }
 
 /** @throws ApiError INVALID_REQUEST */
-function readBody(task: TrackTask, i: number, text: string): readonly ReadEvent[] {
+function readBody(task: TrackTask, i: number, text: string): Iterable<ReadEvent> {
   const origin: Origin = {
     tenant: task.tenants[i] as string,
     idempotencyKey: task.idempotencyKeys[i] as string | null,
@@ -58,7 +58,7 @@ function readBody(task: TrackTask, i: number, text: string): readonly ReadEvent[
     case 'batch':
       return readBatch(origin, fewEnough(checked(eventBatchCheck, parseText(text), 'batch').events));
     case 'lines':
-      return readBatch(origin, fewEnough(linesOf(text)).map(readLine));
+      return readBatch(origin, fewEnough(linesOf(text)), readLine);
   }
 }
 
@@ -69,13 +69,16 @@ interface Origin {
   readonly receivedAt: number;
 }
 
-function readBatch(origin: Origin, events: readonly unknown[]): ReadEvent[] {
+function* readBatch<Item>(
+  origin: Origin,
+  items: readonly Item[],
+  read: (item: Item, i: number) => unknown = (item) => item,
+): Generator<ReadEvent> {
   const { idempotencyKey } = origin;
-  return events.map((event, i) => {
-    if (event instanceof ApiError) return event;
+  for (const [i, item] of items.entries()) {
     const own = idempotencyKey === null ? origin : { ...origin, idempotencyKey: `${idempotencyKey}/${i}` };
-    return orError(() => toTrackEvent(own, event, `events/${i}/`));
-  });
+    yield orError(() => toTrackEvent(own, read(item, i), `events/${i}/`));
+  }
 }
 
 /**
@@ -91,13 +94,13 @@ function fewEnough<Event>(events: readonly Event[]): readonly Event[] {
 /** Blank lines are skipped. */
 const linesOf = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
 
-/** The line's value; a line that is not JSON is an error in its place. */
+/** The line's value. @throws ApiError INVALID_REQUEST */
 function readLine(line: string, i: number): unknown {
   try {
     return JSON.parse(line);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    return invalid('The line is not valid JSON', [{ path: `events/${i}`, message: 'is not valid JSON' }]);
+    throw invalid('The line is not valid JSON', [{ path: `events/${i}`, message: 'is not valid JSON' }]);
   }
 }
 

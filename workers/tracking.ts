@@ -54,8 +54,8 @@ export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<Tr
   const events: PlacedEvent[] = [];
   const counts: number[] = [];
   for (const body of readBodies(task)) {
-    counts.push(placeEvents(tools.settings, task, body, events, reply));
-    // What is wrong with a batch may take 40 ms to tell, in which the thread does nothing else.
+    counts.push(await placeEvents(tools.settings, task, body, events, reply));
+    // To parse the largest body takes 10 ms, in which the thread does nothing else.
     if (task.form === 'batch' || task.form === 'lines') await nextTurn();
   }
   const together = stepOf(task, events.length);

@@ -30,8 +30,8 @@ const attackMs = 12_000;
 const neighbourRate = 100;
 /** Where memory grows without end the machine is not put at risk: the attack has shown what it does. */
 const enoughMb = 3000;
-/** Time to give memory back, and what counts as given back. */
-const settleMs = 10_000;
+/** Time to give memory back, in which V8 has collected all of it once, and what counts as given back. */
+const settleMs = 30_000;
 export const settledMb = 400;
 
 export async function attackUnread(

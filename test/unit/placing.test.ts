@@ -1,0 +1,57 @@
+/** Where a batch holds nothing but faults, the thread that tells them has time for others meanwhile. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SubmissionForm, TrackTask, WorkerSettings } from '../../src/contracts/tasks.js';
+import { placeEvents } from '../../workers/placing.js';
+import { readBodies } from '../../workers/submissions.js';
+import { createReply } from '../../workers/track-reply.js';
+
+const events = 1000;
+
+function taskOf(form: SubmissionForm, body: string): TrackTask {
+  const bodies = Buffer.from(`${body}\n`);
+  return {
+    form,
+    lane: 0,
+    lanes: 1,
+    bodies,
+    lengths: [bodies.length - 1],
+    tenants: ['default'],
+    idempotencyKeys: [null],
+    receivedAt: [0],
+    acceptNewIds: true,
+    importId: null,
+  };
+}
+
+/** Turns of the loop that others have while the faults of a body are told. */
+async function turnsOfOthers(task: TrackTask): Promise<{ turns: number; counts: number[]; told: string }> {
+  let turns = 0;
+  let other: NodeJS.Immediate;
+  const count = (): void => {
+    turns++;
+    other = setImmediate(count);
+  };
+  other = setImmediate(count);
+  const reply = createReply();
+  const counts: number[] = [];
+  for (const body of readBodies(task)) {
+    counts.push(await placeEvents({ partitions: 1 } as WorkerSettings, task, body, [], reply));
+  }
+  clearImmediate(other);
+  return { turns, counts, told: reply.reply(counts).outcomes };
+}
+
+const wrong = {
+  batch: JSON.stringify({ events: Array.from({ length: events }, () => ({})) }),
+  lines: Array.from({ length: events }, (_, i) => (i % 2 === 0 ? '{}' : '{')).join('\n'),
+};
+
+for (const [form, body] of Object.entries(wrong)) {
+  test(`${form}: all that is wrong is told in steps`, async () => {
+    const { turns, counts, told } = await turnsOfOthers(taskOf(form as SubmissionForm, body));
+    assert.deepEqual(counts, [events]);
+    assert.match(told, /^(.)\1{999}$/);
+    assert.ok(turns >= 10, `others had ${turns} turns`);
+  });
+}
