@@ -17,6 +17,8 @@ export interface LoopFigures {
   /** Another tenant's p99 meanwhile, the least over the rounds as well. */
   readonly waitAlone: number;
   readonly waitTogether: number;
+  /** Of another tenant's answers. */
+  readonly refused: number;
   /** Resident memory at most, MB. */
   readonly memory: number;
 }
@@ -33,6 +35,7 @@ interface Round {
   readonly together: readonly Asked[];
   readonly delays: readonly [number, number];
   readonly waits: readonly [number, number];
+  readonly refused: number;
 }
 
 export async function measureCase(
@@ -60,6 +63,7 @@ export async function measureCase(
     delayTogether: Math.min(...done.map(({ delays }) => delays[1])),
     waitAlone: Math.min(...done.map(({ waits }) => waits[0])),
     waitTogether: Math.min(...done.map(({ waits }) => waits[1])),
+    refused: done.reduce((sum, { refused }) => sum + refused, 0),
     memory: peak.stop(),
   };
 }
@@ -74,14 +78,15 @@ async function oneRound(stand: Stand, neighbour: Neighbour, next: () => Promise<
     if (performance.now() - since > oneByOne.mostMs) break;
   }
   const delayAlone = await stand.loopDelay();
-  const waitAlone = (await neighbour.look()).p99;
+  const besideOne = await neighbour.look();
   const together = await Promise.all(Array.from({ length: atOnce }, next));
-  const waitTogether = (await neighbour.look()).p99;
+  const besideMany = await neighbour.look();
   return {
     alone,
     together,
     delays: [delayAlone, await stand.loopDelay()],
-    waits: [waitAlone, waitTogether],
+    waits: [besideOne.p99, besideMany.p99],
+    refused: besideOne.refused + besideMany.refused,
   };
 }
 

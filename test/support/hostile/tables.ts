@@ -9,7 +9,7 @@ export function tellMany(all: readonly NamesFigures[], without: number): void {
   printTable(
     `A learner and a tenant with the most skills; another tenant's p99 without: ${without.toFixed(1)} ms`,
     ['asked', 'answers', 'bytes', 'p50 ms', 'longest delay ms', "another tenant's p50", 'p99', 'refused'],
-    all.map(({ name, answers, own, loopDelay, neighbour: { p50, p99, refused, waiting } }) => [
+    all.map(({ name, answers, own, loopDelay, neighbour: { p50, p99, refused } }) => [
       name,
       answers.length,
       Math.max(...answers.map(({ bytes }) => bytes)),
@@ -17,7 +17,7 @@ export function tellMany(all: readonly NamesFigures[], without: number): void {
       loopDelay,
       p50,
       p99,
-      refused + waiting,
+      refused,
     ]),
   );
 }
@@ -57,13 +57,13 @@ export function tellFloods(all: readonly FloodFigures[], without: number): void 
   printTable(
     `20 clients, each with one write; another tenant's p99 without: ${without.toFixed(1)} ms`,
     ['sent', 'bytes each', 'longest delay ms', "another tenant's p50", 'p99', 'refused'],
-    all.map(({ name, bytes, loopDelay, neighbour: { p50, p99, refused, waiting } }) => [
+    all.map(({ name, bytes, loopDelay, neighbour: { p50, p99, refused } }) => [
       name,
       bytes,
       loopDelay,
       p50,
       p99,
-      refused + waiting,
+      refused,
     ]),
   );
 }
@@ -83,19 +83,17 @@ export function tellUnread(all: readonly UnreadFigures[]): void {
       'refused',
       'goes on',
     ],
-    all.map(
-      ({ name, sockets, start, peak, end, held, neighbour: { p50, p99, refused, waiting }, goesOn }) => [
-        name,
-        sockets,
-        start,
-        peak,
-        end,
-        held,
-        p50,
-        p99,
-        refused + waiting,
-        goesOn ? 'yes' : 'no',
-      ],
-    ),
+    all.map(({ name, sockets, start, peak, end, held, neighbour: { p50, p99, refused }, goesOn }) => [
+      name,
+      sockets,
+      start,
+      peak,
+      end,
+      held,
+      p50,
+      p99,
+      refused,
+      goesOn ? 'yes' : 'no',
+    ]),
   );
 }
