@@ -3,10 +3,10 @@
  * learner in one atomic step. Another process may have written a learner in between; then the batch's answers of
  * that learner are computed again from what is there now.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
 import type { TenantModel } from '../src/domain/tenant-model.js';
 import { ApiError } from '../src/errors.js';
+import { inSlices } from '../src/slices.js';
 import { isCluster, type RedisClient } from '../src/store/client.js';
 import type { CommitStatus, LearnerCommit, LoadedLearner } from '../src/store/learner-records.js';
 import { type LearnerSession, openLearners } from '../src/store/learner-session.js';
@@ -15,7 +15,6 @@ import { byPartition, groupByLearner, type PlacedEvent } from './learner-works.j
 import { placeEvents } from './placing.js';
 import { type LearnerPlan, type LearnerWork, needsAllSkills, planLearner } from './plan.js';
 import { roomEnough, skillRooms } from './skill-room.js';
-import { readBodies } from './submissions.js';
 import { allSkills, loadModels, type ModelSources } from './track-needs.js';
 import { createReply, type ReplyBuilder } from './track-reply.js';
 
@@ -52,12 +51,7 @@ const maxOfBatch = 32;
 export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<TrackReply> {
   const reply = createReply();
   const events: PlacedEvent[] = [];
-  const counts: number[] = [];
-  for (const body of readBodies(task)) {
-    counts.push(await placeEvents(tools.settings, task, body, events, reply));
-    // To parse the largest body takes 10 ms, in which the thread does nothing else.
-    if (task.form === 'batch' || task.form === 'lines') await nextTurn();
-  }
+  const counts = await inSlices(placeEvents(tools.settings, task, events, reply));
   const together = stepOf(task, events.length);
   for (let at = 0; at < events.length; at += together) {
     await trackEvents(tools, task, events.slice(at, at + together), reply);

@@ -7,11 +7,11 @@
  */
 import type { LearnerState } from '../domain/types.js';
 import { unavailable } from '../errors.js';
+import { mapInSlices } from '../slices.js';
 import { type FoundAttempt, follows } from './attempt-ports.js';
 import { nothingKnown } from './erasures.js';
 import type { ExportPorts, ToldLearner, ToldRecord } from './export-ports.js';
 import { createPlaces } from './fair-line.js';
-import { mapInSlices } from './slices.js';
 import { attemptRecord, lineOf } from './told-lines.js';
 
 /** Of what the lines look like: fields may be added, anything else is another format. */

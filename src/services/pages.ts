@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { learningIdProblem } from '../contracts/ids.js';
 import { invalid } from '../errors.js';
-import { mapInSlices } from './slices.js';
+import { mapInSlices } from '../slices.js';
 
 /** Query of a list in pages. */
 export const PageQuery = Type.Object({

@@ -1,9 +1,9 @@
 /** Counting answers: from what a platform sent to what it is told. */
 import type { SubmissionForm, TrackOutcome } from '../contracts/tasks.js';
 import { ApiError, notCounted, unavailable } from '../errors.js';
+import { mapInSlices } from '../slices.js';
 import type { AttemptTracker, Submission, Tracked, TrackMode } from './ports.js';
 import { createRepeats } from './repeats.js';
-import { mapInSlices } from './slices.js';
 import { invalidEvent } from './submissions.js';
 
 /** An answer to an event that was counted, now or before. */

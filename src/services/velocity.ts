@@ -16,10 +16,10 @@ import {
   progressOver,
   type SkillDay,
 } from '../domain/velocity.js';
+import { inSlices } from '../slices.js';
 import type { Logger } from '../telemetry.js';
 import { sortedAfter } from './pages.js';
 import { type MasteryPorts, readLearner, skillOf } from './read-mastery.js';
-import { inSlices } from './slices.js';
 
 /** Query of GET /api/v1/velocity/{user_id}. */
 export const VelocityQuery = Type.Object({

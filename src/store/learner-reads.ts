@@ -1,7 +1,7 @@
 /** Learners read whole, for what needs all their skills. */
 import type { LearnerState, SkillState } from '../domain/types.js';
 import { ApiError } from '../errors.js';
-import { sliceTurn } from '../services/slices.js';
+import { sliceTurn } from '../slices.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { goalField } from './goal-codec.js';
 import { learnerKey } from './keys.js';

@@ -6,7 +6,7 @@
 import { decodingOf } from '../contracts/model.js';
 import { type TenantModel, unfittedModel } from '../domain/tenant-model.js';
 import type { KeptVersion, ModelChange, ModelPublisher, RecordedChange } from '../services/fit-ports.js';
-import { inSlices } from '../services/slices.js';
+import { inSlices } from '../slices.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { copyItems, makeItems, putItems } from './item-store.js';
 import {

@@ -5,7 +5,7 @@ import {
   type ClickHouseSettings,
   createClient,
 } from '@clickhouse/client';
-import { sliceTurn } from '../services/slices.js';
+import { sliceTurn } from '../slices.js';
 import { type Cluster, clusterSettings, everywhere } from './cluster.js';
 
 /** Longest that one statement may take where nothing else is said, in milliseconds; a block of 100,000 rows takes about one second. */

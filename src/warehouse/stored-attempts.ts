@@ -8,7 +8,7 @@ import type {
   StoredAttempts,
   StoredHistories,
 } from '../services/attempt-ports.js';
-import { mapInSlices } from '../services/slices.js';
+import { mapInSlices } from '../slices.js';
 import { createSnapshotStore } from './learner-snapshots.js';
 
 /** Times as they are in an encoded row. */

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SubmissionForm, TrackTask, WorkerSettings } from '../../src/contracts/tasks.js';
+import { inSlices } from '../../src/slices.js';
 import { placeEvents } from '../../workers/placing.js';
-import { readBodies } from '../../workers/submissions.js';
 import { createReply } from '../../workers/track-reply.js';
 
 const events = 1000;
@@ -34,10 +34,7 @@ async function turnsOfOthers(task: TrackTask): Promise<{ turns: number; counts: 
   };
   other = setImmediate(count);
   const reply = createReply();
-  const counts: number[] = [];
-  for (const body of readBodies(task)) {
-    counts.push(await placeEvents({ partitions: 1 } as WorkerSettings, task, body, [], reply));
-  }
+  const counts = await inSlices(placeEvents({ partitions: 1 } as WorkerSettings, task, [], reply));
   clearImmediate(other);
   return { turns, counts, told: reply.reply(counts).outcomes };
 }
