@@ -143,6 +143,12 @@ test('a data folder in use is refused with one line', limit, async () => {
   });
 });
 
+test('a folder that cannot be made is refused with one line', limit, async () => {
+  const refused = await refusal('/etc/passwd/none', 0);
+  assert.equal(refused.code, 1);
+  assert.match(refused.text, /^clickhouse: .*ENOTDIR.*\n$/);
+});
+
 test('a taken port is refused with one line', limit, async (t) => {
   const port = await takePort(t);
   const folder = await temporaryFolder();

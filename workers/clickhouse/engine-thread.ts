@@ -162,3 +162,4 @@ port.on('message', (message: ToThread) => {
     resume(false);
   }
 });
+send({ type: 'loaded' });

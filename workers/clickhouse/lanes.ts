@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { programPath } from '../../src/programs.js';
 import { BridgeError, limitReached, queryCancelled } from './errors.js';
@@ -30,6 +31,11 @@ export interface Lanes {
   active(): number;
   /** Refuses what waits and interrupts what runs, writes too: for the end of the process. */
   interruptAll(): void;
+  /**
+   * Resolves when no thread is loading the engine. The process must not end before: a thread that is stopped while it loads
+   * ends in N-API's fatal error, and the engine's own handler of that signal hangs (tried with chdb 3.4.0).
+   */
+  loaded(): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -48,6 +54,7 @@ interface EngineThread {
   /** Why the task was interrupted, if it was. */
   ending: Ending | null;
   readonly worker: Worker;
+  readonly loaded: Promise<unknown>;
 }
 
 interface Pool {
@@ -98,6 +105,7 @@ export function startLanes(dataDir: string, endings: Endings): Lanes {
   for (const lane of ['write', 'read'] as const) pools[lane].grow();
   const threads = () => Object.values(pools).flatMap((pool) => pool.threads);
   const running = () => threads().filter((thread) => thread.task !== null);
+  const loaded = () => Promise.all(threads().map((thread) => thread.loaded));
 
   return {
     run: (lane, job, sink, abandoned) =>
@@ -111,7 +119,9 @@ export function startLanes(dataDir: string, endings: Endings): Lanes {
       for (const pool of Object.values(pools)) pool.waiting.splice(0).forEach(cancelTask);
       for (const thread of running()) interrupt(thread, endings, 'unread');
     },
+    loaded,
     close: async () => {
+      await loaded();
       await Promise.all(threads().map((thread) => thread.worker.terminate()));
     },
   };
@@ -131,7 +141,7 @@ function startPool(dataDir: string, count: number, endings: Endings): Pool {
 
 function startThread(dataDir: string, waiting: Task[], endings: Endings): EngineThread {
   const worker = new Worker(programPath('engine-thread.js'), { workerData: dataDir });
-  const thread: EngineThread = { worker, task: null, ending: null };
+  const thread: EngineThread = { worker, loaded: once(worker, 'message'), task: null, ending: null };
   worker.on('message', (message: FromThread) => onMessage(thread, waiting, message, endings));
   worker.on('error', endings.crash);
   return thread;
@@ -202,7 +212,7 @@ async function forward(thread: EngineThread, task: Task, bytes: Uint8Array): Pro
 
 function onMessage(thread: EngineThread, waiting: Task[], message: FromThread, endings: Endings): void {
   const task = thread.task;
-  if (task === null) return;
+  if (task === null || message.type === 'loaded') return;
   if (message.type === 'chunk') return void forward(thread, task, message.bytes);
   clearTimeout(thread.alarm);
   if (message.type === 'done') task.resolve(message.summary);

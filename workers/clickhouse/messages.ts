@@ -35,7 +35,9 @@ export type ToThread =
   | { readonly type: 'next' }
   | { readonly type: 'cancel' };
 
+/** `loaded` comes first, once. */
 export type FromThread =
+  | { readonly type: 'loaded' }
   | { readonly type: 'chunk'; readonly bytes: Uint8Array }
   | { readonly type: 'done'; readonly summary: WriteSummary | null }
   | { readonly type: 'failed'; readonly message: string };
