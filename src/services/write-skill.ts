@@ -77,11 +77,19 @@ export async function deleteSkill(
 const waitMs = 15_000;
 const lookMs = 200;
 
-/** Waits until the answers that were counted before are stored. @throws ApiError UNAVAILABLE */
-async function allStored({ oldestPendingSeconds, now }: SkillDeletePorts): Promise<void> {
+/**
+ * Waits until the answers that were counted before are stored. The time that has gone is taken before Redis is asked: of a
+ * reply that takes its time, an answer of just before would seem to have come after the call. @throws ApiError UNAVAILABLE
+ */
+export async function allStored({
+  oldestPendingSeconds,
+  now,
+}: Pick<SkillDeletePorts, 'oldestPendingSeconds' | 'now'>): Promise<void> {
   const since = now();
-  while ((await oldestPendingSeconds()) * 1000 > now() - since) {
-    if (now() - since > waitMs) throw unavailable('Answers wait to be stored; try again later');
+  for (;;) {
+    const waited = now() - since;
+    if ((await oldestPendingSeconds()) * 1000 <= waited) return;
+    if (waited > waitMs) throw unavailable('Answers wait to be stored; try again later');
     await sleep(lookMs);
   }
 }
