@@ -33,12 +33,12 @@ export async function skillRooms(
   works: readonly LearnerWork[],
   loaded: readonly LoadedLearner[],
 ): Promise<ReadonlyMap<LearnerWork, SkillRoom>> {
-  if (isRoomForAll(parts, works, loaded)) return enoughForAll;
   const beginners = works.flatMap((work, i) => {
     const { learner, skills } = loaded[i] as LoadedLearner;
     const begins = work.skillIds.filter((_, skill) => !skills[skill]);
     return begins.length === 0 ? [] : [{ work, begins, attempts: learner?.attempts ?? 0 }];
   });
+  if (isRoomForAll(parts, beginners)) return enoughForAll;
   const rooms = await Promise.all(beginners.map((beginner) => roomOf(parts, beginner)));
   // Learners without room of their own take none of their tenant's.
   const refused = await refusedSkills(
@@ -58,19 +58,14 @@ const enoughForAll: ReadonlyMap<LearnerWork, SkillRoom> = new Map();
 /** So nearly always; that is told without a promise for each learner, which cost 2 % of an answer. */
 function isRoomForAll(
   { settings: { skillLimits }, knownSkills }: SkillRoomParts,
-  works: readonly LearnerWork[],
-  loaded: readonly LoadedLearner[],
+  beginners: readonly Beginner[],
 ): boolean {
-  const begins = new Map<string, number>();
-  for (const [i, work] of works.entries()) {
-    const { learner, skills } = loaded[i] as LoadedLearner;
-    const some = skills.reduce((sum, skill) => (skill ? sum : sum + 1), 0);
-    if (some > 0 && !isRoomSure(skillLimits, work, learner?.attempts ?? 0)) return false;
-    begins.set(work.tenant, (begins.get(work.tenant) ?? 0) + some);
+  const begun = new Map<string, number>();
+  for (const { work, begins, attempts } of beginners) {
+    if (!isRoomSure(skillLimits, work, attempts)) return false;
+    begun.set(work.tenant, (begun.get(work.tenant) ?? 0) + begins.length);
   }
-  return [...begins].every(
-    ([tenant, skills]) => skills === 0 || knownSkills.hasRoom(tenant, skills, skillLimits.perTenant),
-  );
+  return [...begun].every(([tenant, skills]) => knownSkills.hasRoom(tenant, skills, skillLimits.perTenant));
 }
 
 /** A learner has not more skills than answers. */
