@@ -150,10 +150,7 @@ async function main(): Promise<void> {
   // Before the engine: its threads load while the data folder is opened.
   const endings = { kill: (id: string) => killQuery(engine, id), overrun: tellOverrun, crash };
   const lanes = startLanes(options.dataDir, endings);
-  const engine = await openEngine(options).catch(async (error) => {
-    await lanes.loaded();
-    throw error;
-  });
+  const engine = await openEngine(options).finally(lanes.loaded);
   process.on('uncaughtException', crash);
   const server = createBridge({ ...options, lanes });
   let stopping = false;
