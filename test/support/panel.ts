@@ -70,7 +70,12 @@ export interface PanelEvent {
   readonly occurred_at: string;
 }
 
-/** What the learner answered, oldest first. @param now Unix milliseconds: the newest answers are a minute old */
+/**
+ * What the learner answered, oldest first. Answers are a minute apart, or as much closer as it takes that no session
+ * begins before midnight: one that is cut in two is two days of practice, with another momentum.
+ *
+ * @param now Unix milliseconds: the newest answers are a minute old at most
+ */
 export function eventsOf({ name, sessions }: Person, now: number): PanelEvent[] {
   const random = seeded([...name].reduce((sum, letter) => 31 * sum + letter.charCodeAt(0), 7) | 0);
   let place = 0;
@@ -80,12 +85,13 @@ export function eventsOf({ name, sessions }: Person, now: number): PanelEvent[] 
       Array.from({ length: answers }, (_, i) => i < right),
       random,
     );
+    const stepMs = Math.min(minuteMs, (now % dayMs) / (answers + 1));
     return outcomes.map((isCorrect, i) => ({
       user_id: name,
       skill_id: skills[place++ % skills.length] as string,
       is_correct: isCorrect,
       time_spent_seconds: Math.round(seconds * (0.6 + 0.8 * random())),
-      occurred_at: new Date(now - daysAgo * dayMs - (answers - i) * minuteMs).toISOString(),
+      occurred_at: new Date(now - daysAgo * dayMs - (answers - i) * stepMs).toISOString(),
     }));
   });
 }
