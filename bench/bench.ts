@@ -6,7 +6,7 @@ import { createLogger } from '../src/telemetry.js';
 import type { LoadRunner } from './load/run.js';
 import { type Contestant, measure, type Sample } from './measure.js';
 import { createPeers, type Peer, type PeerName, type Peers } from './peers.js';
-import { type Service, startSplitService } from './service.js';
+import { type Service, type ServiceForm, startSplitService } from './service.js';
 
 /** How often and how long something is measured. */
 export interface Pace {
@@ -22,7 +22,7 @@ export interface Settings {
   readonly side: Pace;
   /** For what is only looked at. */
   readonly glance: Pace;
-  /** Seconds of load before a target is measured for the first time with a kind of request. */
+  /** Seconds of load before a target is measured for the first time with a kind of request; twice or three times so long where that was too little. */
   readonly warmUp: number;
 }
 
@@ -34,7 +34,7 @@ export interface Bench {
   /** The service that scenarios share, each with a tenant of its own; started when first asked for. */
   service(): Promise<Service>;
   /** One that a scenario has for itself, until the closers close. */
-  ownService(name: string, apiProcesses: number, closers: Closers): Promise<Service>;
+  ownService(name: string, closers: Closers, form?: ServiceForm): Promise<Service>;
   peer(name: PeerName): Promise<Peer>;
   /** Puts a load on a target that had none of its kind yet: V8 compiles what it meets often, and takes seconds for it. */
   warm(scenario: string, contestant: Contestant): Promise<void>;
@@ -42,32 +42,38 @@ export interface Bench {
 
 export interface BenchOptions extends Pick<Bench, 'settings' | 'closers' | 'runner' | 'progress'> {
   readonly root: string;
+  /** Threads can be asked for profiles. */
+  readonly profile?: boolean;
   /** Of all scenarios. */
   readonly tenants: readonly string[];
 }
 
 export function createBench(options: BenchOptions): Bench {
-  const { root, tenants, closers } = options;
+  const { root, tenants, closers, profile = false } = options;
   const folder = (name: string): string => {
     const path = join(root, name);
     mkdirSync(path, { recursive: true });
     return path;
   };
-  const ownService = (name: string, apiProcesses: number, until: Closers): Promise<Service> =>
-    startSplitService({ dataDir: folder(name), tenants, apiProcesses }, until);
+  const ownService = (name: string, until: Closers, form: ServiceForm = {}): Promise<Service> =>
+    startSplitService({ dataDir: folder(name), tenants, profile, ...form }, until);
   let service: Promise<Service> | undefined;
-  const peers: Peers = createPeers(folder('peers'), tenants, closers);
+  const peers: Peers = createPeers({ folder: folder('peers'), keys: tenants, profile, closers });
   return {
     ...options,
     ownService,
     service: () => {
-      service ??= ownService('service', 1, closers);
+      service ??= ownService('service', closers);
       return service;
     },
     peer: peers.start,
     warm: createWarmUp(options),
   };
 }
+
+/** V8 compiles by how often code runs, not by the clock: on a busy machine seconds alone are too few. */
+const warmUnits = 100_000;
+const mostWarmUps = 3;
 
 function createWarmUp({ settings, runner, progress }: BenchOptions): Bench['warm'] {
   const { connections, warmUp: seconds } = settings;
@@ -78,7 +84,8 @@ function createWarmUp({ settings, runner, progress }: BenchOptions): Bench['warm
     if (warm.has(kind)) return;
     warm.add(kind);
     progress(`${scenario}: ${name} warms up`);
-    await measure(runner, contestant, { connections, seconds, rate: null });
+    for (let times = 0, units = 0; times < mostWarmUps && units < warmUnits; times++)
+      units += (await measure(runner, contestant, { connections, seconds, rate: null })).units;
   };
 }
 

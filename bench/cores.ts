@@ -1,6 +1,7 @@
 /** Processor cores of its own for the load generator, as if it ran on a machine of its own. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { cpus } from 'node:os';
 
 /** Lists of cores as `taskset` takes them. */
 export interface CoreSplit {
@@ -10,14 +11,19 @@ export interface CoreSplit {
 
 /** @returns null where processes cannot be kept to cores: one core alone, another system than Linux, no `taskset` */
 export function splitCores(): CoreSplit | null {
-  if (process.platform !== 'linux' || spawnSync('taskset', ['--version']).status !== 0) return null;
+  if (!canKeepToCores()) return null;
   const cores = allowedCores();
   if (cores.length < 2) return null;
   const half = Math.ceil(cores.length / 2);
   return { service: cores.slice(0, half).join(), generator: cores.slice(half).join() };
 }
 
-function allowedCores(): number[] {
+export const canKeepToCores = (): boolean =>
+  process.platform === 'linux' && spawnSync('taskset', ['--version']).status === 0;
+
+/** Numbers of those that this process may use. */
+export function allowedCores(): number[] {
+  if (process.platform !== 'linux') return cpus().map((_, i) => i);
   const list = /^Cpus_allowed_list:\s+(\S+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '';
   return list.split(',').flatMap((range) => {
     const [first = 0, last = first] = range.split('-').map(Number);

@@ -25,6 +25,9 @@ export function commit(): string | null {
   return head.stdout.trim() + (git('status', '--porcelain').stdout.trim() === '' ? '' : '+');
 }
 
+/** Packages whose versions decide what is measured. */
+const named = ['uWebSockets.js', 'piscina', 'ioredis', 'bullmq', 'fastify'];
+
 /** @param generator what drove the closed loops */
 export function versions(generator: string): Record<string, string> {
   const redis = spawnSync('redis-server', ['--version'], { encoding: 'utf8' }).stdout;
@@ -32,9 +35,9 @@ export function versions(generator: string): Record<string, string> {
     node: process.versions.node,
     skilltrace: version,
     redis: /v=(\S+)/.exec(redis)?.[1] ?? 'unknown',
+    v8: process.versions.v8,
     clickhouse: `chdb ${packageVersion('chdb')}`,
-    fastify: packageVersion('fastify'),
-    'uWebSockets.js': packageVersion('uWebSockets.js'),
+    ...Object.fromEntries(named.map((name) => [name, packageVersion(name)])),
     'closed loops by': generator,
     'open loops by': `node ${process.versions.node}`,
   };

@@ -1,13 +1,16 @@
 /** `npm run bench`: what answers cost, beside other servers in the same run. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { type CommandContext, commandOf } from '../src/cli/command.js';
 import { type Bench, createBench } from './bench.js';
+import { inOrder } from './goals.js';
 import { createLoadRunner } from './load/run.js';
 import { commit, generatorName, machine, versions } from './machine.js';
 import { main as micro } from './micro/main.js';
+import { watchNoise } from './noise.js';
 import { type Arguments, help, listScenarios, readArguments } from './options.js';
+import { profileAll } from './profile/run.js';
 import { comparison } from './report/compare.js';
 import { writeReport } from './report/page.js';
 import { tableOf } from './report/table.js';
@@ -30,17 +33,29 @@ async function work({ closers }: CommandContext, args: Arguments): Promise<void>
   const bench = createBench({
     root,
     settings: args,
-    tenants: args.scenarios.map(({ name }) => name),
+    tenants: args.profile ? profiled : args.scenarios.map(({ name }) => name),
+    profile: args.profile,
     closers,
     runner: createLoadRunner(root, args.useWrk, closers),
     progress,
   });
+  if (args.profile) return profile(bench);
   const results = await runAll(bench, args);
   process.stdout.write(`${tableOf(results)}\n${keep(results, args.json)}\n`);
   if (args.compare !== null) process.stdout.write(`\n${comparison(args.compare, results)}`);
   if (args.report === null) return;
   writeReport(results, args.report);
   process.stdout.write(`Report: ${args.report}\n`);
+}
+
+/** Tenants of the two kinds of load. */
+const profiled = ['single', 'batches'] as const;
+
+async function profile(bench: Bench): Promise<void> {
+  const folder = resolve('bench-results', `profile-${new Date().toISOString().replaceAll(':', '-')}`);
+  const text = await profileAll(bench, profiled, folder);
+  progress('');
+  process.stdout.write(`${text}\nProfiles and flame graphs: ${folder}\n`);
 }
 
 function keep(results: BenchResults, wanted: string | null): string {
@@ -58,9 +73,12 @@ function progress(text: string): void {
 async function runAll(bench: Bench, args: Arguments): Promise<BenchResults> {
   const startedAt = new Date();
   const findings: Findings[] = [];
+  const noise = watchNoise(bench, args.scenarios[0]?.name ?? '');
+  await noise.look();
   for (const [i, scenario] of args.scenarios.entries()) {
     const place = `${i + 1} of ${args.scenarios.length}`;
     findings.push(await scenario.run({ ...bench, progress: (text) => progress(`[${place}] ${text}`) }));
+    await noise.look();
   }
   progress('');
   return {
@@ -69,9 +87,10 @@ async function runAll(bench: Bench, args: Arguments): Promise<BenchResults> {
     form: args.full ? 'full' : 'short',
     seconds: (Date.now() - startedAt.getTime()) / 1000,
     machine: machine(),
+    noise: noise.told,
     versions: versions(generatorName(args.useWrk)),
     commit: commit(),
     scenarios: findings.flatMap(({ results }) => results),
-    figures: findings.flatMap(({ figures }) => figures),
+    figures: inOrder(findings.flatMap(({ figures }) => figures)),
   };
 }

@@ -110,13 +110,17 @@ async function putLoad(
   return { load, settledSeconds: (performance.now() - since) / 1000 };
 }
 
+/** What remains of a process beside its threads can come out below nought: the system counts processes in hundredths. */
 const cpuPerUnit = (
   before: Readonly<Record<string, number>>,
   after: Readonly<Record<string, number>>,
   units: number,
 ): Record<string, number> =>
   Object.fromEntries(
-    Object.entries(after).map(([part, seconds]) => [part, (1e6 * (seconds - (before[part] ?? 0))) / units]),
+    Object.entries(after).map(([part, seconds]) => [
+      part,
+      Math.max(0, (1e6 * (seconds - (before[part] ?? 0))) / units),
+    ]),
   );
 
 const lagLookMs = 250;

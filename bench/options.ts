@@ -15,6 +15,7 @@ export interface Arguments extends Settings {
   readonly json: string | null;
   readonly report: string | null;
   readonly compare: BenchResults | null;
+  readonly profile: boolean;
 }
 
 export const help = `Usage: npm run bench -- [options]
@@ -24,16 +25,21 @@ the same run and in turns. Ratios come first: absolute times are the machine's. 
 was acknowledged is looked for in Redis and, when the pipeline is through, in ClickHouse; the run fails if one is
 missing.
 
-  --full              everything: growth, sittings, several processes, sustained load, curves (about half an hour)
+  --full              everything: growth, sittings, cores, sustained load, overload, curves
+                      (about forty minutes)
   --only NAME,NAME    these scenarios; --list names them
-  --rounds N          rounds of each measurement (3, of minor ones 2 or 1; with --full 5 and 3)
-  --seconds N         length of a round (2, of minor ones 1; with --full 4 and 3)
-  --warm-up N         seconds of load before a target's first measurement (2; with --full 10)
+  --rounds N          rounds of each measurement (5, of what is only looked at 2)
+  --seconds N         length of a round (2, of minor ones 1; with --full 4, 3 and 3)
+  --warm-up N         seconds of load before a target's first measurement (10; up to three times as many until it has
+                      had 100,000 answers: until then V8 compiles, which costs an answer a tenth and more). Of the short
+                      form it takes four of eight minutes
   --connections N     (64)
   --generator NAME    of closed loops with single answers: wrk where it is installed, or node
   --json FILE         results (bench-results/DATE.json)
   --report FILE       HTML page
   --compare OLD.json  changes since an earlier run, with noise in mind
+  --profile           instead: flame graphs of Node's threads, commands of Redis, sums of ClickHouse, for single answers,
+                      batches of 1000 and three peers, in a folder of bench-results/ (two minutes)
   --micro [FILTER]    single steps of the models and records instead, in one thread
 
 In an open loop requests are due at fixed times whatever comes back, and latency counts from the time at which they
@@ -53,7 +59,7 @@ const strings = [
   'report',
   'compare',
 ] as const;
-const flags = ['help', 'list', 'full'] as const;
+const flags = ['help', 'list', 'full', 'profile'] as const;
 
 /** @returns null where only help was asked for. @throws StartError */
 export function readArguments(argv: readonly string[]): Arguments | null {
@@ -67,14 +73,15 @@ export function readArguments(argv: readonly string[]): Arguments | null {
   return {
     full,
     connections: numberOf('connections', values.connections, 64),
-    main: pace(full ? { rounds: 5, seconds: 4 } : { rounds: 3, seconds: 2 }),
-    side: pace(full ? { rounds: 3, seconds: 3 } : { rounds: 2, seconds: 1 }),
-    glance: pace(full ? { rounds: 3, seconds: 3 } : { rounds: 1, seconds: 1 }),
-    warmUp: numberOf('warm-up', values['warm-up'], full ? 10 : 2),
+    main: pace({ rounds: 5, seconds: full ? 4 : 2 }),
+    side: pace({ rounds: 5, seconds: full ? 3 : 1 }),
+    glance: pace(full ? { rounds: 5, seconds: 3 } : { rounds: 2, seconds: 1 }),
+    warmUp: numberOf('warm-up', values['warm-up'], 10),
     scenarios: chosen(values.only, full),
     useWrk: wantsWrk(values.generator),
     json: values.json ?? null,
     report: values.report ?? null,
+    profile: values.profile === true,
     compare: values.compare === undefined ? null : readOld(values.compare),
   };
 }

@@ -10,8 +10,16 @@ import { type Closers, StartError } from '../src/lifecycle.js';
 import { createLogger } from '../src/telemetry.js';
 import { startProcess, stopProcess } from './processes.js';
 import { here, type Target } from './targets.js';
+import { notesOption, readNotes, type ThreadNote } from './threads.js';
 
-export type PeerName = 'echo' | 'fastify' | 'fastify-bullmq' | 'task-per-request';
+export type PeerName =
+  | 'echo'
+  /** Validates, reads and writes one hash; no event ids, no outbox. */
+  | 'fastify'
+  /** Keeps the service's promises for an answer: state, event id and outbox atomic, no update lost, ids answered again. */
+  | 'fastify-outbox'
+  | 'fastify-bullmq'
+  | 'task-per-request';
 
 /** What a peer's program is told, as JSON in its only argument. */
 export interface PeerSettings {
@@ -25,6 +33,10 @@ export interface PeerSettings {
 }
 
 export interface Peer extends Target {
+  /** Folder of what its threads tell of themselves. */
+  readonly notes: string;
+  /** Of its own; empty where it has none. */
+  readonly redisUrl: string;
   /** Resolves when everything that requests have set off is done; null where nothing outlives a request. */
   readonly settled: (() => Promise<void>) | null;
 }
@@ -35,21 +47,26 @@ export interface Peers {
 
 const logger = createLogger('warn', 'bench');
 
-/** @param folder of the servers' files; peers share a Redis, which is set up like the service's own */
-export function createPeers(folder: string, keys: readonly string[], closers: Closers): Peers {
+export interface PeersOptions {
+  /** Of the servers' files. */
+  readonly folder: string;
+  readonly keys: readonly string[];
+  /** Threads can be asked for profiles. */
+  readonly profile: boolean;
+  readonly closers: Closers;
+}
+
+/** Each peer that needs one has a Redis of its own, set up like the service's. */
+export function createPeers({ keys, ...options }: PeersOptions): Peers {
   const started = new Map<PeerName, Promise<Peer>>();
-  let sharedRedis: Promise<ServerProcess> | undefined;
-  const redis = (): Promise<ServerProcess> => {
-    sharedRedis ??= startPeerRedis(join(folder, 'redis'), closers);
-    return sharedRedis;
-  };
   const launch = async (name: PeerName): Promise<Peer> => {
+    const place = { ...options, name, folder: join(options.folder, name) };
     const settings = { port: await freePort(), keys, redisUrl: '', clickhouseUrl: '' };
-    if (name === 'echo') return startPeer(name, settings, {}, closers);
-    const { url: redisUrl, pid } = await redis();
+    if (name === 'echo') return startPeer(place, settings, {});
+    const { url: redisUrl, pid } = await startPeerRedis(join(place.folder, 'redis'), options.closers);
     const withRedis = { ...settings, redisUrl };
-    if (name !== 'fastify-bullmq') return startPeer(name, withRedis, { redis: pid }, closers);
-    return startWithQueue(join(folder, 'clickhouse'), withRedis, pid, closers);
+    if (name !== 'fastify-bullmq') return startPeer(place, withRedis, { redis: pid });
+    return startWithQueue(place, withRedis, pid);
   };
   return {
     start: (name) => {
@@ -60,33 +77,42 @@ export function createPeers(folder: string, keys: readonly string[], closers: Cl
   };
 }
 
-async function startPeer(
-  name: PeerName,
-  settings: PeerSettings,
-  others: Readonly<Record<string, number>>,
-  closers: Closers,
-): Promise<Peer> {
-  const server = await startProgram(name, settings, closers);
-  return { name, port: settings.port, key: '', pids: { server, ...others }, settled: null };
+/** A peer's name, and a folder of its own. */
+interface Place extends Omit<PeersOptions, 'keys'> {
+  readonly name: PeerName;
 }
 
-async function startProgram(name: string, settings: PeerSettings, closers: Closers): Promise<number> {
-  const { child } = await startProcess([here(`./peers/${name}.js`), JSON.stringify(settings)], {});
+async function startPeer(
+  { name, folder, profile, closers }: Place,
+  settings: PeerSettings,
+  pids: Readonly<Record<string, number>>,
+): Promise<Peer> {
+  const notes = join(folder, 'threads');
+  await startProgram(name, settings, closers, { NODE_OPTIONS: notesOption(notes, profile) });
+  const threads = (): ThreadNote[] => readNotes(notes);
+  const { port, redisUrl } = settings;
+  return { name, port, key: '', redisUrl, notes, pids, threads, settled: null };
+}
+
+async function startProgram(
+  name: string,
+  settings: PeerSettings,
+  closers: Closers,
+  environment: NodeJS.ProcessEnv = {},
+): Promise<number> {
+  const args = [here(`./peers/${name}.js`), JSON.stringify(settings)];
+  const { child } = await startProcess(args, environment);
   closers.add(name, () => stopProcess(child));
   return child.pid as number;
 }
 
-async function startWithQueue(
-  folder: string,
-  withRedis: PeerSettings,
-  redis: number,
-  closers: Closers,
-): Promise<Peer> {
-  const clickhouse = await startPeerClickhouse(folder, closers);
+async function startWithQueue(place: Place, withRedis: PeerSettings, redis: number): Promise<Peer> {
+  const { folder, closers } = place;
+  const clickhouse = await startPeerClickhouse(join(folder, 'clickhouse'), closers);
   const settings = { ...withRedis, clickhouseUrl: clickhouse.url };
   const pipeline = await startProgram('bullmq-worker', settings, closers);
   const others = { redis, pipeline, clickhouse: clickhouse.pid };
-  const peer = await startPeer('fastify-bullmq', settings, others, closers);
+  const peer = await startPeer(place, settings, others);
   const connection = new Redis(settings.redisUrl, { maxRetriesPerRequest: null });
   const queue = new Queue('answers', { connection });
   closers.add('queue of a peer', async () => {

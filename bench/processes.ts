@@ -1,7 +1,7 @@
 /** Child processes of a benchmark, the CPU time that they use and the memory that they hold. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Linux counts CPU time in hundredths of a second (USER_HZ). */
@@ -9,14 +9,41 @@ const ticksPerSecond = 100;
 const startLimitMs = 60_000;
 const stopLimitMs = 6000;
 
-/** CPU seconds that a process has used, all its threads together. */
-export function cpuSeconds(pid: number): number {
+/**
+ * CPU seconds that a process has used with all its threads, its children included: those that run and those that have ended.
+ * @param except children that are counted by themselves
+ */
+export function familySeconds(pid: number, except: readonly number[] = []): number {
   if (process.platform !== 'linux') return parsePs(askPs('time=', pid));
-  return cpuOfStat(`/proc/${pid}/stat`);
+  const own = cpuOfStat(`/proc/${pid}/stat`) + cpuOfStat(`/proc/${pid}/stat`, childFields);
+  const children = childrenOf(pid).filter((child) => !except.includes(child));
+  return children.reduce((total, child) => total + orGone(() => familySeconds(child, except)), own);
 }
 
-/** CPU seconds of one thread; Linux only. */
-export const threadSeconds = (pid: number, tid: number): number => cpuOfStat(`/proc/${pid}/task/${tid}/stat`);
+const childrenOf = (pid: number): number[] =>
+  readdirSync(`/proc/${pid}/task`).flatMap((tid) =>
+    orGone(() => readFileSync(`/proc/${pid}/task/${tid}/children`, 'utf8'), '')
+      .split(' ')
+      .filter((child) => child.trim() !== '')
+      .map(Number),
+  );
+
+/** A process or a thread may end while it is looked at. */
+function orGone<Found>(look: () => Found, otherwise: Found = 0 as Found): Found {
+  try {
+    return look();
+  } catch {
+    return otherwise;
+  }
+}
+
+const nanoseconds = 1e9;
+
+/** CPU seconds of one thread, to the nanosecond: rounds are short and threads are many; Linux only. */
+export const threadSeconds = (pid: number, tid: number): number =>
+  orGone(
+    () => Number(readFileSync(`/proc/${pid}/task/${tid}/schedstat`, 'utf8').split(' ')[0]) / nanoseconds,
+  );
 
 /** Resident memory of a process in MB. */
 export function memoryMb(pid: number): number {

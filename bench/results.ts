@@ -9,8 +9,9 @@ export interface Spread {
 }
 
 /**
- * CPU microseconds per answer (or per request, see `unit`) by part: `front end`, `workers`, `runtime` (other threads of
- * those processes: garbage collection, compiling), `redis`, `pipeline`, `clickhouse`; `server` for what is not split.
+ * CPU microseconds per answer (or per request, see `unit`) by part: `front end` (main threads), `workers` (that count
+ * answers), `forecast`, `runtime` (threads of V8 that compile and collect garbage), `libuv` (its pool), `rest` (of the same processes and
+ * their children), `redis`, `pipeline`, `clickhouse`; `server` for what is not split. Their sum is the CPU of all processes.
  */
 export type CpuSplit = Readonly<Record<string, Spread>>;
 
@@ -30,7 +31,7 @@ export interface Latency {
 
 /** One target in one scenario. */
 export interface Measurement {
-  /** `skilltrace`, `skilltrace, pipeline paused`, or a peer: `echo`, `fastify`, `fastify-bullmq`, `task-per-request`. */
+  /** `skilltrace`, `skilltrace, pipeline paused`, or a peer: `echo`, `fastify`, `fastify-outbox` and others. */
   readonly target: string;
   /** Answers (or requests, see `unit`) per second in a closed loop, all connections busy; null where not measured. */
   readonly throughput: Spread | null;
@@ -83,8 +84,19 @@ export interface Figure {
   readonly about: string;
   readonly unit: string;
   readonly value: Spread;
-  /** Null: only shown. */
-  readonly goal: { readonly atMost: number } | { readonly atLeast: number } | null;
+  /** What must be reached; null: only shown. */
+  readonly goal: Goal | null;
+  /** What is aimed at beyond it. */
+  readonly aim?: number;
+}
+
+export type Goal = { readonly atMost: number } | { readonly atLeast: number };
+
+/** The bare echo through a run: first, between the scenarios and last. The machine's noise, with nothing of ours in it. */
+export interface Noise {
+  /** CPU µs a request, and requests a second, in the order of the run. */
+  readonly cpu: readonly number[];
+  readonly perSecond: readonly number[];
 }
 
 export interface BenchResults {
@@ -99,7 +111,9 @@ export interface BenchResults {
     readonly memoryMb: number;
     readonly system: string;
   };
-  /** Of node, skilltrace, redis, clickhouse, fastify; and which load generator drove the closed loop. */
+  /** Absent in results of earlier versions. */
+  readonly noise?: Noise;
+  /** Of node, skilltrace, redis, clickhouse and packages; and which load generator drove the closed loop. */
   readonly versions: Readonly<Record<string, string>>;
   /** Commit of the working tree, with `+` where it was changed; null outside a repository. */
   readonly commit: string | null;

@@ -72,6 +72,9 @@ export const cpuSums = (samples: readonly Sample[], parts?: readonly string[]): 
     ),
   );
 
+/** Of each round. */
+export const perSeconds = (samples: readonly Sample[]): number[] => samples.map(({ perSecond }) => perSecond);
+
 export function measurementOf(
   target: string,
   samples: readonly Sample[],

@@ -2,10 +2,9 @@
  * The service taken apart for measuring: embedded Redis and ClickHouse, a process that takes answers (ROLE=api) and
  * one that drains the outbox (ROLE=pipeline), each started as a user would start it.
  */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { childEnvironment } from '../src/config.js';
 import { drainShards } from '../src/contracts/jobs.js';
@@ -22,9 +21,11 @@ import { createLogger, type Logger } from '../src/telemetry.js';
 import { connectWarehouse } from '../src/warehouse/client.js';
 import { startProcess, stopProcess } from './processes.js';
 import { here, type Target } from './targets.js';
-import { readNotes } from './threads.js';
+import { notesOption, readNotes } from './threads.js';
 
 export interface Service extends Target {
+  /** Folder of what its threads tell of themselves. */
+  readonly notes: string;
   readonly redis: RedisClient;
   readonly clickhouse: ClickHouseClient;
   readonly partitions: number;
@@ -38,12 +39,19 @@ export interface Service extends Target {
   hurried(): Promise<void>;
 }
 
-export interface ServiceOptions {
+export interface ServiceOptions extends ServiceForm {
   /** An empty folder of its own. */
   readonly dataDir: string;
   /** Tenants, each with a key of its name. */
   readonly tenants: readonly string[];
-  readonly apiProcesses: number;
+}
+
+export interface ServiceForm {
+  readonly apiProcesses?: number;
+  /** Of each API process; null: as many as it takes by itself. */
+  readonly lanes?: number | null;
+  /** Its threads can be asked for profiles. */
+  readonly profile?: boolean;
 }
 
 const redisTimeoutMs = 10_000;
@@ -91,6 +99,7 @@ export async function startSplitService(options: ServiceOptions, closers: Closer
     port,
     key: '',
     pids: { ...serverPids(dataDir), pipeline },
+    notes: notesFolder(dataDir),
     threads: () => readNotes(notesFolder(dataDir)),
     redis,
     clickhouse,
@@ -107,7 +116,7 @@ const notesFolder = (dataDir: string): string => join(dataDir, 'threads');
 
 async function startRole(
   role: { readonly ROLE: 'api' | 'pipeline'; readonly PORT: string },
-  { dataDir, tenants, apiProcesses }: ServiceOptions,
+  { dataDir, tenants, apiProcesses = 1, lanes = null, profile = false }: ServiceOptions,
   closers: Closers,
 ): Promise<number> {
   const environment = childEnvironment({
@@ -119,16 +128,11 @@ async function startRole(
     API_PROCESSES: `${apiProcesses}`,
     API_KEYS: tenants.map((tenant) => `${tenant}:${tenant}:${quota}`).join(),
   });
-  if (role.ROLE === 'api') environment.NODE_OPTIONS = preload(dataDir);
+  if (role.ROLE === 'api') environment.NODE_OPTIONS = notesOption(notesFolder(dataDir), profile);
+  if (lanes !== null) environment.LANES = `${lanes}`;
   const { child } = await startProcess([here('../../src/setup.mjs'), 'start'], environment);
   closers.add(role.ROLE, () => stopProcess(child));
   return child.pid as number;
-}
-
-function preload(dataDir: string): string {
-  const folder = notesFolder(dataDir);
-  mkdirSync(folder, { recursive: true });
-  return `--import=${pathToFileURL(here('./thread-notes.js')).href}?folder=${encodeURIComponent(folder)}`;
 }
 
 function serverPids(dataDir: string): Record<string, number> {

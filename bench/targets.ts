@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '../src/config.js';
 import { freePort } from '../src/embedded/ports.js';
-import { cpuSeconds, memoryMb, startProcess, stopProcess } from './processes.js';
+import { familySeconds, memoryMb, startProcess, stopProcess } from './processes.js';
 import { cpuByThreads, memoryOfNotes, type ThreadNote } from './threads.js';
 
 export const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -36,10 +36,10 @@ export async function startService(dataDir: string, stops: (() => Promise<void>)
 const mapValues = (pids: Target['pids'], measure: (pid: number) => number): Record<string, number> =>
   Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, measure(pid)]));
 
-/** CPU seconds so far, by part. */
+/** CPU seconds so far, by part; their sum is that of all processes of the target with their children. */
 export const cpuOf = ({ pids, threads }: Target): Record<string, number> => ({
   ...(threads && cpuByThreads(threads())),
-  ...mapValues(pids, cpuSeconds),
+  ...mapValues(pids, (pid) => familySeconds(pid, Object.values(pids))),
 });
 
 /** Resident memory in MB, by part. */

@@ -1,16 +1,64 @@
 /**
- * Preloaded into the processes of a measured service (`node --import …?folder=F`), in every thread: leaves a note
- * about the thread in F, so that its CPU time can be read from outside.
+ * Preloaded into the Node processes of a target (`node --import …?folder=F`), in every thread: leaves notes about its
+ * threads in F, so that their CPU time can be read from outside. With `&profile=1` it takes V8 CPU profiles on request too.
  */
-import { readlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMainThread, threadId } from 'node:worker_threads';
-import type { ThreadNote } from './threads.js';
+import { isMainThread, parentPort, threadId } from 'node:worker_threads';
+import { profileOnRequest } from './profile/recorder.js';
+import type { ThreadNote, ThreadPart } from './threads.js';
 
-const folder = new URL(import.meta.url).searchParams.get('folder');
+const { searchParams } = new URL(import.meta.url);
+const folder = searchParams.get('folder');
 if (folder === null) throw new Error('thread-notes needs ?folder=');
+const tells = process.platform === 'linux';
+/** Threads of V8's platform by default, the one for delayed tasks included; after them comes the one that hears signals. */
+const v8Threads = 5;
 
-/** The number of this thread for the system: the last part of "PID/task/TID"; null where there is no /proc. */
-const tid = process.platform === 'linux' ? Number(readlinkSync('/proc/thread-self').split('/').at(-1)) : null;
-const note: ThreadNote = { pid: process.pid, tid, isMain: isMainThread };
-writeFileSync(join(folder, `${process.pid}-${threadId}.json`), JSON.stringify(note));
+/** The number of this thread for the system: the last part of "PID/task/TID". */
+const ownTid = (): number => Number(readlinkSync('/proc/thread-self').split('/').at(-1));
+const noteOf = (tid: number, part: ThreadPart): ThreadNote => ({ pid: process.pid, tid, part });
+
+/** Node's own threads have one name all; they are told by the order in which Node makes them (a test looks at it). */
+async function ofMain(): Promise<ThreadNote[]> {
+  await stat('.'); // libuv makes its pool with the first task
+  const tids = readdirSync('/proc/self/task').map(Number);
+  const others = tids.filter((tid) => tid !== process.pid).sort((a, b) => a - b);
+  return [
+    noteOf(ownTid(), 'front end'),
+    ...others.slice(0, v8Threads).map((tid) => noteOf(tid, 'runtime')),
+    ...others.slice(v8Threads + 1).map((tid) => noteOf(tid, 'libuv')),
+  ];
+}
+
+/** Whole at once: it may be read meanwhile. */
+function write(notes: readonly ThreadNote[]): void {
+  const file = join(folder as string, `${process.pid}-${threadId}`);
+  writeFileSync(file, JSON.stringify(notes));
+  renameSync(file, `${file}.json`);
+}
+
+/** Piscina's first message names the entry that the thread will run; this port cannot be listened to beside Piscina. */
+function listenForName(tell: (name: string) => void): void {
+  const on = parentPort?.on;
+  if (!parentPort || !on) return;
+  parentPort.on = (event, listener) => {
+    const spy = (message: { readonly name?: unknown }): void => {
+      if (typeof message?.name === 'string') tell(message.name);
+      listener(message);
+    };
+    return on.call(parentPort, event, event === 'message' ? spy : listener);
+  };
+}
+
+const nameless: ThreadNote = { pid: process.pid, tid: null, part: 'front end' };
+if (!tells) write(isMainThread ? [nameless] : []);
+else if (isMainThread) write(await ofMain());
+else write([noteOf(ownTid(), 'workers')]);
+let threadName = isMainThread ? 'main' : 'worker';
+listenForName((name) => {
+  threadName = name;
+  if (tells && name === 'forecast') write([noteOf(ownTid(), 'forecast')]);
+});
+if (searchParams.has('profile')) profileOnRequest(folder, () => threadName);

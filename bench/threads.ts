@@ -1,37 +1,50 @@
-/** CPU time of a service by what its threads do, from the notes that they leave (thread-notes.ts). */
-import { readdirSync, readFileSync } from 'node:fs';
+/** CPU time of Node's processes by what their threads do, from the notes that they leave (thread-notes.ts). */
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cpuSeconds, memoryMb, threadSeconds } from './processes.js';
+import { pathToFileURL } from 'node:url';
+import { familySeconds, memoryMb, threadSeconds } from './processes.js';
+
+/**
+ * `runtime`: the threads of V8's platform, which compile and collect garbage. What V8 does of both in the thread that
+ * needs it is in that thread's own part.
+ */
+export type ThreadPart = 'front end' | 'workers' | 'forecast' | 'runtime' | 'libuv';
 
 export interface ThreadNote {
   readonly pid: number;
   /** Null where the system does not tell. */
   readonly tid: number | null;
-  readonly isMain: boolean;
+  readonly part: ThreadPart;
 }
 
-export function readNotes(folder: string): ThreadNote[] {
-  return readdirSync(folder).map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')));
+/** An option for Node that makes a process and its threads leave notes in a folder, which is made. */
+export function notesOption(folder: string, profile = false): string {
+  mkdirSync(folder, { recursive: true });
+  const file = pathToFileURL(join(import.meta.dirname, 'thread-notes.js')).href;
+  return `--import=${file}?folder=${encodeURIComponent(folder)}${profile ? '&profile=1' : ''}`;
 }
+
+export const readNotes = (folder: string): ThreadNote[] =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.json'))
+    .flatMap((name): ThreadNote[] => JSON.parse(readFileSync(join(folder, name), 'utf8')));
 
 const processesOf = (notes: readonly ThreadNote[]): number[] => [...new Set(notes.map(({ pid }) => pid))];
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /**
- * CPU seconds so far of all processes that left notes: main threads, worker threads, and the threads of Node itself
- * (garbage collection, compiling). One figure where threads cannot be told apart.
+ * CPU seconds so far of all processes that left notes, by their threads' parts. `rest` is what remains of those processes
+ * and their children: threads that left no note, threads and children that have ended. One figure where threads cannot be told apart.
  */
 export function cpuByThreads(notes: readonly ThreadNote[]): Record<string, number> {
-  const whole = sum(processesOf(notes).map(cpuSeconds));
-  const threads = notes.flatMap(({ pid, tid, isMain }) =>
-    tid === null ? [] : [{ isMain, seconds: threadSeconds(pid, tid) }],
-  );
-  if (threads.length === 0) return { server: whole };
-  const of = (main: boolean): number =>
-    sum(threads.filter(({ isMain }) => isMain === main).map(({ seconds }) => seconds));
-  const frontEnd = of(true);
-  const workers = of(false);
-  return { 'front end': frontEnd, workers, runtime: Math.max(0, whole - frontEnd - workers) };
+  const pids = processesOf(notes);
+  const whole = sum(pids.map((pid) => familySeconds(pid, pids)));
+  const parts: Record<string, number> = {};
+  for (const { pid, tid, part } of notes) {
+    if (tid !== null) parts[part] = (parts[part] ?? 0) + threadSeconds(pid, tid);
+  }
+  if (Object.keys(parts).length === 0) return { server: whole };
+  return { ...parts, rest: whole - sum(Object.values(parts)) };
 }
 
 /** Resident memory of all processes that left notes, MB. */

@@ -4,6 +4,7 @@ import { createHealth, type Health } from './services/health.js';
 import type { Outbox } from './services/pipeline-ports.js';
 import { shared } from './shared.js';
 import { answersPing } from './store/client.js';
+import { idWindowSeconds, minIdWindowSeconds } from './store/id-ledger.js';
 import { createJournal } from './store/journal.js';
 import { isAlive } from './warehouse/client.js';
 
@@ -12,11 +13,10 @@ export interface ProcessHealth {
   readonly outbox: Outbox;
   readonly stalled: () => string | null;
   readonly draining: () => boolean;
-  readonly idWindow: () => number;
   readonly version: string;
 }
 
-export function healthOf({ engine, outbox, stalled, draining, idWindow, version }: ProcessHealth): Health {
+export function healthOf({ engine, outbox, stalled, draining, version }: ProcessHealth): Health {
   const journal = createJournal(engine.redis, engine.partitions);
   const { livez, ...asking } = createHealth({
     ...serverProbes(engine),
@@ -26,7 +26,8 @@ export function healthOf({ engine, outbox, stalled, draining, idWindow, version 
     blocked: engine.blocked,
     stalled,
     draining,
-    idempotencyWindowSeconds: idWindow,
+    idempotencyWindowSeconds: idWindowSeconds,
+    idempotencyMinWindowSeconds: minIdWindowSeconds,
     uptimeSeconds: () => process.uptime(),
     version,
   });

@@ -2,6 +2,7 @@
 import { healthOf } from './api-health.js';
 import type { Config } from './config.js';
 import type { Engine } from './engine.js';
+import { ApiError } from './errors.js';
 import { createAuthenticator } from './http/auth.js';
 import { createConnections } from './http/connections.js';
 import { createGate } from './http/gate.js';
@@ -24,7 +25,7 @@ import type { Turns } from './services/turns.js';
 import type { VelocityPorts } from './services/velocity.js';
 import { shared } from './shared.js';
 import { createKeyRing, createQuotaCounter } from './store/api-keys.js';
-import { forgetOldIds, idWindowSeconds, readIdWindow } from './store/id-window.js';
+import { sweepIds, takeSweepTurn } from './store/id-sweep.js';
 import type { Logger } from './telemetry.js';
 import { createAttemptHistory } from './warehouse/attempt-history.js';
 import { createReadGuard } from './warehouse/read-guard.js';
@@ -46,19 +47,16 @@ export interface ApiOptions {
   readonly version: string;
 }
 
-/** Ids are promised for at least this long; below it new ones are refused. */
-const minIdWindowSeconds = 600;
-const idSweepMs = 1000;
+const idSweepMs = 60_000;
 /** Of the 10 s that a stop may take, what requests in flight get. */
 const inFlightMs = 4000;
 
 /** @returns the port that is listened on. @throws StartError when it is taken */
 export async function startApi(options: ApiOptions, logger: Logger, closers: Closers): Promise<number> {
-  const { config, engine } = options;
-  const idWindow = await watchIdWindow(engine, config.idempotencyMaxIds, logger, closers);
+  startIdSweep(options.engine, logger, closers);
   let draining = false;
-  const health = healthOf({ ...options, idWindow, draining: () => draining });
-  const server = await listen(options, routes(options, health, idWindow, logger), logger);
+  const health = healthOf({ ...options, draining: () => draining });
+  const server = await listen(options, routes(options, health, logger), logger);
   closers.add('HTTP server', () => {
     draining = true;
     return server.close(inFlightMs);
@@ -66,18 +64,12 @@ export async function startApi(options: ApiOptions, logger: Logger, closers: Clo
   return server.port;
 }
 
-function routes(
-  options: ApiOptions,
-  health: Health,
-  idWindow: () => number,
-  logger: Logger,
-): readonly Route[] {
+function routes(options: ApiOptions, health: Health, logger: Logger): readonly Route[] {
   const { engine, probesOnly, figures, metrics } = options;
   const tally: AnswerTally = {};
-  addAnswerFigures(figures, engine, tally, idWindow);
+  addAnswerFigures(figures, engine, tally);
   const recorder = createAttemptRecorder({
     tracker: engine.compute,
-    acceptNewIds: () => idWindow() >= minIdWindowSeconds,
     now: Date.now,
     tally,
   });
@@ -161,34 +153,22 @@ export const portTaken = ({ host, port }: Config, cause: unknown): StartError =>
     { cause },
   );
 
-/**
- * Forgets old event ids once a second, and knows how far back they are remembered: from the first request on, where
- * Redis can tell.
- */
-async function watchIdWindow(
-  engine: Engine,
-  maxIds: number,
-  logger: Logger,
-  closers: Closers,
-): Promise<() => number> {
-  let window = idWindowSeconds;
+/** Old event ids are looked for every few hours, by whichever process' turn it is. */
+function startIdSweep({ redis }: Engine, logger: Logger, closers: Closers): void {
   let running = false;
-  const learn = async (tell: Promise<number>): Promise<void> => {
-    try {
-      window = await tell;
-    } catch (error) {
-      logger.debug({ err: error }, 'Redis is away: old event ids are forgotten later');
-    }
-  };
   const sweep = async (): Promise<void> => {
     if (running) return;
     running = true;
-    await learn(forgetOldIds(engine.redis, engine.partitions, maxIds, Date.now()));
+    try {
+      if (await takeSweepTurn(redis))
+        logger.info({ forgotten: await sweepIds(redis, Date.now()) }, 'old event ids');
+    } catch (error) {
+      if (error instanceof ApiError)
+        logger.debug({ err: error }, 'Redis is away: old event ids are forgotten later');
+      else logger.error({ err: error }, 'old event ids cannot be looked for');
+    }
     running = false;
   };
-  // Not a sweep: after a long rest it forgets millions.
-  await learn(readIdWindow(engine.redis, Date.now()));
   const timer = setInterval(sweep, idSweepMs);
   closers.add('sweep of event ids', () => clearInterval(timer));
-  return () => window;
 }

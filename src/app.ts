@@ -1,5 +1,4 @@
 /** Starts a process, the servers first, which come up while the rest of the program is loaded. */
-
 import type { Config } from './config.js';
 import { warnOfReaders } from './embedded/data-dir.js';
 import { type ClickhouseEnds, resolveEndpoints, startEmbedded } from './embedded/servers.js';

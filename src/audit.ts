@@ -1,8 +1,8 @@
 /** Audits of one process: their parts over the engine's connections, the scheduled runs, and their figures. */
 import type { Endpoints } from './embedded/data-dir.js';
 import type { Engine } from './engine.js';
-import { startScheduledAudits } from './jobs/audit-queue.js';
 import type { ScheduledJob } from './jobs/scheduled.js';
+import { auditWork, scheduleWork } from './jobs/scheduled-work.js';
 import type { Closers } from './lifecycle.js';
 import type { AuditParts } from './services/audit/audit.js';
 import { auditAndKeep } from './services/audit/keep-books.js';
@@ -16,6 +16,7 @@ import { connectWarehouse } from './warehouse/client.js';
 
 /** Of one question to ClickHouse; a month of a large table takes a while with one thread. */
 const questionTimeoutMs = 1_800_000;
+const hourMs = 3_600_000;
 
 /** A connection of its own, because it may wait long for an answer. Close it at the end. */
 export function openAudit(
@@ -39,8 +40,6 @@ export function scheduleAudits(
   closers: Closers,
 ): ScheduledJob {
   const run = async (signal: AbortSignal): Promise<void> => {
-    const reason = engine.blocked();
-    if (reason !== null) throw new Error(`no audit: ${reason}`);
     const parts = openAudit(engine, endpoints);
     try {
       await auditAndKeep({ ...parts, logger }, { days: null, signal });
@@ -48,7 +47,9 @@ export function scheduleAudits(
       await parts.close();
     }
   };
-  const audits = startScheduledAudits({ redisUrl: endpoints.redisUrl, intervalHours, run, logger });
+  const everyMs = Math.round(intervalHours * hourMs);
+  const { blocked } = engine;
+  const audits = scheduleWork(auditWork, { redisUrl: endpoints.redisUrl, everyMs, blocked, run, logger });
   closers.add('scheduled audits', () => audits.close());
   return audits;
 }

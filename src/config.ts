@@ -38,9 +38,10 @@ export type Config = {
   embeddedRedisFsync: Environment['EMBEDDED_REDIS_FSYNC'];
   /** Bytes. */
   embeddedRedisMaxmemory: number;
-  idempotencyMaxIds: number;
   /** Of all partitions together. */
   outboxMaxRows: number;
+  /** Of an API process; 0: as many as the load asks for. */
+  lanes: number;
   skillLimits: SkillLimits;
   /** 0: no scheduled fits. */
   fitIntervalHours: number;
@@ -165,8 +166,8 @@ function toConfig(values: Environment, env: Source, complain: Complain): Config 
     embeddedClickhousePort: values.EMBEDDED_CLICKHOUSE_PORT,
     embeddedRedisFsync: values.EMBEDDED_REDIS_FSYNC,
     embeddedRedisMaxmemory: readBytes(values.EMBEDDED_REDIS_MAXMEMORY, complain),
-    idempotencyMaxIds: values.IDEMPOTENCY_MAX_IDS,
     outboxMaxRows: values.OUTBOX_MAX_ROWS,
+    lanes: values.LANES,
     skillLimits: { perLearner: values.MAX_SKILLS_PER_LEARNER, perTenant: values.MAX_SKILLS_PER_TENANT },
     fitIntervalHours: values.FIT_INTERVAL_HOURS,
     auditIntervalHours: values.AUDIT_INTERVAL_HOURS,

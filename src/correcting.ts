@@ -23,7 +23,6 @@ export const carryOutOf = (
     store: createCorrectionStore(redis),
     warehouse: createCorrectionWarehouse(clickhouse, clickhouseCluster),
     logger,
-    now: Date.now,
   });
 
 const unreadableErasure = 'an erasure cannot be read: it stays open, the others go on';

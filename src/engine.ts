@@ -53,6 +53,8 @@ export interface EngineSettings {
   readonly redisWaitReplicas: number;
   /** Most rows that the outboxes of all partitions together may hold. */
   readonly outboxMaxRows: number;
+  /** 0: as many as the load asks for. */
+  readonly lanes: number;
   readonly skillLimits: SkillLimits;
 }
 
@@ -79,7 +81,7 @@ export async function connectState(
 export async function startEngine(
   redis: RedisClient,
   endpoints: Endpoints,
-  { redisWaitReplicas: waitReplicas, outboxMaxRows, skillLimits }: EngineSettings,
+  { redisWaitReplicas: waitReplicas, outboxMaxRows, skillLimits, lanes }: EngineSettings,
   logger: Logger,
   closers: Closers,
 ): Promise<Engine> {
@@ -90,7 +92,8 @@ export async function startEngine(
   const { redisUrl } = endpoints;
   const outboxBound = Math.floor(outboxMaxRows / partitions);
   const settings = { redisUrl, waitReplicas, partitions, outboxBound, forecastsBound, skillLimits };
-  const compute = startCompute(settings, (tenant, userId) => partitionOf(tenant, userId, partitions), logger);
+  const partitionOfUser = (tenant: string, userId: string) => partitionOf(tenant, userId, partitions);
+  const compute = startCompute(settings, partitionOfUser, lanes, logger);
   closers.add('workers', () => compute.close());
   const { blocked } = watch;
   return {

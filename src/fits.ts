@@ -2,14 +2,16 @@
 import { createFitPool } from './compute/fit-pool.js';
 import type { Endpoints } from './embedded/data-dir.js';
 import type { Engine } from './engine.js';
-import { startScheduledFits } from './jobs/fit-queue.js';
 import type { ScheduledJob } from './jobs/scheduled.js';
+import { fitWork, scheduleWork } from './jobs/scheduled-work.js';
 import type { Closers } from './lifecycle.js';
 import { type FitParts, runFits } from './services/fit-models.js';
 import { createModelPublisher } from './store/model-store.js';
 import type { Logger } from './telemetry.js';
 import { createAnswerHistory } from './warehouse/answer-history.js';
 import { createModelHistory } from './warehouse/models.js';
+
+const hourMs = 3_600_000;
 
 export interface FitThreadOptions {
   readonly threads?: number | undefined;
@@ -40,12 +42,12 @@ export function scheduleFits(
 ): ScheduledJob {
   const parts = fitParts(engine, endpoints, { beside: true }, logger);
   const run = async (signal: AbortSignal): Promise<void> => {
-    // Versions would begin anew, beside those in ClickHouse.
-    const reason = engine.blocked();
-    if (reason !== null) throw new Error(`no fit: ${reason}`);
     await runFits(parts, { signal });
   };
-  const fits = startScheduledFits({ redisUrl: endpoints.redisUrl, intervalHours, run, logger });
+  const everyMs = Math.round(intervalHours * hourMs);
+  // Of a Redis that came back empty versions would begin anew, beside those in ClickHouse.
+  const { blocked } = engine;
+  const fits = scheduleWork(fitWork, { redisUrl: endpoints.redisUrl, everyMs, blocked, run, logger });
   closers.add('scheduled fits', () => fits.close());
   return fits;
 }

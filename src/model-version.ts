@@ -1,4 +1,4 @@
-/** Keeps this version away from learners that were counted by other formulas. */
+/** Keeps this version away from learners that another one keeps otherwise. */
 import { StartError } from './lifecycle.js';
 import { type RedisClient, whileRedisServes } from './store/client.js';
 import { otherVersion, unusableReason } from './store/deployment.js';

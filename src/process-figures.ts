@@ -12,7 +12,6 @@ export function addAnswerFigures(
   figures: Figures,
   { compute }: Pick<Engine, 'compute'>,
   tally: AnswerTally,
-  idWindow: () => number,
 ): void {
   figures.add({
     name: 'answers_total',
@@ -32,12 +31,6 @@ export function addAnswerFigures(
     type: 'gauge',
     read: compute.threads,
   });
-  figures.add({
-    name: 'idempotency_window_seconds',
-    help: 'How far back event ids are remembered',
-    type: 'gauge',
-    read: idWindow,
-  });
 }
 
 /** What is the same whichever process is asked; of several on a host one tells it. */
@@ -52,21 +45,16 @@ export function addDeploymentFigures(figures: Figures, engine: Engine, outbox: O
   gauge('clickhouse_up', '1 when ClickHouse answers, else 0', async () =>
     Number((await probes.clickhouse()) === null),
   );
-  gauge(
-    'outbox_length',
-    'Answers that are not in ClickHouse yet',
-    async () => (await pipelineFacts()).outboxLength,
-  );
-  gauge(
-    'erasures_due',
-    'Learners to be erased whose rows are on their way out of ClickHouse',
-    async () => (await pipelineFacts()).erasuresDue,
-  );
-  gauge(
-    'oldest_pending_seconds',
-    'Age of the oldest answer that is not in ClickHouse yet',
-    async () => (await pipelineFacts()).oldestPendingSeconds,
-  );
+  const ofPipeline = [
+    ['outbox_length', 'Answers that are not in ClickHouse yet', 'outboxLength'],
+    ['erasures_due', 'Learners to be erased whose rows are on their way out of ClickHouse', 'erasuresDue'],
+    [
+      'oldest_pending_seconds',
+      'Age of the oldest answer that is not in ClickHouse yet',
+      'oldestPendingSeconds',
+    ],
+  ] as const;
+  for (const [name, help, fact] of ofPipeline) gauge(name, help, async () => (await pipelineFacts())[fact]);
   gauge(
     'journal_length',
     'Goals, catalogue changes and forecasts that are not in ClickHouse yet',

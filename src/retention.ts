@@ -1,8 +1,8 @@
 /** Dropping old answers, in one process: its parts over the engine's connections, and the scheduled runs. */
 import type { Endpoints } from './embedded/data-dir.js';
 import type { Engine } from './engine.js';
-import { startScheduledRetention } from './jobs/retention-queue.js';
 import type { ScheduledJob } from './jobs/scheduled.js';
+import { retentionWork, scheduleWork } from './jobs/scheduled-work.js';
 import type { Closers } from './lifecycle.js';
 import {
   lastMonthOlderThan,
@@ -22,6 +22,8 @@ const codec = { encode: encodeSnapshot, decode: decodeSnapshot };
 
 /** Of one question to ClickHouse: a month of answers is compared with its sums in one. */
 const questionTimeoutMs = 1_800_000;
+/** There is something to do once a month; a month that had to wait is soon tried again. */
+const lookMs = 6 * 3_600_000;
 
 /** A connection of its own, because it may wait long for an answer. Close it at the end. */
 export function openRetention(
@@ -49,9 +51,6 @@ export function scheduleRetention(
   closers: Closers,
 ): ScheduledJob {
   const run = async (signal: AbortSignal): Promise<void> => {
-    // What Redis has lost is rebuilt from the rows.
-    const reason = engine.blocked();
-    if (reason !== null) throw new Error(`no retention: ${reason}`);
     const parts = openRetention(engine, endpoints, logger);
     try {
       const plan = await planRetention(parts, lastMonthOlderThan(days, Date.now()));
@@ -62,7 +61,10 @@ export function scheduleRetention(
       await parts.close();
     }
   };
-  const runs = startScheduledRetention({ redisUrl: endpoints.redisUrl, enabled: days > 0, run, logger });
+  const everyMs = days > 0 ? lookMs : 0;
+  // What Redis has lost is rebuilt from the rows.
+  const { blocked } = engine;
+  const runs = scheduleWork(retentionWork, { redisUrl: endpoints.redisUrl, everyMs, blocked, run, logger });
   closers.add('retention', () => runs.close());
   return runs;
 }

@@ -1,5 +1,4 @@
 /** Puts the parts of one process together, by its role. */
-
 import { portTaken, startApi } from './api.js';
 import { prepareKeys } from './api-keys.js';
 import { type ApiProcessParts, findPort, startApiProcesses } from './api-processes.js';

@@ -7,11 +7,10 @@ import type {
   WhatIfTask,
   WorkerSettings,
 } from '../src/contracts/tasks.js';
-import { ApiError } from '../src/errors.js';
 import { createLogger } from '../src/telemetry.js';
 import { createForecasts } from './forecasting.js';
 import { createWorkerModels } from './models.js';
-import { workerRedis } from './redis.js';
+import { tellRefusal, workerRedis } from './redis.js';
 
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
@@ -34,14 +33,5 @@ const forecasts = createForecasts({
   onLost: tellLost,
 });
 
-/** An error's class does not survive the thread boundary, so one that callers are told of becomes plain values. */
-export default async function forecast(
-  task: ForecastTask | WhatIfTask,
-): Promise<ForecastReply | WhatIfReply> {
-  try {
-    return task.kind === 'what-if' ? await forecasts.whatIf(task) : await forecasts.predict(task);
-  } catch (error) {
-    if (error instanceof ApiError) return { unavailable: error.message };
-    throw error;
-  }
-}
+export default (task: ForecastTask | WhatIfTask): Promise<ForecastReply | WhatIfReply> =>
+  task.kind === 'what-if' ? tellRefusal(forecasts.whatIf(task)) : tellRefusal(forecasts.predict(task));

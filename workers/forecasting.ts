@@ -23,8 +23,7 @@ import {
   turnOf,
 } from '../src/store/learner-reads.js';
 import type { Placed } from '../src/store/learner-records.js';
-import { tellPlan } from './plans.js';
-import { predict, servedRow, type Tenant, toldResult } from './predictions.js';
+import { predict, servedRow, type Tenant, tellPlan, toldResult } from './predictions.js';
 
 export interface ForecastParts {
   readonly redis: () => Promise<RedisClient>;

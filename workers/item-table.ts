@@ -9,16 +9,7 @@ import type { ItemModel } from '../src/domain/tenant-model.js';
 import type { RedisClient } from '../src/store/client.js';
 import { addItemAnswers, type ItemDelta, readItems } from '../src/store/item-store.js';
 
-export interface ItemTable {
-  /** Fetches what is not known, or too old; afterwards `find` tells it. */
-  load(tenant: string, version: number, itemIds: readonly string[]): Promise<void>;
-  /** Null for an item that nobody answered yet. */
-  find(tenant: string, version: number, itemId: string): ItemModel | null;
-  /** Notes an answer that is committed. */
-  count(tenant: string, version: number, delta: ItemDelta): void;
-  /** Sends what was noted. */
-  flush(): Promise<void>;
-}
+export type ItemTable = ReturnType<typeof createItemTable>;
 
 const freshMs = 30_000;
 /** Items in one generation of the cache; two generations are kept. */
@@ -31,7 +22,7 @@ interface Cached {
   readonly readAt: number;
 }
 
-export function createItemTable(client: () => Promise<RedisClient>, now: () => number): ItemTable {
+export function createItemTable(client: () => Promise<RedisClient>, now: () => number) {
   let current = new Map<string, Cached>();
   let before = new Map<string, Cached>();
   let pending = new Map<string, Map<string, ItemCounts>>();
@@ -47,6 +38,7 @@ export function createItemTable(client: () => Promise<RedisClient>, now: () => n
     current.set(key, cached);
   }
 
+  /** Fetches what is not known, or too old; afterwards `find` tells it. */
   async function load(tenant: string, version: number, itemIds: readonly string[]): Promise<void> {
     const oldest = now() - freshMs;
     const wanted = itemIds.filter((id) => {
@@ -60,6 +52,7 @@ export function createItemTable(client: () => Promise<RedisClient>, now: () => n
     });
   }
 
+  /** Notes an answer that is committed. */
   function count(tenant: string, version: number, { itemId, ...added }: ItemDelta): void {
     const group = `${version}:${tenant}`;
     const items = pending.get(group) ?? new Map<string, ItemCounts>();
@@ -70,6 +63,7 @@ export function createItemTable(client: () => Promise<RedisClient>, now: () => n
     items.set(itemId, sum === undefined ? added : plus(sum, added));
   }
 
+  /** Sends what was noted. */
   async function flush(): Promise<void> {
     const sending = pending;
     pending = new Map();
@@ -81,12 +75,11 @@ export function createItemTable(client: () => Promise<RedisClient>, now: () => n
     }
   }
 
-  return {
-    load,
-    find: (tenant, version, itemId) => lookUp(keyOf(tenant, version, itemId))?.record ?? null,
-    count,
-    flush,
-  };
+  /** Null for an item that nobody answered yet. */
+  const find = (tenant: string, version: number, itemId: string): ItemModel | null =>
+    lookUp(keyOf(tenant, version, itemId))?.record ?? null;
+
+  return { load, find, count, flush };
 }
 
 /** A tenant has no colon, so the parts cannot be confused. */

@@ -1,20 +1,7 @@
 import type { RedisClient } from '../src/store/client.js';
 import { noteLearners, type SkillLearner, unknownBeyond } from '../src/store/known-skills.js';
 
-/** Which skills a tenant's learners ever answered; forecasts need the number of those that enough learners did. */
-export interface KnownSkills {
-  /** Notes who answered what, before the answers are committed: a crash in between leaves one too many, never one too few. */
-  add(client: RedisClient, answered: readonly NewSkills[]): Promise<void>;
-  /** Whether the tenant surely has room for so many skills. @param limit most skills that it may know */
-  hasRoom(tenant: string, skills: number, limit: number): boolean;
-  /** Those of the skills that the tenant does not know and has no room for. @param limit most skills that it may know */
-  beyond(
-    client: RedisClient,
-    tenant: string,
-    skillIds: readonly string[],
-    limit: number,
-  ): Promise<ReadonlySet<string>>;
-}
+export type KnownSkills = ReturnType<typeof createKnownSkills>;
 
 /** Skills that a learner answers for the first time. */
 interface NewSkills {
@@ -29,8 +16,11 @@ const rememberedMs = 60_000;
 
 const none: ReadonlySet<string> = new Set();
 
-/** @param now monotonic clock in milliseconds */
-export function createKnownSkills(now = () => performance.now()): KnownSkills {
+/**
+ * Which skills a tenant's learners ever answered; forecasts need the number of those that enough learners did.
+ * @param now monotonic clock in milliseconds
+ */
+export function createKnownSkills(now = () => performance.now()) {
   /** Enough learners answered them. */
   const common = new Set<string>();
   /** How many skills a tenant knew when this thread last heard of it. */
@@ -44,6 +34,7 @@ export function createKnownSkills(now = () => performance.now()): KnownSkills {
     since = now();
   }
 
+  /** Whether the tenant surely has room for so many skills. @param limit most skills that it may know */
   const hasRoom = (tenant: string, skills: number, limit: number): boolean =>
     (sizes.get(tenant) ?? limit) + skills <= limit;
 
@@ -70,12 +61,14 @@ export function createKnownSkills(now = () => performance.now()): KnownSkills {
   }
 
   return {
-    add: async (client, answered) => {
+    /** Notes who answered what, before the answers are committed: a crash leaves one too many, never one too few. */
+    add: async (client: RedisClient, answered: readonly NewSkills[]): Promise<void> => {
       forgetOld();
       await Promise.all([...toNote(answered)].map(([tenant, pairs]) => note(client, tenant, pairs)));
     },
     hasRoom,
-    beyond: async (client, tenant, skillIds, limit) => {
+    /** Those of the skills that the tenant does not know and has no room for, where it may know `limit` at most. */
+    beyond: async (client: RedisClient, tenant: string, skillIds: readonly string[], limit: number) => {
       if (hasRoom(tenant, skillIds.length, limit)) return none;
       const open = skillIds.filter((skillId) => !isCommon(tenant, skillId));
       if (open.length === 0) return none;

@@ -29,7 +29,6 @@ export function groupByLearner(events: readonly PlacedEvent[], partitions: numbe
 /** A learner's work while its events are gathered. */
 interface OpenWork extends LearnerWork {
   readonly skillIds: string[];
-  readonly idTexts: string[];
   readonly eventIds: Buffer[];
   readonly itemTexts: string[];
   readonly itemIds: Buffer[];
@@ -41,7 +40,6 @@ const newWork = ({ tenant, userId }: TrackEvent, partitions: number): OpenWork =
   tenant,
   userId,
   skillIds: [],
-  idTexts: [],
   eventIds: [],
   itemTexts: [],
   itemIds: [],
@@ -50,9 +48,8 @@ const newWork = ({ tenant, userId }: TrackEvent, partitions: number): OpenWork =
 
 function addEvent(work: OpenWork, place: number, event: TrackEvent): void {
   const { eventId, itemId } = event;
-  const id = eventId === null ? -1 : placeOf(work.idTexts, eventId);
-  if (eventId !== null && id === work.eventIds.length)
-    work.eventIds.push(hashEventId(work.tenant, work.userId, eventId));
+  const id = eventId === null ? null : hashEventId(eventId);
+  if (id !== null) work.eventIds.push(id);
   const item = itemId === null ? -1 : placeOf(work.itemTexts, itemId);
   if (itemId !== null && item === work.itemIds.length) work.itemIds.push(hashItem(itemId));
   work.events.push({ place, event, skill: placeOf(work.skillIds, event.skillId), id, item });
@@ -62,14 +59,4 @@ function addEvent(work: OpenWork, place: number, event: TrackEvent): void {
 function placeOf(texts: string[], text: string): number {
   const place = texts.indexOf(text);
   return place < 0 ? texts.push(text) - 1 : place;
-}
-
-export function byPartition(works: readonly LearnerWork[]): LearnerWork[][] {
-  const groups = new Map<number, LearnerWork[]>();
-  for (const work of works) {
-    const group = groups.get(work.partition);
-    if (group === undefined) groups.set(work.partition, [work]);
-    else group.push(work);
-  }
-  return [...groups.values()];
 }

@@ -1,5 +1,11 @@
 /** Which events of a task are counted here, and where their outcomes go. */
-import { type TrackTask, unreadable, type WorkerSettings } from '../src/contracts/tasks.js';
+import {
+  allSlots,
+  slotCount,
+  type TrackTask,
+  unreadable,
+  type WorkerSettings,
+} from '../src/contracts/tasks.js';
 import { ApiError } from '../src/errors.js';
 import { partitionOf } from '../src/store/keys.js';
 import type { PlacedEvent } from './learner-works.js';
@@ -31,7 +37,7 @@ export function* placeEvents(
     for (const event of body) {
       const place = reply.open();
       count += 1;
-      if (!isOfLane(event, task, partitions)) reply.set(place, 'elsewhere', '');
+      if (!isOfSlots(event, task, partitions)) reply.set(place, 'elsewhere', '');
       else if (!(event instanceof ApiError)) events.push({ place, event });
       else {
         reply.invalid(place, event);
@@ -43,9 +49,9 @@ export function* placeEvents(
   return counts;
 }
 
-/** What is no event is told by the first lane that looks at it. */
-function isOfLane(event: ReadEvent, { form, lane, lanes }: TrackTask, partitions: number): boolean {
-  if (lanes === 1 || form === 'event' || form === 'import') return true;
-  if (event instanceof ApiError) return lane === 0;
-  return partitionOf(event.tenant, event.userId, partitions) % lanes === lane;
+/** What is no event is told with the first slot. */
+function isOfSlots(event: ReadEvent, { form, slots }: TrackTask, partitions: number): boolean {
+  if (slots === allSlots || form === 'event' || form === 'import') return true;
+  const partition = event instanceof ApiError ? 0 : partitionOf(event.tenant, event.userId, partitions);
+  return ((slots >> (partition % slotCount)) & 1) === 1;
 }

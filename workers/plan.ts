@@ -13,7 +13,6 @@ import {
   type PractisedSkill,
   practise,
   practisedSkills,
-  type SkillView,
   viewSkills,
 } from '../src/domain/skill-view.js';
 import { currentTotal } from '../src/domain/standing.js';
@@ -26,6 +25,7 @@ import {
   fingerprintOf,
 } from '../src/store/event-ids.js';
 import type { ItemDelta } from '../src/store/item-store.js';
+import { type LearnerIds, openIds } from '../src/store/learner-ids.js';
 import {
   beginHistory,
   type LearnerCommit,
@@ -43,12 +43,15 @@ export interface LearnerWork extends LearnerQuery {
   readonly events: readonly PlannedEvent[];
 }
 
-/** An event with its place in the task, and where what it needs stands in the work's lists; -1: it needs none. */
+/**
+ * An event with its place in the task, and where its skill and its item stand in the work's lists; -1: it has none.
+ */
 export interface PlannedEvent {
   readonly place: number;
   readonly event: TrackEvent;
   readonly skill: number;
-  readonly id: number;
+  /** Hash of its event id. */
+  readonly id: Buffer | null;
   readonly item: number;
 }
 
@@ -61,8 +64,6 @@ export interface LearnerPlan {
   readonly newSkills: readonly string[];
   /** What the answers add to what is known of their items, once they are committed. */
   readonly itemAnswers: readonly ItemDelta[];
-  /** An answer was refused whose id was not looked up: it may have been counted before. */
-  readonly needsIds: boolean;
 }
 
 /** What became of one event. */
@@ -77,7 +78,6 @@ export interface PlanContext {
   readonly findItem: (itemId: string) => ItemModel | null;
   /** All the learner's skills; given where `needsAllSkills` asks for them. */
   readonly all: AllSkills | null;
-  readonly acceptNewIds: boolean;
   readonly room: SkillRoom;
 }
 
@@ -107,104 +107,161 @@ export function needsAllSkills(learner: LearnerState | null, { events }: Learner
   return learner !== null && events.some(({ event }) => dayOf(event.occurredAt) > learner.activity.day);
 }
 
-/** The learner's states while the answers of a batch are applied one after another; lists as in the work. */
-interface Draft {
-  learner: LearnerState;
-  readonly skills: (SkillState | null)[];
-  readonly items: (RememberedItem<ItemTrace> | null)[];
-  /** As they are stored; those of this batch are added. */
-  readonly firstAnswers: (Buffer | null)[];
-  readonly rows: string[];
-  readonly arrivalDays: number[];
-  readonly itemAnswers: ItemDelta[];
-  /** Skills that were begun. */
-  begun: number;
-  /** All the learner's skills, once they were asked for: a batch may close a day with each of its answers. */
-  practised: Map<string, PractisedSkill> | null;
-  importLine: number;
-}
-
 /** Applies a learner's answers in order. Pure but for what it is given: nothing is read or written here. */
 export function planLearner(work: LearnerWork, loaded: LoadedLearner, context: PlanContext): LearnerPlan {
-  const draft = draftOf(loaded);
-  const told = work.events.map((planned) => tellOne(draft, work, planned, loaded, context));
-  const idsUnknown = loaded.firstAnswers.length === 0;
+  const draft = new Draft(work, loaded, context);
+  const told = work.events.map((planned) => draft.tellOne(planned));
   return {
     told,
-    commit: draft.rows.length === 0 ? null : commitOf(work, loaded, draft),
+    commit: draft.rows.length === 0 ? null : draft.commit(),
     newSkills: work.skillIds.filter((_, i) => loaded.skills[i] === null && draft.skills[i] !== null),
     itemAnswers: draft.itemAnswers,
-    needsIds: idsUnknown && work.events.some(({ id }, i) => id >= 0 && told[i]?.outcome === 'beyond'),
   };
 }
 
-function tellOne(
-  draft: Draft,
-  work: LearnerWork,
-  planned: PlannedEvent,
-  loaded: LoadedLearner,
-  context: PlanContext,
-): Told {
-  const { event, id } = planned;
-  if (event.importLine !== null && event.importLine <= loaded.importLine)
-    return { outcome: 'skipped', data: '' };
-  const first = draft.firstAnswers[id];
-  if (first) return repeat(event, decodeFirstAnswer(first));
-  if (id >= 0 && !context.acceptNewIds) return { outcome: 'unavailable', data: idsExhausted };
-  const beyond = draft.skills[planned.skill] ? null : limitOf(draft, event, context.room);
-  if (beyond !== null) return { outcome: 'beyond', data: beyond };
-  return { outcome: 'counted', data: count(draft, work, planned, context) };
+/** The learner's states while the answers of a batch are applied one after another; lists as in the work. */
+class Draft {
+  readonly skills: (SkillState | null)[];
+  readonly rows: string[] = [];
+  readonly itemAnswers: ItemDelta[] = [];
+  private learner: LearnerState;
+  private readonly items: (RememberedItem<ItemTrace> | null)[];
+  /** With those of this batch. */
+  private readonly ids: LearnerIds;
+  private readonly arrivalDays: number[] = [];
+  /** Skills that were begun. */
+  private begun = 0;
+  /** All the learner's skills, once they were asked for: a batch may close a day with each of its answers. */
+  private practised: Map<string, PractisedSkill> | null = null;
+  private importLine = 0;
+
+  constructor(
+    private readonly work: LearnerWork,
+    private readonly loaded: LoadedLearner,
+    private readonly context: PlanContext,
+  ) {
+    this.learner = loaded.learner ?? beginHistory();
+    this.skills = [...loaded.skills];
+    this.items = [...loaded.items];
+    this.ids = openIds(loaded.ids);
+  }
+
+  tellOne(planned: PlannedEvent): Told {
+    const { event, id } = planned;
+    if (event.importLine !== null && event.importLine <= this.loaded.importLine)
+      return { outcome: 'skipped', data: '' };
+    const second = secondOf(event);
+    const first = id && this.ids.find(id, second);
+    if (first) return repeat(event, decodeFirstAnswer(first));
+    if (id && this.ids.isFull(second)) return { outcome: 'unavailable', data: idsExhausted };
+    const beyond = this.skills[planned.skill] ? null : this.limitOf(event);
+    if (beyond !== null) return { outcome: 'beyond', data: beyond };
+    return { outcome: 'counted', data: this.count(planned) };
+  }
+
+  /** Why the skill may not be begun, or null. */
+  private limitOf({ skillId }: TrackEvent): string | null {
+    const { skills, refused } = this.context.room;
+    if (this.begun >= skills) return 'The learner has answered as many skills as a learner may have';
+    return refused.has(skillId) ? 'The tenant knows as many skills as a tenant may have' : null;
+  }
+
+  /** Counts one answer; returns what to tell. */
+  private count(planned: PlannedEvent): string {
+    const { event, id } = planned;
+    const { model, findItem } = this.context;
+    const before = this.statesBefore(planned);
+    const item = event.itemId === null ? null : findItem(event.itemId);
+    const closed = this.closedMastery(event);
+    const conditions = conditionsFor(model, event.skillId, item, before, event, closed);
+    const effect = applyAnswer(before, event, conditions);
+    const advice = adviseOn(before.skill, effect, event, conditions);
+    this.keep(planned, effect);
+    this.learner = this.withBaseline(event);
+    const fingerprint = id && fingerprintOf(event);
+    this.rows.push(rowOf(event, effect, conditions, advice, this.learner, fingerprint));
+    this.arrivalDays.push(dayOf(event.receivedAt));
+    if (event.itemId !== null && isFirstOfDay(before, event)) {
+      this.itemAnswers.push(itemAnswer(event.itemId, event.isCorrect, conditions));
+    }
+    const told = figuresOf(effect, advice);
+    if (id && fingerprint)
+      this.ids.take(id, encodeFirstAnswer(told, fingerprint, event.receivedAt), secondOf(event));
+    return resultOf(told, event.skillId);
+  }
+
+  private statesBefore({ event, skill, item }: PlannedEvent): AnswerStates {
+    return {
+      learner: this.learner,
+      skill: this.skills[skill] ?? newSkill(skillModelOf(this.context.model, event.skillId).parameters),
+      item: item < 0 ? null : (this.items[item] ?? undefined),
+    };
+  }
+
+  /** Mean mastery at the close of the learner's last day, where the answer begins a new one. */
+  private closedMastery(event: TrackEvent): number | null {
+    if (!closesDay(this.learner, event)) return null;
+    const close = (this.learner.activity.day + 1) * dayMs;
+    this.practised ??= practisedSkills(this.skillsNow(), this.context.model);
+    return meanMastery(this.practised, close);
+  }
+
+  /** All the learner's skills, with what the answers before in the batch made of them. */
+  private skillsNow(): ReadonlyMap<string, SkillState> {
+    const skills = new Map(this.context.all?.skills);
+    this.work.skillIds.forEach((skillId, i) => {
+      const skill = this.skills[i];
+      if (skill) skills.set(skillId, skill);
+    });
+    return skills;
+  }
+
+  private keep({ event, skill, item }: PlannedEvent, effect: AnswerEffect): void {
+    if (!this.skills[skill]) this.begun += 1;
+    this.skills[skill] = effect.skill;
+    if (this.practised) practise(this.practised, event.skillId, effect.skill, this.context.model);
+    if (item >= 0 && effect.item) this.items[item] = effect.item;
+    this.learner = effect.learner;
+    this.importLine = event.importLine ?? 0;
+  }
+
+  /** The learner with the baseline, once there are answers enough for one. */
+  private withBaseline({ occurredAt }: TrackEvent): LearnerState {
+    const { learner } = this;
+    if (!lacksBaseline(learner)) return learner;
+    const { model, all } = this.context;
+    const views = viewSkills(this.skillsNow(), model, occurredAt);
+    const knownSkills = all?.knownSkills ?? 0;
+    const subject = { learner, views, catalogue: model.catalogue, knownSkills, now: occurredAt };
+    return { ...learner, baselineTotal: currentTotal(subject) };
+  }
+
+  commit(): LearnerCommit {
+    const { work, loaded } = this;
+    return {
+      partition: work.partition,
+      tenant: work.tenant,
+      userId: work.userId,
+      learner: { ...this.learner, version: this.learner.version + 1 },
+      skills: changedOf(work.skillIds, loaded.skills, this.skills),
+      rows: this.rows,
+      arrivalDays: this.arrivalDays,
+      ids: this.ids.changes(),
+      itemGeneration: loaded.learner?.items.generation ?? 0,
+      items: changedOf(work.itemIds, loaded.items, this.items),
+      importLine: this.importLine,
+    };
+  }
 }
 
-/** Why the skill may not be begun, or null. */
-function limitOf({ begun }: Draft, { skillId }: TrackEvent, { skills, refused }: SkillRoom): string | null {
-  if (begun >= skills) return 'The learner has answered as many skills as a learner may have';
-  return refused.has(skillId) ? 'The tenant knows as many skills as a tenant may have' : null;
-}
+const idsExhausted = 'The learner has more event ids than can be remembered for ten minutes; try again later';
 
-const idsExhausted = 'Event ids cannot be remembered long enough right now; try again later';
-
-const draftOf = (loaded: LoadedLearner): Draft => ({
-  learner: loaded.learner ?? beginHistory(),
-  skills: [...loaded.skills],
-  items: [...loaded.items],
-  firstAnswers: [...loaded.firstAnswers],
-  rows: [],
-  arrivalDays: [],
-  itemAnswers: [],
-  begun: 0,
-  practised: null,
-  importLine: 0,
-});
+const secondOf = ({ receivedAt }: TrackEvent): number => Math.floor(receivedAt / 1000);
 
 /** A repeated id gives the first answer again; the same id on a different event is refused. */
 function repeat(event: TrackEvent, first: FirstAnswer): Told {
   if (!first.fingerprint.equals(fingerprintOf(event))) return { outcome: 'reused', data: '' };
   return { outcome: 'replayed', data: resultOf(first, event.skillId) };
-}
-
-/** Counts one answer; returns what to tell. */
-function count(draft: Draft, work: LearnerWork, planned: PlannedEvent, context: PlanContext): string {
-  const { event } = planned;
-  const before = statesOf(draft, planned, context.model);
-  const item = event.itemId === null ? null : context.findItem(event.itemId);
-  const closed = closedMastery(draft, work, event, context);
-  const conditions = conditionsFor(context.model, event.skillId, item, before, event, closed);
-  const effect = applyAnswer(before, event, conditions);
-  const advice = adviseOn(before.skill, effect, event, conditions);
-  keep(draft, planned, effect, context);
-  draft.learner = withBaseline(draft, work, event, context);
-  const fingerprint = planned.id < 0 ? null : fingerprintOf(event);
-  draft.rows.push(rowOf(event, effect, conditions, advice, draft.learner, fingerprint));
-  draft.arrivalDays.push(dayOf(event.receivedAt));
-  if (event.itemId !== null && isFirstOfDay(before, event)) {
-    draft.itemAnswers.push(itemAnswer(event.itemId, event.isCorrect, conditions));
-  }
-  const told = figuresOf(effect, advice);
-  if (fingerprint !== null) {
-    draft.firstAnswers[planned.id] = encodeFirstAnswer(told, fingerprint, event.receivedAt);
-  }
-  return resultOf(told, event.skillId);
 }
 
 /** One answer for the item's counters, expected without what is known of the item. */
@@ -214,97 +271,6 @@ const itemAnswer = (itemId: string, isCorrect: boolean, conditions: Conditions):
   right: isCorrect ? 1 : 0,
   expected: sigmoid(logit(conditions.pCorrect) - conditions.itemDifficulty),
 });
-
-function statesOf(
-  { learner, skills, items }: Draft,
-  { event, skill, item }: PlannedEvent,
-  model: TenantModel,
-): AnswerStates {
-  return {
-    learner,
-    skill: skills[skill] ?? newSkill(skillModelOf(model, event.skillId).parameters),
-    item: item < 0 ? null : (items[item] ?? undefined),
-  };
-}
-
-/** Mean mastery at the close of the learner's last day, where the answer begins a new one. */
-function closedMastery(
-  draft: Draft,
-  work: LearnerWork,
-  event: TrackEvent,
-  context: PlanContext,
-): number | null {
-  if (!closesDay(draft.learner, event)) return null;
-  const close = (draft.learner.activity.day + 1) * dayMs;
-  draft.practised ??= practisedSkills(skillsNow(draft, work, context), context.model);
-  return meanMastery(draft.practised, close);
-}
-
-/** All the learner's skills at a time, with what the answers before in the batch made of them. */
-const viewsAt = (draft: Draft, work: LearnerWork, at: number, context: PlanContext): SkillView[] =>
-  viewSkills(skillsNow(draft, work, context), context.model, at);
-
-function skillsNow(
-  draft: Draft,
-  { skillIds }: LearnerWork,
-  { all }: PlanContext,
-): ReadonlyMap<string, SkillState> {
-  const skills = new Map(all?.skills);
-  skillIds.forEach((skillId, i) => {
-    const skill = draft.skills[i];
-    if (skill) skills.set(skillId, skill);
-  });
-  return skills;
-}
-
-function keep(
-  draft: Draft,
-  { event, skill, item }: PlannedEvent,
-  effect: AnswerEffect,
-  { model }: PlanContext,
-): void {
-  if (!draft.skills[skill]) draft.begun += 1;
-  draft.skills[skill] = effect.skill;
-  if (draft.practised) practise(draft.practised, event.skillId, effect.skill, model);
-  if (item >= 0 && effect.item) draft.items[item] = effect.item;
-  draft.learner = effect.learner;
-  draft.importLine = event.importLine ?? 0;
-}
-
-/** The learner with the baseline, once there are answers enough for one. */
-function withBaseline(
-  draft: Draft,
-  work: LearnerWork,
-  { occurredAt }: TrackEvent,
-  context: PlanContext,
-): LearnerState {
-  const { learner } = draft;
-  if (!lacksBaseline(learner)) return learner;
-  const views = viewsAt(draft, work, occurredAt, context);
-  const knownSkills = context.all?.knownSkills ?? 0;
-  const { catalogue } = context.model;
-  return {
-    ...learner,
-    baselineTotal: currentTotal({ learner, views, catalogue, knownSkills, now: occurredAt }),
-  };
-}
-
-function commitOf(work: LearnerWork, loaded: LoadedLearner, draft: Draft): LearnerCommit {
-  return {
-    partition: work.partition,
-    tenant: work.tenant,
-    userId: work.userId,
-    expectedVersion: loaded.learner?.version ?? 0,
-    learner: { ...draft.learner, version: draft.learner.version + 1 },
-    skills: changedOf(work.skillIds, loaded.skills, draft.skills),
-    rows: draft.rows,
-    arrivalDays: draft.arrivalDays,
-    firstAnswers: changedOf(work.eventIds, loaded.firstAnswers, draft.firstAnswers),
-    itemGeneration: loaded.learner?.items.generation ?? 0,
-    items: changedOf(work.itemIds, loaded.items, draft.items),
-    importLine: draft.importLine,
-  };
-}
 
 /** What the batch made anew, each with its key. */
 function changedOf<Key, Value>(

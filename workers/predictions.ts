@@ -1,15 +1,18 @@
 /** One learner's forecast from the stored records on: what is told, and what is noted to be scored one day. */
 import { forecastRow, type ServedForecast } from '../src/contracts/journal.js';
-import { predictionJson } from '../src/contracts/prediction.js';
-import type { ForecastOptions } from '../src/contracts/tasks.js';
+import { predictionJson, whatIfResult } from '../src/contracts/prediction.js';
+import type { ForecastOptions, WhatIfTask } from '../src/contracts/tasks.js';
 import { type AccuracyModel, intervalReach } from '../src/domain/accuracy/model.js';
-import { forecastLearner, type LearnerForecast } from '../src/domain/learner-forecast.js';
-import { modelVersion } from '../src/domain/params.js';
-import { viewSkills } from '../src/domain/skill-view.js';
+import { daysUntil } from '../src/domain/goal.js';
+import { forecastLearner, type LearnerForecast, standardDays } from '../src/domain/learner-forecast.js';
+import { newSkill } from '../src/domain/mastery.js';
+import { goalModel, modelVersion } from '../src/domain/params.js';
+import { type SkillView, viewSkill, viewSkills } from '../src/domain/skill-view.js';
 import type { ForecastSubject } from '../src/domain/standing.js';
 import { noAdviceReason, studyAdvice } from '../src/domain/study-advice.js';
-import type { TenantModel } from '../src/domain/tenant-model.js';
+import { skillModelOf, type TenantModel } from '../src/domain/tenant-model.js';
 import type { LearnerState, SkillState } from '../src/domain/types.js';
+import { forecastPlan } from '../src/domain/what-if.js';
 import { decodeGoal } from '../src/store/goal-codec.js';
 
 /** What forecasts of a tenant's learners have in common. */
@@ -21,7 +24,7 @@ export interface Tenant {
 }
 
 /** A learner's states as they are stored. */
-export interface StoredLearner {
+interface StoredLearner {
   readonly learner: LearnerState;
   readonly skills: Iterable<readonly [skillId: string, state: SkillState]>;
   readonly goalRecord: string | null;
@@ -45,7 +48,7 @@ export function predict(
 }
 
 /** @param now Unix milliseconds */
-export function subjectOf(
+function subjectOf(
   { learner, skills }: StoredLearner,
   { model, knownSkills }: Tenant,
   now: number,
@@ -118,3 +121,26 @@ function findReaches(model: AccuracyModel): Reaches {
     above: { at50: at50.above, at80: at80.above, at95: at95.above },
   };
 }
+
+/**
+ * JSON of the forecast under the plan. The target is to be reached within the days that were asked for; without any,
+ * by the goal's date where it has one.
+ *
+ * @param now Unix milliseconds
+ */
+export function tellPlan(found: StoredLearner, tenant: Tenant, now: number, task: WhatIfTask): string {
+  const { level, answersPerDay, skillIds, targetScore, userId } = task;
+  const subject = subjectOf(found, tenant, now);
+  const views = new Map(subject.views.map((view) => [view.skillId, view]));
+  const skills = skillIds?.map((skillId) => views.get(skillId) ?? unseen(skillId, tenant.model, now)) ?? null;
+  const plan = { answersPerDay, skills };
+  const goal = targetScore === null ? decodeGoal(found.goalRecord) : { targetScore, targetDate: null };
+  const asked = { days: task.days ?? standardDays, level };
+  const inDays =
+    task.days ?? Math.min(daysUntil(goal?.targetDate ?? null, now) ?? standardDays, goalModel.horizonDays);
+  const planned = forecastPlan(subject, plan, { ...asked, goal }, inDays);
+  return JSON.stringify(whatIfResult(userId, planned, plan, asked));
+}
+
+const unseen = (skillId: string, model: TenantModel, now: number): SkillView =>
+  viewSkill(skillId, newSkill(skillModelOf(model, skillId).parameters), model, now);

@@ -10,13 +10,12 @@ import type {
 } from '../src/contracts/rebuild-tasks.js';
 import type { TotalContext } from '../src/domain/baseline.js';
 import { modelVersion } from '../src/domain/params.js';
-import { ApiError } from '../src/errors.js';
 import { partitionOf } from '../src/store/keys.js';
 import { countKnownSkills } from '../src/store/known-skills.js';
 import { differenceOf, readDumps } from '../src/store/learner-compare.js';
 import { type RestoredLearner, restoreLearners } from '../src/store/learner-restore.js';
 import { createWorkerModels } from './models.js';
-import { workerRedis } from './redis.js';
+import { tellRefusal, workerRedis } from './redis.js';
 import { learnersOf, mayLackBaseline, type ReplayedLearner, replayLearner } from './replayed.js';
 
 const redis = workerRedis(workerData as { redisUrl: string; waitReplicas: number });
@@ -25,20 +24,11 @@ const models = createWorkerModels(redis, 'rebuild worker');
 /** Names that are told. */
 const maxNames = 10;
 
-/** An error's class does not survive the thread boundary, so one that users are told of becomes plain values. */
-export default async function rebuild(
-  task: RestoreTask | CompareTask,
-): Promise<RebuildReply<RestoreReply | CompareReply>> {
-  try {
-    return task.kind === 'restore' ? await restore(task) : await compare(task);
-  } catch (error) {
-    if (error instanceof ApiError) return { unavailable: error.message };
-    throw error;
-  }
-}
+export default (task: RestoreTask | CompareTask): Promise<RebuildReply<RestoreReply | CompareReply>> =>
+  task.kind === 'restore' ? tellRefusal(restore(task)) : tellRefusal(compare(task));
 
 async function restore(task: RestoreTask): Promise<RestoreReply> {
-  const { rows, partitions, idsFrom, buckets } = task;
+  const { rows, partitions, idsFrom } = task;
   const contextOf = totalContexts();
   const learners: RestoredLearner[] = [];
   const reply = { answers: 0, broken: [] as string[], brokenCount: 0, keptAbilities: 0 };
@@ -56,7 +46,7 @@ async function restore(task: RestoreTask): Promise<RestoreReply> {
     reply.brokenCount += 1;
     if (reply.broken.length < maxNames) reply.broken.push(`${tenant}:${userId}`);
   }
-  await restoreLearners(await redis(), learners, buckets);
+  await restoreLearners(await redis(), learners);
   return { ...reply, learners: learners.length, baselines };
 }
 
@@ -83,17 +73,13 @@ async function compare({ rows, partitions }: CompareTask): Promise<CompareReply>
     partition: partitionOf(tenant, userId, partitions),
   }));
   const dumps = await readDumps(await redis(), places);
-  const reply = { differing: [], lacking: [], learners: learners.length, answers: 0 } as {
-    differing: CompareReply['differing'][number][];
-    lacking: CompareReply['lacking'][number][];
-    learners: number;
-    answers: number;
-  };
-  for (const [i, { tenant, userId, states, answers }] of learners.entries()) {
-    reply.answers += answers;
+  const differing: CompareReply['differing'][number][] = [];
+  const lacking: CompareReply['lacking'][number][] = [];
+  for (const [i, { tenant, userId, states }] of learners.entries()) {
     const what = differenceOf(states, dumps[i] ?? null);
-    if (what === 'behind') reply.lacking.push({ tenant, userId });
-    else if (what !== null) reply.differing.push({ learner: `${tenant}:${userId}`, what });
+    if (what === 'behind') lacking.push({ tenant, userId });
+    else if (what !== null) differing.push({ learner: `${tenant}:${userId}`, what });
   }
-  return reply;
+  const answers = learners.reduce((sum, learner) => sum + learner.answers, 0);
+  return { differing, lacking, learners: learners.length, answers };
 }

@@ -4,6 +4,7 @@ import { decodeAttemptRow } from '../src/contracts/attempt-row-reader.js';
 import { type TotalContext, takeBaseline, tellsBaseline } from '../src/domain/baseline.js';
 import { type ReplayedStates, startReplay } from '../src/domain/replay.js';
 import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../src/store/event-ids.js';
+import { type IdFields, noIds, openIds } from '../src/store/learner-ids.js';
 import { decodeSnapshot } from '../src/store/snapshot-codec.js';
 import { figuresOf } from './told.js';
 
@@ -11,8 +12,8 @@ export interface ReplayedLearner {
   readonly tenant: string;
   readonly userId: string;
   readonly states: ReplayedStates;
-  /** By the hash of the event id, of answers that arrived late enough. */
-  readonly firstAnswers: readonly (readonly [id: Buffer, answer: Buffer])[];
+  /** Event ids of answers that arrived late enough. */
+  readonly ids: IdFields;
   readonly answers: number;
   /** Rows that are missing, or there twice. */
   readonly broken: number;
@@ -82,7 +83,7 @@ export const mayLackBaseline = ({ baseline, rows }: LearnerRows): boolean =>
   baseline === null && rows.some(({ figures }) => !tellsBaseline(figures));
 
 /**
- * @param idsFrom Unix second from which on first answers are wanted
+ * @param idsFrom Unix second from which on event ids are wanted
  * @param context what a baseline is taken by where rows are there that do not tell it; null: none is taken
  */
 export function replayLearner(
@@ -91,7 +92,7 @@ export function replayLearner(
   context: TotalContext | null,
 ): ReplayedLearner {
   const replay = startReplay(from, baseline);
-  const firstAnswers: [Buffer, Buffer][] = [];
+  const ids = openIds(noIds);
   let [last, doubled, taken] = [from?.learner.attempts ?? 0, 0, null as number | null];
   for (const row of rows) {
     const { event, figures } = row;
@@ -105,11 +106,9 @@ export function replayLearner(
       taken = takeBaseline(replay, event.occurredAt, context) ?? taken;
     if (event.eventId === null || event.receivedAt < 1000 * idsFrom) continue;
     const fingerprint = fingerprintFrom(figures.eventFingerprint);
-    firstAnswers.push([
-      hashEventId(event.tenant, event.userId, event.eventId),
-      encodeFirstAnswer(figuresOf(effect, advice), fingerprint, event.receivedAt),
-    ]);
+    const answer = encodeFirstAnswer(figuresOf(effect, advice), fingerprint, event.receivedAt);
+    ids.take(hashEventId(event.eventId), answer, Math.floor(event.receivedAt / 1000));
   }
   const broken = replay.missing() + doubled;
-  return { tenant, userId, states: replay.states(), firstAnswers, answers, broken, taken };
+  return { tenant, userId, states: replay.states(), ids: ids.changes(), answers, broken, taken };
 }

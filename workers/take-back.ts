@@ -8,17 +8,16 @@ import { dayOf } from '../src/domain/forgetting.js';
 import { modelVersion } from '../src/domain/params.js';
 import type { ReplayedStates } from '../src/domain/replay.js';
 import { type RewrittenRow, takeBack } from '../src/domain/take-back.js';
-import { ApiError } from '../src/errors.js';
 import type { RedisClient } from '../src/store/client.js';
 import { hashEventId } from '../src/store/event-ids.js';
 import { partitionOf } from '../src/store/keys.js';
 import { countKnownSkills } from '../src/store/known-skills.js';
-import { loadLearners } from '../src/store/learner-store.js';
+import { readIds } from '../src/store/learner-reads.js';
 import { decodeSnapshot } from '../src/store/snapshot-codec.js';
 import { commitTakeBack, type TakeBackCommit } from '../src/store/take-back-store.js';
 import { createItemTable } from './item-table.js';
 import { createWorkerModels } from './models.js';
-import { workerRedis } from './redis.js';
+import { tellRefusal, workerRedis } from './redis.js';
 import { rowFigures } from './told.js';
 
 const settings = workerData as WorkerSettings;
@@ -26,15 +25,8 @@ const redis = workerRedis(settings);
 const models = createWorkerModels(redis, 'take-back worker');
 const items = createItemTable(redis, Date.now);
 
-/** An error's class does not survive the thread boundary, so one that users are told of becomes plain values. */
-export default async function run(task: TakeBackTask): Promise<TakeBackReply> {
-  try {
-    return await takeBackIn(await redis(), task);
-  } catch (error) {
-    if (error instanceof ApiError) return { unavailable: error.message };
-    throw error;
-  }
-}
+export default (task: TakeBackTask): Promise<TakeBackReply> =>
+  tellRefusal(redis().then((client) => takeBackIn(client, task)));
 
 async function takeBackIn(client: RedisClient, task: TakeBackTask): Promise<TakeBackReply> {
   const history = historyOf(task);
@@ -158,12 +150,6 @@ async function rememberedOf(
   place: { readonly partition: number; readonly tenant: string; readonly userId: string },
   eventId: string,
 ): Promise<string> {
-  const eventIds = [hashEventId(place.tenant, place.userId, eventId)];
-  const [loaded] = await loadLearners(
-    client,
-    [{ ...place, skillIds: [], eventIds, itemIds: [] }],
-    null,
-    true,
-  );
-  return loaded?.firstAnswers[0]?.toString('base64') ?? '';
+  const id = hashEventId(eventId);
+  return (await readIds(client, place, [id])).find(id, Date.now() / 1000)?.toString('base64') ?? '';
 }

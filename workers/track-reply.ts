@@ -9,18 +9,9 @@ import {
 import type { ApiError } from '../src/errors.js';
 import type { LearnerPlan, LearnerWork } from './plan.js';
 
-export interface ReplyBuilder {
-  /** Makes room for one more outcome. @returns its place */
-  open(): number;
-  set(place: number, outcome: TrackOutcome, data: string): void;
-  invalid(place: number, error: ApiError): void;
-  settle(work: LearnerWork, plan: LearnerPlan): void;
-  refuse(work: LearnerWork, reason: string): void;
-  fail(work: LearnerWork, error: unknown): void;
-  reply(counts: readonly number[]): TrackReply;
-}
+export type ReplyBuilder = ReturnType<typeof createReply>;
 
-export function createReply(): ReplyBuilder {
+export function createReply() {
   const letters: string[] = [];
   const texts: string[] = [];
   const set = (place: number, outcome: TrackOutcome, data: string): void => {
@@ -31,21 +22,26 @@ export function createReply(): ReplyBuilder {
     for (const { place } of events) set(place, outcome, data);
   };
   return {
-    open: () => letters.push(outcomeLetters.failed) - 1,
+    /** Makes room for one more outcome. @returns its place */
+    open: (): number => letters.push(outcomeLetters.failed) - 1,
     set,
-    invalid: (place, { message, details = [] }) => {
+    invalid: (place: number, { message, details = [] }: ApiError): void => {
       const told: InvalidEvent = { message, details };
       set(place, 'invalid', JSON.stringify(told));
     },
-    settle: (work, plan) => {
+    settle: (work: LearnerWork, plan: LearnerPlan): void => {
       work.events.forEach(({ place }, i) => {
         const told = plan.told[i];
         if (told !== undefined) set(place, told.outcome, told.data);
       });
     },
-    refuse: (work, reason) => setAll(work, 'unavailable', reason),
-    fail: (work, error) =>
+    refuse: (work: LearnerWork, reason: string): void => setAll(work, 'unavailable', reason),
+    fail: (work: LearnerWork, error: unknown): void =>
       setAll(work, 'failed', error instanceof Error ? (error.stack ?? error.message) : String(error)),
-    reply: (counts) => ({ counts, outcomes: letters.join(''), data: texts.join(dataSeparator) }),
+    reply: (counts: readonly number[]): TrackReply => ({
+      counts,
+      outcomes: letters.join(''),
+      data: texts.join(dataSeparator),
+    }),
   };
 }

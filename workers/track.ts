@@ -1,6 +1,7 @@
 /** Piscina entry: counts batches of answers. */
 import { workerData } from 'node:worker_threads';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
+import { type HotConnections, openHotConnections } from '../src/store/hot-connections.js';
 import { createMemoryWatch } from '../src/store/memory-watch.js';
 import { createLogger } from '../src/telemetry.js';
 import { createItemTable } from './item-table.js';
@@ -10,13 +11,13 @@ import { workerRedis } from './redis.js';
 import { trackBatch } from './tracking.js';
 
 const settings = workerData as WorkerSettings;
-/** One for each task at a time: what a task watches, another transaction on its connection would let go. */
-const free = [workerRedis(settings), workerRedis(settings)];
-const otherRedis = workerRedis(settings);
+const redis = workerRedis(settings);
+/** Of each task at a time. */
+const free = [openHot(), openHot()];
 const knownSkills = createKnownSkills();
 const logger = createLogger('info', 'track worker');
-const models = createWorkerModels(otherRedis, 'track worker');
-const items = createItemTable(otherRedis, Date.now);
+const models = createWorkerModels(redis, 'track worker');
+const items = createItemTable(redis, Date.now);
 
 const flushMs = 1000;
 setInterval(() => {
@@ -24,7 +25,7 @@ setInterval(() => {
   items.flush().catch((error: unknown) => logger.debug({ err: error }, 'item counters are lost'));
 }, flushMs).unref();
 
-const memory = createMemoryWatch(otherRedis);
+const memory = createMemoryWatch(redis);
 const lookMs = 100;
 let looking = false;
 setInterval(async () => {
@@ -36,15 +37,20 @@ setInterval(async () => {
   looking = false;
 }, lookMs).unref();
 
+function openHot(): HotConnections {
+  const { redisUrl, waitReplicas } = settings;
+  return openHotConnections(redisUrl, waitReplicas, redis);
+}
+
 /** Where Redis is nearly full, only what was counted before is told again. */
 const outboxBound = (): number => (memory.isFull() ? 0 : settings.outboxBound);
 
 export default async (task: TrackTask): Promise<TrackReply> => {
-  const redis = free.pop();
-  if (redis === undefined) throw new Error('more tasks at once than a thread of this kind takes');
+  const hot = free.pop();
+  if (hot === undefined) throw new Error('more tasks at once than a thread of this kind takes');
   try {
-    return await trackBatch({ redis, settings, knownSkills, models, items, outboxBound }, task);
+    return await trackBatch({ redis, hot, settings, knownSkills, models, items, outboxBound }, task);
   } finally {
-    free.push(redis);
+    free.push(hot);
   }
 };

@@ -3,15 +3,19 @@
  * learner in one atomic step. Another process may have written a learner in between; then the batch's answers of
  * that learner are computed again from what is there now.
  */
+
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
 import type { TenantModel } from '../src/domain/tenant-model.js';
 import { ApiError } from '../src/errors.js';
+import { byPartition } from '../src/lists.js';
 import { inSlices } from '../src/slices.js';
 import { isCluster, type RedisClient } from '../src/store/client.js';
-import type { CommitStatus, LearnerCommit, LoadedLearner } from '../src/store/learner-records.js';
-import { type LearnerSession, openLearners } from '../src/store/learner-session.js';
+import type { HotConnection } from '../src/store/hot-connection.js';
+import type { HotConnections } from '../src/store/hot-connections.js';
+import type { CommitStatus, LoadedLearner } from '../src/store/learner-records.js';
+import { UnwatchedError, type WatchedLearners, watchLearners } from '../src/store/watched-learners.js';
 import type { KnownSkills } from './known-skills.js';
-import { byPartition, groupByLearner, type PlacedEvent } from './learner-works.js';
+import { groupByLearner, type PlacedEvent } from './learner-works.js';
 import { placeEvents } from './placing.js';
 import { type LearnerPlan, type LearnerWork, needsAllSkills, planLearner } from './plan.js';
 import { roomEnough, skillRooms } from './skill-room.js';
@@ -19,8 +23,10 @@ import { allSkills, loadModels, type ModelSources } from './track-needs.js';
 import { createReply, type ReplyBuilder } from './track-reply.js';
 
 export interface TrackTools extends ModelSources {
-  /** A connection for this alone (learner-session.ts). @throws ApiError UNAVAILABLE */
+  /** @throws ApiError UNAVAILABLE */
   readonly redis: () => Promise<RedisClient>;
+  /** For this task alone. */
+  readonly hot: HotConnections;
   readonly settings: WorkerSettings;
   readonly knownSkills: KnownSkills;
   /** Most rows that a partition's outbox may hold right now. */
@@ -29,14 +35,16 @@ export interface TrackTools extends ModelSources {
 
 interface TrackContext extends TrackTools {
   readonly client: RedisClient;
+  readonly importId: string | null;
 }
 
 /** A try. */
 interface Try extends TrackContext {
-  readonly session: LearnerSession;
+  readonly connection: HotConnection;
+  readonly session: WatchedLearners;
 }
 
-/** How often a learner's answers are computed again because somebody else wrote the learner first. */
+/** How often a learner's answers are computed, again and again where somebody else wrote a learner of the try first. */
 const maxTries = 40;
 
 /**
@@ -73,69 +81,86 @@ async function trackEvents(
 ): Promise<void> {
   const works = groupByLearner(events, tools.settings.partitions);
   try {
-    const context = { ...tools, client: await tools.redis() };
-    // Of a Cluster a node may be away: each partition stands alone there, as its calls do.
-    const groups = isCluster(context.client) ? byPartition(works) : [works];
-    await Promise.all(groups.map((group) => trackLearners(context, task, group, reply)));
+    const client = await tools.redis();
+    const context = { ...tools, client, importId: task.importId };
+    // A transaction on a Cluster is one partition's. Each stands alone there, for its node may be away.
+    const groups = isCluster(client) ? [...byPartition(works).values()] : [works];
+    await Promise.all(groups.map((group) => trackLearners(context, group, 0, reply)));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     for (const work of works) reply.refuse(work, error.message);
   }
 }
 
+/**
+ * Counts the answers of some learners in one step, or of none: then one half after the other, for who wrote a learner of
+ * the one may go on doing so, and is not to hold up the other. In the end such a learner is alone, read and written
+ * within a millisecond; of others that wanted the same one has always come through.
+ *
+ * @param tries there were before, of each of these learners
+ */
 async function trackLearners(
   context: TrackContext,
-  task: TrackTask,
   works: readonly LearnerWork[],
+  tries: number,
   reply: ReplyBuilder,
 ): Promise<void> {
-  let open = works;
+  if (tries === maxTries) {
+    for (const work of works) reply.refuse(work, 'This learner is written by too many requests at once');
+    return;
+  }
+  const again = await tryLearners(context, works, reply);
+  for (const half of halvesOf(again)) await trackLearners(context, half, tries + 1, reply);
+}
+
+function halvesOf(works: readonly LearnerWork[]): (readonly LearnerWork[])[] {
+  const middle = Math.ceil(works.length / 2);
+  return [works.slice(0, middle), works.slice(middle)].filter(({ length }) => length > 0);
+}
+
+/** @returns those that have to be tried again */
+async function tryLearners(
+  context: TrackContext,
+  works: readonly LearnerWork[],
+  reply: ReplyBuilder,
+): Promise<readonly LearnerWork[]> {
   try {
-    for (let tries = 0; open.length > 0 && tries < maxTries; tries++) {
-      const session = openLearners(context.client, {
-        importId: task.importId,
-        // Where new ids are refused, or somebody else was first, the ids must be known before the plan is made.
-        withIds: tries > 0 || !task.acceptNewIds,
-        outboxBound: context.outboxBound(),
-        undisturbed: tries === 0,
-      });
-      open = await trackOnce({ ...context, session }, task, open, reply);
-    }
-    for (const work of open) reply.refuse(work, 'This learner is written by too many requests at once');
+    const { importId, hot, outboxBound } = context;
+    const connection = await hot.of((works[0] as LearnerWork).partition);
+    const session = watchLearners(connection, { importId, outboxBound: outboxBound() });
+    return await trackOnce({ ...context, connection, session }, works, reply);
   } catch (error) {
-    // Redis does not serve: what was committed until then is not known.
+    if (error instanceof UnwatchedError) return works;
+    // Redis does not serve: whether these are committed is not known.
     if (!(error instanceof ApiError)) throw error;
-    for (const work of open) reply.refuse(work, error.message);
+    for (const work of works) reply.refuse(work, error.message);
+    return [];
   }
 }
 
-/**
- * One try for all open learners; returns those that somebody else wrote meanwhile, or who repeat an event, as far as is
- * known.
- */
+/** One try for all; returns those of a transaction that was refused. */
 async function trackOnce(
   context: Try,
-  task: TrackTask,
   open: readonly LearnerWork[],
   reply: ReplyBuilder,
 ): Promise<LearnerWork[]> {
-  const plans = await planEach(context, task, open, reply);
-  const final = plans.filter(({ plan }) => !plan.needsIds);
-  await context.knownSkills.add(context.client, final);
-  const writing = final.filter(({ plan }) => plan.commit !== null);
-  const statuses = await commitPlans(context, writing);
+  const plans = await planEach(context, open, reply);
+  await context.knownSkills.add(context.client, plans);
+  const statuses = await context.session.commit(plans.flatMap(({ plan }) => plan.commit ?? []));
   const again: LearnerWork[] = [];
+  let committed = 0;
   for (const planned of plans) {
     const { work, plan } = planned;
-    const status = plan.needsIds ? 'repeated' : (statuses.get(work) ?? 'committed');
+    // Of whom nothing was counted there is nothing to write.
+    const status = plan.commit === null ? 'committed' : (statuses[committed++] as CommitStatus);
     if (status === 'committed') settle(context, planned, reply);
-    else if (status === 'conflict' || status === 'repeated') again.push(work);
+    else if (status === 'conflict') again.push(work);
     else reply.refuse(work, refusals[status]);
   }
   return again;
 }
 
-const refusals: Record<Exclude<CommitStatus, 'committed' | 'conflict' | 'repeated'>, string> = {
+const refusals: Record<Exclude<CommitStatus, 'committed' | 'conflict'>, string> = {
   'outbox-full': 'Too many answers wait to be stored; try again later',
   'not-restored': 'The state store came back empty and has to be rebuilt first',
 };
@@ -157,31 +182,25 @@ function settle({ items }: TrackContext, { work, plan, modelVersion }: Planned, 
  * A learner whose record cannot be read fails alone: nothing is written yet, so the others are planned again, one
  * by one.
  */
-async function planEach(
-  context: Try,
-  task: TrackTask,
-  open: readonly LearnerWork[],
-  reply: ReplyBuilder,
-): Promise<Planned[]> {
+async function planEach(context: Try, open: readonly LearnerWork[], reply: ReplyBuilder): Promise<Planned[]> {
   try {
-    return await planAll(context, task, open, reply);
+    return await planAll(context, open, reply);
   } catch (error) {
-    if (error instanceof ApiError) throw error;
+    if (error instanceof ApiError || error instanceof UnwatchedError) throw error;
     if (open.length > 1) {
-      return (await Promise.all(open.map((work) => planEach(context, task, [work], reply)))).flat();
+      return (await Promise.all(open.map((work) => planEach(context, [work], reply)))).flat();
     }
     for (const work of open) reply.fail(work, error);
     return [];
   }
 }
 
-async function planAll(
-  context: Try,
-  task: TrackTask,
-  open: readonly LearnerWork[],
-  reply: ReplyBuilder,
-): Promise<Planned[]> {
-  const [loaded, models] = await Promise.all([context.session.load(open), loadModels(context, open)]);
+async function planAll(context: Try, open: readonly LearnerWork[], reply: ReplyBuilder): Promise<Planned[]> {
+  const { connection, session } = context;
+  const loading = session.load(open);
+  // On a Cluster the catalogues' marks are another node's: they are asked for beside the learners.
+  const marks = connection.reachesAll ? loading.then((batch) => batch.marks) : Promise.resolve(null);
+  const [{ learners: loaded }, models] = await Promise.all([loading, loadModels(context, open, marks)]);
   const all = await allSkills(
     context.client,
     open.filter((work, i) => needsAllSkills((loaded[i] as LoadedLearner).learner, work)),
@@ -198,20 +217,9 @@ async function planAll(
       model,
       findItem: (itemId) => context.items.find(work.tenant, model.version, itemId),
       all: all.get(work) ?? null,
-      acceptNewIds: task.acceptNewIds,
       room: rooms.get(work) ?? roomEnough,
     });
     planned.push({ work, plan, modelVersion: model.version });
   });
   return planned;
-}
-
-async function commitPlans(
-  { session }: Try,
-  writing: readonly Planned[],
-): Promise<Map<LearnerWork, CommitStatus>> {
-  if (writing.length === 0) return new Map();
-  const commits = writing.map(({ plan }) => plan.commit as LearnerCommit);
-  const statuses = await session.commit(commits);
-  return new Map(writing.map(({ work }, i) => [work, statuses[i] as CommitStatus]));
 }

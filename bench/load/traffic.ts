@@ -7,8 +7,11 @@ export interface Traffic {
   readonly skills: number;
   /** Answers of a request; 1: POST track-answer. */
   readonly batch: number;
-  /** `usual`: learner, skill, correctness, time, difficulty, event id; `all`: item, confidence and time as well. */
-  readonly fields: 'usual' | 'all';
+  /**
+   * `usual`: learner, skill, correctness, time, difficulty, event id; `all`: item, confidence and time as well; `no ids`: for
+   * learners who answer so often that they would have more ids in a day than are taken.
+   */
+  readonly fields: 'usual' | 'all' | 'no ids';
   /** `answers`, `mixed` with reading (90 % answers, 8 % mastery and predictions, 2 % velocity), or `predictions`. */
   readonly kind: 'answers' | 'mixed' | 'predictions';
   /** Every answer is that of a new learner. */
@@ -48,7 +51,7 @@ function eventOf({ learner, skill }: Draw, { fields, newLearners }: Traffic): ob
     is_correct: Math.random() < 0.6,
     time_spent_seconds: 5 + upTo(115),
     question_difficulty: (upTo(61) - 30) / 10,
-    event_id: `event-${hole}`,
+    ...(fields !== 'no ids' && { event_id: `event-${hole}` }),
     ...(fields === 'all' && {
       item_id: `item-${skill}-${upTo(20)}`,
       confidence_score: 1 + upTo(5),

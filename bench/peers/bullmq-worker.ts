@@ -34,7 +34,7 @@ function newBlock(): Block {
   return { rows, stored };
 }
 
-function rowOf({ event, masteryBefore, masteryAfter }: TracedAnswer): object {
+function rowOf({ event, masteryBefore, after }: TracedAnswer): object {
   const { user_id, skill_id, is_correct, event_id = '' } = event;
   return {
     user_id,
@@ -42,7 +42,7 @@ function rowOf({ event, masteryBefore, masteryAfter }: TracedAnswer): object {
     is_correct,
     event_id,
     mastery_before: masteryBefore,
-    mastery_after: masteryAfter,
+    mastery_after: after.mastery,
   };
 }
 

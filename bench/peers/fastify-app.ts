@@ -1,8 +1,7 @@
-/** The service as somebody writes it with Fastify and ioredis: each request reads its learner, traces, writes back. */
+/** The service as somebody writes it with Fastify and ioredis: checks and answers of all peers that are built on it. */
 import Fastify, { type FastifyInstance } from 'fastify';
-import { Redis } from 'ioredis';
 import type { PeerSettings } from '../peers.js';
-import { answered, recordOf } from './tracing.js';
+import type { SkillRecord } from './tracing.js';
 
 export interface AnswerEvent {
   readonly user_id: string;
@@ -20,7 +19,7 @@ export interface AnswerEvent {
 export interface TracedAnswer {
   readonly event: AnswerEvent;
   readonly masteryBefore: number;
-  readonly masteryAfter: number;
+  readonly after: SkillRecord;
 }
 
 const id = { type: 'string', minLength: 1, maxLength: 128 } as const;
@@ -60,14 +59,11 @@ const response = {
   },
 } as const;
 
-/**
- * @param onTraced waits for what is to happen to an answer besides
- */
+/** @param count keeps an answer, and tells what it came to */
 export function createApp(
-  { keys, redisUrl }: PeerSettings,
-  onTraced: (traced: TracedAnswer) => Promise<unknown> = async () => undefined,
+  { keys }: PeerSettings,
+  count: (event: AnswerEvent) => Promise<Pick<TracedAnswer, 'masteryBefore' | 'after'>>,
 ): FastifyInstance {
-  const redis = new Redis(redisUrl, { enableAutoPipelining: true });
   const known = new Set(keys);
   const app = Fastify({ logger: false });
   app.addHook('onRequest', async (request, reply) => {
@@ -76,19 +72,13 @@ export function createApp(
     }
   });
   app.post<{ Body: AnswerEvent }>('/api/v1/track-answer', { schema: { body, response } }, async (request) => {
-    const event = request.body;
-    const learner = `learner:${event.user_id}`;
-    const [stored, attempts] = await redis.hmget(learner, event.skill_id, 'attempts');
-    const before = recordOf(stored);
-    const after = answered(before, event.is_correct);
-    await redis.hset(learner, event.skill_id, JSON.stringify(after), 'attempts', Number(attempts ?? 0) + 1);
-    await onTraced({ event, masteryBefore: before.mastery, masteryAfter: after.mastery });
+    const { masteryBefore, after } = await count(request.body);
     return {
       success: true,
       data: {
-        mastery_before: before.mastery,
+        mastery_before: masteryBefore,
         mastery_after: after.mastery,
-        velocity: after.mastery - before.mastery,
+        velocity: after.mastery - masteryBefore,
         plateau_detected: false,
         total_attempts: after.attempts,
         correct_attempts: after.correct,

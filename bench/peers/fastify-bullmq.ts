@@ -3,10 +3,16 @@ import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { PeerSettings } from '../peers.js';
 import { createApp, serve } from './fastify-app.js';
+import { lastWriteWins } from './last-write.js';
 
 const settings: PeerSettings = JSON.parse(process.argv[2] as string);
 const connection = new Redis(settings.redisUrl, { maxRetriesPerRequest: null });
 const queue = new Queue('answers', { connection });
 const options = { removeOnComplete: true, attempts: 5 };
-const app = createApp(settings, (traced) => queue.add('answer', traced, options));
+const count = lastWriteWins(settings.redisUrl);
+const app = createApp(settings, async (event) => {
+  const traced = await count(event);
+  await queue.add('answer', traced, options);
+  return traced;
+});
 await serve(app, settings.port);

@@ -1,6 +1,7 @@
-/** Fastify with ioredis: a read and a write of Redis per request, and nothing that outlives the request. */
+/** Fastify with ioredis: validates, one HMGET, one HSET; no event ids, no outbox, and updates at once can be lost. */
 import type { PeerSettings } from '../peers.js';
 import { createApp, serve } from './fastify-app.js';
+import { lastWriteWins } from './last-write.js';
 
 const settings: PeerSettings = JSON.parse(process.argv[2] as string);
-await serve(createApp(settings), settings.port);
+await serve(createApp(settings, lastWriteWins(settings.redisUrl)), settings.port);

@@ -2,20 +2,32 @@
 import { chartGrid, htmlTable, section } from '../../src/services/report/page.js';
 import type { BenchResults, Figure, Spread } from '../results.js';
 import { type BarRow, barFigure } from './bars.js';
-import { goalText, isReached, reachedText, shown, spreadText, valueText } from './view.js';
+import {
+  aimText,
+  goalText,
+  isReached,
+  reachedText,
+  shown,
+  spreadText,
+  unmeasured,
+  valueText,
+} from './view.js';
 
 /** @returns empty where the run had no figures */
-export function goalSection({ figures }: BenchResults): string {
+export function goalSection(results: BenchResults): string {
+  const { figures } = results;
   if (figures.length === 0) return '';
   const judged = figures.filter(({ goal }) => goal !== null);
   const reached = judged.filter(isReached).length;
-  const text = `${reached} of ${judged.length} goals are reached. Bars to the right of the line are better than the goal by so much, bars to the left miss it; the thin lines span the smallest and the largest value of all rounds. A figure without a goal is only shown.`;
+  const missing = unmeasured(results);
+  const text = `${reached} of ${judged.length} goals are reached. Bars to the right of the line are better than the goal by so much, bars to the left miss it; the thin lines span the smallest and the largest value of all rounds. A figure without a goal is only shown.${missing.length === 0 ? '' : ` Not measured in this run: ${missing.join('; ')}.`}`;
   const table = htmlTable(
-    ['Figure', 'Value', 'Goal', 'Reached'],
+    ['Figure', 'Value', 'Must reach', 'Aim', ''],
     figures.map((figure) => [
       { text: figure.name },
       { text: valueText(figure, spreadText(figure.value)) },
       { text: goalText(figure) },
+      { text: aimText(figure) },
       { text: reachedText(figure), best: isReached(figure) === false },
     ]),
   );

@@ -61,6 +61,7 @@ const Figure = Type.Object({
     Type.Object({ atLeast: Type.Number() }),
     Type.Null(),
   ]),
+  aim: Type.Optional(Type.Number()),
 });
 
 const Results = Type.Object({
@@ -74,6 +75,7 @@ const Results = Type.Object({
     memoryMb: positive,
     system: Type.String(),
   }),
+  noise: Type.Optional(Type.Object({ cpu: Type.Array(positive), perSecond: Type.Array(positive) })),
   versions: Type.Record(Type.String(), Type.String()),
   commit: orNull(Type.String()),
   scenarios: Type.Array(Scenario),

@@ -31,6 +31,7 @@ const targetStyles: Readonly<Record<string, SeriesStyle>> = {
   skilltrace: 'a',
   echo: 'observed',
   fastify: 'b',
+  'fastify-outbox': 'e',
   'fastify-bullmq': 'c',
   'task-per-request': 'd',
 };
@@ -43,7 +44,10 @@ const partFills: Readonly<Record<string, string>> = {
   'front end': 'front',
   server: 'observed',
   workers: 'work',
+  forecast: 'other',
   runtime: 'runtime',
+  libuv: 'b',
+  rest: 'observed',
   redis: 'redis',
   pipeline: 'pipe',
   clickhouse: 'click',

@@ -5,37 +5,48 @@ import { partsInOrder } from './style.js';
 import {
   acceptingCpu,
   againstBaseline,
+  aimText,
   goalText,
   hasCost,
   isReached,
   laterCpu,
   ledgerProblems,
   machineText,
+  noiseText,
   reachedText,
   runText,
   scenarioTitle,
   shown,
   spreadText,
+  unmeasured,
   valueText,
   versionsText,
+  wholeCpu,
 } from './view.js';
 
-/** First the figures with goals, then scenario by scenario; medians, with the smallest and largest in brackets. */
+/** Scenario by scenario, then the figures with goals; medians, with the smallest and largest in brackets. */
 export function tableOf(results: BenchResults): string {
+  const about = [runText, machineText, versionsText, noiseText].map((text) => text(results));
   const blocks = [
-    `${runText(results)}\n${machineText(results)}\n${versionsText(results)}`,
-    `Goals\n${aligned([
-      ['figure', 'value', 'goal', 'reached'],
-      ...results.figures.map((figure) => [
-        figure.name,
-        valueText(figure, spreadText(figure.value)),
-        goalText(figure),
-        reachedText(figure),
-      ]),
-    ])}\n${verdictOf(results)}`,
+    about.filter((text) => text !== '').join('\n'),
     ...results.scenarios.map(scenarioBlock),
+    goalBlock(results),
   ];
   return `${blocks.join('\n\n')}\n`;
+}
+
+function goalBlock(results: BenchResults): string {
+  const rows = results.figures.map((figure) => [
+    figure.name,
+    valueText(figure, spreadText(figure.value)),
+    goalText(figure),
+    aimText(figure),
+    reachedText(figure),
+  ]);
+  const table = aligned([['figure', 'value', 'must reach', 'aim', ''], ...rows]);
+  const missing = unmeasured(results);
+  const others = missing.length === 0 ? '' : `\nNot measured in this run: ${missing.join('; ')}`;
+  return `Goals\n${table}\n${verdictOf(results)}${others}`;
 }
 
 function verdictOf({ figures }: BenchResults): string {
@@ -80,11 +91,21 @@ function costRow(scenario: ScenarioResult, measurement: Measurement): string[] {
 }
 
 /** Where CPU is not split, the total above says it all. */
-function splitLines({ target, cpu }: Measurement): string[] {
+function splitLines(measurement: Measurement): string[] {
+  const { target, cpu } = measurement;
   const parts = partsInOrder(Object.keys(cpu));
   if (parts.length < 2) return [];
+  const told = parts
+    .filter((part) => part !== 'rest')
+    .map((part) => `${part} ${medianOrDash(cpu[part] ?? null)}`);
+  const sum = wholeCpu(measurement);
   return [
-    `  ${target}, CPU: ${parts.map((part) => `${part} ${medianOrDash(cpu[part] ?? null)}`).join(', ')}`,
+    `  ${target}, CPU: ${told.join(', ')}`,
+    ...(sum
+      ? [
+          `  ${target}, sum of parts ${shown(sum.parts)} = all its processes ${shown(sum.whole)} - ${shown(sum.rest)} of other threads and children`,
+        ]
+      : []),
   ];
 }
 

@@ -1,5 +1,6 @@
 /** What table, page and comparison have in common: how results are summed, set against one another and told. */
 import { grouped } from '../../src/services/report/numbers.js';
+import { goalNames } from '../goals.js';
 import { acceptingParts } from '../parts.js';
 import type {
   BenchResults,
@@ -10,6 +11,7 @@ import type {
   ScenarioResult,
   Spread,
 } from '../results.js';
+import { spreadOf } from '../spread.js';
 
 /** The peer that all others are set against: what the HTTP library and parsing cost by themselves. */
 const baseline = 'echo';
@@ -83,15 +85,44 @@ export function againstBaseline(
 }
 
 /** Whether the median reaches the goal; null where there is none. */
-export function isReached({ goal, value }: Figure): boolean | null {
+export function isReached({ goal, value }: Pick<Figure, 'goal' | 'value'>): boolean | null {
   if (goal === null) return null;
   return 'atMost' in goal ? value.median <= goal.atMost : value.median >= goal.atLeast;
 }
 
+/** Whether the median reaches what is aimed at. */
+const isAimReached = ({ value, goal, aim }: Figure): boolean =>
+  aim !== undefined &&
+  isReached({ value, goal: goal && 'atMost' in goal ? { atMost: aim } : { atLeast: aim } }) === true;
+
 export const reachedText = (figure: Figure): string => {
   const reached = isReached(figure);
-  return reached === null ? '' : reached ? 'yes' : 'NO';
+  if (reached === null) return '';
+  return isAimReached(figure) ? 'aim reached' : reached ? 'reached' : 'MISSED';
 };
+
+export const aimText = ({ aim }: Figure): string => (aim === undefined ? '' : shown(aim));
+
+/** Goals that the run did not measure. */
+export const unmeasured = ({ figures }: BenchResults): string[] =>
+  goalNames.filter((name) => !figures.some((figure) => figure.name === name));
+
+/** How much the machine itself varied; empty where it was not looked at. */
+export function noiseText({ noise }: BenchResults): string {
+  if (noise === undefined || noise.cpu.length === 0) return '';
+  const through = noise.cpu.map(shown).join(', ');
+  const { low, high, median } = spreadOf(noise.cpu);
+  const range = shown((100 * (high - low)) / median);
+  return `bare echo, first, between the scenarios and last: ${through} µs of CPU (range ${range} % of the median), ${spreadText(spreadOf(noise.perSecond))} requests/s`;
+}
+
+/** CPU of all parts, `rest` included: that of the processes. Null where they are not split. */
+export function wholeCpu({ cpu }: Measurement): { parts: number; rest: number; whole: number } | null {
+  const rest = cpu.rest?.median;
+  if (rest === undefined) return null;
+  const whole = Object.values(cpu).reduce((sum, { median }) => sum + median, 0);
+  return { parts: whole - rest, rest, whole };
+}
 
 /** In the figure's unit. */
 export function goalText({ goal }: Figure): string {

@@ -2,6 +2,7 @@
 import type { Scenario } from '../scenario.js';
 import { alternatives } from './alternatives.js';
 import { batches } from './batches.js';
+import { cores } from './cores.js';
 import { growth } from './growth.js';
 import { kindScenarios } from './kinds.js';
 import { latency } from './latency.js';
@@ -9,9 +10,9 @@ import { memory } from './memory.js';
 import { overload } from './overload.js';
 import { pipeline } from './pipeline.js';
 import { predictions } from './predictions.js';
-import { processes } from './processes.js';
 import { single } from './single.js';
 import { sittings } from './sittings.js';
+import { steady } from './steady.js';
 import { sustained } from './sustained.js';
 
 export const scenarios: readonly Scenario[] = [
@@ -19,6 +20,7 @@ export const scenarios: readonly Scenario[] = [
   pipeline,
   batches,
   latency,
+  steady,
   ...kindScenarios,
   predictions,
   memory,
@@ -26,6 +28,6 @@ export const scenarios: readonly Scenario[] = [
   sittings,
   sustained,
   overload,
-  processes,
+  cores,
   growth,
 ];

@@ -1,5 +1,6 @@
 /** What an answer costs as the service knows more learners, at the same offered load. */
 import { type Bench, inTurns, withClosers } from '../bench.js';
+import { figureOf } from '../goals.js';
 import { newTally, type Tally } from '../ledger.js';
 import { learnerId, type Traffic, usualTraffic } from '../load/traffic.js';
 import { type Contestant, measure, type Sample } from '../measure.js';
@@ -29,8 +30,8 @@ export const growth: Scenario = {
   long: true,
   run: (bench) =>
     withClosers(bench, async (closers) => {
-      const small = populationOf(await bench.ownService('growth-small', 1, closers));
-      const large = populationOf(await bench.ownService('growth-large', 1, closers));
+      const small = populationOf(await bench.ownService('growth-small', closers));
+      const large = populationOf(await bench.ownService('growth-large', closers));
       await grow(bench, small, few);
       const { connections, main } = bench.settings;
       const settings = { connections, seconds: main.seconds, rate: null, ownGenerator: true };
@@ -93,12 +94,5 @@ async function measureSizes(
   }
   await ledgerOf(small.service, name, trafficOf(small), small.tally);
   const cpu = (which: string): number[] => cpuSums(last.get(which) ?? [], acceptingParts);
-  const figure = {
-    name: 'CPU per answer with 1,000,000 learners, to 1000',
-    about: 'server, workers and Redis at the same offered load, two services in turns',
-    unit: 'times',
-    value: ratioSpread(cpu('large'), cpu('small')),
-    goal: { atMost: 1.2 },
-  };
-  return { results, figures: [figure] };
+  return { results, figures: [figureOf('growth', ratioSpread(cpu('large'), cpu('small')))] };
 }

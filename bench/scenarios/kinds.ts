@@ -17,12 +17,19 @@ interface Kind {
 const kinds: readonly Kind[] = [
   {
     name: 'mixed',
-    about: '90 % answers, 8 % mastery and predictions, 2 % velocity, of learners by Zipf’s law',
+    about:
+      '90 % answers, 8 % mastery and predictions, 2 % velocity, of learners by Zipf’s law, without event ids',
     long: false,
-    traffic: { kind: 'mixed', order: 'zipf' },
+    traffic: { kind: 'mixed', order: 'zipf', fields: 'no ids' },
     known: true,
   },
-  { name: 'hot', about: 'one learner alone', long: false, traffic: { order: 'hot' }, known: false },
+  {
+    name: 'hot',
+    about: 'one learner alone, without event ids',
+    long: false,
+    traffic: { order: 'hot', fields: 'no ids' },
+    known: false,
+  },
   {
     name: 'cold',
     about: 'every answer is that of a new learner',

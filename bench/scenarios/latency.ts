@@ -1,5 +1,6 @@
 /** Latency in an open loop, at fixed shares of what each target can do. */
 import { type Bench, inTurns } from '../bench.js';
+import { figureOf } from '../goals.js';
 import { newTally } from '../ledger.js';
 import type { Percentiles } from '../load/plan.js';
 import { usualTraffic } from '../load/traffic.js';
@@ -31,8 +32,7 @@ export const latency: Scenario = {
     const curves = new Map<number, ReadonlyMap<string, readonly Sample[]>>();
     for (const share of bench.settings.full ? curve : [half]) {
       const rates = new Map(contestants.map((one) => [one.name, share * (saturation.get(one.name) ?? 0)]));
-      const pace = { rounds: bench.settings.main.rounds, seconds: bench.settings.side.seconds };
-      const turns = { scenario: name, pace, rates };
+      const turns = { scenario: name, pace: bench.settings.main, rates };
       curves.set(share, await inTurns(bench, contestants, turns));
     }
     const ledger = await ledgerOf(service, name, usualTraffic, tally);
@@ -86,26 +86,8 @@ function figuresOf(atHalf: ReadonlyMap<string, readonly Sample[]>): Figure[] {
   const p99 = (target: string): number[] => percentilesOf(atHalf.get(target) ?? []).map((one) => one.p99);
   const lags = (atHalf.get('skilltrace') ?? []).map(({ pipeline }) => pipeline?.lag ?? 0);
   return [
-    {
-      name: 'p99 at half of saturation',
-      about: 'open loop, from the moment at which a request was due',
-      unit: 'ms',
-      value: spreadOf(p99('skilltrace')),
-      goal: { atMost: 10 },
-    },
-    {
-      name: 'p99 at half of saturation, to Fastify',
-      about: 'each at half of what it can do itself',
-      unit: 'times',
-      value: ratioSpread(p99('skilltrace'), p99('fastify')),
-      goal: { atMost: 1 },
-    },
-    {
-      name: 'lag of ClickHouse at half of saturation',
-      about: 'how long the oldest answer waited, at the worst moment of a round',
-      unit: 's',
-      value: spreadOf(lags),
-      goal: { atMost: 5 },
-    },
+    figureOf('p99', spreadOf(p99('skilltrace'))),
+    figureOf('p99Fastify', ratioSpread(p99('skilltrace'), p99('fastify'))),
+    figureOf('lag', spreadOf(lags)),
   ];
 }

@@ -1,9 +1,9 @@
 /** What Redis needs to remember a learner's skills and items. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bench } from '../bench.js';
+import { figureOf } from '../goals.js';
 import { newTally, type Tally } from '../ledger.js';
-import { learnerId, usualTraffic } from '../load/traffic.js';
-import type { Figure } from '../results.js';
+import { hole, learnerId, usualTraffic } from '../load/traffic.js';
 import { ledgerOf, type Scenario } from '../scenario.js';
 import { type Seed, seedAnswers } from '../seed.js';
 import type { Service } from '../service.js';
@@ -11,10 +11,12 @@ import { spreadOf } from '../spread.js';
 import { memoryOf } from '../targets.js';
 
 const name = 'memory';
-const about = 'learners with 50 skills each and full state, then with items, through batches of 1000';
+const about =
+  'learners with 50 skills each and full state, then with items and with event ids, in batches of 1000';
 const skills = 50;
 const answersPerSkill = 2;
 const itemsPerLearner = 100;
+const idsPerLearner = 100;
 /** Until buffers of the connections and of the append-only file are empty again. */
 const settleMs = 1000;
 
@@ -35,6 +37,11 @@ export const memory: Scenario = {
       skill_id: `skill-${Math.floor(i / learners) % skills}`,
       item_id: `item-${Math.floor(i / learners)}`,
     }));
+    const ids = await bytesOf(bench, service, tally, learners * idsPerLearner, (i) => ({
+      ...answer(i, learners),
+      skill_id: `skill-${Math.floor(i / learners) % skills}`,
+      event_id: `event-${`${i}`.padStart(hole.length, '0')}`,
+    }));
     const ledger = await ledgerOf(service, name, { ...usualTraffic, learners }, tally);
     const measurement = {
       target: service.name,
@@ -47,12 +54,15 @@ export const memory: Scenario = {
     };
     return {
       results: [{ name, about, axis: null, unit: 'answer', measurements: [measurement] }],
-      figures: figuresOf(pairs / (learners * skills), items / (learners * itemsPerLearner)),
+      figures: [
+        figureOf('pair', spreadOf([pairs / (learners * skills)])),
+        figureOf('item', spreadOf([items / (learners * itemsPerLearner)])),
+        figureOf('id', spreadOf([ids / (learners * idsPerLearner)])),
+      ],
     };
   },
 };
 
-/** Without event ids, which are kept for a day only. */
 const answer = (i: number, learners: number): object => ({
   user_id: learnerId(i % learners),
   is_correct: (i * 7919) % 10 < 6,
@@ -81,20 +91,3 @@ async function usedBytes({ redis }: Service): Promise<number> {
   if (used === undefined) throw new Error('Redis does not tell its used_memory');
   return Number(used);
 }
-
-const figuresOf = (perPair: number, perItem: number): Figure[] => [
-  {
-    name: 'Redis memory per learner and skill',
-    about: '50 skills a learner, full state, the share of the learner’s own record included',
-    unit: 'bytes',
-    value: spreadOf([perPair]),
-    goal: { atMost: 200 },
-  },
-  {
-    name: 'Redis memory per remembered item of a learner',
-    about: `${itemsPerLearner} items a learner`,
-    unit: 'bytes',
-    value: spreadOf([perItem]),
-    goal: { atMost: 32 },
-  },
-];

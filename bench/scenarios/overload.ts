@@ -1,6 +1,7 @@
 /** More answers than the service can take: what it takes then, what it refuses, and how long the taken ones wait. */
 import { type Bench, inTurns, withClosers } from '../bench.js';
 import { onCores, splitCores } from '../cores.js';
+import { figureOf } from '../goals.js';
 import { newTally } from '../ledger.js';
 import { usualTraffic } from '../load/traffic.js';
 import { type Contestant, measure, type Sample } from '../measure.js';
@@ -33,7 +34,7 @@ export const overload: Scenario = {
   long: true,
   run: (bench) =>
     withClosers(bench, async (closers) => {
-      const service = await onCores(cores?.service ?? null, () => bench.ownService(name, 1, closers));
+      const service = await onCores(cores?.service ?? null, () => bench.ownService(name, closers));
       return onCores(cores?.generator ?? null, () => overloaded(bench, service));
     }),
 };
@@ -78,18 +79,6 @@ const refusingLatencyOf = (samples: readonly Sample[]): Latency => ({
 });
 
 const figuresOf = (twice: readonly Sample[], capacity: number): Figure[] => [
-  {
-    name: 'accepted when twice the capacity is offered, to the capacity',
-    about: `answers a second; ${sharing}`,
-    unit: 'times',
-    value: spreadOf(twice.map(({ perSecond }) => perSecond / capacity)),
-    goal: { atLeast: 0.8 },
-  },
-  {
-    name: 'p99 of accepted answers when twice the capacity is offered',
-    about: 'from the moment at which a request was due',
-    unit: 'ms',
-    value: spreadOf(twice.map(({ load }) => load.latency?.p99 ?? 0)),
-    goal: { atMost: 2000 },
-  },
+  figureOf('overload', spreadOf(twice.map(({ perSecond }) => perSecond / capacity))),
+  figureOf('overloadP99', spreadOf(twice.map(({ load }) => load.latency?.p99 ?? 0))),
 ];

@@ -1,11 +1,12 @@
-/** The same answers with the pipeline running and standing still: what draining costs. */
+/** The same answers with the pipeline running and standing still, beside the echo: what draining and the whole service cost. */
 import { inTurns } from '../bench.js';
+import { figureOf, scaledSpread } from '../goals.js';
 import { newTally } from '../ledger.js';
 import { usualTraffic } from '../load/traffic.js';
 import type { Contestant, Sample } from '../measure.js';
-import { acceptingParts, drainingParts } from '../parts.js';
+import { drainingParts } from '../parts.js';
 import type { Figure } from '../results.js';
-import { atItsPace, cpuSums, ledgerOf, measurementOf, type Scenario } from '../scenario.js';
+import { atItsPace, cpuSums, ledgerOf, measurementOf, peerContestant, type Scenario } from '../scenario.js';
 import { ratioSpread, spreadOf } from '../spread.js';
 
 const name = 'pipeline';
@@ -16,7 +17,7 @@ export const pipeline: Scenario = {
   about,
   long: false,
   run: async (bench) => {
-    const service = await bench.service();
+    const [service, echo] = await Promise.all([bench.service(), bench.peer('echo')]);
     const tally = newTally();
     const on = atItsPace(service, name, usualTraffic, tally);
     const paused: Contestant = {
@@ -26,31 +27,27 @@ export const pipeline: Scenario = {
       settled: null,
       paused: service,
     };
-    const turns = { scenario: name, pace: bench.settings.side };
-    const samples = await inTurns(bench, [on, paused], turns);
+    const turns = { scenario: name, pace: bench.settings.main };
+    const samples = await inTurns(bench, [peerContestant(echo, name, usualTraffic), on, paused], turns);
     const ledger = await ledgerOf(service, name, usualTraffic, tally);
-    const measurements = [...samples].map(([target, list]) => measurementOf(target, list, { ledger }));
-    const figures = figuresOf(samples.get(on.name) ?? [], samples.get(paused.name) ?? []);
+    const measurements = [...samples].map(([target, list]) =>
+      measurementOf(target, list, target === echo.name ? {} : { ledger }),
+    );
+    const of = (target: string): readonly Sample[] => samples.get(target) ?? [];
+    const figures = figuresOf(of(on.name), of(paused.name), of(echo.name));
     return { results: [{ name, about, axis: null, unit: 'answer', measurements }], figures };
   },
 };
 
 /** Redis accepts and drains; what it takes while the pipeline stands still is its share of accepting. */
-function figuresOf(on: readonly Sample[], paused: readonly Sample[]): Figure[] {
-  const accepting = cpuSums(paused, acceptingParts);
+function figuresOf(on: readonly Sample[], paused: readonly Sample[], echo: readonly Sample[]): Figure[] {
   const redisPaused = cpuSums(paused, ['redis']);
   const redisDraining = cpuSums(on, ['redis']).map((all, round) =>
     Math.max(0, all - (redisPaused[round] as number)),
   );
-  const draining = cpuSums(on, drainingParts).map((cpu, round) => cpu + (redisDraining[round] as number));
   return [
-    {
-      name: 'CPU of the pipeline per answer, to accepting it',
-      about: 'its process, ClickHouse, and what Redis takes more than with the pipeline paused',
-      unit: 'times',
-      value: ratioSpread(draining, accepting),
-      goal: { atMost: 1 },
-    },
+    figureOf('whole', ratioSpread(cpuSums(on), cpuSums(echo))),
+    figureOf('draining', scaledSpread(cpuSums(on, drainingParts), cpuSums(echo))),
     {
       name: 'CPU of Redis for draining, per answer',
       about: 'the difference with the pipeline on and paused',

@@ -1,8 +1,16 @@
 /** Forecasts of learners with 40 skills, one by one. */
 import { inTurns } from '../bench.js';
+import { figureOf } from '../goals.js';
 import { newTally } from '../ledger.js';
 import { learnerId, type Traffic, usualTraffic } from '../load/traffic.js';
-import { ledgerOf, measurementOf, peerContestant, type Scenario, serviceContestant } from '../scenario.js';
+import {
+  ledgerOf,
+  measurementOf,
+  peerContestant,
+  perSeconds,
+  type Scenario,
+  serviceContestant,
+} from '../scenario.js';
 import { seedAnswers } from '../seed.js';
 import { ratioSpread } from '../spread.js';
 
@@ -31,22 +39,13 @@ export const predictions: Scenario = {
     ];
     const samples = await inTurns(bench, contestants, { scenario: name, pace: bench.settings.side });
     const ledger = await ledgerOf(service, name, traffic, tally);
-    const perSecond = (target: string): number[] =>
-      (samples.get(target) ?? []).map((sample) => sample.perSecond);
+    const perSecond = (target: string): number[] => perSeconds(samples.get(target) ?? []);
     const measurements = [...samples].map(([target, list]) =>
       measurementOf(target, list, target === service.name ? { ledger } : {}),
     );
     return {
       results: [{ name, about, axis: null, unit: 'request', measurements }],
-      figures: [
-        {
-          name: 'predictions per second, to the echo',
-          about: 'learners with 40 skills, closed loop',
-          unit: 'times',
-          value: ratioSpread(perSecond('skilltrace'), perSecond('echo')),
-          goal: { atLeast: 0.1 },
-        },
-      ],
+      figures: [figureOf('predictions', ratioSpread(perSecond(service.name), perSecond(echo.name)))],
     };
   },
 };

@@ -1,9 +1,9 @@
 /** Half of what the service can do, for a minute: does ClickHouse keep up? */
 import { inTurns } from '../bench.js';
+import { figureOf } from '../goals.js';
 import { newTally } from '../ledger.js';
 import { usualTraffic } from '../load/traffic.js';
 import { measure } from '../measure.js';
-import type { Figure } from '../results.js';
 import { atItsPace, ledgerOf, measurementOf, type Scenario } from '../scenario.js';
 import { spreadOf } from '../spread.js';
 import { latencyOf } from './latency.js';
@@ -29,13 +29,7 @@ export const sustained: Scenario = {
     const ledger = await ledgerOf(service, name, usualTraffic, tally);
     const more = { throughput: null, latencies: [latencyOf(samples)], ledger };
     const measurements = [measurementOf(service.name, samples, more)];
-    const figure: Figure = {
-      name: 'lag of ClickHouse over a minute at half of saturation',
-      about: 'how long the oldest answer waited, at the worst moment',
-      unit: 's',
-      value: spreadOf(samples.map(({ pipeline }) => pipeline?.lag ?? 0)),
-      goal: { atMost: 5 },
-    };
+    const figure = figureOf('minute', spreadOf(samples.map(({ pipeline }) => pipeline?.lag ?? 0)));
     return { results: [{ name, about, axis: null, unit: 'answer', measurements }], figures: [figure] };
   },
 };

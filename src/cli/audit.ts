@@ -5,17 +5,57 @@ import { runAudit } from '../services/audit/audit.js';
 import type { AuditReport } from '../services/audit/report.js';
 import { openDeployment, unusableReason } from '../store/deployment.js';
 import { holdsState } from '../warehouse/presence.js';
-import { type AuditArguments, auditHelp, readAuditArguments } from './audit-options.js';
+import { parseArguments, readInteger, usageOf } from './arguments.js';
 import { auditJson, auditText } from './audit-report.js';
 import { type CommandContext, commandOf } from './command.js';
 import { createProgress } from './import-report.js';
 import { withServers } from './servers.js';
 
+interface AuditArguments {
+  /** Null: all days for which accepted answers are counted. */
+  readonly days: number | null;
+  readonly json: boolean;
+}
+
+const help = `Usage: npm run audit [-- options]
+
+Compares, by tenant and UTC day, while the service goes on:
+  accepted answers (counted in Redis), less what was erased or taken back, with those that are stored in
+  ClickHouse, wait in the outbox or are parked; and the stored answers with the daily rollups.
+
+Exit code 0: all agrees. 1: something does not; a table says what, what it means and where to look.
+2: it could not compare everything (a server is away, corrections or rows do not move), nothing else was found.
+
+Options:
+  --days N   the last N days, 1 to 36500 (default: all days whose accepted answers are counted, 35 or more).
+             Older days than are counted are compared with their rollups only
+  --json     result as one line of JSON
+  --help     this text
+
+It uses the servers of the service that runs on DATA_DIR, or starts its own.
+`;
+
+const usage = usageOf('npm run audit [-- options]');
+const maxDays = 36_500;
+
+/** @returns the arguments, or null if help was asked for. @throws StartError */
+function readAuditArguments(argv: readonly string[]): AuditArguments | null {
+  const { values, positionals } = parseArguments(usage, argv, {
+    days: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  });
+  if (values.help) return null;
+  if (positionals.length > 0) throw usage(`${JSON.stringify(positionals[0])} is no option`);
+  const days = values.days === undefined ? null : readInteger(usage, '--days', values.days, 1, maxDays);
+  return { days, json: values.json };
+}
+
 const exitCodes = { agrees: 0, mismatch: 1, notCompared: 2 } as const;
 
 export const main = commandOf({
   name: 'audit',
-  help: auditHelp,
+  help,
   read: readAuditArguments,
   work: compare,
   failure: exitCodes.notCompared,

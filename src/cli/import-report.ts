@@ -1,5 +1,4 @@
 /** What an import tells: a line that changes on a terminal, and the summary. */
-
 import type { ImportFigures } from '../services/import-attempts.js';
 import { grouped } from '../services/report/numbers.js';
 import type { CommandContext } from './command.js';

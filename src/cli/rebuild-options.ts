@@ -26,6 +26,7 @@ Options:
   --replace  after an upgrade to other formulas, with every service stopped: move the learners of the version before
              aside, where they end in ${asideDays} days, and restore all by today's formulas. Refused while anything
              waits in Redis that ClickHouse does not have. Redis needs room for both
+             An upgrade that only keeps learners in another layout needs no option: any rebuild moves them the same way
   --json     result as one line of JSON
   --help     this text
 

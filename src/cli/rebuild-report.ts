@@ -2,15 +2,20 @@
 import type { RebuildProgress, RebuildResult } from '../services/rebuild/rebuild.js';
 import type { VerifyResult } from '../services/rebuild/verify.js';
 import { grouped } from '../services/report/numbers.js';
-import { asidePrefix } from '../store/keys.js';
+import { asidePrefix, type LearnersKept } from '../store/keys.js';
 import { asideDays } from '../store/replace-store.js';
+
+/** How learners were kept, for people. */
+export const keptText = ({ version, layout }: LearnersKept): string =>
+  `model version ${version}, layout ${layout}`;
 
 /** What was moved aside, as it is told. */
 export type Replaced = ReturnType<typeof replacedOf>;
 
-/** @param version of the formulas by which it had been counted */
-export const replacedOf = (version: number, keys: number) => ({
+/** @param kept how they were */
+export const replacedOf = ({ version, layout }: LearnersKept, keys: number) => ({
   model_version: version,
+  layout,
   keys,
   moved_to: `${asidePrefix(version)}*`,
   end_in_days: asideDays,
@@ -32,8 +37,8 @@ export const rebuildText = (result: RebuildResult | null, replaced?: Replaced | 
 
 const replacedText = (replaced: Replaced | null): string =>
   replaced === null
-    ? 'nothing to replace: no learners of an earlier model version are in use'
-    : `${grouped(replaced.keys)} keys of model version ${replaced.model_version} were moved to ${replaced.moved_to}, where they end in ${replaced.end_in_days} days`;
+    ? 'nothing to replace: no learners of an earlier version are in use'
+    : `${grouped(replaced.keys)} keys of ${keptText({ ...replaced, version: replaced.model_version })} were moved to ${replaced.moved_to}, where they end in ${replaced.end_in_days} days`;
 
 function resultText(result: RebuildResult | null): string {
   if (result === null) return 'nothing to restore';

@@ -1,7 +1,6 @@
 /** Restores Redis from ClickHouse, or compares the two. */
 import { createRebuildPool } from '../compute/rebuild-pool.js';
 import { StartError } from '../lifecycle.js';
-import { refuseOtherVersion } from '../model-version.js';
 import {
   RebuildError,
   type RebuildParts,
@@ -11,8 +10,8 @@ import {
 } from '../services/rebuild/rebuild.js';
 import { decideToReplace, moveLearners } from '../services/rebuild/replace.js';
 import { verify } from '../services/rebuild/verify.js';
-import { defaultPartitions, otherVersion, unusableReason } from '../store/deployment.js';
-import { idWindowSeconds } from '../store/id-window.js';
+import { changesFigures, defaultPartitions, otherVersion, unusableReason } from '../store/deployment.js';
+import { idWindowSeconds } from '../store/id-ledger.js';
 import { maxItems } from '../store/item-store.js';
 import { releaseLock, takeLock } from '../store/lock.js';
 import { createRebuildStore, rebuildLockKey } from '../store/rebuild-store.js';
@@ -23,6 +22,7 @@ import { createProgress } from './import-report.js';
 import { type ProcessLock, takeProcessLock } from './process-lock.js';
 import { type RebuildArguments, readRebuildArguments, rebuildHelp } from './rebuild-options.js';
 import {
+  keptText,
   progressText,
   type Replaced,
   rebuildJson,
@@ -49,7 +49,7 @@ function carryOut(context: CommandContext, args: RebuildArguments): Promise<void
     (servers) => forUser(restoreAll(context, servers, lock, args)),
     async (servers) => {
       lock = await takeRebuildLock(context, servers);
-      await (replace ? forUser(stopOlder(context, servers, lock)) : refuseOtherVersion(servers.redis));
+      await forUser(stopOlder(context, servers, lock, replace));
     },
   );
 }
@@ -65,7 +65,8 @@ async function restoreAll(
   lock: ProcessLock,
   { replace, json }: RebuildArguments,
 ): Promise<void> {
-  const replaced = replace ? await moveOlder(context, servers, lock) : undefined;
+  const moved = await moveOlder(context, servers, lock);
+  const replaced = replace ? moved : (moved ?? undefined);
   const result = await restore(context, servers, lock);
   context.stdout.write(`${json ? rebuildJson(result, replaced) : rebuildText(result, replaced)}\n`);
 }
@@ -74,15 +75,18 @@ async function stopOlder(
   { config }: CommandContext,
   servers: Servers,
   { check }: ProcessLock,
+  replace: boolean,
 ): Promise<void> {
   const other = await otherVersion(servers.redis);
-  if (other?.state === 'newer') throw new StartError(unusableReason(other));
   if (other === null) return;
+  // Another layout changes no figure: any rebuild replaces it.
+  if (other.state === 'newer' || (changesFigures(other) && !replace))
+    throw new StartError(unusableReason(other));
   const parts = partsOf(servers, config.redisWaitReplicas);
   await decideToReplace({ ...parts, replacing: createReplaceStore(servers.redis, other) }, check);
 }
 
-/** @returns null where there is nothing of earlier formulas */
+/** @returns null where all learners are kept as today */
 async function moveOlder(
   context: CommandContext,
   { redis }: Servers,
@@ -93,9 +97,9 @@ async function moveOlder(
   const progress = createProgress(context);
   const keys = await moveLearners(createReplaceStore(redis, other), (moved) => {
     check();
-    progress.show(`moving learners of model version ${other.version} aside, ${moved} keys`);
+    progress.show(`moving learners of ${keptText(other)} aside, ${moved} keys`);
   });
-  return replacedOf(other.version, keys);
+  return replacedOf(other, keys);
 }
 
 async function compare(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
@@ -129,7 +133,6 @@ async function restore(
   const progress = createProgress(context);
   const result = await rebuild(partsOf(servers, config.redisWaitReplicas), {
     idWindowSeconds,
-    maxIds: config.idempotencyMaxIds,
     defaultPartitions,
     now: Date.now,
     check: lock.check,

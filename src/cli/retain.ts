@@ -9,18 +9,57 @@ import {
 } from '../services/retain-answers.js';
 import { openDeployment, unusableReason } from '../store/deployment.js';
 import { holdsState } from '../warehouse/presence.js';
+import { parseArguments, readInteger, usageOf } from './arguments.js';
 import { type CommandContext, commandOf } from './command.js';
-import { type RetainArguments, readRetainArguments, retainHelp, retainUsage } from './retain-options.js';
 import { withServers } from './servers.js';
 import { aligned } from './text-table.js';
 
-export const main = commandOf({ name: 'retain', help: retainHelp, read: readRetainArguments, work: retain });
+interface RetainArguments {
+  /** Undefined: as the service is set. */
+  readonly days: number | undefined;
+  readonly dryRun: boolean;
+}
+
+const help = `Usage: npm run retain [-- options]
+
+Drops stored answers and scored forecasts that are old, whole months of arrival, as the service does by itself with
+ATTEMPT_RETENTION_DAYS. Their daily sums and what learners know stay. There is no way back but a backup.
+
+Options:
+  --dry-run   tell what would be dropped, drop nothing
+  --days N    age in days, 1 to 36500 (default: ATTEMPT_RETENTION_DAYS)
+  --help      this text
+
+A month whose answers may still be on their way has to wait; the log says for what.
+It uses the servers of the service that runs on DATA_DIR, or starts its own.
+`;
+
+const maxDays = 36_500;
+
+const usage = usageOf('npm run retain [-- options]');
+
+/** @returns the arguments, or null if help was asked for. @throws StartError */
+function readRetainArguments(argv: readonly string[]): RetainArguments | null {
+  const { values, positionals } = parseArguments(usage, argv, {
+    days: { type: 'string' },
+    'dry-run': { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  });
+  if (values.help) return null;
+  if (positionals.length > 0) throw usage(`${JSON.stringify(positionals[0])} is no option`);
+  const { days } = values;
+  return {
+    days: days === undefined ? undefined : readInteger(usage, '--days', days, 1, maxDays),
+    dryRun: values['dry-run'],
+  };
+}
+
+export const main = commandOf({ name: 'retain', help, read: readRetainArguments, work: retain });
 
 async function retain(context: CommandContext, { days, dryRun }: RetainArguments): Promise<void> {
   const { config, logger, closers } = context;
   const age = days ?? config.attemptRetentionDays;
-  if (age === 0)
-    throw retainUsage('ATTEMPT_RETENTION_DAYS is 0, answers are kept for ever: --days is needed');
+  if (age === 0) throw usage('ATTEMPT_RETENTION_DAYS is 0, answers are kept for ever: --days is needed');
   await withServers(context, async ({ endpoints, clickhouse, redis }) => {
     const deployment = await openDeployment(redis, () => holdsState(clickhouse));
     if (deployment.state !== 'ready') throw new StartError(unusableReason(deployment));

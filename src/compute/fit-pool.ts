@@ -1,19 +1,18 @@
 import { availableParallelism } from 'node:os';
-import { Piscina } from 'piscina';
 import type { AnswersReply, ItemsReply, PublishReply } from '../contracts/fit-tasks.js';
-import type { StageArguments, StageName, StageResults, StageRunner } from '../domain/fit-stages.js';
-import { unavailable } from '../errors.js';
+import type { StageArguments, StageName, StageResults } from '../domain/fit-stages.js';
 import type { FitThreads } from '../services/fit-ports.js';
-import { workerEntry } from './worker-entry.js';
+import { served } from './limited-run.js';
+import { startPool } from './worker-entry.js';
 
-export interface StagePoolOptions {
+interface StagePoolOptions {
   /** Where absent, as many as the machine has cores. */
   readonly threads?: number | undefined;
   /** Whether this process answers requests: the threads then leave a core to it, and step back. */
   readonly beside: boolean;
 }
 
-export interface FitPoolOptions extends StagePoolOptions {
+interface FitPoolOptions extends StagePoolOptions {
   readonly redisUrl: string;
   readonly clickhouseUrl: string;
 }
@@ -23,48 +22,29 @@ const maxAnswers = 3_000_000;
 /** Steps back behind the threads that answer requests, where the operating system knows such a thing. */
 const niceIncrement = 10;
 
-/** Threads for the stages alone. */
-export interface StagePool extends StageRunner {
-  /** Ends them, whatever they do. */
-  close(): Promise<void>;
-}
-
-export function createStagePool(options: StagePoolOptions): StagePool {
-  const { pool, runTask: _, ...stages } = startThreads(options);
-  return { ...stages, close: () => pool.destroy() };
-}
-
 /** Starts threads for one run of fits. */
 export function createFitPool({ redisUrl, clickhouseUrl, ...options }: FitPoolOptions): FitThreads {
-  const { pool, runTask, ...stages } = startThreads(options);
+  const { runTask, ...stages } = createStagePool(options);
   return {
     ...stages,
     read: (tenant) => runTask<AnswersReply>({ kind: 'read', clickhouseUrl, tenant, maxAnswers }),
-    items: async (tenant, version, itemHashes) => {
-      const reply = await runTask<ItemsReply>({ kind: 'items', redisUrl, tenant, version, itemHashes });
-      if ('unavailable' in reply) throw unavailable(reply.unavailable);
-      return reply;
-    },
-    publish: async (task) => {
-      const reply = await runTask<PublishReply>({ kind: 'publish', redisUrl, ...task });
-      if ('unavailable' in reply) throw unavailable(reply.unavailable);
-      return reply.published;
-    },
-    close: () => pool.destroy(),
+    items: async (tenant, version, itemHashes) =>
+      served(await runTask<ItemsReply>({ kind: 'items', redisUrl, tenant, version, itemHashes })),
+    publish: async (task) =>
+      served(await runTask<PublishReply>({ kind: 'publish', redisUrl, ...task })).published,
   };
 }
 
-function startThreads({ threads, beside }: StagePoolOptions) {
+/** Threads for the stages alone. */
+export function createStagePool({ threads, beside }: StagePoolOptions) {
   const cores = availableParallelism();
   const count = threads ?? Math.max(1, beside ? cores - 1 : cores);
-  const pool = new Piscina({
-    ...workerEntry('fit'),
+  const pool = startPool('fit', {
     // All stay until the end: a thread takes longer to start than many a stage to run.
     minThreads: count,
     maxThreads: count,
     // A fit has a bounded number of stages open; a queue without bound grows no further than that.
     maxQueue: Number.POSITIVE_INFINITY,
-    atomics: 'disabled',
     niceIncrement: beside ? niceIncrement : 0,
   });
   let failure: unknown;
@@ -80,10 +60,11 @@ function startThreads({ threads, beside }: StagePoolOptions) {
     });
   };
   return {
-    pool,
     runTask,
     threads: count,
     run: <Name extends StageName>(name: Name, ...args: StageArguments[Name]): Promise<StageResults[Name]> =>
       runTask({ kind: 'stage', name, args }),
+    /** Ends them, whatever they do. */
+    close: () => pool.destroy(),
   };
 }

@@ -2,7 +2,6 @@ import type { ForecastOrder, ForecastReply, ForecastTask } from '../contracts/ta
 import { ApiError, unavailable } from '../errors.js';
 import { createFairLine, createPlaces, type FairLine, type Standing } from '../services/fair-line.js';
 import type { Forecaster, StillWanted, ToldForecast } from '../services/ports.js';
-import { type Settled, settleAll } from './batcher.js';
 
 /** What a task that was served tells. */
 export type ForecastsMade = Extract<ForecastReply, { readonly data: unknown }>;
@@ -26,9 +25,11 @@ export interface ForecastBatcher extends Pick<Forecaster, 'forecast'> {
   readonly stop: () => void;
 }
 
-interface Waiting extends Standing, Settled<Forecasts> {
+interface Waiting extends Standing {
   readonly order: ForecastOrder;
   readonly stillWanted: StillWanted;
+  readonly resolve: (forecasts: Forecasts) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** Gathers orders into tasks; tenants take turns. */
@@ -49,7 +50,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions): Forecast
     const task = takeTask(line, first, options.maxLearners).filter(isWanted);
     if (task.length === 0) return;
     places.take(first.tenant);
-    await settleAll(task, () => runTask(options, task));
+    await settleAll(options, task);
     places.leave(first.tenant);
     sendAll();
   };
@@ -89,6 +90,22 @@ function takeTask(line: FairLine<Waiting>, first: Waiting, maxLearners: number):
   return task;
 }
 
+/** Tells each order its forecasts; where the work fails, all of them. */
+async function settleAll({ run }: ForecastBatcherOptions, task: readonly Waiting[]): Promise<void> {
+  const orders = task.map(({ order }) => order);
+  try {
+    const made = await run({ kind: 'predictions', orders: JSON.stringify(orders) });
+    const results = told(orders, made);
+    task.forEach(({ resolve, reject }, i) => {
+      const result = results[i] as Forecasts | Error;
+      if (result instanceof Error) reject(result);
+      else resolve(result);
+    });
+  } catch (error) {
+    for (const { reject } of task) reject(error);
+  }
+}
+
 /** Who is gone is told so, and costs nothing more. */
 function isWanted({ stillWanted, reject }: Waiting): boolean {
   try {
@@ -98,14 +115,6 @@ function isWanted({ stillWanted, reject }: Waiting): boolean {
     reject(error);
     return false;
   }
-}
-
-async function runTask(
-  { run }: ForecastBatcherOptions,
-  task: readonly Waiting[],
-): Promise<(Forecasts | Error)[]> {
-  const orders = task.map(({ order }) => order);
-  return told(orders, await run({ kind: 'predictions', orders: JSON.stringify(orders) }));
 }
 
 /** A defect is its learner's alone; what passes concerns the tenant, and so the orders that name the learner. */

@@ -26,8 +26,7 @@ export async function runLimited<Reply>(
     signal.emit('abort');
   }, taskTimeoutMs);
   try {
-    const reply: Reply = await pool.run(task, { signal, transferList });
-    return reply;
+    return await pool.run(task, { signal, transferList });
   } catch (error) {
     if (givenUpOf(pool) === before) throw error;
     throw new TaskGivenUp('a task took too long: its thread was ended', { cause: error });
@@ -37,6 +36,14 @@ export async function runLimited<Reply>(
 }
 
 type Served<Reply> = Exclude<Reply, { readonly unavailable: string }>;
+
+/** What a thread tells. @throws ApiError UNAVAILABLE, as which the thread's own cannot cross the boundary */
+export function served<Reply extends object>(reply: Reply): Served<Reply> {
+  if (isRefused(reply)) throw unavailable(reply.unavailable);
+  return reply as Served<Reply>;
+}
+
+const isRefused = (reply: object): reply is { readonly unavailable: string } => 'unavailable' in reply;
 
 /**
  * As `runLimited`, for a caller that may try again.
@@ -52,8 +59,5 @@ export async function runServed<Reply extends object>(
     if (!(error instanceof TaskGivenUp)) throw error;
     throw unavailable(tooLong, error);
   });
-  if (isRefused(reply)) throw unavailable(reply.unavailable);
-  return reply as Served<Reply>;
+  return served(reply);
 }
-
-const isRefused = (reply: object): reply is { readonly unavailable: string } => 'unavailable' in reply;

@@ -1,12 +1,15 @@
 import { availableParallelism } from 'node:os';
-import { Piscina } from 'piscina';
-import type {
-  ForecastReply,
-  TrackReply,
-  TrackTask,
-  WhatIfReply,
-  WhatIfTask,
-  WorkerSettings,
+import { type EventLoopUtilization, performance } from 'node:perf_hooks';
+import type { Piscina } from 'piscina';
+import type { TakeBackReply } from '../contracts/take-back-tasks.js';
+import {
+  type ForecastReply,
+  slotCount,
+  type TrackReply,
+  type TrackTask,
+  type WhatIfReply,
+  type WhatIfTask,
+  type WorkerSettings,
 } from '../contracts/tasks.js';
 import { ApiError, notCounted, unavailable } from '../errors.js';
 import type { AttemptTracker, Forecaster } from '../services/ports.js';
@@ -14,10 +17,10 @@ import type { HistoryRewriter } from '../services/take-back.js';
 import { createTurns, type TurnRules } from '../services/turns.js';
 import type { Logger } from '../telemetry.js';
 import { createForecastBatcher } from './forecast-batcher.js';
+import { createLaneLoad } from './lane-load.js';
 import { runLimited, runServed, TaskGivenUp } from './limited-run.js';
-import { createTakeBackPool } from './take-back-pool.js';
-import { createTracker } from './tracking.js';
-import { tellThreadFailures, workerEntry } from './worker-entry.js';
+import { createTracker, type Tracker } from './tracking.js';
+import { startPool, tellThreadFailures } from './worker-entry.js';
 
 /** The workers that count answers and compute forecasts. */
 export interface Compute extends AttemptTracker, Forecaster, HistoryRewriter {
@@ -53,28 +56,28 @@ const allForecasts = forecastTasks.tasks + planTurns.atOnce;
 /**
  * Starts the worker threads.
  *
- * Atomics are off: in Piscina's default mode an idle worker sleeps in Atomics.wait, and the Redis connection that
- * lives in it is not served meanwhile, so replies, time-outs and reconnects would wait for the next task.
- *
- * There is one lane per thread: more lanes make smaller batches, and a batch costs two round trips whatever its
- * size (measured: four lanes took twice the CPU per answer of one).
+ * There is one lane per thread, and no more lanes than the load asks for (measured: four lanes took twice the CPU per
+ * answer of one).
  *
  * @param partitionOf partition of a learner: it decides the lane
+ * @param lanes 0: as many as the load asks for
  */
 export function startCompute(
   settings: WorkerSettings,
   partitionOf: (tenant: string, userId: string) => number,
+  lanes: number,
   logger: Logger,
 ): Compute {
-  const threads = Math.max(1, Math.min(4, availableParallelism() - 1));
+  const threads = lanes || Math.max(1, Math.min(4, availableParallelism() - 1));
   const tracking = Array.from({ length: threads }, () => startThread('track', settings, tasksOfLane, logger));
   const forecasting = startThread('forecast', settings, allForecasts, logger);
   const tracker = createTracker({
-    lanes: threads,
-    laneOf: (tenant, userId) => partitionOf(tenant, userId) % threads,
-    run: (task) => track(tracking[task.lane] as Piscina, task, logger),
+    lanes: lanes || 1,
+    slotOf: (tenant, userId) => partitionOf(tenant, userId) % slotCount,
+    run: (task, lane) => track(tracking[lane] as Piscina, task, logger),
     onFailure: (error) => logger.error({ err: error }, 'answers failed'),
   });
+  const following = lanes === 0 ? followLoad(tracking, tracker) : undefined;
   const forecasts = createForecastBatcher({
     ...forecastTasks,
     maxLearners: maxForecastBatch,
@@ -82,11 +85,14 @@ export function startCompute(
     run: (task) => forecast<ForecastReply>(forecasting, task),
   });
   const inTurn = createTurns(planTurns);
-  const takingBack = createTakeBackPool(settings, logger);
+  const takingBack = startReplays(settings, logger);
   return {
     track: tracker.track,
+    trackOne: tracker.trackOne,
+    open: tracker.open,
     full: tracker.full,
-    rewrite: takingBack.rewrite,
+    rewrite: (task) =>
+      runServed<TakeBackReply>(takingBack, task, 'The replay took too long; try again later'),
     waiting: tracker.waiting,
     threads: () => [...tracking, forecasting].reduce((sum, pool) => sum + pool.threads.length, 0),
     forecast: forecasts.forecast,
@@ -96,10 +102,38 @@ export function startCompute(
         return whatIf(forecasting, { kind: 'what-if', ...task });
       }),
     close: async () => {
+      clearInterval(following);
       tracker.stop();
       forecasts.stop();
       await Promise.all([...tracking, forecasting, takingBack].map((pool) => pool.close()));
     },
+  };
+}
+
+const lookMs = 1000;
+
+/** Lets the number of lanes follow how busy their threads are. */
+function followLoad(tracking: readonly Piscina[], tracker: Tracker): NodeJS.Timeout {
+  const load = createLaneLoad(tracking.length);
+  const looks = tracking.map(busyLooks);
+  let lanes = 1;
+  return setInterval(() => {
+    const busy = looks.map((look) => look());
+    lanes = load(busy.slice(0, lanes));
+    tracker.setLanes(lanes);
+  }, lookMs).unref();
+}
+
+/** Tells the part of the time since the last look that a pool's thread was busy; 0 while it starts. */
+function busyLooks(pool: Piscina): () => number {
+  let before: EventLoopUtilization | undefined;
+  return () => {
+    const after = pool.threads[0]?.performance.eventLoopUtilization();
+    // Of one time alone this thread's own would be told.
+    const isKnown = after !== undefined && before !== undefined;
+    const busy = isKnown ? performance.eventLoopUtilization(after, before).utilization : 0;
+    before = after;
+    return busy;
   };
 }
 
@@ -139,15 +173,26 @@ function startThread(
   tasks: number,
   logger: Logger,
 ): Piscina {
-  const pool = new Piscina({
-    ...workerEntry(entry),
+  const pool = startPool(entry, {
     minThreads: 1,
     maxThreads: 1,
     concurrentTasksPerWorker: tasks,
     loadBalancer: (_task, [thread]) => thread ?? null,
     maxQueue: tasks,
-    atomics: 'disabled',
-    recordTiming: false,
+    workerData,
+  });
+  return tellThreadFailures(pool, logger);
+}
+
+/** The thread that replays learners without one answer; it is started when there is something to take back. */
+function startReplays(workerData: WorkerSettings, logger: Logger): Piscina {
+  const pool = startPool('takeBack', {
+    minThreads: 0,
+    maxThreads: 1,
+    // It holds a connection and models, which nobody needs while nothing is taken back.
+    idleTimeout: 60_000,
+    // Far more than are let in at once (`inTurn`): Piscina's default queue has no bound.
+    maxQueue: 4,
     workerData,
   });
   return tellThreadFailures(pool, logger);

@@ -1,32 +1,38 @@
 /** Submissions of answers on their way to the worker threads and back. */
 import {
+  allSlots,
   dataSeparator,
   outcomeLetters,
+  slotCount,
   type TrackOutcome,
   type TrackReply,
   type TrackTask,
   unreadable,
 } from '../contracts/tasks.js';
 import { ApiError } from '../errors.js';
-import type { AttemptTracker, Submission, Tracked, TrackMode } from '../services/ports.js';
+import type { AttemptTracker, OpenAnswer, Submission, Tracked } from '../services/ports.js';
 import { idsIn, invalidEvent } from '../services/submissions.js';
-import { type Batcher, createBatcher } from './batcher.js';
+import { Batcher, type Open } from './batcher.js';
 
 /** A submission in a lane. */
 interface Item {
   readonly submission: Submission;
-  readonly mode: TrackMode;
+  /** Null for live answers. */
+  readonly importId: string | null;
+  /** Of a batch: those whose events are to be counted, a bit for each. */
+  readonly slots: number;
 }
 
 /** What became of a submission: its events in order. */
 type Outcome = readonly Tracked[];
 
 export interface TrackerOptions {
+  /** Lanes at first. */
   readonly lanes: number;
-  /** Lane of a learner, 0 to lanes - 1. */
-  readonly laneOf: (tenant: string, userId: string) => number;
-  /** Counts one task in a worker thread; settles in bounded time. */
-  readonly run: (task: TrackTask) => Promise<TrackReply>;
+  /** Slot of a learner, 0 to slotCount - 1: it goes through the lane that is the slot modulo the lanes. */
+  readonly slotOf: (tenant: string, userId: string) => number;
+  /** Counts one task in the worker thread of a lane; settles in bounded time. */
+  readonly run: (task: TrackTask, lane: number) => Promise<TrackReply>;
   /** Told of events that failed for a reason that callers must not see. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -34,6 +40,8 @@ export interface TrackerOptions {
 export interface Tracker extends AttemptTracker {
   /** Submissions that wait for a batch. */
   readonly waiting: () => number;
+  /** From when on nothing is away that went through those before; at most `slotCount`. */
+  readonly setLanes: (lanes: number) => void;
   readonly stop: () => void;
 }
 
@@ -45,11 +53,18 @@ const maxWaiting = { items: 10_000, weight: 32 * 1024 * 1024 };
 const patience = { ms: 1000, least: { items: 1000, weight: 16 * 1024 * 1024 } };
 
 export function createTracker(options: TrackerOptions): Tracker {
-  const batcher = createBatcher<Item, Outcome>({
+  const batcher = new Batcher<Item, Outcome>({
     lanes: options.lanes,
+    laneOf: (item, lanes) => soleLaneOf(item, lanes, options),
+    partsOf,
+    join: joined,
     tenantOf: ({ submission }) => submission.tenant,
     together: (first, item) =>
-      first.submission.form === item.submission.form && first.mode === item.mode && !isWhole(item),
+      first.submission.form === item.submission.form &&
+      first.importId === item.importId &&
+      first.slots === item.slots &&
+      // An import's submission is a batch of its own: the feeder builds on it.
+      item.importId === null,
     // A thread counts a batch of a thousand in steps (workers/tracking.ts), between which others' single answers have room.
     beside: (away, item) => isSingle(away) !== isSingle(item),
     weightOf,
@@ -57,19 +72,37 @@ export function createTracker(options: TrackerOptions): Tracker {
     maxWaiting,
     patience,
     refusal: 'Too many answers wait to be counted; try again later',
-    run: async (items, lane) => outcomesOf(await options.run(taskOf(items, lane, options.lanes)), options),
+    run: async (items, lane) => outcomesOf(await options.run(taskOf(items), lane), options),
   });
   return {
-    full: batcher.full,
-    waiting: batcher.waiting,
-    stop: batcher.stop,
-    track: (submission, mode) => {
-      const lane = soleLaneOf(submission, options);
-      const item = { submission, mode };
-      return lane === null ? submitToAll(batcher, item, options.lanes) : batcher.submit(lane, item);
+    full: (tenant) => batcher.full(tenant),
+    waiting: () => batcher.waiting(),
+    stop: () => batcher.stop(),
+    setLanes: (lanes) => batcher.setLanes(lanes),
+    track: (submission, importId) =>
+      new Promise((resolve, reject) =>
+        batcher.submit({ submission, importId, slots: allSlots }, (outcome) =>
+          outcome instanceof Error ? reject(outcome) : resolve(outcome),
+        ),
+      ),
+    trackOne: (submission, told) =>
+      batcher.submit({ submission, importId: null, slots: allSlots }, (outcome) =>
+        told(outcome instanceof Error ? outcome : (outcome[0] as Tracked)),
+      ),
+    open: function* () {
+      for (const open of batcher.open()) if (isSingle(open.item)) yield openAnswer(open);
     },
   };
 }
+
+const openAnswer = (open: Open<Item, Outcome>): OpenAnswer => ({
+  submission: open.item.submission,
+  since: open.since,
+  refuse: (error) => {
+    open.told(error);
+    open.told = () => undefined;
+  },
+});
 
 /** A batch of little text may have a thousand faults, each of which takes long to tell: it counts as much as this. */
 const leastBatchWeight = 64 * 1024;
@@ -79,39 +112,42 @@ const weightOf = ({ submission: { form, body } }: Item): number =>
 
 const isSingle = ({ submission }: Item): boolean => submission.form === 'event';
 
-/** An import's submission is a batch of its own: the feeder builds on it. */
-const isWhole = ({ mode }: Item): boolean => mode.importId !== null;
-
 /** The lane of all its learners; null where they may have several. */
-function soleLaneOf(submission: Submission, { lanes, laneOf }: TrackerOptions): number | null {
+function soleLaneOf({ submission }: Item, lanes: number, { slotOf }: TrackerOptions): number | null {
   const { form, tenant } = submission;
   if (lanes === 1) return 0;
   if (form === 'batch' || form === 'lines') return null;
   // Where no learner can be read, any lane may say so.
   const { userId } = idsIn(submission);
-  return userId === null ? 0 : laneOf(tenant, userId);
+  return userId === null ? 0 : slotOf(tenant, userId) % lanes;
 }
 
-function taskOf(items: readonly Item[], lane: number, lanes: number): TrackTask {
-  const [{ submission, mode }] = items as [Item, ...Item[]];
+/** A batch goes through all lanes that have slots of it, and each counts the events of those. */
+function partsOf(item: Item, lanes: number): (Item | null)[] {
+  const parts = Array.from({ length: lanes }, () => 0);
+  for (let slot = 0; slot < slotCount; slot++)
+    parts[slot % lanes] = (parts[slot % lanes] as number) | (item.slots & (1 << slot));
+  return parts.map((slots) => (slots === 0 ? null : { ...item, slots }));
+}
+
+function taskOf(items: readonly Item[]): TrackTask {
+  const [{ submission, importId, slots }] = items as [Item, ...Item[]];
   const submissions = items.map((item) => item.submission);
   return {
     form: submission.form,
-    bodies: joined(submissions),
+    bodies: bytesOf(submissions),
     lengths: submissions.map(({ body }) => body.length),
     tenants: submissions.map(({ tenant }) => tenant),
     idempotencyKeys: submissions.map(({ idempotencyKey }) => idempotencyKey),
     receivedAt: submissions.map(({ receivedAt }) => receivedAt),
-    acceptNewIds: mode.acceptNewIds,
-    importId: mode.importId,
-    lane,
-    lanes,
+    importId,
+    slots,
   };
 }
 
 const lineFeed = 0x0a;
 
-function joined(submissions: readonly Submission[]): Uint8Array {
+function bytesOf(submissions: readonly Submission[]): Uint8Array {
   const bytes = submissions.reduce((sum, { body }) => sum + body.length + 1, 0);
   const bodies = new Uint8Array(bytes);
   let at = 0;
@@ -132,38 +168,29 @@ function outcomesOf(
   { onFailure }: TrackerOptions,
 ): (Outcome | ApiError)[] {
   const texts = data.split(dataSeparator);
+  /** One cause makes all of a learner's events fail; it is told once. */
+  const causes = new Set<string>();
   let place = 0;
   const next = (): Tracked => {
     const outcome = outcomesByLetter[outcomes[place] as string] as TrackOutcome;
-    return { outcome, data: texts[place++] as string };
+    const text = texts[place++] as string;
+    if (outcome === 'failed') causes.add(text);
+    return { outcome, data: text };
   };
-  const told = counts.map((count): Outcome | ApiError => {
-    if (count === unreadable) return invalidEvent(next().data);
-    return Array.from({ length: count }, next);
-  });
-  tellFailures(told, onFailure);
+  const told = counts.map((count): Outcome | ApiError =>
+    count === unreadable ? invalidEvent(next().data) : Array.from({ length: count }, next),
+  );
+  for (const cause of causes) onFailure(new Error(cause));
   return told;
 }
 
-/** One cause makes all of a learner's events fail; it is told once. */
-function tellFailures(told: readonly (Outcome | ApiError)[], onFailure: (error: unknown) => void): void {
-  const causes = new Set<string>();
-  for (const outcome of told) {
-    if (outcome instanceof ApiError) continue;
-    for (const { outcome: became, data } of outcome) if (became === 'failed') causes.add(data);
-  }
-  for (const cause of causes) onFailure(new Error(cause));
-}
-
-/** Each lane counts the events of its own learners and leaves holes for the others. */
-async function submitToAll(batcher: Batcher<Item, Outcome>, item: Item, lanes: number): Promise<Outcome> {
-  const parts = await Promise.all(
-    Array.from({ length: lanes }, (_, lane) => batcher.submit(lane, item).catch(refusalOf)),
-  );
-  const told = parts.flatMap((part) => (part instanceof ApiError ? [] : [part]));
-  const refusal = parts.find((part) => part instanceof ApiError);
-  // Either nothing can be read of it, which all lanes tell alike, or all lanes are full.
-  if (told.length === 0 && refusal !== undefined) throw refusal;
+/** Of each event what the lane of its learner tells; the others leave holes. */
+function joined(parts: readonly (Outcome | Error)[]): Outcome | Error {
+  const told = parts.filter((part): part is Outcome => !(part instanceof Error));
+  const failed = parts.filter((part) => part instanceof Error);
+  const refusal = failed.find((error) => !(error instanceof ApiError)) ?? failed[0];
+  // Either nothing can be read of it, which all lanes tell alike, or all lanes are full; else it is a defect.
+  if (refusal !== undefined && (told.length === 0 || !(refusal instanceof ApiError))) return refusal;
   const missing: Tracked = { outcome: 'unavailable', data: refusal?.message ?? '' };
   return (told[0] ?? []).map(
     (_, place) => told.map((part) => part[place] as Tracked).find(isHere) ?? missing,
@@ -171,8 +198,3 @@ async function submitToAll(batcher: Batcher<Item, Outcome>, item: Item, lanes: n
 }
 
 const isHere = ({ outcome }: Tracked): boolean => outcome !== 'elsewhere';
-
-function refusalOf(error: unknown): ApiError {
-  if (error instanceof ApiError) return error;
-  throw error;
-}

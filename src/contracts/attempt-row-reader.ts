@@ -10,23 +10,15 @@ type Column = (typeof rowColumns)[number];
 
 const at = Object.fromEntries(rowColumns.map((name, i) => [name, i])) as Record<Column, number>;
 
-/** Columns that every row has; later ones came with later versions. */
-const firstColumns = at.model_version + 1;
-
-/**
- * @param line without the outbox columns and without a line feed; one of an earlier version of the service is shorter,
- * and what it lacks has the value that ClickHouse gives the column
- * @throws Error for what is no row
- */
+/** @param line without the outbox columns and without a line feed. @throws Error for what is no row */
 export function decodeAttemptRow(line: string): AttemptRow {
   const fields = line.split('\t');
-  if (fields.length < firstColumns || fields.length > rowColumns.length)
+  if (fields.length !== rowColumns.length)
     throw new Error(`a row of ${fields.length} fields is not one of attempts`);
-  const text = (column: Column): string => unescapeText(fields[at[column]] ?? '');
+  const text = (column: Column): string => unescapeText(fields[at[column]] as string);
   const maybeText = (column: Column): string | null => text(column) || null;
-  const number = (column: Column, missing = 0): number => numberOf(fields[at[column]], missing, column);
-  const maybe = (column: Column): number | null =>
-    (fields[at[column]] ?? '\\N') === '\\N' ? null : number(column);
+  const number = (column: Column): number => numberOf(fields[at[column]] as string, column);
+  const maybe = (column: Column): number | null => (fields[at[column]] === '\\N' ? null : number(column));
   const time = (column: Column): number => Math.round(1000 * number(column));
   return {
     event: {
@@ -63,29 +55,27 @@ export function decodeAttemptRow(line: string): AttemptRow {
         pSlip: number('p_slip'),
       },
       version: number('parameters_version'),
-      source: (text('parameters_source') || 'default') as ParameterSource,
+      source: text('parameters_source') as ParameterSource,
       difficultyShift: number('difficulty_shift'),
       abilityOffset: number('ability_offset'),
       itemDifficulty: number('item_difficulty'),
       rapidSeconds: number('rapid_seconds'),
       time: { logMean: number('log_time_mean'), logSd: number('log_time_sd') },
       pCorrect: number('p_correct'),
-      section: sectionOf(fields[at.section]),
-      weight: number('weight', 1),
+      section: sectionOf(text('section')),
+      weight: number('weight'),
       closedMastery: maybe('closed_mastery'),
     },
   };
 }
 
-function numberOf(field: string | undefined, missing: number, column: Column): number {
-  if (field === undefined) return missing;
+function numberOf(field: string, column: Column): number {
   const number = field === '' ? Number.NaN : Number(field);
   if (Number.isNaN(number)) throw new Error(`${column} of an attempt row is no number: ${field}`);
   return number;
 }
 
-const sectionOf = (field: string | undefined): Section | null =>
-  sections.find((section) => section === field) ?? null;
+const sectionOf = (field: string): Section | null => sections.find((section) => section === field) ?? null;
 
 /** Ids have no control characters, so what stands behind a backslash stands for itself. */
 export const unescapeText = (text: string): string =>

@@ -25,6 +25,14 @@ const properties = {
     description: 'API processes that share HOST:PORT, started and watched by this one',
     allowed: 'an integer from 1 to 64',
   }),
+  LANES: Type.Integer({
+    minimum: 0,
+    maximum: 16,
+    default: 0,
+    description:
+      'threads of a process that count answers; 0: as many as the load asks for, up to 4 and one fewer than CPU cores',
+    allowed: 'an integer from 0 to 16',
+  }),
   DATA_DIR: Type.String({
     minLength: 1,
     default: './data',
@@ -105,13 +113,6 @@ const properties = {
       allowed: 'bytes, or a number with kb, mb or gb behind it; at least 64mb',
     }),
   ),
-  IDEMPOTENCY_MAX_IDS: Type.Integer({
-    minimum: 1_000,
-    maximum: 10_000_000_000,
-    default: 20_000_000,
-    description: 'bound on remembered event ids',
-    allowed: 'an integer from 1000 to 10000000000',
-  }),
   OUTBOX_MAX_ROWS: Type.Integer({
     minimum: 16_000,
     maximum: 10_000_000_000,

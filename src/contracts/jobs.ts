@@ -38,13 +38,12 @@ export interface FixedBatch {
   fixedAt: number;
   /** The block's token alone is not to be trusted: ask ClickHouse which rows it has. */
   verify: boolean;
-  /** Whether erasures are among its rows; absent: no, as in what older versions fixed. */
-  passes?: boolean;
+  /** Its one entry was refused as a whole: its rows are stored one by one, each under a token of its own. */
+  byRow?: boolean;
 }
 
-/** Version 2: the block passes erasures, where an older process would cut it. */
 export interface DrainJobData {
-  v: 1 | 2;
+  v: 1;
   shard: number;
   /** null until the first attempt has fixed the ranges. */
   batch: FixedBatch | null;

@@ -10,6 +10,7 @@ import type { BktParameters } from '../domain/params.js';
 import type { ScoreForecast, Scores } from '../domain/score.js';
 import type { Section } from '../domain/types.js';
 import { clockMs } from './corrections.js';
+import type { OutboxId } from './outbox-ids.js';
 
 /**
  * What a journal entry's field `k` says of the row in its field `r`. Rows wait across upgrades, and an older process
@@ -212,10 +213,10 @@ export function journalRowOf(
  */
 export function lastOfEnded(
   kind: string,
-  ended: { readonly goalAt: number; readonly belowMs: number },
+  ended: { readonly goalAt: number; readonly below: OutboxId },
 ): number {
   if (kind === 'goal') return ended.goalAt;
-  return kind === 'taken_back' ? ended.belowMs : ended.belowMs + clockMs;
+  return kind === 'taken_back' ? ended.below.ms : ended.below.ms + clockMs;
 }
 
 /** Ids have no control characters: a backslash stands before another one alone. */

@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { figureCount, variancePartCount } from '../domain/accuracy/figures.js';
-import { type AccuracyModel, startAccuracy, widthLevels } from '../domain/accuracy/model.js';
+import { type AccuracyModel, widthLevels } from '../domain/accuracy/model.js';
 import { emptyCatalogue } from '../domain/catalogue.js';
 import type { FitReport } from '../domain/fit-report.js';
 import { features } from '../domain/prediction/features.js';
@@ -79,8 +79,7 @@ const StoredModel = Type.Object({
     itemPriorAnswers: Type.Number({ exclusiveMinimum: 0 }),
   }),
   abilityOffset: Figure,
-  /** Absent in models from before there were forecasts of shares. */
-  accuracy: Type.Optional(StoredAccuracy),
+  accuracy: StoredAccuracy,
   skills: Type.Array(StoredSkill),
 });
 
@@ -112,8 +111,7 @@ const StoredReport = Type.Object({
   skills: Type.Array(Type.Object({ skillId: Type.String(), ...judged })),
   bkt: Type.Object(compared),
   served: Type.Object(judged),
-  /** Absent as in the model. */
-  accuracy: Type.Optional(StoredAccuracyReport),
+  accuracy: StoredAccuracyReport,
   seconds: Figure,
 });
 
@@ -166,23 +164,26 @@ export function decodeModel(text: string): TenantModel {
  * @throws Error for a model that this version of the service cannot read: damaged, or of a newer version
  */
 export function* decodingOf(text: string): Generator<undefined, TenantModel> {
-  const headEnd = text.indexOf('\n');
-  // In earlier versions it was one line.
-  const head = headEnd < 0 ? text : `${text.slice(0, headEnd)}${emptyEnd}`;
-  const { format: _, skills, accuracy = startAccuracy, ...model } = checkedBy(modelCheck, JSON.parse(head));
-  const bySkill = new Map<string, SkillModel>();
-  for (const { skillId, ...skill } of skills) bySkill.set(skillId, skill);
+  const headEnd = lineEnd(text, 0);
+  const head = `${text.slice(0, headEnd)}${emptyEnd}`;
+  const { format: _, ...model } = checkedBy(modelCheck, JSON.parse(head));
+  const skills = new Map<string, SkillModel>();
   let at = headEnd + 1;
-  while (at > 0 && !text.startsWith(emptyEnd, at)) {
-    const end = text.indexOf('\n', at);
-    if (end < 0) throw new Error('the stored model cannot be read: its end is missing');
+  while (!text.startsWith(emptyEnd, at)) {
+    const end = lineEnd(text, at);
     const line = text.slice(at, text[end - 1] === ',' ? end - 1 : end);
     const { skillId, ...skill } = checkedBy(skillCheck, JSON.parse(line));
-    bySkill.set(skillId, skill);
+    skills.set(skillId, skill);
     at = end + 1;
     yield;
   }
-  return { ...model, accuracy, skills: bySkill, catalogue: emptyCatalogue };
+  return { ...model, skills, catalogue: emptyCatalogue };
+}
+
+function lineEnd(text: string, from: number): number {
+  const end = text.indexOf('\n', from);
+  if (end < 0) throw new Error('the stored model cannot be read: its end is missing');
+  return end;
 }
 
 function checkedBy<Value>(check: Check<Value>, stored: unknown): Value {
@@ -199,16 +200,5 @@ export const encodeReport = (report: FitReport): string => JSON.stringify(report
 export function decodeReport(text: string): FitReport {
   const stored: unknown = JSON.parse(text);
   if (!reportCheck.Check(stored)) throw new Error('the stored report of a fit cannot be read');
-  return { ...stored, accuracy: stored.accuracy ?? noAccuracyReport };
+  return stored;
 }
-
-const noAccuracyReport: FitReport['accuracy'] = {
-  cases: 0,
-  learners: 0,
-  oldLogLoss: null,
-  newLogLoss: null,
-  oldCoverage80: null,
-  newCoverage80: null,
-  published: false,
-  reason: 'this fit was before there were forecasts of shares',
-};

@@ -10,10 +10,8 @@ interface LearnersTask {
 
 export interface RestoreTask extends LearnersTask {
   readonly kind: 'restore';
-  /** First answers that arrived at this Unix second or later are remembered by their ids. */
+  /** Event ids of answers that arrived at this Unix second or later are remembered. */
   readonly idsFrom: number;
-  /** Buckets of event ids, of the partitions that are restored. */
-  readonly buckets: Readonly<Record<number, number>>;
 }
 
 /** A baseline that no row and no table tells, as it was taken. */

@@ -2,7 +2,6 @@
  * What crosses the boundary between the front end and the workers. Answers travel as the bytes in which they came,
  * and what became of them as one text: either is copied in one go, where lists of objects are cloned field by field.
  */
-
 import type { Locale } from '../domain/advice-texts.js';
 import type { Problem } from '../errors.js';
 
@@ -43,14 +42,15 @@ export interface TrackTask {
   readonly idempotencyKeys: readonly (string | null)[];
   /** Unix milliseconds. */
   readonly receivedAt: readonly number[];
-  /** False while ids are remembered for too short a time to promise anything: new ids are refused then. */
-  readonly acceptNewIds: boolean;
   /** The import that the events belong to, by the hash of its file; null for live answers. */
   readonly importId: string | null;
-  /** A batch with learners of several lanes goes to all of them, and each takes its own: partition modulo lanes. */
-  readonly lane: number;
-  readonly lanes: number;
+  /** Of a batch, whose learners may go through several lanes: the slots whose events are counted, a bit for each. */
+  readonly slots: number;
 }
+
+/** Learners go through the lanes by slots: partition modulo so many. */
+export const slotCount = 16;
+export const allSlots = 2 ** slotCount - 1;
 
 /** What became of one event. */
 export type TrackOutcome =
@@ -66,7 +66,7 @@ export type TrackOutcome =
   | 'beyond'
   /** Not an event; `data` is the JSON of an `InvalidEvent`. */
   | 'invalid'
-  /** Of a learner of another lane. */
+  /** Of a learner in none of the task's slots. */
   | 'elsewhere'
   /** A defect: whether it was counted is not known; `data` says why, for the log alone. */
   | 'failed'

@@ -1,5 +1,4 @@
 /** What a learner is told of scores, goal and next steps: the whole of a predictions answer. */
-
 import {
   type AccuracyForecast,
   type AccuracyModel,

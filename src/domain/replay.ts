@@ -2,7 +2,6 @@
  * A learner's states from the attempt rows alone. Rows carry every number that an update took from outside the
  * learner's own state, so that applying them in their order gives what was committed, byte for byte.
  */
-
 import type { AnswerStates } from './answer-states.js';
 import { tellsBaseline } from './baseline.js';
 import type { Conditions } from './conditions.js';

@@ -2,7 +2,6 @@
  * The model of one tenant: what a fit publishes and the workers serve with. One numbered version holds it all, so
  * that going back to an earlier version is one step.
  */
-
 import { type AccuracyModel, startAccuracy } from './accuracy/model.js';
 import { type Catalogue, emptyCatalogue } from './catalogue.js';
 import {

@@ -37,7 +37,7 @@ export interface SkillState {
 
 /** What is kept of one learner beside the skills. */
 export interface LearnerState {
-  /** Grows with every commit: the learner's compare-and-set value. */
+  /** Grows with every commit: who reads a learner in several steps knows by it whether it is the same. */
   readonly version: number;
   /** Counted answers so far: the sequence number of the last one. */
   readonly attempts: number;

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { listpackBytes } from '../contracts/redis-settings.js';
 import type { Logger } from '../telemetry.js';
 import { makeFolder } from './private-file.js';
 import { type Supervised, supervise } from './supervisor.js';
@@ -112,6 +113,6 @@ function redisConfig({ dir, port, password, fsync, maxmemory = 0 }: RedisOptions
     `maxmemory ${maxmemory}`,
     'maxmemory-policy noeviction',
     'hash-max-ziplist-entries 128',
-    'hash-max-ziplist-value 64',
+    `hash-max-ziplist-value ${listpackBytes}`,
   ].join('\n')}\n`;
 }

@@ -23,14 +23,7 @@ function makeRoom(bytes: number): boolean {
   return allBytes + bytes <= maxBytes;
 }
 
-export interface ArrivingBody {
-  /** Copies the piece, where there is room for it. */
-  add(piece: Uint8Array): void;
-  /** What has come; for the taker to keep, for here it is forgotten. */
-  take(): Buffer;
-  /** Gives the memory back, however often it is called. */
-  forget(): void;
-}
+export type ArrivingBody = ReturnType<typeof createArrivingBody>;
 
 /**
  * In one piece of memory, whose whole room is counted: a piece may be a single byte, for which its sender pays six, and an
@@ -39,11 +32,12 @@ export interface ArrivingBody {
  * @param most bytes that are ever added
  * @param onGivenUp told where there is no room, or others need it: nothing is kept any more then
  */
-export function createArrivingBody(most: number, onGivenUp: () => void): ArrivingBody {
+export function createArrivingBody(most: number, onGivenUp: () => void) {
   let bytes = Buffer.alloc(0);
   let size = 0;
   let holder: Holder | null = null;
   let isGivenUp = false;
+  /** Gives the memory back, however often it is called. */
   const forget = (): void => {
     if (holder !== null) holders.delete(holder);
     allBytes -= bytes.length;
@@ -67,13 +61,15 @@ export function createArrivingBody(most: number, onGivenUp: () => void): Arrivin
     bytes.set(before);
   };
   return {
-    add: (piece) => {
+    /** Copies the piece, where there is room for it. */
+    add: (piece: Uint8Array): void => {
       if (size + piece.length > bytes.length) grow(size + piece.length);
       if (isGivenUp) return;
       bytes.set(piece, size);
       size += piece.length;
     },
-    take: () => {
+    /** What has come; for the taker to keep, for here it is forgotten. */
+    take: (): Buffer => {
       const all = bytes.subarray(0, size);
       forget();
       return all;

@@ -4,21 +4,17 @@ import type { Exchange } from './exchange.js';
 import type { RequestFigures } from './request-figures.js';
 import type { Route } from './routes.js';
 
-export interface FailureLog {
-  log(exchange: Exchange, route: Route | null, error: unknown): void;
-  /** Tells of an answer in parts, some of which failed by a defect; one line, for they are mostly alike. */
-  logParts(exchange: Exchange, route: Route | null, defects: readonly ApiError[]): void;
-}
+export type FailureLog = ReturnType<typeof createFailureLog>;
 
 /** While Redis is away every request fails for the same reason: one line a second tells it, with their number. */
 const unavailableEveryMs = 1000;
 
 /** @param now monotonic clock in milliseconds */
-export function createFailureLog(logger: Logger, figures: RequestFigures, now: () => number): FailureLog {
+export function createFailureLog(logger: Logger, figures: RequestFigures, now: () => number) {
   let nextAt = 0;
   let unlogged = 0;
   return {
-    log: (exchange, route, error) => {
+    log: (exchange: Exchange, route: Route | null, error: unknown): void => {
       if (!(error instanceof ApiError) || error.code !== 'UNAVAILABLE') {
         figures.noteDefects(1);
         logger.error({ ...placeOf(exchange, route), err: error }, 'request failed');
@@ -32,7 +28,8 @@ export function createFailureLog(logger: Logger, figures: RequestFigures, now: (
       nextAt = now() + unavailableEveryMs;
       unlogged = 0;
     },
-    logParts: (exchange, route, [first, ...others]) => {
+    /** Tells of an answer in parts, some of which failed by a defect; one line, for they are mostly alike. */
+    logParts: (exchange: Exchange, route: Route | null, [first, ...others]: readonly ApiError[]): void => {
       if (first === undefined) return;
       figures.noteDefects(1 + others.length);
       const where = placeOf(exchange, route);

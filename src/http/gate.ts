@@ -1,48 +1,53 @@
 import { ApiError } from '../errors.js';
 import type { Grant } from '../services/ports.js';
 import type { Authenticator } from './auth.js';
-import { ClientGone, type Exchange } from './exchange.js';
+import { ClientGone, type Exchange, type Headers } from './exchange.js';
 import { checkLocal } from './loopback.js';
-import {
-  checkEncoding,
-  checkMediaType,
-  decodeParameter,
-  decompress,
-  parseIdempotencyKey,
-  parseQuery,
-} from './parse.js';
+import { checkEncoding, checkMediaType, decodeParameter, parseIdempotencyKey, parseQuery } from './parse.js';
 import { parseIfMatch } from './preconditions.js';
 import type { QuotaGate } from './quota.js';
-import type { Call, Match, Reply, Route } from './routes.js';
+import type { Call, Match, Route } from './routes.js';
 
-/**
- * Takes a request through all checks, in the contract's order, to its handler.
- * @param headers filled with headers that belong to the answer whatever it will be
- * @throws ApiError, ClientGone
- */
-export type Gate = (exchange: Exchange, match: Match, headers: Record<string, string>) => Promise<Reply>;
-
-export function createGate(auth: Authenticator, quota: QuotaGate): Gate {
-  return async (exchange, match, headers) => {
-    if (exchange.framingProblem !== null) throw new ApiError('INVALID_REQUEST', exchange.framingProblem);
-    const keyed = isApi(exchange.path) && !match.keyless;
-    const found = keyed ? auth.authenticate(exchange.header('x-api-key')) : null;
-    const grant = found instanceof Promise ? await found : found;
-    if (grant?.development) checkLocal(exchange);
-    const route = routeOf(match);
-    if (grant !== null) {
-      const passed = quota.pass(grant);
-      Object.assign(headers, passed instanceof Promise ? await passed : passed);
-    }
-    checkScope(grant, route);
-    const head = readHead(exchange, route);
-    const received = route.body === null ? noBody : await exchange.body();
-    const body = head.gzip ? await decompress(received, limitOf(route)) : received;
-    return route.handle(callOf(exchange, route, match, grant, head.mediaType, body));
-  };
+/** What the checks of a request's head let pass. */
+export interface Admitted {
+  readonly route: Route;
+  /** Null where the route asks for no key. */
+  readonly grant: Grant | null;
+  readonly mediaType: string;
+  readonly gzip: boolean;
 }
 
-const isApi = (path: string): boolean => path === '/api/v1' || path.startsWith('/api/v1/');
+export type Gate = ReturnType<typeof createGate>;
+
+export function createGate(auth: Authenticator, quota: QuotaGate) {
+  /**
+   * Takes the head of a request through all its checks, in the contract's order; at once unless Redis has to be asked for
+   * the key or its quota.
+   * @param headers gets those that belong to the answer whatever it will be
+   * @throws ApiError
+   */
+  return (exchange: Exchange, match: Match, headers: Headers[]): Admitted | Promise<Admitted> => {
+    if (exchange.framingProblem !== null) throw new ApiError('INVALID_REQUEST', exchange.framingProblem);
+    if (match.keyless) return admit(exchange, routeOf(match), null);
+    const found = auth.authenticate(exchange.header('x-api-key'));
+    if (found instanceof Promise) return found.then((grant) => checkQuota(exchange, match, headers, grant));
+    return checkQuota(exchange, match, headers, found);
+  };
+
+  function checkQuota(exchange: Exchange, match: Match, headers: Headers[], grant: Grant) {
+    if (grant.development) checkLocal(exchange);
+    const route = routeOf(match);
+    const passed = quota.pass(grant);
+    const admitted = (told: Headers): Admitted => {
+      headers.push(told);
+      return admit(exchange, route, grant);
+    };
+    return passed instanceof Promise ? passed.then(admitted) : admitted(passed);
+  }
+}
+
+/** Whether a path's answers are in the envelope, and ask for a key. */
+export const isApi = (path: string): boolean => path === '/api/v1' || path.startsWith('/api/v1/');
 
 function routeOf({ route, allow }: Match): Route {
   if (route !== null) return route;
@@ -55,36 +60,37 @@ function checkScope(grant: Grant | null, { scope }: Route): void {
   throw new ApiError('FORBIDDEN', `The scope of this key does not allow it: it needs ${scope}`);
 }
 
-function callOf(
+/** @throws ApiError */
+function admit(exchange: Exchange, route: Route, grant: Grant | null): Admitted {
+  checkScope(grant, route);
+  if (route.body === null) return { route, grant, mediaType: '', gzip: false };
+  const mediaType = checkMediaType(exchange.header('content-type'), route.body);
+  const gzip = checkEncoding(exchange.header('content-encoding'), route.body) === 'gzip';
+  return { route, grant, mediaType, gzip };
+}
+
+/**
+ * What the handler gets to see, with the last checks.
+ * @throws ApiError
+ */
+export function callOf(
   exchange: Exchange,
-  route: Route,
-  match: Match,
-  grant: Grant | null,
-  mediaType: string,
+  { route, grant, mediaType }: Admitted,
+  parameters: readonly string[],
   body: Buffer,
 ): Call {
   return {
     tenant: grant?.tenant ?? '',
     body,
     mediaType,
-    parameters: match.parameters.map(decodeParameter),
+    parameters: parameters.map(decodeParameter),
     query: parseQuery(exchange.query, route.queryNames),
     idempotencyKey: route.body === null ? null : parseIdempotencyKey(exchange.header('idempotency-key')),
     ifMatch: replaces(route) ? parseIfMatch(exchange.header('if-match')) : null,
     stillWanted: () => {
-      if (exchange.gone()) throw new ClientGone();
+      if (exchange.done) throw new ClientGone();
     },
   };
 }
 
 const replaces = ({ method }: Route): boolean => method === 'PUT' || method === 'DELETE';
-
-const noBody = Buffer.alloc(0);
-const limitOf = ({ body }: Route): number => body?.limit ?? 0;
-
-/** What the body is said to be. @throws ApiError UNSUPPORTED_MEDIA_TYPE */
-function readHead(exchange: Exchange, { body: rules }: Route): { mediaType: string; gzip: boolean } {
-  if (rules === null) return { mediaType: '', gzip: false };
-  const mediaType = checkMediaType(exchange.header('content-type'), rules);
-  return { mediaType, gzip: checkEncoding(exchange.header('content-encoding'), rules) === 'gzip' };
-}

@@ -1,7 +1,7 @@
 /** From a checked call to its answer: one small function per route. */
 import { checkShape, parseJson } from '../contracts/json.js';
 import type { SubmissionForm } from '../contracts/tasks.js';
-import { unavailable } from '../errors.js';
+import { ApiError, unavailable } from '../errors.js';
 import { type ErasurePorts, eraseLearner, readErasure } from '../services/erasures.js';
 import { type ExplainPorts, explainMastery } from '../services/explain-mastery.js';
 import type { ExportLearner } from '../services/export-learner.js';
@@ -12,7 +12,7 @@ import { type AttemptPorts, listAttempts } from '../services/list-attempts.js';
 import type { Forecaster, Tagged } from '../services/ports.js';
 import { readMastery, readSkillMastery } from '../services/read-mastery.js';
 import { listSkills, readSkill } from '../services/read-skills.js';
-import type { AttemptRecorder } from '../services/record-attempts.js';
+import type { AttemptRecorder, Recorded } from '../services/record-attempts.js';
 import { type TakeBackPorts, takeBackAnswer } from '../services/take-back.js';
 import { readVelocity, type VelocityPorts } from '../services/velocity.js';
 import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/write-skill.js';
@@ -54,7 +54,7 @@ export const createHandlers = ({
   health,
   metrics,
 }: HandlerPorts): Handlers => ({
-  trackAnswer: (call) => refusedBy(recorder, call) ?? trackAnswer(recorder, call),
+  trackAnswer: (call, tell) => refusedBy(recorder, call) ?? trackAnswer(recorder, call, tell),
   trackAnswers: (call) => refusedBy(recorder, call) ?? trackAnswers(recorder, call),
   predictions: async ({ tenant, parameters, query, stillWanted }) => {
     const [userId] = parameters as [string];
@@ -126,14 +126,24 @@ function refusedBy(recorder: AttemptRecorder, { tenant }: Call): Reply | null {
   return full === null ? null : errorReply(full);
 }
 
-async function trackAnswer(
+function trackAnswer(
   recorder: AttemptRecorder,
   { tenant, body, idempotencyKey }: Call,
-): Promise<Reply> {
-  const { data, replayed } = await recorder.recordOne({ tenant, body, idempotencyKey });
-  const headers = replayed ? { 'Idempotent-Replayed': 'true' } : {};
-  return { status: 200, body: successEnvelope(data, 'Answer recorded'), headers };
+  tell: (reply: Reply) => void,
+): undefined {
+  recorder.recordOne({ tenant, body, idempotencyKey }, (result) =>
+    tell(result instanceof ApiError ? errorReply(result) : recordedReply(result)),
+  );
 }
+
+const recordedReply = ({ data, replayed }: Recorded): Reply => ({
+  status: 200,
+  body: successEnvelope(data, 'Answer recorded'),
+  headers: replayed ? replayedHeader : noHeaders,
+});
+
+const noHeaders = {};
+const replayedHeader = { 'Idempotent-Replayed': 'true' };
 
 async function trackAnswers(
   recorder: AttemptRecorder,

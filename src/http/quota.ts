@@ -1,16 +1,9 @@
 import { ApiError } from '../errors.js';
 import type { Grant, QuotaCounter } from '../services/ports.js';
 
-export type QuotaHeaders = Readonly<Record<string, string>>;
+type QuotaHeaders = Readonly<Record<string, string>>;
 
-export interface QuotaGate {
-  /**
-   * Takes one request from the key's quota; at once where a lease holds some.
-   * @returns the headers that tell where the key stands
-   * @throws ApiError RATE_LIMITED, UNAVAILABLE
-   */
-  pass(grant: Grant): QuotaHeaders | Promise<QuotaHeaders>;
-}
+export type QuotaGate = ReturnType<typeof createQuotaGate>;
 
 const windowSeconds = 60;
 /** Up to this quota every request is counted in Redis; above, a process takes a thousandth at a time. */
@@ -38,7 +31,7 @@ function take(lease: Lease): Turn {
  * Fixed windows of 60 s that open with a key's first request. Large quotas are taken from Redis in small leases,
  * so that most requests cost no round trip; what a lease holds was taken before, so a quota is never exceeded.
  */
-export function createQuotaGate(counter: QuotaCounter, now: () => number): QuotaGate {
+export function createQuotaGate(counter: QuotaCounter, now: () => number) {
   const leases = new Map<string, Lease>();
   const renewals = new Map<string, Promise<Lease>>();
 
@@ -85,7 +78,12 @@ export function createQuotaGate(counter: QuotaCounter, now: () => number): Quota
     tell(quota, quota <= exactUpTo ? take(await renew(grant, quota, 1)) : await share(grant, quota));
 
   return {
-    pass: (grant) => {
+    /**
+     * Takes one request from the key's quota; at once where a lease holds some.
+     * @returns the headers that tell where the key stands
+     * @throws ApiError RATE_LIMITED, UNAVAILABLE
+     */
+    pass: (grant: Grant): QuotaHeaders | Promise<QuotaHeaders> => {
       const quota = grant.requestsPerMinute;
       if (quota === null) return {};
       const held = quota > exactUpTo ? leaseOf(grant, quota) : null;
@@ -102,7 +100,7 @@ const secondsLeft = (lease: Lease, time: number): number =>
   Math.max(1, Math.ceil((lease.endsAt - time) / 1000));
 
 /** Structured fields of draft-ietf-httpapi-ratelimit-headers. */
-function headersOf(quota: number, lease: Lease, time: number): Record<string, string> {
+function headersOf(quota: number, lease: Lease, time: number): QuotaHeaders {
   const remaining = Math.max(0, quota - lease.taken) + lease.left;
   return {
     'RateLimit-Policy': `"default";q=${quota};w=${windowSeconds}`,
@@ -110,7 +108,7 @@ function headersOf(quota: number, lease: Lease, time: number): Record<string, st
   };
 }
 
-function limited(quota: number, lease: Lease, headers: Record<string, string>, time: number): ApiError {
+function limited(quota: number, lease: Lease, headers: QuotaHeaders, time: number): ApiError {
   return new ApiError('RATE_LIMITED', `This key may make ${quota} requests per ${windowSeconds} s`, {
     headers: { ...headers, 'Retry-After': `${secondsLeft(lease, time)}` },
   });

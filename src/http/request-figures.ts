@@ -16,14 +16,9 @@ const latencyBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 
 const latencyName = 'http_request_duration_seconds';
 
-export interface RequestFigures {
-  /** @param path template of the route; a fixed word where there is none, never what the caller sent */
-  of(method: string, path: string): RouteFigures;
-  /** Requests, or parts of one that is answered in parts. */
-  noteDefects(count: number): void;
-}
+export type RequestFigures = ReturnType<typeof createRequestFigures>;
 
-export function createRequestFigures(figures: Figures): RequestFigures {
+export function createRequestFigures(figures: Figures) {
   const routes: RouteFigures[] = [];
   let defects = 0;
   figures.add({
@@ -45,11 +40,19 @@ export function createRequestFigures(figures: Figures): RequestFigures {
     read: () => defects,
   });
   return {
-    noteDefects: (count) => {
+    /** Requests, or parts of one that is answered in parts. */
+    noteDefects: (count: number): void => {
       defects += count;
     },
-    of: (method, path) => {
-      const route = { method, path, statuses: new Map(), buckets: latencyBounds.map(() => 0), seconds: 0 };
+    /** @param path template of the route; a fixed word where there is none, never what the caller sent */
+    of: (method: string, path: string): RouteFigures => {
+      const route: RouteFigures = {
+        method,
+        path,
+        statuses: new Map(),
+        buckets: latencyBounds.map(() => 0),
+        seconds: 0,
+      };
       route.buckets.push(0);
       routes.push(route);
       return route;

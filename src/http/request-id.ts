@@ -6,8 +6,8 @@ const prefix = randomBytes(6).toString('hex');
 let counter = 0;
 
 /** The caller's request id where it is a plain one, else one of ours: unique, and cheap to make. */
-export function requestIdOf(sent: string | undefined): string {
-  if (sent !== undefined && shape.test(sent)) return sent;
+export function requestIdOf(sent: string | null): string {
+  if (sent !== null && shape.test(sent)) return sent;
   counter += 1;
   return `${prefix}-${counter.toString(36)}`;
 }

@@ -9,36 +9,6 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import type { UnreadAnswers } from './unread-answers.js';
 
-/** One response until its end, which may come early. */
-export interface ResponseState {
-  readonly unread: UnreadAnswers;
-  /** Answered or aborted: the response must not be touched any more. */
-  done: boolean;
-  /** Gives back the memory that is counted for it, however often it is called. */
-  forget: () => void;
-  /** Called when it is done, by whomever. */
-  wake: () => void;
-}
-
-export function finish(state: ResponseState): void {
-  state.done = true;
-  state.forget();
-  state.wake();
-}
-
-export function cut(res: HttpResponse, state: ResponseState): void {
-  if (state.done) return;
-  finish(state);
-  res.close();
-}
-
-/** Counts what is kept of an answer until it is over. */
-export function keepUnread(res: HttpResponse, state: ResponseState, bytes: number): void {
-  state.forget = state.unread.keep(bytes, () => cut(res, state));
-  // It may have been cut at once.
-  if (state.done) state.forget();
-}
-
 /** A reader that took nothing for this long is given up. */
 const stallMs = 60_000;
 
@@ -51,86 +21,113 @@ const keepOpenMs = 4000;
 /** At most this much of a piece is given to uWebSockets.js at once. */
 const chunkBytes = 64 * 1024;
 
-/**
- * Sends what the socket did not take of a body that was begun with `tryEnd`, as the client reads it. uWebSockets.js
- * closes the connection of one who takes nothing for 10 s.
- *
- * @returns resolves when all is sent, or the client is gone or given up
- */
-export function sendRest(res: HttpResponse, state: ResponseState, body: Buffer): Promise<void> {
-  return new Promise((resolve) => {
-    state.wake = resolve;
-    res.onWritable((offset) => {
-      const [flows, sent] = res.tryEnd(body.subarray(offset), body.length);
-      if (sent) finish(state);
+export const nothing = (): void => undefined;
+
+/** One response until its end, which may come early. */
+export class OpenResponse {
+  /** Answered or aborted: the response must not be touched any more. */
+  done = false;
+  /** Gives back the memory that is counted for it, however often it is called. */
+  protected forget = nothing;
+  /** Called when it is done, by whomever. */
+  private wake = nothing;
+
+  constructor(
+    protected readonly res: HttpResponse,
+    private readonly unread: UnreadAnswers,
+  ) {}
+
+  /** Closing a connection tells that it was aborted, and so comes back here. */
+  protected finish(): void {
+    if (this.done) return;
+    this.done = true;
+    this.forget();
+    this.wake();
+  }
+
+  protected cut(): void {
+    if (this.done) return;
+    this.finish();
+    this.res.close();
+  }
+
+  /** Counts what is kept of an answer until it is over. */
+  protected keepUnread(bytes: number): void {
+    this.forget = this.unread.keep(bytes, () => this.cut());
+    // It may have been cut at once.
+    if (this.done) this.forget();
+  }
+
+  /**
+   * Sends what the socket did not take of a body that was begun with `tryEnd`, as the client reads it. uWebSockets.js
+   * closes the connection of one who takes nothing for 10 s.
+   *
+   * @param over called when all is sent, or the client is gone or given up
+   */
+  protected sendRest(body: Uint8Array, over: () => void): void {
+    this.wake = over;
+    this.res.onWritable((offset) => {
+      const [flows, sent] = this.res.tryEnd(body.subarray(offset), body.length);
+      if (sent) this.finish();
       return flows;
     });
-    keepUnread(res, state, body.length);
-  });
-}
-
-/**
- * Sends the pieces behind a head that was written before, until they or the client end.
- *
- * @param hasToClose asked at the end: whether the connection cannot stay
- * @throws what the pieces throw; the connection is cut then, so that nobody takes what came for the whole
- */
-export async function sendPieces(
-  res: HttpResponse,
-  state: ResponseState,
-  pieces: AsyncIterable<string>,
-  hasToClose: () => boolean,
-): Promise<void> {
-  const keptOpen = setInterval(() => {
-    if (state.done) return;
-    res.pause();
-    res.resume();
-  }, keepOpenMs);
-  try {
-    await writeAll(res, state, pieces);
-    if (state.done) return;
-    finish(state);
-    res.cork(() => res.end(undefined, hasToClose()));
-  } catch (error) {
-    cut(res, state);
-    throw error;
-  } finally {
-    clearInterval(keptOpen);
+    this.keepUnread(body.length);
   }
-}
 
-async function writeAll(
-  res: HttpResponse,
-  state: ResponseState,
-  pieces: AsyncIterable<string>,
-): Promise<void> {
-  res.onWritable(() => {
-    state.wake();
-    return true;
-  });
-  for await (const piece of pieces) {
-    const bytes = Buffer.from(piece);
-    for (let at = 0; at < bytes.length; at += chunkBytes) {
-      if (state.done) return;
-      let flows = true;
-      res.cork(() => {
-        flows = res.write(bytes.subarray(at, at + chunkBytes));
-      });
-      if (!flows) await writableAgain(res, state);
+  /**
+   * Sends the pieces behind a head that was written before, until they or the client end.
+   *
+   * @param hasToClose asked at the end: whether the connection cannot stay
+   * @throws what the pieces throw; the connection is cut then, so that nobody takes what came for the whole
+   */
+  protected async sendPieces(pieces: AsyncIterable<string>, hasToClose: () => boolean): Promise<void> {
+    const keptOpen = setInterval(() => {
+      if (this.done) return;
+      this.res.pause();
+      this.res.resume();
+    }, keepOpenMs);
+    try {
+      await this.writeAll(pieces);
+      if (this.done) return;
+      this.finish();
+      this.res.cork(() => this.res.end(undefined, hasToClose()));
+    } catch (error) {
+      this.cut();
+      throw error;
+    } finally {
+      clearInterval(keptOpen);
     }
-    if (state.done) return;
   }
-}
 
-/** Resolves as well when the response is done. */
-function writableAgain(res: HttpResponse, state: ResponseState): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(cut, stallMs, res, state);
-    state.wake = () => {
-      clearTimeout(timer);
-      state.wake = () => undefined;
-      resolve();
-    };
-    if (state.done) state.wake();
-  });
+  private async writeAll(pieces: AsyncIterable<string>): Promise<void> {
+    this.res.onWritable(() => {
+      this.wake();
+      return true;
+    });
+    for await (const piece of pieces) {
+      const bytes = Buffer.from(piece);
+      for (let at = 0; at < bytes.length; at += chunkBytes) {
+        if (this.done) return;
+        let flows = true;
+        this.res.cork(() => {
+          flows = this.res.write(bytes.subarray(at, at + chunkBytes));
+        });
+        if (!flows) await this.writableAgain();
+      }
+      if (this.done) return;
+    }
+  }
+
+  /** Resolves as well when the response is done. */
+  private writableAgain(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.cut(), stallMs);
+      this.wake = () => {
+        clearTimeout(timer);
+        this.wake = nothing;
+        resolve();
+      };
+      if (this.done) this.wake();
+    });
+  }
 }

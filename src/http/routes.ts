@@ -48,7 +48,11 @@ export interface Route {
   readonly body: BodyRules | null;
   /** Query values that the route reads; others are ignored. */
   readonly queryNames: readonly string[];
-  readonly handle: (call: Call) => Promise<Reply> | Reply;
+  /**
+   * What it does not return it tells: a promise for each answer costs more than all checks before it.
+   * @throws ApiError, ClientGone
+   */
+  readonly handle: (call: Call, tell: (reply: Reply) => void) => Promise<Reply> | Reply | undefined;
 }
 
 /** What the router found for a request. */
@@ -57,7 +61,7 @@ export interface Place {
   readonly route: Route | null;
   /** Methods of a known path; null for an unknown one. */
   readonly allow: string | null;
-  /** Whether the path is served without a key. */
+  /** Whether the path is served, or not found, without a key. */
   readonly keyless: boolean;
 }
 

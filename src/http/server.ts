@@ -8,15 +8,14 @@ import {
   us_listen_socket_close,
   us_socket_local_port,
 } from 'uWebSockets.js';
-import { ApiError } from '../errors.js';
 import type { Logger } from '../telemetry.js';
+import { Answering, type Traffic } from './answering.js';
 import type { Connections } from './connections.js';
-import { errorReply } from './envelope.js';
-import { ClientGone, type Exchange, openExchange } from './exchange.js';
-import { createFailureLog, type FailureLog } from './failure-log.js';
-import type { Gate } from './gate.js';
-import { noteAnswer, type RequestFigures, type RouteFigures } from './request-figures.js';
-import type { Match, Place, Reply, Route } from './routes.js';
+import { Exchange } from './exchange.js';
+import { createFailureLog } from './failure-log.js';
+import { type Gate, isApi } from './gate.js';
+import type { RequestFigures } from './request-figures.js';
+import type { Place, Route } from './routes.js';
 import type { UnreadAnswers } from './unread-answers.js';
 import './uws-types.js';
 
@@ -48,14 +47,15 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const failures = createFailureLog(options.logger, options.figures, () => performance.now());
   const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
   const serve: Serve = (place, method, path) => {
-    const counts = options.figures.of(method, path);
+    const counts = options.figures.of(method, path ?? 'unknown');
     const parameterCount = place.route?.path.match(/:\w+/g)?.length ?? 0;
+    const serving = { gate: options.gate, failures, traffic, counts };
     return (res, req) => {
-      const exchange = openExchange(res, req, bodyLimitOf(place.route, req), options.unread);
-      const { route, allow, keyless } = place;
-      const parameters = parametersOf(req, parameterCount);
-      const match = { route, allow, keyless, parameters };
-      void answer(options.gate, failures, traffic, exchange, match, counts);
+      const exchange = new Exchange(res, req, place, bodyLimitOf(place.route, req), options.unread);
+      const { route, allow } = place;
+      const keyless = place.keyless || !isApi(path ?? req.getUrl());
+      const match = { route, allow, keyless, parameters: parametersOf(req, parameterCount) };
+      new Answering(serving, exchange, match).begin();
     };
   };
   register(app, options.routes, serve);
@@ -71,14 +71,12 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   };
 }
 
-interface Traffic {
-  open: number;
-  closing: boolean;
-  onIdle: () => void;
-}
-
-/** Method and path are what the answers are counted under. */
-type Serve = (place: Place, method: string, path: string) => (res: HttpResponse, req: HttpRequest) => void;
+/** @param method what the answers are counted under @param path null: any */
+type Serve = (
+  place: Place,
+  method: string,
+  path: string | null,
+) => (res: HttpResponse, req: HttpRequest) => void;
 
 function register(app: TemplatedApp, routes: readonly Route[], serve: Serve): void {
   for (const path of new Set(routes.map((route) => route.path))) {
@@ -88,7 +86,7 @@ function register(app: TemplatedApp, routes: readonly Route[], serve: Serve): vo
     for (const route of here) registerRoute(app, route, serve({ route, allow, keyless }, route.method, path));
     app.any(path, serve({ route: null, allow, keyless }, 'other', path));
   }
-  app.any('/*', serve({ route: null, allow: null, keyless: false }, 'any', 'unknown'));
+  app.any('/*', serve({ route: null, allow: null, keyless: false }, 'any', null));
 }
 
 function registerRoute(
@@ -96,11 +94,11 @@ function registerRoute(
   { method, path }: Route,
   handler: (res: HttpResponse, req: HttpRequest) => void,
 ): void {
-  if (method === 'POST') app.post(path, handler);
-  else if (method === 'PUT') app.put(path, handler);
-  else if (method === 'DELETE') app.del(path, handler);
-  else app.get(path, handler).head(path, handler);
+  app[calls[method]](path, handler);
+  if (method === 'GET') app.head(path, handler);
 }
+
+const calls = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'del' } as const;
 
 /** A refused body is received as well, so that the client sees the answer: nothing of it is kept. */
 function bodyLimitOf(route: Route | null, req: HttpRequest): number | null {
@@ -109,53 +107,11 @@ function bodyLimitOf(route: Route | null, req: HttpRequest): number | null {
   return sendsBody ? 0 : null;
 }
 
-const parametersOf = (req: HttpRequest, count: number): string[] =>
-  Array.from({ length: count }, (_, i) => req.getParameter(i) ?? '');
-
-async function answer(
-  gate: Gate,
-  failures: FailureLog,
-  traffic: Traffic,
-  exchange: Exchange,
-  match: Match,
-  counts: RouteFigures,
-): Promise<void> {
-  const since = performance.now();
-  traffic.open += 1;
-  const headers: Record<string, string> = {
-    'X-Request-Id': exchange.requestId,
-    'Content-Type': 'application/json',
-  };
-  let onOver: Reply['onOver'];
-  try {
-    const reply = await gate(exchange, match, headers).catch(failureReply);
-    onOver = reply.onOver;
-    if (reply.status >= 500 && reply.error) failures.log(exchange, match.route, reply.error);
-    if (reply.defects) failures.logParts(exchange, match.route, reply.defects);
-    Object.assign(headers, reply.headers);
-    const refused = exchange.framingProblem !== null || reply.error?.code === 'PAYLOAD_TOO_LARGE';
-    // Who stays is closed when all are answered: at once would cut an answer that is still being read.
-    if (traffic.closing) headers.Connection = 'close';
-    if (reply.pieces) await exchange.stream({ status: reply.status, headers }, reply.pieces);
-    else await exchange.answer({ status: reply.status, headers, body: reply.body }, refused);
-    noteAnswer(counts, reply.status, performance.now() - since);
-  } catch (error) {
-    if (!(error instanceof ClientGone)) failures.log(exchange, match.route, error);
-  } finally {
-    onOver?.();
-    traffic.open -= 1;
-    if (traffic.open === 0) traffic.onIdle();
-  }
+function parametersOf(req: HttpRequest, count: number): string[] {
+  const parameters: string[] = [];
+  while (parameters.length < count) parameters.push(req.getParameter(parameters.length) ?? '');
+  return parameters;
 }
-
-/** Whatever goes wrong becomes an answer; what is not meant for callers becomes INTERNAL, and a log line. */
-function failureReply(error: unknown): Reply {
-  if (error instanceof ClientGone) throw error;
-  return errorReply(error instanceof ApiError ? error : internal(error));
-}
-
-const internal = (cause: unknown): ApiError =>
-  new ApiError('INTERNAL', 'Something went wrong on our side; try again with the same event_id', { cause });
 
 /** uWebSockets.js shares a port between processes unless told otherwise. */
 const shared = 0;

@@ -4,19 +4,10 @@ import type { Figures } from '../services/figures.js';
 /** Beside what a connection keeps of its own: 16 KiB of uWebSockets.js, and what the kernel took. */
 const maxBytes = 64 * 1024 * 1024;
 
-export interface UnreadAnswers {
-  /**
-   * Counts what is kept of an answer. Where all are more than the bound, those that began first are cut: an answer
-   * that is read is through long before.
-   *
-   * @param cut ends the answer and its connection
-   * @returns forgets the bytes, however often it is called; to be called as well by `cut`
-   */
-  keep(bytes: number, cut: () => void): () => void;
-}
+export type UnreadAnswers = ReturnType<typeof createUnreadAnswers>;
 
 /** One for all connections of a process. */
-export function createUnreadAnswers(figures: Figures, bound = maxBytes): UnreadAnswers {
+export function createUnreadAnswers(figures: Figures, bound = maxBytes) {
   /** In the order in which they began. */
   const kept = new Set<{ readonly bytes: number; readonly cut: () => void }>();
   let all = 0;
@@ -34,7 +25,14 @@ export function createUnreadAnswers(figures: Figures, bound = maxBytes): UnreadA
     read: () => cuts,
   });
   return {
-    keep: (bytes, cut) => {
+    /**
+     * Counts what is kept of an answer. Where all are more than the bound, those that began first are cut: an answer
+     * that is read is through long before.
+     *
+     * @param cut ends the answer and its connection
+     * @returns forgets the bytes, however often it is called; to be called as well by `cut`
+     */
+    keep: (bytes: number, cut: () => void): (() => void) => {
       const answer = { bytes, cut };
       kept.add(answer);
       all += bytes;

@@ -82,13 +82,13 @@ export function createDrainWorker(
   const oneByOne = createTurns();
   const keep = async (job: DrainJob, token: string, batch: FixedBatch): Promise<void> => {
     const key = worker.toKey(`${job.id}`);
-    const data = JSON.stringify({ ...job.data, v: batch.passes ? 2 : 1, batch });
+    const data = JSON.stringify({ ...job.data, batch });
     const kept = await connection.eval(keepScript, 2, `${key}:lock`, key, token, data);
     if (kept !== 1) throw new Error('the job was given to another worker meanwhile');
   };
   const run = (job: DrainJob, token: string): Promise<DrainResult> => {
     const { v, shard, batch } = job.data;
-    if (v !== 1 && v !== 2) throw new Error(`drain job of version ${String(v)}: this process knows 1 and 2`);
+    if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
     const save = (fixed: FixedBatch): Promise<void> => keep(job, token, fixed);
     return oneByOne(shard, () => drain({ partitions: partitionsOf(shard, partitions), batch, save, signal }));
   };

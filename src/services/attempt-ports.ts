@@ -1,5 +1,6 @@
 /** A learner's counted answers, read back from wherever they are, and what may be relied on. */
 import type { AttemptRow } from '../contracts/attempt-row.js';
+import { newLearner } from '../domain/mastery.js';
 import type { LearnerState } from '../domain/types.js';
 
 /** Where an answer is stored: in ClickHouse, on its way there, or put aside because ClickHouse refused it. */
@@ -59,7 +60,9 @@ export interface StoredHistories {
 
 /**
  * Whether a learner's state goes on from an earlier one, so that what was read in between is of one history. Every
- * commit adds one to the version and an answer at least; an erasure or a correction does otherwise.
+ * commit adds one to the version and an answer at least; an erasure or a correction does otherwise. The first answer
+ * begins a history, at any version: whatever comes follows on none.
  */
 export const follows = (before: LearnerState, now: LearnerState): boolean =>
-  now.version >= before.version && now.attempts - before.attempts >= now.version - before.version;
+  before.version === newLearner.version ||
+  (now.version >= before.version && now.attempts - before.attempts >= now.version - before.version);

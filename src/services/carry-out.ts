@@ -10,6 +10,7 @@ import {
   type PendingCorrection,
   type RewriteCorrection,
 } from '../contracts/corrections.js';
+import { firstRowOf } from '../contracts/outbox-ids.js';
 import type { Logger } from '../telemetry.js';
 import type {
   CorrectedRows,
@@ -26,8 +27,6 @@ import type { CarryOut } from './pipeline-ports.js';
  * its last second (everysec, up to two while the disk is busy) must not forget an order that ClickHouse has obeyed.
  */
 const settleMs = 2000;
-/** Event ids are remembered for a day; clocks may differ by less than the rest. */
-const idsMs = 25 * 3_600_000;
 /** Most due erasures of a partition that are looked at: more than a run carries out. */
 const mostDue = 200;
 
@@ -35,12 +34,10 @@ export interface CarryOutOptions {
   readonly store: CorrectionStore;
   readonly warehouse: CorrectionWarehouse;
   readonly logger: Logger;
-  /** Unix milliseconds. */
-  readonly now: () => number;
 }
 
 /** Leaves corrections that are too young to a later run. Errors are those of Redis and ClickHouse: try again. */
-export function createCarryOut({ store, warehouse, logger, now }: CarryOutOptions): CarryOut {
+export function createCarryOut({ store, warehouse, logger }: CarryOutOptions): CarryOut {
   return async (partitions, heads, signal) => {
     const due: Erasure[] = [];
     for (const partition of partitions)
@@ -67,9 +64,7 @@ export function createCarryOut({ store, warehouse, logger, now }: CarryOutOption
     );
     if (some.length === 0) return;
     const rows = some.map(rowsOf);
-    const parked = await store.removeParked(rows, true);
-    const stored = await warehouse.eventIds(rows, now() - idsMs, signal);
-    await store.forgetIds([...stored, ...parked]);
+    await store.removeParked(rows, true);
     await warehouse.remove(rows, signal);
     for (const { pending, correction, plan } of some)
       await store.settle(pending, correction, plan?.removal as Removal);
@@ -147,9 +142,8 @@ function rowsOf({
   readonly pending: PendingCorrection;
   readonly correction: Correction;
 }): CorrectedRows {
-  const [belowMs, belowSeq] = id.split('-').map(Number) as [number, number];
   const { tenant, userId } = correction;
   const fromSeq = correction.kind === 'erase' ? 0 : correction.fromSeq;
   const goalAt = correction.kind === 'erase' ? correction.goalAt : 0;
-  return { tenant, userId, partition, belowMs, belowSeq, fromSeq, goalAt };
+  return { tenant, userId, partition, below: firstRowOf(id), fromSeq, goalAt };
 }

@@ -1,14 +1,14 @@
 /** What carrying out corrections needs of Redis and ClickHouse, and what they guarantee. */
 import type { Correction, PendingCorrection } from '../contracts/corrections.js';
+import type { OutboxId } from '../contracts/outbox-ids.js';
 
 /** A learner's rows of before a correction, from one of its answers on. */
 export interface CorrectedRows {
   readonly tenant: string;
   readonly userId: string;
   readonly partition: number;
-  /** The correction's outbox id: rows with a lower one. */
-  readonly belowMs: number;
-  readonly belowSeq: number;
+  /** Rows with a lower id: those of entries before the correction. */
+  readonly below: OutboxId;
   /** First learner_seq. */
   readonly fromSeq: number;
   /** Unix milliseconds of the last goal of the history that is erased. */
@@ -21,12 +21,6 @@ export interface Removal {
   readonly answers: Readonly<Record<string, number>>;
   /** Of an erasure: what its places held, by their names. */
   readonly before: Readonly<Record<string, number>>;
-}
-
-/** An event id that was taken, and the Unix second in which its answer came. */
-export interface TakenId {
-  readonly eventId: string;
-  readonly second: number;
 }
 
 /** An erasure that left the outbox, where everything before it is stored. */
@@ -51,23 +45,16 @@ export interface CorrectionStore {
    * @returns null where the correction is gone, or where nothing is kept and no removal given
    */
   plan(pending: PendingCorrection, removal: Removal | null): Promise<KeptPlan | null>;
-  /** Forgets ids that were not taken again since. @returns how many */
-  forgetIds(ids: readonly LearnersId[]): Promise<number>;
-  /** Removes refused rows. @param count whether they are answers that are gone for good. @returns their event ids */
-  removeParked(rows: readonly CorrectedRows[], count: boolean): Promise<LearnersId[]>;
+  /** Removes refused rows. @param count whether they are answers that are gone for good */
+  removeParked(rows: readonly CorrectedRows[], count: boolean): Promise<void>;
   /** Counts what is gone, tells the erasure and removes the correction: in one step, once. */
   settle(pending: PendingCorrection, correction: Correction, removal: Removal): Promise<void>;
 }
-
-/** With whose it is. */
-export type LearnersId = TakenId & Pick<CorrectedRows, 'partition' | 'tenant' | 'userId'>;
 
 /** The tables that hold rows of learners. Each learner may be given once. */
 export interface CorrectionWarehouse {
   /** What is there of each one's rows, and in the learner's other places; in their order. */
   count(rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<Removal[]>;
-  /** Event ids of the rows that came since, Unix milliseconds. */
-  eventIds(rows: readonly CorrectedRows[], since: number, signal?: AbortSignal): Promise<LearnersId[]>;
   /**
    * Deletes the rows and makes the rollups agree with what is left. The caller holds the partitions: nobody else inserts
    * their rows meanwhile. May be repeated after any of its steps, also with other learners.

@@ -12,22 +12,18 @@
  * - Ranges that no longer hold as many rows as when they were fixed.
  * - Rows that waited for long, of which ClickHouse has some: the job that stored them is gone.
  */
-import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FixedBatch } from '../contracts/jobs.js';
-import type { Logger } from '../telemetry.js';
+import { completeBlock, type DrainPlaces, tokenOfRanges, tokenOfRows } from './complete-block.js';
 import type {
-  AttemptWarehouse,
   BatchLimits,
   CarryOut,
   DrainResult,
   DrainShard,
   DrainTask,
-  Outbox,
   OutboxBatch,
   OutboxEpoch,
 } from './pipeline-ports.js';
-
 import { ContentRefused } from './pipeline-ports.js';
 import { createSieve, ParkedFull } from './sift-outbox.js';
 
@@ -49,10 +45,7 @@ const quickMs = 10_000;
 /** Up to 100,000 rows a block, the size that ClickHouse likes; bytes bound the memory of long ids. */
 const defaultLimits: BatchLimits = { maxRows: 100_000, maxBytes: 32 * 2 ** 20 };
 
-export interface DrainOptions {
-  outbox: Outbox;
-  warehouse: AttemptWarehouse;
-  logger: Logger;
+export interface DrainOptions extends DrainPlaces {
   limits?: BatchLimits;
   /** Carries corrections out, or leaves them for a later run. */
   correct?: CarryOut;
@@ -60,13 +53,17 @@ export interface DrainOptions {
 
 /** Errors are those of Redis and ClickHouse: nothing is lost by one, the caller tries the same task again. */
 export function createDrain(options: DrainOptions): DrainShard {
-  const { outbox, warehouse, logger, limits = defaultLimits, correct = refuseCorrection } = options;
+  const { outbox, warehouse, limits = defaultLimits, correct = refuseCorrection } = options;
   const watch = createEpochWatch();
   const sieve = createSieve(options);
   const drain = sieve.over(drainBlock);
   return (task) =>
     drain(task).catch(async (error: unknown) => {
-      if (error instanceof ParkedFull) await correct(task.partitions, [], task.signal);
+      if (error instanceof ParkedFull) {
+        // What waits for room must not be all that the next attempt looks at.
+        await task.save(nothing);
+        await correct(task.partitions, [], task.signal);
+      }
       throw error;
     });
 
@@ -76,7 +73,10 @@ export function createDrain(options: DrainOptions): DrainShard {
       ? outbox.read(task.batch.ranges)
       : outbox.next(task.partitions, { ...limits, maxRows }));
     await sieve.clear(read);
-    const moved = read.rows === 0 ? await passErasures(read) : await move(task, read);
+    if (task.batch?.byRow === true && read.rows > 0) return sieve.byRow(task, read);
+    const moved = read.rows === 0 ? { rows: 0, present: 0 } : await move(task, read);
+    // Where there is nothing else: all that came before them is stored.
+    if (read.rows === 0) await outbox.trim(read);
     // Behind the rows, which no correction that fails holds up.
     await correct(task.partitions, read.corrections, task.signal);
     return moved;
@@ -92,17 +92,11 @@ export function createDrain(options: DrainOptions): DrainShard {
       await checkEpoch(epoch);
       return sieve.judge(read, error, task.signal);
     });
-    if (verify || present > 0 || task.batch !== null) await complete(read, present, task.signal);
+    if (verify || present > 0 || task.batch !== null)
+      await completeBlock(options, read, present, noneRefused, task.signal);
     await checkEpoch(epoch);
-    // Not up to the end of what was fixed: an older version may have taken a correction for a row.
     await outbox.trim(read);
     return { rows: read.rows, present };
-  }
-
-  /** Where there is nothing else: all that came before them is stored. */
-  async function passErasures(read: OutboxBatch): Promise<DrainResult> {
-    await outbox.trim(read);
-    return { rows: 0, present: 0 };
   }
 
   /** A Redis that took over meanwhile may have given ids of these ranges to rows that were never read. */
@@ -115,20 +109,14 @@ export function createDrain(options: DrainOptions): DrainShard {
     const { since, settledAt } = watch(epoch);
     if (settledAt > epoch.ms) await sleep(settledAt - epoch.ms, undefined, { signal: task.signal });
     const oldest = Math.min(...read.ranges.map(({ from }) => Number.parseInt(from, 10)));
-    const verify = oldest <= since || (await isThereInPart(read, epoch.ms - oldest, task.signal));
-    const { ranges, rows } = read;
-    const batch = { ranges, rows, fixedAt: epoch.ms, verify, passes: read.erasures.length > 0 };
+    const verify =
+      task.verify ||
+      oldest <= since ||
+      // Rows that waited for long may be those of a job that was lost or taken away.
+      (epoch.ms - oldest > quickMs && (await warehouse.countPresent(read.ranges, task.signal)) > 0);
+    const batch = { ranges: read.ranges, rows: read.rows, fixedAt: epoch.ms, verify };
     await task.save(batch);
     return batch;
-  }
-
-  /** Rows that waited for long may be those of a job that was lost or taken away. */
-  async function isThereInPart(
-    read: OutboxBatch,
-    ageMs: number,
-    signal: DrainTask['signal'],
-  ): Promise<boolean> {
-    return ageMs > quickMs && (await warehouse.countPresent(read.ranges, signal)) > 0;
   }
 
   async function insertAll(read: OutboxBatch, signal: DrainTask['signal']): Promise<number> {
@@ -141,35 +129,17 @@ export function createDrain(options: DrainOptions): DrainShard {
     if ((await warehouse.countPresent(read.ranges, signal)) === 0) return insertAll(read, signal);
     const present = await warehouse.presentRows(read.ranges, signal);
     const missing = await outbox.read(read.ranges, present);
-    if (missing.rows > 0) await warehouse.insert(missing.chunks, tokenOfRows(missing, 0), signal);
+    if (missing.rows > 0) await warehouse.insert(missing.chunks, tokenOfRows(missing.chunks, 0), signal);
     return present.size;
   }
-
-  /**
-   * Makes sure of a block that was tried before. ClickHouse notes a token before it moves the part into place: one
-   * that was killed in between takes every repeat for a double and stores nothing. So what misses goes in under
-   * new tokens, and the rollups are compared with the table and computed again where they differ.
-   */
-  async function complete(read: OutboxBatch, present: number, signal: DrainTask['signal']): Promise<void> {
-    for (let round = 1; (await warehouse.countPresent(read.ranges, signal)) < read.rows; round++) {
-      if (round > maxRounds)
-        throw new Error('ClickHouse keeps taking a block for a double that it does not have');
-      const missing = await outbox.read(read.ranges, await warehouse.presentRows(read.ranges, signal));
-      await warehouse.insert(missing.chunks, tokenOfRows(missing, round), signal);
-    }
-    const repaired = await warehouse.repairRollups(read.ranges, signal);
-    if (present > 0 || repaired.length > 0) {
-      logger.warn({ rows: read.rows, present, repaired }, 'a block was stored in part by an earlier attempt');
-    }
-  }
 }
+
+const noneRefused: ReadonlySet<string> = new Set();
+const nothing: FixedBatch = { ranges: [], rows: 0, fixedAt: 0, verify: false };
 
 const refuseCorrection: CarryOut = async (_, [head]) => {
   if (head !== undefined) throw new Error(`nothing here carries out the correction ${head.id}`);
 };
-
-/** The table and its rollups may each hold a token without its part. */
-const maxRounds = 5;
 
 /**
  * Remembers since when the epoch in force was seen: rows added later cannot have come back. Callers read the
@@ -187,14 +157,3 @@ function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt:
 
 const mustVerify = (batch: FixedBatch, read: OutboxBatch, epoch: OutboxEpoch): boolean =>
   batch.verify || read.rows !== batch.rows || Math.abs(epoch.ms - batch.fixedAt) > tokenTrustMs;
-
-const tokenOfRanges = (read: OutboxBatch): string =>
-  hash(read.ranges.map((range) => `${range.partition}:${range.from}:${range.to}:${range.rows}`));
-
-const tokenOfRows = (read: OutboxBatch, round: number): string => hash([`round ${round}`, ...read.chunks]);
-
-function hash(parts: readonly (string | Buffer)[]): string {
-  const sha = createHash('sha256');
-  for (const part of parts) sha.update(part).update('\n');
-  return sha.digest('hex').slice(0, 40);
-}

@@ -1,5 +1,6 @@
 /** What erasing a learner needs of Redis and ClickHouse, beside carrying out its correction. */
-import type { CorrectedRows, LearnersId } from './correction-ports.js';
+import type { OutboxId } from '../contracts/outbox-ids.js';
+import type { CorrectedRows } from './correction-ports.js';
 import type { JournalEntry } from './journal-ports.js';
 
 /** An erasure that is not done. */
@@ -62,8 +63,6 @@ export interface ErasureStore {
 export interface ErasureLeftovers {
   /** Removes goals, forecasts and refused rows of the ended histories that wait for ClickHouse. */
   removeWaiting(rows: readonly CorrectedRows[]): Promise<void>;
-  /** Forgets ids that were not taken again since. @returns how many */
-  forgetIds(ids: readonly LearnersId[]): Promise<number>;
   /** Forgets which of their tenants' rare skills the learners answered. */
   forgetSkills(rows: readonly CorrectedRows[]): Promise<void>;
   /** Removes the marks of imports. @returns how many of each one's have to stay, because their imports run */
@@ -79,9 +78,8 @@ export interface EndedLearner {
   /** Unix milliseconds on Redis' clock. */
   readonly at: number;
   readonly goalAt: number;
-  /** Outbox id of the last erasure's correction. */
-  readonly belowMs: number;
-  readonly belowSeq: number;
+  /** Rows of ended histories have a lower id: those of entries before the last erasure's correction. */
+  readonly below: OutboxId;
   /** How often it was looked for what came late. */
   readonly looks: number;
   /** As it is stored. */
@@ -99,8 +97,6 @@ export interface EndedHistories {
 
 /** The places of erasures in ClickHouse. Each learner may be given once. */
 export interface ErasureWarehouse {
-  /** Event ids of answers that were taken back: they stayed taken. */
-  takenBackIds(rows: readonly CorrectedRows[]): Promise<LearnersId[]>;
   /** Deletes what came from elsewhere than the outbox. */
   removeLate(rows: readonly CorrectedRows[]): Promise<void>;
   /** Which of the erased learners have rows, of whichever history, in the tables that `removeLate` deletes from. */

@@ -111,6 +111,10 @@ export function createFairLine<Item extends Standing>() {
       const place = queue?.waiting.indexOf(item) ?? -1;
       if (queue !== undefined && place >= 0) takeOut(queue, place, 1);
     },
+    /** All that stands there, of each tenant in its order. */
+    standing: function* (): Generator<Item> {
+      for (const { waiting } of queues.values()) yield* waiting;
+    },
     /** What waits of a tenant, in its order. */
     of: (tenant: string): { readonly waiting: readonly Item[]; readonly weight: number } =>
       queues.get(tenant) ?? none,

@@ -2,6 +2,8 @@
  * Finishes erasures whose corrections were carried out, many together: what came over the journal, marks of imports, and
  * the proof. Runs with the journal, behind its drain, so that no page of it is under way; each step may be repeated.
  */
+import { firstRowOf } from '../contracts/outbox-ids.js';
+import { inParts } from '../lists.js';
 import type { Logger } from '../telemetry.js';
 import type { CorrectedRows } from './correction-ports.js';
 import type {
@@ -54,8 +56,7 @@ export function createErasureFinisher(options: FinishOptions): (signal?: AbortSi
 
   async function lookAgain(): Promise<void> {
     const due = (await ended.all()).filter((one) => isDue(one, now()));
-    for (let at = 0; at < due.length; at += lookedTogether) {
-      const some = due.slice(at, at + lookedTogether);
+    for (const some of inParts(due, lookedTogether)) {
       const byHash = new Map(some.map((one) => [one.hash, one]));
       for (const { hash, userId } of await warehouse.findAgain(some)) {
         const one = byHash.get(hash);
@@ -65,10 +66,8 @@ export function createErasureFinisher(options: FinishOptions): (signal?: AbortSi
     }
   }
 
-  /** What is deleted last tells which ids are to be forgotten. */
   async function removeLate(rows: readonly CorrectedRows[]): Promise<void> {
     await leftovers.removeWaiting(rows);
-    await leftovers.forgetIds(await warehouse.takenBackIds(rows));
     await warehouse.removeLate(rows);
   }
 
@@ -110,6 +109,5 @@ type CarriedOut = OpenErasure & Pick<ErasureReceipt, 'before'>;
 const isDue = ({ at, looks }: EndedLearner, now: number): boolean => now - at >= (looksAfter[looks] ?? 0);
 
 function rowsOf({ tenant, userId, partition, correction, goalAt }: OpenErasure): CorrectedRows {
-  const [belowMs, belowSeq] = correction.split('-').map(Number) as [number, number];
-  return { tenant, userId, partition, belowMs, belowSeq, fromSeq: 0, goalAt };
+  return { tenant, userId, partition, below: firstRowOf(correction), fromSeq: 0, goalAt };
 }

@@ -15,7 +15,9 @@ export interface HealthPorts {
   /** Why the consumers of this process do not move; null if they do, or if it has none. */
   readonly stalled: () => string | null;
   readonly draining: () => boolean;
-  readonly idempotencyWindowSeconds: () => number;
+  /** How long event ids are remembered, and of a learner with very many at least. */
+  readonly idempotencyWindowSeconds: number;
+  readonly idempotencyMinWindowSeconds: number;
   readonly uptimeSeconds: () => number;
   readonly version: string;
 }
@@ -46,7 +48,8 @@ export function createHealth(ports: HealthPorts): Health {
         status,
         version: ports.version,
         uptime_seconds: Math.floor(ports.uptimeSeconds()),
-        idempotency_window_seconds: ports.idempotencyWindowSeconds(),
+        idempotency_window_seconds: ports.idempotencyWindowSeconds,
+        idempotency_min_window_seconds: ports.idempotencyMinWindowSeconds,
         checks: {
           redis: check(blocked),
           clickhouse: check(clickhouse),

@@ -7,6 +7,8 @@ export interface OutboxBatch {
   /** One per partition that has rows here, with the first and last id that were read. */
   ranges: OutboxRange[];
   rows: number;
+  /** Entries that these rows are of. */
+  entries: number;
   /** Whole lines, each ending in a line feed, in the order of the outbox. */
   chunks: Buffer[];
   /** Entries between the rows that hold no row at all, which no table could take. */
@@ -26,7 +28,24 @@ export interface OutboxEntries {
   ids: string[];
 }
 
+/** An entry of the outbox with its rows, without their outbox columns. */
+export interface StoredEntry {
+  partition: number;
+  id: string;
+  rows: readonly Buffer[];
+}
+
+/** A row that ClickHouse refuses. */
+export interface RefusedRow {
+  /** As text (contracts/outbox-ids.ts). */
+  id: string;
+  /** Without its outbox columns. */
+  row: Buffer;
+  reason: string;
+}
+
 export interface BatchLimits {
+  /** Beyond it only what is of one entry. */
   maxRows: number;
   /** Soft: reading stops after the page that reaches it. */
   maxBytes: number;
@@ -87,15 +106,16 @@ export interface Outbox {
    */
   trim(read: Pick<OutboxBatch, 'ranges' | 'erasures'>): Promise<void>;
   /**
-   * Removes some rows of the ranges and nothing else. Doing it again does nothing.
-   * @param rows each as `partition\tms\tseq`
-   */
-  remove(rows: ReadonlySet<string>): Promise<void>;
-  /**
    * Moves entries as they are to where refused ones are kept, each in one step. Entries that are gone are passed over.
    * @returns how many had to stay where they are, for want of room
    */
   park(entries: OutboxEntries, reason: string): Promise<number>;
+  /**
+   * Removes an entry of which all rows but the refused are stored, and moves these to where refused ones are kept, in one
+   * step. Does nothing where the entry is gone, or its id has other rows by now.
+   * @returns false where there is no room for them: the entry stays
+   */
+  parkRows(entry: StoredEntry, refused: readonly RefusedRow[]): Promise<boolean>;
   epoch(): Promise<OutboxEpoch>;
   facts(): Promise<PipelineFacts>;
 }
@@ -151,6 +171,8 @@ export interface DrainTask {
   save(batch: FixedBatch): Promise<void>;
   /** Fewer rows than usual, for what was refused in one block. */
   maxRows?: number;
+  /** Some of the rows may be stored: ClickHouse is asked. */
+  verify?: boolean;
   signal?: AbortSignal;
 }
 

@@ -29,10 +29,13 @@ export interface Submission {
   readonly receivedAt: number;
 }
 
-/** How events are to be counted. */
-export interface TrackMode {
-  readonly acceptNewIds: boolean;
-  readonly importId: string | null;
+/** A single answer on its way. */
+export interface OpenAnswer {
+  readonly submission: Submission;
+  /** Milliseconds, as performance.now() tells them. */
+  readonly since: number;
+  /** Tells its caller, who no longer hears of the outcome. */
+  refuse(error: ApiError): void;
 }
 
 /** Counts answers. */
@@ -41,12 +44,17 @@ export interface AttemptTracker {
    * Counts the events of a submission in their order; one learner's answers keep their order, across submissions
    * too. An import's submission is one batch, whose events must share a lane (`laneOf`).
    *
+   * @param importId hash of the file being imported; null for live answers
    * @returns one result per event: once it tells `counted`, the new mastery, the event id and the attempt record are
    * committed together
    * @throws ApiError INVALID_REQUEST for what is no submission, UNAVAILABLE for what does not fit the bounded queues,
    * INTERNAL for a defect
    */
-  track(submission: Submission, mode: TrackMode): Promise<readonly Tracked[]>;
+  track(submission: Submission, importId: string | null): Promise<readonly Tracked[]>;
+  /** The same for a single event, without a promise: each costs more than handing the event on. */
+  trackOne(submission: Submission, told: (tracked: Tracked | Error) => void): void;
+  /** The single events that are not told yet, those of a learner in their order. */
+  open(): Iterable<OpenAnswer>;
   /** Why `track` would refuse whatever it is given now of the tenant; null where it may take something. */
   full(tenant: string): ApiError | null;
 }

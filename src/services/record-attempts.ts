@@ -2,8 +2,8 @@
 import type { SubmissionForm, TrackOutcome } from '../contracts/tasks.js';
 import { ApiError, notCounted, unavailable } from '../errors.js';
 import { mapInSlices } from '../slices.js';
-import type { AttemptTracker, Submission, Tracked, TrackMode } from './ports.js';
-import { createRepeats } from './repeats.js';
+import type { AttemptTracker, Submission, Tracked } from './ports.js';
+import { watchRepeats } from './repeats.js';
 import { invalidEvent } from './submissions.js';
 
 /** An answer to an event that was counted, now or before. */
@@ -26,8 +26,8 @@ export interface Sent {
 export interface AttemptRecorder {
   /** Why nothing of the tenant would be taken now; asked first, refusing costs the front end half as much. */
   full(tenant: string): ApiError | null;
-  /** Counts one event. @throws ApiError for an event that was not counted */
-  recordOne(sent: Sent): Promise<Recorded>;
+  /** Counts one event. @param told called once, perhaps at once */
+  recordOne(sent: Sent, told: (result: EventResult) => void): void;
   /**
    * Counts up to 1000 events, each standing alone, in their order.
    * @throws ApiError for a body that is no batch, and where nothing could be taken
@@ -37,8 +37,6 @@ export interface AttemptRecorder {
 
 export interface RecorderOptions {
   readonly tracker: AttemptTracker;
-  /** Whether event ids are remembered long enough to take new ones. */
-  readonly acceptNewIds: () => boolean;
   readonly now: () => number;
   /** Counts what became of each event. */
   readonly tally: AnswerTally;
@@ -47,33 +45,20 @@ export interface RecorderOptions {
 /** Events by outcome, since the process started. */
 export type AnswerTally = Partial<Record<TrackOutcome, number>>;
 
-const liveMode: TrackMode = { acceptNewIds: true, importId: null };
-const fullMode: TrackMode = { acceptNewIds: false, importId: null };
-
-export function createAttemptRecorder({
-  tracker,
-  acceptNewIds,
-  now,
-  tally,
-}: RecorderOptions): AttemptRecorder {
-  const repeats = createRepeats();
-  const track = (submission: Submission): Promise<readonly Tracked[]> =>
-    tracker.track(submission, acceptNewIds() ? liveMode : fullMode);
+export function createAttemptRecorder({ tracker, now, tally }: RecorderOptions): AttemptRecorder {
+  watchRepeats(tracker.open);
   const judge = (tracked: Tracked): EventResult => {
     tally[tracked.outcome] = (tally[tracked.outcome] ?? 0) + 1;
     return resultOf(tracked);
   };
   return {
     full: tracker.full,
-    recordOne: async (sent) => {
-      const submission = submissionOf('event', sent, now());
-      const [tracked] = await repeats.watch(submission, track(submission));
-      const result = judge(tracked as Tracked);
-      if (result instanceof ApiError) throw result;
-      return result;
-    },
+    recordOne: (sent, told) =>
+      tracker.trackOne(submissionOf('event', sent, now()), (tracked) =>
+        told(tracked instanceof Error ? errorOf(tracked) : judge(tracked)),
+      ),
     recordBatch: async (form, sent) => {
-      const tracked = await track(submissionOf(form, sent, now())).catch(refusedBatch);
+      const tracked = await tracker.track(submissionOf(form, sent, now()), null).catch(refusedBatch);
       // A thousand that are refused take 14 ms.
       return mapInSlices(tracked, judge);
     },
@@ -92,6 +77,8 @@ function refusedBatch(error: unknown): never {
   if (!(error instanceof ApiError) || error.code !== 'INTERNAL') throw error;
   throw unavailable(error.message, error);
 }
+
+const errorOf = (error: Error): ApiError => (error instanceof ApiError ? error : notCounted(error));
 
 function resultOf({ outcome, data }: Tracked): EventResult {
   switch (outcome) {

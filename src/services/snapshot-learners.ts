@@ -1,6 +1,7 @@
 /** Keeps learners' states after the last of the answers that are about to be dropped. */
 import type { AttemptRow } from '../contracts/attempt-row.js';
 import { type ReplayedStates, startReplay } from '../domain/replay.js';
+import { groupedBy } from '../lists.js';
 import type { LearnerPage, PlacedRow, SnapshotStore, SnapshotWriter } from './retention-ports.js';
 
 /** The states as one text. */
@@ -23,9 +24,10 @@ export function createSnapshotWriter(store: SnapshotStore, codec: SnapshotCodec)
 
   async function write(month: number, page: LearnerPage) {
     const [latest, placed] = await Promise.all([store.latest(page), store.rowsUpTo(month, page)]);
-    const snapshots = [...byLearner(placed)].flatMap(([userId, { partition, rows }]) => {
+    const snapshots = [...groupedBy(placed, userOf)].flatMap(([userId, own]) => {
+      const rows = own.map(({ row }) => row);
       const made = snapshotOf(rows, latest.get(userId));
-      return made === null ? [] : [{ userId, partition, ...made }];
+      return made === null ? [] : [{ userId, partition: (own[0] as PlacedRow).partition, ...made }];
     });
     await store.save(
       month,
@@ -46,17 +48,4 @@ export function createSnapshotWriter(store: SnapshotStore, codec: SnapshotCodec)
   return { write };
 }
 
-interface Learner {
-  readonly partition: number;
-  readonly rows: AttemptRow[];
-}
-
-function byLearner(placed: readonly PlacedRow[]): Map<string, Learner> {
-  const learners = new Map<string, Learner>();
-  for (const { row, partition } of placed) {
-    const known = learners.get(row.event.userId);
-    if (known) known.rows.push(row);
-    else learners.set(row.event.userId, { partition, rows: [row] });
-  }
-  return learners;
-}
+const userOf = ({ row }: PlacedRow): string => row.event.userId;

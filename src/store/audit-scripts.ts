@@ -44,13 +44,10 @@ export type CountedPage = [
  * Counts a page of a stream, from newer to older entries.
  * KEYS: stream. ARGV: id to begin with, or \`(\` and the id to begin below; most entries.
  * Result: entries; id of the oldest ('' for none); corrections among them; rows that cannot be read; then tenant and day in turn
- * with numbers: of counted rows by day of arrival; of all rows and of right ones by day of occurred_at.
- *
- * Rows of versions that did not count what they accepted are shorter and have no learner_version.
+ * with numbers: of rows by day of arrival; of them and of right ones by day of occurred_at.
  */
 export const countPageScript = `
 local pattern = '${columnsPattern(['tenant', 'is_correct', 'occurred_at', 'received_at'])}'
-local counted = ${rowColumns.indexOf('learner_version')}
 local arrived, occurred, right = {}, {}, {}
 local corrections, unreadable = 0, 0
 
@@ -62,8 +59,7 @@ end
 local function count(row)
   local tenant, correct, occurredAt, receivedAt = string.match(row, pattern)
   if not (tenant and tonumber(occurredAt) and tonumber(receivedAt)) then unreadable = unreadable + 1 return end
-  local _, tabs = string.gsub(row, '\\t', '')
-  if tabs >= counted then add(arrived, tenant, receivedAt, 1) end
+  add(arrived, tenant, receivedAt, 1)
   add(occurred, tenant, occurredAt, 1)
   if correct == '1' then add(right, tenant, occurredAt, 1) end
 end
@@ -71,7 +67,10 @@ end
 local function look(fields)
   for i = 1, #fields, 2 do
     if fields[i] == 'c' then corrections = corrections + 1 return end
-    if fields[i] == 'r' then count(fields[i + 1]) return end
+    if fields[i] == 'r' and fields[i + 1] ~= '' then
+      for row in string.gmatch(fields[i + 1], '[^\\n]+') do count(row) end
+      return
+    end
   end
   unreadable = unreadable + 1
 end

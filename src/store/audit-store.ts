@@ -1,8 +1,9 @@
 /** What the audit reads of Redis. Partitions are looked at one by one, in steps of about a millisecond each. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { learnerHash } from '../contracts/learner-name.js';
+import { firstRowOf, lastRowOf } from '../contracts/outbox-ids.js';
 import { readTenantDay } from '../contracts/tenant-day.js';
-import type { AuditRecord, AuditStore, OutboxId, PartitionLook } from '../services/audit/ports.js';
+import type { AuditRecord, AuditStore, PartitionLook } from '../services/audit/ports.js';
 import { prunedField } from './audit-scripts.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { findEnded } from './ended-histories.js';
@@ -10,8 +11,8 @@ import { acceptedKey, auditKey, dueKey, outboxKey, parkedKey, removedKey } from 
 import { epochOf } from './outbox.js';
 
 const parkedOf = (partition: number): string => parkedKey(outboxKey(partition));
-/** Entries of a script call. */
-const pageRows = 200;
+/** Entries of a script call: about a millisecond of Redis where a commit has three rows in a partition. */
+const pageEntries = 100;
 /** Parked rows are put back or put aside by hand or one by one: this often in a row is not met. */
 const maxTries = 20;
 
@@ -38,7 +39,7 @@ export function createAuditStore(client: RedisClient, partitions: number): Audit
     endOfHistory: async (partition, learners) => {
       const hashes = learners.map(({ tenant, userId }) => learnerHash(tenant, userId));
       const ended = await findEnded(client, partition, hashes);
-      return ended.map((one) => one && { ms: one.belowMs, seq: one.belowSeq });
+      return ended.map((one) => one?.below ?? null);
     },
     oldestDay: async (partition) => {
       const { accepted, prunedThrough } = await factsOf(client, partition);
@@ -109,7 +110,7 @@ async function countStream(
   for (let from = newest; from !== ''; ) {
     signal.throwIfAborted();
     const [entries, oldest, corrections, unreadable, ...pages] = await whileRedisServes(
-      client.countStreamPage(key, from, pageRows),
+      client.countStreamPage(key, from, pageEntries),
     );
     if (entries === 0) break;
     counts.oldest = oldest;
@@ -141,7 +142,7 @@ function lookOf(
   parked: StreamCounts,
 ): PartitionLook {
   // A stream that is not there yet gives its first entry an id of this millisecond or later.
-  const newest = last === '' ? { ms: now - 1, seq: maxSequence } : idOf(last);
+  const newest = last === '' ? { ms: now - 1, seq: Number.MAX_SAFE_INTEGER - 1 } : lastRowOf(last);
   return {
     partition,
     accepted,
@@ -151,19 +152,8 @@ function lookOf(
     parked: parked.arrived,
     waitingSums: { attempts: waiting.occurred, correct: waiting.right },
     unreadable: waiting.unreadable + parked.unreadable,
-    frontier: waiting.oldest === '' ? after(newest) : idOf(waiting.oldest),
+    frontier: waiting.oldest === '' ? { ...newest, seq: newest.seq + 1 } : firstRowOf(waiting.oldest),
     last: newest,
     hasCorrections: waiting.corrections + due > 0,
   };
-}
-
-/** Of outbox_seq in the table. */
-const maxSequence = 2 ** 32 - 1;
-
-const after = ({ ms, seq }: OutboxId): OutboxId =>
-  seq < maxSequence ? { ms, seq: seq + 1 } : { ms: ms + 1, seq: 0 };
-
-function idOf(text: string): OutboxId {
-  const [ms, seq] = text.split('-').map(Number);
-  return { ms: ms as number, seq: seq as number };
 }

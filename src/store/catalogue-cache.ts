@@ -8,7 +8,12 @@ import type { ModelCache } from './model-cache.js';
 import { keepRecent, tellOnce } from './recent.js';
 
 /** As `ModelCache`, but the catalogue is never old: while it cannot be read, there is no model. */
-export type ServedModels = ModelCache;
+export interface ServedModels extends Omit<ModelCache, 'get'> {
+  /** @param mark of the catalogue as of now, where it was read already */
+  get(tenant: string, mark?: string): Promise<TenantModel>;
+  /** Of the model in force, whatever the catalogue is. */
+  version(tenant: string): Promise<number>;
+}
 
 export interface ServedModelsOptions {
   readonly models: ModelCache;
@@ -46,8 +51,8 @@ export function createServedModels(options: ServedModelsOptions): ServedModels {
   const loading = new Map<string, Loading>();
   const asking = new Map<string, Promise<string>>();
 
-  async function get(tenant: string): Promise<TenantModel> {
-    const asked = askMark(tenant).catch((error: unknown) => markBefore(tenant, error));
+  async function get(tenant: string, known?: string): Promise<TenantModel> {
+    const asked = known ?? askMark(tenant).catch((error: unknown) => markBefore(tenant, error));
     const [fitted, mark] = await Promise.all([models.get(tenant), asked]);
     return keep(tenant, fitted, await catalogueAt(tenant, mark));
   }
@@ -105,5 +110,9 @@ export function createServedModels(options: ServedModelsOptions): ServedModels {
     return served.model;
   }
 
-  return { get, close: models.close };
+  return {
+    get,
+    version: async (tenant) => (await models.get(tenant)).version,
+    close: models.close,
+  };
 }

@@ -12,14 +12,17 @@ import { unavailable } from '../errors.js';
 import { type CountedPage, countPageScript, lookScript, pruneScript } from './audit-scripts.js';
 import { connectCluster, type Timeouts } from './cluster.js';
 import { defineCorrections } from './correction-commands.js';
-import { evictIdsScript, growIdsScript } from './id-scripts.js';
 import { addItemsScript, putItemsScript } from './item-scripts.js';
-import { appendJournalScript } from './journal-scripts.js';
 import { forgetLearnersScript, noteLearnersScript } from './known-skills-scripts.js';
-import { parkScript, redriveScript } from './parked-scripts.js';
-import { readHashesScript } from './read-script.js';
+import { parkRowsScript, parkScript, redriveScript } from './parked-scripts.js';
 import { lastErrorOf, noteErrors } from './redis-trouble.js';
-import { commitScript, loadScript, replaceFieldScript, takeQuotaScript } from './scripts.js';
+import {
+  appendJournalScript,
+  readHashesScript,
+  replaceFieldScript,
+  sweepIdsScript,
+  takeQuotaScript,
+} from './scripts.js';
 
 /** A single node or a Cluster: everything above works on both. */
 export type RedisClient = Redis | Cluster;
@@ -28,9 +31,11 @@ export type RedisClient = Redis | Cluster;
 export const commandTimeoutMs = 5000;
 /** A connection over which nothing comes back is given up for another: what is behind it may be gone without a word. */
 const socketTimeoutMs = 10_000;
+/** After this long a connection counts as not to be had. */
+export const connectTimeoutMs = 5000;
 const timeouts: Timeouts = {
   commandTimeout: commandTimeoutMs,
-  connectTimeout: 5000,
+  connectTimeout: connectTimeoutMs,
   socketTimeout: socketTimeoutMs,
 };
 
@@ -45,6 +50,20 @@ const options = {
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   retryStrategy: (attempt: number) => Math.min(25 * 2 ** attempt, 250),
+  // What moves the master behind one address does not always end connections to the one before.
+  reconnectOnError: (error: Error) => codeOf(error) === 'READONLY',
+} satisfies RedisOptions;
+
+const { socketTimeout: _, ...withoutSocketTimeout } = options;
+/**
+ * Of a connection whose replies ioredis does not read (hot-connection.ts): whoever does waits for them not too long. While
+ * Redis loads, ioredis asks again after a time that must be over before it connects anew: asked by a timer of the connection
+ * before, the next one would bring a reply that nobody waits for.
+ */
+export const hotOptions = {
+  ...withoutSocketTimeout,
+  protocol: 2,
+  maxLoadingRetryTime: 25,
 } satisfies RedisOptions;
 
 /**
@@ -83,8 +102,11 @@ const passingReplies = new Set([
   'MASTERDOWN',
   'CLUSTERDOWN',
   'NOREPLICAS',
+  // A master that became a replica ends who waits for its replicas.
+  'UNBLOCKED',
   // Alone, for a memory that ran full with the last command; what is wrong with a command is told before it.
   'EXECABORT',
+  'MOVED',
   'ASK',
 ]);
 
@@ -101,10 +123,15 @@ export async function whileRedisServes<Value>(commands: Promise<Value>): Promise
   }
 }
 
-/** The first word of an error reply is its code (Redis protocol). */
 function isDefect(error: unknown): boolean {
-  if (!(error instanceof Error) || error.name !== 'ReplyError') return false;
-  return !passingReplies.has(error.message.split(' ', 1)[0] ?? '');
+  const code = codeOf(error);
+  return code !== null && !passingReplies.has(code);
+}
+
+/** The first word of an error reply (Redis protocol); null for what is none: a connection's own error. */
+export function codeOf(error: unknown): string | null {
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return null;
+  return error.message.split(' ', 1)[0] ?? '';
 }
 
 /** The results of commands that are sent together. @throws the first one's error that failed */
@@ -163,14 +190,12 @@ function becomesReady(client: RedisClient, timeoutMs: number): Promise<void> {
 
 /** ioredis sends a script by its hash and loads it again where Redis has forgotten it. */
 function defineScripts(client: RedisClient): void {
-  client.defineCommand('loadLearners', { lua: loadScript });
-  client.defineCommand('commitAttempts', { lua: commitScript });
-  client.defineCommand('evictIds', { lua: evictIdsScript, numberOfKeys: 1 });
-  client.defineCommand('growIds', { lua: growIdsScript, numberOfKeys: 1 });
+  client.defineCommand('sweepIds', { lua: sweepIdsScript });
   client.defineCommand('addItems', { lua: addItemsScript, numberOfKeys: 1 });
   client.defineCommand('putItems', { lua: putItemsScript, numberOfKeys: 1 });
   client.defineCommand('appendJournal', { lua: appendJournalScript, numberOfKeys: 1 });
   client.defineCommand('parkEntries', { lua: parkScript, numberOfKeys: 2 });
+  client.defineCommand('parkRows', { lua: parkRowsScript, numberOfKeys: 2 });
   client.defineCommand('redriveEntries', { lua: redriveScript, numberOfKeys: 2 });
   client.defineCommand('noteLearners', { lua: noteLearnersScript, numberOfKeys: 2 });
   client.defineCommand('forgetLearners', { lua: forgetLearnersScript, numberOfKeys: 1 });
@@ -185,11 +210,8 @@ function defineScripts(client: RedisClient): void {
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    loadLearnersBuffer(keyCount: number, ...args: (string | Buffer)[]): Result<Buffer, Context>;
     readHashesBuffer(keyCount: number, ...args: (string | number)[]): Result<Buffer, Context>;
-    commitAttempts(keyCount: number, ...args: (string | Buffer)[]): Result<string, Context>;
-    evictIds(prefix: string, cutoff: number, atMost: number): Result<[number, number, number], Context>;
-    growIds(prefix: string, buckets: number): Result<number, Context>;
+    sweepIds(keyCount: number, ...args: (string | number)[]): Result<number, Context>;
     addItems(key: string, deltas: Buffer, atMost: number, make: 0 | 1): Result<number, Context>;
     putItems(key: string, entries: Buffer, recordBytes: number): Result<number, Context>;
     appendJournal(key: string, bound: number, kind: string, ...rows: string[]): Result<number, Context>;

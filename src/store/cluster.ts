@@ -1,5 +1,5 @@
 /** A Redis Cluster as the state store wants it. */
-import { Cluster, type ClusterOptions } from 'ioredis';
+import { Cluster, type ClusterOptions, Command } from 'ioredis';
 import type { RedisAddress } from '../contracts/redis-address.js';
 
 /**
@@ -41,6 +41,27 @@ export function connectCluster({ nodes, login }: RedisAddress, timeouts: Timeout
   refreshSlots(client);
   return client;
 }
+
+/** Where a key is, as far as the client knows. */
+export interface ClusterPlace {
+  /** Host and port, with a colon between them. */
+  readonly master: string;
+  /** How many replicas its master has that the Cluster does not hold for dead: it does not list those. */
+  readonly replicas: number;
+}
+
+/** Null where nobody is known to have the key. */
+export function placeInCluster(client: Cluster, key: string): ClusterPlace | null {
+  const [master, ...others] = client.slots[new Command('get', [key]).getSlot()] ?? [];
+  if (master === undefined) return null;
+  return { master, replicas: others.filter((other) => other !== master).length };
+}
+
+/** Asks a node where the slots are; resolves also where none tells. */
+export const renewPlaces = (client: Cluster): Promise<unknown> =>
+  new Promise((resolve) => {
+    client.refreshSlotsCache(resolve);
+  });
 
 /** ioredis' own interval goes on for ever where the connection is ended in the middle of a refresh. */
 function refreshSlots(client: Cluster): void {

@@ -4,26 +4,24 @@ import {
   closeErasureScript,
   eraseLearnerScript,
   lookedAtEndedScript,
-  passErasuresScript,
   planCorrectionScript,
   readDueScript,
   removeParkedScript,
   settleCorrectionScript,
+  trimOutboxScript,
 } from './correction-scripts.js';
-import { forgetIdsScript } from './id-scripts.js';
 import { takeBackScript } from './take-back-script.js';
 
 export function defineCorrections(client: Redis | Cluster): void {
   client.defineCommand('eraseLearner', { lua: eraseLearnerScript, numberOfKeys: 1 });
   client.defineCommand('lookedAtEnded', { lua: lookedAtEndedScript, numberOfKeys: 1 });
   client.defineCommand('closeErasure', { lua: closeErasureScript, numberOfKeys: 1 });
-  client.defineCommand('passErasures', { lua: passErasuresScript, numberOfKeys: 1 });
+  client.defineCommand('trimOutbox', { lua: trimOutboxScript, numberOfKeys: 1 });
   client.defineCommand('readDue', { lua: readDueScript, numberOfKeys: 1 });
   client.defineCommand('planCorrection', { lua: planCorrectionScript, numberOfKeys: 1 });
   client.defineCommand('settleCorrection', { lua: settleCorrectionScript, numberOfKeys: 1 });
   client.defineCommand('removeParked', { lua: removeParkedScript, numberOfKeys: 1 });
   client.defineCommand('takeBack', { lua: takeBackScript, numberOfKeys: 1 });
-  client.defineCommand('forgetIds', { lua: forgetIdsScript, numberOfKeys: 1 });
 }
 
 declare module 'ioredis' {
@@ -40,7 +38,7 @@ declare module 'ioredis' {
     ): Result<[string, string], Context>;
     lookedAtEnded(prefix: string, hash: string, text: string, next: string): Result<null, Context>;
     closeErasure(prefix: string, id: string, name: string): Result<number, Context>;
-    passErasures(prefix: string, end: string, ...passed: string[]): Result<null, Context>;
+    trimOutbox(prefix: string, end: string, rows: number, ...passed: string[]): Result<null, Context>;
     readDue(prefix: string, most: number): Result<[head: string, ...(string | number)[]], Context>;
     planCorrection(
       prefix: string,
@@ -56,8 +54,7 @@ declare module 'ioredis' {
       before: string,
       ...removed: (string | number)[]
     ): Result<number, Context>;
-    takeBack(prefix: string, request: Buffer): Result<string, Context>;
-    forgetIds(prefix: string, ...ids: (Buffer | number)[]): Result<number, Context>;
+    takeBack(prefix: string, ...args: (string | number | Buffer)[]): Result<string, Context>;
     removeParked(prefix: string, ...entries: string[]): Result<number, Context>;
   }
 }

@@ -3,7 +3,7 @@ import { modelVersion } from '../domain/params.js';
 import { markerName, unnotedVersion } from './keys.js';
 
 /** Versions of which an upgrade may have moved learners aside. */
-const asideVersions = Array.from({ length: modelVersion - unnotedVersion }, (_, i) => unnotedVersion + i);
+const asideVersions = Array.from({ length: modelVersion - unnotedVersion + 1 }, (_, i) => unnotedVersion + i);
 
 /**
  * The stream that has the correction in its place: the outbox or, of an erasure, the due ones. A Redis that took over may
@@ -53,7 +53,7 @@ local correction = cjson.decode(ARGV[4])
 correction.goalAt = goal and tonumber(string.match(goal, '"updatedAt":(%d+)')) or 0
 record.goalAt = correction.goalAt
 record.requestedAt = tonumber(now())
-redis.call('DEL', key, prefix .. ':h0:' .. name, prefix .. ':h1:' .. name)
+redis.call('DEL', key, prefix .. ':e:' .. name, prefix .. ':h0:' .. name, prefix .. ':h1:' .. name)
 for _, version in ipairs({ ${asideVersions} }) do
   local aside = 'st:v' .. version .. string.sub(prefix, 3)
   redis.call('DEL', aside .. ':l:' .. name, aside .. ':h0:' .. name, aside .. ':h1:' .. name)
@@ -88,20 +88,24 @@ return redis.call('HDEL', erasures, ARGV[1])
 `;
 
 /**
- * Removes rows that are stored, and puts the erasures before, among and behind them where the due ones are.
- * KEYS: the partition's prefix. ARGV: the smallest id that stays in the outbox, '' where no row is meant; ids of
- *   erasures and their texts, in turn and in order. Those that are not there (any more) are passed over.
+ * Removes entries whose rows are stored, and puts the erasures before, among and behind them where the due ones are.
+ * KEYS: the partition's prefix. ARGV: the smallest id that stays in the outbox, '' where no row is meant; number of rows
+ *   that go; ids of erasures and their texts, in turn and in order. Those that are not there (any more) are passed over.
  */
-export const passErasuresScript = `
+export const trimOutboxScript = `
 ${placeOf}
 local out = KEYS[1] .. ':out'
-for i = 2, #ARGV, 2 do
+for i = 3, #ARGV, 2 do
   if standsIn(out, ARGV[i], ARGV[i + 1]) then
     redis.call('XADD', KEYS[1] .. ':due', ARGV[i], 'c', ARGV[i + 1])
     redis.call('XDEL', out, ARGV[i])
   end
 end
-if ARGV[1] ~= '' then redis.call('XTRIM', out, 'MINID', '=', ARGV[1]) end
+if ARGV[1] ~= '' and redis.call('XTRIM', out, 'MINID', '=', ARGV[1]) > 0 then
+  redis.call('DECRBY', out .. ':rows', ARGV[2])
+end
+-- Who trims what another one has trimmed in part makes the number wrong, until here.
+if redis.call('XLEN', out) == 0 then redis.call('DEL', out .. ':rows') end
 `;
 
 /**

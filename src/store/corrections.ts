@@ -1,22 +1,23 @@
 /** Corrections in Redis, for the drain that carries them out. */
+
 import { rowColumns } from '../contracts/attempt-row.js';
 import { unescapeText } from '../contracts/attempt-row-reader.js';
 import { learnerName } from '../contracts/learner-name.js';
+import { isBefore, parseId } from '../contracts/outbox-ids.js';
+import { byPartition } from '../lists.js';
 import type {
   CorrectedRows,
   CorrectionStore,
   DueErasure,
   KeptPlan,
-  LearnersId,
   Removal,
-  TakenId,
 } from '../services/correction-ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
-import { hashEventId } from './event-ids.js';
 import { acceptedField, outboxKey, parkedKey, partitionPrefix } from './keys.js';
 import { readReplicated } from './replication.js';
+import { fieldOf, streamPages } from './streams.js';
 
-/** Ids of one script call, and parked rows of one read: nobody waits long behind one. */
+/** Parked rows of one read: nobody waits long behind it. */
 const chunk = 500;
 
 export function createCorrectionStore(client: RedisClient): CorrectionStore {
@@ -28,26 +29,8 @@ export function createCorrectionStore(client: RedisClient): CorrectionStore {
       const [found = '', ageMs = 0] = await whileRedisServes(call);
       return planOf(found, ageMs);
     },
-    forgetIds: async (ids) => {
-      let forgotten = 0;
-      for (const partition of new Set(ids.map((id) => id.partition))) {
-        const own = ids.filter((id) => id.partition === partition);
-        for (let at = 0; at < own.length; at += chunk) {
-          const args = own
-            .slice(at, at + chunk)
-            .flatMap(({ tenant, userId, eventId, second }) => [hashEventId(tenant, userId, eventId), second]);
-          forgotten += await whileRedisServes(client.forgetIds(partitionPrefix(partition), ...args));
-        }
-      }
-      return forgotten;
-    },
     removeParked: async (rows, count) => {
-      const removed: LearnersId[] = [];
-      for (const partition of new Set(rows.map((one) => one.partition))) {
-        const own = rows.filter((one) => one.partition === partition);
-        removed.push(...(await removeParked(client, partition, own, count)));
-      }
-      return removed;
+      for (const [partition, own] of byPartition(rows)) await removeParked(client, partition, own, count);
     },
     settle: async ({ partition, id, text }, correction, { answers, before }) => {
       const erasureId = correction.kind === 'erase' ? correction.erasureId : '';
@@ -66,13 +49,12 @@ export function createCorrectionStore(client: RedisClient): CorrectionStore {
 async function readDue(client: RedisClient, partition: number, most: number): Promise<DueErasure[]> {
   const prefix = partitionPrefix(partition);
   const read = () => whileRedisServes(client.readDue(prefix, most));
-  const [head, ...found] = await readReplicated(client, prefix, read, ({ length }) => length > 1);
+  const [head, ...found] = await readReplicated(client, partition, read, ({ length }) => length > 1);
   const due: DueErasure[] = [];
   for (let i = 0; i < found.length; i += 4) {
     const [id, text, kept, ageMs] = found.slice(i, i + 4) as [string, string, string, number];
-    const [belowMs, belowSeq] = id.split('-').map(Number) as [number, number];
     // A Redis that took over may have got back rows of before.
-    if (head !== '' && isBelow(head, { belowMs, belowSeq })) break;
+    if (head !== '' && isBefore(parseId(head), parseId(id))) break;
     due.push({ pending: { partition, id, text }, plan: planOf(kept, ageMs) });
   }
   return due;
@@ -87,19 +69,14 @@ async function removeParked(
   partition: number,
   rows: readonly CorrectedRows[],
   count: boolean,
-): Promise<LearnersId[]> {
+): Promise<void> {
   const byName = new Map(rows.map((one) => [learnerName(one.tenant, one.userId), one]));
-  const ids: LearnersId[] = [];
-  for (let start = '-'; ; ) {
-    const page = await whileRedisServes(
-      client.xrange(parkedKey(outboxKey(partition)), start, '+', 'COUNT', chunk),
-    );
+  const parked = parkedKey(outboxKey(partition));
+  const read = (from: string, size: number) =>
+    whileRedisServes(client.xrange(parked, from, '+', 'COUNT', size));
+  for await (const page of streamPages(chunk, read)) {
     const found = page.flatMap(([id, fields]) => corrected(byName, id, fields) ?? []);
     await takeParked(client, partition, found, count);
-    ids.push(...found.filter(({ eventId }) => eventId !== '').map((row) => ({ ...row, partition })));
-    const last = page.at(-1)?.[0];
-    if (last === undefined || page.length < chunk) return ids;
-    start = `(${last}`;
   }
 }
 
@@ -119,7 +96,7 @@ export async function takeParked(
 }
 
 /** A refused row, as far as it can be told. */
-export interface ParkedRow extends TakenId {
+export interface ParkedRow {
   /** Of the parked entry, and what it had in the outbox. */
   readonly id: string;
   readonly outboxId: string;
@@ -136,13 +113,12 @@ const column = Object.fromEntries(rowColumns.map((name, i) => [name, i])) as Rec
 
 export function readParked(id: string, fields: readonly string[]): ParkedRow {
   // Not as a row: what ClickHouse refused may be none.
-  const values = (fields[fields.indexOf('r') + 1] ?? '').split('\t');
+  const values = (fieldOf(fields, 'r') ?? '').split('\t');
   const of = (name: string): string => unescapeText(values[column[name] as number] ?? '');
-  const second = Math.floor(Number(of('received_at')));
   return {
-    ...{ id, outboxId: fields[fields.indexOf('id') + 1] ?? '', tenant: of('tenant'), userId: of('user_id') },
-    ...{ eventId: of('event_id'), learnerSeq: Number(of('learner_seq')) },
-    ...{ second, day: Math.floor(second / 86_400), counted: Number(of('learner_version')) > 0 },
+    ...{ id, outboxId: fieldOf(fields, 'id') ?? '', tenant: of('tenant'), userId: of('user_id') },
+    ...{ learnerSeq: Number(of('learner_seq')), counted: Number(of('learner_version')) > 0 },
+    day: Math.floor(Number(of('received_at')) / 86_400),
   };
 }
 
@@ -154,14 +130,6 @@ function corrected(
 ): ParkedRow | null {
   const row = readParked(id, fields);
   const rows = byName.get(learnerName(row.tenant, row.userId));
-  return rows !== undefined && row.learnerSeq >= rows.fromSeq && isBelow(row.outboxId, rows) ? row : null;
-}
-
-/** Whether a row came into the outbox before the correction. */
-export function isBelow(
-  outboxId: string,
-  { belowMs, belowSeq }: Pick<CorrectedRows, 'belowMs' | 'belowSeq'>,
-): boolean {
-  const [ms = 0, seq = 0] = outboxId.split('-').map(Number);
-  return ms < belowMs || (ms === belowMs && seq < belowSeq);
+  if (rows === undefined || row.learnerSeq < rows.fromSeq) return null;
+  return isBefore(parseId(row.outboxId), rows.below) ? row : null;
 }

@@ -6,6 +6,8 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { journalRowOf, lastOfEnded } from '../contracts/journal.js';
 import { learnerHash } from '../contracts/learner-name.js';
+import { firstRowOf } from '../contracts/outbox-ids.js';
+import { byPartition, inParts } from '../lists.js';
 import type { EndedHistories, EndedLearner } from '../services/erasure-ports.js';
 import type { JournalEntry } from '../services/journal-ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
@@ -31,8 +33,7 @@ function decode(partition: number, hash: string, text: string): EndedLearner | n
   const stored: unknown = JSON.parse(text);
   if (!storedCheck.Check(stored)) return null;
   const { tenant, at, goalAt, looks, correction } = stored;
-  const [belowMs, belowSeq] = correction.split('-').map(Number) as [number, number];
-  return { partition, hash, tenant, at, goalAt, looks, belowMs, belowSeq, text };
+  return { partition, hash, tenant, at, goalAt, looks, below: firstRowOf(correction), text };
 }
 
 /** In their order; null for who was not erased in the last days. */
@@ -44,8 +45,7 @@ export async function findEnded(
   const key = endedKey(partition);
   if ((await whileRedisServes(client.exists(key))) === 0) return hashes.map(() => null);
   const found: (EndedLearner | null)[] = [];
-  for (let at = 0; at < hashes.length; at += chunk) {
-    const part = hashes.slice(at, at + chunk);
+  for (const part of inParts(hashes, chunk)) {
     const texts = await whileRedisServes(client.hmget(key, ...part));
     found.push(
       ...texts.map((text, i) => (text === null ? null : decode(partition, part[i] as string, text))),
@@ -80,12 +80,10 @@ export function createEndedHistories(client: RedisClient, partitions: number): E
     },
     lateAmong: async (entries) => {
       const late: JournalEntry[] = [];
-      for (const [partition, told] of byPartition(entries, partitions)) {
-        const found = await findEnded(
-          client,
-          partition,
-          told.map(({ hash }) => hash),
-        );
+      const all = entries.flatMap((entry) => toldBy(entry, partitions) ?? []);
+      for (const [partition, told] of byPartition(all)) {
+        const hashes = told.map(({ hash }) => hash);
+        const found = await findEnded(client, partition, hashes);
         for (const [i, { entry, at }] of told.entries()) {
           const ended = found[i];
           if (ended && at <= lastOfEnded(entry.kind, ended)) late.push(entry);
@@ -97,23 +95,18 @@ export function createEndedHistories(client: RedisClient, partitions: number): E
 }
 
 interface Told {
+  readonly partition: number;
   readonly entry: JournalEntry;
   readonly hash: string;
   /** Unix milliseconds. */
   readonly at: number;
 }
 
-/** Those that tell of learners, by the learner's partition. */
-function byPartition(entries: readonly JournalEntry[], partitions: number): Map<number, Told[]> {
-  const all = new Map<number, Told[]>();
-  for (const entry of entries) {
-    const of = journalRowOf(entry.kind, entry.row.toString());
-    // What was taken back is stored all the same: the erasure that ends the history forgets its id.
-    if (of === null || entry.kind === 'taken_back') continue;
-    const partition = partitionOf(of.tenant, of.userId, partitions);
-    const told = all.get(partition) ?? [];
-    all.set(partition, told);
-    told.push({ entry, at: of.at, hash: learnerHash(of.tenant, of.userId) });
-  }
-  return all;
+/** Null where it tells of no learner. */
+function toldBy(entry: JournalEntry, partitions: number): Told | null {
+  const of = journalRowOf(entry.kind, entry.row.toString());
+  // What was taken back is stored all the same: the erasure that ends the history forgets its id.
+  if (of === null || entry.kind === 'taken_back') return null;
+  const partition = partitionOf(of.tenant, of.userId, partitions);
+  return { partition, entry, at: of.at, hash: learnerHash(of.tenant, of.userId) };
 }

@@ -1,6 +1,8 @@
 /** What of an erased learner is on its way through Redis beside the outbox: journal streams, refused rows, marks of imports. */
+
 import { journalRowOf, lastOfEnded } from '../contracts/journal.js';
 import { learnerName } from '../contracts/learner-name.js';
+import { byPartition, groupedBy } from '../lists.js';
 import type { CorrectedRows } from '../services/correction-ports.js';
 import type { ErasureLeftovers } from '../services/erasure-ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
@@ -8,6 +10,7 @@ import { createCorrectionStore } from './corrections.js';
 import { type ImportMarks, listImportMarks } from './import-store.js';
 import { forecastsKey, journalKey, learnerKey, parkedKey } from './keys.js';
 import { forgetLearners } from './known-skills.js';
+import { fieldOf, streamPages } from './streams.js';
 
 /** Entries of one read: a fraction of a millisecond of Redis. */
 const pageRows = 500;
@@ -24,15 +27,10 @@ export function createErasureLeftovers(client: RedisClient, partitions: number):
       const streams = [...byPartition(rows).keys()].map(journalKey).concat(everyPartition.map(forecastsKey));
       for (const stream of [...streams, ...streams.map(parkedKey)]) await removeFrom(client, stream, rows);
     },
-    forgetIds: corrections.forgetIds,
     forgetSkills: async (rows) => {
-      for (const tenant of new Set(rows.map((one) => one.tenant))) {
-        const own = rows.filter((one) => one.tenant === tenant);
-        await forgetLearners(
-          client,
-          tenant,
-          own.map(({ userId }) => userId),
-        );
+      for (const [tenant, own] of groupedBy(rows, (one) => one.tenant)) {
+        const userIds = own.map(({ userId }) => userId);
+        await forgetLearners(client, tenant, userIds);
       }
     },
     removeMarks: async (rows) => {
@@ -44,12 +42,6 @@ export function createErasureLeftovers(client: RedisClient, partitions: number):
       return rows.map((one) => held.get(one) ?? 0);
     },
   };
-}
-
-function byPartition(rows: Rows): Map<number, CorrectedRows[]> {
-  const all = new Map<number, CorrectedRows[]>();
-  for (const one of rows) all.set(one.partition, [...(all.get(one.partition) ?? []), one]);
-  return all;
 }
 
 /** @returns how many have to stay */
@@ -70,18 +62,16 @@ async function removeMarks(
 /** Removes the learners' entries that tell of the ended histories. */
 async function removeFrom(client: RedisClient, stream: string, rows: Rows): Promise<void> {
   const byName = new Map(rows.map((one) => [learnerName(one.tenant, one.userId), one]));
-  for (let start = '-'; ; ) {
-    const page = await whileRedisServes(client.xrange(stream, start, '+', 'COUNT', pageRows));
+  const read = (from: string, size: number) =>
+    whileRedisServes(client.xrange(stream, from, '+', 'COUNT', size));
+  for await (const page of streamPages(pageRows, read)) {
     const ids = page.filter(([, fields]) => isMeant(fields)).map(([id]) => id);
     if (ids.length > 0) await whileRedisServes(client.xdel(stream, ...ids));
-    const last = page.at(-1)?.[0];
-    if (last === undefined || page.length < pageRows) return;
-    start = `(${last}`;
   }
 
   function isMeant(fields: readonly string[]): boolean {
-    const kind = fields[fields.indexOf('k') + 1] ?? '';
-    const of = journalRowOf(kind, fields[fields.indexOf('r') + 1] ?? '');
+    const kind = fieldOf(fields, 'k') ?? '';
+    const of = journalRowOf(kind, fieldOf(fields, 'r') ?? '');
     const one = of === null ? undefined : byName.get(learnerName(of.tenant, of.userId));
     return one !== undefined && of !== null && of.at <= lastOfEnded(kind, one);
   }

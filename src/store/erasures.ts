@@ -8,6 +8,7 @@ import type { BegunErasure, ErasureStore, OpenErasure } from '../services/erasur
 import { type RedisClient, whileRedisServes } from './client.js';
 import { decodeEach, refuseUnreadable, type TellUnreadable } from './decode-each.js';
 import { erasuresKey, partitionOf, partitionPrefix } from './keys.js';
+import { takeTurn } from './lock.js';
 import { replicated } from './replication.js';
 
 /** Most erasures of a partition that are not done. */
@@ -52,9 +53,6 @@ export function createErasureStore(
     return decodeEach(own, (id, text) => decode(id, partition, text), tell);
   }
 
-  const takeTurn = async (key: string, seconds: number): Promise<boolean> =>
-    (await whileRedisServes(client.set(key, '1', 'EX', seconds, 'NX'))) === 'OK';
-
   return {
     begin,
     find: async (id) => {
@@ -67,8 +65,8 @@ export function createErasureStore(
       const all = await Promise.all(Array.from({ length: partitions }, (_, partition) => openIn(partition)));
       return all.flat();
     },
-    takeDailyTurn: () => takeTurn(purgeTurnKey, daySeconds),
-    takeHourlyTurn: () => takeTurn(lookTurnKey, hourSeconds),
+    takeDailyTurn: () => takeTurn(client, purgeTurnKey, daySeconds),
+    takeHourlyTurn: () => takeTurn(client, lookTurnKey, hourSeconds),
     close: async ({ id, tenant, userId, partition }) => {
       await whileRedisServes(
         client.closeErasure(partitionPrefix(partition), id, learnerName(tenant, userId)),

@@ -1,22 +1,21 @@
 /**
  * What is remembered of an answer that came with an event_id: enough to give the first answer again, and to tell
- * a repeated event from a different one. With Redis's own cost an id takes at most 64 bytes.
+ * a repeated event from a different one. Where it stands, and for how long: learner-ids.ts.
  */
-import { hash } from 'node:crypto';
 import type { TrackEvent } from '../contracts/tasks.js';
 import { type Advice, adviceCodes } from '../domain/recommend.js';
 import { readCount, viewOf, writeCount } from './records.js';
 import { hashText } from './text-hash.js';
 
-/** Bytes of an id's hash: 80 bits keep the chance of a false hit below 1e-10 a day at 20 million ids. */
-export const idBytes = 10;
-
 /**
- * Hash under which an event id of one learner is remembered: the first bytes of SHA-256, for who could make two ids
- * meet would be told of another learner. Ids hold no NUL, so the parts cannot be confused.
+ * Bytes of an id's hash. It has to be found among the ids of one learner alone, of whom there are 20,000 at most: 64 bits
+ * keep the chance of a false hit below 1e-6 a year at a billion answers a day. Ids can be made that meet; who does so is
+ * told of an answer of his own.
  */
-export const hashEventId = (tenant: string, userId: string, eventId: string): Buffer =>
-  hash('sha256', `${tenant}\0${userId}\0${eventId}`, 'buffer').subarray(0, idBytes);
+export const idBytes = 8;
+
+/** Hash under which an event id is remembered among those of its learner. */
+export const hashEventId = (eventId: string): Buffer => hashText(eventId);
 
 const fingerprintBytes = 6;
 
@@ -56,16 +55,17 @@ export interface FirstAnswer extends ToldFigures {
   readonly fingerprint: Buffer;
 }
 
-const answerBytes = 21;
+/** Bytes of a record. */
+export const answerBytes = 24;
 const plateauFlag = 1;
-/** Few answers come with advice, so only those carry it: one byte for the code, two for its figure. */
-const adviceBytes = 3;
+/** Code and figure of the advice, where there are none. */
+const noCode = 0xff;
 const noFigure = 0xffff;
 
-/** @param receivedAt Unix milliseconds; the record leads with its second, by which old ids are forgotten */
+/** @param receivedAt Unix milliseconds; the record leads with its second */
 export function encodeFirstAnswer(answer: ToldFigures, fingerprint: Buffer, receivedAt: number): Buffer {
   const { advice } = answer;
-  const record = Buffer.allocUnsafe(answerBytes + (advice === null ? 0 : adviceBytes));
+  const record = Buffer.allocUnsafe(answerBytes);
   const view = viewOf(record);
   view.setUint32(0, Math.floor(receivedAt / 1000), true);
   record.set(fingerprint, 4);
@@ -74,26 +74,14 @@ export function encodeFirstAnswer(answer: ToldFigures, fingerprint: Buffer, rece
   writeCount(view, answer.attempts, 14);
   writeCount(view, answer.correct, 17);
   view.setUint8(20, answer.plateauDetected ? plateauFlag : 0);
-  if (advice !== null) writeAdvice(record, advice);
+  view.setUint8(21, advice === null ? noCode : adviceCodes.indexOf(advice.code));
+  view.setUint16(22, advice?.figures[0] ?? noFigure, true);
   return record;
-}
-
-function writeAdvice(record: Buffer, { code, figures }: Advice): void {
-  record.writeUInt8(adviceCodes.indexOf(code), answerBytes);
-  record.writeUInt16LE(figures[0] ?? noFigure, answerBytes + 1);
-}
-
-function readAdvice(record: Buffer): Advice | null {
-  if (record.length === answerBytes) return null;
-  const code = adviceCodes[record.readUInt8(answerBytes)];
-  if (code === undefined) return null;
-  const figure = record.readUInt16LE(answerBytes + 1);
-  return { code, figures: figure === noFigure ? [] : [figure] };
 }
 
 /** @throws Error for what this version of the service cannot read */
 export function decodeFirstAnswer(record: Buffer): FirstAnswer {
-  if (record.length !== answerBytes && record.length !== answerBytes + adviceBytes)
+  if (record.length !== answerBytes)
     throw new Error(`an event id's record of ${record.length} bytes is not known`);
   const view = viewOf(record);
   return {
@@ -103,6 +91,13 @@ export function decodeFirstAnswer(record: Buffer): FirstAnswer {
     attempts: readCount(view, 14),
     correct: readCount(view, 17),
     plateauDetected: (view.getUint8(20) & plateauFlag) !== 0,
-    advice: readAdvice(record),
+    advice: readAdvice(view),
   };
+}
+
+function readAdvice(view: DataView): Advice | null {
+  const code = adviceCodes[view.getUint8(21)];
+  if (code === undefined) return null;
+  const figure = view.getUint16(22, true);
+  return { code, figures: figure === noFigure ? [] : [figure] };
 }

@@ -1,7 +1,7 @@
 /** What is kept of imports: a hash per content, a lock, and per partition the marks that the commits write. */
 import type { ImportRecord, ImportStore } from '../services/import/ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
-import { partitionPrefix } from './keys.js';
+import { importMarksKey } from './keys.js';
 import { releaseLock, takeLock } from './lock.js';
 
 /** Fields `id`, `run`, `line`, `started_at`, `finished_at` (empty while it is not finished); the braces put the lock on the same node. */
@@ -9,9 +9,6 @@ const importKey = (content: string): string => `st:import:{${content}}`;
 /** Hash of the imports: field = id, value = hash of the content. */
 const importsKey = 'st:imports';
 const lockKey = (content: string): string => `${importKey(content)}:lock`;
-/** Hash written by the commit script: field = learner key, value = last line counted. */
-const importMarksKey = (partition: number, id: string): string =>
-  `${partitionPrefix(partition)}:import:${id}`;
 
 /**
  * The marks outlive the import for a while: a second process that lost its lock while it was stopped still finds

@@ -7,6 +7,7 @@ import { type FittedItems, type ItemFigures, itemModelAt } from '../domain/fit-p
 import type { ItemCounts } from '../domain/prediction/items.js';
 import { itemTermCount } from '../domain/prediction/model.js';
 import type { ItemModel } from '../domain/tenant-model.js';
+import { inParts } from '../lists.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { hashItem, itemIdBytes } from './item-id.js';
 import { itemsKey } from './keys.js';
@@ -40,8 +41,7 @@ export async function addItemAnswers(
   deltas: readonly ItemDelta[],
 ): Promise<number> {
   let refused = 0;
-  for (let from = 0; from < deltas.length; from += chunk) {
-    const part = deltas.slice(from, from + chunk);
+  for (const part of inParts(deltas, chunk)) {
     // No publication makes the items of version 0, so whoever is first does.
     const make = version === 0 ? 1 : 0;
     const packed = packDeltas(part);

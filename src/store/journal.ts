@@ -2,11 +2,12 @@
  * The journal in Redis: streams of facts on their way to ClickHouse. The scripts that change goals and catalogues
  * append to theirs in the same step as the change; served forecasts are appended here.
  */
+import { groupedBy } from '../lists.js';
 import type { Journal, JournalEntry, JournalPage } from '../services/journal-ports.js';
 import type { RedisClient } from './client.js';
 import { catalogueJournalKey, forecastsKey, journalKey, parkedBound, parkedKey } from './keys.js';
 import type { StreamEntry } from './outbox-page.js';
-import { streamLengths } from './stream-lengths.js';
+import { fieldOf, streamLengths } from './streams.js';
 
 /** Entries of one stream at a time: a fraction of a millisecond of Redis, which answers learners meanwhile. */
 const pageRows = 500;
@@ -31,14 +32,9 @@ export function createJournal(redis: RedisClient, partitions: number): Journal {
   }
 
   async function remove(entries: readonly JournalEntry[]): Promise<void> {
-    const bySource = new Map<string, string[]>();
-    for (const { source, id } of entries) {
-      const ids = bySource.get(source);
-      if (ids === undefined) bySource.set(source, [id]);
-      else ids.push(id);
-    }
+    const bySource = groupedBy(entries, ({ source }) => source);
     // By their ids, not up to the last one: a Redis that was replaced meanwhile may have given lower ids since.
-    await Promise.all([...bySource].map(([source, ids]) => redis.xdel(source, ...ids)));
+    await Promise.all([...bySource].map(([source, own]) => redis.xdel(source, ...own.map(({ id }) => id))));
   }
 
   async function park({ source, id }: JournalEntry, reason: string): Promise<string | null> {
@@ -91,18 +87,11 @@ const partitionSources = (partitions: number): string[] =>
     forecastsKey(partition),
   ]).flat();
 
-/** Fields by name: only what other versions write could have them in another order. */
-function readEntry(source: string, [id, fields]: StreamEntry): JournalEntry {
-  const field = (name: string): Buffer | undefined => {
-    const at = fields.findIndex((value, i) => i % 2 === 0 && value.toString('latin1') === name);
-    return at < 0 ? undefined : fields[at + 1];
-  };
-  return {
-    source,
-    id: id.toString('latin1'),
-    kind: field('k')?.toString() ?? '',
-    row: field('r') ?? Buffer.alloc(0),
-  };
-}
+const readEntry = (source: string, [id, fields]: StreamEntry): JournalEntry => ({
+  source,
+  id: id.toString('latin1'),
+  kind: fieldOf(fields, 'k')?.toString() ?? '',
+  row: fieldOf(fields, 'r') ?? Buffer.alloc(0),
+});
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

@@ -1,8 +1,8 @@
 /**
  * The names of everything kept in Redis, in one place.
  *
- * All keys of a learner, and the outbox and event ids of the learner's partition, share the hash tag `{pN}`:
- * one script call over them is atomic on a single node and on Redis Cluster alike. A tenant has no colon
+ * All keys of a learner, and the outbox of the learner's partition, share the hash tag `{pN}`:
+ * one transaction or script over them is atomic on a single node and on Redis Cluster alike. A tenant has no colon
  * (config.ts), so `tenant:user` cannot be ambiguous.
  */
 import { learnerName } from '../contracts/learner-name.js';
@@ -10,8 +10,8 @@ import { tenantDay } from '../contracts/tenant-day.js';
 import { modelVersion } from '../domain/params.js';
 
 /**
- * Deployment facts: `partitions`, `deployment_id`, `created_at`, `model_version` of the learners; while they are replaced,
- * `replaces`.
+ * Deployment facts: `partitions`, `deployment_id`, `created_at`, `model_version` with the layout of the learners behind a
+ * point; while they are replaced, `replaces`.
  */
 export const metaKey = 'st:meta';
 /** API keys: field = SHA-256 of the key, value = JSON of its grant. */
@@ -20,19 +20,24 @@ export const apiKeysKey = 'st:keys';
 /** Common beginning of everything that a partition owns; the scripts append to it. */
 export const partitionPrefix = (partition: number): string => `st:{p${partition}}`;
 
-/** Learner hash: one field for the learner, one per skill. The scripts make the same key from prefix and name. */
+/** Learner hash: one field for the learner, one per skill. Scripts make the same key from prefix and name. */
 export const learnerKey = (partition: number, tenant: string, userId: string): string =>
   `${partitionPrefix(partition)}:l:${learnerName(tenant, userId)}`;
 /** Hash of what is remembered of a learner's items, of the generations of one parity. The scripts make the same key. */
 export const itemTracesKey = (partition: number, parity: number, tenant: string, userId: string): string =>
   `${partitionPrefix(partition)}:h${parity}:${learnerName(tenant, userId)}`;
-/** Hash of some of a partition's event ids, their number, and the list of all. The scripts make the same keys. */
-export const idBucketKey = (partition: number, bucket: number): string =>
-  `${partitionPrefix(partition)}:i:${bucket}`;
-export const idCountKey = (partition: number): string => `${partitionPrefix(partition)}:i:n`;
-export const idQueueKey = (partition: number): string => `${partitionPrefix(partition)}:i:q`;
-/** Outbox stream: one entry per attempt, field `r` = the row as TSV without its outbox columns. */
+/** Hash of a learner's event ids (learner-ids.ts). The scripts make the same key. */
+export const eventIdsKey = (partition: number, tenant: string, userId: string): string =>
+  `${partitionPrefix(partition)}:e:${learnerName(tenant, userId)}`;
+/** What is written to be able to wait until replicas have what others wrote (replication.ts). */
+export const waitKey = (partition: number): string => `${partitionPrefix(partition)}:wait`;
+/**
+ * Outbox stream: one entry for the answers of a commit, field `r` = their rows as TSV without its outbox columns, with a
+ * line feed between two (contracts/outbox-ids.ts); or a correction, field `c` (contracts/corrections.ts).
+ */
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
+/** How many rows the entries of the outbox have. The scripts make the same key. */
+export const outboxRowsKey = (partition: number): string => `${outboxKey(partition)}:rows`;
 /** Stream of the erasures that left the outbox and are not carried out: their entries as they were there. */
 export const dueKey = (partition: number): string => `${partitionPrefix(partition)}:due`;
 /**
@@ -46,6 +51,9 @@ export const removedKey = (partition: number): string => `${partitionPrefix(part
 export const acceptedField = tenantDay;
 /** Result of the last audit, as JSON. */
 export const auditKey = 'st:audit';
+/** Hash of what an import has counted: field = key of the learner, value = the last line of the import that is counted. */
+export const importMarksKey = (partition: number, id: string): string =>
+  `${partitionPrefix(partition)}:import:${id}`;
 /** Sorted set of one member: up to which month of arrival answers are archived, and no longer taken back. */
 export const archivedKey = (partition: number): string => `${partitionPrefix(partition)}:archived`;
 /**
@@ -62,18 +70,31 @@ export const parkedBound = 10_000;
 export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
 /** Hash of the learners who were erased in the last days: field = contracts/learner-name.ts (ended-histories.ts). */
 export const endedKey = (partition: number): string => `${partitionPrefix(partition)}:erased`;
-/**
- * Marker of the deployment: absent means that this Redis is new, came back empty, or has learners of other formulas. The
- * version is in its name, so that a process that counts by others, left running or started by mistake, counts nothing.
- */
-const markerNameOf = (version: number): string => (version <= unnotedVersion ? 'm' : `m${version}`);
-/** The last version of the formulas that the deployment does not name. */
+/** How learners are kept. */
+export interface LearnersKept {
+  /** Version of the formulas that counted them. */
+  readonly version: number;
+  /** Version of the layout: which keys there are, and what they hold. */
+  readonly layout: number;
+}
+/** 2: event ids stand with their learner, and rows of a commit share an entry; in 1 neither. */
+export const keptNow: LearnersKept = { version: modelVersion, layout: 2 };
+/** The last versions that the deployment does not name. */
 export const unnotedVersion = 3;
+export const unnotedLayout = 1;
+/**
+ * Marker of the deployment: absent means that this Redis is new, came back empty, or has learners that are kept otherwise.
+ * How they are is in its name, so that a process of another version, left running or started by mistake, counts nothing.
+ */
+function markerNameOf({ version, layout }: LearnersKept): string {
+  const ofVersion = version <= unnotedVersion ? 'm' : `m${version}`;
+  return layout <= unnotedLayout ? ofVersion : `${ofVersion}.${layout}`;
+}
 /** What the scripts append to the partition's prefix. */
-export const markerName = markerNameOf(modelVersion);
-export const markerKey = (partition: number, version = modelVersion): string =>
-  `${partitionPrefix(partition)}:${markerNameOf(version)}`;
-/** Where an upgrade moves a key that other formulas made. @param version of these */
+export const markerName = markerNameOf(keptNow);
+export const markerKey = (partition: number, kept = keptNow): string =>
+  `${partitionPrefix(partition)}:${markerNameOf(kept)}`;
+/** Where an upgrade moves a key of learners that were kept otherwise. @param version of their formulas */
 export const asideKey = (key: string, version: number): string =>
   `${asidePrefix(version)}${key.slice('st:'.length)}`;
 /** With the key's own hash tag behind it, so that a Cluster keeps both in one slot. The scripts make the same. */
@@ -94,8 +115,8 @@ export const knownSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
  * answered it. The name of the set is its hash tag, so both have one slot.
  */
 export const rareSkillsKey = (tenant: string): string => `st:{${knownSkillsKey(tenant)}}:rare`;
-/** Unix second of the youngest event id that was forgotten before its time. */
-export const forgottenIdsKey = 'st:ids:forgotten';
+/** Taken by who looks for event ids that are over (id-sweep.ts), until it is the next one's turn. */
+export const idSweepKey = 'st:ids:sweep';
 /** Request counter of one API key in its current quota window. */
 export const quotaKey = (keyHash: string): string => `st:quota:${keyHash}`;
 

@@ -1,4 +1,5 @@
 /** Which skills a tenant's learners answer, and which of them count as known. */
+import { inParts } from '../lists.js';
 import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
 import { catalogueKey, knownSkillsKey, rareSkillsKey } from './keys.js';
 import { hashText } from './text-hash.js';
@@ -12,25 +13,6 @@ export interface SkillLearner {
 /** Skills of one script call: it must not hold Redis up. */
 const pageSkills = 500;
 
-/**
- * Runs commands on the sorted set of a tenant's skills. Earlier versions of the service kept them in a set without order:
- * the first command that meets one makes it a sorted one, in Redis, and is run again.
- */
-async function onSkills<Value>(
-  client: RedisClient,
-  tenant: string,
-  run: (key: string) => Promise<Value>,
-): Promise<Value> {
-  const key = knownSkillsKey(tenant);
-  try {
-    return await whileRedisServes(run(key));
-  } catch (error) {
-    if (!(error instanceof Error) || !error.message.includes('WRONGTYPE')) throw error;
-    await whileRedisServes(client.call('ZUNIONSTORE', key, 1, key, 'WEIGHTS', 0));
-    return whileRedisServes(run(key));
-  }
-}
-
 const members = (skillIds: readonly string[]): (string | number)[] => skillIds.flatMap((id) => [0, id]);
 
 /** Notes skills that count whoever answers them: those that are set. */
@@ -39,20 +21,16 @@ export async function addKnownSkills(
   tenant: string,
   skillIds: readonly string[],
 ): Promise<void> {
-  for (let at = 0; at < skillIds.length; at += pageSkills) {
-    const page = skillIds.slice(at, at + pageSkills);
-    await onSkills(client, tenant, (key) => {
-      const both = client.multi().zadd(key, ...members(page));
-      return resultsOf(both.hdel(rareSkillsKey(tenant), ...page));
-    });
+  for (const page of inParts(skillIds, pageSkills)) {
+    const both = client.multi().zadd(knownSkillsKey(tenant), ...members(page));
+    await whileRedisServes(resultsOf(both.hdel(rareSkillsKey(tenant), ...page)));
   }
 }
 
 /** Takes a skill that is not set off the known ones. Whoever answers it for the first time makes it known again. */
 export async function forgetSkill(client: RedisClient, tenant: string, skillId: string): Promise<void> {
-  await onSkills(client, tenant, (key) =>
-    resultsOf(client.multi().zrem(key, skillId).hdel(rareSkillsKey(tenant), skillId)),
-  );
+  const both = client.multi().zrem(knownSkillsKey(tenant), skillId);
+  await whileRedisServes(resultsOf(both.hdel(rareSkillsKey(tenant), skillId)));
   // Somebody may have set it just now.
   const isSet = await whileRedisServes(client.hexists(catalogueKey(tenant), skillId));
   if (isSet === 1) await addKnownSkills(client, tenant, [skillId]);
@@ -71,23 +49,20 @@ export async function noteLearners(
   answered: readonly SkillLearner[],
 ): Promise<{ readonly size: number; readonly notRare: readonly string[] }> {
   const pairs = answered.flatMap(({ skillId, userId }) => [skillId, hashText(userId)]);
-  const [size, notRare] = await onSkills(client, tenant, (key) =>
-    client.noteLearners(key, rareSkillsKey(tenant), ...pairs),
-  );
+  const noted = client.noteLearners(knownSkillsKey(tenant), rareSkillsKey(tenant), ...pairs);
+  const [size, notRare] = await whileRedisServes(noted);
   return { size, notRare };
 }
 
-/** Makes skills rare until it is noted who answered them: earlier versions of the service noted nobody. */
+/** Makes skills rare until it is noted who answered them. */
 export async function makeRare(
   client: RedisClient,
   tenant: string,
   skillIds: readonly string[],
 ): Promise<void> {
-  await onSkills(client, tenant, (key) => {
-    const commands = client.multi().zadd(key, ...members(skillIds));
-    for (const skillId of skillIds) commands.hsetnx(rareSkillsKey(tenant), skillId, '');
-    return resultsOf(commands);
-  });
+  const commands = client.multi().zadd(knownSkillsKey(tenant), ...members(skillIds));
+  for (const skillId of skillIds) commands.hsetnx(rareSkillsKey(tenant), skillId, '');
+  await whileRedisServes(resultsOf(commands));
 }
 
 /** Forgets which rare skills the learners answered. What they answer meanwhile may be forgotten with it. */
@@ -107,8 +82,8 @@ export async function forgetLearners(
 /** How many skills forecasts count as known: those that are set, or answered by learners enough. */
 export async function countKnownSkills(client: RedisClient, tenant: string): Promise<number> {
   // In this order: a skill that comes in between is counted among all, and the difference is never below 0.
-  const [rare, all] = await onSkills(client, tenant, (key) =>
-    Promise.all([client.hlen(rareSkillsKey(tenant)), client.zcard(key)]),
+  const [rare, all] = await whileRedisServes(
+    Promise.all([client.hlen(rareSkillsKey(tenant)), client.zcard(knownSkillsKey(tenant))]),
   );
   return all - rare;
 }
@@ -117,25 +92,25 @@ export async function countKnownSkills(client: RedisClient, tenant: string): Pro
  * Skills that were ever answered or set, in the order of the bytes of their names.
  * @param after the name before the first; null: from the beginning
  */
-export const listKnownSkills = (
+export function listKnownSkills(
   client: RedisClient,
   tenant: string,
   after: string | null,
   atMost: number,
-): Promise<string[]> =>
-  onSkills(client, tenant, (key) =>
-    client.zrangebylex(key, after === null ? '-' : `(${after}`, '+', 'LIMIT', 0, atMost),
-  );
+): Promise<string[]> {
+  const from = after === null ? '-' : `(${after}`;
+  return whileRedisServes(client.zrangebylex(knownSkillsKey(tenant), from, '+', 'LIMIT', 0, atMost));
+}
 
 /** Which of the skills were ever answered or set, in their order. */
-export const areKnownSkills = (
+export async function areKnownSkills(
   client: RedisClient,
   tenant: string,
   skillIds: readonly string[],
-): Promise<boolean[]> =>
-  onSkills(client, tenant, async (key) =>
-    (await client.zmscore(key, ...skillIds)).map((score) => score !== null),
-  );
+): Promise<boolean[]> {
+  const scores = await whileRedisServes(client.zmscore(knownSkillsKey(tenant), ...skillIds));
+  return scores.map((score) => score !== null);
+}
 
 export const isKnownSkill = async (client: RedisClient, tenant: string, skillId: string): Promise<boolean> =>
   (await areKnownSkills(client, tenant, [skillId]))[0] === true;
@@ -148,7 +123,7 @@ export async function unknownBeyond(
   limit: number,
 ): Promise<{ readonly size: number; readonly refused: readonly string[] }> {
   const [size, known] = await Promise.all([
-    onSkills(client, tenant, (key) => client.zcard(key)),
+    whileRedisServes(client.zcard(knownSkillsKey(tenant))),
     areKnownSkills(client, tenant, skillIds),
   ]);
   const unknown = skillIds.filter((_, i) => !known[i]);

@@ -1,3 +1,4 @@
+import { lastRowOf } from '../contracts/outbox-ids.js';
 import type { LastRow } from '../services/pipeline-ports.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { markerKey, outboxKey } from './keys.js';
@@ -25,6 +26,5 @@ async function lastRow(client: RedisClient, partition: number): Promise<LastRow 
     | [id: string, ms: string]
     | null;
   if (found === null) return null;
-  const [ms = 0, seq = 0] = found[0].split('-').map(Number);
-  return { partition, ms, seq, askedAt: Number(found[1]) };
+  return { partition, ...lastRowOf(found[0]), askedAt: Number(found[1]) };
 }

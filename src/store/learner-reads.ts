@@ -4,11 +4,12 @@ import { ApiError } from '../errors.js';
 import { sliceTurn } from '../slices.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { goalField } from './goal-codec.js';
-import { learnerKey } from './keys.js';
+import { eventIdsKey, learnerKey } from './keys.js';
 import { decodeLearner, decodeSkill } from './learner-codec.js';
+import { idFieldsOf, type LearnerIds, noIds, openIds, storedIds } from './learner-ids.js';
 import { learnerField, type Placed } from './learner-records.js';
-import { perCall } from './learner-store.js';
 import { createPackReader, type PackReader } from './pack-reader.js';
+import { perCall } from './per-call.js';
 
 /** What takes about a millisecond to unpack. */
 const longBytes = 64 * 1024;
@@ -100,6 +101,18 @@ function unpack(reader: PackReader): FoundLearner | null {
     else skills.push([field.slice(1), decodeSkill(record)]);
   }
   return learner && { learner, skills, goalRecord };
+}
+
+/** What is remembered of some event ids of a learner. @throws ApiError UNAVAILABLE */
+export async function readIds(
+  client: RedisClient,
+  { partition, tenant, userId }: Placed,
+  eventIds: readonly Buffer[],
+): Promise<LearnerIds> {
+  const fields = idFieldsOf(eventIds);
+  if (fields.length === 0) return openIds(noIds);
+  const values = client.hmgetBuffer(eventIdsKey(partition, tenant, userId), ...fields);
+  return openIds(storedIds(fields, await whileRedisServes(values)));
 }
 
 /** A learner's own record alone; null for one without an answer. @throws ApiError UNAVAILABLE */

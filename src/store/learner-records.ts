@@ -1,13 +1,11 @@
-/**
- * What is read and written of learners, and what their records mean: the same for plain commands (watched-learners.ts)
- * and for scripts (learner-store.ts).
- */
+/** What is read and written of learners (watched-learners.ts), and what their records mean. */
 import { randomInt } from 'node:crypto';
 import type { RememberedItem } from '../domain/item-window.js';
 import { newLearner } from '../domain/mastery.js';
 import type { ItemTrace } from '../domain/prediction/traces.js';
 import type { LearnerState, SkillState } from '../domain/types.js';
-import { decodeItem, decodeLearner, decodeSkill } from './learner-codec.js';
+import { decodeItem } from './learner-codec.js';
+import { hasAny, type IdFields, type StoredIds } from './learner-ids.js';
 
 /** What a batch wants to know of one learner. */
 export interface LearnerQuery {
@@ -15,7 +13,7 @@ export interface LearnerQuery {
   readonly tenant: string;
   readonly userId: string;
   readonly skillIds: readonly string[];
-  /** Hashes of event ids; looked up where that is asked for. */
+  /** Hashes of event ids. */
   readonly eventIds: readonly Buffer[];
   /** Hashes of the items to look up. */
   readonly itemIds: readonly Buffer[];
@@ -25,12 +23,19 @@ export interface LearnerQuery {
 export interface LoadedLearner {
   readonly learner: LearnerState | null;
   readonly skills: readonly (SkillState | null)[];
-  /** Empty where ids were not looked up. */
-  readonly firstAnswers: readonly (Buffer | null)[];
+  readonly ids: StoredIds;
   /** What is remembered of each item, perhaps from a generation that is forgotten by now. */
   readonly items: readonly (RememberedItem<ItemTrace> | null)[];
   /** Last line of the running import that was counted for this learner; 0 for none. */
   readonly importLine: number;
+}
+
+/** What was read together. */
+export interface LoadedBatch {
+  /** In the order of the queries. */
+  readonly learners: readonly LoadedLearner[];
+  /** Marks of the tenants' catalogues; null where they were not read. */
+  readonly marks: ReadonlyMap<string, string> | null;
 }
 
 /** What a batch writes for one learner: all of it or nothing. */
@@ -38,9 +43,7 @@ export interface LearnerCommit {
   readonly partition: number;
   readonly tenant: string;
   readonly userId: string;
-  /** Version of the state that the change was computed from; 0 for a new learner. */
-  readonly expectedVersion: number;
-  /** With the version that is written: one above the expected one, or anywhere for a new history. */
+  /** With the version that is written: one above the one that was read, or anywhere for a new history. */
   readonly learner: LearnerState;
   /** Those that changed, by skill id. */
   readonly skills: readonly (readonly [string, SkillState])[];
@@ -48,8 +51,7 @@ export interface LearnerCommit {
   readonly rows: readonly string[];
   /** UTC day (number since 1970) on which each row's answer arrived. */
   readonly arrivalDays: readonly number[];
-  /** By the hash of the event id. */
-  readonly firstAnswers: readonly (readonly [id: Buffer, answer: Buffer])[];
+  readonly ids: IdFields;
   /** Generation of items that was current before; 0 for a new learner. */
   readonly itemGeneration: number;
   /** By the hash of the item. */
@@ -57,7 +59,7 @@ export interface LearnerCommit {
   readonly importLine: number;
 }
 
-export type CommitStatus = 'committed' | 'conflict' | 'outbox-full' | 'not-restored' | 'repeated';
+export type CommitStatus = 'committed' | 'conflict' | 'outbox-full' | 'not-restored';
 
 export type Placed = Pick<LearnerQuery, 'partition' | 'tenant' | 'userId'>;
 
@@ -71,39 +73,11 @@ export const beginHistory = (): LearnerState => ({ ...newLearner, version: rando
 export const learnerField = 'L';
 export const skillField = (skillId: string): string => `s${skillId}`;
 
-/** What Redis has of a learner, in the query's order. */
-interface FoundRecords {
-  /** The learner's own and those of the skills. */
-  readonly records: readonly (Buffer | null)[];
-  readonly firstAnswers: readonly (Buffer | null)[];
-  /** Of the items, of the even and of the odd generation; empty where there are no items. */
-  readonly even: readonly (Buffer | null)[];
-  readonly odd: readonly (Buffer | null)[];
-  readonly importLine: number;
-}
-
-/** @throws Error for records that this version of the service cannot read */
-export function loadedLearner(query: LearnerQuery, found: FoundRecords): LoadedLearner {
-  const { records, firstAnswers, even, odd, importLine } = found;
-  const learner = records[0] ? decodeLearner(records[0]) : null;
-  const generation = learner?.items.generation ?? 0;
-  return {
-    learner,
-    skills: query.skillIds.map((_, i) => decodedSkill(records[i + 1])),
-    firstAnswers,
-    items: query.itemIds.map((_, i) => newerItem(even[i] ?? null, odd[i] ?? null, generation)),
-    importLine,
-  };
-}
-
-const decodedSkill = (record: Buffer | null | undefined): SkillState | null =>
-  record ? decodeSkill(record) : null;
-
 /**
  * An item may stand in both generations; the current one has the newer figures. The two hashes take turns: the one
  * of the current generation's parity holds it, the other one the generation before.
  */
-function newerItem(
+export function newerItem(
   even: Buffer | null,
   odd: Buffer | null,
   generation: number,
@@ -114,8 +88,8 @@ function newerItem(
 }
 
 /** A repeated answer is confirmed by what was written before, perhaps by somebody who was told that it is not safe. */
-export const isRepeated = ({ firstAnswers }: LoadedLearner): boolean =>
-  firstAnswers.some((answer) => answer !== null);
+export const areRepeated = (queries: readonly LearnerQuery[], loaded: readonly LoadedLearner[]): boolean =>
+  loaded.some(({ ids }, i) => hasAny(ids, queries[i]?.eventIds ?? []));
 
 /** Generations that began meanwhile take the places of those that are forgotten. @returns their parities */
 export function generationsBegun({ itemGeneration, learner }: LearnerCommit): number[] {

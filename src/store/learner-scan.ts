@@ -1,9 +1,11 @@
 /** Looks through all of Redis for learners and their rows, for comparing them with ClickHouse. */
 import type { Redis } from 'ioredis';
+import { unescapeText } from '../contracts/attempt-row-reader.js';
 import type { LearnerPlace } from '../services/rebuild/ports.js';
 import { isCluster, type RedisClient, resultsOf, whileRedisServes } from './client.js';
 import { learnerKey, outboxKey, parkedKey, partitionOf } from './keys.js';
 import { learnerField } from './learner-records.js';
+import { fieldOf, streamPages } from './streams.js';
 
 const scanned = 1000;
 const learnerPattern = 'st:{p*}:l:*';
@@ -60,21 +62,15 @@ export async function waitingRows(
     for (const key of [source, parkedKey(source)])
       for await (const row of rowsOf(client, key)) {
         const [tenant = '', userId = ''] = row.split('\t', 2);
-        if (wanted.has(learnerKey(partition, tenant, userId.replaceAll(/\\(.)/g, '$1')))) rows.push(row);
+        if (wanted.has(learnerKey(partition, tenant, unescapeText(userId)))) rows.push(row);
       }
   }
   return rows;
 }
 
 async function* rowsOf(client: RedisClient, key: string): AsyncGenerator<string> {
-  for (let from = '-'; ; ) {
-    const entries = await whileRedisServes(client.xrange(key, from, '+', 'COUNT', entriesTogether));
-    for (const [, fields] of entries) {
-      const at = fields.findIndex((name, i) => i % 2 === 0 && name === 'r');
-      if (at >= 0) yield fields[at + 1] as string;
-    }
-    const last = entries.at(-1);
-    if (last === undefined || entries.length < entriesTogether) return;
-    from = `(${last[0]}`;
+  const read = (from: string, size: number) => whileRedisServes(client.xrange(key, from, '+', 'COUNT', size));
+  for await (const page of streamPages(entriesTogether, read)) {
+    for (const [, fields] of page) yield* fieldOf(fields, 'r')?.split('\n') ?? [];
   }
 }

@@ -1,4 +1,4 @@
-/** A lock that ends with its holder. */
+/** A lock that ends with its holder, and turns that end by themselves. */
 import { type RedisClient, whileRedisServes } from './client.js';
 
 /** A holder that takes the lock every two seconds keeps it; a dead one loses it after this long. */
@@ -25,3 +25,7 @@ export const takeLock = async (client: RedisClient, key: string, holder: string)
 export async function releaseLock(client: RedisClient, key: string, holder: string): Promise<void> {
   await whileRedisServes(client.eval(unlockScript, 1, key, holder));
 }
+
+/** Whether it is the caller's turn to do what one process does every so many seconds. @throws ApiError UNAVAILABLE */
+export const takeTurn = async (client: RedisClient, key: string, seconds: number): Promise<boolean> =>
+  (await whileRedisServes(client.set(key, '1', 'EX', seconds, 'NX'))) === 'OK';

@@ -1,5 +1,7 @@
 /** One page of an outbox stream as the TSV lines that ClickHouse takes. Bytes are copied, rows are not parsed. */
 import { isErasure, type PendingCorrection } from '../contracts/corrections.js';
+import { firstRowOf } from '../contracts/outbox-ids.js';
+import { fieldOf } from './streams.js';
 
 /**
  * As ioredis gives it: id, then names and values of the fields. What an outbox entry of ours says is in `r`, or in `c`.
@@ -24,71 +26,60 @@ export function passable(entries: readonly StreamEntry[]): {
   return at < 0 ? { passed: entries, stop: undefined } : { passed: entries.slice(0, at), stop: entries[at] };
 }
 
-export interface EncodedPage {
-  rows: number;
-  from: string;
-  to: string;
-  bytes: Buffer;
-  /** Ids of the entries that hold no row. */
-  unreadable: string[];
+/** An entry that is no correction. */
+export interface RowsEntry {
+  readonly id: string;
+  /** Encoded rows in their order; none where it holds nothing of ours. */
+  readonly lines: readonly Buffer[];
 }
 
-const tab = 0x09;
 const lineFeed = 0x0a;
-const dash = 0x2d;
-/** The letter `r`. */
-const rowField = 0x72;
 
-/** @param skip rows to leave out, each as `partition\tms\tseq` */
+export function rowsEntry([id, fields]: StreamEntry): RowsEntry {
+  const rows = fieldOf(fields, 'r');
+  return { id: id.toString('latin1'), lines: rows === null ? [] : linesOf(rows) };
+}
+
+function linesOf(rows: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  for (let from = 0; from < rows.length; ) {
+    const found = rows.indexOf(lineFeed, from);
+    const to = found < 0 ? rows.length : found;
+    lines.push(rows.subarray(from, to));
+    from = to + 1;
+  }
+  return lines;
+}
+
+/** Two numbers with a tab behind each: the most that they take beside the second half of an id. */
+const maxPrefix = 5 + 1 + 13 + 1;
+const maxSeq = 16 + 1;
+
+/**
+ * @param skip rows to leave out, each as `partition\tms\tseq`
+ * @returns the rows with their outbox columns, as lines
+ */
 export function encodePage(
   partition: number,
-  entries: readonly StreamEntry[],
+  entries: readonly RowsEntry[],
   skip?: ReadonlySet<string>,
-): EncodedPage {
-  const prefix = Buffer.from(`${partition}\t`);
-  const there = skip ? entries.filter(([id]) => !skip.has(rowName(partition, id))) : entries;
-  const kept = there.filter(holdsRow);
-  const bytes = Buffer.allocUnsafe(sizeOf(kept, prefix.length));
+): { readonly rows: number; readonly bytes: Buffer } {
+  const bytes = Buffer.allocUnsafe(entries.reduce((size, entry) => size + sizeOf(entry), 0));
+  let rows = 0;
   let at = 0;
-  for (const [id, fields] of kept) {
-    const row = rowOf(fields) as Buffer;
-    at += prefix.copy(bytes, at);
-    at = copyId(id, bytes, at);
-    at += row.copy(bytes, at);
-    bytes[at++] = lineFeed;
+  for (const { id, lines } of entries) {
+    const { ms, seq } = firstRowOf(id);
+    for (const [place, line] of lines.entries()) {
+      const name = `${partition}\t${ms}\t${seq + place}`;
+      if (skip?.has(name)) continue;
+      at += bytes.write(`${name}\t`, at, 'latin1');
+      at += line.copy(bytes, at);
+      bytes[at++] = lineFeed;
+      rows += 1;
+    }
   }
-  const unreadable =
-    kept.length === there.length ? [] : there.filter((entry) => !holdsRow(entry)).map(idText);
-  return { rows: kept.length, from: idText(kept.at(0)), to: idText(kept.at(-1)), bytes, unreadable };
+  return { rows, bytes: bytes.subarray(0, at) };
 }
 
-/** A line feed within would be the end of one row and the beginning of another. */
-function holdsRow([, fields]: StreamEntry): boolean {
-  const row = rowOf(fields);
-  return row !== undefined && row.length > 0 && !row.includes(lineFeed);
-}
-
-const rowName = (partition: number, id: Buffer): string =>
-  `${partition}\t${id.toString('latin1').replace('-', '\t')}`;
-export const idText = (entry: StreamEntry | undefined): string => entry?.[0].toString('latin1') ?? '';
-
-/** Two more bytes a row: the tab after the id and the line feed. */
-function sizeOf(entries: readonly StreamEntry[], prefix: number): number {
-  let size = 0;
-  for (const [id, fields] of entries) size += prefix + id.length + (rowOf(fields) as Buffer).length + 2;
-  return size;
-}
-
-/** By its name: only what is not ours has other fields, or has them in another order. */
-function rowOf(fields: readonly Buffer[]): Buffer | undefined {
-  const at = fields.findIndex((name, i) => i % 2 === 0 && name.length === 1 && name[0] === rowField);
-  return at < 0 ? undefined : fields[at + 1];
-}
-
-/** `ms-seq` becomes `ms\tseq\t`; returns the offset behind it. */
-function copyId(id: Buffer, bytes: Buffer, at: number): number {
-  const end = at + id.copy(bytes, at);
-  bytes[bytes.indexOf(dash, at)] = tab;
-  bytes[end] = tab;
-  return end + 1;
-}
+const sizeOf = ({ lines }: RowsEntry): number =>
+  lines.reduce((size, { length }) => size + maxPrefix + maxSeq + length + 1, 0);

@@ -1,8 +1,11 @@
-/** The outbox in Redis: one stream per partition, written by the commit script, read and trimmed here. */
+/**
+ * The outbox in Redis: one stream per partition, of an entry for each commit (watched-learners.ts), read and
+ * trimmed here. How many rows wait stands beside it, for the length of a stream does not tell.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
-import type { PendingCorrection } from '../contracts/corrections.js';
 import type { OutboxRange } from '../contracts/jobs.js';
+import { parseId } from '../contracts/outbox-ids.js';
 import type {
   BatchLimits,
   Outbox,
@@ -10,44 +13,48 @@ import type {
   OutboxEpoch,
   PartitionBacklog,
 } from '../services/pipeline-ports.js';
-
-import { dueKey, outboxKey, parkedBound, parkedKey, partitionPrefix } from './keys.js';
+import { dueKey, outboxKey, outboxRowsKey, parkedBound, parkedKey, partitionPrefix } from './keys.js';
 import {
   correctionOf,
-  type EncodedPage,
   encodePage,
-  idText,
   isCorrection,
   passable,
+  type RowsEntry,
+  rowsEntry,
   type StreamEntry,
 } from './outbox-page.js';
-import { parkEntries, removeRows } from './parked.js';
-
+import { parkEntries, parkRows } from './parked.js';
 import { readReplicated } from './replication.js';
-import { streamLengths } from './stream-lengths.js';
+import { streamLengths, textsOf } from './streams.js';
 
 /** Entries asked for at a time: a fraction of a millisecond of Redis and about one of this loop, which both serve answers. */
-const pageRows = 200;
+const pageEntries = 100;
 
 /** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
 export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox {
   const all = Array.from({ length: partitions }, (_, partition) => partition);
 
   async function backlog(wanted: readonly number[]): Promise<PartitionBacklog[]> {
-    const lengths = await streamLengths(redis, [...wanted.map(outboxKey), ...wanted.map(dueKey)]);
+    const [rows, lengths] = await Promise.all([
+      waitingRows(redis, wanted),
+      streamLengths(redis, wanted.map(dueKey)),
+    ]);
     return Promise.all(
       wanted.map(async (partition, i) => {
-        const length = lengths[i] ?? 0;
-        const due = lengths[wanted.length + i] ?? 0;
+        const length = rows[i] ?? 0;
+        const due = lengths[i] ?? 0;
         return { partition, length, head: length > 0 ? await headOf(redis, partition) : null, due };
       }),
     );
   }
 
   async function next(wanted: readonly number[], limits: BatchLimits): Promise<OutboxBatch> {
-    const lengths = await streamLengths(redis, wanted.map(outboxKey));
+    const waiting = await waitingRows(redis, wanted);
     const batch = emptyBatch();
-    for (const [partition, rows] of fairShares(wanted, lengths, limits.maxRows)) {
+    const order = shortestFirst(wanted, waiting);
+    for (const [i, partition] of order.entries()) {
+      // Short ones whole: what they leave goes to the longer ones.
+      const rows = Math.ceil((limits.maxRows - batch.rows) / (order.length - i));
       await readRange(redis, batch, { partition, from: '-', to: '+', rows }, limits.maxBytes);
     }
     return batch;
@@ -62,12 +69,14 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
   }
 
   async function trim({ ranges, erasures }: Pick<OutboxBatch, 'ranges' | 'erasures'>): Promise<void> {
-    const ends = new Map(ranges.map(({ partition, to }) => [partition, after(to)]));
     const touched = new Set([...ranges, ...erasures].map(({ partition }) => partition));
     await Promise.all(
-      [...touched].map((partition) => {
+      [...touched].map(async (partition) => {
+        const range = ranges.find((one) => one.partition === partition);
+        const [end, rows] = range === undefined ? ['', 0] : [after(range.to), range.rows];
         const passed = erasures.filter((erasure) => erasure.partition === partition);
-        return trimPartition(redis, partition, ends.get(partition), passed);
+        const texts = passed.flatMap(({ id, text }) => [id, text]);
+        await redis.trimOutbox(partitionPrefix(partition), end, rows, ...texts);
       }),
     );
   }
@@ -93,15 +102,15 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
     next,
     read,
     trim,
-    remove: (rows) => removeRows(redis, rows),
     park: (entries, reason) => parkEntries(redis, entries, reason),
+    parkRows: (entry, refused) => parkRows(redis, entry, refused),
     facts,
     epoch: () => epochOf(redis),
   };
 }
 
 const emptyBatch = (): OutboxBatch => ({
-  ...{ ranges: [], rows: 0, chunks: [], unreadable: [] },
+  ...{ ranges: [], rows: 0, entries: 0, chunks: [], unreadable: [] },
   ...{ erasures: [], corrections: [] },
 });
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
@@ -111,37 +120,13 @@ async function headOf(redis: Redis | Cluster, partition: number): Promise<string
   return first?.[0] ?? null;
 }
 
-/** Shares maxRows among the partitions: short ones whole, what they leave goes to the longer ones. */
-function fairShares(
-  partitions: readonly number[],
-  lengths: readonly number[],
-  maxRows: number,
-): [number, number][] {
-  let left = maxRows;
-  return partitions
-    .map((partition, i): [number, number] => [partition, lengths[i] ?? 0])
-    .filter(([, length]) => length > 0)
-    .sort(([, a], [, b]) => a - b)
-    .map(([partition, length], i, { length: count }) => {
-      const share = Math.min(length, Math.ceil(left / (count - i)));
-      left -= share;
-      return [partition, share];
-    });
-}
-
-/** @param end the smallest id that stays; without it, the erasures alone go */
-async function trimPartition(
-  redis: Redis | Cluster,
-  partition: number,
-  end: string | undefined,
-  erasures: readonly PendingCorrection[],
-): Promise<void> {
-  if (erasures.length === 0 && end !== undefined) await redis.xtrim(outboxKey(partition), 'MINID', '=', end);
-  else {
-    const passed = erasures.flatMap(({ id, text }) => [id, text]);
-    await redis.passErasures(partitionPrefix(partition), end ?? '', ...passed);
-  }
-}
+/** Those in which something waits. */
+const shortestFirst = (partitions: readonly number[], waiting: readonly number[]): number[] =>
+  partitions
+    .map((partition, i) => ({ partition, rows: waiting[i] ?? 0 }))
+    .filter(({ rows }) => rows > 0)
+    .sort((one, other) => one.rows - other.rows)
+    .map(({ partition }) => partition);
 
 /**
  * Appends the range's entries to the batch, page by page; `rows` is a bound, `-` and `+` are the stream's ends. They
@@ -154,9 +139,7 @@ const readRange = (
   maxBytes?: number,
   skip?: ReadonlySet<string>,
 ): Promise<void> =>
-  readReplicated(redis, partitionPrefix(range.partition), () =>
-    readPages(redis, batch, range, maxBytes, skip),
-  );
+  readReplicated(redis, range.partition, () => readPages(redis, batch, range, maxBytes, skip));
 
 async function readPages(
   redis: Redis | Cluster,
@@ -168,53 +151,76 @@ async function readPages(
   let bytes = sum(batch.chunks.map((chunk) => chunk.length));
   let start = from;
   for (let left = rows; left > 0 && bytes < maxBytes; ) {
-    const count = Math.min(pageRows, left);
+    const count = Math.min(pageEntries, left);
     const entries = await redis.xrangeBuffer(outboxKey(partition), start, to, 'COUNT', count);
     const last = entries.at(-1)?.[0].toString('latin1');
     if (last === undefined) return;
     const { passed, stop } = passable(entries);
     if (start === '-' && passed.length === 0 && stop) batch.corrections.push(correctionOf(partition, stop));
-    const erasures = passed.filter(isCorrection);
-    bytes += append(batch, partition, passed, erasures, skip);
-    if (stop) return;
+    const page = firstOf(passed, left, left === rows);
+    bytes += append(batch, partition, page, skip);
+    if (stop || page.isCut) return;
     // Redis is quicker than we are: its next page may be there at once and be read before all else that waits in the loop.
     await nextTurn();
     if (entries.length < count) return;
-    left -= count - erasures.length;
+    left -= page.rows;
     start = after(last);
   }
 }
 
-/** @param entries rows, and the erasures among them */
+/** Entries that are taken together. */
+interface Page {
+  readonly entries: readonly RowsEntry[];
+  /** Erasures and entries in their order. */
+  readonly ids: readonly string[];
+  readonly erasures: readonly StreamEntry[];
+  readonly rows: number;
+  /** Behind the last there was one that had no room. */
+  readonly isCut: boolean;
+}
+
+/** As many of the first ones as have so many rows. @param withFirst takes one with rows in any case, however many */
+function firstOf(found: readonly StreamEntry[], most: number, withFirst: boolean): Page {
+  const page = { entries: [] as RowsEntry[], ids: [] as string[], erasures: [] as StreamEntry[], rows: 0 };
+  for (const entry of found) {
+    if (isCorrection(entry)) page.erasures.push(entry);
+    else {
+      const read = rowsEntry(entry);
+      const mustFit = page.rows > 0 || !withFirst;
+      if (mustFit && page.rows + read.lines.length > most) return { ...page, isCut: true };
+      page.entries.push(read);
+      page.rows += read.lines.length;
+    }
+    page.ids.push(entry[0].toString('latin1'));
+  }
+  return { ...page, isCut: false };
+}
+
 function append(
   batch: OutboxBatch,
   partition: number,
-  entries: readonly StreamEntry[],
-  erasures: readonly StreamEntry[],
+  { entries, ids, erasures }: Page,
   skip: ReadonlySet<string> | undefined,
 ): number {
-  const rows = erasures.length === 0 ? entries : entries.filter((entry) => !isCorrection(entry));
-  const page = encodePage(partition, rows, skip);
-  if (page.unreadable.length > 0) batch.unreadable.push({ partition, ids: page.unreadable });
+  const held = entries.filter(({ lines }) => lines.length > 0);
+  const unreadable = entries.filter(({ lines }) => lines.length === 0).map(({ id }) => id);
+  if (unreadable.length > 0) batch.unreadable.push({ partition, ids: unreadable });
   batch.erasures.push(...erasures.map((entry) => correctionOf(partition, entry)));
-  widen(batch, partition, page, entries);
-  if (page.rows === 0) return 0;
-  batch.rows += page.rows;
-  batch.chunks.push(page.bytes);
-  return page.bytes.length;
+  const { rows, bytes } = encodePage(partition, held, skip);
+  const readable = ids.filter((id) => !unreadable.includes(id));
+  widen(batch, partition, rows, readable);
+  batch.entries += held.length;
+  if (rows === 0) return 0;
+  batch.rows += rows;
+  batch.chunks.push(bytes);
+  return bytes.length;
 }
 
 /**
  * A range begins with the first erasure before its rows, so that who reads it again finds all that trimming it removes.
  * Without rows there is none: its blocks' tokens are made of the ranges.
  */
-function widen(
-  { ranges, erasures }: OutboxBatch,
-  partition: number,
-  { rows, unreadable }: EncodedPage,
-  entries: readonly StreamEntry[],
-): void {
-  const ids = entries.map(idText).filter((id) => !unreadable.includes(id));
+function widen({ ranges, erasures }: OutboxBatch, partition: number, rows: number, ids: string[]): void {
   const [from, to] = [ids[0], ids.at(-1)];
   if (from === undefined || to === undefined) return;
   const current = ranges.at(-1);
@@ -230,21 +236,28 @@ function widen(
 
 /** The smallest stream id above this one, short of the end of a sequence (2^53 entries in one millisecond). */
 function after(id: string): string {
-  const [ms, seq] = id.split('-');
-  return `${ms}-${Number(seq) + 1}`;
+  const { ms, seq } = parseId(id);
+  return `${ms}-${seq + 1}`;
+}
+
+/**
+ * Rows that wait, and corrections among them: as many as there are entries, or more. A count that is too high, since a
+ * drain that stood still has trimmed what another had, ends where the outbox is empty (correction-scripts.ts).
+ */
+async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
+  const [entries, rows] = await Promise.all([
+    streamLengths(redis, partitions.map(outboxKey)),
+    textsOf(redis, partitions.map(outboxRowsKey)),
+  ]);
+  return entries.map((length, i) => (length === 0 ? 0 : Math.max(length, Number(rows[i] ?? 0))));
 }
 
 /** Redis gives each server process a new run_id; a failover shows as another server's. */
 export async function epochOf(redis: Redis | Cluster): Promise<OutboxEpoch> {
   const servers = redis instanceof Cluster ? redis.nodes('master') : [redis];
   const seen = await Promise.all(servers.map(identityOf));
-  return {
-    id: seen
-      .map(({ id }) => id)
-      .sort()
-      .join(),
-    ms: Math.max(...seen.map(({ ms }) => ms)),
-  };
+  const ids = seen.map(({ id }) => id).sort();
+  return { id: ids.join(), ms: Math.max(...seen.map(({ ms }) => ms)) };
 }
 
 async function identityOf(server: Redis): Promise<OutboxEpoch> {

@@ -1,5 +1,5 @@
 /**
- * Reads what Redis's scripts pack as MessagePack, as far as they use it: lists, strings and false, one after another.
+ * Reads what Redis's scripts pack as MessagePack, as far as they use it: lists and strings, one after another.
  * Source: the MessagePack specification, formats fixarray, array 16 and 32, fixstr, str 8, 16 and 32, each length big-endian.
  */
 export interface PackReader {
@@ -8,16 +8,11 @@ export interface PackReader {
   text(): string;
   /** A part of the packed bytes, not a copy. */
   bytes(): Buffer;
-  /** As `bytes`; null for what is absent (false). */
-  maybeBytes(): Buffer | null;
   /** Passes over a string. */
   skip(): void;
   /** Where the next value begins. */
   position(): number;
 }
-
-/** What Lua's `false`, for instance of an absent field, is packed as. */
-const absent = 0xc2;
 
 /**
  * Its functions throw an Error at anything else than what they are asked for.
@@ -63,11 +58,6 @@ export function createPackReader(packed: Buffer, from = 0): PackReader {
   return {
     list,
     bytes,
-    maybeBytes: () => {
-      if (packed[at] !== absent) return bytes();
-      at++;
-      return null;
-    },
     text: () => packed.toString('utf8', pass(), at),
     skip: pass,
     position: () => at,

@@ -27,6 +27,26 @@ return stay
 `;
 
 /**
+ * Removes an entry of which all other rows are stored, and puts those that are refused aside, an entry each.
+ * KEYS: the stream, its parked entries. ARGV: most entries that may be parked; id of the entry, SHA-1 of its rows and their
+ * number; then of each row that is refused its id, the reason and the row. Does nothing where the entry is not there (any
+ * more), or is another one: a Redis that took over may have given its id again.
+ * Result: 0 where there is no room for them, else 1.
+ */
+export const parkRowsScript = `
+local entry = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])[1]
+if not entry or entry[2][1] ~= 'r' or redis.sha1hex(entry[2][2]) ~= ARGV[3] then return 1 end
+-- The rows of an entry go together, a little beyond the bound at most.
+if #ARGV > 4 and redis.call('XLEN', KEYS[2]) >= tonumber(ARGV[1]) then return 0 end
+for i = 5, #ARGV, 3 do
+  redis.call('XADD', KEYS[2], '*', 'id', ARGV[i], 'reason', ARGV[i + 1], 'r', ARGV[i + 2])
+end
+redis.call('XDEL', KEYS[1], ARGV[2])
+redis.call('DECRBY', KEYS[1] .. ':rows', ARGV[4])
+return 1
+`;
+
+/**
  * Puts parked entries back, behind all that waits.
  * KEYS: the parked entries, the stream. ARGV: most entries that the stream may hold, id up to which the stream is known
  * to hold no correction, then ids among the parked ones; those that are not there (any more) are passed over.
@@ -53,7 +73,10 @@ for i = 3, #ARGV do
       end
     end
     -- An entry without a field of its own cannot be written again: it was nothing.
-    if #fields > 0 then redis.call('XADD', KEYS[2], '*', unpack(fields)) end
+    if #fields > 0 then
+      redis.call('XADD', KEYS[2], '*', unpack(fields))
+      if prefix then redis.call('INCR', KEYS[2] .. ':rows') end
+    end
     redis.call('XDEL', KEYS[1], id)
     room, moved = room - 1, moved + 1
   end
@@ -69,6 +92,15 @@ declare module 'ioredis' {
       bound: number,
       reason: string,
       ...ids: string[]
+    ): Result<number, Context>;
+    parkRows(
+      stream: string,
+      parked: string,
+      bound: number,
+      entry: string,
+      sha1: string,
+      rows: number,
+      ...refused: (string | Buffer)[]
     ): Result<number, Context>;
     redriveEntries(
       parked: string,

@@ -2,8 +2,9 @@
 import { rowColumns } from '../contracts/attempt-row.js';
 import { journalColumns, journalKinds } from '../contracts/journal.js';
 import { learnerHash } from '../contracts/learner-name.js';
+import { isBefore, parseId } from '../contracts/outbox-ids.js';
 import type { RedisClient } from './client.js';
-import { isBelow, readParked, takeParked } from './corrections.js';
+import { readParked, takeParked } from './corrections.js';
 import { findEnded } from './ended-histories.js';
 import {
   catalogueJournalKey,
@@ -14,7 +15,7 @@ import {
   outboxKey,
   parkedKey,
 } from './keys.js';
-import { isCorrection, type StreamEntry } from './outbox-page.js';
+import { fieldOf, streamPages } from './streams.js';
 
 /** A row that was put aside. */
 export interface ParkedEntry {
@@ -51,14 +52,13 @@ export async function parkableStreams(redis: RedisClient, partition: number | nu
 
 /** The stream's parked rows, oldest first, a page at a time. */
 export async function* parkedEntries(redis: RedisClient, stream: string): AsyncGenerator<ParkedEntry> {
-  for (let start = '-'; ; ) {
-    const page = await redis.xrangeBuffer(parkedKey(stream), start, '+', 'COUNT', pageRows);
+  for await (const page of pagesOf(redis, parkedKey(stream))) {
     for (const entry of page) yield readEntry(stream, entry);
-    const last = page.at(-1)?.[0].toString('latin1');
-    if (last === undefined || page.length < pageRows) return;
-    start = `(${last}`;
   }
 }
+
+const pagesOf = (redis: RedisClient, key: string, to = '+') =>
+  streamPages(pageRows, (from, size) => redis.xrange(key, from, to, 'COUNT', size));
 
 /**
  * Puts what is parked now back into its stream, each row in one step. What is refused again meanwhile is not put back
@@ -67,12 +67,10 @@ export async function* parkedEntries(redis: RedisClient, stream: string): AsyncG
 export async function redrive(redis: RedisClient, stream: string): Promise<Redriven> {
   const [newest] = await redis.xrevrange(parkedKey(stream), '+', '-', 'COUNT', 1);
   const total = { moved: 0, stayed: 0, erased: 0 };
-  for (let start = '-'; newest !== undefined; ) {
-    const page = await redis.xrange(parkedKey(stream), start, newest[0], 'COUNT', pageRows);
+  if (newest === undefined) return total;
+  for await (const page of pagesOf(redis, parkedKey(stream), newest[0])) {
     const ids = page.map(([id]) => id);
     total.erased += await dropErased(redis, stream, page);
-    const last = ids.at(-1);
-    if (last === undefined) break;
     const searched = await beforeCorrections(redis, stream);
     const [moved, stayed] = await redis.redriveEntries(
       parkedKey(stream),
@@ -83,7 +81,6 @@ export async function redrive(redis: RedisClient, stream: string): Promise<Redri
     );
     total.moved += moved;
     total.stayed += stayed;
-    start = `(${last}`;
   }
   return total;
 }
@@ -101,36 +98,34 @@ async function dropErased(
   const ended = await findEnded(redis, partition, hashes);
   const over = rows.filter(({ outboxId }, i) => {
     const end = ended[i];
-    return end != null && isBelow(outboxId, end);
+    return end != null && isBefore(parseId(outboxId), end.below);
   });
   return takeParked(redis, partition, over, true);
 }
 
 /** Id of the stream's first correction, or of its last entry: none is before it. */
 async function beforeCorrections(redis: RedisClient, stream: string): Promise<string> {
-  for (let start = '-', last = '-'; ; start = `(${last}`) {
-    const page = await redis.xrangeBuffer(stream, start, '+', 'COUNT', pageRows);
-    const correction = page.find(isCorrection);
-    last = (correction ?? page.at(-1))?.[0].toString('latin1') ?? last;
-    if (correction !== undefined || page.length < pageRows) return last;
+  let last = '-';
+  for await (const page of pagesOf(redis, stream)) {
+    const correction = page.find(([, [name]]) => name === 'c');
+    if (correction !== undefined) return correction[0];
+    last = page.at(-1)?.[0] ?? last;
   }
+  return last;
 }
 
 const roomOf = (stream: string): number => (stream.endsWith(':out') ? outboxRoom : journalBound);
 
-function readEntry(stream: string, [parkedId, fields]: StreamEntry): ParkedEntry {
-  const field = (name: string): string | null => {
-    const at = fields.findIndex((value, i) => i % 2 === 0 && value.toString('latin1') === name);
-    return at < 0 ? null : (fields[at + 1]?.toString('utf8') ?? null);
-  };
-  return {
-    stream,
-    id: field('id') ?? '',
-    tenant: tenantOf(field('k'), field('r')),
-    reason: field('reason') ?? '',
-    parkedAt: Number.parseInt(parkedId.toString('latin1'), 10),
-  };
-}
+const readEntry = (
+  stream: string,
+  [parkedId, fields]: readonly [string, readonly string[]],
+): ParkedEntry => ({
+  stream,
+  id: fieldOf(fields, 'id') ?? '',
+  tenant: tenantOf(fieldOf(fields, 'k'), fieldOf(fields, 'r')),
+  reason: fieldOf(fields, 'reason') ?? '',
+  parkedAt: Number.parseInt(parkedId, 10),
+});
 
 /** Column of the tenant, by the kind of the journal's rows; of an answer, which has none, of its own. */
 const tenantColumns: ReadonlyMap<string, number> = new Map(

@@ -1,29 +1,12 @@
-/** Entries of the outbox that leave it out of turn: those that ClickHouse has already, and those that it refuses. */
-import type { OutboxEntries } from '../services/pipeline-ports.js';
+/** What ClickHouse refuses of the outbox leaves it out of turn. */
+import { createHash } from 'node:crypto';
+import { inParts } from '../lists.js';
+import type { OutboxEntries, RefusedRow, StoredEntry } from '../services/pipeline-ports.js';
 import type { RedisClient } from './client.js';
 import { outboxKey, parkedBound, parkedKey } from './keys.js';
 
 /** Of one command: a fraction of a millisecond of Redis, which answers learners meanwhile. */
 const pageIds = 200;
-
-const pagesOf = (ids: readonly string[]): string[][] =>
-  Array.from({ length: Math.ceil(ids.length / pageIds) }, (_, i) =>
-    ids.slice(i * pageIds, (i + 1) * pageIds),
-  );
-
-/** @param rows each as `partition\tms\tseq` */
-export async function removeRows(redis: RedisClient, rows: ReadonlySet<string>): Promise<void> {
-  const byPartition = new Map<number, string[]>();
-  for (const row of rows) {
-    const [partition, ms, seq] = row.split('\t');
-    const ids = byPartition.get(Number(partition)) ?? [];
-    byPartition.set(Number(partition), ids);
-    ids.push(`${ms}-${seq}`);
-  }
-  for (const [partition, ids] of byPartition) {
-    for (const page of pagesOf(ids)) await redis.xdel(outboxKey(partition), ...page);
-  }
-}
 
 /** @returns how many had to stay where they are, for want of room */
 export async function parkEntries(
@@ -33,8 +16,33 @@ export async function parkEntries(
 ): Promise<number> {
   const stream = outboxKey(partition);
   let stayed = 0;
-  for (const page of pagesOf(ids)) {
+  for (const page of inParts(ids, pageIds)) {
     stayed += await redis.parkEntries(stream, parkedKey(stream), parkedBound, reason, ...page);
   }
   return stayed;
+}
+
+/** @returns whether there was room; false leaves the entry as it is */
+export async function parkRows(
+  redis: RedisClient,
+  { partition, id: entryId, rows }: StoredEntry,
+  refused: readonly RefusedRow[],
+): Promise<boolean> {
+  const stream = outboxKey(partition);
+  const sha1 = createHash('sha1');
+  rows.forEach((row, place) => {
+    sha1.update(place === 0 ? '' : '\n').update(row);
+  });
+  const each = refused.flatMap(({ id, reason, row }) => [id, reason, row]);
+  const parked = parkedKey(stream);
+  const done = await redis.parkRows(
+    stream,
+    parked,
+    parkedBound,
+    entryId,
+    sha1.digest('hex'),
+    rows.length,
+    ...each,
+  );
+  return done === 1;
 }

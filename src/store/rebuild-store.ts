@@ -1,5 +1,6 @@
 /** Redis as a rebuild sees and fills it. */
-import { modelVersion } from '../domain/params.js';
+import { entryIdOf, type OutboxId } from '../contracts/outbox-ids.js';
+import { inParts } from '../lists.js';
 import type {
   AnsweredSkill,
   CatalogueRecord,
@@ -12,19 +13,16 @@ import type {
 import { createKeyStore } from './api-keys.js';
 import { putCatalogueEntries } from './catalogue-store.js';
 import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
-import { hashEventId } from './event-ids.js';
+import { notedKept } from './deployment.js';
+import { answerBytes, hashEventId } from './event-ids.js';
 import { encodeGoal, goalField } from './goal-codec.js';
-import { bucketOf } from './id-buckets.js';
-import { noteForgotten } from './id-window.js';
 import {
   acceptedField,
   acceptedKey,
   apiKeysKey,
   catalogueKey,
   catalogueRevisionsKey,
-  idBucketKey,
-  idCountKey,
-  idQueueKey,
+  eventIdsKey,
   learnerKey,
   markerKey,
   metaKey,
@@ -33,6 +31,7 @@ import {
   partitionOf,
 } from './keys.js';
 import { addKnownSkills, makeRare, noteLearners } from './known-skills.js';
+import { readIds } from './learner-reads.js';
 import { scanLearners, waitingRows } from './learner-scan.js';
 import { restoreItems, restoreModels, versionsKept } from './model-restore.js';
 import { raiseFence } from './retention-fence.js';
@@ -80,21 +79,13 @@ export function createRebuildStore(client: RedisClient): RebuildStore {
     save: async (checkpoint) => {
       await whileRedisServes(client.set(checkpointKey, JSON.stringify(checkpoint)));
     },
-    prepareIds: (partition, buckets) => prepareIds(client, partition, buckets),
-    queueIds: async (partition, ids, first) => {
-      const queue = idQueueKey(partition);
-      if (first) await whileRedisServes(client.unlink(queue));
-      const hashes = ids.map(({ tenant, userId, eventId }) => hashEventId(tenant, userId, eventId));
-      for (const part of partsOf(hashes)) await whileRedisServes(client.rpush(queue, ...part));
-    },
     putTakenBack: (ids, restored, count) => putTakenBack(client, ids, restored, count),
-    noteForgotten: (second) => whileRedisServes(noteForgotten(client, second)),
     waiting: (learners, count) => waitingRows(client, learners, count),
     learners: () => scanLearners(client),
     raiseFence: (partition, month) => whileRedisServes(raiseFence(client, partition, month)),
     addSkills: (tenant, skillIds) => addKnownSkills(client, tenant, skillIds),
     noteAnswered: async (tenant, skills) => {
-      for (const part of partsOf(skills)) await noteAnswered(client, tenant, part);
+      for (const part of inParts(skills, together)) await noteAnswered(client, tenant, part);
     },
     putGoals: (goals, partitions, count) => putGoals(client, goals, partitions, count),
     putCatalogue: (tenant, entries) => putCatalogue(client, tenant, entries),
@@ -116,22 +107,17 @@ export function createRebuildStore(client: RedisClient): RebuildStore {
       for (const partition of partitions) await whileRedisServes(client.set(markerKey(partition), now));
       await whileRedisServes(client.hsetnx(metaKey, 'deployment_id', facts.deploymentId));
       await whileRedisServes(client.hsetnx(metaKey, 'created_at', facts.createdAt));
-      await whileRedisServes(client.hset(metaKey, 'model_version', `${modelVersion}`));
+      await whileRedisServes(client.hset(metaKey, notedKept));
       await whileRedisServes(client.hsetnx(metaKey, 'partitions', `${facts.partitions}`));
       await whileRedisServes(client.del(checkpointKey));
     },
   };
 }
 
-function* partsOf<Item>(items: readonly Item[]): Generator<Item[]> {
-  for (let at = 0; at < items.length; at += together) yield items.slice(at, at + together);
-}
-
-async function prepareIds(client: RedisClient, partition: number, buckets: number): Promise<void> {
-  const before = Number((await whileRedisServes(client.get(idCountKey(partition)))) ?? 1);
-  const all = Array.from({ length: before }, (_, bucket) => idBucketKey(partition, bucket));
-  for (const part of partsOf([idQueueKey(partition), ...all])) await whileRedisServes(client.unlink(...part));
-  await whileRedisServes(client.set(idCountKey(partition), buckets));
+/** In the first layout records without advice were shorter. */
+function answerOf(base64: string): Buffer {
+  const record = Buffer.from(base64, 'base64');
+  return Buffer.concat([record, Buffer.alloc(answerBytes - record.length, 0xff)]);
 }
 
 /** An id that is taken has been taken again since. */
@@ -144,13 +130,13 @@ async function putTakenBack(
   for (const { tenant, userId, eventId, firstAnswer } of ids) {
     const partition = partitionOf(tenant, userId, count);
     if (!partitions.includes(partition)) continue;
-    const id = hashEventId(tenant, userId, eventId);
-    const buckets = Number((await whileRedisServes(client.get(idCountKey(partition)))) ?? 1);
-    const key = idBucketKey(partition, bucketOf(id, buckets));
-    const answer = Buffer.from(firstAnswer, 'base64');
-    await whileRedisServes(client.hsetnx(key, id, answer));
-    const kept = await whileRedisServes(client.hgetBuffer(key, id));
-    if (kept?.equals(answer)) await whileRedisServes(client.rpush(idQueueKey(partition), id));
+    const id = hashEventId(eventId);
+    const taken = await readIds(client, { partition, tenant, userId }, [id]);
+    const answer = answerOf(firstAnswer);
+    const second = answer.readUInt32LE(0);
+    if (taken.find(id, second) !== null) continue;
+    taken.take(id, answer, second);
+    await whileRedisServes(client.hset(eventIdsKey(partition, tenant, userId), ...taken.changes().flat()));
   }
 }
 
@@ -163,7 +149,7 @@ async function noteAnswered(
   const skillIds = skills.map(({ skillId }) => skillId);
   await makeRare(client, tenant, skillIds);
   const pairs = skills.flatMap(({ skillId, userIds }) => userIds.map((userId) => ({ skillId, userId })));
-  for (const part of partsOf(pairs)) await noteLearners(client, tenant, part);
+  for (const part of inParts(pairs, together)) await noteLearners(client, tenant, part);
   const entries = await whileRedisServes(client.hmget(catalogueKey(tenant), ...skillIds));
   const set = skillIds.filter((_, i) => entries[i] !== null);
   await addKnownSkills(client, tenant, set);
@@ -189,7 +175,7 @@ async function putCatalogue(
   tenant: string,
   entries: readonly CatalogueRecord[],
 ): Promise<void> {
-  for (const part of partsOf(entries)) await putCatalogueEntries(client, tenant, part);
+  for (const part of inParts(entries, together)) await putCatalogueEntries(client, tenant, part);
   const [newest] = [...entries].sort((a, b) => b.updatedAt - a.updatedAt || b.revision - a.revision);
   if (newest === undefined) return;
   await whileRedisServes(
@@ -198,8 +184,9 @@ async function putCatalogue(
 }
 
 /** By an entry that goes at once. A stream whose last id is not below keeps it. */
-async function raiseOutbox(client: RedisClient, partition: number, id: string): Promise<void> {
+async function raiseOutbox(client: RedisClient, partition: number, last: OutboxId): Promise<void> {
   const key = outboxKey(partition);
   if ((await whileRedisServes(client.exists(key))) === 1) return;
+  const id = entryIdOf(last);
   await whileRedisServes(resultsOf(client.multi().xadd(key, id, 'r', '').xdel(key, id)));
 }

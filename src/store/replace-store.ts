@@ -1,9 +1,8 @@
-/** Moves learners by earlier formulas aside, under names that nobody looks for and that end by themselves. */
+/** Moves learners that were kept otherwise aside, under names that nobody looks for and that end by themselves. */
 import type { Redis } from 'ioredis';
-import { modelVersion } from '../domain/params.js';
 import type { ReplaceStore } from '../services/rebuild/replace.js';
 import { type RedisClient, resultsOf, whileRedisServes } from './client.js';
-import { type OtherVersion, replacesField } from './deployment.js';
+import { notedKept, type OtherVersion, replacesField } from './deployment.js';
 import {
   asideKey,
   catalogueJournalKey,
@@ -16,22 +15,24 @@ import {
 } from './keys.js';
 import { scanKeys } from './learner-scan.js';
 import { checkpointKey } from './rebuild-store.js';
-import { streamLengths } from './stream-lengths.js';
+import { streamLengths } from './streams.js';
 
 /** How long what was moved stays, in days. */
 export const asideDays = 7;
 
 const partitionPattern = 'st:{p*}:*';
-/** Learners and their items. Event ids stay: a rebuild makes room for its own. */
+/** Learners and their items. */
 const movedKey = /^st:\{p\d+\}:(l|h[01]):/;
+/** Event ids, as they were kept with their partition: a rebuild restores them. */
+const droppedKey = /^st:\{p\d+\}:i:/;
 
 /** @param deployment whose learners there are */
 export function createReplaceStore(
   client: RedisClient,
-  { version, partitions }: Pick<OtherVersion, 'version' | 'partitions'>,
+  { version, layout, partitions }: Pick<OtherVersion, 'version' | 'layout' | 'partitions'>,
 ): ReplaceStore {
   const all = Array.from({ length: partitions }, (_, partition) => partition);
-  const markers = all.map((partition) => markerKey(partition, version));
+  const markers = all.map((partition) => markerKey(partition, { version, layout }));
   return {
     waiting: () => waitingIn(client, all),
     moveMarkers: async () => {
@@ -49,6 +50,10 @@ export function createReplaceStore(
       for await (const [node, keys] of scanKeys(client, partitionPattern)) {
         const found = keys.filter((key) => movedKey.test(key));
         await moveAside(node, found, version);
+        await drop(
+          node,
+          keys.filter((key) => droppedKey.test(key)),
+        );
         moved += found.length;
         onMoved(moved);
       }
@@ -57,7 +62,7 @@ export function createReplaceStore(
     finish: async () => {
       for (const marker of markers) await whileRedisServes(client.del(asideKey(marker, version)));
       await whileRedisServes(client.del(checkpointKey));
-      const noted = client.multi().hset(metaKey, 'model_version', `${modelVersion}`);
+      const noted = client.multi().hset(metaKey, notedKept);
       await whileRedisServes(resultsOf(noted.hdel(metaKey, replacesField)));
     },
   };
@@ -71,6 +76,12 @@ async function renameIfThere(client: RedisClient, from: string, to: string): Pro
 async function moveAside(node: Redis, keys: readonly string[], version: number): Promise<void> {
   const commands = node.pipeline();
   for (const key of keys) commands.expire(key, 86_400 * asideDays).rename(key, asideKey(key, version));
+  await whileRedisServes(resultsOf(commands));
+}
+
+async function drop(node: Redis, keys: readonly string[]): Promise<void> {
+  const commands = node.pipeline();
+  for (const key of keys) commands.unlink(key);
   await whileRedisServes(resultsOf(commands));
 }
 

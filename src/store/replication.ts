@@ -2,12 +2,17 @@
  * Waiting for replicas. Redis answers a write when its master has it; a master that dies then takes with it what no
  * replica has yet. With REDIS_WAIT_REPLICAS nothing is told as done before so many replicas have it.
  */
-import { Command, type Redis } from 'ioredis';
-import { unavailable } from '../errors.js';
+import type { Redis } from 'ioredis';
+import { type ApiError, unavailable } from '../errors.js';
 import { isCluster, type RedisClient, replicasToWaitFor, whileRedisServes } from './client.js';
+import { placeInCluster } from './cluster.js';
+import { waitKey } from './keys.js';
 
 /** Replicas take well under a millisecond; meanwhile the connection does nothing else. */
-const waitMs = 1000;
+export const waitMs = 1000;
+
+export const notSafe = (): ApiError =>
+  unavailable('The answer is not safe on the replicas yet; try again with the same event_id');
 
 /**
  * Does something that ends with a write, and waits until replicas have that write.
@@ -33,24 +38,24 @@ export async function replicated<Value>(
   if (wanted === 0 || !matters(value)) return value;
   const reached = node === undefined ? 0 : await whileRedisServes(confirmed(node, wanted));
   if (reached >= wanted && placeOf(client, key).node === node && node?.stream === connection) return value;
-  throw unavailable('The answer is not safe on the replicas yet; try again with the same event_id');
+  throw notSafe();
 }
 
 /**
  * Reads what others wrote and gives it when replicas have it too, for what is passed on cannot be taken back. The
  * write is there to be waited for: since Redis 7.2 WAIT answers for a connection's own writes alone.
  *
- * @param prefix of the partition that is read
+ * @param partition that is read
  * @throws ApiError UNAVAILABLE
  */
 export function readReplicated<Value>(
   client: RedisClient,
-  prefix: string,
+  partition: number,
   read: () => Promise<Value>,
   matters: (value: Value) => boolean = () => true,
 ): Promise<Value> {
   if (replicasToWaitFor(client) === 0) return read();
-  const key = `${prefix}:wait`;
+  const key = waitKey(partition);
   const readAndWrite = async (): Promise<Value> => {
     const value = await read();
     if (matters(value)) await whileRedisServes(client.set(key, ''));
@@ -72,10 +77,11 @@ interface Place {
 function placeOf(client: RedisClient, key: string): Place {
   const wanted = replicasToWaitFor(client);
   if (!isCluster(client)) return { node: client, replicas: wanted };
-  const [master, ...replicas] = client.slots[new Command('get', [key]).getSlot()] ?? [];
-  const node = client.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === master);
-  const others = replicas.filter((replica) => replica !== master);
-  return { node, replicas: Math.min(wanted, others.length) };
+  const place = placeInCluster(client, key);
+  const node = client
+    .nodes('master')
+    .find(({ options: { host, port } }) => `${host}:${port}` === place?.master);
+  return { node, replicas: Math.min(wanted, place?.replicas ?? wanted) };
 }
 
 /** Those that are about to be sent: the partitions that a batch commits on one node share one WAIT. */

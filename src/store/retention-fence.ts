@@ -4,6 +4,7 @@ import { decodeAttemptRow } from '../contracts/attempt-row-reader.js';
 import type { RetentionFence } from '../services/retention-ports.js';
 import type { RedisClient } from './client.js';
 import { archivedKey, dueKey, outboxKey, parkedKey } from './keys.js';
+import { fieldOf, streamPages } from './streams.js';
 
 /** Member of the sorted set that a fence is: the month is its score, which only ever grows. */
 const fenceMember = 'month';
@@ -69,19 +70,17 @@ async function within(limitMs: number, done: () => Promise<boolean>): Promise<bo
 
 /** Whether a row that was put aside belongs to the month or one before; one that cannot be read may. */
 async function hasParked(redis: RedisClient, partition: number, month: number): Promise<boolean> {
-  for (let start = '-'; ; ) {
-    const entries = await redis.xrange(parkedKey(outboxKey(partition)), start, '+', 'COUNT', pageRows);
-    if (entries.some(([, fields]) => arrivalMonth(fields) <= month)) return true;
-    const last = entries.at(-1)?.[0];
-    if (last === undefined || entries.length < pageRows) return false;
-    start = `(${last}`;
+  const parked = parkedKey(outboxKey(partition));
+  const read = (from: string, size: number) => redis.xrange(parked, from, '+', 'COUNT', size);
+  for await (const page of streamPages(pageRows, read)) {
+    if (page.some(([, fields]) => arrivalMonth(fields) <= month)) return true;
   }
+  return false;
 }
 
 function arrivalMonth(fields: readonly string[]): number {
-  const row = fields[fields.indexOf('r') + 1];
   try {
-    const arrived = new Date(decodeAttemptRow(row ?? '').event.receivedAt);
+    const arrived = new Date(decodeAttemptRow(fieldOf(fields, 'r') ?? '').event.receivedAt);
     return arrived.getUTCFullYear() * 100 + arrived.getUTCMonth() + 1;
   } catch {
     return 0;

@@ -4,45 +4,46 @@ import { markerName } from './keys.js';
 /**
  * Writes a learner anew, without one answer, and orders what follows from it: the correction, and behind it the rows that
  * were computed anew. The ids of answers stay taken.
- * KEYS: the partition's prefix. ARGV: the request: name of the learner, version that was read, outbox bound, journal
- *   bound, month of arrival of the oldest row that is written again (as 202601), correction, the journal's row after its
- *   time; then, each in pieces: fields and records, rows, items and their records of the even and of the odd generation;
- *   fields of the partition's accepted answers and what they grow by.
+ * KEYS: the partition's prefix. ARGV: name of the learner, version that was read, outbox bound, journal bound, month of
+ *   arrival of the oldest row that is written again (as 202601), correction, the journal's row after its time, how many
+ *   rows; then lists, each behind the number of its values: fields and records, items and their records of the even and of
+ *   the odd generation, entries of rows, fields of the partition's accepted answers and what they grow by.
  * Result: what became of it: `done`, `conflict` (somebody else wrote the learner), `archived` (answers of that month are
  *   sums by now), `full` (outbox or journal), `emptied` (Redis came back empty).
  */
 export const takeBackScript = `
-local request = cmsgpack.unpack(ARGV[1])
-local name, expected, outboxBound, journalBound, month, correction, note = unpack(request, 1, 7)
-local records, rows, even, odd, accepted = unpack(request, 8, 12)
-local prefix = KEYS[1]
+local prefix, name, rows = KEYS[1], ARGV[1], tonumber(ARGV[8])
 local key, out, journal = prefix .. ':l:' .. name, prefix .. ':out', prefix .. ':journal'
 if redis.call('EXISTS', prefix .. ':${markerName}') == 0 then return 'emptied' end
 local record = redis.call('HGET', key, 'L')
-if not record or struct.unpack('<I4', record, 5) ~= expected then return 'conflict' end
+if not record or struct.unpack('<I4', record, 5) ~= tonumber(ARGV[2]) then return 'conflict' end
 local fence = redis.call('ZSCORE', prefix .. ':archived', 'month')
-if fence and tonumber(fence) >= month then return 'archived' end
-local length = 1
-for i = 1, #rows do length = length + #rows[i] end
-if redis.call('XLEN', out) + length > outboxBound then return 'full' end
-if redis.call('XLEN', journal) >= journalBound then return 'full' end
+if fence and tonumber(fence) >= tonumber(ARGV[5]) then return 'archived' end
+if tonumber(redis.call('GET', out .. ':rows') or 0) + rows > tonumber(ARGV[3]) then return 'full' end
+if redis.call('XLEN', journal) >= tonumber(ARGV[4]) then return 'full' end
 
-local function replace(hash, pieces)
+-- The places of the next list.
+local from, to = nil, 8
+local function nextList() from, to = to + 2, to + 1 + tonumber(ARGV[to + 1]) end
+local function replace(hash)
+  nextList()
   redis.call('DEL', hash)
-  for i = 1, #pieces do redis.call('HSET', hash, unpack(pieces[i])) end
+  -- Lua hands so many over on its stack.
+  for i = from, to, 1000 do redis.call('HSET', hash, unpack(ARGV, i, math.min(i + 999, to))) end
 end
 local goal = redis.call('HGET', key, 'G')
-replace(key, records)
+replace(key)
 if goal then redis.call('HSET', key, 'G', goal) end
-replace(prefix .. ':h0:' .. name, even)
-replace(prefix .. ':h1:' .. name, odd)
-redis.call('XADD', out, '*', 'c', correction)
-for i = 1, #rows do
-  for j = 1, #rows[i] do redis.call('XADD', out, '*', 'r', rows[i][j]) end
-end
-for i = 1, #accepted, 2 do redis.call('HINCRBY', prefix .. ':accepted', accepted[i], accepted[i + 1]) end
+replace(prefix .. ':h0:' .. name)
+replace(prefix .. ':h1:' .. name)
+redis.call('XADD', out, '*', 'c', ARGV[6])
+nextList()
+for i = from, to do redis.call('XADD', out, '*', 'r', ARGV[i]) end
+redis.call('INCRBY', out .. ':rows', rows)
+nextList()
+for i = from, to, 2 do redis.call('HINCRBY', prefix .. ':accepted', ARGV[i], ARGV[i + 1]) end
 local time = redis.call('TIME')
 local now = time[1] .. string.format('%03d', math.floor(time[2] / 1000))
-redis.call('XADD', journal, '*', 'k', 'taken_back', 'r', now .. '\\t' .. note)
+redis.call('XADD', journal, '*', 'k', 'taken_back', 'r', now .. '\\t' .. ARGV[7])
 return 'done'
 `;

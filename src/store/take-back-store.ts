@@ -2,12 +2,12 @@
 import { encodeCorrection, type RewriteCorrection } from '../contracts/corrections.js';
 import { type TakenBackAnswer, takenBackRow } from '../contracts/journal.js';
 import { learnerName } from '../contracts/learner-name.js';
+import { entriesOf } from '../contracts/outbox-ids.js';
 import type { ReplayedStates } from '../domain/replay.js';
 import { countAccepted } from './accepted.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { journalBound, partitionPrefix } from './keys.js';
-import { dumpOf, type Fields } from './learner-dump.js';
-import { createPacker, type Packer } from './packer.js';
+import { dumpOf } from './learner-dump.js';
 import { replicated } from './replication.js';
 
 export interface TakeBackCommit {
@@ -28,9 +28,6 @@ export interface TakeBackCommit {
 
 export type TakeBackStatus = 'done' | 'conflict' | 'archived' | 'full' | 'emptied';
 
-/** Values of one command, which Lua hands over on its stack. */
-const together = 1000;
-
 /** All of it or nothing. @throws ApiError UNAVAILABLE */
 export async function commitTakeBack(
   client: RedisClient,
@@ -38,47 +35,25 @@ export async function commitTakeBack(
   outboxBound: number,
 ): Promise<TakeBackStatus> {
   const prefix = partitionPrefix(commit.partition);
-  const request = packCommit(commit, outboxBound);
-  const status = await replicated(client, prefix, () => whileRedisServes(client.takeBack(prefix, request)));
+  const args = argumentsOf(commit, outboxBound);
+  const status = await replicated(client, prefix, () => whileRedisServes(client.takeBack(prefix, ...args)));
   return status as TakeBackStatus;
 }
 
-function packCommit(commit: TakeBackCommit, outboxBound: number): Buffer {
-  const { partition, correction, answer, states, arrivalDays } = commit;
+type Argument = string | number | Buffer;
+
+function argumentsOf(commit: TakeBackCommit, outboxBound: number): Argument[] {
+  const { expectedVersion, month, correction, answer, states, rows, arrivalDays } = commit;
   const { tenant, userId } = correction;
   const { records, items } = states === null ? { records: [], items: [[], []] as const } : dumpOf(states);
-  const request = createPacker();
-  request.list(12);
-  request.text(learnerName(tenant, userId));
-  request.uint(commit.expectedVersion);
-  request.uint(outboxBound);
-  request.uint(journalBound);
-  request.uint(commit.month);
-  request.text(encodeCorrection(correction));
-  request.text(takenBackRow(answer));
-  packPieces(request, flat(records));
-  packPieces(request, commit.rows);
-  packPieces(request, flat(items[0]));
-  packPieces(request, flat(items[1]));
-  const accepted = [...(countAccepted([{ partition, tenant, arrivalDays }]).get(partition) ?? [])];
-  request.list(2 * accepted.length);
-  for (const [field, count] of accepted) {
-    request.text(field);
-    request.uint(count);
-  }
-  return request.done();
+  return [
+    ...[learnerName(tenant, userId), expectedVersion, outboxBound, journalBound, month],
+    ...[encodeCorrection(correction), takenBackRow(answer), rows.length],
+    ...[records, ...items].flatMap((fields) => counted(fields.flat())),
+    ...counted(entriesOf(rows)),
+    ...counted([...countAccepted([{ tenant, arrivalDays }])].flat()),
+  ];
 }
 
-const flat = (fields: Fields): Buffer[] => fields.flat();
-
-function packPieces(request: Packer, values: readonly (Buffer | string)[]): void {
-  request.list(Math.ceil(values.length / together));
-  for (let at = 0; at < values.length; at += together) {
-    const piece = values.slice(at, at + together);
-    request.list(piece.length);
-    for (const value of piece) {
-      if (typeof value === 'string') request.text(value);
-      else request.bytes(value);
-    }
-  }
-}
+/** A list behind the number of its values. */
+const counted = (values: readonly Argument[]): Argument[] => [values.length, ...values];

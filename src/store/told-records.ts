@@ -6,9 +6,8 @@ import { decodeFirstAnswer, hashEventId } from './event-ids.js';
 import { decodeGoal, goalField } from './goal-codec.js';
 import { itemTracesKey, learnerKey, partitionOf } from './keys.js';
 import { decodeItem } from './learner-codec.js';
-import { type FoundLearner, readPacked } from './learner-reads.js';
+import { type FoundLearner, readIds, readPacked } from './learner-reads.js';
 import type { Placed } from './learner-records.js';
-import { loadLearners } from './learner-store.js';
 import { waitingRecords } from './waiting-records.js';
 
 export function createLearnerRecords(client: RedisClient, partitions: number): LearnerRecords {
@@ -28,10 +27,10 @@ export function createLearnerRecords(client: RedisClient, partitions: number): L
       return { learner: found.learner, records: [...recordsOf(found), ...items] };
     },
     remembered: async (tenant, userId, eventIds) => {
-      const hashes = eventIds.map((eventId) => hashEventId(tenant, userId, eventId));
-      const query = { ...placeOf(tenant, userId), skillIds: [], eventIds: hashes, itemIds: [] };
-      const [loaded] = await loadLearners(client, [query], null, true);
-      return eventIds.flatMap((eventId, i) => remembered(eventId, loaded?.firstAnswers[i] ?? null));
+      const hashes = eventIds.map(hashEventId);
+      const ids = await readIds(client, placeOf(tenant, userId), hashes);
+      const second = Date.now() / 1000;
+      return eventIds.flatMap((eventId, i) => remembered(eventId, ids.find(hashes[i] as Buffer, second)));
     },
     waiting: (tenant, userId) => waitingRecords(client, placeOf(tenant, userId), partitions),
   };

@@ -1,51 +1,72 @@
 /**
- * Learners of a single Redis, read and written by plain commands. What is read is watched; what is written is one
- * transaction, which Redis refuses where somebody wrote any of it meanwhile. Redis spends a third of the time on this
- * that it spends on the scripts of learner-store.ts (docs/adr/0019-plain-commands.md), which decide for each learner
- * alone: they follow where a transaction is refused.
+ * Learners of a batch, read and written by plain commands: single answers, batches, imports and what is tried again. What
+ * is read is watched; what is written is one transaction, which Redis refuses where somebody wrote any of it meanwhile
+ * (docs/adr/0033-one-commit-path.md).
  */
-import type { Redis } from 'ioredis';
+
+import { entriesOf } from '../contracts/outbox-ids.js';
+import { ApiError } from '../errors.js';
+import { byPartition } from '../lists.js';
 import { countAccepted } from './accepted.js';
-import { type Replies, readReplies, sendBundle, transactionOf } from './bundle.js';
-import { commandTimeoutMs, whileRedisServes } from './client.js';
+import { whileRedisServes } from './client.js';
 import { type CommandBytes, createCommandBytes } from './command-bytes.js';
-import { type BucketCounts, bucketOf, createBucketCounts } from './id-buckets.js';
+import type { HotConnection } from './hot-connection.js';
 import {
   acceptedKey,
-  idBucketKey,
-  idCountKey,
-  idQueueKey,
+  catalogueRevisionsKey,
+  eventIdsKey,
+  importMarksKey,
   itemTracesKey,
   learnerKey,
   markerKey,
   outboxKey,
-  partitionPrefix,
+  outboxRowsKey,
+  waitKey,
 } from './keys.js';
-import { encodeItem, encodeLearner, encodeSkill } from './learner-codec.js';
+import { decodeLearner, decodeSkill, encodeItem, encodeLearner, encodeSkill } from './learner-codec.js';
+import { idFieldsOf, storedIds } from './learner-ids.js';
 import {
+  areRepeated,
   type CommitStatus,
   generationsBegun,
-  isRepeated,
   itemsOf,
   type LearnerCommit,
   type LearnerQuery,
+  type LoadedBatch,
   type LoadedLearner,
   learnerField,
-  loadedLearner,
-  type Placed,
+  newerItem,
   skillField,
 } from './learner-records.js';
-import { readReplicated, replicated } from './replication.js';
+import { notSafe, waitMs } from './replication.js';
+import { outcomeOf, type Replies, readReplies } from './replies.js';
+import type { Reply } from './reply-reader.js';
 
+/** One try at a batch. */
 export interface WatchedLearners {
   /**
-   * Reads learners in one round trip and watches them from now on; event ids are looked up.
-   * @returns null where it has to be done by scripts
+   * Reads learners, in the order of the queries, in one round trip, and watches them from now on.
+   * @throws ApiError UNAVAILABLE
+   * @throws UnwatchedError where another try has to begin
    */
-  load(queries: readonly LearnerQuery[]): Promise<LoadedLearner[] | null>;
-  /** Writes learners that were loaded before: all that are not refused one by one, or none. */
+  load(queries: readonly LearnerQuery[]): Promise<LoadedBatch>;
+  /**
+   * Writes learners that were loaded before: all that are not refused one by one, or none.
+   * @throws ApiError UNAVAILABLE: whether they are written is not known
+   * @throws UnwatchedError where none is, and another try has to begin
+   */
   commit(commits: readonly LearnerCommit[]): Promise<CommitStatus[]>;
 }
+
+export interface WatchOptions {
+  /** Most rows that a partition's outbox may hold. */
+  readonly outboxBound: number;
+  /** Hash of the file being imported, or null. */
+  readonly importId: string | null;
+}
+
+/** Nothing that the try has read is watched any more, and nothing of it was written. */
+export class UnwatchedError extends Error {}
 
 /** What is known of a partition, as of the moment at which its learners were loaded. */
 interface PartitionFacts {
@@ -58,74 +79,98 @@ interface PartitionFacts {
 const loadBytes = 384;
 const commitBytes = 1536;
 
-/** What belongs to a connection and not to the client: behind a new one there may be another Redis, or an empty one. */
-interface Connection {
-  readonly buckets: BucketCounts;
-  /** The try that began last: what others watched is gone once it reads. */
-  newest: object | null;
-}
-
-const connections = new WeakMap<Redis['stream'], Connection>();
-
-function connectionOf(client: Redis): Connection {
-  let connection = connections.get(client.stream);
-  if (connection === undefined) {
-    connection = { buckets: createBucketCounts(client), newest: null };
-    connections.set(client.stream, connection);
-  }
-  return connection;
-}
+/** By connection the try that began last: what others watched is gone once it reads. */
+const newest = new WeakMap<object, object>();
 
 /**
  * Begins a try. One at a time over a connection, and no other transaction beside it: what is watched belongs to the
  * connection, and the next transaction ends it.
  */
-export function watchLearners(client: Redis, outboxBound: number): WatchedLearners {
-  const { stream } = client;
-  const connection = connectionOf(client);
-  const { buckets } = connection;
+export function watchLearners(hot: HotConnection, { outboxBound, importId }: WatchOptions): WatchedLearners {
+  const connection = hot.current();
   const facts = new Map<number, PartitionFacts>();
   let isFirst = true;
   // A new connection watches nothing of what the old one did, and a newer try lets go what an abandoned one did.
-  const isWatching = (): boolean => client.stream === stream && connection.newest === facts;
-  connection.newest = facts;
+  const isWatching = (): boolean => hot.current() === connection && newest.get(connection) === facts;
+  newest.set(connection, facts);
 
-  async function load(queries: readonly LearnerQuery[]): Promise<LoadedLearner[] | null> {
+  async function load(queries: readonly LearnerQuery[]): Promise<LoadedBatch> {
+    if (!isWatching()) throw new UnwatchedError('The connection is another one by now');
     const partitions = [...new Set(queries.map(({ partition }) => partition))];
-    await buckets.know(partitions);
-    if (!isWatching()) return null;
-    buckets.grow(partitions);
+    const tenants = hot.reachesAll ? [...new Set(queries.map(({ tenant }) => tenant))] : [];
     const request = createCommandBytes(loadBytes * (queries.length + 1));
     const silent = isFirst ? 2 : 1;
     // What a try before this one watched and did not write.
     if (isFirst) request.command(1, 'UNWATCH');
     isFirst = false;
     writeWatch(request, queries, partitions);
-    writeFacts(request, partitions);
-    for (const query of queries) writeQuery(request, query, buckets);
-    const replies = await whileRedisServes(sendBundle(client, request, commandTimeoutMs).then(readReplies));
+    writeFacts(request, partitions, tenants);
+    const asked = queries.map((query): Asked => ({ query, idFields: idFieldsOf(query.eventIds) }));
+    for (const one of asked) writeQuery(request, one, importId);
+    const replies = await exchange(request, readReplies);
     replies.skip(silent);
-    if (!takeFacts(replies, partitions)) return null;
-    return queries.map((query) => readLearner(replies, query));
+    takeFacts(replies, partitions);
+    const marks = takeMarks(replies, tenants);
+    const learners = asked.map((one) => readLearner(replies, one, importId !== null));
+    if (hot.waitReplicas() > 0 && areRepeated(queries, learners)) await confirmRead(queries);
+    return { learners, marks };
   }
 
-  /** @returns whether the buckets of ids are as many as was thought */
-  function takeFacts(replies: Replies, partitions: readonly number[]): boolean {
-    const stored = replies.list();
-    let asExpected = true;
-    partitions.forEach((partition, i) => {
-      const expected = buckets.of(partition);
-      buckets.note(partition, stored[2 * i + 1] as Buffer | null);
-      asExpected &&= buckets.of(partition) === expected;
-      facts.set(partition, { room: outboxBound - replies.number(), restored: stored[2 * i] !== null });
+  /** @throws UnwatchedError where nothing was done, because another Redis is to be asked */
+  async function exchange<Result>(
+    request: CommandBytes,
+    read: (replies: readonly Reply[]) => Result,
+  ): Promise<Result> {
+    try {
+      return await whileRedisServes(hot.send(request).then(read));
+    } catch (error) {
+      if (error instanceof ApiError && (await hot.leave(error.cause)))
+        throw new UnwatchedError('These learners are elsewhere by now');
+      throw error;
+    }
+  }
+
+  function takeMarks(replies: Replies, tenants: readonly string[]): LoadedBatch['marks'] {
+    if (!hot.reachesAll) return null;
+    const marks = replies.list();
+    return new Map(tenants.map((tenant, i) => [tenant, marks[i]?.toString() ?? '']));
+  }
+
+  /** What others wrote may not be told before replicas have it: since Redis 7.2 WAIT answers for own writes alone. */
+  async function confirmRead([first]: readonly LearnerQuery[]): Promise<void> {
+    const request = createCommandBytes(loadBytes);
+    request.command(3, 'SET');
+    request.text(waitKey((first as LearnerQuery).partition));
+    request.text('');
+    const wanted = hot.waitReplicas();
+    writeWait(request, wanted);
+    const reached = await exchange(request, ([set, wait]) => {
+      if (set instanceof Error) throw set;
+      return typeof wait === 'number' ? wait : 0;
     });
-    return asExpected;
+    confirm(reached, wanted);
+  }
+
+  /**
+   * WAIT answers for what was written over this connection. A master that was replaced meanwhile has replicas to answer
+   * for it, but they are none of the one that goes on.
+   */
+  function confirm(reached: number, wanted: number): void {
+    if (reached < wanted || !hot.isMaster()) throw notSafe();
+  }
+
+  function takeFacts(replies: Replies, partitions: readonly number[]): void {
+    const found = replies.list();
+    partitions.forEach((partition, i) => {
+      const rows = Number(found[partitions.length + i]?.toString() ?? 0);
+      facts.set(partition, { room: outboxBound - rows, restored: found[i] !== null });
+    });
   }
 
   function refusalOf({ partition, rows }: LearnerCommit): CommitStatus | null {
     const known = facts.get(partition) as PartitionFacts;
     if (known.room <= 0) return 'outbox-full';
-    // Also for a learner who is there again: event ids may not be.
+    // Also for a learner who is there again: others may not be.
     if (!known.restored) return 'not-restored';
     known.room -= rows.length;
     return null;
@@ -143,81 +188,74 @@ export function watchLearners(client: Redis, outboxBound: number): WatchedLearne
     if (!isWatching()) return false;
     const request = createCommandBytes(commitBytes * commits.length);
     request.command(1, 'MULTI');
-    for (const one of commits) writeCommit(request, one, buckets);
-    writeAccepted(request, commits);
-    const queues = idsByPartition(commits);
-    for (const [partition, ids] of queues) {
-      request.command(ids.length + 2, 'RPUSH');
-      request.text(idQueueKey(partition));
-      for (const id of ids) request.bytes(id);
+    for (const one of commits) {
+      writeCommit(request, one);
+      if (importId !== null) writeMark(request, one, importId);
     }
+    for (const [partition, own] of byPartition(commits)) {
+      writeRows(request, partition, own);
+      writeAccepted(request, partition, own);
+    }
+    const written = request.count() - 1;
     request.command(1, 'EXEC');
-    const results = await whileRedisServes(sendBundle(client, request, commandTimeoutMs).then(transactionOf));
-    if (results === null) return false;
-    const lengths = results.slice(results.length - queues.size);
-    [...queues.keys()].forEach((partition, i) => {
-      buckets.noteIds(partition, Number(lengths[i]));
-    });
-    return true;
+    const wanted = hot.waitReplicas();
+    if (wanted > 0) writeWait(request, wanted);
+    const { done, reached } = await exchange(request, (replies) => outcomeOf(written, replies));
+    if (done && wanted > 0) confirm(reached, wanted);
+    return done;
   }
 
-  return {
-    load: (queries) =>
-      readReplicated(
-        client,
-        prefixOf(queries),
-        () => load(queries),
-        (loaded) => loaded?.some(isRepeated) ?? false,
-      ),
-    commit: (commits) =>
-      replicated(
-        client,
-        prefixOf(commits),
-        () => commit(commits),
-        (statuses) => statuses.includes('committed'),
-      ),
-  };
+  return { load, commit };
 }
 
-const prefixOf = ([first]: readonly Placed[]): string => partitionPrefix((first as Placed).partition);
+function writeWait(request: CommandBytes, replicas: number): void {
+  request.command(3, 'WAIT');
+  request.text(`${replicas}`);
+  request.text(`${waitMs}`);
+}
 
-/** The learners; and what their new ids and their first answers depend on. Items are written with their learner. */
+/** The learners; and the markers, which tell that they are all there. Ids and items are written with their learner. */
 function writeWatch(
   request: CommandBytes,
   queries: readonly LearnerQuery[],
   partitions: readonly number[],
 ): void {
-  request.command(1 + queries.length + 2 * partitions.length, 'WATCH');
+  request.command(1 + queries.length + partitions.length, 'WATCH');
   for (const { partition, tenant, userId } of queries) request.text(learnerKey(partition, tenant, userId));
-  writePartitionKeys(request, partitions);
+  for (const partition of partitions) request.text(markerKey(partition));
 }
 
-function writePartitionKeys(request: CommandBytes, partitions: readonly number[]): void {
-  for (const partition of partitions) {
-    request.text(markerKey(partition));
-    request.text(idCountKey(partition));
-  }
-}
-
-function writeFacts(request: CommandBytes, partitions: readonly number[]): void {
+function writeFacts(request: CommandBytes, partitions: readonly number[], tenants: readonly string[]): void {
   request.command(1 + 2 * partitions.length, 'MGET');
-  writePartitionKeys(request, partitions);
-  for (const partition of partitions) {
-    request.command(2, 'XLEN');
-    request.text(outboxKey(partition));
-  }
+  for (const partition of partitions) request.text(markerKey(partition));
+  for (const partition of partitions) request.text(outboxRowsKey(partition));
+  if (tenants.length === 0) return;
+  request.command(2 + tenants.length, 'HMGET');
+  request.text(catalogueRevisionsKey);
+  for (const tenant of tenants) request.text(tenant);
 }
 
-function writeQuery(request: CommandBytes, query: LearnerQuery, buckets: BucketCounts): void {
-  const { partition, tenant, userId, skillIds, eventIds, itemIds } = query;
+/** A query with the fields that tell of its event ids. */
+interface Asked {
+  readonly query: LearnerQuery;
+  readonly idFields: readonly string[];
+}
+
+function writeQuery(request: CommandBytes, { query, idFields }: Asked, importId: string | null): void {
+  const { partition, tenant, userId, skillIds, itemIds } = query;
   request.command(3 + skillIds.length, 'HMGET');
   request.text(learnerKey(partition, tenant, userId));
   request.text(learnerField);
   for (const skillId of skillIds) request.text(skillField(skillId));
-  for (const id of eventIds) {
-    request.command(3, 'HGET');
-    request.text(idBucketKey(partition, bucketOf(id, buckets.of(partition))));
-    request.bytes(id);
+  if (importId !== null) {
+    request.command(3, 'HMGET');
+    request.text(importMarksKey(partition, importId));
+    request.text(learnerKey(partition, tenant, userId));
+  }
+  if (idFields.length > 0) {
+    request.command(2 + idFields.length, 'HMGET');
+    request.text(eventIdsKey(partition, tenant, userId));
+    for (const field of idFields) request.text(field);
   }
   if (itemIds.length === 0) return;
   for (const parity of [0, 1]) {
@@ -227,17 +265,25 @@ function writeQuery(request: CommandBytes, query: LearnerQuery, buckets: BucketC
   }
 }
 
-function readLearner(replies: Replies, query: LearnerQuery): LoadedLearner {
-  const records = replies.list();
-  const firstAnswers = query.eventIds.map(replies.bytes);
-  const withItems = query.itemIds.length > 0;
-  const even = withItems ? replies.list() : [];
-  const odd = withItems ? replies.list() : [];
-  return loadedLearner(query, { records, firstAnswers, even, odd, importLine: 0 });
+/** @throws Error for records that this version of the service cannot read */
+function readLearner(replies: Replies, { query, idFields }: Asked, withImport: boolean): LoadedLearner {
+  const [own, ...skills] = replies.list();
+  const mark = withImport ? replies.list()[0] : null;
+  const ids = storedIds(idFields, idFields.length > 0 ? replies.list() : []);
+  const [even, odd] = query.itemIds.length > 0 ? [replies.list(), replies.list()] : [[], []];
+  const learner = own ? decodeLearner(own) : null;
+  const generation = learner?.items.generation ?? 0;
+  return {
+    learner,
+    skills: skills.map((skill) => skill && decodeSkill(skill)),
+    ids,
+    items: query.itemIds.map((_, i) => newerItem(even[i] ?? null, odd[i] ?? null, generation)),
+    importLine: Number(mark ?? 0),
+  };
 }
 
-function writeCommit(request: CommandBytes, commit: LearnerCommit, buckets: BucketCounts): void {
-  const { partition, tenant, userId, learner, skills } = commit;
+function writeCommit(request: CommandBytes, commit: LearnerCommit): void {
+  const { partition, tenant, userId, learner, skills, ids } = commit;
   request.command(4 + 2 * skills.length, 'HSET');
   request.text(learnerKey(partition, tenant, userId));
   request.text(learnerField);
@@ -246,18 +292,13 @@ function writeCommit(request: CommandBytes, commit: LearnerCommit, buckets: Buck
     request.text(skillField(skillId));
     request.bytes(encodeSkill(skill));
   }
-  for (const row of commit.rows) {
-    request.command(5, 'XADD');
-    request.text(outboxKey(partition));
-    request.text('*');
-    request.text('r');
-    request.text(row);
-  }
-  for (const [id, answer] of commit.firstAnswers) {
-    request.command(4, 'HSET');
-    request.text(idBucketKey(partition, bucketOf(id, buckets.of(partition))));
-    request.bytes(id);
-    request.bytes(answer);
+  if (ids.length > 0) {
+    request.command(2 + 2 * ids.length, 'HSET');
+    request.text(eventIdsKey(partition, tenant, userId));
+    for (const [field, value] of ids) {
+      request.text(field);
+      request.bytes(value);
+    }
   }
   writeItems(request, commit);
 }
@@ -280,26 +321,43 @@ function writeItems(request: CommandBytes, commit: LearnerCommit): void {
   }
 }
 
-/** One command for all answers of a tenant and day in a partition. */
-function writeAccepted(request: CommandBytes, commits: readonly LearnerCommit[]): void {
-  for (const [partition, fields] of countAccepted(commits)) {
-    for (const [field, count] of fields) {
-      request.command(4, 'HINCRBY');
-      request.text(acceptedKey(partition));
-      request.text(field);
-      request.text(`${count}`);
-    }
+/** One entry for all rows of a partition: beside what it says, an entry costs Redis a microsecond. */
+function writeRows(request: CommandBytes, partition: number, commits: readonly LearnerCommit[]): void {
+  const rows = commits.flatMap((commit) => commit.rows);
+  for (const text of entriesOf(rows)) {
+    request.command(5, 'XADD');
+    request.text(outboxKey(partition));
+    request.text('*');
+    request.text('r');
+    request.text(text);
   }
+  request.command(3, 'INCRBY');
+  request.text(outboxRowsKey(partition));
+  request.text(`${rows.length}`);
 }
 
-/** The ids that are taken, in the order of their answers. */
-function idsByPartition(commits: readonly LearnerCommit[]): Map<number, Buffer[]> {
-  const ids = new Map<number, Buffer[]>();
-  for (const { partition, firstAnswers } of commits) {
-    if (firstAnswers.length === 0) continue;
-    const taken = ids.get(partition) ?? [];
-    for (const [id] of firstAnswers) taken.push(id);
-    ids.set(partition, taken);
+/**
+ * The last line of the import that is counted for the learner. Nobody watches it, for the learner's key speaks for it too:
+ * while the import runs, its mark is written here alone, in the step that writes the learner's record. So a mark that was
+ * read is as it was if the learner is.
+ */
+function writeMark(
+  request: CommandBytes,
+  { partition, tenant, userId, importLine }: LearnerCommit,
+  importId: string,
+): void {
+  request.command(4, 'HSET');
+  request.text(importMarksKey(partition, importId));
+  request.text(learnerKey(partition, tenant, userId));
+  request.text(`${importLine}`);
+}
+
+/** One command for all answers of a tenant and day in a partition. */
+function writeAccepted(request: CommandBytes, partition: number, commits: readonly LearnerCommit[]): void {
+  for (const [field, count] of countAccepted(commits)) {
+    request.command(4, 'HINCRBY');
+    request.text(acceptedKey(partition));
+    request.text(field);
+    request.text(`${count}`);
   }
-  return ids;
 }

@@ -1,12 +1,11 @@
 import { Readable } from 'node:stream';
-import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
+import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import { outboxColumns, rowColumns } from '../contracts/attempt-row.js';
 import type { OutboxRange } from '../contracts/jobs.js';
 import { type AttemptWarehouse, ContentRefused } from '../services/pipeline-ports.js';
 import { isAlive, selectRows } from './client.js';
 import type { Cluster } from './cluster.js';
 import { refusalOf } from './content-errors.js';
-import { completeOlderRows } from './older-rows.js';
 import { complete, inRanges, repairRollup } from './repair.js';
 import { rollups } from './rollups.js';
 
@@ -35,28 +34,13 @@ const insertSettings: ClickHouseSettings = {
 
 const columns: [string, ...string[]] = [...outboxColumns, ...rowColumns];
 
-/** CANNOT_PARSE_INPUT_ASSERTION_FAILED: also what a row with too few fields is. */
-const unreadable = '27';
-
 export function createAttemptWarehouse(client: ClickHouseClient, cluster: Cluster = null): AttemptWarehouse {
   async function insert(chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> {
     try {
-      await insertRows(chunks, token, signal);
+      await insertBlock(chunks, token, signal);
     } catch (error) {
       const refusal = refusalOf(error);
       throw refusal === null ? error : new ContentRefused(refusal);
-    }
-  }
-
-  /** What cannot be read left nothing behind, its token neither: the rows of an older version go in completed. */
-  async function insertRows(chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> {
-    try {
-      await insertBlock(chunks, token, signal);
-    } catch (error) {
-      const isUnreadable = error instanceof ClickHouseError && error.code === unreadable;
-      const completed = isUnreadable ? completeOlderRows(chunks) : null;
-      if (completed === null) throw error;
-      await insertBlock(completed, token, signal);
     }
   }
 

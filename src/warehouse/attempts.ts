@@ -161,6 +161,14 @@ export const originColumns: readonly Column[] = [
   },
 ];
 
+/** What migration 7 widened: the place of a row in its entry stands in it. */
+export const outboxSeq: Column = {
+  name: 'outbox_seq',
+  type: 'UInt64',
+  comment:
+    'Second half of the outbox id: 65536 times the number of the entry in its millisecond, and the place in it',
+};
+
 const outbox: readonly Column[] = [
   {
     name: 'partition_id',
@@ -173,7 +181,7 @@ const outbox: readonly Column[] = [
     codec: 'Delta, ZSTD(1)',
     comment: 'First half of the outbox id: commit time, Unix milliseconds by the clock of Redis',
   },
-  { name: 'outbox_seq', type: 'UInt32', comment: 'Second half of the outbox id' },
+  outboxSeq,
 ];
 
 /**

@@ -11,7 +11,7 @@ const maxDoubledNumbers = 20_000;
 const id = '(outbox_ms, outbox_seq)';
 /** The id of a row's partition among the parameters. */
 const boundOf = (name: string): string =>
-  `({${name}_ms:Array(UInt64)}[partition_id + 1], {${name}_seq:Array(UInt32)}[partition_id + 1])`;
+  `({${name}_ms:Array(UInt64)}[partition_id + 1], {${name}_seq:Array(UInt64)}[partition_id + 1])`;
 /**
  * Both sides of one type: a part whose times all lie in the last millisecond before a bound of whole seconds is skipped
  * by the engine as if it lay behind it (seen with 26.7).
@@ -41,7 +41,7 @@ SELECT partition_id AS partition, tenant, day, toUInt32(sum(n - 1)) AS surplus F
 /** Learner by learner, for Redis knows which of them were erased. */
 export const doubledNumbersQuery = `
 SELECT tenant, user_id AS userId, any(partition_id) AS partition, toUInt32(toDate(any(received_at))) AS day,
-  groupUniqArray((toFloat64(outbox_ms), outbox_seq)) AS ids
+  groupUniqArray((toFloat64(outbox_ms), toFloat64(outbox_seq))) AS ids
 FROM attempts WHERE ${arrived} GROUP BY tenant, user_id, learner_seq HAVING count() > 1 AND length(ids) > 1
 ORDER BY day, tenant, partition LIMIT ${maxDoubledNumbers}`;
 

@@ -4,7 +4,7 @@
  * cluster each function returns what holds on one server.
  */
 import type { ClickHouseSettings } from '@clickhouse/client';
-import { addColumns, type Column, createTable, quote, type Table } from './table.js';
+import { addColumns, type Column, createTable, modifyColumn, quote, type Table } from './table.js';
 
 /** Name of the cluster in the servers' `remote_servers`; null: one server. */
 export type Cluster = string | null;
@@ -58,6 +58,11 @@ export const addColumnsTo = (
 ): string[] =>
   [...new Set([storedName(name, cluster), name])].map((each) =>
     addColumns(everywhere(each, cluster), columns, after),
+  );
+
+export const modifyColumnOf = ({ name }: Table, column: Column, cluster: Cluster): string[] =>
+  [...new Set([storedName(name, cluster), name])].map((each) =>
+    modifyColumn(everywhere(each, cluster), column),
   );
 
 /**

@@ -7,7 +7,6 @@ import { attempts, countedRows } from './attempts.js';
 import { selectRows } from './client.js';
 import { type Cluster, deleteFrom } from './cluster.js';
 import { countEnded, endedHistory, isOneOf, ofEach } from './ended-history.js';
-import { eventIdsOf } from './learner-ids.js';
 import { learnerSnapshots } from './learner-snapshots.js';
 import { before, learnerTables, ofLearner } from './learner-tables.js';
 import { complete, type RollupPart, repairPart } from './repair.js';
@@ -24,10 +23,6 @@ export function createCorrectionWarehouse(
       const answers = await countAnswers(client, rows, signal);
       const places = await countEnded(client, rows, signal);
       return rows.map((_, i) => ({ answers: answers[i] ?? {}, before: places[i] ?? {} }));
-    },
-    eventIds: (rows, since, signal) => {
-      const where = `${conditionOf(rows)} AND event_id != '' AND received_at >= fromUnixTimestamp64Milli(${since})`;
-      return eventIdsOf(client, attempts, where, rows, signal);
     },
     remove: async (rows, signal) => {
       const cancel = signal && { abort_signal: signal };

@@ -17,10 +17,10 @@ export const endedHistory = (rows: CorrectedRows) => ({
   tenant: rows.tenant,
   user_id: rows.userId,
   partition: rows.partition,
-  below_ms: rows.belowMs,
-  below_seq: rows.belowSeq,
+  below_ms: rows.below.ms,
+  below_seq: rows.below.seq,
   goal_until: rows.goalAt,
-  until: rows.belowMs + clockMs,
+  until: rows.below.ms + clockMs,
 });
 
 const countOne = ({ table, ended, endedSums }: LearnerTable): string =>

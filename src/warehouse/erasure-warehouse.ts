@@ -5,11 +5,10 @@ import type { ErasureReceipt, ErasureWarehouse } from '../services/erasure-ports
 import { attempts } from './attempts.js';
 import { callersTime, selectRows, sqlTime } from './client.js';
 import { type Cluster, deleteFrom } from './cluster.js';
-import { erasures, takenBack } from './correction-tables.js';
+import { erasures } from './correction-tables.js';
 import { applyDeletedMasks } from './deleted-masks.js';
 import { countEnded, endedHistory, ofEach, provingQuery } from './ended-history.js';
-import { eventIdsOf } from './learner-ids.js';
-import { endedTakenBack, learnerTables } from './learner-tables.js';
+import { learnerTables } from './learner-tables.js';
 import { complete } from './repair.js';
 import { learnerSkillDays } from './rollups.js';
 
@@ -19,10 +18,6 @@ const late = learnerTables.filter(({ table }) => !byCorrection.has(table.name));
 
 export function createErasureWarehouse(client: ClickHouseClient, cluster: Cluster = null): ErasureWarehouse {
   return {
-    takenBackIds: async (rows) => {
-      await complete(client, takenBack.name, cluster);
-      return eventIdsOf(client, takenBack, ofEach(endedTakenBack, rows.map(endedHistory)), rows);
-    },
     removeLate: async (rows) => {
       for (const { table } of late) await complete(client, table.name, cluster);
       const left = await countEnded(client, rows);

@@ -33,7 +33,7 @@ export interface LearnerTable {
 export const ofLearner = 'tenant = {tenant:String} AND user_id = {user_id:String}';
 /** Outbox ids are in order within their partition, which a learner never leaves. */
 export const before =
-  '(partition_id != {partition:UInt16} OR (outbox_ms, outbox_seq) < ({below_ms:UInt64}, {below_seq:UInt32}))';
+  '(partition_id != {partition:UInt16} OR (outbox_ms, outbox_seq) < ({below_ms:UInt64}, {below_seq:UInt64}))';
 const upTo = (column: string, name: 'until' | 'goal_until' | 'below_ms'): string =>
   `${ofLearner} AND ${column} <= fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
 
@@ -48,7 +48,7 @@ const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${lea
       WHERE ${ofLearner} AND NOT ${archivedBefore} AND ${isArchived}`;
 
 /** Redis dates them, as it does the erasure. */
-export const endedTakenBack = upTo('taken_back_at', 'below_ms');
+const endedTakenBack = upTo('taken_back_at', 'below_ms');
 
 export const learnerTables: readonly LearnerTable[] = [
   { table: attempts, rowType: 'attempt', ended: `${ofLearner} AND ${before}` },

@@ -5,9 +5,9 @@
  */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { archivedLearnerSkill, archivedMonths } from './archive.js';
-import { attempts, fittedColumns, originColumns, placedColumns } from './attempts.js';
+import { attempts, fittedColumns, originColumns, outboxSeq, placedColumns } from './attempts.js';
 import { selectRows } from './client.js';
-import { addColumnsTo, type Cluster, createTables, everywhere } from './cluster.js';
+import { addColumnsTo, type Cluster, createTables, everywhere, modifyColumnOf } from './cluster.js';
 import { cohortSkillWeekly, skillVelocity } from './cohorts.js';
 import { erasures, takenBack } from './correction-tables.js';
 import { apiKeys, deployments } from './deployment.js';
@@ -105,6 +105,11 @@ export const migrationsFor = (cluster: Cluster): readonly Migration[] => [
     version: 6,
     name: 'skills that are taken off the catalogue',
     steps: [[replaceDescribedView({ ...skillCatalogue, name: everywhere(skillCatalogue.name, cluster) })]],
+  },
+  {
+    version: 7,
+    name: 'rows that share an entry of the outbox',
+    steps: [modifyColumnOf(attempts, outboxSeq, cluster)],
   },
 ];
 

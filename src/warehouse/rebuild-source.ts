@@ -1,6 +1,7 @@
 /** What a rebuild reads. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { LearnerPlace, RebuildSource } from '../services/rebuild/ports.js';
+import type { OutboxId } from '../contracts/outbox-ids.js';
+import type { RebuildSource } from '../services/rebuild/ports.js';
 import { archivedThrough } from './archive.js';
 import { readAttemptPage } from './attempt-pages.js';
 import { selectRows } from './client.js';
@@ -47,9 +48,6 @@ export function createRebuildSource(
     keepBaselines: (baselines, takenAt) => insertBaselines(client, baselines, takenAt),
     unknown: (learners) => unknownLearners(client, learners),
     archivedMonth: () => archivedMonth(client),
-    countIds: (partition, fromSecond) => countIds(client, partition, fromSecond),
-    idSeconds: (fromSecond) => idSeconds(client, fromSecond),
-    ids: (partition, fromSecond) => idsInOrder(client, partition, fromSecond),
     takenBack: (fromSecond) => takenBackIds(client, fromSecond),
     tenants: () => tenantsOf(client),
     answeredSkills: (tenant) => answeredSkills(client, tenant),
@@ -76,49 +74,9 @@ async function archivedMonth(client: ClickHouseClient): Promise<number> {
   return row?.month ?? 0;
 }
 
-const withIds = "event_id != '' AND received_at >= toDateTime64({fromSecond:UInt32}, 3, 'UTC')";
-
-async function countIds(client: ClickHouseClient, partition: number, fromSecond: number): Promise<number> {
-  const query = `SELECT toFloat64(count()) AS ids FROM attempts WHERE partition_id = {partition:UInt16} AND ${withIds}`;
-  const [row] = await selectRows<{ ids: number }>(client, query, undefined, { partition, fromSecond });
-  return row?.ids ?? 0;
-}
-
-async function idSeconds(client: ClickHouseClient, fromSecond: number): Promise<[number, number][]> {
-  const query = `SELECT toUnixTimestamp(received_at) AS second, toFloat64(count()) AS ids FROM attempts
-    WHERE ${withIds} GROUP BY second ORDER BY second DESC`;
-  const rows = await selectRows<{ second: number; ids: number }>(client, query, undefined, { fromSecond });
-  return rows.map(({ second, ids }) => [second, ids]);
-}
-
-const idsTogether = 50_000;
-
-const selectIds = `SELECT tenant, user_id AS userId, event_id AS eventId, toString(outbox_ms) AS ms, outbox_seq AS seq
-FROM attempts WHERE partition_id = {partition:UInt16} AND ${withIds}
-  AND outbox_ms >= {ms:UInt64} AND (outbox_ms > {ms:UInt64} OR outbox_seq > {seq:Int64})
-ORDER BY outbox_ms, outbox_seq LIMIT ${idsTogether}`;
-
-type IdRow = LearnerPlace & { readonly eventId: string; readonly ms: string; readonly seq: number };
-
-async function* idsInOrder(
-  client: ClickHouseClient,
-  partition: number,
-  fromSecond: number,
-): AsyncGenerator<IdRow[]> {
-  let after: Pick<IdRow, 'ms' | 'seq'> = { ms: '0', seq: -1 };
-  for (;;) {
-    const params = { partition, fromSecond, ...after };
-    const rows: IdRow[] = await selectRows<IdRow>(client, selectIds, undefined, params);
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    yield rows;
-    after = { ms: last.ms, seq: last.seq };
-  }
-}
-
-async function lastOutboxId(client: ClickHouseClient, partition: number): Promise<string | null> {
-  const query = `SELECT toString(outbox_ms) AS ms, outbox_seq AS seq FROM attempts
+async function lastOutboxId(client: ClickHouseClient, partition: number): Promise<OutboxId | null> {
+  const query = `SELECT toFloat64(outbox_ms) AS ms, toFloat64(outbox_seq) AS seq FROM attempts
     WHERE partition_id = {partition:UInt16} ORDER BY outbox_ms DESC, outbox_seq DESC LIMIT 1`;
-  const [row] = await selectRows<{ ms: string; seq: number }>(client, query, undefined, { partition });
-  return row === undefined ? null : `${row.ms}-${row.seq}`;
+  const [row] = await selectRows<OutboxId>(client, query, undefined, { partition });
+  return row ?? null;
 }

@@ -60,15 +60,21 @@ FROM (
 ) ORDER BY tenant, user_id LIMIT ${goalsTogether}`;
 
 /** Also of learners whose goal was taken away: the time of that is kept. */
-export async function* goalRecords(client: ClickHouseClient): AsyncGenerator<GoalRecord[]> {
-  let after: LearnerPlace | null = null;
-  for (;;) {
-    const goals: GoalRecord[] = await selectRows<GoalRecord>(client, selectGoals(after), undefined, {
-      ...(after ?? {}),
-    });
-    const last = goals.at(-1);
+export const goalRecords = (client: ClickHouseClient): AsyncGenerator<GoalRecord[]> =>
+  pagesByLearner(client, selectGoals, {});
+
+/** @param select rows in the order of their learners, behind the given one; whole learners in each page */
+async function* pagesByLearner<Row extends LearnerPlace>(
+  client: ClickHouseClient,
+  select: (after: LearnerPlace | null) => string,
+  params: object,
+): AsyncGenerator<Row[]> {
+  for (let after: LearnerPlace | null = null; ; ) {
+    const parameters: Record<string, unknown> = { ...params, ...after };
+    const rows: Row[] = await selectRows<Row>(client, select(after), undefined, parameters);
+    const last = rows.at(-1);
     if (last === undefined) return;
-    yield goals;
+    yield rows;
     after = { tenant: last.tenant, userId: last.userId };
   }
 }
@@ -182,22 +188,5 @@ WHERE first_answer != '' AND received_at >= toDateTime64({fromSecond:UInt32}, 3,
   ${after === null ? '' : `AND ${afterLearner}`}
 ORDER BY tenant, user_id LIMIT ${takenBackTogether} WITH TIES`;
 
-/** Whole learners. */
-export async function* takenBackIds(
-  client: ClickHouseClient,
-  fromSecond: number,
-): AsyncGenerator<TakenBackId[]> {
-  for (let after: LearnerPlace | null = null; ; ) {
-    const parameters: Record<string, unknown> = { fromSecond, ...(after ?? {}) };
-    const ids: TakenBackId[] = await selectRows<TakenBackId>(
-      client,
-      selectTakenBack(after),
-      undefined,
-      parameters,
-    );
-    const last = ids.at(-1);
-    if (last === undefined) return;
-    yield ids;
-    after = { tenant: last.tenant, userId: last.userId };
-  }
-}
+export const takenBackIds = (client: ClickHouseClient, fromSecond: number): AsyncGenerator<TakenBackId[]> =>
+  pagesByLearner(client, selectTakenBack, { fromSecond });

@@ -8,15 +8,16 @@
  */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { OutboxRange } from '../contracts/jobs.js';
+import { firstRowOf, lastRowOf } from '../contracts/outbox-ids.js';
 import { archivedDays, isArchived, keptRows, selectArchived } from './archive.js';
 import { selectRows } from './client.js';
 import { type Cluster, catchUp, deleteFrom } from './cluster.js';
 import { type Rollup, rollupColumns, selectRollup } from './rollups.js';
 
-/** Condition over `attempts`. Ids are compared as pairs, the bounds on outbox_ms serve the skip index. */
+/** Condition over `attempts`; the bounds are numbers, whatever the ranges' texts say. Ids are compared as pairs, the bounds on outbox_ms serve the skip index. */
 export function inRanges(ranges: readonly OutboxRange[]): string {
   if (ranges.length === 0) return '0';
-  const bounds = ranges.map(({ from, to }) => [idPair(from), idPair(to)] as const);
+  const bounds = ranges.map(({ from, to }) => [firstRowOf(from), lastRowOf(to)] as const);
   const first = Math.min(...bounds.map(([from]) => from.ms));
   const last = Math.max(...bounds.map(([, to]) => to.ms));
   const each = bounds.map(
@@ -24,13 +25,6 @@ export function inRanges(ranges: readonly OutboxRange[]): string {
       `(partition_id = ${ranges[i]?.partition} AND (outbox_ms, outbox_seq) BETWEEN (${from.ms}, ${from.seq}) AND (${to.ms}, ${to.seq}))`,
   );
   return `outbox_ms BETWEEN ${first} AND ${last} AND (${each.join(' OR ')})`;
-}
-
-/** Numbers only, whatever the text says: these go into SQL. */
-function idPair(id: string): { ms: number; seq: number } {
-  const [ms, seq] = id.split('-').map(Number);
-  if (!Number.isSafeInteger(ms) || !Number.isSafeInteger(seq)) throw new Error(`not an outbox id: ${id}`);
-  return { ms: ms as number, seq: seq as number };
 }
 
 /** @returns whether the rollup differed from the table and was computed again */

@@ -68,6 +68,10 @@ export function addColumns(name: string, columns: readonly Column[], after: stri
   return `ALTER TABLE ${name}\n  ${added.join(',\n  ')}`;
 }
 
+/** Gives a column its type and comment; again, when it has them, does nothing. */
+export const modifyColumn = (name: string, column: Column): string =>
+  `ALTER TABLE ${name} MODIFY COLUMN ${declareColumn(column)}`;
+
 const declareColumn = ({ name, type, codec, comment }: Column): string =>
   `${name} ${type} COMMENT ${quote(comment)}${codec ? ` CODEC(${codec})` : ''}`;
 

@@ -70,7 +70,6 @@ test('the pipeline, the servers and the process are told of', async () => {
     gauge(told, 'outbox_length') === 0 && gauge(told, 'redis_up') === 1 && gauge(told, 'clickhouse_up') === 1;
   const text = await askUntil('an empty outbox and servers that answer', scrape, isWell);
   assert.equal(gauge(text, 'oldest_pending_seconds'), 0);
-  assert.equal(gauge(text, 'idempotency_window_seconds'), 86_400);
   assert.equal(gauge(text, 'lanes_waiting'), 0);
   assert.equal(figureAt(text, 'skilltrace_parked_rows{of="attempts",process="all"}'), 0);
   assert.equal(figureAt(text, 'skilltrace_parked_rows{of="journal",process="all"}'), 0);

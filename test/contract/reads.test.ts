@@ -262,6 +262,7 @@ test('health: its shape, without a key and with a wrong one', async () => {
     assert.match(json.data.version, /^\d+\.\d+\.\d+/);
     assert.ok(json.data.uptime_seconds >= 0);
     assert.equal(json.data.idempotency_window_seconds, 86_400);
+    assert.equal(json.data.idempotency_min_window_seconds, 600);
     const { redis, clickhouse, workers, pipeline } = json.data.checks;
     for (const check of [redis, clickhouse, workers, pipeline]) assert.equal(check.status, 'ok');
     for (const name of ['outbox_length', 'oldest_pending_seconds', 'journal_length', 'parked'])

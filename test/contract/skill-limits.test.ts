@@ -137,9 +137,9 @@ test('a skill with few answers is taken off, set or not, and makes room; one wit
   assert.deepEqual(refusal(await remove('set')), [404, 'SKILL_NOT_FOUND']);
 });
 
-test('names of an earlier version, which had no order, are listed in pages', async () => {
+test('names are listed in pages, in the order of their bytes', async () => {
   const { tenant, caller, known } = await tenantOf();
-  await redis.sadd(knownSkillsKey(tenant), 'b', 'a', 'é', 'c');
+  await redis.zadd(knownSkillsKey(tenant), 0, 'b', 0, 'a', 0, 'é', 0, 'c');
   const page = (await caller.get('/api/v1/skills?limit=3')).json.data;
   assert.deepEqual(
     page.skills.map(({ skill_id }: { skill_id: string }) => skill_id),

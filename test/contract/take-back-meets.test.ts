@@ -6,7 +6,14 @@ import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
 import { encodeModel } from '../../src/contracts/model.js';
 import { startReplay } from '../../src/domain/replay.js';
 import { type SkillModel, skillModelOf, unfittedModel } from '../../src/domain/tenant-model.js';
-import { archivedKey, outboxKey, parkedKey, partitionOf, partitionPrefix } from '../../src/store/keys.js';
+import {
+  archivedKey,
+  eventIdsKey,
+  outboxKey,
+  parkedKey,
+  partitionOf,
+  partitionPrefix,
+} from '../../src/store/keys.js';
 import { publishModel } from '../../src/store/model-store.js';
 import { redrive } from '../../src/store/parked-store.js';
 import { encodeSnapshot } from '../../src/store/snapshot-codec.js';
@@ -225,7 +232,8 @@ describe('taking back', { concurrency: true }, () => {
     assert.equal(other.json.error.code, 'IDEMPOTENCY_KEY_REUSED');
     const repeated = await caller.track(events[1]);
     assert.equal(repeated.headers['idempotent-replayed'], 'true');
-    await redis.evictIds(partitionPrefix(partition(user)), Math.ceil(Date.now() / 1000) + 60, 1000);
+    const inTwoDays = Math.ceil(Date.now() / 1000) + 2 * 86_400;
+    assert.equal(await redis.sweepIds(1, eventIdsKey(partition(user), 'default', user), inTwoDays), 4);
     const anew = await caller.track(events[1]);
     assert.deepEqual([anew.headers['idempotent-replayed'], anew.json.data.total_attempts], [undefined, 2]);
     await stored(user);

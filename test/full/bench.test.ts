@@ -47,16 +47,17 @@ test('the smallest form measures, keeps the books and leaves nothing behind', as
   const report = join(folder, 'report.html');
   const { code, out, err } = await endOf(startBench(t, folder, ...small, '--json', json, '--report', report));
   assert.equal(code, 0, err);
-  assert.match(out, /CPU per single answer, to the echo/);
+  assert.match(out, /CPU of a single answer, to the echo/);
   const { scenarios, figures } = readResults(json);
   const measurements = scenarios[0]?.measurements ?? [];
   assert.deepEqual(
     measurements.map(({ target }) => target),
-    ['echo', 'fastify', 'skilltrace'],
+    ['echo', 'fastify', 'fastify-outbox', 'skilltrace'],
   );
   for (const { target, throughput } of measurements) assert.ok((throughput?.median ?? 0) > 50, target);
   const service = measurements.find(({ target }) => target === 'skilltrace');
-  for (const part of ['redis', 'pipeline', 'clickhouse']) assert.ok(service?.cpu[part] !== undefined, part);
+  for (const part of ['front end', 'workers', 'runtime', 'redis', 'pipeline', 'clickhouse'])
+    assert.ok(service?.cpu[part] !== undefined, part);
   const ledger = service?.ledger;
   assert.ok(ledger && ledger.acknowledged > 50);
   assert.ok(ledger.inRedis >= ledger.acknowledged);

@@ -39,6 +39,7 @@ function runTest(t: TestContext, name: string, pattern: string, url: string): Pr
 /** Files by what is run of them. The other erasures and takings back use no other commands, and wait for ClickHouse. */
 const onCluster = {
   'integration/learner-store': '.',
+  'integration/id-sweep': '.',
   'integration/known-skills': '.',
   'integration/concurrency': '.',
   'integration/replay': '.',
@@ -128,7 +129,7 @@ test('a catalogue that is known stays in force while its node is away', options,
 
 test('a node that could forget is told of, whichever it is', options, async (t) => {
   const cluster = await startTestCluster(t);
-  for (const { redis } of cluster.nodes) await redis.config('SET', 'appendonly', 'yes');
+  for (const { redis } of cluster.nodes) await redis.config('SET', 'appendonly', 'yes', 'maxmemory', '1gb');
   const client = connectRedis(cluster.url);
   t.after(() => client.disconnect());
   await whenReady(client, 10_000);
@@ -137,6 +138,9 @@ test('a node that could forget is told of, whichever it is', options, async (t) 
   const warnings = await redisWarnings(client);
   assert.equal(warnings.length, 1);
   assert.match(warnings[0] ?? '', /allkeys-lru/);
+  await cluster.nodes[1]?.redis.config('SET', 'hash-max-listpack-value', '64');
+  const [shorter] = (await redisWarnings(client)).filter((one) => !warnings.includes(one));
+  assert.match(shorter ?? '', /hash-max-listpack-value 64: .* Set 1024/);
 });
 
 test('a node that is slow to connect is heard, one that is gone is not waited for', options, async (t) => {

@@ -56,7 +56,7 @@ async function start(t: TestContext, redisUrl: string, lines: string[] = []) {
   const endpoints = { redisUrl, clickhouseUrl: 'http://127.0.0.1:1', analystUrl: null };
   return connectState(
     endpoints,
-    { redisWaitReplicas: 0, outboxMaxRows: 1, skillLimits: { perLearner: 1, perTenant: 1 } },
+    { redisWaitReplicas: 0, outboxMaxRows: 1, lanes: 1, skillLimits: { perLearner: 1, perTenant: 1 } },
     logger,
     closers,
   );

@@ -1,24 +1,16 @@
 /** A correction that is cut after any of its steps, and repeated: what is gone is gone and counted once, the rest stays. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
 import { learnerHash } from '../../src/contracts/learner-name.js';
+import { firstRowOf } from '../../src/contracts/outbox-ids.js';
 import { createCarryOut } from '../../src/services/carry-out.js';
 import type { CorrectionStore, CorrectionWarehouse } from '../../src/services/correction-ports.js';
 import { createDrain } from '../../src/services/drain-outbox.js';
 import type { Outbox } from '../../src/services/pipeline-ports.js';
 import { createCorrectionStore } from '../../src/store/corrections.js';
-import { hashEventId, idBytes } from '../../src/store/event-ids.js';
-import {
-  erasuresKey,
-  idBucketKey,
-  idQueueKey,
-  markerKey,
-  outboxKey,
-  removedKey,
-} from '../../src/store/keys.js';
+import { erasuresKey, markerKey, outboxKey, removedKey } from '../../src/store/keys.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
@@ -67,7 +59,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
   type Parts = CorrectionStore & CorrectionWarehouse & Pick<Outbox, 'trim'>;
   const drainOnce = (change: Partial<Parts> = {}, batch: FixedBatch | null = null) => {
     const parts = { ...store, ...rowsGone, ...change };
-    const correct = createCarryOut({ store: parts, warehouse: parts, logger, now: Date.now });
+    const correct = createCarryOut({ store: parts, warehouse: parts, logger });
     const warehouse = createAttemptWarehouse(client);
     const drain = createDrain({
       outbox: { ...outbox, trim: change.trim ?? outbox.trim },
@@ -106,7 +98,6 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
     'before it is counted': { count: cut },
     'after it is planned': { plan: (...args) => afterwards(() => store.plan(...args))() as never },
     'after refused rows': { removeParked: cut },
-    'before ids': { forgetIds: cut },
     'before rows': { remove: cut },
     'after rows': { remove: (rows) => afterwards(() => rowsGone.remove(rows))() },
     'in the rows': {
@@ -114,7 +105,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
         afterwards(() =>
           client.command({
             query: `DELETE FROM attempts WHERE user_id = '${rows?.userId}' AND tenant = 'default'
-              AND (outbox_ms, outbox_seq) < (${rows?.belowMs}, ${rows?.belowSeq})`,
+              AND (outbox_ms, outbox_seq) < (${rows?.below.ms}, ${rows?.below.seq})`,
           }),
         )(),
     },
@@ -147,11 +138,11 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
   // An older version left one at the head, which it had counted and obeyed in part.
   await order(redis, 'learner-93', 'erasure-of-before');
   const [[id, fields] = ['', []]] = await redis.xrange(outboxKey(1), '-', '+');
-  const [belowMs, belowSeq] = id.split('-').map(Number) as [number, number];
   const learner = { tenant: 'default', userId: 'learner-93', partition: 1, fromSeq: 0, goalAt: 0 };
-  const [removal] = await rowsGone.count([{ ...learner, belowMs, belowSeq }]);
+  const rows = [{ ...learner, below: firstRowOf(id) }];
+  const [removal] = await rowsGone.count(rows);
   await store.plan({ partition: 1, id, text: fields[1] ?? '' }, removal ?? null);
-  await rowsGone.remove([{ ...learner, belowMs, belowSeq }]);
+  await rowsGone.remove(rows);
   await drained();
   assert.deepEqual(await counts(client), allOnce(2000 - 3 * gone - 4));
   assert.equal(await removedAnswers(), 4 * gone + 4);
@@ -179,32 +170,4 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
   await merges('START');
   await waitFor('deleted rows to leave the disk', async () => (await masked()) === 0);
   assert.deepEqual(await counts(client), allOnce(left));
-});
-
-test('an id that was forgotten and taken again does not hold up the forgetting of older ones', async (t) => {
-  const redis = (await redisOf(t, await startTestRedis(t))) as Redis;
-  const prefix = 'st:{p1}';
-  const answerAt = (second: number): Buffer => {
-    const answer = Buffer.alloc(21);
-    answer.writeUInt32LE(second);
-    return answer;
-  };
-  const take = async (id: Buffer, second: number): Promise<void> => {
-    assert.equal(await redis.hsetnx(idBucketKey(1, 0), id, answerAt(second)), 1);
-    await redis.rpush(idQueueKey(1), id);
-  };
-  const mine = hashEventId('default', 'learner', 'e');
-  const others = Array.from({ length: 5 }, () => randomBytes(idBytes));
-  await take(mine, 1000);
-  for (const [i, id] of others.entries()) await take(id, 1001 + i);
-  assert.equal(await redis.forgetIds(prefix, mine, 999), 0, 'taken at another time');
-  assert.equal(await redis.forgetIds(prefix, mine, 1000), 1);
-  await take(mine, 5000);
-  const [, , oldest] = await redis.evictIds(prefix, 1002, 100);
-  assert.equal(oldest, 1003, 'the oldest of the others');
-  assert.equal(await redis.hexists(idBucketKey(1, 0), mine), 1);
-  await redis.evictIds(prefix, 1005, 100);
-  assert.equal(await redis.hlen(idBucketKey(1, 0)), 1, 'the young one alone is left');
-  await redis.evictIds(prefix, 5000, 100);
-  assert.deepEqual([await redis.hlen(idBucketKey(1, 0)), await redis.llen(idQueueKey(1))], [0, 0]);
 });

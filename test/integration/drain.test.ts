@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
 import { createDrain } from '../../src/services/drain-outbox.js';
 import type { AttemptWarehouse, DrainTask, Outbox } from '../../src/services/pipeline-ports.js';
-import { outboxKey } from '../../src/store/keys.js';
+import { outboxKey, outboxRowsKey } from '../../src/store/keys.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
@@ -46,7 +46,7 @@ test('draining', { timeout: 600_000 }, async (t) => {
 
   async function setUp(t: Parameters<typeof testDatabase>[0]) {
     const { client } = await testDatabase(t, clickhouseUrl);
-    await Promise.all(all.map((partition) => redis.del(outboxKey(partition))));
+    await Promise.all(all.map((partition) => redis.del(outboxKey(partition), outboxRowsKey(partition))));
     return { client, warehouse: createAttemptWarehouse(client) };
   }
 

@@ -42,9 +42,9 @@ const oddNames = [
 const bystanders = ['$', '$$$$', 'oneil', 'b', 'back\\slash', "'", '1788888888888', 'é', 'learner'];
 
 const limitMs = 240_000;
-const belowMs = 1_788_888_888_888;
+const below = { ms: 1_788_888_888_888, seq: 0 };
 const erased = (userId: string, tenant = 'default'): CorrectedRows => ({
-  ...{ tenant, userId, partition: 0, belowMs, belowSeq: 0, fromSeq: 0, goalAt: 0 },
+  ...{ tenant, userId, partition: 0, below, fromSeq: 0, goalAt: 0 },
 });
 
 test('learners of any name are told apart in one statement', { timeout: 600_000 }, async (t) => {
@@ -69,11 +69,6 @@ test('learners of any name are told apart in one statement', { timeout: 600_000 
   assert.deepEqual(
     removals.map(({ answers, before }) => [Object.values(answers), before.attempts]),
     meant.map((one) => [[answersOf(one)], answersOf(one)]),
-  );
-  const ids = await warehouse.eventIds(meant, 0);
-  assert.equal(
-    ids.length,
-    meant.map(answersOf).reduce((sum, n) => sum + n),
   );
   await warehouse.remove(meant);
   const left = await selectRows<{ name: string; n: number }>(
@@ -120,7 +115,7 @@ async function refusals(t: TestContext) {
     outbox,
     warehouse: createAttemptWarehouse(client),
     logger,
-    correct: createCarryOut({ store: parts, warehouse: parts, logger, now: Date.now }),
+    correct: createCarryOut({ store: parts, warehouse: parts, logger }),
   });
   const drainOnce = () => drain({ partitions: [0, 1], batch: null, save: async () => undefined });
   const erase = async (i: number): Promise<void> => {

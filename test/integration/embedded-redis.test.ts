@@ -10,6 +10,7 @@ import { Redis } from 'ioredis';
 import { freePort, startOnFreePort } from '../../src/embedded/ports.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
+import { redisWarnings } from '../../src/store/deployment.js';
 import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
 import { takePort } from '../support/ports.js';
@@ -47,11 +48,21 @@ test('the settings are the ones the service relies on', LIMIT, async (t) => {
     save: '',
     bind: '127.0.0.1',
     'hash-max-listpack-entries': '128',
-    'hash-max-listpack-value': '64',
+    'hash-max-listpack-value': '1024',
   };
   for (const [name, value] of Object.entries(expected)) {
     assert.deepEqual(await client.config('GET', name), [name, value]);
   }
+});
+
+test('where settings cost memory it is told, as far as they may be read', LIMIT, async (t) => {
+  const client = connect(t, await startTestRedis(t));
+  const told = async () => (await redisWarnings(client)).filter((one) => one.includes('hash-max'));
+  assert.deepEqual(await told(), []);
+  await client.config('SET', 'hash-max-listpack-value', '64');
+  assert.match((await told()).join(), /^Redis has hash-max-listpack-value 64: .* Set 1024$/);
+  await client.call('ACL', 'SETUSER', 'default', '-config');
+  assert.deepEqual(await told(), []);
 });
 
 test('a password is needed, and only its owner can read it', LIMIT, async (t) => {

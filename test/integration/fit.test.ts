@@ -7,7 +7,7 @@ import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { fitQueueName, queuePrefix } from '../../src/contracts/jobs.js';
 import { fitParts } from '../../src/fits.js';
-import { startScheduledFits } from '../../src/jobs/fit-queue.js';
+import { fitWork, scheduleWork, type WorkOptions } from '../../src/jobs/scheduled-work.js';
 import { runFits } from '../../src/services/fit-models.js';
 import { readItems } from '../../src/store/item-store.js';
 import { modelsKey } from '../../src/store/keys.js';
@@ -176,20 +176,22 @@ test('scheduled fits', { timeout: 600_000 }, async (t) => {
   const models = createModelPublisher(redis);
   const endpoints = { redisUrl, clickhouseUrl, analystUrl: null };
   const parts = fitParts({ redis, clickhouse }, endpoints, { beside: true }, logger);
+  const startFits = (everyMs: number, run: WorkOptions['run']) =>
+    scheduleWork(fitWork, { redisUrl, everyMs, blocked: () => null, run, logger });
 
   await t.test('run by themselves, again after new answers', async (t) => {
     await storeAnswers(clickhouse, madeAnswers('default', bigSkills, 8, 3));
     const run = async (signal: AbortSignal): Promise<void> => {
       await runFits(parts, { signal });
     };
-    const fits = startScheduledFits({ redisUrl, intervalHours: 1 / 3600, run, logger });
+    const fits = startFits(1000, run);
     t.after(() => fits.close());
     await waitFor('version 1', async () => (await models.inForce('default')) === 1, 60_000);
     await storeAnswers(clickhouse, madeAnswers('second', bigSkills, 8, 4));
     await waitFor('the other tenant', async () => (await models.inForce('second')) === 1, 60_000);
     assert.equal(await models.inForce('default'), 1);
     await fits.close();
-    await startScheduledFits({ redisUrl, intervalHours: 0, run, logger }).close();
+    await startFits(0, run).close();
   });
 
   await t.test('end at once when they are closed', async (t) => {
@@ -199,7 +201,7 @@ test('scheduled fits', { timeout: 600_000 }, async (t) => {
       running = true;
       await runFits(parts, { signal, tenant: 'closed' });
     };
-    const fits = startScheduledFits({ redisUrl, intervalHours: 1 / 3600, run, logger });
+    const fits = startFits(1000, run);
     t.after(() => fits.close());
     await waitFor('the run', () => running, 30_000);
     await fits.close();
@@ -218,7 +220,7 @@ test('scheduled fits', { timeout: 600_000 }, async (t) => {
     const run = async (): Promise<void> => {
       runs += 1;
     };
-    const fits = startScheduledFits({ redisUrl, intervalHours: 24, run, logger });
+    const fits = startFits(86_400_000, run);
     t.after(() => fits.close());
     await waitFor('the second run', () => runs === 1, 60_000);
   });

@@ -5,30 +5,77 @@ import type { Redis } from 'ioredis';
 import type { RememberedItem } from '../../src/domain/item-window.js';
 import { modelVersion } from '../../src/domain/params.js';
 import type { ItemTrace } from '../../src/domain/prediction/traces.js';
-import { connectRedis, isCluster, type RedisClient, whenReady } from '../../src/store/client.js';
+import { connectRedis, whenReady } from '../../src/store/client.js';
 import { openDeployment } from '../../src/store/deployment.js';
-import { idBytes } from '../../src/store/event-ids.js';
+import { answerBytes, idBytes } from '../../src/store/event-ids.js';
 import { decodeGoal } from '../../src/store/goal-codec.js';
-import { forgetOldIds, idWindowSeconds } from '../../src/store/id-window.js';
+import type { HotConnection } from '../../src/store/hot-connection.js';
+import { openHotConnections } from '../../src/store/hot-connections.js';
 import { hashItem } from '../../src/store/item-id.js';
-import { acceptedKey, learnerKey, markerKey, metaKey, outboxKey } from '../../src/store/keys.js';
-import { readLearner, readPacked } from '../../src/store/learner-reads.js';
-import type { LearnerCommit } from '../../src/store/learner-records.js';
-import { commitLearners, loadLearners } from '../../src/store/learner-store.js';
+import {
+  acceptedKey,
+  eventIdsKey,
+  keptNow,
+  learnerKey,
+  markerKey,
+  metaKey,
+  outboxKey,
+} from '../../src/store/keys.js';
+import { type IdFields, noIds, openIds, type StoredIds } from '../../src/store/learner-ids.js';
+import { readIds, readLearner, readPacked } from '../../src/store/learner-reads.js';
+import type { CommitStatus, LearnerCommit, LearnerQuery } from '../../src/store/learner-records.js';
+import { type WatchOptions, watchLearners } from '../../src/store/watched-learners.js';
 import { countAnswers } from '../support/answers.js';
+import { waitingLines } from '../support/attempt-rows.js';
 import { startTestRedis } from '../support/embedded.js';
 
 const outboxBound = 1000;
 const noAttempts = async (): Promise<boolean> => false;
 
-async function connect(t: TestContext): Promise<Redis> {
-  const client = connectRedis(await startTestRedis(t)) as Redis;
+interface Store {
+  readonly client: Redis;
+  readonly hot: HotConnection;
+}
+
+async function connect(t: TestContext): Promise<Store> {
+  const url = await startTestRedis(t);
+  const client = connectRedis(url) as Redis;
   t.after(() => client.disconnect());
   await whenReady(client, 5000);
   await openDeployment(client, noAttempts);
-  return client;
+  const connections = openHotConnections(url, 0, async () => client);
+  t.after(connections.close);
+  return { client, hot: await connections.of(nobody.partition) };
 }
 
+interface Try extends Partial<WatchOptions> {
+  /** Done between reading and writing. */
+  readonly meanwhile?: () => Promise<unknown>;
+}
+
+async function commitLearners(
+  { hot }: Store,
+  commits: readonly LearnerCommit[],
+  { meanwhile, ...options }: Try = {},
+): Promise<CommitStatus[]> {
+  const session = watchLearners(hot, { outboxBound, importId: null, ...options });
+  await session.load(commits.map(({ userId }) => queryOf({ userId })));
+  await meanwhile?.();
+  return session.commit(commits);
+}
+
+async function loadLearner({ hot }: Store, query: LearnerQuery, importId: string | null = null) {
+  const { learners } = await watchLearners(hot, { outboxBound, importId }).load([query]);
+  return learners[0];
+}
+
+const queryOf = (asked: Partial<LearnerQuery>): LearnerQuery => ({
+  ...nobody,
+  ...{ skillIds: [], eventIds: [], itemIds: [] },
+  ...asked,
+});
+
+const second = 1_700_000_000;
 const nobody = { partition: 3, tenant: 'default', userId: 'ünïcode 🙂 learner' };
 
 /** One right answer on a new learner. */
@@ -37,52 +84,60 @@ function firstCommit(userId = nobody.userId): LearnerCommit {
   return {
     ...nobody,
     userId,
-    expectedVersion: 0,
     learner: { ...learner, version: 1 },
     skills: [['algebra', skill]],
     rows: ['row 1', 'row 2'],
     arrivalDays: [20_000, 20_001],
-    firstAnswers: [[randomBytes(idBytes), answerAt(1_700_000_000)]],
+    ids: idsTaken(noIds, [[randomBytes(idBytes), answerAt(second)]]),
     itemGeneration: 0,
     items: [],
     importLine: 0,
   };
 }
 
-/** A record of an answer's usual size, which leads with the second it came in. */
-function answerAt(second: number): Buffer {
-  const record = randomBytes(21);
-  record.writeUInt32LE(second, 0);
+/** A record of an answer, which leads with the second it came in. */
+function answerAt(at: number): Buffer {
+  const record = randomBytes(answerBytes);
+  record.writeUInt32LE(at, 0);
   return record;
 }
 
+/** What a commit writes of ids that were not found. */
+function idsTaken(stored: StoredIds, taken: readonly (readonly [id: Buffer, answer: Buffer])[]): IdFields {
+  const ids = openIds(stored);
+  for (const [id, answer] of taken) ids.take(id, answer, answer.readUInt32LE(0));
+  return ids.changes();
+}
+
 test('what is committed is what is loaded, together with ids and rows', async (t) => {
-  const client = await connect(t);
-  const commit = firstCommit();
-  assert.deepEqual(await commitLearners(client, [commit], null, outboxBound), ['committed']);
-  const [id, answer] = commit.firstAnswers[0] as readonly [Buffer, Buffer];
-  const query = {
-    ...nobody,
-    skillIds: ['algebra', 'other'],
-    eventIds: [id, randomBytes(idBytes)],
-    itemIds: [],
-  };
-  const [loaded] = await loadLearners(client, [query], null, true);
+  const store = await connect(t);
+  const { client } = store;
+  const [id, answer, absent] = [randomBytes(idBytes), answerAt(second), randomBytes(idBytes)];
+  const commit = { ...firstCommit(), ids: idsTaken(noIds, [[id, answer]]) };
+  assert.deepEqual(await commitLearners(store, [commit]), ['committed']);
+  const loaded = await loadLearner(
+    store,
+    queryOf({ skillIds: ['algebra', 'other'], eventIds: [id, absent] }),
+  );
   assert.deepEqual(loaded?.learner, commit.learner);
   assert.deepEqual(loaded?.skills, [commit.skills[0]?.[1], null]);
-  assert.deepEqual(loaded?.firstAnswers, [answer, null]);
-  assert.equal((await client.xrange(outboxKey(3), '-', '+')).length, 2);
+  const ids = openIds(loaded?.ids ?? noIds);
+  assert.deepEqual(
+    [id, absent].map((one) => ids.find(one, second)),
+    [answer, null],
+  );
+  assert.deepEqual((await readIds(client, nobody, [id])).find(id, second), answer);
+  assert.equal((await waitingLines(client, 3)).length, 2);
   assert.deepEqual((await readLearner(client, nobody))?.skills, new Map(commit.skills));
 });
 
 test('many learners are read at once, in the order in which they were asked for, goals and all', async (t) => {
-  const client = await connect(t);
+  const store = await connect(t);
+  const { client } = store;
   const ids = Array.from({ length: 30 }, (_, i) => `learner-${i}`);
   await commitLearners(
-    client,
+    store,
     ids.map((userId) => firstCommit(userId)),
-    null,
-    outboxBound,
   );
   const goal = { targetScore: 1200, targetDate: null, updatedAt: 5 };
   await client.hset(learnerKey(3, 'default', 'learner-7'), 'G', JSON.stringify({ v: 1, ...goal }));
@@ -100,153 +155,104 @@ test('many learners are read at once, in the order in which they were asked for,
 });
 
 test('a state that somebody else wrote is never overwritten, and nothing of the commit happens', async (t) => {
-  const client = await connect(t);
-  await commitLearners(client, [firstCommit()], null, outboxBound);
-  const other = firstCommit('somebody else');
-  assert.deepEqual(await commitLearners(client, [firstCommit(), other], null, outboxBound), [
-    'conflict',
-    'committed',
-  ]);
-  assert.equal(await client.xlen(outboxKey(3)), 4);
-  assert.equal(await client.llen('st:{p3}:i:q'), 2);
+  const store = await connect(t);
+  const { client } = store;
+  const idsOf = (userId: string) => client.hgetallBuffer(eventIdsKey(3, nobody.tenant, userId));
+  const key = learnerKey(3, nobody.tenant, nobody.userId);
+  const meanwhile = () => client.hset(key, 'G', '{}');
+  const commits = [firstCommit(), firstCommit('somebody else')];
+  assert.deepEqual(await commitLearners(store, commits, { meanwhile }), ['conflict', 'conflict']);
+  assert.deepEqual(await client.hgetall(key), { G: '{}' });
+  assert.deepEqual(await idsOf('somebody else'), {});
+  assert.equal(await client.exists(outboxKey(3), acceptedKey(3)), 0, 'what was refused is not counted');
+  assert.deepEqual(await commitLearners(store, commits), ['committed', 'committed']);
+  assert.equal((await waitingLines(client, 3)).length, 4);
   const accepted = { 'default:20000': '2', 'default:20001': '2' };
-  assert.deepEqual(await client.hgetall(acceptedKey(3)), accepted, 'what was refused is not counted');
-});
-
-test('an id that is taken refuses the whole commit, and leaves no other id taken', async (t) => {
-  const client = await connect(t);
-  const first = firstCommit();
-  await commitLearners(client, [first], null, outboxBound);
-  const [taken] = first.firstAnswers[0] as readonly [Buffer, Buffer];
-  const fresh = randomBytes(idBytes);
-  const again: LearnerCommit = {
-    ...first,
-    expectedVersion: 1,
-    learner: { ...first.learner, version: 2 },
-    firstAnswers: [fresh, taken].map((id) => [id, answerAt(1_700_000_001)]),
-  };
-  assert.deepEqual(await commitLearners(client, [again], null, outboxBound), ['repeated']);
-  const query = { ...nobody, skillIds: [], eventIds: [fresh, taken], itemIds: [] };
-  const [loaded] = await loadLearners(client, [query], null, true);
-  assert.deepEqual(loaded?.firstAnswers, [null, first.firstAnswers[0]?.[1]]);
-  assert.equal(loaded?.learner?.version, 1);
-  assert.equal(await client.llen('st:{p3}:i:q'), 1);
-  assert.equal(await client.xlen(outboxKey(nobody.partition)), 2);
+  assert.deepEqual(await client.hgetall(acceptedKey(3)), accepted);
 });
 
 test('a full outbox refuses, and so does a Redis without marks for a new learner', async (t) => {
-  const client = await connect(t);
-  await commitLearners(client, [firstCommit()], null, outboxBound);
+  const store = await connect(t);
+  const { client } = store;
+  await commitLearners(store, [firstCommit()]);
   const refused = firstCommit('second');
-  assert.deepEqual(await commitLearners(client, [refused], null, 2), ['outbox-full']);
+  assert.deepEqual(await commitLearners(store, [refused], { outboxBound: 2 }), ['outbox-full']);
   // As an upgrade moves it, or as another version has it: who counts by other formulas counts nothing.
-  await client.rename(markerKey(3), markerKey(3, modelVersion - 1));
-  assert.deepEqual(await commitLearners(client, [refused], null, outboxBound), ['not-restored']);
-  assert.equal(await client.hlen('st:{p3}:i:0'), 1, 'no id is taken');
+  await client.rename(markerKey(3), markerKey(3, { ...keptNow, version: modelVersion - 1 }));
+  assert.deepEqual(await commitLearners(store, [refused]), ['not-restored']);
+  assert.equal(await client.exists(eventIdsKey(3, nobody.tenant, 'second')), 0, 'no id is taken');
   assert.deepEqual(await openDeployment(client, async () => true), { state: 'emptied' });
-  const other = { partitions: 16, replacing: false };
-  await client.hset(metaKey, 'model_version', modelVersion + 1);
-  const newer = { ...other, state: 'newer', version: modelVersion + 1 };
-  assert.deepEqual(await openDeployment(client, noAttempts), newer);
-  await client.hdel(metaKey, 'model_version');
-  assert.deepEqual(await openDeployment(client, noAttempts), { ...other, state: 'older', version: 3 });
+});
+
+test('who keeps learners otherwise is told how', async (t) => {
+  const store = await connect(t);
+  const { client } = store;
+  const { version, layout } = keptNow;
+  const told = async (noted: string | null) => {
+    await (noted === null
+      ? client.hdel(metaKey, 'model_version')
+      : client.hset(metaKey, 'model_version', noted));
+    return openDeployment(client, noAttempts);
+  };
+  const other = { ...keptNow, partitions: 16, replacing: false };
+  const [newer, older] = [version + 1, version - 1];
+  assert.deepEqual(await told(`${newer}.${layout}`), { ...other, state: 'newer', version: newer });
+  assert.deepEqual(await told(`${version}.${layout + 1}`), { ...other, state: 'newer', layout: layout + 1 });
+  assert.deepEqual(await told(`${older}.${layout}`), { ...other, state: 'older', version: older });
+  assert.deepEqual(await told(`${version}`), { ...other, state: 'older', layout: 1 });
+  assert.deepEqual(await told(null), { ...other, state: 'older', version: 3, layout: 1 });
+  await told(`${version}.${layout}`);
+  // What a service of before there were layouts compares with its own version.
+  assert.notEqual(Number(await client.hget(metaKey, 'model_version')), version);
 });
 
 test('an import mark is kept with the commit and read back only by that import', async (t) => {
-  const client = await connect(t);
-  await commitLearners(client, [{ ...firstCommit(), importLine: 41 }], 'file-a', outboxBound);
-  const query = { ...nobody, skillIds: [], eventIds: [], itemIds: [] };
-  const lines = await Promise.all(
-    ['file-a', 'file-b', null].map(
-      async (id) => (await loadLearners(client, [query], id, true))[0]?.importLine,
-    ),
-  );
-  assert.deepEqual(lines, [41, 0, 0]);
+  const store = await connect(t);
+  const lineOf = async (importId: string | null) =>
+    (await loadLearner(store, queryOf({}), importId))?.importLine;
+  const commit = { ...firstCommit(), importLine: 41 };
+  assert.deepEqual(await commitLearners(store, [commit], { importId: 'file-a' }), ['committed']);
+  assert.deepEqual([await lineOf('file-a'), await lineOf('file-b'), await lineOf(null)], [41, 0, 0]);
 });
 
-/** Commits so many ids, all of one second, and returns them. */
-async function keepIds(
-  client: Redis,
-  count: number,
-  second: number,
-  makeId: () => Buffer = () => randomBytes(idBytes),
-): Promise<Buffer[]> {
-  const ids: Buffer[] = [];
-  const perCommit = 500;
-  for (let done = 0; done < count; done += perCommit) {
-    const firstAnswers = Array.from({ length: perCommit }, (): readonly [Buffer, Buffer] => [
-      makeId(),
-      answerAt(second),
-    ]);
-    const commit = { ...firstCommit(`learner ${second} ${done}`), rows: [], arrivalDays: [], firstAnswers };
-    assert.deepEqual(await commitLearners(client, [commit], null, outboxBound), ['committed']);
-    ids.push(...firstAnswers.map(([id]) => id));
+/** Everything of a new learner's ids. */
+function fieldsOfIds(count: number): Map<Buffer, Buffer> {
+  return new Map(Array.from({ length: count }, () => [randomBytes(idBytes), answerAt(second)] as const));
+}
+
+test('an event id takes at most 64 bytes of Redis from the fourth on, and every one is found again', async (t) => {
+  const store = await connect(t);
+  const { client } = store;
+  const few = Array.from({ length: 77 }, (_, i) => i + 4);
+  for (const count of [...few, 200, 1000, 2000, 5000]) {
+    const userId = `user-${10_000 + count}`;
+    const taken = fieldsOfIds(count);
+    const commit = { ...firstCommit(userId), ids: idsTaken(noIds, [...taken]) };
+    assert.deepEqual(await commitLearners(store, [commit]), ['committed']);
+    const key = eventIdsKey(3, 'default', userId);
+    const perId = Number(await client.memory('USAGE', key, 'SAMPLES', 0)) / count;
+    if ([4, 20, 60, 200, 5000].includes(count)) t.diagnostic(`${count} ids: ${perId.toFixed(1)} bytes each`);
+    assert.ok(perId <= 64, `${perId} bytes per id of ${count}`);
+    const found = await readIds(client, { ...nobody, userId }, [...taken.keys()]);
+    for (const [id, answer] of taken) assert.deepEqual(found.find(id, second), answer);
   }
-  return ids;
-}
-
-const findIds = async (client: Redis, eventIds: readonly Buffer[]): Promise<number> => {
-  const [loaded] = await loadLearners(
-    client,
-    [{ ...nobody, skillIds: [], eventIds, itemIds: [] }],
-    null,
-    true,
-  );
-  return loaded?.firstAnswers.filter((answer) => answer !== null).length ?? 0;
-};
-
-/** Of all masters where this is a Cluster, but for what they have on the way to their replicas and to the disk. */
-async function usedMemory(client: RedisClient): Promise<number> {
-  const servers = isCluster(client) ? client.nodes('master') : [client];
-  const infos = await Promise.all(servers.map((server) => server.info('memory')));
-  const sum = (name: string): number =>
-    infos.reduce((total, info) => total + Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]), 0);
-  const onTheWay = ['mem_replication_backlog', 'mem_clients_slaves', 'mem_aof_buffer'];
-  return onTheWay.reduce((rest, name) => rest - sum(name), sum('used_memory'));
-}
-
-test('an event id takes at most 64 bytes of Redis, and every one is found again', async (t) => {
-  const client = await connect(t);
-  const count = 50_000;
-  const learnerBytes = 640 * (count / 500);
-  const before = await usedMemory(client);
-  const ids = await keepIds(client, count, 1_700_000_000);
-  const perId = ((await usedMemory(client)) - before - learnerBytes) / count;
-  t.diagnostic(`${perId.toFixed(1)} bytes per event id`);
-  assert.ok(perId <= 64, `${perId} bytes per id`);
-  let found = 0;
-  for (let i = 0; i < count; i += 1000) found += await findIds(client, ids.slice(i, i + 1000));
-  assert.equal(found, count);
 });
 
-test('ids that were made to meet in one bucket are moved and found again like others', async (t) => {
-  const client = await connect(t);
-  let made = 0;
-  /** In bucket 0 until there are 257 buckets, then all of them in the last one. */
-  const meeting = (): Buffer => {
-    const id = Buffer.alloc(idBytes);
-    id.writeUInt32LE(256, 0);
-    id.writeUInt32LE(made++, 4);
-    return id;
-  };
-  const ids = await keepIds(client, 10_000, 1_700_000_000, meeting);
-  await keepIds(client, 1000, 1_700_000_001);
-  assert.ok((await client.hlen('st:{p3}:i:256')) >= ids.length);
-  assert.equal(await findIds(client, ids.slice(0, 5000)), 5000);
-});
-
-test('ids are forgotten after a day, and the oldest first where there are too many', async (t) => {
-  const client = await connect(t);
-  const now = 1_700_000_000;
-  const expired = await keepIds(client, 500, now - idWindowSeconds - 1);
-  const old = await keepIds(client, 1000, now - 7200);
-  const young = await keepIds(client, 1000, now - 60);
-  assert.equal(await forgetOldIds(client, 16, 5000, now * 1000), idWindowSeconds);
-  assert.equal(await findIds(client, expired), 0);
-  assert.equal(await findIds(client, [...old, ...young]), 2000);
-  assert.equal(await forgetOldIds(client, 16, 1200, now * 1000), 7200);
-  assert.equal(await findIds(client, young), 1000);
-  assert.equal(await findIds(client, old), 200);
+test('a learner of whom little is asked shows nothing of its other ids', async (t) => {
+  const store = await connect(t);
+  const { client } = store;
+  const taken = fieldsOfIds(200);
+  await commitLearners(store, [{ ...firstCommit(), ids: idsTaken(noIds, [...taken]) }]);
+  const id = randomBytes(idBytes);
+  const loaded = await loadLearner(store, queryOf({ eventIds: [id] }));
+  assert.ok((loaded?.ids.buckets.size ?? 0) <= 1);
+  // What is written then stands beside the others.
+  const ids = idsTaken(loaded?.ids ?? noIds, [[id, answerAt(second)]]);
+  const commit = { ...firstCommit(), ids };
+  assert.deepEqual(await commitLearners(store, [commit]), ['committed']);
+  const all = [...taken.keys(), id];
+  const found = await readIds(client, nobody, all);
+  assert.ok(all.every((one) => found.find(one, second) !== null));
 });
 
 /** An item as it is remembered after that many right answers. */
@@ -265,33 +271,29 @@ function itemCommit(
   const base = firstCommit();
   return {
     ...base,
-    expectedVersion: version,
     learner: { ...base.learner, version: version + 1, items: { generation: to, size: 1 } },
-    firstAnswers: [],
+    ids: [],
     itemGeneration: from,
     items: Object.entries(items).map(([name, item]) => [hashItem(name), item]),
   };
 }
 
-const loadItems = async (client: Redis, names: readonly string[]) => {
-  const query = { ...nobody, skillIds: [], eventIds: [], itemIds: names.map(hashItem) };
-  return (await loadLearners(client, [query], null, true))[0]?.items;
-};
+const loadItems = async (store: Store, names: readonly string[]) =>
+  (await loadLearner(store, queryOf({ itemIds: names.map(hashItem) })))?.items;
 
 test('items are read from both generations, the newer figures first, and old generations go', async (t) => {
-  const client = await connect(t);
-  const commit = (...args: Parameters<typeof itemCommit>) =>
-    commitLearners(client, [itemCommit(...args)], null, outboxBound);
+  const store = await connect(t);
+  const commit = (...args: Parameters<typeof itemCommit>) => commitLearners(store, [itemCommit(...args)]);
   const names = ['a', 'b', 'never'];
   await commit(0, 0, 0, { a: remembered(0, 1), b: remembered(0, 2) });
-  assert.deepEqual(await loadItems(client, names), [remembered(0, 1), remembered(0, 2), null]);
+  assert.deepEqual(await loadItems(store, names), [remembered(0, 1), remembered(0, 2), null]);
   await commit(1, 0, 1, { a: remembered(1, 3) });
-  assert.deepEqual(await loadItems(client, names), [remembered(1, 3), remembered(0, 2), null]);
+  assert.deepEqual(await loadItems(store, names), [remembered(1, 3), remembered(0, 2), null]);
   await commit(2, 1, 2, { c: remembered(2, 4) });
-  assert.deepEqual(await loadItems(client, ['a', 'b', 'c']), [remembered(1, 3), null, remembered(2, 4)]);
+  assert.deepEqual(await loadItems(store, ['a', 'b', 'c']), [remembered(1, 3), null, remembered(2, 4)]);
   // A batch of many items may pass over whole generations.
   await commit(3, 2, 5, { d: remembered(5, 5), e: remembered(4, 6), gone: remembered(3, 1) });
-  assert.deepEqual(await loadItems(client, ['a', 'c', 'd', 'e', 'gone']), [
+  assert.deepEqual(await loadItems(store, ['a', 'c', 'd', 'e', 'gone']), [
     null,
     null,
     remembered(5, 5),
@@ -301,18 +303,21 @@ test('items are read from both generations, the newer figures first, and old gen
 });
 
 test('a refused commit leaves the items alone', async (t) => {
-  const client = await connect(t);
-  await commitLearners(client, [itemCommit(0, 0, 0, { a: remembered(0, 1) })], null, outboxBound);
+  const store = await connect(t);
+  const { client } = store;
+  await commitLearners(store, [itemCommit(0, 0, 0, { a: remembered(0, 1) })]);
   const late = itemCommit(0, 0, 2, { a: remembered(2, 9) });
-  assert.deepEqual(await commitLearners(client, [late], null, outboxBound), ['conflict']);
-  assert.deepEqual(await loadItems(client, ['a']), [remembered(0, 1)]);
+  const meanwhile = () => client.hset(learnerKey(3, nobody.tenant, nobody.userId), 'G', '{}');
+  assert.deepEqual(await commitLearners(store, [late], { meanwhile }), ['conflict']);
+  assert.deepEqual(await loadItems(store, ['a']), [remembered(0, 1)]);
 });
 
 test('a remembered item takes at most 32 bytes of Redis, its hash included', async (t) => {
-  const client = await connect(t);
+  const store = await connect(t);
+  const { client } = store;
   const count = 128;
   const items = Object.fromEntries(Array.from({ length: count }, (_, i) => [`item ${i}`, remembered(0, i)]));
-  await commitLearners(client, [itemCommit(0, 0, 0, items)], null, outboxBound);
+  await commitLearners(store, [itemCommit(0, 0, 0, items)]);
   const key = `st:{p3}:h0:${nobody.tenant}:${nobody.userId}`;
   assert.equal(await client.hlen(key), count);
   const perItem = Number(await client.memory('USAGE', key)) / count;

@@ -113,18 +113,18 @@ test('a server that cannot be started for want of files is told of as that', asy
     import { openSync } from 'node:fs';
     import { startClickhouse } from ${module('clickhouse')};
     import { ensureRedisServer } from ${module('install-redis')};
-    import { createTakeBackPool } from ${JSON.stringify(import.meta.resolve('../../src/compute/take-back-pool.js'))};
+    import { startPool, tellThreadFailures } from ${JSON.stringify(import.meta.resolve('../../src/compute/worker-entry.js'))};
     let failed;
     const failure = new Promise((resolve) => { failed = resolve; });
     const error = ({ err }, text) => { console.log(text, err.message); failed(); };
     const logger = { debug() {}, info() {}, warn() {}, error };
-    const pool = createTakeBackPool({}, logger);
+    const pool = tellThreadFailures(startPool('takeBack', { minThreads: 0, maxThreads: 1 }), logger);
     const common = { dir: process.env.DIR, port: 1, password: 'a', analystPassword: 'b', logger };
     const say = (error) => console.log(error.message);
     try { for (;;) openSync('/dev/null'); } catch {}
     await startClickhouse(common).ready.catch(say);
     await ensureRedisServer(say).catch(say);
-    void pool.rewrite({}).catch(say);
+    void pool.run({}).catch(say);
     await failure;
     process.exit();`;
   const { written, closed } = runWith(t, 64, program, { DIR: await tempDir(t) });

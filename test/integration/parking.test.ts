@@ -6,11 +6,20 @@ import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
 import { createDrain } from '../../src/services/drain-outbox.js';
 import type { AttemptWarehouse, DrainTask, Outbox } from '../../src/services/pipeline-ports.js';
-import { dueKey, journalKey, metaKey, outboxKey, parkedBound, parkedKey } from '../../src/store/keys.js';
+import {
+  dueKey,
+  journalKey,
+  metaKey,
+  outboxKey,
+  outboxRowsKey,
+  parkedBound,
+  parkedKey,
+} from '../../src/store/keys.js';
 import { createOutbox } from '../../src/store/outbox.js';
 import { parkableStreams, parkedEntries, type Redriven, redrive } from '../../src/store/parked-store.js';
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
+import { selectRows } from '../../src/warehouse/client.js';
 import { encodedRow, fillOutbox } from '../support/attempt-rows.js';
 import { runCommand } from '../support/command.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
@@ -44,7 +53,7 @@ test('parking', { timeout: 900_000 }, async (t) => {
 
   async function setUp(t: Parameters<typeof testDatabase>[0]) {
     const { client } = await testDatabase(t, clickhouseUrl);
-    await Promise.all(all.flatMap((p) => [redis.del(outboxKey(p)), redis.del(parkedKey(outboxKey(p)))]));
+    await Promise.all(all.map((p) => redis.del(outboxKey(p), outboxRowsKey(p), parkedKey(outboxKey(p)))));
     return { client, warehouse: createAttemptWarehouse(client) };
   }
 
@@ -57,7 +66,6 @@ test('parking', { timeout: 900_000 }, async (t) => {
       fields.slice(0, 7).join('\t'),
       `${row}\tone more`,
       Buffer.from([0xff, 0xfe, 0x09, 0x00]),
-      `${row}\n${row}`,
       '',
     ];
     for (const bad of broken) await redis.xadd(outboxKey(partition), '*', 'r', bad);
@@ -92,12 +100,43 @@ test('parking', { timeout: 900_000 }, async (t) => {
       parked.find(({ r }) => r?.includes('perhaps'))?.reason,
       'CANNOT_PARSE_INPUT_ASSERTION_FAILED',
     );
-    assert.equal(parked.filter(({ reason }) => reason === 'NO_ROW').length, 3);
+    assert.equal(parked.filter(({ reason }) => reason === 'NO_ROW').length, 2);
     assert.ok(
       parked.some(({ other }) => other === 'field'),
       'as it was',
     );
   });
+
+  await t.test(
+    'of an entry the good rows are stored and the others put aside, each with its own id',
+    async (t) => {
+      const { client, warehouse } = await setUp(t);
+      const rows = Array.from({ length: 6 }, (_, i) => encodedRow(i));
+      const bad = [1, 4].map((i) => (rows[i] as string).split('\t').with(5, 'perhaps').join('\t'));
+      const entry = [rows[0], bad[0], rows[2], rows[3], bad[1], '', rows[5]].join('\n');
+      const [ms, seq] = ((await redis.xadd(outboxKey(1), '*', 'r', entry)) ?? '').split('-');
+      const { rows: stored } = await newDrain(warehouse)(newTask());
+      assert.deepEqual([stored, await redis.exists(outboxKey(1))], [4, 1]);
+      const found = await selectRows<{ seq: string; event_id: string }>(
+        client,
+        'SELECT outbox_seq AS seq, event_id FROM attempts ORDER BY outbox_seq',
+      );
+      const idOf = (place: number): number => Number(seq) * 65_536 + place;
+      assert.deepEqual(
+        found.map((row) => [Number(row.seq), row.event_id]),
+        [0, 2, 3, 6].map((place) => [idOf(place), `event-${place === 6 ? 5 : place}`]),
+      );
+      assert.deepEqual(
+        (await parkedOf(1)).map(({ id, r }) => [id, r]),
+        [
+          [`${ms}-${idOf(1)}`, bad[0]],
+          [`${ms}-${idOf(4)}`, bad[1]],
+          [`${ms}-${idOf(5)}`, ''],
+        ],
+      );
+      assert.deepEqual((await outbox.facts()).outboxLength, 0);
+    },
+  );
 
   await t.test('a row that the table itself refuses is found as well', async (t) => {
     const { client, warehouse } = await setUp(t);
@@ -124,12 +163,12 @@ test('parking', { timeout: 900_000 }, async (t) => {
       const task = newTask();
       await assert.rejects(newDrain(warehouse)(task), /no more rows can be parked of partition 1/);
       const { outboxLength, parked, fullyParked } = await outbox.facts();
-      assert.deepEqual([outboxLength, parked, fullyParked], [3, parkedBound, 1]);
+      assert.deepEqual([outboxLength, parked, fullyParked], [2, parkedBound + 1, 1], 'an entry stays whole');
       assert.deepEqual(await counts(client), allOnce(12), 'the other partition goes on');
       await client.command({ query: 'ALTER TABLE attempts DROP CONSTRAINT no' });
       await newDrain(warehouse)(newTask(task.saved));
       await newDrain(warehouse)(newTask());
-      assert.deepEqual(await counts(client), allOnce(15), 'what waited is stored when the cause is mended');
+      assert.deepEqual(await counts(client), allOnce(14), 'what waited is stored when the cause is mended');
     },
   );
 
@@ -163,11 +202,11 @@ test('parking', { timeout: 900_000 }, async (t) => {
     let parked = 0;
     const fill = async (): Promise<void> => {
       await fillOutbox(redis, partitions, stored, stored + 2);
-      await redis.xadd(outboxKey(0), '*', 'r', 'broken');
+      await redis.xadd(outboxKey(0), '*', 'r', `broken\n${encodedRow(stored + 2)}\nbroken too`);
       await redis.xadd(outboxKey(0), '*', 'other', 'field');
-      await fillOutbox(redis, partitions, stored + 2, stored + 4);
-      stored += 4;
-      parked += 2;
+      await fillOutbox(redis, partitions, stored + 3, stored + 5);
+      stored += 5;
+      parked += 3;
     };
     for (let step = 0, died = true; died; step += isLongForm ? 1 : 2) {
       await fill();
@@ -180,7 +219,8 @@ test('parking', { timeout: 900_000 }, async (t) => {
           if (done?.status !== 'fulfilled') throw done?.reason;
           return done.value;
         };
-      const box = { ...outbox, trim: dying(outbox.trim), park: dying(outbox.park) };
+      const [trim, park, parkRows] = [dying(outbox.trim), dying(outbox.park), dying(outbox.parkRows)];
+      const box = { ...outbox, trim, park, parkRows };
       const task = newTask();
       const first = newDrain({ ...warehouse, insert: dying(warehouse.insert) }, box);
       died = await first({ ...task, save: dying(task.save) }).then(

@@ -6,7 +6,15 @@ import { encodeModel } from '../../src/contracts/model.js';
 import { learnersOfKnownSkill, modelVersion } from '../../src/domain/params.js';
 import { unfittedModel } from '../../src/domain/tenant-model.js';
 import { recordChanges } from '../../src/services/fit-models.js';
-import { asideKey, learnerKey, markerKey, metaKey, outboxKey, rareSkillsKey } from '../../src/store/keys.js';
+import {
+  asideKey,
+  keptNow,
+  learnerKey,
+  markerKey,
+  metaKey,
+  outboxKey,
+  rareSkillsKey,
+} from '../../src/store/keys.js';
 import { createModelPublisher, publishModel } from '../../src/store/model-store.js';
 import { createReplaceStore } from '../../src/store/replace-store.js';
 import { createLogger } from '../../src/telemetry.js';
@@ -16,7 +24,7 @@ import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
 import { takeBack } from '../support/learner-data.js';
 import { exitAfterTests } from '../support/linger.js';
-import { makeOlder } from '../support/older-deployment.js';
+import { keptBefore, makeOlder } from '../support/older-deployment.js';
 import { seeded } from '../support/random.js';
 import { dumpRedis } from '../support/redis-dump.js';
 import { clickhouseOf, keysOf, redisOf, startBareRedis, startService } from '../support/service.js';
@@ -129,7 +137,9 @@ const report = (): string => {
   const compared = { answers: 1, oldLogLoss: 0.5, newLogLoss: 0.4 };
   const judged = { ...compared, published: true, reason: '' };
   const counts = { answers: 1, learners: 1, sampledOneIn: 1, heldOutLearners: 1, seconds: 1 };
-  return JSON.stringify({ ...counts, skills: [], bkt: compared, served: judged });
+  const coverage = { cases: 1, learners: 1, oldCoverage80: 0.7, newCoverage80: 0.8 };
+  const accuracy = { ...judged, ...coverage };
+  return JSON.stringify({ ...counts, skills: [], bkt: compared, served: judged, accuracy });
 };
 
 const count = async (query: string): Promise<number> =>
@@ -329,13 +339,13 @@ test('learners by earlier formulas are replaced, whatever ends a run in between'
     assert.deepEqual([code === 0, sentence.test(err)], [false, true], `${name} ${args}: ${err}`);
   }
   const replace = () => run('rebuild', '--replace', '--json');
-  const replacing = createReplaceStore(redis, { version: 3, partitions: 16 });
+  const replacing = createReplaceStore(redis, { ...keptBefore, partitions: 16 });
 
   // As if a run was killed when the markers were moved, and somebody answered before.
   await replacing.moveMarkers();
   const waiting = await redis.xadd(outboxKey(3), '*', 'r', 'row');
   assert.match((await replace()).err, /Redis alone has 1 in outboxes: start the version before/);
-  assert.equal(await redis.exists(markerKey(3, 3)), 1, 'it can');
+  assert.equal(await redis.exists(markerKey(3, keptBefore)), 1, 'it can');
   await redis.xdel(outboxKey(3), waiting ?? '');
   assert.match((await replace()).err, /no answers of 1 learners of Redis \(default:nobody\)/);
   await redis.del(await redis.keys('st:{p*}:l:default:nobody'));
@@ -356,7 +366,7 @@ test('learners by earlier formulas are replaced, whatever ends a run in between'
   const aside = (await redis.keys('st:v3:{p*}:l:*')).filter((key) => key !== asideKey(first, 3));
   for (const key of aside) assert.ok((await redis.ttl(key)) > 6 * 86_400, key);
   assert.ok(aside.length > 0 && result.replaced.keys > aside.length, out);
-  assert.equal(await redis.hget(metaKey, 'model_version'), `${modelVersion}`);
+  assert.equal(await redis.hget(metaKey, 'model_version'), `${modelVersion}.${keptNow.layout}`);
 
   const now = await learnerRecords();
   assert.deepEqual(now.records, intact, 'the same answers give the same');

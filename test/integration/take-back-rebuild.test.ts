@@ -28,12 +28,12 @@ const answers = (user: string, n: number) =>
 const takeBack = (user: string, i: number) =>
   caller.call({ method: 'DELETE', path: `/api/v1/learners/${user}/attempts/event%20${i}` });
 
-/** Event ids of later answers tell what they came to anew. */
+const withIds = /:e:/;
+/** Event ids of later answers tell what they came to anew: a hash of 8 bytes, and when the answer came, stay. */
 const compared = async () =>
   [...(await dumpRedis(redis))]
-    .filter(([name]) => /:(l|h[01]):|:removed$|:i:q$/.test(name))
-    .filter(([name]) => !name.endsWith(':removed'))
-    .map(([name, entries]) => [name, name.endsWith(':i:q') ? [...entries].sort() : entries]);
+    .filter(([name]) => /:(l|h[01]|e):/.test(name))
+    .map(([name, entries]) => [name, withIds.test(name) ? entries.map((one) => one.slice(0, 24)) : entries]);
 
 test('a rebuild gives the same records, and repeats still count nothing', { timeout: 600_000 }, async () => {
   const taken: Readonly<Record<string, number>> = { middle: 20, last: 49, only: 0 };

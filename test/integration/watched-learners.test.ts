@@ -1,51 +1,54 @@
-/** Learners by plain commands: the same as by scripts, and nothing where somebody else was there. */
+/** Learners of a batch: written as each would be alone, and not at all where somebody else was there. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
 import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { ApiError } from '../../src/errors.js';
-import { sendBundle, transactionOf } from '../../src/store/bundle.js';
 import { connectRedis, whenReady, whileRedisServes } from '../../src/store/client.js';
 import { type CommandBytes, createCommandBytes } from '../../src/store/command-bytes.js';
-import { hashEventId } from '../../src/store/event-ids.js';
-import { bucketOf } from '../../src/store/id-buckets.js';
-import { forgetOldIds, idWindowSeconds } from '../../src/store/id-window.js';
+import { answerBytes, hashEventId } from '../../src/store/event-ids.js';
+import { type HotConnection, openHotConnection } from '../../src/store/hot-connection.js';
 import { hashItem } from '../../src/store/item-id.js';
-import {
-  idCountKey,
-  idQueueKey,
-  learnerKey,
-  markerKey,
-  outboxKey,
-  partitionPrefix,
-} from '../../src/store/keys.js';
+import { learnerKey, markerKey, outboxKey, partitionPrefix } from '../../src/store/keys.js';
+import { noIds, openIds } from '../../src/store/learner-ids.js';
+import { readIds } from '../../src/store/learner-reads.js';
 import type {
   CommitStatus,
   LearnerCommit,
   LearnerQuery,
   LoadedLearner,
 } from '../../src/store/learner-records.js';
-import { commitLearners, loadLearners } from '../../src/store/learner-store.js';
-import { watchLearners } from '../../src/store/watched-learners.js';
+import { outcomeOf } from '../../src/store/replies.js';
+import { UnwatchedError, type WatchedLearners, watchLearners } from '../../src/store/watched-learners.js';
 import { countAnswers } from '../support/answers.js';
+import { waitingLines } from '../support/attempt-rows.js';
 import { fc } from '../support/properties.js';
 import { startBareRedis } from '../support/service.js';
+import { waitFor } from '../support/wait.js';
 
 const moment = { timeout: 30_000 };
 const tenant = 'default';
 const outboxBound = 1_000_000;
-const [server, scriptServer] = await Promise.all([startBareRedis({ after }), startBareRedis({ after })]);
-/** `plain` and `other` are connections to one Redis; to `scripted`'s Redis everything goes by scripts. */
-const [plain, other, scripted] = (await Promise.all(
-  [server.url, server.url, scriptServer.url].map(connect),
-)) as [Redis, Redis, Redis];
+const [server, aloneServer] = await Promise.all([startBareRedis({ after }), startBareRedis({ after })]);
+/** In the other Redis each learner is read and written alone. */
+const [other, otherAlone] = (await Promise.all([server.url, aloneServer.url].map(connect))) as [Redis, Redis];
+const [hot, theirs, alone] = (await Promise.all(
+  [server.url, server.url, aloneServer.url].map((url) => connectHot(url)),
+)) as [HotConnection, HotConnection, HotConnection];
+
+async function connectHot(url: string, replicas = 0): Promise<HotConnection> {
+  const connection = openHotConnection(url, replicas);
+  after(connection.close);
+  await connection.ready();
+  return connection;
+}
 
 async function connect(url: string): Promise<Redis> {
   const client = connectRedis(url) as Redis;
   client.on('error', () => undefined);
   after(() => client.disconnect());
   await whenReady(client, 5000);
-  // Redis knows the script from now on, so that what is ordered first is done first.
-  await client.growIds('unused', 1);
   return client;
 }
 
@@ -53,7 +56,7 @@ async function connect(url: string): Promise<Redis> {
 let partitions = 0;
 async function freshPartitions(count: number): Promise<number[]> {
   const fresh = Array.from({ length: count }, () => partitions++);
-  for (const client of [plain, scripted]) {
+  for (const client of [other, otherAlone]) {
     await Promise.all(fresh.map((partition) => client.set(markerKey(partition), 'here')));
   }
   return fresh;
@@ -93,16 +96,20 @@ interface Place {
 }
 
 const placeOf = (partition: number, userId: string): Place => ({ partition, tenant, userId });
-const idOf = ({ userId }: Place, id: string): Buffer => hashEventId(tenant, userId, id);
-
-/** A record of an answer's usual size, which leads with the second it came in. */
+/** A record of an answer, which leads with the second it came in. */
 function answerOf(id: Buffer, at: number): Buffer {
-  const record = Buffer.concat([Buffer.alloc(4), id, id]).subarray(0, 21);
+  const record = Buffer.concat([Buffer.alloc(4), id, id, id]).subarray(0, answerBytes);
   record.writeUInt32LE(at, 0);
   return record;
 }
 
-/** The commit that follows on what was read. */
+function idsTaken(names: readonly string[], loaded: LoadedLearner | undefined, at: number) {
+  const ids = openIds(loaded?.ids ?? noIds);
+  for (const id of names.map(hashEventId)) ids.take(id, answerOf(id, at), at);
+  return ids.changes();
+}
+
+/** The commit that follows on what was read, of the ids that are taken too. */
 function commitOf(place: Place, draft: Partial<Draft>, loaded?: LoadedLearner, at = second): LearnerCommit {
   const { right, skills, rows, ids, items, generations } = { ...oneAnswer, ...draft };
   const { learner, skill } = countAnswers(right.map((isCorrect) => ({ isCorrect })));
@@ -111,12 +118,11 @@ function commitOf(place: Place, draft: Partial<Draft>, loaded?: LoadedLearner, a
   const trace = { right: right.length, wrong: 0, wrongRun: 0, elsewhere: 7, at };
   return {
     ...place,
-    expectedVersion: version,
     learner: { ...learner, version: version + 1, items: { generation, size: items.length } },
     skills: skills.map((skillId) => [skillId, skill]),
     rows,
     arrivalDays: rows.map((_, i) => Math.floor(at / 86_400) - (i % 2)),
-    firstAnswers: ids.map((id) => [idOf(place, id), answerOf(idOf(place, id), at)]),
+    ids: idsTaken(ids, loaded, at),
     itemGeneration: window.generation,
     items: items.map(([name, back]) => [
       hashItem(name),
@@ -129,72 +135,58 @@ function commitOf(place: Place, draft: Partial<Draft>, loaded?: LoadedLearner, a
 const queryOf = (place: Place, ids: readonly string[] = []): LearnerQuery => ({
   ...place,
   skillIds: [...skillNames, 'never answered'],
-  eventIds: ids.map((id) => idOf(place, id)),
+  eventIds: ids.map(hashEventId),
   itemIds: itemNames.map(hashItem),
 });
 
 type Batch = readonly (readonly [Place, Partial<Draft>])[];
-const queriesOf = (batch: Batch): LearnerQuery[] => batch.map(([place]) => queryOf(place));
+const queriesOf = (batch: Batch): LearnerQuery[] => batch.map(([place, { ids }]) => queryOf(place, ids));
+
+const watch = (
+  connection: HotConnection,
+  bound = outboxBound,
+  importId: string | null = null,
+): WatchedLearners => watchLearners(connection, { outboxBound: bound, importId });
 
 /** A try as a worker makes it, with something done in between. */
 async function attempt(
-  client: Redis,
+  connection: HotConnection,
   batch: Batch,
   { meanwhile = async () => undefined as unknown, bound = outboxBound, at = second } = {},
 ): Promise<CommitStatus[]> {
-  const watched = watchLearners(client, bound);
+  const watched = watch(connection, bound);
   const loaded = await watched.load(queriesOf(batch));
-  assert.ok(loaded, 'it is as was thought');
   await meanwhile();
-  return watched.commit(batch.map(([place, draft], i) => commitOf(place, draft, loaded[i], at)));
+  return watched.commit(batch.map(([place, draft], i) => commitOf(place, draft, loaded.learners[i], at)));
 }
 
-const byScripts = async (client: Redis, batch: Batch, bound = outboxBound): Promise<CommitStatus[]> => {
-  const loaded = await loadLearners(client, queriesOf(batch), null, true);
-  const commits = batch.map(([place, draft], i) => commitOf(place, draft, loaded[i]));
-  return commitLearners(client, commits, null, bound);
-};
+async function oneByOne(batch: Batch, bound = outboxBound): Promise<CommitStatus[]> {
+  const statuses: CommitStatus[] = [];
+  for (const one of batch) statuses.push(...(await attempt(alone, [one], { bound })));
+  return statuses;
+}
 
 const hex = (bytes: readonly Buffer[]): string[] => bytes.map((one) => one.toString('hex'));
 
-async function fieldsOf(client: Redis, key: string): Promise<[field: Buffer, value: string][]> {
-  const fields = (await client.callBuffer('HGETALL', key)) as Buffer[];
-  return Array.from({ length: fields.length / 2 }, (_, i) => [
-    fields[2 * i] as Buffer,
-    (fields[2 * i + 1] as Buffer).toString('hex'),
-  ]);
-}
-
 async function contentOf(client: Redis, key: string): Promise<unknown> {
   const type = await client.type(key);
-  if (type === 'hash')
-    return new Map((await fieldsOf(client, key)).map(([name, value]) => [`${hex([name])}`, value]));
-  if (type === 'list') return hex(await client.lrangeBuffer(key, 0, -1));
-  if (type === 'stream') return (await client.xrange(key, '-', '+')).map(([, fields]) => fields);
+  if (type === 'hash') {
+    const flat = hex((await client.callBuffer('HGETALL', key)) as Buffer[]);
+    return new Map(flat.flatMap((field, i) => (i % 2 === 0 ? [[field, flat[i + 1]] as const] : [])));
+  }
+  if (type === 'stream')
+    return (await client.xrange(key, '-', '+')).flatMap(([, [, rows = '']]) => rows.split('\n'));
   return client.get(key);
 }
 
 /** Values by key. */
 type Contents = Map<string, unknown>;
 
-const bucketNumber = /:i:(\d+)$/;
-
-/** All that a partition has by key; of its ids those in any bucket, each of which is where it belongs. */
 async function contentsOf(client: Redis, partition: number): Promise<Contents> {
   const contents: Contents = new Map();
-  const ids = new Map<string, string>();
-  const buckets = Number((await client.get(idCountKey(partition))) ?? 1);
-  for (const key of (await client.keys(`${partitionPrefix(partition)}:*`)).sort()) {
-    const bucket = bucketNumber.exec(key)?.[1];
-    if (bucket === undefined && key !== idCountKey(partition))
-      contents.set(key, await contentOf(client, key));
-    if (bucket === undefined) continue;
-    for (const [id, answer] of await fieldsOf(client, key)) {
-      assert.equal(bucketOf(id, buckets), Number(bucket));
-      ids.set(id.toString('hex'), answer);
-    }
-  }
-  return contents.set('ids', ids);
+  for (const key of (await client.keys(`${partitionPrefix(partition)}:*`)).sort())
+    contents.set(key, await contentOf(client, key));
+  return contents;
 }
 
 const allContents = (client: Redis, of: readonly number[]): Promise<Contents[]> =>
@@ -216,46 +208,53 @@ const drafts = fc.uniqueArray(
 
 type Step = typeof drafts extends fc.Arbitrary<infer Drafts> ? Drafts : never;
 
-/** Reads and commits the same by plain commands in one Redis and by scripts in the other. */
+/** Reads and commits the same together in one Redis and one by one in the other. */
 async function takeStep(step: Step, place: (learner: number) => Place, taken: Map<number, string[]>) {
-  const queries = step.map(({ learner }) => queryOf(place(learner), [...(taken.get(learner) ?? []), 'new']));
-  const watched = watchLearners(plain, outboxBound);
+  const queries = step.map(({ learner, ids }) => {
+    const known = taken.get(learner) ?? [];
+    return queryOf(place(learner), [...known, ...numbers(known.length, ids), 'new']);
+  });
+  const watched = watch(hot);
   const loaded = await watched.load(queries);
-  assert.deepEqual(loaded, await loadLearners(scripted, queries, null, true));
   const commits = step.map(({ learner, ids, ...draft }, i) => {
     const known = taken.get(learner) ?? [];
     const fresh = numbers(known.length, ids);
     taken.set(learner, [...known, ...fresh]);
-    return commitOf(place(learner), { ...draft, ids: fresh }, loaded?.[i]);
+    return commitOf(place(learner), { ...draft, ids: fresh }, loaded.learners[i]);
   });
-  const done = step.map(() => 'committed');
-  assert.deepEqual(await watched.commit(commits), done);
-  assert.deepEqual(await commitLearners(scripted, commits, null, outboxBound), done);
+  assert.deepEqual(
+    await watched.commit(commits),
+    commits.map(() => 'committed'),
+  );
+  for (const [i, commit] of commits.entries()) {
+    const single = watch(alone);
+    assert.deepEqual((await single.load([queries[i] as LearnerQuery])).learners, [loaded.learners[i]]);
+    assert.deepEqual(await single.commit([commit]), ['committed']);
+  }
+  const { learners } = await watch(hot).load(queries);
+  assert.deepEqual(
+    learners.map(({ learner }) => learner),
+    commits.map(({ learner }) => learner),
+  );
 }
 
-test('plain commands write and read what the scripts do', moment, async () => {
+test('a batch writes and reads what its learners do alone', moment, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(drafts, { minLength: 1, maxLength: 6 }), async (steps) => {
       const own = await freshPartitions(3);
       const place = (learner: number) => placeOf(own[learner % 3] as number, `${tenant}:é${learner}`);
       const taken = new Map<number, string[]>();
       for (const step of steps) await takeStep(step, place, taken);
-      assert.deepEqual(await allContents(plain, own), await allContents(scripted, own));
-      const queries = [...taken].map(([learner, ids]) => queryOf(place(learner), ids));
-      const [byPlain, byScript] = await Promise.all(
-        [plain, scripted].map((client) => loadLearners(client, queries, null, true)),
-      );
-      assert.deepEqual(byPlain, byScript);
+      assert.deepEqual(await allContents(other, own), await allContents(otherAlone, own));
     }),
     { numRuns: 60 },
   );
 });
 
 const disturbances: Record<string, (own: Place) => Promise<unknown>> = {
-  'a learner was written': (own) => byScripts(other, [[own, { ids: ['theirs'] }]]),
+  'a learner was written': (own) => attempt(theirs, [[own, { ids: ['theirs'] }]]),
   'a goal was written': ({ partition, userId }) =>
     other.hset(learnerKey(partition, tenant, userId), 'G', '{}'),
-  'a partition got more buckets': ({ partition }) => other.growIds(partitionPrefix(partition), 2),
   'a marker is gone': ({ partition }) => other.del(markerKey(partition)),
 };
 
@@ -264,14 +263,14 @@ for (const [what, disturb] of Object.entries(disturbances)) {
     const own = await freshPartitions(2);
     const [one, two] = own.map((partition) => placeOf(partition, 'learner')) as [Place, Place];
     const batch = (draft: Partial<Draft>): Batch => [one, two].map((place) => [place, draft]);
-    assert.deepEqual(await attempt(plain, batch({ ids: ['first'] })), ['committed', 'committed']);
+    assert.deepEqual(await attempt(hot, batch({ ids: ['first'] })), ['committed', 'committed']);
     let before: Contents[] = [];
     const meanwhile = async () => {
       await disturb(two);
       before = await allContents(other, own);
     };
     const draft = { ids: ['second'], items: [['a', 0]] as const, generations: 1 };
-    assert.deepEqual(await attempt(plain, batch(draft), { meanwhile }), ['conflict', 'conflict']);
+    assert.deepEqual(await attempt(hot, batch(draft), { meanwhile }), ['conflict', 'conflict']);
     assert.deepEqual(await allContents(other, own), before);
   });
 }
@@ -287,11 +286,14 @@ test('a full outbox and a partition that came back empty refuse their own', mome
     [known, { ids: ['b'] }],
     [placeOf(sound, 'new'), { ids: ['a'] }],
   ];
-  for (const client of [plain, scripted]) {
-    await byScripts(client, [[known, { ids: ['a'] }]]);
+  for (const [connection, client] of [
+    [hot, other],
+    [alone, otherAlone],
+  ] as const) {
+    assert.deepEqual(await attempt(connection, [[known, { ids: ['a'] }]]), ['committed']);
     await client.del(markerKey(emptied));
   }
-  const statuses = await attempt(plain, batch, { bound: 4 });
+  const statuses = await attempt(hot, batch, { bound: 4 });
   assert.deepEqual(statuses, [
     'committed',
     'committed',
@@ -300,11 +302,11 @@ test('a full outbox and a partition that came back empty refuse their own', mome
     'not-restored',
     'committed',
   ]);
-  assert.deepEqual(await byScripts(scripted, batch, 4), statuses);
+  assert.deepEqual(await oneByOne(batch, 4), statuses);
   const own = [full, emptied, sound];
-  assert.deepEqual(await allContents(plain, own), await allContents(scripted, own));
-  assert.equal(await plain.xlen(outboxKey(full)), 6);
-  assert.deepEqual(await attempt(plain, batch.slice(2, 4), { bound: 6 }), ['outbox-full', 'not-restored']);
+  assert.deepEqual(await allContents(other, own), await allContents(otherAlone, own));
+  assert.equal((await waitingLines(other, full)).length, 6);
+  assert.deepEqual(await attempt(hot, batch.slice(2, 4), { bound: 6 }), ['outbox-full', 'not-restored']);
 });
 
 test('a Redis without memory for more is unavailable, and nothing is written', moment, async () => {
@@ -313,12 +315,12 @@ test('a Redis without memory for more is unavailable, and nothing is written', m
   const before = await allContents(other, own);
   const meanwhile = () => other.config('SET', 'maxmemory', 1);
   try {
-    await assert.rejects(attempt(plain, [[place, {}]], { meanwhile }), { code: 'UNAVAILABLE' });
+    await assert.rejects(attempt(hot, [[place, {}]], { meanwhile }), { code: 'UNAVAILABLE' });
   } finally {
     await other.config('SET', 'maxmemory', 0);
   }
   assert.deepEqual(await allContents(other, own), before);
-  assert.deepEqual(await attempt(plain, [[place, {}]]), ['committed']);
+  assert.deepEqual(await attempt(hot, [[place, {}]]), ['committed']);
 });
 
 test('a transaction that Redis refuses as a whole for its memory is unavailable', moment, async () => {
@@ -339,7 +341,7 @@ test('a transaction that Redis refuses as a whole for its memory is unavailable'
 async function refusedWith(more: number): Promise<string> {
   const usage = /used_memory:(\d+)/.exec(await other.info('memory')) as RegExpExecArray;
   await other.config('SET', 'maxmemory', Number(usage[1]) + more);
-  const writing = whileRedisServes(sendBundle(plain, largeTransaction(), 5000).then(transactionOf));
+  const writing = whileRedisServes(hot.send(largeTransaction()).then((replies) => outcomeOf(4, replies)));
   const error = await writing.then(
     () => null,
     (reason: unknown) => reason,
@@ -363,99 +365,77 @@ function largeTransaction(): CommandBytes {
 test('a Redis that does not serve reads is unavailable', moment, async () => {
   const [partition] = (await freshPartitions(1)) as [number];
   const place = placeOf(partition, 'learner');
-  // Its number of buckets is known from now on, so the bundle is what is refused.
-  assert.deepEqual(await attempt(plain, [[place, {}]]), ['committed']);
+  assert.deepEqual(await attempt(hot, [[place, {}]]), ['committed']);
   await other.config('SET', 'replica-serve-stale-data', 'no');
   try {
     // Nobody listens there: a replica that never met its master.
     await other.replicaof('127.0.0.1', 1);
-    await assert.rejects(attempt(plain, [[place, {}]]), { code: 'UNAVAILABLE' });
+    await assert.rejects(attempt(hot, [[place, {}]]), { code: 'UNAVAILABLE' });
   } finally {
     await other.replicaof('NO', 'ONE');
     await other.config('SET', 'replica-serve-stale-data', 'yes');
   }
-  assert.deepEqual(await attempt(plain, [[place, {}]]), ['committed']);
+  assert.deepEqual(await attempt(hot, [[place, {}]]), ['committed']);
 });
 
-const perCommit = 80;
-
-/** Commits so many ids, all of one second. */
-async function keepIds(place: Place, from: number, count: number, at: number): Promise<void> {
-  for (let done = from; done < from + count; done += perCommit) {
-    const draft = { rows: [], ids: numbers(done, perCommit) };
-    assert.deepEqual(await attempt(plain, [[place, draft]], { at }), ['committed']);
-  }
+/** How many of the ids are remembered. */
+const foundOf = (loaded: readonly LoadedLearner[], ids: readonly string[]): number =>
+  ids.filter((id) => openIds(loaded[0]?.ids ?? noIds).find(hashEventId(id), second)).length;
+async function findWatched(place: Place, ids: readonly string[]): Promise<number> {
+  const loaded = await watch(hot).load([queryOf(place, ids)]);
+  return foundOf(loaded.learners, ids);
+}
+async function findRead(place: Place, ids: readonly string[]): Promise<number> {
+  const hashes = ids.map(hashEventId);
+  const found = await readIds(other, place, hashes);
+  return hashes.filter((id) => found.find(id, second)).length;
 }
 
-const foundOf = (loaded: readonly LoadedLearner[] | null): number | null =>
-  loaded?.flatMap(({ firstAnswers }) => firstAnswers).filter((answer) => answer !== null).length ?? null;
-const findWatched = async (client: Redis, place: Place, ids: readonly string[]): Promise<number | null> =>
-  foundOf(await watchLearners(client, outboxBound).load([queryOf(place, ids)]));
-const findByScript = async (place: Place, ids: readonly string[]): Promise<number | null> =>
-  foundOf(await loadLearners(other, [queryOf(place, ids)], null, true));
-
-test('ids get more buckets as they become more, are found both ways, and are forgotten', moment, async () => {
+test('ids are found, by whoever reads them, however many there are', moment, async () => {
   const [partition] = (await freshPartitions(1)) as [number];
   const place = placeOf(partition, 'learner');
-  assert.equal(await findWatched(other, place, ['0']), 0, 'the other connection knows one bucket');
-  const count = 50 * perCommit;
-  await keepIds(place, 0, count / 2, second);
-  await keepIds(place, count / 2, count / 2, second + 60);
-  const ids = numbers(0, count);
-  const buckets = Number(await plain.get(idCountKey(partition)));
-  assert.ok(buckets * 45 > count - 2 * perCommit && buckets * 40 <= count, `${buckets} buckets`);
-  const sizes = await Promise.all(
-    numbers(0, buckets).map((bucket) => plain.hlen(`${partitionPrefix(partition)}:i:${bucket}`)),
-  );
-  assert.equal(
-    sizes.reduce((a, b) => a + b),
-    count,
-  );
-  assert.ok(Math.max(...sizes) <= 128, `${Math.max(...sizes)} ids in one bucket`);
-  assert.equal(await findByScript(place, ids), count);
-  assert.equal(await findWatched(plain, place, ids), count);
-
-  assert.equal(await findWatched(other, place, ids), null, 'the number of buckets was another');
-  assert.equal(await findWatched(other, place, ids), count);
-  assert.deepEqual(await attempt(other, [[place, { ids: ['theirs'] }]], { at: second + 60 }), ['committed']);
-  assert.equal(await findByScript(place, ['theirs']), 1);
-
-  await forgetOldIds(plain, partitions, 1e9, (second + idWindowSeconds + 30) * 1000);
-  assert.equal(await plain.llen(idQueueKey(partition)), count / 2 + 1);
-  for (const find of [findByScript, (at: Place, of: string[]) => findWatched(plain, at, of)]) {
-    assert.equal(await find(place, ids.slice(0, count / 2)), 0);
-    assert.equal(await find(place, ids.slice(count / 2)), count / 2);
+  assert.equal(await findWatched(place, ['0']), 0);
+  const [perCommit, count] = [400, 2000];
+  for (let done = 0; done < count; done += perCommit) {
+    const draft = { rows: [], ids: numbers(done, perCommit) };
+    assert.deepEqual(await attempt(hot, [[place, draft]]), ['committed']);
   }
+  const ids = numbers(0, count);
+  assert.equal(await findRead(place, ids), count);
+  assert.equal(await findWatched(place, ids), count);
+  assert.deepEqual(await attempt(theirs, [[place, { ids: ['theirs'] }]]), ['committed']);
+  assert.equal(await findRead(place, [...ids, 'theirs', 'nobody’s']), count + 1);
 });
 
 test('what a try watched and did not write does not disturb the next one', moment, async () => {
   const [partition] = (await freshPartitions(1)) as [number];
   const [left, taken] = [placeOf(partition, 'left'), placeOf(partition, 'taken')];
-  assert.deepEqual(foundOf(await watchLearners(plain, outboxBound).load([queryOf(left)])), 0);
-  assert.deepEqual(await byScripts(other, [[left, {}]]), ['committed']);
-  assert.deepEqual(await attempt(plain, [[taken, {}]]), ['committed']);
-  assert.deepEqual(await attempt(plain, [[left, {}]]), ['committed']);
+  assert.ok(await watch(hot).load([queryOf(left)]));
+  assert.deepEqual(await attempt(theirs, [[left, {}]]), ['committed']);
+  assert.deepEqual(await attempt(hot, [[taken, {}]]), ['committed']);
+  assert.deepEqual(await attempt(hot, [[left, {}]]), ['committed']);
 });
 
 test('a try that was left alone does not take away what the next one watches', moment, async () => {
   const [known, unknown] = (await freshPartitions(2)) as [number, number];
   const place = placeOf(known, 'learner');
-  await watchLearners(plain, outboxBound).load([queryOf(placeOf(known, 'nobody'))]);
-  // It asks for the number of buckets first, so what it reads would go out after what the next one watches.
-  const left = watchLearners(plain, outboxBound).load([queryOf(placeOf(unknown, 'left'))]);
+  const left = watch(hot);
+  const watched = placeOf(known, 'left');
+  assert.ok(await left.load([queryOf(watched)]));
   const meanwhile = async () => {
-    assert.equal(await left, null);
-    await byScripts(other, [[place, {}]]);
+    await assert.rejects(left.load([queryOf(placeOf(unknown, 'left'))]), UnwatchedError);
+    assert.deepEqual(await left.commit([commitOf(watched, {})]), ['conflict']);
+    await attempt(theirs, [[place, {}]]);
   };
-  assert.deepEqual(await attempt(plain, [[place, {}]], { meanwhile }), ['conflict']);
+  assert.deepEqual(await attempt(hot, [[place, {}]], { meanwhile }), ['conflict']);
 });
 
 test('what was read in parts is watched as a whole', moment, async () => {
   const [partition] = (await freshPartitions(1)) as [number];
   const places = [placeOf(partition, 'first'), placeOf(partition, 'second')];
-  const watched = watchLearners(plain, outboxBound);
+  const watched = watch(hot);
   for (const place of places) assert.ok(await watched.load([queryOf(place)]));
-  await byScripts(other, [[places[0] as Place, {}]]);
+  await attempt(theirs, [[places[0] as Place, {}]]);
   assert.deepEqual(await watched.commit(places.map((place) => commitOf(place, {}))), [
     'conflict',
     'conflict',
@@ -463,22 +443,106 @@ test('what was read in parts is watched as a whole', moment, async () => {
 });
 
 /** Its connection is closed by Redis, and it connects again. */
-async function replaceConnection(client: Redis): Promise<void> {
-  const closed = new Promise((resolve) => client.once('close', resolve));
-  await other.client('KILL', 'ID', await client.client('ID'));
-  await closed;
-  await whenReady(client, 5000);
+async function replaceConnection(): Promise<void> {
+  const request = createCommandBytes(64);
+  request.command(2, 'CLIENT');
+  request.text('ID');
+  const [id] = (await hot.send(request)) as [number];
+  const before = hot.current();
+  await other.client('KILL', 'ID', id);
+  await waitFor('the next connection', async () => {
+    await hot.ready();
+    return hot.current() !== before;
+  });
 }
 
 test('on another connection than it was read over nothing is read or written', moment, async () => {
   const own = await freshPartitions(1);
   const place = placeOf(own[0] as number, 'learner');
   const before = await allContents(other, own);
-  const meanwhile = () => replaceConnection(plain);
-  assert.deepEqual(await attempt(plain, [[place, { ids: ['a'] }]], { meanwhile }), ['conflict']);
+  const meanwhile = replaceConnection;
+  assert.deepEqual(await attempt(hot, [[place, { ids: ['a'] }]], { meanwhile }), ['conflict']);
   assert.deepEqual(await allContents(other, own), before);
-  const watched = watchLearners(plain, outboxBound);
-  await replaceConnection(plain);
-  assert.equal(await watched.load([queryOf(place)]), null);
-  assert.deepEqual(await attempt(plain, [[place, { ids: ['a'] }]]), ['committed']);
+  const watched = watch(hot);
+  await replaceConnection();
+  await assert.rejects(watched.load([queryOf(place)]), UnwatchedError);
+  assert.deepEqual(await attempt(hot, [[place, { ids: ['a'] }]]), ['committed']);
+});
+
+test('what replicas do not have is not told as done, nor what others wrote as known', moment, async () => {
+  const replica = await startBareRedis({ after });
+  const copy = await connect(replica.url);
+  await other.config('SET', 'repl-diskless-sync-delay', 0);
+  // Else it leaves a file where the tests run, and others read it.
+  await copy.config('SET', 'repl-diskless-load', 'swapdb');
+  await copy.config('SET', 'masterauth', new URL(server.url).password);
+  await copy.replicaof('127.0.0.1', Number(new URL(server.url).port));
+  const safe = await connectHot(server.url, 1);
+  const [partition] = (await freshPartitions(1)) as [number];
+  const place = placeOf(partition, 'learner');
+  await waitFor('the replica', async () => /state=online/.test(await other.info('replication')));
+  assert.deepEqual(await attempt(safe, [[place, { ids: ['a'] }]]), ['committed']);
+  replica.signal('SIGSTOP');
+  try {
+    await assert.rejects(attempt(safe, [[place, {}]]), /not safe on the replicas/);
+    const known = watch(safe).load([queryOf(place, ['a'])]);
+    await assert.rejects(known, /not safe on the replicas/);
+    assert.ok(await watch(safe).load([queryOf(place, ['unknown'])]));
+  } finally {
+    replica.signal('SIGCONT');
+  }
+  assert.deepEqual(await attempt(safe, [[place, {}]]), ['committed']);
+});
+
+/** One address behind which the master changes: who is connected stays where it was. */
+async function startProxy(firstPort: number): Promise<{ url: string; leadTo(port: number): void }> {
+  let target = firstPort;
+  const proxy = createServer((client) => {
+    const upstream = connectTo(target, '127.0.0.1');
+    client.pipe(upstream).pipe(client);
+    for (const socket of [client, upstream]) {
+      socket.on('error', () => undefined);
+      socket.on('close', () => [client, upstream].map((one) => one.destroy()));
+    }
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  after(() => proxy.close());
+  const url = new URL(server.url);
+  url.port = `${(proxy.address() as AddressInfo).port}`;
+  return {
+    url: url.href,
+    leadTo: (port) => {
+      target = port;
+    },
+  };
+}
+
+test('a Redis that became a replica is left for the one that its address leads to', moment, async () => {
+  const next = await startBareRedis({ after });
+  const nextClient = await connect(next.url);
+  // Of the proxy's connections one password.
+  await nextClient.config('SET', 'requirepass', new URL(server.url).password);
+  const [partition] = (await freshPartitions(1)) as [number];
+  await nextClient.set(markerKey(partition), 'here');
+  const proxy = await startProxy(Number(new URL(server.url).port));
+  const [moved, plain] = await Promise.all([connectHot(proxy.url), connect(proxy.url)]);
+  const place = placeOf(partition, 'learner');
+  assert.deepEqual(await attempt(moved, [[place, {}]]), ['committed']);
+  proxy.leadTo(Number(new URL(next.url).port));
+  // Nobody listens there: a replica that never met its master.
+  await other.replicaof('127.0.0.1', 1);
+  try {
+    await assert.rejects(attempt(moved, [[place, {}]]), { code: 'UNAVAILABLE' });
+    await moved.ready();
+    assert.deepEqual(await attempt(moved, [[place, {}]]), ['committed']);
+    await assert.rejects(plain.set('elsewhere', ''), /READONLY/);
+    await waitFor(
+      'another connection',
+      async () => (await plain.set('elsewhere', '').catch(() => null)) === 'OK',
+    );
+  } finally {
+    await other.replicaof('NO', 'ONE');
+  }
+  assert.equal(await nextClient.xlen(outboxKey(partition)), 1);
 });

@@ -3,7 +3,7 @@ import { type AttemptEvent, type AttemptFigures, encodeAttemptRow } from '../../
 import type { Conditions } from '../../src/domain/conditions.js';
 import { defaultParameters } from '../../src/domain/params.js';
 import { resultsOf } from '../../src/store/client.js';
-import { outboxKey } from '../../src/store/keys.js';
+import { outboxKey, outboxRowsKey } from '../../src/store/keys.js';
 
 type AttemptRow = AttemptEvent & AttemptFigures & Conditions;
 
@@ -60,7 +60,10 @@ export function encodedRows(rows: readonly AttemptRow[], first = 0): Buffer {
   return Buffer.from(rows.map((row, i) => `0\t1\t${first + i}\t${encoded(row)}\n`).join(''));
 }
 
-/** Appends answers `from` to `to - 1` to the outboxes, learner by learner in one partition. */
+/** Rows of an entry, in turn. */
+const entryRows = [1, 3, 2];
+
+/** Appends answers `from` to `to - 1` to the outboxes, learner by learner in one partition; some share an entry. */
 export async function fillOutbox(
   redis: Redis | Cluster,
   partitions: number,
@@ -69,11 +72,27 @@ export async function fillOutbox(
 ): Promise<void> {
   for (let i = from; i < to; ) {
     // One for each partition, because a Cluster takes them slot by slot.
-    const pipelines = Array.from({ length: partitions }, () => redis.pipeline());
-    for (const end = Math.min(to, i + 2000); i < end; i++) {
-      const partition = (i % 500) % partitions;
-      pipelines[partition]?.xadd(outboxKey(partition), '*', 'r', encoded(attemptRow(i)));
-    }
-    await Promise.all(pipelines.map(resultsOf));
+    const rows = Array.from({ length: partitions }, (): string[] => []);
+    for (const end = Math.min(to, i + 2000); i < end; i++)
+      rows[(i % 500) % partitions]?.push(encoded(attemptRow(i)));
+    await Promise.all(rows.map((own, partition) => resultsOf(addEntries(redis.pipeline(), partition, own))));
   }
 }
+
+function addEntries(
+  pipeline: ReturnType<Redis['pipeline']>,
+  partition: number,
+  rows: readonly string[],
+): ReturnType<Redis['pipeline']> {
+  pipeline.incrby(outboxRowsKey(partition), rows.length);
+  for (let at = 0, entry = 0; at < rows.length; entry += 1) {
+    const size = entryRows[entry % entryRows.length] as number;
+    pipeline.xadd(outboxKey(partition), '*', 'r', rows.slice(at, at + size).join('\n'));
+    at += size;
+  }
+  return pipeline;
+}
+
+/** The rows in a partition's outbox, in their order. */
+export const waitingLines = async (redis: Redis | Cluster, partition: number): Promise<string[]> =>
+  (await redis.xrange(outboxKey(partition), '-', '+')).flatMap(([, [, rows = '']]) => rows.split('\n'));

@@ -73,7 +73,6 @@ async function drain(redis: RedisClient, clickhouse: ClickHouseClient): Promise<
     store: createCorrectionStore(redis),
     warehouse: createCorrectionWarehouse(clickhouse),
     logger,
-    now: Date.now,
   });
   const drainShard = createDrain({ outbox, warehouse: createAttemptWarehouse(clickhouse), logger, correct });
   while ((await outbox.facts()).outboxLength > 0)

@@ -21,7 +21,6 @@ const correct = createCarryOut({
   store: createCorrectionStore(redis),
   warehouse: createCorrectionWarehouse(clickhouse),
   logger,
-  now: Date.now,
 });
 startPipeline({
   redisUrl,

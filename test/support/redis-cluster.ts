@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { listpackBytes } from '../../src/contracts/redis-settings.js';
 import { freePort, isFree } from '../../src/embedded/ports.js';
 import { whenReady } from '../../src/store/client.js';
 import type { Scoped } from './service.js';
@@ -108,6 +109,8 @@ const settingsOf = (port: number, folder: string): string[] =>
     dir: folder,
     save: '',
     appendonly: 'no',
+    // As the embedded one has it.
+    'hash-max-ziplist-value': listpackBytes,
     requirepass: password,
     masterauth: password,
     'cluster-enabled': 'yes',

@@ -1,18 +1,29 @@
 /** Everything of Redis that is to survive a rebuild, as text that can be compared. */
 import type { Redis } from 'ioredis';
 import type { RedisClient } from '../../src/store/client.js';
+import { ledgerField } from '../../src/store/learner-ids.js';
 
-/** Ids wander between buckets as these grow; what counts is that each is there, with its answer. */
-const bucketKey = /^(st:\{p\d+\}:i:)\d+$/;
+const idsKey = /^st:\{p\d+\}:e:/;
+/**
+ * Of a learner's event ids: ids of answers that were taken back come last in a rebuild; what counts is that each is there,
+ * with its answer, and how many were counted.
+ */
+function idsIn(fields: readonly string[]): string[] {
+  return fields.flatMap((entry) => {
+    const [field = '', value = ''] = entry.split(' ');
+    const isLedger = Buffer.from(field, 'hex').toString() === ledgerField;
+    return isLedger ? `count ${value.slice(0, 8)}` : (value.match(/.{64}/g) ?? []);
+  });
+}
 /** Who answered a skill is kept in the order of arrival, which ClickHouse does not have. */
 const rareKey = /\}:rare$/;
 const inOrder = (entry: string): string => {
   const [skill = '', learners = ''] = entry.split(' ');
   return `${skill} ${(learners.match(/.{16}/g) ?? []).sort().join('')}`;
 };
-/** What is on its way, what ends by itself, and the number of buckets. */
+/** What is on its way, and what ends by itself. */
 const passing =
-  /^(bull|st:(quota|ids|rebuild|audit|purged|erased:looked|v\d+:))|^\{bull|:(out|journal|forecasts)(:parked)?$|:(m\d*|i:n)$|:import:/;
+  /^(bull|st:(quota|ids|rebuild|audit|purged|erased:looked|v\d+:))|^\{bull|:(out|journal|forecasts)(:parked|:rows)?$|:m[\d.]*$|:import:/;
 
 /** @returns by key: the fields of a hash or the members of a set, with their scores, in order, the entries of a list as they stand */
 export async function dumpRedis(client: RedisClient): Promise<Map<string, string[]>> {
@@ -20,11 +31,11 @@ export async function dumpRedis(client: RedisClient): Promise<Map<string, string
   const redis = client as Redis;
   for (const key of await keysOf(redis)) {
     if (passing.test(key)) continue;
-    const name = key.replace(bucketKey, '$1*');
     const entries = await contentsOf(redis, key);
-    dump.set(name, [...(dump.get(name) ?? []), ...(rareKey.test(key) ? entries.map(inOrder) : entries)]);
+    if (idsKey.test(key)) dump.set(key, idsIn(entries));
+    else dump.set(key, rareKey.test(key) ? entries.map(inOrder) : entries);
   }
-  for (const [name, entries] of dump) if (!name.endsWith(':i:q') && !name.includes(':log:')) entries.sort();
+  for (const [name, entries] of dump) if (!name.includes(':log:')) entries.sort();
   return new Map([...dump].filter(([, entries]) => entries.length > 0).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 

@@ -155,11 +155,6 @@ test('the same cases give the same figures, and answers that are all alike give 
   }
 });
 
-test('a model that was stored without forecasts of shares has those from before a fit', () => {
-  const { accuracy: _, ...older } = JSON.parse(encodeModel(unfittedModel));
-  assert.deepEqual(decodeModel(JSON.stringify(older)).accuracy, startAccuracy);
-});
-
 test('cases in answers: the next so many, complete; in days: what was answered until then, if enough', () => {
   const timed = (count: number, everyDays: number): LoggedAnswer[] =>
     Array.from({ length: count }, (_, i) => ({

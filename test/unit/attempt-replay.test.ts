@@ -8,9 +8,9 @@ import { unfittedModel } from '../../src/domain/tenant-model.js';
 import { encodeLearner, encodeSkill } from '../../src/store/learner-codec.js';
 import { attemptRow } from '../support/attempt-rows.js';
 
-/** As version 1 of the service encoded its rows: nothing behind the version of the model. */
+/** As ClickHouse gives rows of version 1 of the service: behind the version of the model, what the columns start with. */
 const firstVersion = (seq: number): string =>
-  `default\tada\ts\\\\1\t\te${seq}\t${seq % 2}\t30\t\\N\t0.5\t1768478400.250\t1768478401.000\t${seq}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t1`;
+  `default\tada\ts\\\\1\t\te${seq}\t${seq % 2}\t30\t\\N\t0.5\t1768478400.250\t1768478401.000\t${seq}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t0`;
 
 const encoded = (
   seq: number,

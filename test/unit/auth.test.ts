@@ -64,3 +64,14 @@ test('a crowd of made-up keys pushes out no key that works, and is not looked up
   await assert.rejects(async () => authenticate('made-up 0'));
   assert.equal(lookUps, before + 1, 'the oldest of too many is forgotten');
 });
+
+test('of many keys each is told its own, again and again, and none like it is', async () => {
+  const keys = Array.from({ length: 5000 }, (_, i) => `key ${i}`);
+  const grants = new Map(keys.map((key) => [hashKey(key), { ...grant, tenant: key }]));
+  const find = async (keyHash: string) => grants.get(keyHash) ?? null;
+  const { authenticate } = createAuthenticator({ find }, () => 0);
+  for (let round = 0; round < 3; round++)
+    for (const key of keys) assert.equal((await authenticate(key)).tenant, key);
+  for (const like of ['key 1 ', 'Key 1', 'key  1', 'kez 1'])
+    for (let round = 0; round < 3; round++) await assert.rejects(async () => authenticate(like));
+});

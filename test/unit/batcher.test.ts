@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type BatcherOptions, createBatcher } from '../../src/compute/batcher.js';
+import { Batcher, type BatcherOptions } from '../../src/compute/batcher.js';
 import { ApiError } from '../../src/errors.js';
 
 /** A batcher of texts whose batches wait until they are let go; texts of one first letter go together, `l` is large. */
@@ -12,8 +12,12 @@ function heldBatcher(change: Partial<BatcherOptions<string, string>> = {}) {
       const done = items.map((item) => `${item}!`);
       held.push({ items, lane, letGo: (error) => (error ? reject(error) : resolve(done)) });
     });
-  const batcher = createBatcher<string, string>({
+  let lane: number | null = 0;
+  const batcher = new Batcher<string, string>({
     lanes: 2,
+    laneOf: () => lane,
+    partsOf: () => assert.fail(),
+    join: () => assert.fail(),
     beside: (away, item) => (away[0] === 'l') !== (item[0] === 'l'),
     together: (first, item) => first[0] === item[0],
     weightOf: (item) => item.length,
@@ -28,12 +32,13 @@ function heldBatcher(change: Partial<BatcherOptions<string, string>> = {}) {
     ...change,
   });
   const told: string[] = [];
-  const submit = (lane: number, ...items: string[]): void => {
+  const submit = (to: number, ...items: string[]): void => {
+    lane = to;
     for (const item of items) {
-      batcher.submit(lane, item).then(
-        (result) => told.push(result),
-        (error) => told.push(`${item}: ${error instanceof ApiError ? error.code : error.message}`),
-      );
+      batcher.submit(item, (result) => {
+        if (!(result instanceof Error)) told.push(result);
+        else told.push(`${item}: ${result instanceof ApiError ? result.code : result.message}`);
+      });
     }
   };
   const batches = () => held.map(({ items }) => items.join(' '));
@@ -227,4 +232,19 @@ test('stopping refuses what waits and what comes, and tells what is away', async
   await nextTurn();
   assert.deepEqual(told, ['a2: UNAVAILABLE', 'a3: UNAVAILABLE', 'a1!']);
   assert.equal(batcher.waiting(), 0);
+});
+
+test('what was held back for other lanes goes when those that there are shall stay', async () => {
+  const { batcher, held, batches, submit } = heldBatcher();
+  submit(0, 'a1');
+  submit(1, 'b1');
+  await nextTurn();
+  batcher.setLanes(3);
+  submit(1, 'b2');
+  held[1]?.letGo();
+  await nextTurn();
+  assert.deepEqual(batches(), ['a1', 'b1'], 'the first lane is not back yet');
+  batcher.setLanes(2);
+  await nextTurn();
+  assert.deepEqual(batches(), ['a1', 'b1', 'b2']);
 });

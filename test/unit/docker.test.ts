@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config.js';
 import { environmentSchema } from '../../src/contracts/environment.js';
+import { listpackBytes } from '../../src/contracts/redis-settings.js';
 import { root } from '../support/root.js';
 
 interface ComposeService {
@@ -82,6 +83,7 @@ test('Redis drops nothing, keeps its file, and has room to rewrite it', () => {
   const started = command.join(' ');
   assert.match(started, /--appendonly yes /);
   assert.match(started, /--maxmemory-policy noeviction /);
+  assert.ok(started.includes(`--hash-max-listpack-value ${listpackBytes} `), started);
   const maxmemory = bytesOf(/--maxmemory (\S+)/.exec(started)?.[1] ?? '');
   assert.ok(bytesOf(mem_limit) >= 2 * maxmemory + units.g / 2);
 });

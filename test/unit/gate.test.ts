@@ -1,25 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClientGone, type Exchange } from '../../src/http/exchange.js';
-import { createGate } from '../../src/http/gate.js';
+import { callOf, createGate } from '../../src/http/gate.js';
 import type { Route } from '../../src/http/routes.js';
 
 test('work that is not begun yet learns that its client has gone', async () => {
-  let gone = false;
-  const exchange: Exchange = {
-    method: 'GET',
-    path: '/api/v1/health',
-    query: '',
-    requestId: 'r',
-    header: () => null,
-    headerNames: () => [],
-    gone: () => gone,
-    peer: () => '',
-    framingProblem: null,
-    body: async () => Buffer.alloc(0),
-    answer: () => undefined,
-    stream: async () => undefined,
-  };
+  const head: Partial<Exchange> = { query: '', header: () => null, done: false, framingProblem: null };
+  const exchange = head as Exchange;
   const route: Route = {
     method: 'GET',
     path: '/api/v1/health',
@@ -28,7 +15,7 @@ test('work that is not begun yet learns that its client has gone', async () => {
     queryNames: [],
     handle: ({ stillWanted }) => {
       stillWanted();
-      gone = true;
+      exchange.done = true;
       stillWanted();
       return { status: 200, body: '' };
     },
@@ -36,6 +23,7 @@ test('work that is not begun yet learns that its client has gone', async () => {
   const never = () => assert.fail('no key is asked for');
   const gate = createGate({ authenticate: never }, { pass: never });
   const match = { route, allow: 'GET', keyless: true, parameters: [] };
-  await assert.rejects(gate(exchange, match, {}), ClientGone);
-  assert.equal(gone, true);
+  const admitted = await gate(exchange, match, []);
+  assert.throws(() => route.handle(callOf(exchange, admitted, [], Buffer.alloc(0)), never), ClientGone);
+  assert.equal(exchange.done, true);
 });

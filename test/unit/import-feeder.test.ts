@@ -36,7 +36,7 @@ const eventOf = (line: number, user: number): TrackEvent => ({
 });
 
 /**
- * Learners' marks and counted lines by the rules of the commit script, behind the real lanes: a batch may be
+ * Learners' marks and counted lines by the rules of a commit, behind the real lanes: a batch may be
  * refused, counted with its answer lost, or refused for some of its learners.
  */
 function createCounter(random: () => number, trouble: number) {
@@ -68,7 +68,7 @@ function createCounter(random: () => number, trouble: number) {
   };
   const tracker = createTracker({
     lanes,
-    laneOf: (_, userId) => (Number(userId) % shards) % lanes,
+    slotOf: (_, userId) => Number(userId) % shards,
     run,
     onFailure: () => undefined,
   });

@@ -1,7 +1,12 @@
 /** Where a batch holds nothing but faults, the thread that tells them has time for others meanwhile. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SubmissionForm, TrackTask, WorkerSettings } from '../../src/contracts/tasks.js';
+import {
+  allSlots,
+  type SubmissionForm,
+  type TrackTask,
+  type WorkerSettings,
+} from '../../src/contracts/tasks.js';
 import { inSlices } from '../../src/slices.js';
 import { placeEvents } from '../../workers/placing.js';
 import { createReply } from '../../workers/track-reply.js';
@@ -12,14 +17,12 @@ function taskOf(form: SubmissionForm, body: string): TrackTask {
   const bodies = Buffer.from(`${body}\n`);
   return {
     form,
-    lane: 0,
-    lanes: 1,
+    slots: allSlots,
     bodies,
     lengths: [bodies.length - 1],
     tenants: ['default'],
     idempotencyKeys: [null],
     receivedAt: [0],
-    acceptNewIds: true,
     importId: null,
   };
 }

@@ -3,10 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../../src/errors.js';
-import type { Submission, Tracked } from '../../src/services/ports.js';
-import { createRepeats } from '../../src/services/repeats.js';
-
-const counted: readonly Tracked[] = [{ outcome: 'counted', data: '{}' }];
+import type { OpenAnswer, Submission } from '../../src/services/ports.js';
+import { watchRepeats } from '../../src/services/repeats.js';
 
 const submissionOf = (
   body: unknown,
@@ -23,18 +21,19 @@ const submissionOf = (
 /** Watches submissions whose outcomes wait until they are let go, all at one time that the test moves. */
 function heldRepeats() {
   let now = 0;
-  const repeats = createRepeats(() => now);
+  const open = new Map<string, OpenAnswer>();
+  watchRepeats(
+    () => open.values(),
+    () => now,
+  );
   const told: string[] = [];
   const watch = (name: string, submission: Submission): ((error?: Error) => void) => {
-    let letGo: (error?: Error) => void = () => undefined;
-    const outcome = new Promise<readonly Tracked[]>((resolve, reject) => {
-      letGo = (error) => (error ? reject(error) : resolve(counted));
-    });
-    repeats.watch(submission, outcome).then(
-      () => told.push(name),
-      (error) => told.push(`${name}: ${error instanceof ApiError ? error.code : error.message}`),
-    );
-    return letGo;
+    const tell = (error?: Error): void => {
+      if (!open.delete(name)) return;
+      told.push(error ? `${name}: ${error instanceof ApiError ? error.code : error.message}` : name);
+    };
+    open.set(name, { submission, since: now, refuse: tell });
+    return tell;
   };
   /** Long enough for one more look. */
   const waitUntil = async (ms: number): Promise<void> => {

@@ -1,7 +1,7 @@
 /** How submissions go through several lanes, with workers that count nothing but tell what they were handed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { createTracker } from '../../src/compute/tracking.js';
 import {
   dataSeparator,
@@ -12,12 +12,14 @@ import {
   unreadable,
 } from '../../src/contracts/tasks.js';
 import { ApiError, notCounted } from '../../src/errors.js';
-import type { Submission } from '../../src/services/ports.js';
+import type { Submission, Tracked } from '../../src/services/ports.js';
+import { seeded } from '../support/random.js';
 
 const lanes = 3;
-/** A learner's lane is the digit that the name ends with. */
-const laneOf = (_tenant: string, userId: string): number => Number(userId.at(-1));
-const live = { acceptNewIds: true, importId: null };
+/** A learner's slot is the digit that the name ends with. */
+const slotOf = (_tenant: string, userId: string): number => Number(userId.at(-1));
+/** No import. */
+const live = null;
 
 type Event = { readonly user_id: string } | 'bad' | 'defect';
 
@@ -43,15 +45,19 @@ function bodiesOf({ bodies, lengths }: TrackTask): string[] {
 }
 
 /** As a worker tells it: what is no event is told by the first lane, a learner's by the learner's lane. */
-function tell({ form, lane }: TrackTask, event: Event): readonly [letter: string, data: string] {
-  const owner = typeof event === 'string' ? 0 : laneOf('', event.user_id);
-  if (form === 'batch' && owner !== lane) return [outcomeLetters.elsewhere, ''];
+function tell(
+  { form, slots }: TrackTask,
+  lane: number,
+  event: Event,
+): readonly [letter: string, data: string] {
+  const slot = typeof event === 'string' ? 0 : slotOf('', event.user_id);
+  if (form === 'batch' && (slots & (1 << slot)) === 0) return [outcomeLetters.elsewhere, ''];
   if (event === 'defect') return [outcomeLetters.failed, 'the cause'];
   if (event === 'bad') return [outcomeLetters.invalid, '{"message":"bad","details":[]}'];
   return [outcomeLetters.counted, `${event.user_id}@${lane}`];
 }
 
-function replyTo(task: TrackTask): TrackReply {
+function replyTo(task: TrackTask, lane: number): TrackReply {
   const told: (readonly [string, string])[] = [];
   const counts = bodiesOf(task).map((body) => {
     if (body === '?') {
@@ -59,7 +65,7 @@ function replyTo(task: TrackTask): TrackReply {
       return unreadable;
     }
     const events: Event[] = [JSON.parse(body)].flat();
-    told.push(...events.map((event) => tell(task, event)));
+    told.push(...events.map((event) => tell(task, lane, event)));
     return events.length;
   });
   const outcomes = told.map(([letter]) => letter).join('');
@@ -68,15 +74,15 @@ function replyTo(task: TrackTask): TrackReply {
 
 /** A tracker whose tasks wait until they are let go. */
 function heldTracker() {
-  const held: { task: TrackTask; bodies: string[]; letGo: (error?: Error) => void }[] = [];
+  const held: { task: TrackTask; lane: number; bodies: string[]; letGo: (error?: Error) => void }[] = [];
   const failures: unknown[] = [];
-  const run = (task: TrackTask): Promise<TrackReply> =>
+  const run = (task: TrackTask, lane: number): Promise<TrackReply> =>
     new Promise((resolve, reject) => {
-      const letGo = (error?: Error): void => (error ? reject(error) : resolve(replyTo(task)));
-      held.push({ task, bodies: bodiesOf(task), letGo });
+      const letGo = (error?: Error): void => (error ? reject(error) : resolve(replyTo(task, lane)));
+      held.push({ task, lane, bodies: bodiesOf(task), letGo });
     });
-  const tracker = createTracker({ lanes, laneOf, run, onFailure: (error) => failures.push(error) });
-  const tasks = () => held.map(({ task, bodies }) => `${task.lane}: ${bodies.join(' ')}`);
+  const tracker = createTracker({ lanes, slotOf, run, onFailure: (error) => failures.push(error) });
+  const tasks = () => held.map(({ lane, bodies }) => `${lane}: ${bodies.join(' ')}`);
   const letAllGo = async (): Promise<void> => {
     for (let done = 0; done < held.length; await nextTurn()) held[done++]?.letGo();
   };
@@ -105,8 +111,12 @@ test("a batch goes through all lanes, and each event's outcome is that of its le
   const told = tracker.track(batch(by('a2'), 'bad', by('b0'), by('c1'), by('a2')), live);
   await nextTurn();
   assert.deepEqual(
-    held.map(({ task }) => [task.lane, task.lanes]),
-    [0, 1, 2].map((lane) => [lane, lanes]),
+    held.map(({ task, lane }) => [lane, task.slots]),
+    [
+      [0, 0b1001001001001001],
+      [1, 0b0010010010010010],
+      [2, 0b0100100100100100],
+    ],
   );
   await letAllGo();
   assert.deepEqual(
@@ -138,7 +148,7 @@ test('the answers of one learner keep their order, between single ones and batch
   await nextTurn();
   await letAllGo();
   await Promise.all(told);
-  const ofLane = held.filter(({ task }) => task.lane === 1);
+  const ofLane = held.filter(({ lane }) => lane === 1);
   const [one, two, last] = ['{"user_id":"a1"}', '[{"user_id":"a1"},{"user_id":"b2"}]', '[{"user_id":"a1"}]'];
   assert.deepEqual(
     ofLane.map(({ bodies }) => bodies),
@@ -167,7 +177,7 @@ test('a lane that fails refuses its events alone; where all do, the batch is', a
   const { tracker, held } = heldTracker();
   const told = tracker.track(batch(by('a1'), by('b2')), live);
   await nextTurn();
-  for (const { task, letGo } of held) letGo(task.lane === 1 ? notCounted() : undefined);
+  for (const { lane, letGo } of held) letGo(lane === 1 ? notCounted() : undefined);
   assert.deepEqual(
     (await told).map(({ outcome }) => outcome),
     ['unavailable', 'counted'],
@@ -179,25 +189,12 @@ test('a lane that fails refuses its events alone; where all do, the batch is', a
 test("an import's submission is a batch of its own, in the lane of its learners", async () => {
   const { tracker, tasks, letAllGo } = heldTracker();
   const told = ['a2', 'b2'].map((userId) =>
-    tracker.track(submissionOf('import', [{ userId, user_id: userId }]), { ...live, importId: 'i' }),
+    tracker.track(submissionOf('import', [{ userId, user_id: userId }]), 'i'),
   );
   await nextTurn();
   await letAllGo();
   await Promise.all(told);
   assert.deepEqual(tasks(), ['2: [{"userId":"a2","user_id":"a2"}]', '2: [{"userId":"b2","user_id":"b2"}]']);
-});
-
-test('answers that were taken while ids are refused do not share a batch with others', async () => {
-  const { tracker, held, letAllGo } = heldTracker();
-  const modes = [live, { ...live, acceptNewIds: false }];
-  const told = modes.map((mode) => tracker.track(single('a1'), mode));
-  await nextTurn();
-  await letAllGo();
-  await Promise.all(told);
-  assert.deepEqual(
-    held.map(({ task }) => task.acceptNewIds),
-    [true, false],
-  );
 });
 
 test('batches of little text do not come by the hundred, for each may have a thousand faults', async () => {
@@ -207,7 +204,7 @@ test('batches of little text do not come by the hundred, for each may have a tho
   await letAllGo();
   await Promise.all(told);
   assert.deepEqual(
-    held.filter(({ task }) => task.lane === 1).map(({ bodies }) => bodies.length),
+    held.filter(({ lane }) => lane === 1).map(({ bodies }) => bodies.length),
     Array.from({ length: 10 }, () => 4),
   );
 });
@@ -222,4 +219,95 @@ test('what made events fail is told once to the log', async () => {
     ['failed', 'failed', 'counted'],
   );
   assert.deepEqual(failures.map(String), ['Error: the cause']);
+});
+
+/**
+ * Workers whose tasks come back in any order, after a while. Events are the places of `user_id`s in what was sent.
+ * @throws AssertionError where an answer of a learner is begun before an earlier one is over, or twice
+ */
+function orderedWorkers(random: () => number) {
+  const order = new Map<string, number>();
+  const away = new Set<string>();
+  const threads = new Set<number>();
+  const run = async (task: TrackTask, lane: number): Promise<TrackReply> => {
+    threads.add(lane);
+    const events: { user_id: string; place: number }[] = bodiesOf(task).flatMap((body) => JSON.parse(body));
+    const isHere = ({ user_id }: { user_id: string }): boolean =>
+      task.form === 'event' || ((task.slots >> slotOf('', user_id)) & 1) === 1;
+    const own = events.filter(isHere);
+    const learners = new Set(own.map(({ user_id }) => user_id));
+    for (const learner of learners) assert.ok(!away.has(learner), `${learner} is being counted`);
+    for (const learner of learners) away.add(learner);
+    for (const { user_id, place } of own) {
+      assert.ok((order.get(user_id) ?? -1) < place, `${user_id}: ${place} after ${order.get(user_id)}`);
+      order.set(user_id, place);
+    }
+    await sleep(Math.floor(3 * random()));
+    for (const learner of learners) away.delete(learner);
+    const { counted, elsewhere } = outcomeLetters;
+    return {
+      counts: bodiesOf(task).map((body) => [JSON.parse(body)].flat().length),
+      outcomes: events.map((event) => (isHere(event) ? counted : elsewhere)).join(''),
+      data: events.map(({ place }) => `${place}`).join(dataSeparator),
+    };
+  };
+  return { run, threads };
+}
+
+test('while the lanes change under load, each answer is counted once, those of a learner in their order', async () => {
+  const random = seeded(7);
+  const { run, threads } = orderedWorkers(random);
+  const tracker = createTracker({ lanes: 1, slotOf, run, onFailure: () => assert.fail() });
+  let place = 0;
+  const told: Promise<void>[] = [];
+  const send = (): void => {
+    // Every third answer is one of the hot learner.
+    const eventOf = () => ({ user_id: `u${random() < 0.3 ? 4 : Math.floor(10 * random())}`, place: place++ });
+    const events = Array.from({ length: 1 + Math.floor(5 * random()) }, eventOf);
+    const one = random() < 0.5 ? submissionOf('event', events[0]) : submissionOf('batch', events);
+    const sent = one.form === 'event' ? events.slice(0, 1) : events;
+    const check = (outcomes: readonly Tracked[]): void =>
+      assert.deepEqual(
+        outcomes.map(({ outcome, data }) => `${outcome} ${data}`),
+        sent.map((event) => `counted ${event.place}`),
+      );
+    told.push(tracker.track(one, live).then(check));
+  };
+  for (let i = 0; i < 400; i++) {
+    for (let n = 0; n < 5; n++) send();
+    if (i % 3 === 0) tracker.setLanes(1 + Math.floor(4 * random()));
+    do await nextTurn();
+    while (tracker.waiting() > 50);
+  }
+  await Promise.all(told);
+  assert.deepEqual([...threads].sort(), [0, 1, 2, 3]);
+  assert.equal(tracker.waiting(), 0);
+});
+
+test('what waits goes into the new lanes when nothing is away, and a refusal of one of them is for its part alone', async () => {
+  const { tracker, tasks, held, letAllGo } = heldTracker();
+  tracker.setLanes(1);
+  const first = tracker.track(batch(by('a0'), by('b1')), live);
+  await nextTurn();
+  const second = tracker.track(batch(by('a0'), by('b1'), by('c0')), live);
+  tracker.setLanes(2);
+  await nextTurn();
+  assert.equal(held.length, 1, 'the second waits for the first, whose lane is no more');
+  held[0]?.letGo();
+  await nextTurn();
+  await nextTurn();
+  assert.deepEqual(
+    tasks().map((task) => task[0]),
+    ['0', '0', '1'],
+  );
+  held[2]?.letGo(notCounted());
+  await letAllGo();
+  assert.deepEqual(
+    (await first).map(({ outcome }) => outcome),
+    ['counted', 'counted'],
+  );
+  assert.deepEqual(
+    (await second).map(({ outcome }) => outcome),
+    ['counted', 'unavailable', 'counted'],
+  );
 });

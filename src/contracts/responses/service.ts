@@ -14,6 +14,7 @@ const health = <Status extends TSchema>(status: Status) =>
     version: Type.String(),
     uptime_seconds: Count,
     idempotency_window_seconds: Count,
+    idempotency_min_window_seconds: Count,
     checks: Type.Object({
       redis: Type.Object(check),
       clickhouse: Type.Object(check),

@@ -1,5 +1,6 @@
 /** Finds answers that are stored twice. */
-import type { AuditStore, DoubledNumber, DoubledRows, OutboxId } from './ports.js';
+import { isBefore } from '../../contracts/outbox-ids.js';
+import type { AuditStore, DoubledNumber, DoubledRows } from './ports.js';
 import type { Mismatch, MismatchKind } from './report.js';
 import { type AuditRun, certainLooks, recurring, rest } from './run.js';
 
@@ -27,7 +28,8 @@ async function surplusOf(store: AuditStore, doubled: readonly DoubledNumber[]): 
     const own = doubled.filter((one) => one.partition === partition);
     const ends = await store.endOfHistory(partition, own);
     for (const [i, { tenant, day, ids }] of own.entries()) {
-      const surplus = ids.filter((id) => !isBefore(id, ends[i] ?? null)).length - 1;
+      const end = ends[i] ?? null;
+      const surplus = ids.filter((id) => end === null || !isBefore(id, end)).length - 1;
       if (surplus < 1) continue;
       const name = `${partition} ${tenant} ${day}`;
       sums.set(name, { partition, tenant, day, surplus: surplus + (sums.get(name)?.surplus ?? 0) });
@@ -35,9 +37,6 @@ async function surplusOf(store: AuditStore, doubled: readonly DoubledNumber[]): 
   }
   return [...sums.values()];
 }
-
-const isBefore = ({ ms, seq }: OutboxId, end: OutboxId | null): boolean =>
-  end !== null && (ms < end.ms || (ms === end.ms && seq < end.seq));
 
 const mismatchOf =
   (kind: MismatchKind) =>

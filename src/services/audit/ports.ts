@@ -1,10 +1,5 @@
 /** What the audit needs from Redis and ClickHouse, and what they guarantee. Days are UTC days, numbered since 1970. */
-
-/** A Redis stream's id. */
-export interface OutboxId {
-  readonly ms: number;
-  readonly seq: number;
-}
+import type { OutboxId } from '../../contracts/outbox-ids.js';
 
 /** Numbers by `TENANT:DAY` (contracts/tenant-day.ts). */
 export type Tally = ReadonlyMap<string, number>;

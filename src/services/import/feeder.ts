@@ -13,8 +13,8 @@
  *    because an import's submission never shares one (compute/tracking.ts) and a worker never splits it
  *    (workers/tracking.ts). Were that ever broken, `checkOrder` stops the import instead of losing rows in silence;
  * 3. a row whose outcome is not known (`failed`, or `unavailable` because an answer of Redis was lost) is sent
- *    again like a refused one. If its commit took place, or still does later, the compare-and-set on the learner's
- *    version lets only one of the two through, and the other one finds the mark.
+ *    again like a refused one. If its commit took place, or still does later, the watch on the learner lets only one
+ *    of the two through (store/watched-learners.ts), and the other one finds the mark.
  * A run that starts again does so at a position before which everything is counted, so 1 to 3 hold for it too;
  * even two runs of one import at once, each sending a learner's lines without gaps, cannot break the invariant.
  */
@@ -175,7 +175,7 @@ async function trackGroup(
     receivedAt: 0,
   };
   try {
-    return await tracker.track(submission, { acceptNewIds: true, importId });
+    return await tracker.track(submission, importId);
   } catch (error) {
     const outcome = error instanceof ApiError && error.code === 'UNAVAILABLE' ? 'unavailable' : 'failed';
     const data = error instanceof Error ? error.message : String(error);

@@ -1,4 +1,5 @@
 /** What a rebuild needs of ClickHouse, of Redis and of the workers, and what they guarantee. */
+import type { OutboxId } from '../../contracts/outbox-ids.js';
 import type { CompareReply, RestoreReply, TakenBaseline } from '../../contracts/rebuild-tasks.js';
 import type { FactsHistory } from '../deployment-facts.js';
 import type { ModelChange, RecordedChange } from '../fit-ports.js';
@@ -99,14 +100,6 @@ export interface RebuildSource extends Pick<FactsHistory, 'deployment' | 'keys'>
   unknown(learners: readonly LearnerPlace[]): Promise<LearnerPlace[]>;
   /** The last month of arrival, as 202601, whose rows were dropped; 0: none. */
   archivedMonth(): Promise<number>;
-  /** Answers with an id that arrived at this Unix second or later, by partition, and by second, newest first. */
-  countIds(partition: number, fromSecond: number): Promise<number>;
-  idSeconds(fromSecond: number): Promise<readonly (readonly [second: number, ids: number])[]>;
-  /** Ids of a partition in the order in which they were committed. */
-  ids(
-    partition: number,
-    fromSecond: number,
-  ): AsyncIterable<readonly (LearnerPlace & { readonly eventId: string })[]>;
   /** Answers that were taken back, with an id that is remembered. */
   takenBack(fromSecond: number): AsyncIterable<readonly TakenBackId[]>;
   /** Those with answers. */
@@ -121,12 +114,12 @@ export interface RebuildSource extends Pick<FactsHistory, 'deployment' | 'keys'>
   items(tenant: string): AsyncIterable<readonly ItemRecord[]>;
   answersByDay(partitions: readonly number[]): Promise<readonly PartitionFigures[]>;
   /** The highest outbox id of the partition. */
-  lastOutboxId(partition: number): Promise<string | null>;
+  lastOutboxId(partition: number): Promise<OutboxId | null>;
 }
 
 /** Where a rebuild stands; kept in Redis, so that a later run goes on there. */
 export interface Checkpoint {
-  readonly v: 2;
+  readonly v: 3;
   /** By whose formulas learners are restored: no other version goes on with it. */
   readonly modelVersion: number;
   /** What is restored. */
@@ -136,8 +129,6 @@ export interface Checkpoint {
   readonly counted: readonly number[];
   /** Event ids that arrived at this Unix second or later are remembered. */
   readonly idsFrom: number;
-  /** Buckets of event ids, of each of the partitions. */
-  readonly buckets: readonly number[];
   /** Learners up to this one are there. */
   readonly after: LearnerPlace | null;
   readonly learnersDone: boolean;
@@ -164,17 +155,8 @@ export interface RebuildStore {
   counted(partitions: readonly number[]): Promise<number[]>;
   checkpoint(): Promise<Checkpoint | null>;
   save(checkpoint: Checkpoint): Promise<void>;
-  /** Forgets all ids of the partition and makes so many buckets for new ones. */
-  prepareIds(partition: number, buckets: number): Promise<void>;
-  /** Puts hashes of ids into the order in which they came; before the first of a partition its order is empty. */
-  queueIds(
-    partition: number,
-    ids: readonly (LearnerPlace & { readonly eventId: string })[],
-    first: boolean,
-  ): Promise<void>;
   /** Remembers ids that are not taken. @param count partitions of the deployment, of which some are restored */
   putTakenBack(ids: readonly TakenBackId[], partitions: readonly number[], count: number): Promise<void>;
-  noteForgotten(second: number): Promise<void>;
   /** Rows of learners that wait in the outbox or are put aside, in no order. @param count partitions of the deployment */
   waiting(learners: readonly LearnerPlace[], count: number): Promise<string[]>;
   /** All learners with answers, piece by piece; one may come twice. */
@@ -199,8 +181,8 @@ export interface RebuildStore {
   putItems(tenant: string, version: number, items: readonly ItemRecord[]): Promise<void>;
   putKeys(keys: Awaited<ReturnType<FactsHistory['keys']>>['keys']): Promise<void>;
   putAccepted(figures: readonly PartitionFigures[]): Promise<void>;
-  /** Later entries of the outbox get ids above this one. */
-  raiseOutbox(partition: number, id: string): Promise<void>;
+  /** Later rows of the outbox get ids above this one. */
+  raiseOutbox(partition: number, id: OutboxId): Promise<void>;
   /** Ends the rebuild: the service may use the state from now on. */
   finish(
     checkpoint: Checkpoint,
@@ -209,11 +191,9 @@ export interface RebuildStore {
 }
 
 export interface PageOptions {
-  readonly partitions: readonly number[];
   /** How many the deployment has. */
   readonly count: number;
   readonly idsFrom: number;
-  readonly buckets: readonly number[];
 }
 
 /** Threads that replay learners. */

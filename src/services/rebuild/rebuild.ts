@@ -3,11 +3,9 @@
  * used comes last, so that a service beside it answers 503 until then. A run that dies is taken up by the next at the
  * last learner that is known to be there; everything may be written twice.
  */
-
 import { modelVersion } from '../../domain/params.js';
 import type { DeploymentFacts } from '../deployment-facts.js';
 import type { Checkpoint, RebuildSource, RebuildStore, RebuildThreads, SharedState } from './ports.js';
-import { restoreIds } from './restore-ids.js';
 import { restoreLearners } from './restore-learners.js';
 import { restoreShared, restoreTenants } from './restore-shared.js';
 
@@ -19,9 +17,8 @@ export interface RebuildParts {
 }
 
 export interface RebuildOptions {
-  /** Event ids are remembered this long, in seconds, and so many at most. */
+  /** Event ids are remembered this long, in seconds. */
   readonly idWindowSeconds: number;
-  readonly maxIds: number;
   /** Partitions of a deployment from before ClickHouse was told of it. */
   readonly defaultPartitions: number;
   readonly now: () => number;
@@ -76,7 +73,7 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions): Pro
   // Baselines that are taken anew look at them.
   await restoreTenants(parts, options, begun);
   const { checkpoint, ...replayed } = await restoreLearners(parts, options, facts.partitions, begun);
-  await restoreIds(parts, options, checkpoint, facts.partitions);
+  await restoreTakenBack(parts, checkpoint, facts.partitions);
   const unreadableKeys = await restoreShared(parts, options, checkpoint, facts.partitions);
   options.check();
   await store.finish(checkpoint, facts);
@@ -93,6 +90,15 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions): Pro
     ...replayed,
     unreadableKeys,
   };
+}
+
+/** Ids of answers that were taken back stay taken; the others came with their learners. */
+async function restoreTakenBack(
+  { source, store }: RebuildParts,
+  { partitions, idsFrom }: Checkpoint,
+  count: number,
+): Promise<void> {
+  for await (const ids of source.takenBack(idsFrom)) await store.putTakenBack(ids, partitions, count);
 }
 
 /** What belongs to no partition and is missing; what was never there is not. */
@@ -126,31 +132,22 @@ async function factsOf(
 
 /** Where an earlier run stopped, if it was about the same; else from the start. */
 async function begin(
-  { source, store }: RebuildParts,
-  { idWindowSeconds, maxIds, now }: RebuildOptions,
+  { store }: RebuildParts,
+  { idWindowSeconds, now }: RebuildOptions,
   partitions: readonly number[],
   shared: Checkpoint['shared'],
 ): Promise<Checkpoint> {
   const found = await store.checkpoint();
-  const isOurs = found?.v === 2 && found.modelVersion === modelVersion;
+  const isOurs = found?.v === 3 && found.modelVersion === modelVersion;
   if (isOurs && found.partitions.join() === partitions.join()) return found;
-  const idsFrom = await firstSecond(source, Math.floor(now() / 1000) - idWindowSeconds, maxIds);
-  if (idsFrom.shortened) await store.noteForgotten(idsFrom.second - 1);
   const counted = await store.counted(partitions);
-  const buckets: number[] = [];
-  for (const partition of partitions) {
-    const ids = await source.countIds(partition, idsFrom.second);
-    buckets.push(Math.max(1, Math.ceil(ids / idsPerBucket)));
-    await store.prepareIds(partition, buckets.at(-1) as number);
-  }
   const checkpoint: Checkpoint = {
-    v: 2,
+    v: 3,
     modelVersion,
     partitions,
     shared,
     counted,
-    idsFrom: idsFrom.second,
-    buckets,
+    idsFrom: Math.floor(now() / 1000) - idWindowSeconds,
     after: null,
     learnersDone: false,
     learners: 0,
@@ -160,23 +157,4 @@ async function begin(
   };
   await store.save(checkpoint);
   return checkpoint;
-}
-
-/** As the store keeps them. */
-const idsPerBucket = 40;
-
-/** The second from which on no more ids came than may be remembered. */
-async function firstSecond(
-  source: RebuildSource,
-  fromSecond: number,
-  maxIds: number,
-): Promise<{ readonly second: number; readonly shortened: boolean }> {
-  let ids = 0;
-  let second = fromSecond;
-  for (const [at, count] of await source.idSeconds(fromSecond)) {
-    ids += count;
-    if (ids > maxIds) return { second, shortened: true };
-    second = at;
-  }
-  return { second: fromSecond, shortened: false };
 }

@@ -54,8 +54,8 @@ function createScan(
   let checkpoint = begun;
   const names: string[] = [];
   let brokenCount = 0;
-  const { partitions, idsFrom, buckets } = begun;
-  const page: PageOptions = { partitions, count, idsFrom, buckets };
+  const { partitions, idsFrom } = begun;
+  const page: PageOptions = { count, idsFrom };
 
   /** Notes a page once all before it are there. */
   async function settle(last: LearnerPlace, result: RestoreReply): Promise<void> {

@@ -1,6 +1,7 @@
 /** What a rebuild restores beside learners and their event ids: before them what they are restored by, and the rest. */
-import type { ModelChange, RecordedChange } from '../fit-ports.js';
-import type { CatalogueRecord, Checkpoint } from './ports.js';
+import { groupedBy } from '../../lists.js';
+import type { RecordedChange } from '../fit-ports.js';
+import type { Checkpoint } from './ports.js';
 import type { RebuildOptions, RebuildParts } from './rebuild.js';
 
 export async function restoreTenants(
@@ -48,17 +49,13 @@ export async function restoreShared(
   return unreadable;
 }
 
+const tenantOf = ({ tenant }: { readonly tenant: string }): string => tenant;
+
 /** Skills that were answered, by whom, or set. */
 async function restoreSkills({ source, store }: RebuildParts, withCatalogues: boolean): Promise<void> {
   for (const tenant of await source.tenants())
     for await (const skills of source.answeredSkills(tenant)) await store.noteAnswered(tenant, skills);
-  const catalogues = new Map<string, CatalogueRecord[]>();
-  for (const entry of await source.catalogue()) {
-    const entries = catalogues.get(entry.tenant) ?? [];
-    catalogues.set(entry.tenant, entries);
-    entries.push(entry);
-  }
-  for (const [tenant, entries] of catalogues) {
+  for (const [tenant, entries] of groupedBy(await source.catalogue(), tenantOf)) {
     await store.addSkills(
       tenant,
       entries.map(({ skillId }) => skillId),
@@ -70,12 +67,7 @@ async function restoreSkills({ source, store }: RebuildParts, withCatalogues: bo
 /** Items belong to the version in force, also of a tenant who never had a fit. */
 async function restoreModels({ source, store }: RebuildParts): Promise<void> {
   const newest = await source.newestVersions();
-  const byTenant = new Map<string, ModelChange[]>();
-  for (const change of await source.modelChanges()) {
-    const changes = byTenant.get(change.tenant) ?? [];
-    byTenant.set(change.tenant, changes);
-    changes.push(change);
-  }
+  const byTenant = groupedBy(await source.modelChanges(), tenantOf);
   for (const tenant of await source.tenants()) {
     const inForce = byTenant.get(tenant)?.[0]?.version ?? 0;
     for await (const items of source.items(tenant)) await store.putItems(tenant, inForce, items);

@@ -1,0 +1,30 @@
+/** The machine's noise: the bare echo again and again through a run, between whatever else is measured. */
+import type { Bench } from './bench.js';
+import { usualTraffic } from './load/traffic.js';
+import { measure } from './measure.js';
+import type { Noise } from './results.js';
+import { cpuSums, peerContestant } from './scenario.js';
+
+const scenario = 'noise';
+const seconds = 1;
+
+export interface NoiseWatch {
+  /** Measures the echo once more. */
+  look(): Promise<void>;
+  readonly told: Noise;
+}
+
+/** @param key that the echo is asked with, which it does not look at */
+export function watchNoise(bench: Bench, key: string): NoiseWatch {
+  const told = { cpu: [] as number[], perSecond: [] as number[] };
+  const look = async (): Promise<void> => {
+    const contestant = peerContestant(await bench.peer('echo'), key, usualTraffic);
+    await bench.warm(scenario, contestant);
+    bench.progress(`${scenario}: ${contestant.name}`);
+    const { connections } = bench.settings;
+    const sample = await measure(bench.runner, contestant, { connections, seconds, rate: null });
+    told.cpu.push(...cpuSums([sample]));
+    told.perSecond.push(sample.perSecond);
+  };
+  return { look, told };
+}

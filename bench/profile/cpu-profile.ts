@@ -1,0 +1,120 @@
+/** V8's CPU profiles: read, told in the names of the sources, and summed up. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { Profiler } from 'node:inspector';
+import { SourceMap } from 'node:module';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { here } from '../targets.js';
+
+/** A function, or one of V8's own states in brackets. */
+export interface FlameNode {
+  readonly label: string;
+  /** Microseconds by the clock in it and in what it calls. */
+  total: number;
+  self: number;
+  readonly children: Map<string, FlameNode>;
+}
+
+/** Microseconds of a function, wherever it was called. */
+export interface FunctionTime {
+  readonly label: string;
+  readonly self: number;
+  readonly total: number;
+}
+
+/** V8 samples by the clock, so a thread that waits is sampled too: that is told apart. */
+const idle = '(idle)';
+/** What takes the profile is no part of it. */
+const recorder = 'bench/profile/recorder.';
+const maps = new Map<string, SourceMap | null>();
+
+function mapOf(url: string): SourceMap | null {
+  if (!url.startsWith('file:')) return null;
+  const known = maps.get(url);
+  if (known !== undefined) return known;
+  const map = readMap(`${fileURLToPath(url)}.map`);
+  maps.set(url, map);
+  return map;
+}
+
+function readMap(file: string): SourceMap | null {
+  try {
+    return new SourceMap(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    return null; // packages that are not bundled have none
+  }
+}
+
+/** Frames as the sources have them; the file is written anew, so that other tools show them as well. */
+export function readProfile(file: string): Profiler.Profile {
+  const profile: Profiler.Profile = JSON.parse(readFileSync(file, 'utf8'));
+  for (const node of profile.nodes) node.callFrame = inSources(node.callFrame);
+  writeFileSync(file, JSON.stringify(profile));
+  return profile;
+}
+
+function inSources(frame: Profiler.ProfileNode['callFrame']): Profiler.ProfileNode['callFrame'] {
+  const origin = mapOf(frame.url)?.findEntry(frame.lineNumber, frame.columnNumber);
+  if (origin === undefined || !('originalSource' in origin)) return frame;
+  const { originalSource, originalLine, originalColumn } = origin;
+  const url = new URL(originalSource, frame.url).href;
+  return { ...frame, url, lineNumber: originalLine, columnNumber: originalColumn };
+}
+
+const root = here('../..');
+
+function labelOf({ functionName, url, lineNumber }: Profiler.ProfileNode['callFrame']): string {
+  const name = functionName === '' ? '(anonymous)' : functionName;
+  if (url === '') return name;
+  const path = url.startsWith('file:') ? relative(root, fileURLToPath(url)) : url;
+  return `${name} ${path.replace(/^.*node_modules\//, '')}:${lineNumber + 1}`;
+}
+
+const newNode = (label: string): FlameNode => ({ label, total: 0, self: 0, children: new Map() });
+
+/** The tree of calls, without what was idle. */
+export function flameOf(profile: Profiler.Profile): FlameNode {
+  const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
+  const self = selfTimes(profile);
+  const grow = (id: number, into: FlameNode): void => {
+    const { callFrame, children = [] } = nodes.get(id) as Profiler.ProfileNode;
+    const label = labelOf(callFrame);
+    if (label === idle || label.includes(recorder)) return;
+    const node = into.children.get(label) ?? newNode(label);
+    into.children.set(label, node);
+    node.self += self.get(id) ?? 0;
+    for (const child of children) grow(child, node);
+  };
+  const all = newNode('all');
+  for (const child of profile.nodes[0]?.children ?? []) grow(child, all);
+  addUp(all);
+  return all;
+}
+
+function selfTimes({ samples = [], timeDeltas = [] }: Profiler.Profile): Map<number, number> {
+  const self = new Map<number, number>();
+  samples.forEach((id, i) => {
+    self.set(id, (self.get(id) ?? 0) + (timeDeltas[i] ?? 0));
+  });
+  return self;
+}
+
+function addUp(node: FlameNode): number {
+  node.total = node.self;
+  for (const child of node.children.values()) node.total += addUp(child);
+  return node.total;
+}
+
+/** The dearest by their own time first; the total of a function that calls itself counts once. */
+export function functionTimes(flame: FlameNode): FunctionTime[] {
+  const times = new Map<string, { label: string; self: number; total: number }>();
+  const visit = (node: FlameNode, above: ReadonlySet<string>): void => {
+    const time = times.get(node.label) ?? { label: node.label, self: 0, total: 0 };
+    times.set(node.label, time);
+    time.self += node.self;
+    if (!above.has(node.label)) time.total += node.total;
+    for (const child of node.children.values()) visit(child, new Set([...above, node.label]));
+  };
+  for (const child of flame.children.values()) visit(child, new Set());
+  return [...times.values()].sort((a, b) => b.self - a.self);
+}

@@ -1,0 +1,43 @@
+/** Runs in each thread of a profiled service: takes a V8 CPU profile while a file in its folder asks for one. */
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { Session } from 'node:inspector';
+import { join } from 'node:path';
+import { threadId } from 'node:worker_threads';
+
+/** Holds the folder that the profiles go to; profiles begin when it appears, and end when it is gone. */
+export const requestFile = (folder: string): string => join(folder, 'request');
+
+const lookMs = 100;
+const sampleMicros = 500;
+
+/** @param name of this thread, once it is known */
+export function profileOnRequest(folder: string, name: () => string): void {
+  let profile: { readonly session: Session; readonly into: string } | null = null;
+  const look = (): void => {
+    const asked = existsSync(requestFile(folder));
+    if (asked && profile === null)
+      profile = { session: start(), into: readFileSync(requestFile(folder), 'utf8') };
+    if (asked || profile === null) return;
+    stop(profile.session, join(profile.into, `${name()}-${process.pid}-${threadId}`));
+    profile = null;
+  };
+  setInterval(look, lookMs).unref();
+}
+
+function start(): Session {
+  const session = new Session();
+  session.connect();
+  session.post('Profiler.enable');
+  session.post('Profiler.setSamplingInterval', { interval: sampleMicros });
+  session.post('Profiler.start');
+  return session;
+}
+
+function stop(session: Session, file: string): void {
+  session.post('Profiler.stop', (error, told) => {
+    session.disconnect();
+    if (error !== null) throw error;
+    writeFileSync(file, JSON.stringify(told.profile));
+    renameSync(file, `${file}.cpuprofile`);
+  });
+}

@@ -1,0 +1,49 @@
+/** What Redis and ClickHouse tell of their own work, as differences over a load. */
+import { readdirSync, readFileSync } from 'node:fs';
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { Redis } from 'ioredis';
+import { selectRows } from '../../src/warehouse/client.js';
+import { threadSeconds } from '../processes.js';
+
+/** Sums so far by name. */
+export type Counts = Readonly<Record<string, number>>;
+
+export const grown = (before: Counts, after: Counts): Record<string, number> =>
+  Object.fromEntries(Object.entries(after).map(([name, value]) => [name, value - (before[name] ?? 0)]));
+
+/** Microseconds and calls by command; what EXEC takes is what it runs, which stands there as well. */
+export async function commandCounts(redis: Pick<Redis, 'info'>): Promise<Record<string, Counts>> {
+  const lines = [...(await redis.info('commandstats')).matchAll(/^cmdstat_([^:]+):calls=(\d+),usec=(\d+)/gm)];
+  return {
+    'commands of Redis, µs': Object.fromEntries(lines.map(([, name, , micros]) => [name, Number(micros)])),
+    'commands of Redis, calls': Object.fromEntries(lines.map(([, name, calls]) => [name, Number(calls)])),
+  };
+}
+
+/** The embedded engine keeps no system.query_log; these are its own sums. Times of queries are by the clock. */
+const events = `SELECT event, toFloat64(value) AS value FROM system.events WHERE event IN ('InsertQuery', 'SelectQuery',
+  'InsertQueryTimeMicroseconds', 'SelectQueryTimeMicroseconds', 'OtherQueryTimeMicroseconds', 'InsertedRows',
+  'Merge', 'MergedRows', 'MergeTotalMilliseconds', 'UserTimeMicroseconds', 'SystemTimeMicroseconds')`;
+
+export async function engineCounts(clickhouse: ClickHouseClient): Promise<Counts> {
+  const rows = await selectRows<{ event: string; value: number }>(clickhouse, events);
+  return Object.fromEntries(rows.map(({ event, value }) => [event, value]));
+}
+
+/** CPU microseconds by the names of the threads, which say what they are for; of those that live. */
+export function threadCounts(pid: number): Counts {
+  const sums: Record<string, number> = {};
+  for (const tid of process.platform === 'linux' ? readdirSync(`/proc/${pid}/task`).map(Number) : []) {
+    const name = nameOf(pid, tid);
+    sums[name] = (sums[name] ?? 0) + 1e6 * threadSeconds(pid, tid);
+  }
+  return sums;
+}
+
+function nameOf(pid: number, tid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/task/${tid}/comm`, 'utf8').trim();
+  } catch {
+    return 'ended';
+  }
+}

@@ -1,0 +1,8 @@
+/** Settings of Redis that the service relies on, wherever it runs. */
+
+/**
+ * Bytes of a value up to which Redis keeps a hash as one listpack (hash-max-listpack-value, 64 by itself; versions up to 6
+ * and Valkey know it as hash-max-ziplist-value). With it a pair takes 155 bytes instead of 213 of a learner with 40 skills,
+ * and an event id 44 instead of 75 of one with 60 (MEMORY USAGE, SAMPLES 0).
+ */
+export const listpackBytes = 1024;

@@ -1,0 +1,19 @@
+/** In the order of their first items; each one's items in theirs. */
+export function groupedBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+export const byPartition = <Item extends { readonly partition: number }>(
+  items: readonly Item[],
+): Map<number, Item[]> => groupedBy(items, ({ partition }) => partition);
+
+/** In their order, so many in each part but the last; none of an empty list. */
+export const inParts = <Item>(items: readonly Item[], size: number): Item[][] =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));

@@ -1,0 +1,87 @@
+/** What Redis's scripts pack, the reader reads. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Redis } from 'ioredis';
+import { connectRedis, whenReady } from '../../src/store/client.js';
+import { createPackReader } from '../../src/store/pack-reader.js';
+import { fc } from '../support/properties.js';
+import { startBareRedis } from '../support/service.js';
+
+const { url } = await startBareRedis({ after });
+const client = connectRedis(url) as Redis;
+after(() => client.disconnect());
+await whenReady(client, 5000);
+
+/** Packs lists of strings, each of which comes behind its length. */
+const packLists = `
+local lists, at = {}, 1
+while at <= #ARGV do
+  local list = {}
+  for i = 1, tonumber(ARGV[at]) do list[i] = ARGV[at + i] end
+  lists[#lists + 1], at = list, at + #list + 1
+end
+return cmsgpack.pack(lists)`;
+
+type Strings = readonly (string | Buffer)[];
+
+const packed = (...lists: readonly Strings[]): Promise<Buffer> => {
+  const args = lists.flatMap((list) => [list.length, ...list]);
+  return client.callBuffer('EVAL', packLists, '0', ...args) as Promise<Buffer>;
+};
+
+async function assertRead(...lists: readonly Strings[]): Promise<void> {
+  const reader = createPackReader(await packed(...lists));
+  assert.equal(reader.list(), lists.length);
+  for (const list of lists) {
+    assert.equal(reader.list(), list.length);
+    const found = list.map((value) => (typeof value === 'string' ? reader.text() : reader.bytes()));
+    assert.deepEqual(found, list);
+  }
+}
+
+/** Lengths around those where a head grows. */
+const lengths = [0, 1, 15, 16, 31, 32, 255, 256, 65_535, 65_536, 70_000];
+const length = fc.oneof(fc.constantFrom(...lengths), fc.nat(300));
+const character = fc.constantFrom('a', '\0', '\u001e', '\n', 'é', '€', '🙂');
+const text = fc.tuple(character, length).map(([one, times]) => one.repeat(times));
+const bytes = fc.tuple(fc.nat(255), length).map(([byte, times]) => Buffer.alloc(times, byte));
+const strings = fc.array(fc.oneof(text, bytes), { maxLength: 20 });
+
+test('whatever Redis packs, the reader reads as it was', async () => {
+  const lists = fc.array(strings, { minLength: 1, maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(lists, async (given) => assertRead(...given)),
+    { numRuns: 200 },
+  );
+});
+
+test('texts and bytes of every length where a head changes', async () => {
+  const around = lengths.flatMap((count) => [count - 1, count, count + 1]).filter((count) => count >= 0);
+  for (const one of ['a', 'é']) await assertRead(around.map((count) => one.repeat(count)));
+  await assertRead(around.map((count) => Buffer.alloc(count, 0xff)));
+});
+
+for (const count of [0, 15, 16, 65_535, 65_536]) {
+  test(`a list of ${count}`, async () => {
+    const script = `local list = {} for i = 1, ${count} do list[i] = tostring(i) end return cmsgpack.pack(list)`;
+    const reader = createPackReader((await client.callBuffer('EVAL', script, '0')) as Buffer);
+    const list = Array.from({ length: reader.list() }, reader.text);
+    assert.equal(list.length, count);
+    assert.deepEqual([list[0], list.at(-1)], count === 0 ? [undefined, undefined] : ['1', `${count}`]);
+  });
+}
+
+test('strings are passed over, and it is told where the next one begins', async () => {
+  const bytes = await packed(['a', 'longer than the one before, and than thirty-two'], ['next']);
+  const reader = createPackReader(bytes);
+  reader.list();
+  for (let left = reader.list(); left > 0; left--) reader.skip();
+  const next = createPackReader(bytes, reader.position());
+  assert.deepEqual([next.list(), next.text(), next.position()], [1, 'next', bytes.length]);
+});
+
+test('what is no list or text where one is expected is an error', async () => {
+  assert.throws(() => createPackReader(Buffer.from([0xa1, 0x61])).list(), /a list is expected/);
+  assert.throws(() => createPackReader(Buffer.from([0x90])).text(), /a string is expected/);
+  assert.throws(() => createPackReader(Buffer.alloc(0)).list(), /a list is expected/);
+});

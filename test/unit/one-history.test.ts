@@ -1,0 +1,20 @@
+/** Which states of a learner are of one history: what is listed or exported between them is of one as well. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { newLearner } from '../../src/domain/mastery.js';
+import { follows } from '../../src/services/attempt-ports.js';
+import { beginHistory } from '../../src/store/learner-records.js';
+
+const begun = { ...beginHistory(), version: 1000, attempts: 1 };
+
+test('the first answer follows on none, at whatever version a history begins', () => {
+  assert.ok(follows(newLearner, newLearner));
+  assert.ok(follows(newLearner, begun));
+});
+
+test('every commit counts an answer at least; who was corrected or erased does not follow', () => {
+  assert.ok(follows(begun, { ...begun, version: 1002, attempts: 9 }));
+  assert.ok(!follows(begun, { ...begun, version: 1001, attempts: 1 }), 'an answer was taken back');
+  assert.ok(!follows(begun, newLearner), 'all was erased');
+  assert.ok(!follows(begun, { ...begun, version: 900_000, attempts: 3 }), 'another history began');
+});
