@@ -10,7 +10,7 @@ import { type CommandBytes, createCommandBytes } from '../../src/store/command-b
 import { answerBytes, hashEventId } from '../../src/store/event-ids.js';
 import { type HotConnection, openHotConnection } from '../../src/store/hot-connection.js';
 import { hashItem } from '../../src/store/item-id.js';
-import { learnerKey, markerKey, outboxKey, partitionPrefix } from '../../src/store/keys.js';
+import { learnerKey, markerKey, outboxKey, partitionPrefix, waitKey } from '../../src/store/keys.js';
 import { noIds, openIds } from '../../src/store/learner-ids.js';
 import { readIds } from '../../src/store/learner-reads.js';
 import type {
@@ -491,6 +491,9 @@ test('what replicas do not have is not told as done, nor what others wrote as kn
   } finally {
     replica.signal('SIGCONT');
   }
+  // On a busy machine it takes longer to go on than an answer waits for it.
+  await other.set(waitKey(partition), '');
+  assert.equal(await other.wait(1, 4000), 1);
   assert.deepEqual(await attempt(safe, [[place, {}]]), ['committed']);
 });
 
