@@ -9,6 +9,7 @@ import {
 import { troubleOf } from '../connection-trouble.js';
 import { redisAddress } from '../contracts/redis-address.js';
 import { unavailable } from '../errors.js';
+import { makeStringsFast } from '../fast-strings.js';
 import { type CountedPage, countPageScript, lookScript, pruneScript } from './audit-scripts.js';
 import { connectCluster, type Timeouts } from './cluster.js';
 import { defineCorrections } from './correction-commands.js';
@@ -23,6 +24,9 @@ import {
   sweepIdsScript,
   takeQuotaScript,
 } from './scripts.js';
+
+// What ioredis declares has made them slow.
+makeStringsFast();
 
 /** A single node or a Cluster: everything above works on both. */
 export type RedisClient = Redis | Cluster;
