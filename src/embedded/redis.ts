@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listpackBytes } from '../contracts/redis-settings.js';
+import { listpackBytes, rewriteSize } from '../contracts/redis-settings.js';
 import type { Logger } from '../telemetry.js';
 import { makeFolder } from './private-file.js';
 import { type Supervised, supervise } from './supervisor.js';
@@ -114,5 +114,6 @@ function redisConfig({ dir, port, password, fsync, maxmemory = 0 }: RedisOptions
     'maxmemory-policy noeviction',
     'hash-max-ziplist-entries 128',
     `hash-max-ziplist-value ${listpackBytes}`,
+    `auto-aof-rewrite-min-size ${rewriteSize}`,
   ].join('\n')}\n`;
 }

@@ -49,6 +49,7 @@ test('the settings are the ones the service relies on', LIMIT, async (t) => {
     bind: '127.0.0.1',
     'hash-max-listpack-entries': '128',
     'hash-max-listpack-value': '1024',
+    'auto-aof-rewrite-min-size': `${256 * 1024 ** 2}`,
   };
   for (const [name, value] of Object.entries(expected)) {
     assert.deepEqual(await client.config('GET', name), [name, value]);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config.js';
 import { environmentSchema } from '../../src/contracts/environment.js';
-import { listpackBytes } from '../../src/contracts/redis-settings.js';
+import { listpackBytes, rewriteSize } from '../../src/contracts/redis-settings.js';
 import { root } from '../support/root.js';
 
 interface ComposeService {
@@ -84,6 +84,7 @@ test('Redis drops nothing, keeps its file, and has room to rewrite it', () => {
   assert.match(started, /--appendonly yes /);
   assert.match(started, /--maxmemory-policy noeviction /);
   assert.ok(started.includes(`--hash-max-listpack-value ${listpackBytes} `), started);
+  assert.ok(started.includes(`--auto-aof-rewrite-min-size ${rewriteSize} `), started);
   const maxmemory = bytesOf(/--maxmemory (\S+)/.exec(started)?.[1] ?? '');
   assert.ok(bytesOf(mem_limit) >= 2 * maxmemory + units.g / 2);
 });
