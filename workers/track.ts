@@ -14,6 +14,7 @@ const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
 /** Of each task at a time. */
 const free = [openHot(), openHot()];
+const isAlone = (): boolean => free.length > 0;
 const knownSkills = createKnownSkills();
 const logger = createLogger('info', 'track worker');
 const models = createWorkerModels(redis, 'track worker');
@@ -49,7 +50,7 @@ export default async (task: TrackTask): Promise<TrackReply> => {
   const hot = free.pop();
   if (hot === undefined) throw new Error('more tasks at once than a thread of this kind takes');
   try {
-    return await trackBatch({ redis, hot, settings, knownSkills, models, items, outboxBound }, task);
+    return await trackBatch({ redis, hot, isAlone, settings, knownSkills, models, items, outboxBound }, task);
   } finally {
     free.push(hot);
   }

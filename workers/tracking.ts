@@ -27,6 +27,8 @@ export interface TrackTools extends ModelSources {
   readonly redis: () => Promise<RedisClient>;
   /** For this task alone. */
   readonly hot: HotConnections;
+  /** Whether the thread has no other task. */
+  readonly isAlone: () => boolean;
   readonly settings: WorkerSettings;
   readonly knownSkills: KnownSkills;
   /** Most rows that a partition's outbox may hold right now. */
@@ -52,25 +54,28 @@ const maxTries = 40;
  * with 512 an answer of a batch took a tenth more, for what a transaction holds must be kept until its end).
  */
 const maxTogether = 128;
-/** Of a batch: between two steps the thread has time for others' single answers (docs/adr/0030-nobody-holds-up-others.md). */
-const maxOfBatch = 32;
+/**
+ * Of a batch beside others' single answers: between two steps the thread has time for these
+ * (docs/adr/0030-nobody-holds-up-others.md). Alone it takes the larger steps, which cost a seventh less.
+ */
+const maxBeside = 32;
 
 /** Counts the answers of a task. Whatever is refused, each of its events is told so. */
 export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<TrackReply> {
   const reply = createReply();
   const events: PlacedEvent[] = [];
   const counts = await inSlices(placeEvents(tools.settings, task, events, reply));
-  const together = stepOf(task, events.length);
-  for (let at = 0; at < events.length; at += together) {
-    await trackEvents(tools, task, events.slice(at, at + together), reply);
+  for (let at = 0, end = 0; at < events.length; at = end) {
+    end = at + stepOf(tools, task, events.length);
+    await trackEvents(tools, task, events.slice(at, end), reply);
   }
   return reply.reply(counts);
 }
 
-function stepOf({ form, importId }: TrackTask, events: number): number {
+function stepOf({ isAlone }: TrackTools, { form, importId }: TrackTask, events: number): number {
   // What an import sends is one step: the feeder builds on it (services/import/feeder.ts).
   if (importId !== null) return events;
-  return form === 'event' ? maxTogether : maxOfBatch;
+  return form === 'event' || isAlone() ? maxTogether : maxBeside;
 }
 
 async function trackEvents(
