@@ -40,8 +40,9 @@ async function work({ closers }: CommandContext, args: Arguments): Promise<void>
     progress,
   });
   if (args.profile) return profile(bench);
-  const results = await runAll(bench, args);
+  const { results, failure } = await runAll(bench, args);
   process.stdout.write(`${tableOf(results)}\n${keep(results, args.json)}\n`);
+  if (failure !== null) throw failure;
   if (args.compare !== null) process.stdout.write(`\n${comparison(args.compare, results)}`);
   if (args.report === null) return;
   writeReport(results, args.report);
@@ -70,18 +71,30 @@ function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
-async function runAll(bench: Bench, args: Arguments): Promise<BenchResults> {
+/** What was measured before a scenario failed is kept: all of them together take the better part of an hour. */
+async function runAll(
+  bench: Bench,
+  args: Arguments,
+): Promise<{ readonly results: BenchResults; readonly failure: Error | null }> {
   const startedAt = new Date();
   const findings: Findings[] = [];
   const noise = watchNoise(bench, args.scenarios[0]?.name ?? '');
   await noise.look();
+  let failure: Error | null = null;
   for (const [i, scenario] of args.scenarios.entries()) {
     const place = `${i + 1} of ${args.scenarios.length}`;
-    findings.push(await scenario.run({ ...bench, progress: (text) => progress(`[${place}] ${text}`) }));
-    await noise.look();
+    try {
+      findings.push(await scenario.run({ ...bench, progress: (text) => progress(`[${place}] ${text}`) }));
+      await noise.look();
+    } catch (error) {
+      failure = new Error(`${scenario.name} ended the benchmark: ${(error as Error).message}`, {
+        cause: error,
+      });
+      break;
+    }
   }
   progress('');
-  return {
+  const results: BenchResults = {
     format: 1,
     startedAt: startedAt.toISOString(),
     form: args.full ? 'full' : 'short',
@@ -93,4 +106,5 @@ async function runAll(bench: Bench, args: Arguments): Promise<BenchResults> {
     scenarios: findings.flatMap(({ results }) => results),
     figures: inOrder(findings.flatMap(({ figures }) => figures)),
   };
+  return { results, failure };
 }

@@ -1,4 +1,5 @@
 /** More answers than the service can take: what it takes then, what it refuses, and how long the taken ones wait. */
+import { connectionBound } from '../../src/open-files.js';
 import { type Bench, inTurns, withClosers } from '../bench.js';
 import { onCores, splitCores } from '../cores.js';
 import { figureOf } from '../goals.js';
@@ -24,9 +25,10 @@ const shares = [0.5, 1, 1.5, 2, 3];
 const saturating = 512;
 /**
  * More than the service lets wait, so that how long they do is up to it; few enough that each connection is used every
- * few seconds, for servers close idle ones.
+ * few seconds, for servers close idle ones, and that the service, which has our limit of open files, takes them all.
  */
-const connectionsFor = (capacity: number): number => Math.min(12_000, Math.round(1000 + 2 * capacity));
+const connectionsFor = (capacity: number): number =>
+  Math.min(0.9 * connectionBound(), Math.round(1000 + 2 * capacity));
 
 export const overload: Scenario = {
   name,
