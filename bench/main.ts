@@ -87,9 +87,8 @@ async function runAll(
       findings.push(await scenario.run({ ...bench, progress: (text) => progress(`[${place}] ${text}`) }));
       await noise.look();
     } catch (error) {
-      failure = new Error(`${scenario.name} ended the benchmark: ${(error as Error).message}`, {
-        cause: error,
-      });
+      process.stderr.write(`\nskilltrace: the benchmark ended with ${scenario.name}\n`);
+      failure = error as Error;
       break;
     }
   }

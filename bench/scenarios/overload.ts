@@ -28,7 +28,7 @@ const saturating = 512;
  * few seconds, for servers close idle ones, and that the service, which has our limit of open files, takes them all.
  */
 const connectionsFor = (capacity: number): number =>
-  Math.min(0.9 * connectionBound(), Math.round(1000 + 2 * capacity));
+  Math.floor(Math.min(0.9 * connectionBound(), 1000 + 2 * capacity));
 
 export const overload: Scenario = {
   name,
