@@ -5,8 +5,9 @@
  */
 import { availableParallelism } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import type { AnswerLog } from '../src/domain/answer-log.js';
-import type { SkillEstimate } from '../src/domain/bkt-fit/em.js';
+import { fitBounds, priorStrengths } from '../src/domain/base/params.js';
+import type { AnswerLog } from '../src/domain/fit/answer-log.js';
+import type { SkillEstimate } from '../src/domain/fit/bkt/em.js';
 import {
   type BktFit,
   type FitOptions,
@@ -14,9 +15,8 @@ import {
   fitBkt,
   fitRange,
   fitRounds,
-} from '../src/domain/bkt-fit/fit.js';
-import { type AnswerTrees, growTrees } from '../src/domain/bkt-fit/trees.js';
-import { fitBounds, priorStrengths } from '../src/domain/params.js';
+} from '../src/domain/fit/bkt/fit.js';
+import { type AnswerTrees, growTrees } from '../src/domain/fit/bkt/trees.js';
 
 const options: FitOptions = { bounds: fitBounds.narrow, strengths: priorStrengths, difficultyScale: 0 };
 const everyone = (): boolean => true;

@@ -1,8 +1,8 @@
 /** What became of a tenant's answers: every one that was acknowledged is in Redis and in ClickHouse, once. */
 import { StartError } from '../src/lifecycle.js';
-import { partitionOf } from '../src/store/keys.js';
-import { type FoundLearner, readPacked } from '../src/store/learner-reads.js';
-import { selectRows } from '../src/warehouse/client.js';
+import { type FoundLearner, readPacked } from '../src/store/learners/learner-reads.js';
+import { partitionOf } from '../src/store/redis/keys.js';
+import { selectRows } from '../src/warehouse/clickhouse/client.js';
 import { ledgerProblems } from './report/view.js';
 import type { Ledger } from './results.js';
 import type { Service } from './service.js';

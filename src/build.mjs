@@ -21,15 +21,15 @@ const SOURCES = ['src', 'workers', 'bench', 'test'];
  * start.
  */
 const GROUPS = [
-  { main: 'src/main.ts', app: 'src/app.ts' },
-  { 'api-process': 'src/api-process.ts' },
+  { main: 'src/main.ts', app: 'src/app/app.ts' },
+  { 'api-process': 'src/app/api-process.ts' },
   { track: 'workers/track.ts' },
   { forecast: 'workers/forecast.ts' },
   { fit: 'workers/fit.ts' },
   { rebuild: 'workers/rebuild.ts' },
   { 'take-back': 'workers/take-back.ts' },
-  { clickhouse: 'workers/clickhouse.ts' },
-  { 'engine-thread': 'workers/clickhouse/engine-thread.ts' },
+  { clickhouse: 'src/embedded/clickhouse/server.ts' },
+  { 'engine-thread': 'src/embedded/clickhouse/engine-thread.ts' },
   { 'source-maps': 'src/source-maps.ts' },
   Object.fromEntries(
     ['audit', 'backtest', 'evaluate', 'fit', 'import', 'keys', 'parked', 'rebuild', 'retain'].map((name) => [

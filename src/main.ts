@@ -1,5 +1,5 @@
 /** Entry of the service. */
-import { type Started, startApp } from './app.js';
+import { type Started, startApp } from './app/app.js';
 import { type Config, describeSettings, loadConfig } from './config.js';
 import { reportStartFailure, runProcess, StartError } from './lifecycle.js';
 import { createLogger } from './telemetry.js';

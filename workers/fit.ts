@@ -4,7 +4,7 @@
  * needed: most threads only run stages, and start in a fraction of the time without them.
  */
 import type { ItemsTask, PublishTask, ReadTask } from '../src/contracts/fit-tasks.js';
-import { runStage, type StageArguments, type StageName } from '../src/domain/fit-stages.js';
+import { runStage, type StageArguments, type StageName } from '../src/domain/fit/stages.js';
 
 interface StageTask<Name extends StageName = StageName> {
   readonly kind: 'stage';

@@ -8,9 +8,9 @@ import type {
   WorkerSettings,
 } from '../src/contracts/tasks.js';
 import { createLogger } from '../src/telemetry.js';
-import { createForecasts } from './forecasting.js';
-import { createWorkerModels } from './models.js';
-import { tellRefusal, workerRedis } from './redis.js';
+import { createForecasts } from './forecast/forecasting.js';
+import { createWorkerModels } from './track/models.js';
+import { tellRefusal, workerRedis } from './track/redis.js';
 
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);

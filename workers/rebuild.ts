@@ -8,15 +8,15 @@ import type {
   RestoreTask,
   TakenBaseline,
 } from '../src/contracts/rebuild-tasks.js';
-import type { TotalContext } from '../src/domain/baseline.js';
-import { modelVersion } from '../src/domain/params.js';
-import { partitionOf } from '../src/store/keys.js';
-import { countKnownSkills } from '../src/store/known-skills.js';
-import { differenceOf, readDumps } from '../src/store/learner-compare.js';
-import { type RestoredLearner, restoreLearners } from '../src/store/learner-restore.js';
-import { createWorkerModels } from './models.js';
-import { tellRefusal, workerRedis } from './redis.js';
-import { learnersOf, mayLackBaseline, type ReplayedLearner, replayLearner } from './replayed.js';
+import { modelVersion } from '../src/domain/base/params.js';
+import type { TotalContext } from '../src/domain/score/baseline.js';
+import { countKnownSkills } from '../src/store/catalogue/known-skills.js';
+import { differenceOf, readDumps } from '../src/store/rebuild/learner-compare.js';
+import { type RestoredLearner, restoreLearners } from '../src/store/rebuild/learner-restore.js';
+import { partitionOf } from '../src/store/redis/keys.js';
+import { learnersOf, mayLackBaseline, type ReplayedLearner, replayLearner } from './rebuild/replayed.js';
+import { createWorkerModels } from './track/models.js';
+import { tellRefusal, workerRedis } from './track/redis.js';
 
 const redis = workerRedis(workerData as { redisUrl: string; waitReplicas: number });
 const models = createWorkerModels(redis, 'rebuild worker');

@@ -1,14 +1,14 @@
 /** Piscina entry: counts batches of answers. */
 import { workerData } from 'node:worker_threads';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
-import { type HotConnections, openHotConnections } from '../src/store/hot-connections.js';
-import { createMemoryWatch } from '../src/store/memory-watch.js';
+import { type HotConnections, openHotConnections } from '../src/store/redis/hot-connections.js';
+import { createMemoryWatch } from '../src/store/redis/memory-watch.js';
 import { createLogger } from '../src/telemetry.js';
-import { createItemTable } from './item-table.js';
-import { createKnownSkills } from './known-skills.js';
-import { createWorkerModels } from './models.js';
-import { workerRedis } from './redis.js';
-import { trackBatch } from './tracking.js';
+import { createItemTable } from './track/item-table.js';
+import { createKnownSkills } from './track/known-skills.js';
+import { createWorkerModels } from './track/models.js';
+import { workerRedis } from './track/redis.js';
+import { trackBatch } from './track/tracking.js';
 
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);

@@ -5,15 +5,20 @@
  * slope.
  */
 import { bench, do_not_optimize, group } from 'mitata';
-import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue.js';
-import { dayMs } from '../../src/domain/forgetting.js';
-import type { GoalSetting } from '../../src/domain/goal-setting.js';
-import { forecastLearner } from '../../src/domain/learner-forecast.js';
-import { viewSkills } from '../../src/domain/skill-view.js';
-import { type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
-import type { Answer } from '../../src/domain/types.js';
-import { decodeLearner, decodeSkill, encodeLearner, encodeSkill } from '../../src/store/learner-codec.js';
-import { predict, servedRow, toldResult } from '../../workers/predictions.js';
+import type { Answer } from '../../src/domain/base/types.js';
+import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
+import type { GoalSetting } from '../../src/domain/catalogue/goal-setting.js';
+import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { forecastLearner } from '../../src/domain/learner/learner-forecast.js';
+import { viewSkills } from '../../src/domain/learner/skill-view.js';
+import { dayMs } from '../../src/domain/tracing/forgetting.js';
+import {
+  decodeLearner,
+  decodeSkill,
+  encodeLearner,
+  encodeSkill,
+} from '../../src/store/learners/learner-codec.js';
+import { predict, servedRow, toldResult } from '../../workers/forecast/predictions.js';
 import { learnerOf, type MadeLearner } from './made.js';
 
 const now = Date.UTC(2026, 5, 1, 12);

@@ -1,12 +1,13 @@
 /** Made-up learners of the micro-benchmarks, the same in every run. */
-import type { AnswerStates } from '../../src/domain/answer-states.js';
-import { type Conditions, conditionsFor } from '../../src/domain/conditions.js';
-import type { RememberedItem } from '../../src/domain/item-window.js';
-import { applyAnswer, newLearner, newSkill } from '../../src/domain/mastery.js';
-import { defaultParameters } from '../../src/domain/params.js';
+
+import { defaultParameters } from '../../src/domain/base/params.js';
+import type { Answer, LearnerState, SkillState } from '../../src/domain/base/types.js';
+import { type ItemModel, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import type { ItemTrace } from '../../src/domain/prediction/traces.js';
-import { type ItemModel, type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
-import type { Answer, LearnerState, SkillState } from '../../src/domain/types.js';
+import type { AnswerStates } from '../../src/domain/tracing/answer-states.js';
+import { type Conditions, conditionsFor } from '../../src/domain/tracing/conditions.js';
+import type { RememberedItem } from '../../src/domain/tracing/item-window.js';
+import { applyAnswer, newLearner, newSkill } from '../../src/domain/tracing/mastery.js';
 
 export const start = Date.UTC(2026, 0, 1);
 

@@ -2,9 +2,14 @@
 import { bench, do_not_optimize, group } from 'mitata';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { learningEventCheck } from '../../src/contracts/events.js';
-import { applyAnswer } from '../../src/domain/mastery.js';
-import { modelVersion } from '../../src/domain/params.js';
-import { decodeLearner, decodeSkill, encodeLearner, encodeSkill } from '../../src/store/learner-codec.js';
+import { modelVersion } from '../../src/domain/base/params.js';
+import { applyAnswer } from '../../src/domain/tracing/mastery.js';
+import {
+  decodeLearner,
+  decodeSkill,
+  encodeLearner,
+  encodeSkill,
+} from '../../src/store/learners/learner-codec.js';
 import { answerAt, inTurn, start, stepsOf } from './made.js';
 
 const steps = stepsOf(1000);

@@ -1,11 +1,16 @@
 /** The task of task-per-request: reads one learner, counts one answer with the service's models, writes it back. */
 import { Redis } from 'ioredis';
 import { workerData } from 'piscina';
-import { conditionsFor } from '../../src/domain/conditions.js';
-import { applyAnswer, newLearner, newSkill } from '../../src/domain/mastery.js';
-import { defaultParameters } from '../../src/domain/params.js';
-import { unfittedModel } from '../../src/domain/tenant-model.js';
-import { decodeLearner, decodeSkill, encodeLearner, encodeSkill } from '../../src/store/learner-codec.js';
+import { defaultParameters } from '../../src/domain/base/params.js';
+import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { conditionsFor } from '../../src/domain/tracing/conditions.js';
+import { applyAnswer, newLearner, newSkill } from '../../src/domain/tracing/mastery.js';
+import {
+  decodeLearner,
+  decodeSkill,
+  encodeLearner,
+  encodeSkill,
+} from '../../src/store/learners/learner-codec.js';
 import type { PeerSettings } from '../peers.js';
 import type { AnswerEvent } from './fastify-app.js';
 

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Redis } from 'ioredis';
-import { selectRows } from '../../src/warehouse/client.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { threadSeconds } from '../processes.js';
 
 /** Sums so far by name. */

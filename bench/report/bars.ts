@@ -1,7 +1,7 @@
 /** Charts of horizontal bars: each row has its name and value above it, so that the bars have the whole width. */
-import type { ChartAxis } from '../../src/services/report/chart.js';
-import { tag, textTag } from '../../src/services/report/markup.js';
-import { type Scale, scaleOf } from '../../src/services/report/scale.js';
+import type { ChartAxis } from '../../src/lab/report/chart.js';
+import { tag, textTag } from '../../src/lab/report/markup.js';
+import { type Scale, scaleOf } from '../../src/lab/report/scale.js';
 
 /** A stretch of a bar. */
 export interface BarPart {

@@ -1,5 +1,5 @@
 /** Whether every answer arrived, how fast the pipeline moved them on, and what memory all of it took. */
-import { type Cell, htmlTable, section } from '../../src/services/report/page.js';
+import { type Cell, htmlTable, section } from '../../src/lab/report/page.js';
 import type { BenchResults, Measurement } from '../results.js';
 import { ledgerProblems, scenarioTitle, shown, spreadText } from './view.js';
 

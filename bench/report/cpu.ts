@@ -1,6 +1,6 @@
 /** Where the CPU time of an answer goes, by target and by scenario. */
-import { compact } from '../../src/services/report/numbers.js';
-import { type Cell, chartGrid, htmlTable, section } from '../../src/services/report/page.js';
+import { compact } from '../../src/lab/report/numbers.js';
+import { type Cell, chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
 import { type BarRow, barFigure, fromZero } from './bars.js';
 import { partFill, partsInOrder } from './style.js';

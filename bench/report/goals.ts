@@ -1,5 +1,5 @@
 /** The figures with goals: by how much each is surpassed or missed. */
-import { chartGrid, htmlTable, section } from '../../src/services/report/page.js';
+import { chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
 import type { BenchResults, Figure, Spread } from '../results.js';
 import { type BarRow, barFigure } from './bars.js';
 import {

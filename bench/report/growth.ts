@@ -1,7 +1,7 @@
 /** What an answer costs, and how many a second there are, while something grows: learners, API processes. */
-import { type ChartPoint, chartFigure } from '../../src/services/report/chart.js';
-import { compact } from '../../src/services/report/numbers.js';
-import { chartGrid, section } from '../../src/services/report/page.js';
+import { type ChartPoint, chartFigure } from '../../src/lab/report/chart.js';
+import { compact } from '../../src/lab/report/numbers.js';
+import { chartGrid, section } from '../../src/lab/report/page.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
 import { barFigure, fromZero } from './bars.js';
 import { targetStyle } from './style.js';

@@ -1,10 +1,10 @@
 /** Latencies: how long requests take, by percentile and by how many are offered. */
-import type { ChartPoint, ChartSeries } from '../../src/services/report/chart.js';
-import { chartFigure } from '../../src/services/report/chart.js';
-import { textTag } from '../../src/services/report/markup.js';
-import { compact } from '../../src/services/report/numbers.js';
-import { chartGrid, htmlTable, section } from '../../src/services/report/page.js';
-import type { Domain } from '../../src/services/report/scale.js';
+import type { ChartPoint, ChartSeries } from '../../src/lab/report/chart.js';
+import { chartFigure } from '../../src/lab/report/chart.js';
+import { textTag } from '../../src/lab/report/markup.js';
+import { compact } from '../../src/lab/report/numbers.js';
+import { chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
+import type { Domain } from '../../src/lab/report/scale.js';
 import type { BenchResults, Latency, Measurement, ScenarioResult } from '../results.js';
 import { targetStyle } from './style.js';
 import { only, scenarioTitle, shown } from './view.js';

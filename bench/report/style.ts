@@ -1,5 +1,5 @@
 /** Looks of the benchmark's page beside those that all reports share: who has which colour. */
-import type { SeriesStyle } from '../../src/services/report/chart.js';
+import type { SeriesStyle } from '../../src/lab/report/chart.js';
 
 export const ownStyle = `
 :root { --front: #0072b2; --work: #56b4e9; --runtime: #a08bb8; --redis: #d55e00; --pipe: #00876a; --click: #d9a400;

@@ -1,6 +1,6 @@
 /** How many answers a second there are, and what each costs, by target. */
-import { compact } from '../../src/services/report/numbers.js';
-import { type Cell, chartGrid, htmlTable, section } from '../../src/services/report/page.js';
+import { compact } from '../../src/lab/report/numbers.js';
+import { type Cell, chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
 import type { BenchResults, ScenarioResult, Spread } from '../results.js';
 import { type BarRow, barFigure, fromZero } from './bars.js';
 import { targetStyle } from './style.js';

@@ -1,5 +1,5 @@
 /** What table, page and comparison have in common: how results are summed, set against one another and told. */
-import { grouped } from '../../src/services/report/numbers.js';
+import { grouped } from '../../src/lab/report/numbers.js';
 import { goalNames } from '../goals.js';
 import { acceptingParts } from '../parts.js';
 import type {

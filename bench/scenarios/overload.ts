@@ -1,5 +1,5 @@
 /** More answers than the service can take: what it takes then, what it refuses, and how long the taken ones wait. */
-import { connectionBound } from '../../src/open-files.js';
+import { connectionBound } from '../../src/app/open-files.js';
 import { type Bench, inTurns, withClosers } from '../bench.js';
 import { onCores, splitCores } from '../cores.js';
 import { figureOf } from '../goals.js';

@@ -1,10 +1,10 @@
 /** Compares what was accepted with what is stored, and the rollups with the table. */
-import { openAudit } from '../audit.js';
+import { openAudit } from '../app/audit.js';
 import { StartError } from '../lifecycle.js';
 import { runAudit } from '../services/audit/audit.js';
 import type { AuditReport } from '../services/audit/report.js';
-import { openDeployment, unusableReason } from '../store/deployment.js';
-import { holdsState } from '../warehouse/presence.js';
+import { openDeployment, unusableReason } from '../store/redis/deployment.js';
+import { holdsState } from '../warehouse/schema/presence.js';
 import { parseArguments, readInteger, usageOf } from './arguments.js';
 import { auditJson, auditText } from './audit-report.js';
 import { type CommandContext, commandOf } from './command.js';

@@ -1,7 +1,7 @@
-import { logLossClip } from '../domain/metrics.js';
-import { accuracyConstants } from '../domain/params.js';
-import { resamples, seed } from '../services/backtest/bootstrap.js';
-import { maxFold } from '../services/evaluate/rows.js';
+import { accuracyConstants } from '../domain/base/params.js';
+import { logLossClip } from '../domain/fit/metrics.js';
+import { resamples, seed } from '../lab/backtest/bootstrap.js';
+import { maxFold } from '../lab/evaluate/rows.js';
 import { onlyFile, parseArguments, readInteger, usageOf } from './arguments.js';
 import { maxThreads } from './evaluate-options.js';
 import { checkReportPlace } from './report-file.js';

@@ -1,9 +1,9 @@
 /** What a backtest prints. */
-import type { HorizonUnit } from '../domain/accuracy/model.js';
-import { resamples, seed } from '../services/backtest/bootstrap.js';
-import { levels, type ModelName, modelNames } from '../services/backtest/forecasts.js';
-import type { BacktestResults, Band, Estimate, ModelLosses, Summary } from '../services/backtest/results.js';
-import { grouped, rangeText } from '../services/report/numbers.js';
+import type { HorizonUnit } from '../domain/score/accuracy-model.js';
+import { resamples, seed } from '../lab/backtest/bootstrap.js';
+import { levels, type ModelName, modelNames } from '../lab/backtest/forecasts.js';
+import type { BacktestResults, Band, Estimate, ModelLosses, Summary } from '../lab/backtest/results.js';
+import { grouped, rangeText } from '../lab/report/numbers.js';
 import { aligned } from './text-table.js';
 
 /** What is told beside the results. */

@@ -1,12 +1,12 @@
 /** Tells how far forecasts of the share of right answers can be relied on, on a file of answers. */
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { forecastFold, type ScoredCase } from '../lab/backtest/forecasts.js';
+import { backtestPage } from '../lab/backtest/page.js';
+import { resultsOf } from '../lab/backtest/results.js';
+import { foldsOf } from '../lab/evaluate/split.js';
+import type { AnswerTable } from '../lab/evaluate/table.js';
 import { StartError } from '../lifecycle.js';
-import { forecastFold, type ScoredCase } from '../services/backtest/forecasts.js';
-import { backtestPage } from '../services/backtest/page.js';
-import { resultsOf } from '../services/backtest/results.js';
-import { foldsOf } from '../services/evaluate/split.js';
-import type { AnswerTable } from '../services/evaluate/table.js';
 import { type BacktestArguments, backtestHelp, readBacktestArguments } from './backtest-options.js';
 import { backtestJson, backtestText } from './backtest-report.js';
 import { type CommandContext, commandOf } from './command.js';

@@ -9,8 +9,8 @@ import {
   reportStartFailure,
   StartError,
 } from '../lifecycle.js';
-import { connectRedis, type RedisClient } from '../store/client.js';
-import { firstReady, unreachable } from '../store/first-ready.js';
+import { connectRedis, type RedisClient } from '../store/redis/client.js';
+import { firstReady, unreachable } from '../store/redis/first-ready.js';
 import { createLogger, type Logger } from '../telemetry.js';
 
 /** What a command has of its process: `process` itself, except in tests, which keep what is written. */

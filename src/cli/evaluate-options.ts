@@ -1,5 +1,5 @@
-import { logLossClip, reliabilityBins } from '../domain/metrics.js';
-import { maxFold } from '../services/evaluate/rows.js';
+import { logLossClip, reliabilityBins } from '../domain/fit/metrics.js';
+import { maxFold } from '../lab/evaluate/rows.js';
 import { onlyFile, parseArguments, readInteger, usageOf } from './arguments.js';
 import { checkReportPlace } from './report-file.js';
 

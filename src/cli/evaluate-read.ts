@@ -1,8 +1,9 @@
 /** Reads the answers of a file into columns. */
+
+import { evaluateColumns, readLogRow } from '../lab/evaluate/rows.js';
+import { type AnswerTable, createAnswerTable } from '../lab/evaluate/table.js';
+import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
-import { evaluateColumns, readLogRow } from '../services/evaluate/rows.js';
-import { type AnswerTable, createAnswerTable } from '../services/evaluate/table.js';
-import { grouped } from '../services/report/numbers.js';
 import type { CommandContext } from './command.js';
 import { type ImportFile, openFile, readPages } from './import-file.js';
 import type { Progress } from './import-report.js';

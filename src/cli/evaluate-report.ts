@@ -1,9 +1,9 @@
 /** What an evaluation prints. */
-import type { Metrics, ReliabilityBin } from '../domain/metrics.js';
-import type { ModelResult, Results } from '../services/evaluate/results.js';
-import type { MonotoneCheck } from '../services/evaluate/served.js';
-import type { FitFigures } from '../services/evaluate/train.js';
-import { grouped } from '../services/report/numbers.js';
+import type { Metrics, ReliabilityBin } from '../domain/fit/metrics.js';
+import type { ModelResult, Results } from '../lab/evaluate/results.js';
+import type { MonotoneCheck } from '../lab/evaluate/served.js';
+import type { FitFigures } from '../lab/evaluate/train.js';
+import { grouped } from '../lab/report/numbers.js';
 import { aligned } from './text-table.js';
 
 /** What is told beside the results. */

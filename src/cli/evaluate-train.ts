@@ -1,11 +1,11 @@
 /** Divides a file's learners, and trains on one part in threads. */
 import { availableParallelism } from 'node:os';
 import { createFitPool } from '../compute/fit-pool.js';
-import type { AnswerLog } from '../domain/answer-log.js';
+import type { AnswerLog } from '../domain/fit/answer-log.js';
+import { type Split, splitByFold } from '../lab/evaluate/split.js';
+import type { AnswerTable } from '../lab/evaluate/table.js';
+import { type Trained, trainModels } from '../lab/evaluate/train.js';
 import { type Closers, StartError } from '../lifecycle.js';
-import { type Split, splitByFold } from '../services/evaluate/split.js';
-import type { AnswerTable } from '../services/evaluate/table.js';
-import { type Trained, trainModels } from '../services/evaluate/train.js';
 import type { Progress } from './import-report.js';
 
 /** @throws StartError where there is nobody to predict, or nobody to learn from */

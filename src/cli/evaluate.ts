@@ -1,11 +1,11 @@
 /** Tells how well the models foretell the answers of a file. */
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { evaluationPage } from '../services/evaluate/page.js';
-import { predictAll } from '../services/evaluate/predict.js';
-import { resultsOf } from '../services/evaluate/results.js';
-import { foldsOf, type Split } from '../services/evaluate/split.js';
-import type { AnswerTable } from '../services/evaluate/table.js';
+import { evaluationPage } from '../lab/evaluate/page.js';
+import { predictAll } from '../lab/evaluate/predict.js';
+import { resultsOf } from '../lab/evaluate/results.js';
+import { foldsOf, type Split } from '../lab/evaluate/split.js';
+import type { AnswerTable } from '../lab/evaluate/table.js';
 import { type CommandContext, commandOf } from './command.js';
 import { type EvaluateArguments, evaluateHelp, readEvaluateArguments } from './evaluate-options.js';
 import { type LeftOut, readAnswers } from './evaluate-read.js';

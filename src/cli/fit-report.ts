@@ -1,8 +1,8 @@
 /** What a fit tells: a summary for people, and one line of JSON. */
-import type { AccuracyReport, Comparison } from '../domain/fit-report.js';
-import type { TenantFit } from '../services/fit-models.js';
-import type { KeptVersion } from '../services/fit-ports.js';
-import { grouped } from '../services/report/numbers.js';
+import type { AccuracyReport, Comparison } from '../domain/fit/report.js';
+import { grouped } from '../lab/report/numbers.js';
+import type { TenantFit } from '../services/models/fit-models.js';
+import type { KeptVersion } from '../services/models/fit-ports.js';
 
 export function fitsText(fits: readonly TenantFit[]): string {
   return fits.length === 0 ? 'There are no answers to fit on' : fits.map(fitText).join('\n');

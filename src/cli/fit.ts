@@ -1,9 +1,9 @@
 /** Fits the models' parameters on the answers so far, or goes back to earlier ones. */
-import { fitParts } from '../fits.js';
+import { fitParts } from '../app/fits.js';
 import { StartError } from '../lifecycle.js';
-import { type FitParts, recordChanges, runFits } from '../services/fit-models.js';
-import { openDeployment, unusableReason } from '../store/deployment.js';
-import { holdsState } from '../warehouse/presence.js';
+import { type FitParts, recordChanges, runFits } from '../services/models/fit-models.js';
+import { openDeployment, unusableReason } from '../store/redis/deployment.js';
+import { holdsState } from '../warehouse/schema/presence.js';
 import { type CommandContext, commandOf } from './command.js';
 import { type FitArguments, fitHelp, readFitArguments } from './fit-options.js';
 import { fitsJson, fitsText, versionsJson, versionsText } from './fit-report.js';

@@ -4,6 +4,7 @@ import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { parse } from 'csv-parse';
+import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import {
   type FileColumn,
@@ -12,7 +13,6 @@ import {
   type RawRow,
   requiredColumns,
 } from '../services/import/rows.js';
-import { grouped } from '../services/report/numbers.js';
 import { splitLines } from './import-lines.js';
 import type { Progress } from './import-report.js';
 

@@ -1,6 +1,7 @@
 /** What an import tells: a line that changes on a terminal, and the summary. */
-import type { ImportFigures } from '../services/import-attempts.js';
-import { grouped } from '../services/report/numbers.js';
+
+import { grouped } from '../lab/report/numbers.js';
+import type { ImportFigures } from '../services/import/import-attempts.js';
 import type { CommandContext } from './command.js';
 
 export interface ImportSummary extends ImportFigures {

@@ -1,13 +1,14 @@
 /** The state of an import: what it counts with, where it stands, and that nobody else does the same. */
+
+import { connectState, type Engine, startEngine } from '../app/engine.js';
+import { runPipeline } from '../app/pipeline.js';
+import { prepareSchema } from '../app/schema.js';
 import { joinOrStart } from '../embedded/servers.js';
-import { connectState, type Engine, startEngine } from '../engine.js';
 import { type Closers, StartError } from '../lifecycle.js';
-import { runPipeline } from '../pipeline.js';
-import { prepareSchema } from '../schema.js';
 import type { ImportRecord, ImportStore } from '../services/import/ports.js';
-import type { Outbox } from '../services/pipeline-ports.js';
-import { createImportStore } from '../store/import-store.js';
-import { createOutbox } from '../store/outbox.js';
+import type { Outbox } from '../services/pipeline/pipeline-ports.js';
+import { createOutbox } from '../store/outbox/outbox.js';
+import { createImportStore } from '../store/rebuild/import-store.js';
 import type { Logger } from '../telemetry.js';
 import type { CommandContext } from './command.js';
 import type { ImportArguments } from './import-options.js';

@@ -1,7 +1,7 @@
 /** Lists rows that ClickHouse refused and that were put aside, and puts them back. */
 import { joinOrStart } from '../embedded/servers.js';
-import type { RedisClient } from '../store/client.js';
-import { type ParkedEntry, parkableStreams, parkedEntries, redrive } from '../store/parked-store.js';
+import { type ParkedEntry, parkableStreams, parkedEntries, redrive } from '../store/outbox/parked-store.js';
+import type { RedisClient } from '../store/redis/client.js';
 import { parseArguments, readInteger, usageOf } from './arguments.js';
 import { type CommandContext, commandOf, openRedis } from './command.js';
 

@@ -1,4 +1,4 @@
-import { asideDays } from '../store/replace-store.js';
+import { asideDays } from '../store/rebuild/replace-store.js';
 import { parseArguments, usageOf } from './arguments.js';
 
 export interface RebuildArguments {

@@ -1,9 +1,10 @@
 /** What a rebuild tells. */
+
+import { grouped } from '../lab/report/numbers.js';
 import type { RebuildProgress, RebuildResult } from '../services/rebuild/rebuild.js';
 import type { VerifyResult } from '../services/rebuild/verify.js';
-import { grouped } from '../services/report/numbers.js';
-import { asidePrefix, type LearnersKept } from '../store/keys.js';
-import { asideDays } from '../store/replace-store.js';
+import { asideDays } from '../store/rebuild/replace-store.js';
+import { asidePrefix, type LearnersKept } from '../store/redis/keys.js';
 
 /** How learners were kept, for people. */
 export const keptText = ({ version, layout }: LearnersKept): string =>

@@ -10,13 +10,18 @@ import {
 } from '../services/rebuild/rebuild.js';
 import { decideToReplace, moveLearners } from '../services/rebuild/replace.js';
 import { verify } from '../services/rebuild/verify.js';
-import { changesFigures, defaultPartitions, otherVersion, unusableReason } from '../store/deployment.js';
-import { idWindowSeconds } from '../store/id-ledger.js';
-import { maxItems } from '../store/item-store.js';
-import { releaseLock, takeLock } from '../store/lock.js';
-import { createRebuildStore, rebuildLockKey } from '../store/rebuild-store.js';
-import { createReplaceStore } from '../store/replace-store.js';
-import { createRebuildSource } from '../warehouse/rebuild-source.js';
+import { idWindowSeconds } from '../store/learners/id-ledger.js';
+import { maxItems } from '../store/models/item-store.js';
+import { createRebuildStore, rebuildLockKey } from '../store/rebuild/rebuild-store.js';
+import { createReplaceStore } from '../store/rebuild/replace-store.js';
+import {
+  changesFigures,
+  defaultPartitions,
+  otherVersion,
+  unusableReason,
+} from '../store/redis/deployment.js';
+import { releaseLock, takeLock } from '../store/redis/lock.js';
+import { createRebuildSource } from '../warehouse/reads/rebuild-source.js';
 import { type CommandContext, commandOf } from './command.js';
 import { createProgress } from './import-report.js';
 import { type ProcessLock, takeProcessLock } from './process-lock.js';

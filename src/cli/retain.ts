@@ -1,14 +1,15 @@
 /** Drops old answers now, or tells which ones it would drop. */
+
+import { openRetention } from '../app/retention.js';
 import { StartError } from '../lifecycle.js';
-import { openRetention } from '../retention.js';
 import {
   lastMonthOlderThan,
   planRetention,
   type RetentionPlan,
   retainAnswers,
-} from '../services/retain-answers.js';
-import { openDeployment, unusableReason } from '../store/deployment.js';
-import { holdsState } from '../warehouse/presence.js';
+} from '../services/retention/retain-answers.js';
+import { openDeployment, unusableReason } from '../store/redis/deployment.js';
+import { holdsState } from '../warehouse/schema/presence.js';
 import { parseArguments, readInteger, usageOf } from './arguments.js';
 import { type CommandContext, commandOf } from './command.js';
 import { withServers } from './servers.js';

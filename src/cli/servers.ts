@@ -1,14 +1,14 @@
 /** Both servers, for a command that works on what the service stored. */
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
+import { refuseOtherVersion } from '../app/model-version.js';
+import { migrateTables } from '../app/schema.js';
 import { troubleOf } from '../connection-trouble.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { joinOrStart } from '../embedded/servers.js';
 import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
-import { refuseOtherVersion } from '../model-version.js';
-import { migrateTables } from '../schema.js';
-import type { RedisClient } from '../store/client.js';
-import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/client.js';
+import type { RedisClient } from '../store/redis/client.js';
+import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/clickhouse/client.js';
 import { type CommandContext, openRedis } from './command.js';
 
 export interface Servers {

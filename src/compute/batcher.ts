@@ -1,5 +1,5 @@
 import { type ApiError, unavailable } from '../errors.js';
-import { createFairLine, type FairLine, type Standing } from '../services/fair-line.js';
+import { createFairLine, type FairLine, type Standing } from '../services/record/fair-line.js';
 
 export interface BatcherOptions<Item, Result> {
   /** Lanes that work side by side, until `setLanes` says otherwise. */

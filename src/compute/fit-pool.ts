@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { AnswersReply, ItemsReply, PublishReply } from '../contracts/fit-tasks.js';
-import type { StageArguments, StageName, StageResults } from '../domain/fit-stages.js';
-import type { FitThreads } from '../services/fit-ports.js';
+import type { StageArguments, StageName, StageResults } from '../domain/fit/stages.js';
+import type { FitThreads } from '../services/models/fit-ports.js';
 import { served } from './limited-run.js';
 import { startPool } from './worker-entry.js';
 

@@ -1,7 +1,7 @@
 import type { ForecastOrder, ForecastReply, ForecastTask } from '../contracts/tasks.js';
 import { ApiError, unavailable } from '../errors.js';
-import { createFairLine, createPlaces, type FairLine, type Standing } from '../services/fair-line.js';
-import type { Forecaster, StillWanted, ToldForecast } from '../services/ports.js';
+import type { Forecaster, StillWanted, ToldForecast } from '../services/read/ports.js';
+import { createFairLine, createPlaces, type FairLine, type Standing } from '../services/record/fair-line.js';
 
 /** What a task that was served tells. */
 export type ForecastsMade = Extract<ForecastReply, { readonly data: unknown }>;

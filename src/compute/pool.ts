@@ -12,9 +12,9 @@ import {
   type WorkerSettings,
 } from '../contracts/tasks.js';
 import { ApiError, notCounted, unavailable } from '../errors.js';
-import type { AttemptTracker, Forecaster } from '../services/ports.js';
-import type { HistoryRewriter } from '../services/take-back.js';
-import { createTurns, type TurnRules } from '../services/turns.js';
+import type { HistoryRewriter } from '../services/corrections/take-back.js';
+import type { AttemptTracker, Forecaster } from '../services/read/ports.js';
+import { createTurns, type TurnRules } from '../services/record/turns.js';
 import type { Logger } from '../telemetry.js';
 import { createForecastBatcher } from './forecast-batcher.js';
 import { createLaneLoad } from './lane-load.js';

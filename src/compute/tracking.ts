@@ -10,8 +10,8 @@ import {
   unreadable,
 } from '../contracts/tasks.js';
 import { ApiError } from '../errors.js';
-import type { AttemptTracker, OpenAnswer, Submission, Tracked } from '../services/ports.js';
-import { idsIn, invalidEvent } from '../services/submissions.js';
+import type { AttemptTracker, OpenAnswer, Submission, Tracked } from '../services/read/ports.js';
+import { idsIn, invalidEvent } from '../services/record/submissions.js';
 import { Batcher, type Open } from './batcher.js';
 
 /** A submission in a lane. */
@@ -65,7 +65,7 @@ export function createTracker(options: TrackerOptions): Tracker {
       first.slots === item.slots &&
       // An import's submission is a batch of its own: the feeder builds on it.
       item.importId === null,
-    // A thread counts a batch of a thousand in steps (workers/tracking.ts), between which others' single answers have room.
+    // A thread counts a batch of a thousand in steps (workers/track/tracking.ts), between which others' single answers have room.
     beside: (away, item) => isSingle(away) !== isSingle(item),
     weightOf,
     maxBatch,

@@ -2,8 +2,9 @@
  * Reads attempt rows back: those that wait in an outbox, and what ClickHouse gives for the same columns
  * (TabSeparated, times as Unix seconds).
  */
-import type { ParameterSource } from '../domain/tenant-model.js';
-import { type Section, sections } from '../domain/types.js';
+
+import { type Section, sections } from '../domain/base/types.js';
+import type { ParameterSource } from '../domain/catalogue/tenant-model.js';
 import { type AttemptRow, rowColumns } from './attempt-row.js';
 
 type Column = (typeof rowColumns)[number];

@@ -1,6 +1,6 @@
 /** What crosses the boundary between a fit and its threads; columns are shared, not copied. */
-import type { AnswerLog } from '../domain/answer-log.js';
-import type { FittedItems, ItemFigures } from '../domain/fit-prediction.js';
+import type { AnswerLog } from '../domain/fit/answer-log.js';
+import type { FittedItems, ItemFigures } from '../domain/fit/prediction.js';
 
 export interface ReadTask {
   readonly kind: 'read';

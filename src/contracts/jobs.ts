@@ -5,7 +5,7 @@
  * version fails the attempt, and the job waits for a newer process. So: add a version, never change one.
  */
 
-/** Queue of the drain jobs, see services/drain-outbox.ts. */
+/** Queue of the drain jobs, see services/pipeline/drain-outbox.ts. */
 export const drainQueueName = 'drain';
 
 /** Prefix of the queues' keys: the hash tag keeps a queue on one node of a Redis Cluster. */
@@ -58,10 +58,10 @@ export const fitQueueName = 'fit';
 /** Queue of the audits, see services/audit/audit.ts. */
 export const auditQueueName = 'audit';
 
-/** Queue of the journal's runs, see services/drain-journal.ts. */
+/** Queue of the journal's runs, see services/pipeline/drain-journal.ts. */
 export const journalQueueName = 'journal';
 
-/** Queue of the runs that drop old answers, see services/retain-answers.ts. */
+/** Queue of the runs that drop old answers, see services/retention/retain-answers.ts. */
 export const retentionQueueName = 'retention';
 
 /** Of a scheduled job, nothing but the version: a run finds out itself what there is to do. */

@@ -5,10 +5,11 @@
  * catalogue wait in Redis behind what only Redis can give, the revision and the time, which the script that makes
  * the change puts in front of them.
  */
-import type { AccuracyForecast } from '../domain/accuracy/model.js';
-import type { BktParameters } from '../domain/params.js';
-import type { ScoreForecast, Scores } from '../domain/score.js';
-import type { Section } from '../domain/types.js';
+
+import type { BktParameters } from '../domain/base/params.js';
+import type { Section } from '../domain/base/types.js';
+import type { AccuracyForecast } from '../domain/score/accuracy-model.js';
+import type { ScoreForecast, Scores } from '../domain/score/score.js';
 import { clockMs } from './corrections.js';
 import type { OutboxId } from './outbox-ids.js';
 

@@ -1,14 +1,14 @@
 /** A tenant's model as it is stored: JSON in Redis and ClickHouse. The catalogue is stored apart from it. */
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { figureCount, variancePartCount } from '../domain/accuracy/figures.js';
-import { type AccuracyModel, widthLevels } from '../domain/accuracy/model.js';
-import { emptyCatalogue } from '../domain/catalogue.js';
-import type { FitReport } from '../domain/fit-report.js';
+import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
+import type { SkillModel, TenantModel } from '../domain/catalogue/tenant-model.js';
+import type { FitReport } from '../domain/fit/report.js';
 import { features } from '../domain/prediction/features.js';
 import { skillTermCount } from '../domain/prediction/model.js';
 import { maxItemRun } from '../domain/prediction/traces.js';
-import type { SkillModel, TenantModel } from '../domain/tenant-model.js';
+import { figureCount, variancePartCount } from '../domain/score/accuracy-figures.js';
+import { type AccuracyModel, widthLevels } from '../domain/score/accuracy-model.js';
 import type { Check } from './checked.js';
 
 /**

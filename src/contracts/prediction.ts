@@ -1,15 +1,15 @@
-import type { Practice } from '../domain/activity.js';
+import type { StudyAdvice } from '../domain/advice/study-advice.js';
+import { round1, round4, round6 } from '../domain/base/probability.js';
 import {
   type AccuracyOutlook,
   type ForecastRequest,
   type GoalOutlook,
   type LearnerForecast,
   standardDays,
-} from '../domain/learner-forecast.js';
-import { round1, round4, round6 } from '../domain/probability.js';
-import type { Interval, ScoreForecast, Scores } from '../domain/score.js';
-import type { StudyAdvice } from '../domain/study-advice.js';
-import type { PracticePlan, WhatIf } from '../domain/what-if.js';
+} from '../domain/learner/learner-forecast.js';
+import type { Practice } from '../domain/practice/activity.js';
+import type { Interval, ScoreForecast, Scores } from '../domain/score/score.js';
+import type { PracticePlan, WhatIf } from '../domain/score/what-if.js';
 
 /** Recommendations, or why there are none. */
 export interface Told {

@@ -1,10 +1,10 @@
 /** The body of PUT /api/v1/skills/{skill_id}. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type BktParameters, manualBounds } from '../domain/params.js';
-import { round4 } from '../domain/probability.js';
-import { misfitOf, type SkillSetting, unsetSkill } from '../domain/skill-setting.js';
-import { sections } from '../domain/types.js';
+import { type BktParameters, manualBounds } from '../domain/base/params.js';
+import { round4 } from '../domain/base/probability.js';
+import { sections } from '../domain/base/types.js';
+import { misfitOf, type SkillSetting, unsetSkill } from '../domain/catalogue/skill-setting.js';
 import { invalid } from '../errors.js';
 import { checked } from './checked.js';
 import { orNull } from './optional.js';

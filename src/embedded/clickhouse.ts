@@ -84,7 +84,7 @@ export function startClickhouse(
   };
 }
 
-/** As the child tells it (workers/clickhouse/overruns.ts); `query` without the strings in it. */
+/** As the child tells it (src/embedded/clickhouse/overruns.ts); `query` without the strings in it. */
 type Overrun = { query: string };
 
 /** The child decides by them whom it refuses, and its next one must know them. */

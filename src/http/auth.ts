@@ -1,6 +1,6 @@
 import { hash, randomBytes, randomInt } from 'node:crypto';
 import { ApiError } from '../errors.js';
-import type { Grant, KeyRing } from '../services/ports.js';
+import type { Grant, KeyRing } from '../services/read/ports.js';
 
 export type Authenticator = ReturnType<typeof createAuthenticator>;
 

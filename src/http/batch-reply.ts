@@ -1,5 +1,5 @@
 import { ApiError, type ErrorCode, type Problem, unavailable } from '../errors.js';
-import type { EventResult } from '../services/record-attempts.js';
+import type { EventResult } from '../services/record/record-attempts.js';
 import { mapInSlices } from '../slices.js';
 import { defectsAmong, errorObject, errorReply, successEnvelope } from './envelope.js';
 import type { Reply } from './routes.js';

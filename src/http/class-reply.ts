@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.js';
-import type { ClassForecast } from '../services/forecast-scores.js';
+import type { ClassForecast } from '../services/read/forecast-scores.js';
 import { defectsAmong, errorObject, successEnvelope } from './envelope.js';
 import type { Reply } from './routes.js';
 

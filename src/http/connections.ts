@@ -3,7 +3,7 @@
  * uWebSockets.js can neither take a connection nor refuse it: it waits without a word, and the service's own as well.
  */
 import type { HttpResponse, TemplatedApp } from 'uWebSockets.js';
-import type { Figure, Figures } from '../services/figures.js';
+import type { Figure, Figures } from '../services/read/figures.js';
 import type { Logger } from '../telemetry.js';
 
 export interface Connections {

@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.js';
-import type { Grant } from '../services/ports.js';
+import type { Grant } from '../services/read/ports.js';
 import type { Authenticator } from './auth.js';
 import { ClientGone, type Exchange, type Headers } from './exchange.js';
 import { checkLocal } from './loopback.js';

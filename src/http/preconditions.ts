@@ -1,6 +1,6 @@
 /** Entity tags (RFC 9110, 8.8.3) and the condition of a write on them (13.1.1). */
 import { invalid } from '../errors.js';
-import type { IfMatch } from '../services/ports.js';
+import type { IfMatch } from '../services/read/ports.js';
 
 const listItem = /^(W\/)?"([\x21\x23-\x7E\x80-\xFF]*)"$/;
 

@@ -1,10 +1,10 @@
 /** Query values of the routes, checked against the schemas of the services. */
 import { Compile } from 'typebox/compile';
 import { checked } from '../contracts/checked.js';
-import { ExplainQuery } from '../services/explain-mastery.js';
-import { forecastDefaults, PredictionQuery } from '../services/forecast-scores.js';
-import { PageQuery } from '../services/pages.js';
-import { VelocityQuery } from '../services/velocity.js';
+import { ExplainQuery } from '../services/read/explain-mastery.js';
+import { forecastDefaults, PredictionQuery } from '../services/read/forecast-scores.js';
+import { PageQuery } from '../services/read/pages.js';
+import { VelocityQuery } from '../services/read/velocity.js';
 import type { Call } from './routes.js';
 
 type Values = Call['query'];

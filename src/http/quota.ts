@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.js';
-import type { Grant, QuotaCounter } from '../services/ports.js';
+import type { Grant, QuotaCounter } from '../services/read/ports.js';
 
 type QuotaHeaders = Readonly<Record<string, string>>;
 

@@ -1,5 +1,5 @@
 /** Counts answers by route and status, and how long they took: a few additions for each. */
-import type { Figures, Sample } from '../services/figures.js';
+import type { Figures, Sample } from '../services/read/figures.js';
 
 /** Counts for one route. */
 export interface RouteFigures {

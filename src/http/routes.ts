@@ -1,6 +1,6 @@
 /** Every call of the API, in one table. */
 import type { ApiError } from '../errors.js';
-import type { IfMatch, Scope, StillWanted } from '../services/ports.js';
+import type { IfMatch, Scope, StillWanted } from '../services/read/ports.js';
 
 /** What a handler sees of a request that passed all checks before it. */
 export interface Call {

@@ -1,5 +1,5 @@
 /** What is kept of answers that their readers have not taken, bounded for all connections together. */
-import type { Figures } from '../services/figures.js';
+import type { Figures } from '../services/read/figures.js';
 
 /** Beside what a connection keeps of its own: 16 KiB of uWebSockets.js, and what the kernel took. */
 const maxBytes = 64 * 1024 * 1024;

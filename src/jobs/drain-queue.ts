@@ -9,7 +9,7 @@ import {
   type FixedBatch,
   queuePrefix,
 } from '../contracts/jobs.js';
-import type { DrainResult, DrainShard } from '../services/pipeline-ports.js';
+import type { DrainResult, DrainShard } from '../services/pipeline/pipeline-ports.js';
 
 /**
  * A dead worker's job is found by the first check after its lock has ended that is not the first to see the job:
@@ -55,7 +55,7 @@ export async function armShard(queue: Queue<DrainJobData>, shard: number): Promi
  * Takes away what keeps a shard's job from running: a queue that was paused, a lock that never ends, and a job in a
  * state in which no worker looks for it (failed, far ahead, in no list), which would swallow every later one of its id.
  * A job that waits, or that somebody runs, stays. What was fixed in one that is taken away is found by its age
- * (services/drain-outbox.ts).
+ * (services/pipeline/drain-outbox.ts).
  */
 export async function freeShard(
   queue: Queue<DrainJobData>,

@@ -1,7 +1,7 @@
 /** A learner's answers, listed: complete at once, wherever they are. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { outboxKey, parkedKey, partitionOf } from '../../src/store/keys.js';
+import { outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
 import { callerOf, event } from '../support/http.js';
 import { askInTurn } from '../support/learner-data.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';

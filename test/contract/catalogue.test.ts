@@ -1,7 +1,7 @@
 /** Setting skills: the whole entry, conditions on its tag, and when everybody sees it. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import { catalogueKey, catalogueRevisionsKey } from '../../src/store/keys.js';
+import { catalogueKey, catalogueRevisionsKey } from '../../src/store/redis/keys.js';
 import { awayFromMidnight } from '../support/day.js';
 import { type Caller, callerOf, event, type JsonAnswer, jsonOf, type RequestParts } from '../support/http.js';
 import { keysOf, redisOf, sharedService } from '../support/service.js';

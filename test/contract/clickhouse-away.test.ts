@@ -1,7 +1,7 @@
 /** ClickHouse away: answers are taken, what Redis knows is told, the rest is null, and what waits is done afterwards. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { selectRows } from '../../src/warehouse/client.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { awayFromMidnight } from '../support/day.js';
 import { callerOf, event } from '../support/http.js';
 import { erasureDone } from '../support/learner-data.js';

@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { after, test } from 'node:test';
 import { hashKey } from '../../src/http/auth.js';
-import { allScopes } from '../../src/services/ports.js';
+import { allScopes } from '../../src/services/read/ports.js';
 import { callerOf, exchangeRaw, rawRequest } from '../support/http.js';
 import { keysOf, startService } from '../support/service.js';
 

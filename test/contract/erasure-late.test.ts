@@ -4,10 +4,11 @@ import { after, test } from 'node:test';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { forecastRow, goalRow } from '../../src/contracts/journal.js';
 import { learnerHash } from '../../src/contracts/learner-name.js';
-import { createErasureFinisher } from '../../src/services/finish-erasures.js';
-import { createEndedHistories } from '../../src/store/ended-histories.js';
-import { createErasureLeftovers } from '../../src/store/erasure-leftovers.js';
-import { createErasureStore } from '../../src/store/erasures.js';
+import { createErasureFinisher } from '../../src/services/corrections/finish-erasures.js';
+import { createEndedHistories } from '../../src/store/corrections/ended-histories.js';
+import { createErasureLeftovers } from '../../src/store/corrections/erasure-leftovers.js';
+import { createErasureStore } from '../../src/store/corrections/erasures.js';
+import { redrive } from '../../src/store/outbox/parked-store.js';
 import {
   endedKey,
   forecastsKey,
@@ -16,11 +17,10 @@ import {
   parkedKey,
   partitionOf,
   removedKey,
-} from '../../src/store/keys.js';
-import { redrive } from '../../src/store/parked-store.js';
+} from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
-import { selectRows } from '../../src/warehouse/client.js';
-import { createErasureWarehouse } from '../../src/warehouse/erasure-warehouse.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { createErasureWarehouse } from '../../src/warehouse/maintenance/erasure-warehouse.js';
 import { attemptRow } from '../support/attempt-rows.js';
 import { callerOf, event } from '../support/http.js';
 import { servedForecast } from '../support/journal-rows.js';

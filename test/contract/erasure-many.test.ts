@@ -1,11 +1,11 @@
 /** Erasures that meet: many at once, of one learner in a row, and with answers that are taken back. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { defaultPartitions } from '../../src/store/deployment.js';
-import { createErasureStore } from '../../src/store/erasures.js';
-import { partitionOf, removedKey } from '../../src/store/keys.js';
-import { createOutbox } from '../../src/store/outbox.js';
-import { selectRows } from '../../src/warehouse/client.js';
+import { createErasureStore } from '../../src/store/corrections/erasures.js';
+import { createOutbox } from '../../src/store/outbox/outbox.js';
+import { defaultPartitions } from '../../src/store/redis/deployment.js';
+import { partitionOf, removedKey } from '../../src/store/redis/keys.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { auditsOf, namesOf } from '../support/audits.js';
 import { callerOf, event } from '../support/http.js';
 import { askInTurn, erasureDone, takeBack } from '../support/learner-data.js';

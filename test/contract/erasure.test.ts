@@ -1,8 +1,9 @@
 /** A learner who is erased: nothing is left anywhere, the receipt says so, and others do not notice. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { LearnerState } from '../../src/domain/types.js';
-import { openHotConnections } from '../../src/store/hot-connections.js';
+import type { LearnerState } from '../../src/domain/base/types.js';
+import { watchLearners } from '../../src/store/learners/watched-learners.js';
+import { openHotConnections } from '../../src/store/redis/hot-connections.js';
 import {
   acceptedKey,
   eventIdsKey,
@@ -10,10 +11,9 @@ import {
   partitionOf,
   rareSkillsKey,
   removedKey,
-} from '../../src/store/keys.js';
-import { hashText } from '../../src/store/text-hash.js';
-import { watchLearners } from '../../src/store/watched-learners.js';
-import { selectRows } from '../../src/warehouse/client.js';
+} from '../../src/store/redis/keys.js';
+import { hashText } from '../../src/store/redis/text-hash.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { erasureDone } from '../support/learner-data.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';

@@ -1,7 +1,7 @@
 /** Every row of the error table that can occur, and the order of the checks that decide between them. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { learnerKey, metaKey, partitionOf } from '../../src/store/keys.js';
+import { learnerKey, metaKey, partitionOf } from '../../src/store/redis/keys.js';
 import { callerOf, event, jsonOf, type RequestParts } from '../support/http.js';
 import { keysOf, redisOf, sharedService } from '../support/service.js';
 

@@ -1,7 +1,7 @@
 /** Mastery of one skill, explained: steps out of ClickHouse that add up, and what the next answer would do. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { selectRows } from '../../src/warehouse/client.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { clickhouseOf, keysOf, sharedService } from '../support/service.js';
 import { askUntil, waitFor } from '../support/wait.js';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { forecastRow, goalRow, takenBackRow } from '../../src/contracts/journal.js';
-import { forecastsKey, journalKey, outboxKey, parkedKey, partitionOf } from '../../src/store/keys.js';
-import { createJournalWarehouse } from '../../src/warehouse/journal-warehouse.js';
-import { finalOf, learnerTables } from '../../src/warehouse/learner-tables.js';
+import { forecastsKey, journalKey, outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
+import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
+import { finalOf, learnerTables } from '../../src/warehouse/schema/learner-tables.js';
 import { callerOf, event } from '../support/http.js';
 import { servedForecast } from '../support/journal-rows.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';

@@ -1,7 +1,7 @@
 /** Goals: set, read and taken away, and conditions on their tags. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { learnerKey, partitionOf } from '../../src/store/keys.js';
+import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { type Caller, callerOf, event, type JsonAnswer, jsonOf, type RequestParts } from '../support/http.js';
 import { keysOf, redisOf, sharedService } from '../support/service.js';
 

@@ -1,7 +1,7 @@
 /** What answers meet when a tenant's model cannot be used. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { modelsKey, versionKey } from '../../src/store/keys.js';
+import { modelsKey, versionKey } from '../../src/store/redis/keys.js';
 import { callerOf, event } from '../support/http.js';
 import { keysOf, redisOf, sharedService } from '../support/service.js';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { hashEventId } from '../../src/store/event-ids.js';
+import { hashEventId } from '../../src/store/learners/event-ids.js';
 import { callerOf, event, openWire, type RequestParts, rawRequest } from '../support/http.js';
 import { dataFolder } from '../support/service.js';
 import { launchService } from '../support/service-process.js';

@@ -1,7 +1,7 @@
 /** Predictions of learners of any habit, of a class, and under a plan of practice. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import { selectRows } from '../../src/warehouse/client.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { awayFromMidnight } from '../support/day.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { clickhouseOf, keysOf, sharedService } from '../support/service.js';

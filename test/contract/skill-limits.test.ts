@@ -1,7 +1,7 @@
 /** How many skills a learner and a tenant may have, and how one is taken off. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { knownSkillsKey } from '../../src/store/keys.js';
+import { knownSkillsKey } from '../../src/store/redis/keys.js';
 import { callerOf, event } from '../support/http.js';
 import { keysOf, redisOf, startService } from '../support/service.js';
 

@@ -2,9 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { encodeModel } from '../../src/contracts/model.js';
-import { noTimes, type SkillModel, skillModelOf, unfittedModel } from '../../src/domain/tenant-model.js';
-import { addKnownSkills } from '../../src/store/known-skills.js';
-import { publishModel } from '../../src/store/model-store.js';
+import {
+  noTimes,
+  type SkillModel,
+  skillModelOf,
+  unfittedModel,
+} from '../../src/domain/catalogue/tenant-model.js';
+import { addKnownSkills } from '../../src/store/catalogue/known-skills.js';
+import { publishModel } from '../../src/store/models/model-store.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { keysOf, redisOf, sharedService } from '../support/service.js';
 

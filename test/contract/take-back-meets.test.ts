@@ -4,8 +4,11 @@ import { after, describe, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
 import { encodeModel } from '../../src/contracts/model.js';
-import { startReplay } from '../../src/domain/replay.js';
-import { type SkillModel, skillModelOf, unfittedModel } from '../../src/domain/tenant-model.js';
+import { type SkillModel, skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { startReplay } from '../../src/domain/tracing/replay.js';
+import { encodeSnapshot } from '../../src/store/learners/snapshot-codec.js';
+import { publishModel } from '../../src/store/models/model-store.js';
+import { redrive } from '../../src/store/outbox/parked-store.js';
 import {
   archivedKey,
   eventIdsKey,
@@ -13,13 +16,10 @@ import {
   parkedKey,
   partitionOf,
   partitionPrefix,
-} from '../../src/store/keys.js';
-import { publishModel } from '../../src/store/model-store.js';
-import { redrive } from '../../src/store/parked-store.js';
-import { encodeSnapshot } from '../../src/store/snapshot-codec.js';
-import { selectRows } from '../../src/warehouse/client.js';
-import { createSnapshotStore } from '../../src/warehouse/learner-snapshots.js';
-import { createStoredHistories } from '../../src/warehouse/stored-attempts.js';
+} from '../../src/store/redis/keys.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { createStoredHistories } from '../../src/warehouse/reads/stored-attempts.js';
+import { createSnapshotStore } from '../../src/warehouse/schema/learner-snapshots.js';
 import { auditsOf } from '../support/audits.js';
 import { runCommand } from '../support/command.js';
 import { awayFromMidnight } from '../support/day.js';

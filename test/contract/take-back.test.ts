@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { itemTracesKey, learnerKey, outboxKey, partitionOf } from '../../src/store/keys.js';
-import { decodeLearner } from '../../src/store/learner-codec.js';
-import { selectRows } from '../../src/warehouse/client.js';
+import { decodeLearner } from '../../src/store/learners/learner-codec.js';
+import { itemTracesKey, learnerKey, outboxKey, partitionOf } from '../../src/store/redis/keys.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { auditsOf } from '../support/audits.js';
 import { awayFromMidnight } from '../support/day.js';
 import { type Caller, callerOf } from '../support/http.js';

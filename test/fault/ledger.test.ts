@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { connectRedis } from '../../src/store/client.js';
-import { defaultPartitions } from '../../src/store/deployment.js';
-import { createOutbox } from '../../src/store/outbox.js';
-import { connectWarehouse } from '../../src/warehouse/client.js';
+import { createOutbox } from '../../src/store/outbox/outbox.js';
+import { connectRedis } from '../../src/store/redis/client.js';
+import { defaultPartitions } from '../../src/store/redis/deployment.js';
+import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
 import { type Round, type RoundOptions, runRound } from '../support/fault/round.js';
 import { planRounds } from '../support/fault/rounds.js';
 import { tableOf } from '../support/fault/table.js';

@@ -4,10 +4,10 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { acceptedKey, outboxKey } from '../../src/store/keys.js';
-import { lastRows } from '../../src/store/last-rows.js';
-import { ensureDatabase } from '../../src/warehouse/client.js';
-import { countYounger } from '../../src/warehouse/younger-rows.js';
+import { lastRows } from '../../src/store/outbox/last-rows.js';
+import { acceptedKey, outboxKey } from '../../src/store/redis/keys.js';
+import { ensureDatabase } from '../../src/warehouse/clickhouse/client.js';
+import { countYounger } from '../../src/warehouse/reads/younger-rows.js';
 import { auditsOf } from '../support/audits.js';
 import {
   ageDrainJobs,

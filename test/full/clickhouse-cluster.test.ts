@@ -12,18 +12,23 @@ import { type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { Session } from 'chdb';
 import { takenBackRow } from '../../src/contracts/journal.js';
+import { createBridge } from '../../src/embedded/clickhouse/http-server.js';
+import { startLanes } from '../../src/embedded/clickhouse/lanes.js';
 import { freePort } from '../../src/embedded/ports.js';
-import { planRetention, retainAnswers } from '../../src/services/retain-answers.js';
-import { acceptedField, acceptedKey } from '../../src/store/keys.js';
-import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
-import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
-import { catchUp, deleteFrom } from '../../src/warehouse/cluster.js';
-import { createCorrectionWarehouse } from '../../src/warehouse/correction-warehouse.js';
-import { createErasureWarehouse } from '../../src/warehouse/erasure-warehouse.js';
-import { createJournalWarehouse } from '../../src/warehouse/journal-warehouse.js';
-import { migrate, migrations, migrationsFor, SchemaElsewhereError } from '../../src/warehouse/migrations.js';
-import { createBridge } from '../../workers/clickhouse/http-server.js';
-import { startLanes } from '../../workers/clickhouse/lanes.js';
+import { planRetention, retainAnswers } from '../../src/services/retention/retain-answers.js';
+import { acceptedField, acceptedKey } from '../../src/store/redis/keys.js';
+import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { catchUp, deleteFrom } from '../../src/warehouse/clickhouse/cluster.js';
+import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
+import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
+import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
+import { createErasureWarehouse } from '../../src/warehouse/maintenance/erasure-warehouse.js';
+import {
+  migrate,
+  migrations,
+  migrationsFor,
+  SchemaElsewhereError,
+} from '../../src/warehouse/schema/migrations.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
 import { auditsOf } from '../support/audits.js';
 import { startTestRedis } from '../support/embedded.js';

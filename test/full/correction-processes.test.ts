@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
-import { createErasureStore } from '../../src/store/erasures.js';
+import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import {
   dueKey,
   learnerKey,
@@ -15,8 +15,8 @@ import {
   partitionOf,
   partitionPrefix,
   removedKey,
-} from '../../src/store/keys.js';
-import { selectRows } from '../../src/warehouse/client.js';
+} from '../../src/store/redis/keys.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { attemptRow, encoded } from '../support/attempt-rows.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { roundsOf } from '../support/long-form.js';

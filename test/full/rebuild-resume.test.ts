@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { markerKey, metaKey } from '../../src/store/keys.js';
+import { markerKey, metaKey } from '../../src/store/redis/keys.js';
 import { type Ended, endOf, runCommand, spawnCommand } from '../support/command.js';
 import { freshDatabase } from '../support/embedded.js';
 import { storeManyAnswers } from '../support/many-answers.js';

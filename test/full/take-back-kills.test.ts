@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { sendSignal } from '../../src/embedded/supervisor.js';
-import { outboxKey, partitionOf, partitionPrefix } from '../../src/store/keys.js';
+import { outboxKey, partitionOf, partitionPrefix } from '../../src/store/redis/keys.js';
 import { auditsOf } from '../support/audits.js';
 import { runCommand } from '../support/command.js';
 import { compare, type Findings, resendAll } from '../support/fault/check.js';

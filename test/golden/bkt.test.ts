@@ -1,6 +1,6 @@
 import { test } from 'node:test';
-import { difficultyShift, itemGuessSlip, pStar, traceAnswer } from '../../src/domain/bkt.js';
-import { defaultParameters, difficultyModel } from '../../src/domain/params.js';
+import { defaultParameters, difficultyModel } from '../../src/domain/base/params.js';
+import { difficultyShift, itemGuessSlip, pStar, traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { close, vectors } from './vectors.js';
 
 const shiftOf = (difficulty: number | null): number =>

@@ -8,9 +8,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { traceAnswer } from '../../src/domain/bkt.js';
-import { filterForward, newWorkspace, type SkillTree } from '../../src/domain/bkt-fit/filter.js';
-import { type BktParameters, fitBounds, masteryBounds } from '../../src/domain/params.js';
+import { type BktParameters, fitBounds, masteryBounds } from '../../src/domain/base/params.js';
+import { filterForward, newWorkspace, type SkillTree } from '../../src/domain/fit/bkt/filter.js';
+import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { referenceFile } from '../support/reference.js';
 
 interface Case {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { firstPracticeGain, practiceGain, reviewGain } from '../../src/domain/gain.js';
-import { defaultParameters } from '../../src/domain/params.js';
-import { skillModelOf } from '../../src/domain/tenant-model.js';
-import type { SkillState } from '../../src/domain/types.js';
+import { firstPracticeGain, practiceGain, reviewGain } from '../../src/domain/advice/gain.js';
+import { defaultParameters } from '../../src/domain/base/params.js';
+import type { SkillState } from '../../src/domain/base/types.js';
+import { skillModelOf } from '../../src/domain/catalogue/tenant-model.js';
 import { modelWith, viewsOf } from '../support/study.js';
 import { close, vectors } from './vectors.js';
 

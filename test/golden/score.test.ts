@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { abilityEvidence, newAbility, updateAbility } from '../../src/domain/ability.js';
-import { startAccuracy } from '../../src/domain/accuracy/model.js';
-import { type Activity, countActivity, newActivity } from '../../src/domain/activity.js';
-import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue.js';
-import { forecastUnder } from '../../src/domain/forecast.js';
-import { dayMs, dayOf, retentionOf } from '../../src/domain/forgetting.js';
-import { habitOf, presentPractice } from '../../src/domain/habit.js';
-import { forecastLearner } from '../../src/domain/learner-forecast.js';
-import { newLearner, newSkill } from '../../src/domain/mastery.js';
-import { defaultParameters } from '../../src/domain/params.js';
-import { abilityOf } from '../../src/domain/section-measure.js';
-import type { SkillView } from '../../src/domain/skill-view.js';
-import { type ForecastSubject, standingOf } from '../../src/domain/standing.js';
-import { skillModelOf, unfittedModel } from '../../src/domain/tenant-model.js';
-import { type Section, sections } from '../../src/domain/types.js';
+import { defaultParameters } from '../../src/domain/base/params.js';
+import { type Section, sections } from '../../src/domain/base/types.js';
+import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
+import { skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { forecastLearner } from '../../src/domain/learner/learner-forecast.js';
+import type { SkillView } from '../../src/domain/learner/skill-view.js';
+import { type Activity, countActivity, newActivity } from '../../src/domain/practice/activity.js';
+import { habitOf, presentPractice } from '../../src/domain/practice/habit.js';
+import { abilityEvidence, newAbility, updateAbility } from '../../src/domain/score/ability.js';
+import { startAccuracy } from '../../src/domain/score/accuracy-model.js';
+import { forecastUnder } from '../../src/domain/score/forecast.js';
+import { abilityOf } from '../../src/domain/score/section-measure.js';
+import { type ForecastSubject, standingOf } from '../../src/domain/score/standing.js';
+import { dayMs, dayOf, retentionOf } from '../../src/domain/tracing/forgetting.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/mastery.js';
 import { close, type ForecastVector, type SectionInput, vectors } from './vectors.js';
 
 test('ability filter', () => {

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { calibration, newCalibration, updateCalibration } from '../../src/domain/calibration.js';
+import { defaultParameters } from '../../src/domain/base/params.js';
+import { calibration, newCalibration, updateCalibration } from '../../src/domain/practice/calibration.js';
 import {
   correctPerMinute,
   efficiencyIndex,
   newPace,
   timeNorm,
   updatePace,
-} from '../../src/domain/efficiency.js';
-import { dayMs, effectiveMastery, halfLifeDays } from '../../src/domain/forgetting.js';
-import { defaultParameters } from '../../src/domain/params.js';
+} from '../../src/domain/practice/efficiency.js';
 import {
   isPlateau,
   newPlateau,
   type PlateauState,
   plateauSlope,
   updatePlateau,
-} from '../../src/domain/plateau.js';
-import { rapidThreshold } from '../../src/domain/rapid.js';
+} from '../../src/domain/practice/plateau.js';
+import { dayMs, effectiveMastery, halfLifeDays } from '../../src/domain/tracing/forgetting.js';
+import { rapidThreshold } from '../../src/domain/tracing/rapid.js';
 import { close, vectors } from './vectors.js';
 
 for (const { L, idle_days, correct_days, half_life, effective } of vectors.decay) {

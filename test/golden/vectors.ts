@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import type { ParameterSource } from '../../src/domain/tenant-model.js';
-import type { Section } from '../../src/domain/types.js';
+import type { Section } from '../../src/domain/base/types.js';
+import type { ParameterSource } from '../../src/domain/catalogue/tenant-model.js';
 
 export interface SectionInput {
   n: number;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { after, test } from 'node:test';
-import { untilReady } from '../../src/api-processes.js';
+import { untilReady } from '../../src/app/api-processes.js';
 import { sendSignal, supervise } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/telemetry.js';
 import { callerOf, event } from '../support/http.js';

@@ -1,8 +1,8 @@
 /** `npm run audit`, the scheduled audits, and the figures of the last one. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { defaultPartitions } from '../../src/store/deployment.js';
-import { createOutbox } from '../../src/store/outbox.js';
+import { createOutbox } from '../../src/store/outbox/outbox.js';
+import { defaultPartitions } from '../../src/store/redis/deployment.js';
 import { runCommand } from '../support/command.js';
 import { callerOf, event } from '../support/http.js';
 import { clickhouseOf, redisOf, startService } from '../support/service.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { auditAndKeep } from '../../src/services/audit/keep-books.js';
-import { createAuditStore, lastAudit } from '../../src/store/audit-store.js';
+import { createAuditStore, lastAudit } from '../../src/store/audit/audit-store.js';
 import {
   acceptedField,
   acceptedKey,
@@ -11,10 +11,10 @@ import {
   parkedKey,
   partitionOf,
   removedKey,
-} from '../../src/store/keys.js';
+} from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
-import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
-import { createAuditWarehouse } from '../../src/warehouse/audit-warehouse.js';
+import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
+import { createAuditWarehouse } from '../../src/warehouse/maintenance/audit-warehouse.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
 import { stageOf } from '../support/audit-stage.js';
 import { auditsOf, namesOf } from '../support/audits.js';

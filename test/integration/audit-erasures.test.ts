@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defaultPartitions } from '../../src/store/deployment.js';
-import { createErasureStore } from '../../src/store/erasures.js';
-import { outboxKey, partitionOf } from '../../src/store/keys.js';
+import { createErasureStore } from '../../src/store/corrections/erasures.js';
+import { defaultPartitions } from '../../src/store/redis/deployment.js';
+import { outboxKey, partitionOf } from '../../src/store/redis/keys.js';
 import { attemptRow, encoded } from '../support/attempt-rows.js';
 import { auditsOf, namesOf } from '../support/audits.js';
 import { runCommand } from '../support/command.js';

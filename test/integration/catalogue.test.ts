@@ -1,29 +1,29 @@
 /** Catalogues in Redis, and the models that are served with them. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { loadSkillsFile } from '../../src/app/skills-file.js';
 import { encodeModel } from '../../src/contracts/model.js';
-import { type SkillSetting, unsetSkill } from '../../src/domain/skill-setting.js';
-import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
+import { type SkillSetting, unsetSkill } from '../../src/domain/catalogue/skill-setting.js';
+import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
-import type { SkillWrite } from '../../src/services/ports.js';
-import { loadSkillsFile } from '../../src/skills-file.js';
+import type { SkillWrite } from '../../src/services/read/ports.js';
 import {
   createServedModels,
   type ServedModels,
   type ServedModelsOptions,
-} from '../../src/store/catalogue-cache.js';
-import { putSkills, readCatalogue as readMarked } from '../../src/store/catalogue-store.js';
-import type { RedisClient } from '../../src/store/client.js';
-import { openDeployment } from '../../src/store/deployment.js';
+} from '../../src/store/catalogue/catalogue-cache.js';
+import { putSkills, readCatalogue as readMarked } from '../../src/store/catalogue/catalogue-store.js';
+import { countKnownSkills, forgetSkill } from '../../src/store/catalogue/known-skills.js';
+import { createModelCache } from '../../src/store/models/model-cache.js';
+import { publishModel } from '../../src/store/models/model-store.js';
+import type { RedisClient } from '../../src/store/redis/client.js';
+import { openDeployment } from '../../src/store/redis/deployment.js';
 import {
   catalogueJournalKey,
   catalogueKey,
   catalogueRevisionsKey,
   knownSkillsKey,
-} from '../../src/store/keys.js';
-import { countKnownSkills, forgetSkill } from '../../src/store/known-skills.js';
-import { createModelCache } from '../../src/store/model-cache.js';
-import { publishModel } from '../../src/store/model-store.js';
+} from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
 import { seeded } from '../support/random.js';

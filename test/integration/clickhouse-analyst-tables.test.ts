@@ -6,8 +6,8 @@ import { analystTables } from '../../src/contracts/analyst-tables.js';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { startOnFreePort } from '../../src/embedded/ports.js';
 import { createLogger } from '../../src/telemetry.js';
-import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
-import { migrate } from '../../src/warehouse/migrations.js';
+import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { migrate } from '../../src/warehouse/schema/migrations.js';
 import { temporaryFolder } from '../support/clickhouse-child.js';
 
 let folder: { path: string; remove: () => Promise<void> };

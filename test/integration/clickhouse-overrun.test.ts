@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { selectRows } from '../../src/warehouse/client.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { analystOf, stuckQuery } from '../support/analyst.js';
 import { callerOf, event } from '../support/http.js';
 import { exitAfterTests } from '../support/linger.js';

@@ -1,9 +1,9 @@
 /** The analyst views on cohorts and skills, checked against figures computed by hand. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { normalCdf } from '../../src/domain/normal.js';
-import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
-import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
+import { normalCdf } from '../../src/domain/base/normal.js';
+import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
 import { freshDatabase } from '../support/embedded.js';
 import { testDatabase } from '../support/warehouse.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { selectRows } from '../../src/warehouse/client.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { callerOf } from '../support/http.js';
 import { clickhouseOf, startSecondApi, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';

@@ -1,7 +1,7 @@
 /** Three services write the same learners at once: every answer is counted once, and nobody tries for ever. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { selectRows } from '../../src/warehouse/client.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { callerOf } from '../support/http.js';
 import { clickhouseOf, redisOf, startSecondApi, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';

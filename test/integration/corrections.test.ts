@@ -5,17 +5,20 @@ import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
 import { learnerHash } from '../../src/contracts/learner-name.js';
 import { firstRowOf } from '../../src/contracts/outbox-ids.js';
-import { createCarryOut } from '../../src/services/carry-out.js';
-import type { CorrectionStore, CorrectionWarehouse } from '../../src/services/correction-ports.js';
-import { createDrain } from '../../src/services/drain-outbox.js';
-import type { Outbox } from '../../src/services/pipeline-ports.js';
-import { createCorrectionStore } from '../../src/store/corrections.js';
-import { erasuresKey, markerKey, outboxKey, removedKey } from '../../src/store/keys.js';
-import { createOutbox } from '../../src/store/outbox.js';
+import { createCarryOut } from '../../src/services/corrections/carry-out.js';
+import type {
+  CorrectionStore,
+  CorrectionWarehouse,
+} from '../../src/services/corrections/correction-ports.js';
+import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
+import type { Outbox } from '../../src/services/pipeline/pipeline-ports.js';
+import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
+import { createOutbox } from '../../src/store/outbox/outbox.js';
+import { erasuresKey, markerKey, outboxKey, removedKey } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
-import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
-import { createCorrectionWarehouse } from '../../src/warehouse/correction-warehouse.js';
-import { applyDeletedMasks } from '../../src/warehouse/deleted-masks.js';
+import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
+import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
+import { applyDeletedMasks } from '../../src/warehouse/maintenance/deleted-masks.js';
 import { attemptRow, encoded, fillOutbox } from '../support/attempt-rows.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { casesOf } from '../support/long-form.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { selectRows } from '../../src/warehouse/client.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
 import { erasureDone } from '../support/learner-data.js';

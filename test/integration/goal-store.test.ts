@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ApiError } from '../../src/errors.js';
-import type { GoalWrite } from '../../src/services/ports.js';
-import { type RedisClient, whenReady } from '../../src/store/client.js';
-import { openDeployment } from '../../src/store/deployment.js';
-import { createGoalStore } from '../../src/store/goal-store.js';
-import { journalKey, learnerKey, partitionOf } from '../../src/store/keys.js';
-import { readLearner, readPacked } from '../../src/store/learner-reads.js';
+import type { GoalWrite } from '../../src/services/read/ports.js';
+import { createGoalStore } from '../../src/store/learners/goal-store.js';
+import { readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
+import { type RedisClient, whenReady } from '../../src/store/redis/client.js';
+import { openDeployment } from '../../src/store/redis/deployment.js';
+import { journalKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 

@@ -3,15 +3,21 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import { listpackBytes } from '../../src/contracts/redis-settings.js';
-import { openDeployment } from '../../src/store/deployment.js';
-import { answerBytes, idBytes } from '../../src/store/event-ids.js';
-import { openHotConnections } from '../../src/store/hot-connections.js';
-import { idWindowSeconds } from '../../src/store/id-ledger.js';
-import { sweepIds, takeSweepTurn } from '../../src/store/id-sweep.js';
-import { eventIdsKey, idSweepKey, learnerKey, partitionOf } from '../../src/store/keys.js';
-import { entryBytes, ledgerField, noIds, openIds, type StoredIds } from '../../src/store/learner-ids.js';
-import { readIds } from '../../src/store/learner-reads.js';
-import { watchLearners } from '../../src/store/watched-learners.js';
+import { answerBytes, idBytes } from '../../src/store/learners/event-ids.js';
+import { idWindowSeconds } from '../../src/store/learners/id-ledger.js';
+import { sweepIds, takeSweepTurn } from '../../src/store/learners/id-sweep.js';
+import {
+  entryBytes,
+  ledgerField,
+  noIds,
+  openIds,
+  type StoredIds,
+} from '../../src/store/learners/learner-ids.js';
+import { readIds } from '../../src/store/learners/learner-reads.js';
+import { watchLearners } from '../../src/store/learners/watched-learners.js';
+import { openDeployment } from '../../src/store/redis/deployment.js';
+import { openHotConnections } from '../../src/store/redis/hot-connections.js';
+import { eventIdsKey, idSweepKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { countAnswers } from '../support/answers.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { itemTermCount } from '../../src/domain/prediction/model.js';
-import { hashItem } from '../../src/store/item-id.js';
+import { hashItem } from '../../src/store/models/item-id.js';
 import {
   addItemAnswers,
   encodeItems,
@@ -11,8 +11,8 @@ import {
   putItems,
   readItemFigures,
   readItems,
-} from '../../src/store/item-store.js';
-import { itemsKey } from '../../src/store/keys.js';
+} from '../../src/store/models/item-store.js';
+import { itemsKey } from '../../src/store/redis/keys.js';
 import { seeded } from '../support/random.js';
 import { redisOf, startBareRedis } from '../support/service.js';
 

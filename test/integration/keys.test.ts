@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { hashKey } from '../../src/http/auth.js';
-import { createKeyStore } from '../../src/store/api-keys.js';
-import { connectRedis, whenReady } from '../../src/store/client.js';
+import { createKeyStore } from '../../src/store/access/api-keys.js';
+import { connectRedis, whenReady } from '../../src/store/redis/client.js';
 import { runCommand } from '../support/command.js';
 import { startTestRedis } from '../support/embedded.js';
 import { tempDir } from '../support/temp.js';

@@ -3,12 +3,9 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Command } from 'ioredis';
 import type { TrackEvent } from '../../src/contracts/tasks.js';
-import { learnersOfKnownSkill } from '../../src/domain/params.js';
-import { unsetSkill } from '../../src/domain/skill-setting.js';
-import { putSkills } from '../../src/store/catalogue-store.js';
-import type { RedisClient } from '../../src/store/client.js';
-import { openDeployment } from '../../src/store/deployment.js';
-import { knownSkillsKey, learnerKey, rareSkillsKey } from '../../src/store/keys.js';
+import { learnersOfKnownSkill } from '../../src/domain/base/params.js';
+import { unsetSkill } from '../../src/domain/catalogue/skill-setting.js';
+import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
 import {
   addKnownSkills,
   countKnownSkills,
@@ -16,15 +13,18 @@ import {
   isKnownSkill,
   listKnownSkills,
   noteLearners,
-} from '../../src/store/known-skills.js';
-import type { LoadedLearner } from '../../src/store/learner-records.js';
-import { createRebuildStore } from '../../src/store/rebuild-store.js';
-import { hashText } from '../../src/store/text-hash.js';
-import { answeredSkills, tenantsOf } from '../../src/warehouse/rebuild-state.js';
-import { createKnownSkills } from '../../workers/known-skills.js';
-import { groupByLearner } from '../../workers/learner-works.js';
-import type { LearnerWork } from '../../workers/plan.js';
-import { skillRooms } from '../../workers/skill-room.js';
+} from '../../src/store/catalogue/known-skills.js';
+import type { LoadedLearner } from '../../src/store/learners/learner-records.js';
+import { createRebuildStore } from '../../src/store/rebuild/rebuild-store.js';
+import type { RedisClient } from '../../src/store/redis/client.js';
+import { openDeployment } from '../../src/store/redis/deployment.js';
+import { knownSkillsKey, learnerKey, rareSkillsKey } from '../../src/store/redis/keys.js';
+import { hashText } from '../../src/store/redis/text-hash.js';
+import { answeredSkills, tenantsOf } from '../../src/warehouse/reads/rebuild-state.js';
+import { createKnownSkills } from '../../workers/track/known-skills.js';
+import { groupByLearner } from '../../workers/track/learner-works.js';
+import type { LearnerWork } from '../../workers/track/plan.js';
+import { skillRooms } from '../../workers/track/skill-room.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 import { testDatabase } from '../support/warehouse.js';

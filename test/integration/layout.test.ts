@@ -1,6 +1,7 @@
 /** A Redis whose event ids stand with their partitions, as the version before left them: refused, and moved by a rebuild. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { createReplaceStore } from '../../src/store/rebuild/replace-store.js';
 import {
   asideKey,
   eventIdsKey,
@@ -10,8 +11,7 @@ import {
   metaKey,
   outboxKey,
   partitionOf,
-} from '../../src/store/keys.js';
-import { createReplaceStore } from '../../src/store/replace-store.js';
+} from '../../src/store/redis/keys.js';
 import { runCommand } from '../support/command.js';
 import { callerOf, type JsonAnswer } from '../support/http.js';
 import { erasureDone, takeBack } from '../support/learner-data.js';

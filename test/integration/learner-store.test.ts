@@ -2,16 +2,20 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import type { RememberedItem } from '../../src/domain/item-window.js';
-import { modelVersion } from '../../src/domain/params.js';
+import { modelVersion } from '../../src/domain/base/params.js';
 import type { ItemTrace } from '../../src/domain/prediction/traces.js';
-import { connectRedis, whenReady } from '../../src/store/client.js';
-import { openDeployment } from '../../src/store/deployment.js';
-import { answerBytes, idBytes } from '../../src/store/event-ids.js';
-import { decodeGoal } from '../../src/store/goal-codec.js';
-import type { HotConnection } from '../../src/store/hot-connection.js';
-import { openHotConnections } from '../../src/store/hot-connections.js';
-import { hashItem } from '../../src/store/item-id.js';
+import type { RememberedItem } from '../../src/domain/tracing/item-window.js';
+import { answerBytes, idBytes } from '../../src/store/learners/event-ids.js';
+import { decodeGoal } from '../../src/store/learners/goal-codec.js';
+import { type IdFields, noIds, openIds, type StoredIds } from '../../src/store/learners/learner-ids.js';
+import { readIds, readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
+import type { CommitStatus, LearnerCommit, LearnerQuery } from '../../src/store/learners/learner-records.js';
+import { type WatchOptions, watchLearners } from '../../src/store/learners/watched-learners.js';
+import { hashItem } from '../../src/store/models/item-id.js';
+import { connectRedis, whenReady } from '../../src/store/redis/client.js';
+import { openDeployment } from '../../src/store/redis/deployment.js';
+import type { HotConnection } from '../../src/store/redis/hot-connection.js';
+import { openHotConnections } from '../../src/store/redis/hot-connections.js';
 import {
   acceptedKey,
   eventIdsKey,
@@ -20,11 +24,7 @@ import {
   markerKey,
   metaKey,
   outboxKey,
-} from '../../src/store/keys.js';
-import { type IdFields, noIds, openIds, type StoredIds } from '../../src/store/learner-ids.js';
-import { readIds, readLearner, readPacked } from '../../src/store/learner-reads.js';
-import type { CommitStatus, LearnerCommit, LearnerQuery } from '../../src/store/learner-records.js';
-import { type WatchOptions, watchLearners } from '../../src/store/watched-learners.js';
+} from '../../src/store/redis/keys.js';
 import { countAnswers } from '../support/answers.js';
 import { waitingLines } from '../support/attempt-rows.js';
 import { startTestRedis } from '../support/embedded.js';

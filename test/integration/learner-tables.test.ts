@@ -1,8 +1,8 @@
 /** The list of the tables that hold a learner's rows is complete: exports and erasures rest on it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { selectRows } from '../../src/warehouse/client.js';
-import { learnerTables } from '../../src/warehouse/learner-tables.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { learnerTables } from '../../src/warehouse/schema/learner-tables.js';
 import { freshDatabase } from '../support/embedded.js';
 import { testDatabase } from '../support/warehouse.js';
 

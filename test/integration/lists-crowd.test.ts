@@ -1,10 +1,10 @@
 /** A crowd of one tenant at the lists of answers: ClickHouse still serves the others. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { newLearner } from '../../src/domain/mastery.js';
-import { learnerKey, partitionOf } from '../../src/store/keys.js';
-import { encodeLearner } from '../../src/store/learner-codec.js';
-import { learnerField } from '../../src/store/learner-records.js';
+import { newLearner } from '../../src/domain/tracing/mastery.js';
+import { encodeLearner } from '../../src/store/learners/learner-codec.js';
+import { learnerField } from '../../src/store/learners/learner-records.js';
+import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { callerOf, event } from '../support/http.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';

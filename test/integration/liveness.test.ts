@@ -7,12 +7,12 @@ import { type DrainJobData, drainJobId, drainShards, queuePrefix } from '../../s
 import { createDrainQueue } from '../../src/jobs/drain-queue.js';
 import { startScheduledJob } from '../../src/jobs/scheduled.js';
 import { startWatchedPipeline, type WatchedPipeline } from '../../src/jobs/watched-pipeline.js';
-import { createDrain } from '../../src/services/drain-outbox.js';
-import type { DrainShard, Outbox } from '../../src/services/pipeline-ports.js';
-import { createOutbox } from '../../src/store/outbox.js';
+import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
+import type { DrainShard, Outbox } from '../../src/services/pipeline/pipeline-ports.js';
+import { createOutbox } from '../../src/store/outbox/outbox.js';
 import { createLogger } from '../../src/telemetry.js';
-import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
-import { connectWarehouse } from '../../src/warehouse/client.js';
+import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
+import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { fillOutbox } from '../support/attempt-rows.js';
 import { startBlackHole } from '../support/black-hole.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';

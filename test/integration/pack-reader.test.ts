@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { connectRedis, whenReady } from '../../src/store/client.js';
-import { createPackReader } from '../../src/store/pack-reader.js';
+import { connectRedis, whenReady } from '../../src/store/redis/client.js';
+import { createPackReader } from '../../src/store/redis/pack-reader.js';
 import { fc } from '../support/properties.js';
 import { startBareRedis } from '../support/service.js';
 

@@ -4,8 +4,15 @@ import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
-import { createDrain } from '../../src/services/drain-outbox.js';
-import type { AttemptWarehouse, DrainTask, Outbox } from '../../src/services/pipeline-ports.js';
+import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
+import type { AttemptWarehouse, DrainTask, Outbox } from '../../src/services/pipeline/pipeline-ports.js';
+import { createOutbox } from '../../src/store/outbox/outbox.js';
+import {
+  parkableStreams,
+  parkedEntries,
+  type Redriven,
+  redrive,
+} from '../../src/store/outbox/parked-store.js';
 import {
   dueKey,
   journalKey,
@@ -14,12 +21,10 @@ import {
   outboxRowsKey,
   parkedBound,
   parkedKey,
-} from '../../src/store/keys.js';
-import { createOutbox } from '../../src/store/outbox.js';
-import { parkableStreams, parkedEntries, type Redriven, redrive } from '../../src/store/parked-store.js';
+} from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
-import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
-import { selectRows } from '../../src/warehouse/client.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { encodedRow, fillOutbox } from '../support/attempt-rows.js';
 import { runCommand } from '../support/command.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeModel } from '../../src/contracts/model.js';
-import { learnersOfKnownSkill, modelVersion } from '../../src/domain/params.js';
-import { unfittedModel } from '../../src/domain/tenant-model.js';
-import { recordChanges } from '../../src/services/fit-models.js';
+import { learnersOfKnownSkill, modelVersion } from '../../src/domain/base/params.js';
+import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { recordChanges } from '../../src/services/models/fit-models.js';
+import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';
+import { createReplaceStore } from '../../src/store/rebuild/replace-store.js';
 import {
   asideKey,
   keptNow,
@@ -14,12 +16,10 @@ import {
   metaKey,
   outboxKey,
   rareSkillsKey,
-} from '../../src/store/keys.js';
-import { createModelPublisher, publishModel } from '../../src/store/model-store.js';
-import { createReplaceStore } from '../../src/store/replace-store.js';
+} from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
-import { selectRows } from '../../src/warehouse/client.js';
-import { createModelHistory } from '../../src/warehouse/models.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { createModelHistory } from '../../src/warehouse/schema/models.js';
 import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
 import { takeBack } from '../support/learner-data.js';

@@ -9,18 +9,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type AttemptRow, encodeAttemptRow, rowColumns } from '../../src/contracts/attempt-row.js';
 import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
 import { encodeModel } from '../../src/contracts/model.js';
+import {
+  defaultSkillParameters,
+  type TenantModel,
+  unfittedModel,
+} from '../../src/domain/catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../../src/domain/prediction/model.js';
-import { type ReplayedStates, startReplay } from '../../src/domain/replay.js';
-import { defaultSkillParameters, type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
-import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/event-ids.js';
-import { hashItem } from '../../src/store/item-id.js';
-import { encodeItems } from '../../src/store/item-store.js';
-import { itemTracesKey, learnerKey, metaKey, partitionOf } from '../../src/store/keys.js';
-import { dumpOf, type Fields } from '../../src/store/learner-dump.js';
-import { readIds } from '../../src/store/learner-reads.js';
-import { createModelPublisher, publishModel } from '../../src/store/model-store.js';
-import { selectRows } from '../../src/warehouse/client.js';
-import { figuresOf } from '../../workers/told.js';
+import { type ReplayedStates, startReplay } from '../../src/domain/tracing/replay.js';
+import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/learners/event-ids.js';
+import { readIds } from '../../src/store/learners/learner-reads.js';
+import { hashItem } from '../../src/store/models/item-id.js';
+import { encodeItems } from '../../src/store/models/item-store.js';
+import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';
+import { dumpOf, type Fields } from '../../src/store/rebuild/learner-dump.js';
+import { itemTracesKey, learnerKey, metaKey, partitionOf } from '../../src/store/redis/keys.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { figuresOf } from '../../workers/track/told.js';
 import { givenCluster } from '../support/given-cluster.js';
 import { callerOf } from '../support/http.js';
 import { seeded } from '../support/random.js';

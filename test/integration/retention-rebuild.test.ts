@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { rowColumns } from '../../src/contracts/attempt-row.js';
-import { modelVersion } from '../../src/domain/params.js';
-import { rareSkillsKey } from '../../src/store/keys.js';
-import { decodeLearner } from '../../src/store/learner-codec.js';
-import { decodeSnapshot, encodeSnapshot } from '../../src/store/snapshot-codec.js';
-import { selectRows } from '../../src/warehouse/client.js';
+import { modelVersion } from '../../src/domain/base/params.js';
+import { decodeLearner } from '../../src/store/learners/learner-codec.js';
+import { decodeSnapshot, encodeSnapshot } from '../../src/store/learners/snapshot-codec.js';
+import { rareSkillsKey } from '../../src/store/redis/keys.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { runCommand } from '../support/command.js';
 import { awayFromMidnight } from '../support/day.js';
 import { callerOf } from '../support/http.js';

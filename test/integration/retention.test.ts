@@ -4,14 +4,16 @@ import { type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { AttemptRow } from '../../src/contracts/attempt-row.js';
 import { forecastRow } from '../../src/contracts/journal.js';
-import { type ReplayedStates, startReplay } from '../../src/domain/replay.js';
+import { type ReplayedStates, startReplay } from '../../src/domain/tracing/replay.js';
 import {
   lastMonthOlderThan,
   planRetention,
   type RetentionParts,
   retainAnswers,
-} from '../../src/services/retain-answers.js';
-import { connectRedis, type RedisClient, whenReady } from '../../src/store/client.js';
+} from '../../src/services/retention/retain-answers.js';
+import { decodeSnapshot } from '../../src/store/learners/snapshot-codec.js';
+import { dumpOf } from '../../src/store/rebuild/learner-dump.js';
+import { connectRedis, type RedisClient, whenReady } from '../../src/store/redis/client.js';
 import {
   acceptedField,
   acceptedKey,
@@ -19,13 +21,11 @@ import {
   outboxKey,
   parkedKey,
   partitionOf,
-} from '../../src/store/keys.js';
-import { dumpOf } from '../../src/store/learner-dump.js';
-import { decodeSnapshot } from '../../src/store/snapshot-codec.js';
-import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
-import { selectRows } from '../../src/warehouse/client.js';
-import { createJournalWarehouse } from '../../src/warehouse/journal-warehouse.js';
-import { holdsState } from '../../src/warehouse/presence.js';
+} from '../../src/store/redis/keys.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
+import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
+import { holdsState } from '../../src/warehouse/schema/presence.js';
 import { auditsOf, namesOf } from '../support/audits.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { servedForecast } from '../support/journal-rows.js';

@@ -1,14 +1,14 @@
 /** Records in Redis that cannot be read: who asks for many gets the others, and is told. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { prepareKeys } from '../../src/api-keys.js';
+import { prepareKeys } from '../../src/app/keys.js';
 import { loadConfig } from '../../src/config.js';
-import { newLearner } from '../../src/domain/mastery.js';
-import { createKeyStore } from '../../src/store/api-keys.js';
-import { openDeployment } from '../../src/store/deployment.js';
-import { createErasureStore } from '../../src/store/erasures.js';
-import { apiKeysKey, erasuresKey, learnerKey, partitionOf } from '../../src/store/keys.js';
-import { differenceOf, readDumps } from '../../src/store/learner-compare.js';
+import { newLearner } from '../../src/domain/tracing/mastery.js';
+import { createKeyStore } from '../../src/store/access/api-keys.js';
+import { createErasureStore } from '../../src/store/corrections/erasures.js';
+import { differenceOf, readDumps } from '../../src/store/rebuild/learner-compare.js';
+import { openDeployment } from '../../src/store/redis/deployment.js';
+import { apiKeysKey, erasuresKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { readAnswerColumns } from '../../src/warehouse/answer-columns.js';
-import { attempts, fittedColumns, originColumns, placedColumns } from '../../src/warehouse/attempts.js';
-import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
-import { migrate, migrations } from '../../src/warehouse/migrations.js';
-import { createTable } from '../../src/warehouse/table.js';
+import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { createTable } from '../../src/warehouse/clickhouse/table.js';
+import { readAnswerColumns } from '../../src/warehouse/reads/answer-columns.js';
+import {
+  attempts,
+  fittedColumns,
+  originColumns,
+  placedColumns,
+} from '../../src/warehouse/schema/attempts.js';
+import { migrate, migrations } from '../../src/warehouse/schema/migrations.js';
 import { freshDatabase } from '../support/embedded.js';
 import { madeAnswers, storeAnswers } from '../support/made-answers.js';
 import { testDatabase } from '../support/warehouse.js';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
-import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
-import { migrate, migrations, SchemaTooNewError } from '../../src/warehouse/migrations.js';
+import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
+import { migrate, migrations, SchemaTooNewError } from '../../src/warehouse/schema/migrations.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
 import { freshDatabase } from '../support/embedded.js';
 import { allOnce, counts, testDatabase } from '../support/warehouse.js';

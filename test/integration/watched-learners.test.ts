@@ -5,22 +5,26 @@ import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
 import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { ApiError } from '../../src/errors.js';
-import { connectRedis, whenReady, whileRedisServes } from '../../src/store/client.js';
-import { type CommandBytes, createCommandBytes } from '../../src/store/command-bytes.js';
-import { answerBytes, hashEventId } from '../../src/store/event-ids.js';
-import { type HotConnection, openHotConnection } from '../../src/store/hot-connection.js';
-import { hashItem } from '../../src/store/item-id.js';
-import { learnerKey, markerKey, outboxKey, partitionPrefix, waitKey } from '../../src/store/keys.js';
-import { noIds, openIds } from '../../src/store/learner-ids.js';
-import { readIds } from '../../src/store/learner-reads.js';
+import { answerBytes, hashEventId } from '../../src/store/learners/event-ids.js';
+import { noIds, openIds } from '../../src/store/learners/learner-ids.js';
+import { readIds } from '../../src/store/learners/learner-reads.js';
 import type {
   CommitStatus,
   LearnerCommit,
   LearnerQuery,
   LoadedLearner,
-} from '../../src/store/learner-records.js';
-import { outcomeOf } from '../../src/store/replies.js';
-import { UnwatchedError, type WatchedLearners, watchLearners } from '../../src/store/watched-learners.js';
+} from '../../src/store/learners/learner-records.js';
+import {
+  UnwatchedError,
+  type WatchedLearners,
+  watchLearners,
+} from '../../src/store/learners/watched-learners.js';
+import { hashItem } from '../../src/store/models/item-id.js';
+import { connectRedis, whenReady, whileRedisServes } from '../../src/store/redis/client.js';
+import { type CommandBytes, createCommandBytes } from '../../src/store/redis/command-bytes.js';
+import { type HotConnection, openHotConnection } from '../../src/store/redis/hot-connection.js';
+import { learnerKey, markerKey, outboxKey, partitionPrefix, waitKey } from '../../src/store/redis/keys.js';
+import { outcomeOf } from '../../src/store/redis/replies.js';
 import { countAnswers } from '../support/answers.js';
 import { waitingLines } from '../support/attempt-rows.js';
 import { fc } from '../support/properties.js';

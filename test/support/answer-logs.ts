@@ -1,6 +1,6 @@
-import type { AnswerLog } from '../../src/domain/answer-log.js';
-import { itemGuessSlip } from '../../src/domain/bkt.js';
-import type { BktParameters } from '../../src/domain/params.js';
+import type { BktParameters } from '../../src/domain/base/params.js';
+import type { AnswerLog } from '../../src/domain/fit/answer-log.js';
+import { itemGuessSlip } from '../../src/domain/tracing/bkt.js';
 import { seeded } from './random.js';
 
 /** One answer of a log made by hand; what is left out was not reported. */

@@ -1,8 +1,8 @@
-import type { AnswerStates } from '../../src/domain/answer-states.js';
-import { conditionsFor } from '../../src/domain/conditions.js';
-import { type AnswerEffect, applyAnswer, newLearner, newSkill } from '../../src/domain/mastery.js';
-import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
-import type { Answer } from '../../src/domain/types.js';
+import type { Answer } from '../../src/domain/base/types.js';
+import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import type { AnswerStates } from '../../src/domain/tracing/answer-states.js';
+import { conditionsFor } from '../../src/domain/tracing/conditions.js';
+import { type AnswerEffect, applyAnswer, newLearner, newSkill } from '../../src/domain/tracing/mastery.js';
 
 const anAnswer: Answer = {
   isCorrect: true,

@@ -2,11 +2,11 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type AuditOptions, runAudit } from '../../src/services/audit/audit.js';
 import type { AuditReport, Mismatch } from '../../src/services/audit/report.js';
-import { createAuditStore } from '../../src/store/audit-store.js';
-import type { RedisClient } from '../../src/store/client.js';
-import { defaultPartitions } from '../../src/store/deployment.js';
-import { createAuditWarehouse } from '../../src/warehouse/audit-warehouse.js';
-import type { Cluster } from '../../src/warehouse/cluster.js';
+import { createAuditStore } from '../../src/store/audit/audit-store.js';
+import type { RedisClient } from '../../src/store/redis/client.js';
+import { defaultPartitions } from '../../src/store/redis/deployment.js';
+import type { Cluster } from '../../src/warehouse/clickhouse/cluster.js';
+import { createAuditWarehouse } from '../../src/warehouse/maintenance/audit-warehouse.js';
 
 /** @returns one more audit at each call */
 export function auditsOf(

@@ -12,10 +12,10 @@ import {
 } from '../../src/contracts/jobs.js';
 import { startOnFreePort } from '../../src/embedded/ports.js';
 import { startRedis } from '../../src/embedded/redis.js';
-import type { RedisClient } from '../../src/store/client.js';
+import type { RedisClient } from '../../src/store/redis/client.js';
 import { createLogger } from '../../src/telemetry.js';
-import { selectRows } from '../../src/warehouse/client.js';
-import { migrate } from '../../src/warehouse/migrations.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { migrate } from '../../src/warehouse/schema/migrations.js';
 import type { Scoped } from './service.js';
 import { waitFor } from './wait.js';
 
@@ -56,7 +56,7 @@ export async function copyAppendOnlyFolder(redis: RedisClient, from: string, to:
 
 /**
  * As if a minute had passed since the copy: younger drain jobs trust their token, which a restored ClickHouse does not
- * know. @see src/services/drain-outbox.ts
+ * know. @see src/services/pipeline/drain-outbox.ts
  */
 export async function ageDrainJobs(redis: RedisClient): Promise<void> {
   for (let shard = 0; shard < drainShards; shard++) {

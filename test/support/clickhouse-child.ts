@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 
-const entry = fileURLToPath(new URL('../../workers/clickhouse.js', import.meta.url));
+const entry = fileURLToPath(new URL('../../src/embedded/clickhouse/server.js', import.meta.url));
 
 export const serviceAccount = { name: 'skilltrace', password: "se'cret:1" };
 export const analystAccount = { name: 'analyst', password: 'look-only' };

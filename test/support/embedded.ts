@@ -6,7 +6,7 @@ import { startOnFreePort } from '../../src/embedded/ports.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import type { Supervised } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/telemetry.js';
-import { ensureDatabase } from '../../src/warehouse/client.js';
+import { ensureDatabase } from '../../src/warehouse/clickhouse/client.js';
 import { emptiedCluster } from './given-cluster.js';
 import type { Scoped } from './service.js';
 

@@ -1,6 +1,6 @@
 /** Fits of made answers in servers of their own. */
 import type { TestContext } from 'node:test';
-import { openDeployment } from '../../src/store/deployment.js';
+import { openDeployment } from '../../src/store/redis/deployment.js';
 import { runCommand } from './command.js';
 import type { MadeSkill } from './made-answers.js';
 import { type Servers, startServers } from './servers.js';

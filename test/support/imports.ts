@@ -1,6 +1,6 @@
 /** Imports of made answers into servers of their own. */
 import type { TestContext } from 'node:test';
-import { selectRows } from '../../src/warehouse/client.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { runCommand, spawnCommand } from './command.js';
 import type { Servers } from './servers.js';
 

@@ -1,6 +1,6 @@
 /** Keys of Redis by what they hold, which any version of Redis takes; every text as base64. */
 import type { Redis } from 'ioredis';
-import type { RedisClient } from '../../src/store/client.js';
+import type { RedisClient } from '../../src/store/redis/client.js';
 
 export interface DumpedKey {
   readonly key: string;

@@ -1,6 +1,6 @@
 /** Many stored answers in a moment: rows are made by ClickHouse itself. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { partitionOf } from '../../src/store/keys.js';
+import { partitionOf } from '../../src/store/redis/keys.js';
 
 const constants = {
   p_init: 0.3,

@@ -1,20 +1,20 @@
 /** Answers of several months for tests of retention, and what analysts see of them. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type AttemptRow, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
-import type { RetentionParts } from '../../src/services/retain-answers.js';
-import { createSnapshotWriter } from '../../src/services/snapshot-learners.js';
-import type { RedisClient } from '../../src/store/client.js';
-import { defaultPartitions } from '../../src/store/deployment.js';
-import { partitionOf } from '../../src/store/keys.js';
-import { createRetentionFence } from '../../src/store/retention-fence.js';
-import { decodeSnapshot, encodeSnapshot } from '../../src/store/snapshot-codec.js';
+import type { RetentionParts } from '../../src/services/retention/retain-answers.js';
+import { createSnapshotWriter } from '../../src/services/retention/snapshot-learners.js';
+import { createRetentionFence } from '../../src/store/audit/retention-fence.js';
+import { decodeSnapshot, encodeSnapshot } from '../../src/store/learners/snapshot-codec.js';
+import type { RedisClient } from '../../src/store/redis/client.js';
+import { defaultPartitions } from '../../src/store/redis/deployment.js';
+import { partitionOf } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
-import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
-import { selectRows } from '../../src/warehouse/client.js';
-import type { Cluster } from '../../src/warehouse/cluster.js';
-import { createSnapshotStore } from '../../src/warehouse/learner-snapshots.js';
-import { createAnswerArchive, createForecastArchive } from '../../src/warehouse/retention.js';
-import { createVelocityHistory } from '../../src/warehouse/velocity-history.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
+import type { Cluster } from '../../src/warehouse/clickhouse/cluster.js';
+import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
+import { createAnswerArchive, createForecastArchive } from '../../src/warehouse/maintenance/retention.js';
+import { createVelocityHistory } from '../../src/warehouse/reads/velocity-history.js';
+import { createSnapshotStore } from '../../src/warehouse/schema/learner-snapshots.js';
 import { attemptRow } from './attempt-rows.js';
 import { seeded } from './random.js';
 

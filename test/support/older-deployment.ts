@@ -1,8 +1,8 @@
 /** Deployments as earlier versions left them: their names for the markers, and their notes of how learners are kept. */
 import { randomBytes } from 'node:crypto';
-import type { RedisClient } from '../../src/store/client.js';
-import { notedKept } from '../../src/store/deployment.js';
-import { answerBytes } from '../../src/store/event-ids.js';
+import { answerBytes } from '../../src/store/learners/event-ids.js';
+import type { RedisClient } from '../../src/store/redis/client.js';
+import { notedKept } from '../../src/store/redis/deployment.js';
 import {
   keptNow,
   type LearnersKept,
@@ -10,7 +10,7 @@ import {
   metaKey,
   unnotedLayout,
   unnotedVersion,
-} from '../../src/store/keys.js';
+} from '../../src/store/redis/keys.js';
 
 /** Neither its formulas nor its layout were noted. */
 export const keptBefore: LearnersKept = { version: unnotedVersion, layout: unnotedLayout };

@@ -1,14 +1,14 @@
 // A pipeline in a process of its own, for tests that kill it: REDIS_URL CLICKHOUSE_URL PARTITIONS.
 import { startPipeline } from '../../src/jobs/worker.js';
-import { createCarryOut } from '../../src/services/carry-out.js';
-import { createDrain } from '../../src/services/drain-outbox.js';
-import { connectRedis, whenReady } from '../../src/store/client.js';
-import { createCorrectionStore } from '../../src/store/corrections.js';
-import { createOutbox } from '../../src/store/outbox.js';
+import { createCarryOut } from '../../src/services/corrections/carry-out.js';
+import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
+import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
+import { createOutbox } from '../../src/store/outbox/outbox.js';
+import { connectRedis, whenReady } from '../../src/store/redis/client.js';
 import { createLogger } from '../../src/telemetry.js';
-import { createAttemptWarehouse } from '../../src/warehouse/attempt-warehouse.js';
-import { connectWarehouse } from '../../src/warehouse/client.js';
-import { createCorrectionWarehouse } from '../../src/warehouse/correction-warehouse.js';
+import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
+import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
+import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
 
 const [, , redisUrl = '', clickhouseUrl = '', partitions = ''] = process.argv;
 const logger = createLogger('fatal', 'pipeline-process');

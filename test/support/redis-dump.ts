@@ -1,7 +1,7 @@
 /** Everything of Redis that is to survive a rebuild, as text that can be compared. */
 import type { Redis } from 'ioredis';
-import type { RedisClient } from '../../src/store/client.js';
-import { ledgerField } from '../../src/store/learner-ids.js';
+import { ledgerField } from '../../src/store/learners/learner-ids.js';
+import type { RedisClient } from '../../src/store/redis/client.js';
 
 const idsKey = /^st:\{p\d+\}:e:/;
 /**

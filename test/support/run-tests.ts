@@ -15,7 +15,7 @@ import { startOnFreePort } from '../../src/embedded/ports.js';
 import { identify } from '../../src/embedded/process-identity.js';
 import { type Closers, createClosers, StartError } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/telemetry.js';
-import { connectWarehouse, selectRows } from '../../src/warehouse/client.js';
+import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { runClickhouseNames } from './embedded.js';
 import { figuresOf } from './figures.js';
 import { dearestFiles, figuresTable, readNotes } from './figures-table.js';

@@ -13,11 +13,11 @@ import { startOnFreePort } from '../../src/embedded/ports.js';
 import { probeRedis } from '../../src/embedded/probe.js';
 import { hashKey } from '../../src/http/auth.js';
 import { createClosers } from '../../src/lifecycle.js';
-import { defaultScopes, type Scope } from '../../src/services/ports.js';
-import { createKeyStore, type KeyStore } from '../../src/store/api-keys.js';
-import { connectRedis, type RedisClient, whenReady } from '../../src/store/client.js';
+import { defaultScopes, type Scope } from '../../src/services/read/ports.js';
+import { createKeyStore, type KeyStore } from '../../src/store/access/api-keys.js';
+import { connectRedis, type RedisClient, whenReady } from '../../src/store/redis/client.js';
 import { createLogger } from '../../src/telemetry.js';
-import { connectWarehouse } from '../../src/warehouse/client.js';
+import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
 import { freshDatabase } from './embedded.js';
 import { noteStart } from './figures.js';
 import { emptiedCluster, givenCluster } from './given-cluster.js';
@@ -65,7 +65,7 @@ export async function dataFolder(): Promise<{ path: string; remove: () => Promis
 }
 
 /** What ships, not its modules. */
-const loadApp = (): Promise<typeof import('../../src/app.js')> =>
+const loadApp = (): Promise<typeof import('../../src/app/app.js')> =>
   import(import.meta.resolve('#bundle/app.js'));
 
 /**

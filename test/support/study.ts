@@ -1,14 +1,15 @@
 /** Learners as advice sees them. */
-import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue.js';
-import { dayMs } from '../../src/domain/forgetting.js';
-import { newLearner, newSkill } from '../../src/domain/mastery.js';
-import { defaultParameters } from '../../src/domain/params.js';
-import type { SectionMeasure } from '../../src/domain/section-measure.js';
-import { type SkillView, viewSkills } from '../../src/domain/skill-view.js';
-import { standingOf } from '../../src/domain/standing.js';
-import type { StudyContext } from '../../src/domain/study-advice.js';
-import { type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
-import type { PerSection, Section, SkillState } from '../../src/domain/types.js';
+
+import type { StudyContext } from '../../src/domain/advice/study-advice.js';
+import { defaultParameters } from '../../src/domain/base/params.js';
+import type { PerSection, Section, SkillState } from '../../src/domain/base/types.js';
+import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
+import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { type SkillView, viewSkills } from '../../src/domain/learner/skill-view.js';
+import type { SectionMeasure } from '../../src/domain/score/section-measure.js';
+import { standingOf } from '../../src/domain/score/standing.js';
+import { dayMs } from '../../src/domain/tracing/forgetting.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/mastery.js';
 
 /** Time of all views. */
 export const now = 20_000 * dayMs;

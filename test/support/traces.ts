@@ -1,8 +1,8 @@
 /** Where anything in Redis or ClickHouse says a text. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { Cluster, type Redis } from 'ioredis';
-import type { RedisClient } from '../../src/store/client.js';
-import { selectRows } from '../../src/warehouse/client.js';
+import type { RedisClient } from '../../src/store/redis/client.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 
 /** Keys of Redis whose name or content has the text. */
 export async function keysThatSay(client: RedisClient, text: string): Promise<string[]> {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/client.js';
-import { migrate } from '../../src/warehouse/migrations.js';
+import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { migrate } from '../../src/warehouse/schema/migrations.js';
 import { waitFor } from './wait.js';
 
 /** A migrated database of its own on the server of the URL. */

@@ -2,23 +2,23 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
-import { historyBands, isInBand } from '../../src/domain/accuracy/bands.js';
-import { accuracyCases, unitOf } from '../../src/domain/accuracy/cases.js';
-import { fitAccuracy } from '../../src/domain/accuracy/fit.js';
-import { judgeAccuracy } from '../../src/domain/accuracy/judge.js';
+import { sigmoid } from '../../src/domain/base/probability.js';
+import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { accuracyCases, unitOf } from '../../src/domain/fit/accuracy/cases.js';
+import { fitAccuracy } from '../../src/domain/fit/accuracy/fit.js';
+import { judgeAccuracy } from '../../src/domain/fit/accuracy/judge.js';
+import { fitAccuracyStage } from '../../src/domain/fit/accuracy.js';
+import { rowWidth } from '../../src/domain/prediction/features.js';
+import { newFeatureStore, replayLearners } from '../../src/domain/prediction/replay.js';
+import { historyBands, isInBand } from '../../src/domain/score/accuracy-bands.js';
 import {
   type AccuracyModel,
   accuracyCdf,
   accuracyInterval,
   forecastAccuracy,
   startAccuracy,
-} from '../../src/domain/accuracy/model.js';
-import { fitAccuracyStage } from '../../src/domain/fit-accuracy.js';
-import { newLearner } from '../../src/domain/mastery.js';
-import { rowWidth } from '../../src/domain/prediction/features.js';
-import { newFeatureStore, replayLearners } from '../../src/domain/prediction/replay.js';
-import { sigmoid } from '../../src/domain/probability.js';
-import { unfittedModel } from '../../src/domain/tenant-model.js';
+} from '../../src/domain/score/accuracy-model.js';
+import { newLearner } from '../../src/domain/tracing/mastery.js';
 import { answerLog, type LoggedAnswer } from '../support/answer-logs.js';
 import { seeded } from '../support/random.js';
 import { steadyLog, tracedCases, traceOf } from '../support/shares.js';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
-import { takeBaseline, totalsSince } from '../../src/domain/baseline.js';
-import { type Replay, type ReplayedStates, startReplay } from '../../src/domain/replay.js';
-import { unfittedModel } from '../../src/domain/tenant-model.js';
-import { encodeLearner, encodeSkill } from '../../src/store/learner-codec.js';
+import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { takeBaseline, totalsSince } from '../../src/domain/score/baseline.js';
+import { type Replay, type ReplayedStates, startReplay } from '../../src/domain/tracing/replay.js';
+import { encodeLearner, encodeSkill } from '../../src/store/learners/learner-codec.js';
 import { attemptRow } from '../support/attempt-rows.js';
 
 /** As ClickHouse gives rows of version 1 of the service: behind the version of the model, what the columns start with. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAuthenticator, hashKey } from '../../src/http/auth.js';
-import type { Grant } from '../../src/services/ports.js';
+import type { Grant } from '../../src/services/read/ports.js';
 
 const grant: Grant = {
   keyHash: 'hash',

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { AnswerLog } from '../../src/domain/answer-log.js';
-import { chooseFitOptions } from '../../src/domain/bkt-fit/choose.js';
-import { type FitOptions, fitBkt, fitRange, fitRounds, fitTrees } from '../../src/domain/bkt-fit/fit.js';
-import { heldOutLogLoss, isHeldOut, mayPublish, traceLog } from '../../src/domain/bkt-fit/held-out.js';
-import { growTrees } from '../../src/domain/bkt-fit/trees.js';
 import {
   type BktParameters,
   defaultParameters,
   fitBounds,
   fitPriorMeans,
   priorStrengths,
-} from '../../src/domain/params.js';
+} from '../../src/domain/base/params.js';
+import type { AnswerLog } from '../../src/domain/fit/answer-log.js';
+import { chooseFitOptions } from '../../src/domain/fit/bkt/choose.js';
+import { type FitOptions, fitBkt, fitRange, fitRounds, fitTrees } from '../../src/domain/fit/bkt/fit.js';
+import { heldOutLogLoss, isHeldOut, mayPublish, traceLog } from '../../src/domain/fit/bkt/held-out.js';
+import { growTrees } from '../../src/domain/fit/bkt/trees.js';
 import { syntheticLog } from '../support/answer-logs.js';
 import { seeded } from '../support/random.js';
 

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { AnswerLog } from '../../src/domain/answer-log.js';
-import { difficultyShift, pStar, traceAnswer } from '../../src/domain/bkt.js';
-import { type FitRules, fitSkill } from '../../src/domain/bkt-fit/em.js';
+import {
+  type BktParameters,
+  defaultParameters,
+  fitBounds,
+  fitPriorMeans,
+  priorStrengths,
+} from '../../src/domain/base/params.js';
+import type { AnswerLog } from '../../src/domain/fit/answer-log.js';
+import { type FitRules, fitSkill } from '../../src/domain/fit/bkt/em.js';
 import {
   type Expectations,
   filterForward,
@@ -11,16 +17,10 @@ import {
   type SkillTree,
   skillTree,
   smoothBackward,
-} from '../../src/domain/bkt-fit/filter.js';
-import { growTrees } from '../../src/domain/bkt-fit/trees.js';
-import { effectiveMastery } from '../../src/domain/forgetting.js';
-import {
-  type BktParameters,
-  defaultParameters,
-  fitBounds,
-  fitPriorMeans,
-  priorStrengths,
-} from '../../src/domain/params.js';
+} from '../../src/domain/fit/bkt/filter.js';
+import { growTrees } from '../../src/domain/fit/bkt/trees.js';
+import { difficultyShift, pStar, traceAnswer } from '../../src/domain/tracing/bkt.js';
+import { effectiveMastery } from '../../src/domain/tracing/forgetting.js';
 import { answerLog, type LoggedAnswer, syntheticLog } from '../support/answer-logs.js';
 
 const dayMs = 86_400_000;

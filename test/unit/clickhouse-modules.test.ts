@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
-import { authenticate } from '../../workers/clickhouse/accounts.js';
-import { checkAnalystStatement } from '../../workers/clickhouse/analyst-guard.js';
-import { engineFailure, failureOf } from '../../workers/clickhouse/errors.js';
-import { answerFormat, insertFormat, isStreamable } from '../../workers/clickhouse/formats.js';
-import { goesByFile } from '../../workers/clickhouse/insert-file.js';
-import { parseInsertHead } from '../../workers/clickhouse/insert-head.js';
-import { checkOverruns, type Overrun, overrunOf } from '../../workers/clickhouse/overruns.js';
-import { jobOf, laneOf } from '../../workers/clickhouse/request.js';
+import { authenticate } from '../../src/embedded/clickhouse/accounts.js';
+import { checkAnalystStatement } from '../../src/embedded/clickhouse/analyst-guard.js';
+import { engineFailure, failureOf } from '../../src/embedded/clickhouse/errors.js';
+import { answerFormat, insertFormat, isStreamable } from '../../src/embedded/clickhouse/formats.js';
+import { goesByFile } from '../../src/embedded/clickhouse/insert-file.js';
+import { parseInsertHead } from '../../src/embedded/clickhouse/insert-head.js';
+import { checkOverruns, type Overrun, overrunOf } from '../../src/embedded/clickhouse/overruns.js';
+import { jobOf, laneOf } from '../../src/embedded/clickhouse/request.js';
 import {
   analystAssignments,
   dearAssignments,
   literal,
   parameterAssignments,
-} from '../../workers/clickhouse/settings.js';
+} from '../../src/embedded/clickhouse/settings.js';
 
 test('an insert head gives table, columns, settings, format and where the rows begin', () => {
   const text =

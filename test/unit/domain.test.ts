@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { traceAnswer } from '../../src/domain/bkt.js';
-import { normalCdf, normalQuantile } from '../../src/domain/normal.js';
-import type { BktParameters } from '../../src/domain/params.js';
-import type { Answer } from '../../src/domain/types.js';
+import { normalCdf, normalQuantile } from '../../src/domain/base/normal.js';
+import type { BktParameters } from '../../src/domain/base/params.js';
+import type { Answer } from '../../src/domain/base/types.js';
+import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { countAnswers } from '../support/answers.js';
 
 const probability = (low: number, high: number) => fc.double({ min: low, max: high, noNaN: true });

@@ -1,8 +1,8 @@
 /** From entries of the outbox to lines for ClickHouse. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodePage, type RowsEntry, rowsEntry } from '../../src/store/outbox-page.js';
-import { inRanges } from '../../src/warehouse/repair.js';
+import { encodePage, type RowsEntry, rowsEntry } from '../../src/store/outbox/outbox-page.js';
+import { inRanges } from '../../src/warehouse/ingest/repair.js';
 
 const field = (name: string, value: string): Buffer[] => [Buffer.from(name), Buffer.from(value)];
 const entry = (id: string, rows: string): RowsEntry => rowsEntry([Buffer.from(id), field('r', rows)]);

@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { difficultyShift, traceAnswer } from '../../src/domain/bkt.js';
+import { type BktParameters, defaultParameters, difficultyModel } from '../../src/domain/base/params.js';
+import { round4 } from '../../src/domain/base/probability.js';
 import {
   type CountedAnswer,
   nextMastery,
   type Parts,
   partsOf,
   stationsOf,
-} from '../../src/domain/explain.js';
-import { effectiveMastery } from '../../src/domain/forgetting.js';
-import { type BktParameters, defaultParameters, difficultyModel } from '../../src/domain/params.js';
-import { round4 } from '../../src/domain/probability.js';
+} from '../../src/domain/prediction/explain.js';
+import { difficultyShift, traceAnswer } from '../../src/domain/tracing/bkt.js';
+import { effectiveMastery } from '../../src/domain/tracing/forgetting.js';
 
 const dayMs = 86_400_000;
 

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createStagePool } from '../../src/compute/fit-pool.js';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
-import type { AnswerLog } from '../../src/domain/answer-log.js';
-import { runHere } from '../../src/domain/fit-stages.js';
-import { fitTenant, holdOut } from '../../src/domain/fit-tenant.js';
-import { defaultParameters } from '../../src/domain/params.js';
+import { defaultParameters } from '../../src/domain/base/params.js';
 import {
   type SkillModel,
   skillModelOf,
   type TenantModel,
   unfittedModel,
-} from '../../src/domain/tenant-model.js';
+} from '../../src/domain/catalogue/tenant-model.js';
+import type { AnswerLog } from '../../src/domain/fit/answer-log.js';
+import { runHere } from '../../src/domain/fit/stages.js';
+import { fitTenant, holdOut } from '../../src/domain/fit/tenant.js';
 import { seeded } from '../support/random.js';
 
 /** Answers in turns on all skills; learners differ, and so do items. */

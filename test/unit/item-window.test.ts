@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../../src/domain/item-window.js';
+import {
+  newItemWindow,
+  openWindow,
+  type RememberedItem,
+  recallItem,
+} from '../../src/domain/tracing/item-window.js';
 import { upTo } from '../support/arbitraries.js';
 
 const leastRemembered = 128;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { newLearner, newSkill } from '../../src/domain/mastery.js';
-import { defaultParameters } from '../../src/domain/params.js';
-import { decodeFirstAnswer } from '../../src/store/event-ids.js';
+import { defaultParameters } from '../../src/domain/base/params.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/mastery.js';
+import { decodeFirstAnswer } from '../../src/store/learners/event-ids.js';
 import {
   decodeItem,
   decodeLearner,
@@ -11,7 +11,7 @@ import {
   encodeItem,
   encodeLearner,
   encodeSkill,
-} from '../../src/store/learner-codec.js';
+} from '../../src/store/learners/learner-codec.js';
 import { countAnswers } from '../support/answers.js';
 import { reportedConfidence, reportedSeconds, upTo } from '../support/arbitraries.js';
 

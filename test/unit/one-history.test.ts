@@ -1,9 +1,9 @@
 /** Which states of a learner are of one history: what is listed or exported between them is of one as well. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newLearner } from '../../src/domain/mastery.js';
-import { follows } from '../../src/services/attempt-ports.js';
-import { beginHistory } from '../../src/store/learner-records.js';
+import { newLearner } from '../../src/domain/tracing/mastery.js';
+import { follows } from '../../src/services/read/attempt-ports.js';
+import { beginHistory } from '../../src/store/learners/learner-records.js';
 
 const begun = { ...beginHistory(), version: 1000, attempts: 1 };
 

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { calibration, newCalibration, updateCalibration } from '../../src/domain/calibration.js';
+import { calibration, newCalibration, updateCalibration } from '../../src/domain/practice/calibration.js';
 import {
   correctPerMinute,
   efficiencyIndex,
   newPace,
   timeNorm,
   updatePace,
-} from '../../src/domain/efficiency.js';
-import { isRapid, newRapid, rapidFlag, rapidThreshold, updateRapid } from '../../src/domain/rapid.js';
+} from '../../src/domain/practice/efficiency.js';
+import { isRapid, newRapid, rapidFlag, rapidThreshold, updateRapid } from '../../src/domain/tracing/rapid.js';
 import {
   between,
   ordered,

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { learningIdProblem } from '../../src/contracts/ids.js';
 import { ApiError } from '../../src/errors.js';
-import { idAfter, pageOfIds, sortedAfter } from '../../src/services/pages.js';
+import { idAfter, pageOfIds, sortedAfter } from '../../src/services/read/pages.js';
 
 const ids = fc.uniqueArray(
   fc

@@ -8,8 +8,8 @@ import {
   type WorkerSettings,
 } from '../../src/contracts/tasks.js';
 import { inSlices } from '../../src/slices.js';
-import { placeEvents } from '../../workers/placing.js';
-import { createReply } from '../../workers/track-reply.js';
+import { placeEvents } from '../../workers/track/placing.js';
+import { createReply } from '../../workers/track/track-reply.js';
 
 const events = 1000;
 

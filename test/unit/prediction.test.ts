@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { AnswerLog, LearnerFilter } from '../../src/domain/answer-log.js';
-import { traceAnswer } from '../../src/domain/bkt.js';
-import { type BktParameters, defaultParameters, predictionModel } from '../../src/domain/params.js';
+import { type BktParameters, defaultParameters, predictionModel } from '../../src/domain/base/params.js';
+import { logit, sigmoid } from '../../src/domain/base/probability.js';
+import type { AnswerLog, LearnerFilter } from '../../src/domain/fit/answer-log.js';
+import { type FittedPrediction, fitSteps, fittedPrediction } from '../../src/domain/fit/prediction/fit.js';
+import { newFitMemory } from '../../src/domain/fit/prediction/fit-blocks.js';
+import { solveStep } from '../../src/domain/fit/prediction/fit-solve.js';
+import { moveRanges, sumRanges } from '../../src/domain/fit/prediction/fit-sums.js';
 import {
   columnOf,
   type FeatureInput,
@@ -13,10 +17,6 @@ import {
   runColumn,
   writeFeatures,
 } from '../../src/domain/prediction/features.js';
-import { type FittedPrediction, fitSteps, fittedPrediction } from '../../src/domain/prediction/fit.js';
-import { newFitMemory } from '../../src/domain/prediction/fit-blocks.js';
-import { solveStep } from '../../src/domain/prediction/fit-solve.js';
-import { moveRanges, sumRanges } from '../../src/domain/prediction/fit-sums.js';
 import { type ItemCounts, itemDifficulty } from '../../src/domain/prediction/items.js';
 import {
   explain,
@@ -40,7 +40,7 @@ import {
   type SkillTrace,
   updateTraces,
 } from '../../src/domain/prediction/traces.js';
-import { logit, sigmoid } from '../../src/domain/probability.js';
+import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { answerLog } from '../support/answer-logs.js';
 import { between, rounding, upTo } from '../support/arbitraries.js';
 import { seeded } from '../support/random.js';

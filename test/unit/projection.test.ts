@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { forgettingRate, keptMastery, learningRate, outlookOf } from '../../src/domain/projection.js';
+import { forgettingRate, keptMastery, learningRate, outlookOf } from '../../src/domain/score/projection.js';
 import { between } from '../support/arbitraries.js';
 
 const anySkill = fc

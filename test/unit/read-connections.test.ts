@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { createTurns } from '../../src/services/turns.js';
-import { createAttemptHistory } from '../../src/warehouse/attempt-history.js';
-import { createReadGuard } from '../../src/warehouse/read-guard.js';
-import { createLearnerTables } from '../../src/warehouse/told-rows.js';
+import { createTurns } from '../../src/services/record/turns.js';
+import { createReadGuard } from '../../src/warehouse/clickhouse/read-guard.js';
+import { createAttemptHistory } from '../../src/warehouse/reads/attempt-history.js';
+import { createLearnerTables } from '../../src/warehouse/reads/told-rows.js';
 
 const rules = { atOnce: 2, ofTenant: 1, mostWaiting: 50, waitMs: 10_000, refusal: 'Too many' };
 const tenants = ['a', 'b', 'c', 'd'];

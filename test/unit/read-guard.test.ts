@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createTurns } from '../../src/services/turns.js';
-import { createReadGuard } from '../../src/warehouse/read-guard.js';
+import { createTurns } from '../../src/services/record/turns.js';
+import { createReadGuard } from '../../src/warehouse/clickhouse/read-guard.js';
 
 test('who of a tenant finds no place in time is told nothing, and another tenant is served meanwhile', async () => {
   const rules = { atOnce: 4, ofTenant: 2, mostWaiting: 1, waitMs: 1, refusal: 'Too many' };

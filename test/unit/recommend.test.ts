@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dayMs } from '../../src/domain/forgetting.js';
-import { newSkill } from '../../src/domain/mastery.js';
-import { defaultParameters } from '../../src/domain/params.js';
-import { type Advice, adviceCodes, adviceText, adviseOn } from '../../src/domain/recommend.js';
-import type { SkillState } from '../../src/domain/types.js';
+import { type Advice, adviceCodes, adviceText, adviseOn } from '../../src/domain/advice/recommend.js';
+import { defaultParameters } from '../../src/domain/base/params.js';
+import type { SkillState } from '../../src/domain/base/types.js';
+import { dayMs } from '../../src/domain/tracing/forgetting.js';
+import { newSkill } from '../../src/domain/tracing/mastery.js';
 
 const skill = (state: Partial<SkillState>): SkillState => ({ ...newSkill(defaultParameters), ...state });
 

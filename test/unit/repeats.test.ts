@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../../src/errors.js';
-import type { OpenAnswer, Submission } from '../../src/services/ports.js';
-import { watchRepeats } from '../../src/services/repeats.js';
+import type { OpenAnswer, Submission } from '../../src/services/read/ports.js';
+import { watchRepeats } from '../../src/services/record/repeats.js';
 
 const submissionOf = (
   body: unknown,

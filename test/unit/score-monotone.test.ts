@@ -2,21 +2,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { catalogueOf } from '../../src/domain/catalogue.js';
-import { conditionsFor } from '../../src/domain/conditions.js';
-import { dayMs } from '../../src/domain/forgetting.js';
-import { applyAnswer, newLearner, newSkill } from '../../src/domain/mastery.js';
-import { type BktParameters, forgettingModel } from '../../src/domain/params.js';
-import { scoresOf } from '../../src/domain/score.js';
-import { viewSkills } from '../../src/domain/skill-view.js';
-import { type ForecastSubject, standingOf } from '../../src/domain/standing.js';
+import { type BktParameters, forgettingModel } from '../../src/domain/base/params.js';
+import type { LearnerState, Section, SkillState } from '../../src/domain/base/types.js';
+import { catalogueOf } from '../../src/domain/catalogue/catalogue.js';
 import {
   type ParameterSource,
   skillModelOf,
   type TenantModel,
   unfittedModel,
-} from '../../src/domain/tenant-model.js';
-import type { LearnerState, Section, SkillState } from '../../src/domain/types.js';
+} from '../../src/domain/catalogue/tenant-model.js';
+import { viewSkills } from '../../src/domain/learner/skill-view.js';
+import { scoresOf } from '../../src/domain/score/score.js';
+import { type ForecastSubject, standingOf } from '../../src/domain/score/standing.js';
+import { conditionsFor } from '../../src/domain/tracing/conditions.js';
+import { dayMs } from '../../src/domain/tracing/forgetting.js';
+import { applyAnswer, newLearner, newSkill } from '../../src/domain/tracing/mastery.js';
 
 const within = (min: number, max: number) => fc.double({ min, max, noNaN: true });
 

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { traceAnswer } from '../../src/domain/bkt.js';
-import { emptyCatalogue, placementOf } from '../../src/domain/catalogue.js';
-import { type BktParameters, defaultParameters, fitBounds, manualBounds } from '../../src/domain/params.js';
-import { misfitOf, unsetSkill } from '../../src/domain/skill-setting.js';
+import {
+  type BktParameters,
+  defaultParameters,
+  fitBounds,
+  manualBounds,
+} from '../../src/domain/base/params.js';
+import { emptyCatalogue, placementOf } from '../../src/domain/catalogue/catalogue.js';
+import { misfitOf, unsetSkill } from '../../src/domain/catalogue/skill-setting.js';
+import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { between } from '../support/arbitraries.js';
 
 const one = between(manualBounds.low, manualBounds.high);

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { readSkillsFile } from '../../src/app/skills-file.js';
 import { StartError } from '../../src/lifecycle.js';
-import { readSkillsFile } from '../../src/skills-file.js';
 import { tempDir } from '../support/temp.js';
 
 async function pathOf(t: TestContext, content: string | Buffer): Promise<string> {

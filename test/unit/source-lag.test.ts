@@ -1,9 +1,9 @@
 /** What is told of answers that reach ClickHouse while it is being read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { unfittedModel } from '../../src/domain/tenant-model.js';
-import { explainMastery } from '../../src/services/explain-mastery.js';
-import { readVelocity } from '../../src/services/velocity.js';
+import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { explainMastery } from '../../src/services/read/explain-mastery.js';
+import { readVelocity } from '../../src/services/read/velocity.js';
 import { createLogger } from '../../src/telemetry.js';
 import { countAnswers } from '../support/answers.js';
 

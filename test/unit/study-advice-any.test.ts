@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { withNames } from '../../src/domain/advice-texts.js';
-import { placementOf } from '../../src/domain/catalogue.js';
-import { dayMs } from '../../src/domain/forgetting.js';
-import { firstPracticeGain, practiceGain, reviewGain } from '../../src/domain/gain.js';
-import { type StudyAdvice, type StudyContext, studyAdvice } from '../../src/domain/study-advice.js';
-import { skillModelOf } from '../../src/domain/tenant-model.js';
-import type { SkillState } from '../../src/domain/types.js';
+import { withNames } from '../../src/domain/advice/advice-texts.js';
+import { firstPracticeGain, practiceGain, reviewGain } from '../../src/domain/advice/gain.js';
+import { type StudyAdvice, type StudyContext, studyAdvice } from '../../src/domain/advice/study-advice.js';
+import type { SkillState } from '../../src/domain/base/types.js';
+import { placementOf } from '../../src/domain/catalogue/catalogue.js';
+import { skillModelOf } from '../../src/domain/catalogue/tenant-model.js';
+import { dayMs } from '../../src/domain/tracing/forgetting.js';
 import { between } from '../support/arbitraries.js';
 import { mastered, modelWith, now, practised, studyContext, viewsOf } from '../support/study.js';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dayMs } from '../../src/domain/forgetting.js';
-import { studyAdvice } from '../../src/domain/study-advice.js';
-import type { SkillState } from '../../src/domain/types.js';
+import { studyAdvice } from '../../src/domain/advice/study-advice.js';
+import type { SkillState } from '../../src/domain/base/types.js';
+import { dayMs } from '../../src/domain/tracing/forgetting.js';
 import { allIn, mastered, modelWith, now, studyContext, viewsOf } from '../support/study.js';
 
 const plateau = { plateau: { attempts: 30, sum: 3, timeSum: 0, squareSum: 1, run: 3 } };

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { unfittedModel } from '../../src/domain/tenant-model.js';
-import { type TakeBackPorts, takeBackAnswer } from '../../src/services/take-back.js';
-import { createTurns } from '../../src/services/turns.js';
+import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { type TakeBackPorts, takeBackAnswer } from '../../src/services/corrections/take-back.js';
+import { createTurns } from '../../src/services/record/turns.js';
 import { countAnswers } from '../support/answers.js';
 
 test('no history is read before there is a place for it, and beyond a short line none ever', async () => {

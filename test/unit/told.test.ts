@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Value } from 'typebox/value';
 import { LearningEventResult } from '../../src/contracts/events.js';
-import { adviceCodes } from '../../src/domain/recommend.js';
-import { resultOf } from '../../workers/told.js';
+import { adviceCodes } from '../../src/domain/advice/recommend.js';
+import { resultOf } from '../../workers/track/told.js';
 
 const tenThousandths = fc.integer({ min: 0, max: 10_000 }).map((x) => x / 10_000);
 const figures = fc.record({

@@ -12,7 +12,7 @@ import {
   unreadable,
 } from '../../src/contracts/tasks.js';
 import { ApiError, notCounted } from '../../src/errors.js';
-import type { Submission, Tracked } from '../../src/services/ports.js';
+import type { Submission, Tracked } from '../../src/services/read/ports.js';
 import { seeded } from '../support/random.js';
 
 const lanes = 3;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createTurns } from '../../src/services/turns.js';
+import { createTurns } from '../../src/services/record/turns.js';
 
 /** Work that ends when the test says so; it is named after its tenant's letter and a number. */
 function stage({ ofTenant = 2, mostWaiting = 9, waitMs = 60_000 }) {

@@ -1,28 +1,28 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { newActivity } from '../../src/domain/activity.js';
-import { catalogueOf, emptyCatalogue, type SkillEntry } from '../../src/domain/catalogue.js';
-import { dayMs, effectiveMastery } from '../../src/domain/forgetting.js';
-import { newSkill } from '../../src/domain/mastery.js';
+import { defaultParameters } from '../../src/domain/base/params.js';
+import type { SkillState } from '../../src/domain/base/types.js';
+import { catalogueOf, emptyCatalogue, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
+import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { newActivity } from '../../src/domain/practice/activity.js';
 import {
   closeDay,
   type MomentumState,
   momentumNow,
   momentumOf,
   newMomentum,
-} from '../../src/domain/momentum.js';
-import { defaultParameters } from '../../src/domain/params.js';
-import { type TenantModel, unfittedModel } from '../../src/domain/tenant-model.js';
-import { theilSen } from '../../src/domain/theil-sen.js';
-import type { SkillState } from '../../src/domain/types.js';
+} from '../../src/domain/practice/momentum.js';
+import { theilSen } from '../../src/domain/practice/theil-sen.js';
 import {
   closingSeries,
   daysToRead,
   firstDayOf,
   progressOver,
   type SkillDay,
-} from '../../src/domain/velocity.js';
+} from '../../src/domain/practice/velocity.js';
+import { dayMs, effectiveMastery } from '../../src/domain/tracing/forgetting.js';
+import { newSkill } from '../../src/domain/tracing/mastery.js';
 import { between, rounding, upTo } from '../support/arbitraries.js';
 
 const today = 20_000;

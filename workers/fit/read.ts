@@ -1,7 +1,7 @@
 import type { AnswersReply, ReadTask } from '../../src/contracts/fit-tasks.js';
-import { hashItem, itemIdBytes } from '../../src/store/item-id.js';
-import { readAnswerColumns } from '../../src/warehouse/answer-columns.js';
-import { connectWarehouse } from '../../src/warehouse/client.js';
+import { hashItem, itemIdBytes } from '../../src/store/models/item-id.js';
+import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
+import { readAnswerColumns } from '../../src/warehouse/reads/answer-columns.js';
 
 /** Reads a tenant's answers; the ids of items, of which there may be very many, stay here. */
 export async function readAnswers({ clickhouseUrl, tenant, maxAnswers }: ReadTask): Promise<AnswersReply> {

@@ -1,6 +1,6 @@
 /** What is known of a learner's skills. */
 import Type, { type TProperties } from 'typebox';
-import { sections } from '../../domain/types.js';
+import { sections } from '../../domain/base/types.js';
 import { Id } from '../ids.js';
 import { Change, Count, nullable, Share, Time } from './parts.js';
 import { Parameters } from './skills.js';

@@ -1,6 +1,6 @@
 /** Forecasts of scores. */
 import Type, { type TProperties } from 'typebox';
-import { activityModel, goalModel } from '../../domain/params.js';
+import { activityModel, goalModel } from '../../domain/base/params.js';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
 import { Count, Day, ErrorObject, nullable, Share } from './parts.js';

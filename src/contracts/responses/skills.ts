@@ -1,6 +1,6 @@
 /** Skills as the catalogue and the model have them. */
 import Type, { type TProperties } from 'typebox';
-import { sections } from '../../domain/types.js';
+import { sections } from '../../domain/base/types.js';
 import { Id } from '../ids.js';
 import { Count, nullable, Share, Time } from './parts.js';
 

@@ -1,4 +1,4 @@
-import { clamp, logit } from '../probability.js';
+import { clamp, logit } from '../base/probability.js';
 import {
   elsewhereAt,
   type ItemTrace,

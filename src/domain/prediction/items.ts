@@ -1,5 +1,5 @@
-import { predictionModel } from '../params.js';
-import { clamp, logit } from '../probability.js';
+import { predictionModel } from '../base/params.js';
+import { clamp, logit } from '../base/probability.js';
 
 /** What answers on one item came to: sums, so that processes add to them in any order. */
 export interface ItemCounts {

@@ -5,8 +5,8 @@
  * For another item of the same skill, a right answer never lowers the probability and a wrong one never raises it:
  * every weight keeps the sign of its feature, the slopes of skill and item included.
  */
-import { type BktParameters, defaultParameters, predictionModel } from '../params.js';
-import { logit, sigmoid } from '../probability.js';
+import { type BktParameters, defaultParameters, predictionModel } from '../base/params.js';
+import { logit, sigmoid } from '../base/probability.js';
 import {
   type FeatureName,
   type FeatureRow,

@@ -1,8 +1,9 @@
 /** Replays a log as it would have been served, and keeps the features of every answer for the fit. */
-import type { AnswerLog } from '../answer-log.js';
-import { dayOf } from '../forgetting.js';
-import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../item-window.js';
-import { predictionModel } from '../params.js';
+
+import { predictionModel } from '../base/params.js';
+import type { AnswerLog } from '../fit/answer-log.js';
+import { dayOf } from '../tracing/forgetting.js';
+import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../tracing/item-window.js';
 import { type FeatureInput, rowWidth, writeFeatures } from './features.js';
 import { type AbilityOffsets, abilityOffset } from './offsets.js';
 import {

@@ -2,8 +2,8 @@
  * What the served probability of a right answer is predicted from: a fixed number of figures per learner, per
  * learner and skill, and per remembered item of a learner, each brought up to date by one answer in constant time.
  */
-import { predictionModel as model } from '../params.js';
-import { clamp, sigmoid } from '../probability.js';
+import { predictionModel as model } from '../base/params.js';
+import { clamp, sigmoid } from '../base/probability.js';
 
 /** Figures of one learner over all skills. */
 export interface LearnerTrace {

@@ -11,16 +11,16 @@
  *    every row of this one is counted or skipped. Refused rows are sent again, in order, before anything else;
  * 2. a group is one batch of the engine, so a learner's rows in it are one commit: all or nothing. It is one batch
  *    because an import's submission never shares one (compute/tracking.ts) and a worker never splits it
- *    (workers/tracking.ts). Were that ever broken, `checkOrder` stops the import instead of losing rows in silence;
+ *    (workers/track/tracking.ts). Were that ever broken, `checkOrder` stops the import instead of losing rows in silence;
  * 3. a row whose outcome is not known (`failed`, or `unavailable` because an answer of Redis was lost) is sent
  *    again like a refused one. If its commit took place, or still does later, the watch on the learner lets only one
- *    of the two through (store/watched-learners.ts), and the other one finds the mark.
+ *    of the two through (store/learners/watched-learners.ts), and the other one finds the mark.
  * A run that starts again does so at a position before which everything is counted, so 1 to 3 hold for it too;
  * even two runs of one import at once, each sending a learner's lines without gaps, cannot break the invariant.
  */
 import type { TrackEvent } from '../../contracts/tasks.js';
 import { ApiError } from '../../errors.js';
-import type { AttemptTracker, Submission, Tracked } from '../ports.js';
+import type { AttemptTracker, Submission, Tracked } from '../read/ports.js';
 
 export interface FeederOptions {
   readonly tracker: Pick<AttemptTracker, 'track'>;

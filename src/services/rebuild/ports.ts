@@ -1,8 +1,8 @@
 /** What a rebuild needs of ClickHouse, of Redis and of the workers, and what they guarantee. */
 import type { OutboxId } from '../../contracts/outbox-ids.js';
 import type { CompareReply, RestoreReply, TakenBaseline } from '../../contracts/rebuild-tasks.js';
-import type { FactsHistory } from '../deployment-facts.js';
-import type { ModelChange, RecordedChange } from '../fit-ports.js';
+import type { ModelChange, RecordedChange } from '../models/fit-ports.js';
+import type { FactsHistory } from './deployment-facts.js';
 
 /** A learner by name. */
 export interface LearnerPlace {

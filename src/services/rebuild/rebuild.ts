@@ -3,8 +3,8 @@
  * used comes last, so that a service beside it answers 503 until then. A run that dies is taken up by the next at the
  * last learner that is known to be there; everything may be written twice.
  */
-import { modelVersion } from '../../domain/params.js';
-import type { DeploymentFacts } from '../deployment-facts.js';
+import { modelVersion } from '../../domain/base/params.js';
+import type { DeploymentFacts } from './deployment-facts.js';
 import type { Checkpoint, RebuildSource, RebuildStore, RebuildThreads, SharedState } from './ports.js';
 import { restoreLearners } from './restore-learners.js';
 import { restoreShared, restoreTenants } from './restore-shared.js';

@@ -1,6 +1,6 @@
 /** What a rebuild restores beside learners and their event ids: before them what they are restored by, and the rest. */
 import { groupedBy } from '../../lists.js';
-import type { RecordedChange } from '../fit-ports.js';
+import type { RecordedChange } from '../models/fit-ports.js';
 import type { Checkpoint } from './ports.js';
 import type { RebuildOptions, RebuildParts } from './rebuild.js';
 

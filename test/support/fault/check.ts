@@ -1,6 +1,6 @@
 /** Whether Redis and ClickHouse hold what the ledger says, no more and no less. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { selectRows } from '../../../src/warehouse/client.js';
+import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import { callerOf } from '../http.js';
 import { askUntil, waitFor } from '../wait.js';
 import { confirm, type Entry } from './ledger.js';

@@ -1,6 +1,6 @@
 /** Whether each confirmed answer was counted once: in Redis, and in ClickHouse. */
 import assert from 'node:assert/strict';
-import { selectRows } from '../../../src/warehouse/client.js';
+import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import { callerOf } from '../http.js';
 import { clickhouseOf, type Scoped, type Service } from '../service.js';
 import { waitFor } from '../wait.js';

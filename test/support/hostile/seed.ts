@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeModel } from '../../../src/contracts/model.js';
-import { type SkillModel, skillModelOf, unfittedModel } from '../../../src/domain/tenant-model.js';
-import type { RedisClient } from '../../../src/store/client.js';
-import { defaultPartitions } from '../../../src/store/deployment.js';
-import { learnerKey, partitionOf } from '../../../src/store/keys.js';
-import { createModelPublisher, publishModel } from '../../../src/store/model-store.js';
+import { type SkillModel, skillModelOf, unfittedModel } from '../../../src/domain/catalogue/tenant-model.js';
+import { createModelPublisher, publishModel } from '../../../src/store/models/model-store.js';
+import type { RedisClient } from '../../../src/store/redis/client.js';
+import { defaultPartitions } from '../../../src/store/redis/deployment.js';
+import { learnerKey, partitionOf } from '../../../src/store/redis/keys.js';
 import { type Asked, ask } from './ask.js';
 
 /** Most skills of a learner and of a tenant that the contract allows; answers beyond them are refused. */

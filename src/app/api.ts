@@ -1,0 +1,175 @@
+/** The front end of one process: routes, checks and what they need of the engine. */
+
+import type { Config } from '../config.js';
+import { ApiError } from '../errors.js';
+import { createAuthenticator } from '../http/auth.js';
+import { createConnections } from '../http/connections.js';
+import { createGate } from '../http/gate.js';
+import { createHandlers } from '../http/handlers.js';
+import { createQuotaGate } from '../http/quota.js';
+import { createRequestFigures } from '../http/request-figures.js';
+import { type Route, routesOf } from '../http/routes.js';
+import { startServer } from '../http/server.js';
+import { createUnreadAnswers } from '../http/unread-answers.js';
+import { type Closers, StartError } from '../lifecycle.js';
+import type { Outbox } from '../services/pipeline/pipeline-ports.js';
+import type { ExplainPorts } from '../services/read/explain-mastery.js';
+import type { Figures } from '../services/read/figures.js';
+import type { Health } from '../services/read/health.js';
+import type { VelocityPorts } from '../services/read/velocity.js';
+import { type AnswerTally, createAttemptRecorder } from '../services/record/record-attempts.js';
+import type { Turns } from '../services/record/turns.js';
+import { shared } from '../shared.js';
+import { createKeyRing, createQuotaCounter } from '../store/access/api-keys.js';
+import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
+import type { Logger } from '../telemetry.js';
+import { createReadGuard } from '../warehouse/clickhouse/read-guard.js';
+import { createAttemptHistory } from '../warehouse/reads/attempt-history.js';
+import { countSkillAnswers } from '../warehouse/reads/skill-answers.js';
+import { createVelocityHistory } from '../warehouse/reads/velocity-history.js';
+import type { Engine } from './engine.js';
+import { healthOf } from './health.js';
+import { createReadTurns, learnerDataPorts } from './learner-data.js';
+import { connectionBound } from './open-files.js';
+import { addAnswerFigures } from './process-figures.js';
+
+export interface ApiOptions {
+  readonly config: Config;
+  readonly engine: Engine;
+  readonly outbox: Outbox;
+  /** Several processes listen on the port. */
+  readonly sharePort: boolean;
+  /** Only the probes and health, for a process that takes no answers. */
+  readonly probesOnly: boolean;
+  readonly stalled: () => string | null;
+  /** Where this process registers what it knows, and the text that tells it and the rest. */
+  readonly figures: Figures;
+  readonly metrics: () => Promise<string>;
+  readonly version: string;
+}
+
+const idSweepMs = 60_000;
+/** Of the 10 s that a stop may take, what requests in flight get. */
+const inFlightMs = 4000;
+
+/** @returns the port that is listened on. @throws StartError when it is taken */
+export async function startApi(options: ApiOptions, logger: Logger, closers: Closers): Promise<number> {
+  startIdSweep(options.engine, logger, closers);
+  let draining = false;
+  const health = healthOf({ ...options, draining: () => draining });
+  const server = await listen(options, routes(options, health, logger), logger);
+  closers.add('HTTP server', () => {
+    draining = true;
+    return server.close(inFlightMs);
+  });
+  return server.port;
+}
+
+function routes(options: ApiOptions, health: Health, logger: Logger): readonly Route[] {
+  const { engine, probesOnly, figures, metrics } = options;
+  const tally: AnswerTally = {};
+  addAnswerFigures(figures, engine, tally);
+  const recorder = createAttemptRecorder({
+    tracker: engine.compute,
+    now: Date.now,
+    tally,
+  });
+  const { compute: forecaster, models, skills: directory, goals, catalogue } = engine;
+  const now = Date.now;
+  const inTurn = createReadTurns();
+  const histories = historyPorts(options, inTurn, logger);
+  const all = routesOf(
+    createHandlers({
+      recorder,
+      forecaster,
+      ...histories,
+      goals: { goals, now },
+      skills: {
+        models,
+        skills: directory,
+        catalogue,
+        now,
+        answers: (tenant, skillId) =>
+          inTurn(tenant, () => countSkillAnswers(engine.clickhouse, tenant, skillId)),
+        oldestPendingSeconds: async () => (await options.outbox.facts()).oldestPendingSeconds,
+      },
+      ...learnerDataPorts(engine, inTurn),
+      health,
+      metrics: shared(metrics),
+    }),
+  );
+  return probesOnly ? all.filter(({ scope }) => scope === null) : all;
+}
+
+/** Both can do without ClickHouse. */
+function historyPorts(
+  { engine, outbox }: ApiOptions,
+  inTurn: Turns,
+  logger: Logger,
+): { mastery: ExplainPorts; velocity: VelocityPorts } {
+  const { learners, models, clickhouse } = engine;
+  const sourceLagSeconds = () =>
+    outbox.facts().then(
+      ({ oldestPendingSeconds }) => oldestPendingSeconds,
+      () => null,
+    );
+  const shared = { learners, models, now: Date.now, sourceLagSeconds, logger };
+  const guard = createReadGuard(inTurn);
+  return {
+    mastery: { ...shared, history: createAttemptHistory(clickhouse, guard) },
+    velocity: { ...shared, history: createVelocityHistory(clickhouse, guard) },
+  };
+}
+
+async function listen(
+  { config, engine, sharePort, figures }: ApiOptions,
+  table: readonly Route[],
+  logger: Logger,
+) {
+  const { host, port } = config;
+  const gate = createGate(
+    createAuthenticator(createKeyRing(engine.redis), () => performance.now()),
+    createQuotaGate(createQuotaCounter(engine.redis), Date.now),
+  );
+  try {
+    return await startServer({
+      host,
+      port,
+      sharePort,
+      routes: table,
+      gate,
+      figures: createRequestFigures(figures),
+      unread: createUnreadAnswers(figures),
+      connections: createConnections(connectionBound(), figures, logger),
+      logger,
+    });
+  } catch (error) {
+    throw portTaken(config, error);
+  }
+}
+
+export const portTaken = ({ host, port }: Config, cause: unknown): StartError =>
+  new StartError(
+    `PORT: ${host}:${port} cannot be listened on: it is taken or not allowed; choose another PORT`,
+    { cause },
+  );
+
+/** Old event ids are looked for every few hours, by whichever process' turn it is. */
+function startIdSweep({ redis }: Engine, logger: Logger, closers: Closers): void {
+  let running = false;
+  const sweep = async (): Promise<void> => {
+    if (running) return;
+    running = true;
+    try {
+      if (await takeSweepTurn(redis))
+        logger.info({ forgotten: await sweepIds(redis, Date.now()) }, 'old event ids');
+    } catch (error) {
+      if (error instanceof ApiError)
+        logger.debug({ err: error }, 'Redis is away: old event ids are forgotten later');
+      else logger.error({ err: error }, 'old event ids cannot be looked for');
+    }
+    running = false;
+  };
+  const timer = setInterval(sweep, idSweepMs);
+  closers.add('sweep of event ids', () => clearInterval(timer));
+}

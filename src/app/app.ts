@@ -1,0 +1,34 @@
+/** Starts a process, the servers first, which come up while the rest of the program is loaded. */
+import type { Config } from '../config.js';
+import { warnOfReaders } from '../embedded/data-dir.js';
+import { type ClickhouseEnds, resolveEndpoints, startEmbedded } from '../embedded/servers.js';
+import type { Closers } from '../lifecycle.js';
+import type { Logger } from '../telemetry.js';
+import { checkOpenFiles } from './open-files.js';
+import type { SkillsFile } from './skills-file.js';
+
+export interface Started {
+  /** Null for a process that listens nowhere. */
+  readonly port: number | null;
+  /** What the user is to know of API keys, or null. */
+  readonly keyNote: string | null;
+}
+
+/** Starts everything that the role asks for. @throws StartError for what the user can mend */
+export async function startApp(config: Config, logger: Logger, closers: Closers): Promise<Started> {
+  checkOpenFiles(logger);
+  const skills = await readSkills(config);
+  const clickhouseEnds: ClickhouseEnds = { died: 0, analyst_query: 0 };
+  const [endpoints, { startRole }] = await Promise.all([
+    config.role === 'all' ? startEmbedded(config, logger, closers, clickhouseEnds) : resolveEndpoints(config),
+    import('./roles.js'),
+  ]);
+  warnOfReaders(config.dataDir, logger);
+  return startRole({ config, endpoints, skills, clickhouseEnds }, logger, closers);
+}
+
+async function readSkills({ role, skillsFile }: Config): Promise<SkillsFile | null> {
+  if (role === 'pipeline' || skillsFile === null) return null;
+  const { readSkillsFile } = await import('./skills-file.js');
+  return readSkillsFile(skillsFile);
+}

@@ -1,0 +1,82 @@
+/** Audits of one process: their parts over the engine's connections, the scheduled runs, and their figures. */
+import type { Endpoints } from '../embedded/data-dir.js';
+import type { ScheduledJob } from '../jobs/scheduled.js';
+import { auditWork, scheduleWork } from '../jobs/scheduled-work.js';
+import type { Closers } from '../lifecycle.js';
+import type { AuditParts } from '../services/audit/audit.js';
+import { auditAndKeep } from '../services/audit/keep-books.js';
+import type { AuditRecord } from '../services/audit/ports.js';
+import { mismatchKinds } from '../services/audit/report.js';
+import type { Figures } from '../services/read/figures.js';
+import { createAuditStore, lastAudit } from '../store/audit/audit-store.js';
+import type { Logger } from '../telemetry.js';
+import { connectWarehouse } from '../warehouse/clickhouse/client.js';
+import { createAuditWarehouse } from '../warehouse/maintenance/audit-warehouse.js';
+import type { Engine } from './engine.js';
+
+/** Of one question to ClickHouse; a month of a large table takes a while with one thread. */
+const questionTimeoutMs = 1_800_000;
+const hourMs = 3_600_000;
+
+/** A connection of its own, because it may wait long for an answer. Close it at the end. */
+export function openAudit(
+  { redis, partitions }: Pick<Engine, 'redis' | 'partitions'>,
+  { clickhouseUrl, clickhouseCluster }: Endpoints,
+): AuditParts & { close(): Promise<void> } {
+  const clickhouse = connectWarehouse(clickhouseUrl, clickhouseCluster, questionTimeoutMs);
+  return {
+    store: createAuditStore(redis, partitions),
+    warehouse: createAuditWarehouse(clickhouse, clickhouseCluster ?? null),
+    close: () => clickhouse.close(),
+  };
+}
+
+/** @param intervalHours 0: no audits but by command */
+export function scheduleAudits(
+  intervalHours: number,
+  engine: Engine,
+  endpoints: Endpoints,
+  logger: Logger,
+  closers: Closers,
+): ScheduledJob {
+  const run = async (signal: AbortSignal): Promise<void> => {
+    const parts = openAudit(engine, endpoints);
+    try {
+      await auditAndKeep({ ...parts, logger }, { days: null, signal });
+    } finally {
+      await parts.close();
+    }
+  };
+  const everyMs = Math.round(intervalHours * hourMs);
+  const { blocked } = engine;
+  const audits = scheduleWork(auditWork, { redisUrl: endpoints.redisUrl, everyMs, blocked, run, logger });
+  closers.add('scheduled audits', () => audits.close());
+  return audits;
+}
+
+/** The last audit, whichever process has made it. */
+export function addAuditFigures(figures: Figures, { redis }: Pick<Engine, 'redis'>): void {
+  const gauge = (name: string, help: string, value: (last: AuditRecord) => number) =>
+    figures.add({
+      name,
+      help,
+      type: 'gauge',
+      read: async () => {
+        const last = await lastAudit(redis);
+        return last === null ? [] : [{ value: value(last) }];
+      },
+    });
+  gauge('audit_last_time_seconds', 'When the last audit ended, Unix time', ({ at }) => at / 1000);
+  gauge('audit_duration_seconds', 'How long the last audit took', ({ seconds }) => seconds);
+  gauge('audit_not_compared', 'What the last audit could not compare', ({ notCompared }) => notCompared);
+  figures.add({
+    name: 'audit_mismatches',
+    help: 'Mismatches that the last audit found, by kind; anything but 0 wants a look',
+    type: 'gauge',
+    read: async () => {
+      const last = await lastAudit(redis);
+      if (last === null) return [];
+      return mismatchKinds.map((kind) => ({ value: last.mismatches[kind] ?? 0, labels: { kind } }));
+    },
+  });
+}

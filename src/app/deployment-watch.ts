@@ -1,0 +1,98 @@
+/** Whether the state in Redis can be used: looked at again and again, for it may come back empty at any time. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { Closers } from '../lifecycle.js';
+import type { RedisClient } from '../store/redis/client.js';
+import {
+  type Deployment,
+  defaultPartitions,
+  openDeployment,
+  unusableReason,
+} from '../store/redis/deployment.js';
+import type { Logger } from '../telemetry.js';
+import { holdsState } from '../warehouse/schema/presence.js';
+
+export interface DeploymentWatch {
+  readonly partitions: number;
+  /** Why the state cannot be used, or null. */
+  readonly blocked: () => string | null;
+  /** Calls whenever the state can be used after it could not, or is another deployment's: Redis came back empty. */
+  onReturn(listener: () => void): void;
+}
+
+const watchMs = 1000;
+
+/**
+ * Looks once a second, and at each new connection before anything is read over it.
+ *
+ * @returns when it was looked at for the first time
+ */
+export async function watchDeployment(
+  redis: RedisClient,
+  clickhouse: ClickHouseClient,
+  logger: Logger,
+  closers: Closers,
+): Promise<DeploymentWatch> {
+  let deployment: Deployment | null = null;
+  /** Connections lost until now, and until what is known of the deployment was asked for. */
+  let lost = 0;
+  let lostBefore = 0;
+  let looking = false;
+  const listeners: (() => void)[] = [];
+
+  function keep(found: Deployment, askedAfter: number): void {
+    if (askedAfter < lostBefore) return;
+    if (found.state !== 'ready' && deployment?.state !== found.state)
+      logger.error(`${unusableReason(found)}; answers are refused until then`);
+    const before = deployment;
+    deployment = found;
+    lostBefore = askedAfter;
+    if (found.state !== 'ready') return;
+    if (before?.state !== 'ready' || before.id !== found.id) for (const listener of listeners) listener();
+  }
+
+  async function look(): Promise<void> {
+    const askedAfter = lost;
+    try {
+      keep(await openDeployment(redis, () => holdsState(clickhouse)), askedAfter);
+    } catch (error) {
+      logger.debug({ err: error }, 'Redis or ClickHouse is away: the deployment is looked at later');
+    }
+  }
+
+  async function lookAgain(): Promise<void> {
+    if (looking) return;
+    looking = true;
+    await look();
+    looking = false;
+  }
+
+  redis.on('close', () => {
+    lost += 1;
+  });
+  // Also beside a look that is under way: that one may have asked over the connection before.
+  redis.on('ready', look);
+  await look();
+  const timer = setInterval(lookAgain, watchMs);
+  closers.add('deployment watch', () => clearInterval(timer));
+  const first = deployment as Deployment | null;
+  // While Redis cannot tell how many there are, nothing is read or written.
+  const partitions = first?.state === 'ready' ? first.partitions : defaultPartitions;
+  return {
+    partitions,
+    blocked: () => (lost === lostBefore ? blockedReason(deployment, partitions) : unseen),
+    onReturn: (listener) => {
+      listeners.push(listener);
+    },
+  };
+}
+
+const unseen = 'The connection to Redis was lost, and it is not known yet whether the state is still there';
+
+function blockedReason(deployment: Deployment | null, partitions: number): string | null {
+  if (deployment === null) return 'Redis has no state yet, and ClickHouse cannot tell whether it is new';
+  if (deployment.state !== 'ready') return unusableReason(deployment);
+  return deployment.partitions === partitions ? null : otherPartitions;
+}
+
+/** Of a process that started while Redis was empty, where the deployment is of another size than new ones are. */
+const otherPartitions = 'Redis was rebuilt with another number of partitions: start this process again';

@@ -1,0 +1,70 @@
+/** The journal of one process: its parts over the engine's connections, and the scheduled runs. */
+
+import type { Endpoints } from '../embedded/data-dir.js';
+import { startJournalRuns } from '../jobs/journal-queue.js';
+import type { ScheduledJob } from '../jobs/scheduled.js';
+import { within } from '../jobs/worker.js';
+import type { Closers } from '../lifecycle.js';
+import { createJournalDrain } from '../services/pipeline/drain-journal.js';
+import { createFactsRecorder } from '../services/rebuild/deployment-facts.js';
+import { createKeyStore } from '../store/access/api-keys.js';
+import { createEndedHistories } from '../store/corrections/ended-histories.js';
+import { createJournal } from '../store/outbox/journal.js';
+import { readDeployment } from '../store/redis/deployment.js';
+import { tellOnce } from '../store/redis/recent.js';
+import type { Logger } from '../telemetry.js';
+import { createJournalWarehouse } from '../warehouse/ingest/journal-warehouse.js';
+import { createFactsHistory } from '../warehouse/reads/deployment.js';
+import { erasureFinisherOf } from './corrections.js';
+import type { Engine } from './engine.js';
+
+/**
+ * Of the time that the stop gives, the part for the run at hand and a last one, so that little waits while nobody
+ * drains; what they leave stays in Redis.
+ */
+const drainingShare = 2 / 3;
+
+export function runJournal(
+  endpoints: Endpoints,
+  engine: Engine,
+  logger: Logger,
+  closers: Closers,
+): ScheduledJob {
+  const { redisUrl } = endpoints;
+  const { redis, clickhouse, partitions } = engine;
+  const journal = createJournal(redis, partitions);
+  const warehouse = createJournalWarehouse(clickhouse);
+  const { lateAmong } = createEndedHistories(redis, partitions);
+  const drain = createJournalDrain({ journal, warehouse, late: lateAmong, logger });
+  const finishErasures = erasureFinisherOf(endpoints, engine, logger);
+  const recordFacts = factsRecorder(endpoints, engine, logger);
+  // What is due anyway comes first: facts that cannot be told hold nothing else up.
+  const run = async (signal: AbortSignal): Promise<void> => {
+    await drain(signal);
+    await finishErasures(signal);
+    await recordFacts();
+  };
+  const runs = startJournalRuns({ redisUrl, run, logger });
+  closers.add('journal', async (limitMs) => {
+    const until = performance.now() + drainingShare * limitMs;
+    await runs.close();
+    await within(run(AbortSignal.abort()), until - performance.now());
+  });
+  return runs;
+}
+
+const unreadableKey = 'an API key in store cannot be read: it is refused, and ClickHouse is not told of it';
+
+/** A Redis that came back empty has nothing to tell. */
+function factsRecorder(
+  { clickhouseUrl }: Endpoints,
+  { redis, clickhouse, blocked }: Engine,
+  logger: Logger,
+): () => Promise<void> {
+  const tell = tellOnce((error) => logger.error({ err: error }, unreadableKey), 1000);
+  const store = { deployment: () => readDeployment(redis), keys: createKeyStore(redis, tell).all };
+  const record = createFactsRecorder(store, createFactsHistory(clickhouse, clickhouseUrl));
+  return async () => {
+    if (blocked() === null) await record();
+  };
+}

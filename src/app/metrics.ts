@@ -1,0 +1,66 @@
+/** The figures of one process in the Prometheus text format. */
+import { AggregatorRegistry, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import type { Figure, Figures, Sample, Samples } from '../services/read/figures.js';
+
+/** What a process tells of its figures, as it also goes from one process to another. */
+export type CollectedFigures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
+
+export interface Metrics extends Figures {
+  /** All that this process knows of itself. */
+  collect(): Promise<CollectedFigures>;
+}
+
+const namePrefix = 'skilltrace_';
+
+/** @param processName tells the processes of a deployment apart, as the label `process` of every figure */
+export function createMetrics(processName: string): Metrics {
+  const registry = new Registry();
+  registry.setDefaultLabels({ process: processName });
+  collectDefaultMetrics({ register: registry });
+  let collecting: Promise<CollectedFigures> | null = null;
+  return {
+    add: (figure) => registry.registerMetric(metricOf(figure)),
+    // However many look at once, everything is asked once.
+    collect: () => {
+      collecting ??= registry.getMetricsAsJSON().finally(() => {
+        collecting = null;
+      });
+      return collecting;
+    },
+  };
+}
+
+/** @param processes figures of each process; the label `process` keeps their values apart */
+export function metricsText(processes: readonly CollectedFigures[]): Promise<string> {
+  const all = processes.map((figures) =>
+    figures.map((figure) => ({ ...figure, aggregator: 'sum' as const })),
+  );
+  return AggregatorRegistry.aggregate(all).metrics();
+}
+
+/** The registry asks a metric for nothing but this; the library's own kinds want to be told every value as it comes. */
+function metricOf({ name, help, type, read }: Figure): Metric {
+  const fullName = namePrefix + name;
+  const get = async () => ({
+    name: fullName,
+    help,
+    type,
+    aggregator: 'sum',
+    values: (await samplesOf(read)).map(({ labels, value, metricName }) => ({
+      labels: labels ?? {},
+      value,
+      ...(metricName !== undefined && { metricName: namePrefix + metricName }),
+    })),
+  });
+  return { name: fullName, get } as unknown as Metric;
+}
+
+/** A part that cannot tell now must not keep the others from telling. */
+async function samplesOf(read: () => Samples | Promise<Samples>): Promise<readonly Sample[]> {
+  try {
+    const samples = await read();
+    return typeof samples === 'number' ? [{ value: samples }] : samples;
+  } catch {
+    return [];
+  }
+}

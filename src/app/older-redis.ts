@@ -1,0 +1,57 @@
+/** Tells where Redis is older than ClickHouse, as a backup of another time or a failover would make it. */
+
+import type { Closers } from '../lifecycle.js';
+import type { LastRow } from '../services/pipeline/pipeline-ports.js';
+import { lastRows } from '../store/outbox/last-rows.js';
+import type { Logger } from '../telemetry.js';
+import { countYounger } from '../warehouse/reads/younger-rows.js';
+import type { Engine } from './engine.js';
+
+const askAgainMs = 5000;
+/** Looks that wait for ClickHouse. */
+const maxLooks = 10;
+const olderRedis = 'Redis is older than ClickHouse: it does not know of answers that are stored';
+
+/**
+ * Looks at Redis now and at each new connection to it, before this process adds rows over it, and asks ClickHouse until
+ * it answers: rows that are added meanwhile are younger than the look and are not counted.
+ *
+ * @returns when Redis was looked at: what asks ClickHouse the first time, to be called when its tables are there
+ */
+export async function watchForOlderRedis(
+  { redis, clickhouse, partitions }: Engine,
+  logger: Logger,
+  closers: Closers,
+): Promise<() => void> {
+  const looks: (readonly LastRow[])[] = [];
+  let asking = false;
+
+  async function look(): Promise<void> {
+    try {
+      const seen = await lastRows(redis, partitions);
+      if (looks.length < maxLooks) looks.push(seen);
+    } catch (error) {
+      logger.debug({ err: error }, 'Redis is away: its age is asked with the next connection');
+    }
+  }
+
+  async function ask(): Promise<void> {
+    const [oldest] = looks;
+    if (oldest === undefined || asking) return;
+    asking = true;
+    try {
+      const answers = await countYounger(clickhouse, oldest);
+      if (answers > 0) logger.error({ answers }, olderRedis);
+      looks.shift();
+    } catch (error) {
+      logger.debug({ err: error }, 'ClickHouse is away: whether Redis is older is asked later');
+    }
+    asking = false;
+  }
+
+  redis.on('ready', look);
+  await look();
+  const timer = setInterval(ask, askAgainMs);
+  closers.add('watch for an older Redis', () => clearInterval(timer));
+  return () => void ask();
+}

@@ -1,0 +1,29 @@
+/** The stream pipeline of one process: outbox and drain jobs over the engine's connections. */
+
+import type { Endpoints } from '../embedded/data-dir.js';
+import { startWatchedPipeline, type WatchedPipeline } from '../jobs/watched-pipeline.js';
+import type { Closers } from '../lifecycle.js';
+import { createDrain } from '../services/pipeline/drain-outbox.js';
+import type { Outbox } from '../services/pipeline/pipeline-ports.js';
+import type { Logger } from '../telemetry.js';
+import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js';
+import { carryOutOf } from './corrections.js';
+import type { Engine } from './engine.js';
+
+type RunningPipeline = Pick<WatchedPipeline, 'stalled' | 'counts'>;
+
+export function runPipeline(
+  endpoints: Endpoints,
+  engine: Engine,
+  outbox: Outbox,
+  logger: Logger,
+  closers: Closers,
+): RunningPipeline {
+  const warehouse = createAttemptWarehouse(engine.clickhouse, endpoints.clickhouseCluster);
+  const { redisUrl } = endpoints;
+  const correct = carryOutOf(endpoints, engine, logger);
+  const drain = createDrain({ outbox, warehouse, logger, correct });
+  const pipeline = startWatchedPipeline({ redisUrl, partitions: engine.partitions, outbox, drain, logger });
+  closers.add('pipeline', () => pipeline.close());
+  return pipeline;
+}

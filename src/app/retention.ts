@@ -1,0 +1,70 @@
+/** Dropping old answers, in one process: its parts over the engine's connections, and the scheduled runs. */
+import type { Endpoints } from '../embedded/data-dir.js';
+import type { ScheduledJob } from '../jobs/scheduled.js';
+import { retentionWork, scheduleWork } from '../jobs/scheduled-work.js';
+import type { Closers } from '../lifecycle.js';
+import {
+  lastMonthOlderThan,
+  planRetention,
+  type RetentionParts,
+  retainAnswers,
+} from '../services/retention/retain-answers.js';
+import { createSnapshotWriter } from '../services/retention/snapshot-learners.js';
+import { createRetentionFence } from '../store/audit/retention-fence.js';
+import { decodeSnapshot, encodeSnapshot } from '../store/learners/snapshot-codec.js';
+import type { Logger } from '../telemetry.js';
+import { connectWarehouse } from '../warehouse/clickhouse/client.js';
+import { createAnswerArchive, createForecastArchive } from '../warehouse/maintenance/retention.js';
+import { createSnapshotStore } from '../warehouse/schema/learner-snapshots.js';
+import type { Engine } from './engine.js';
+
+const codec = { encode: encodeSnapshot, decode: decodeSnapshot };
+
+/** Of one question to ClickHouse: a month of answers is compared with its sums in one. */
+const questionTimeoutMs = 1_800_000;
+/** There is something to do once a month; a month that had to wait is soon tried again. */
+const lookMs = 6 * 3_600_000;
+
+/** A connection of its own, because it may wait long for an answer. Close it at the end. */
+export function openRetention(
+  { redis, partitions }: Pick<Engine, 'redis' | 'partitions'>,
+  { clickhouseUrl, clickhouseCluster }: Endpoints,
+  logger: Logger,
+): RetentionParts & { close(): Promise<void> } {
+  const clickhouse = connectWarehouse(clickhouseUrl, clickhouseCluster, questionTimeoutMs);
+  return {
+    archive: createAnswerArchive(clickhouse, clickhouseCluster),
+    snapshots: createSnapshotWriter(createSnapshotStore(clickhouse), codec),
+    fence: createRetentionFence(redis, partitions),
+    forecasts: createForecastArchive(clickhouse, clickhouseCluster),
+    logger,
+    close: () => clickhouse.close(),
+  };
+}
+
+/** @param days age of answers in days from which their months are dropped; 0: never */
+export function scheduleRetention(
+  days: number,
+  engine: Engine,
+  endpoints: Endpoints,
+  logger: Logger,
+  closers: Closers,
+): ScheduledJob {
+  const run = async (signal: AbortSignal): Promise<void> => {
+    const parts = openRetention(engine, endpoints, logger);
+    try {
+      const plan = await planRetention(parts, lastMonthOlderThan(days, Date.now()));
+      for (const stored of plan.months)
+        logger.info(stored, 'the answers of a month are old enough to be dropped');
+      await retainAnswers(parts, plan, signal);
+    } finally {
+      await parts.close();
+    }
+  };
+  const everyMs = days > 0 ? lookMs : 0;
+  // What Redis has lost is rebuilt from the rows.
+  const { blocked } = engine;
+  const runs = scheduleWork(retentionWork, { redisUrl: endpoints.redisUrl, everyMs, blocked, run, logger });
+  closers.add('retention', () => runs.close());
+  return runs;
+}

@@ -1,0 +1,143 @@
+/**
+ * The model of one tenant: what a fit publishes and the workers serve with. One numbered version holds it all, so
+ * that going back to an earlier version is one step.
+ */
+
+import {
+  type BktParameters,
+  defaultParameters,
+  defaultParametersVersion,
+  difficultyModel,
+  type fitBounds,
+} from '../base/params.js';
+import type { ItemCounts } from '../prediction/items.js';
+import { firstLogOdds, type PredictionModel, startModel, startTerms } from '../prediction/model.js';
+import { type AccuracyModel, startAccuracy } from '../score/accuracy-model.js';
+import { type Catalogue, emptyCatalogue } from './catalogue.js';
+
+/**
+ * Where a skill's parameters come from: the built-in defaults, the shrunk mean of the tenant's fitted skills, a
+ * fit of the skill itself, or a person.
+ */
+export type ParameterSource = 'default' | 'prior' | 'fitted' | 'manual';
+
+/** The four parameters of one skill in force, and where they come from. */
+export interface SkillParameters {
+  readonly parameters: BktParameters;
+  readonly source: ParameterSource;
+  /**
+   * Version of the model that brought them; 0 for the defaults. A skill may keep those of an earlier version. Of
+   * parameters set by hand the revision of the catalogue.
+   */
+  readonly version: number;
+  /** RFC 3339; null where nothing was fitted. */
+  readonly fittedAt: string | null;
+}
+
+/** Solution times of one skill, rapid answers left out; all zero where none was measured. */
+export interface SkillTimes {
+  readonly answers: number;
+  /** Mean of seconds. */
+  readonly meanSeconds: number;
+  /** Mean of ln seconds, and the sum of squared deviations from it. */
+  readonly logMean: number;
+  readonly logM2: number;
+}
+
+export const defaultSkillParameters: SkillParameters = {
+  parameters: defaultParameters,
+  source: 'default',
+  version: defaultParametersVersion,
+  fittedAt: null,
+};
+
+export const noTimes: SkillTimes = { answers: 0, meanSeconds: 0, logMean: 0, logM2: 0 };
+
+/** All that is known of one skill beside its learners. */
+export interface SkillModel extends SkillParameters {
+  /** What the fit rested on; 0 where there was none. */
+  readonly learners: number;
+  readonly answers: number;
+  /** Mean of the supplied question difficulties, which are centred by it. */
+  readonly difficultyMean: number;
+  readonly times: SkillTimes;
+  /** Terms of the served probability: intercept and slopes (prediction/model.ts). */
+  readonly terms: readonly number[];
+  /** Part of the offset of the ability filter: how much easier the skill is than the mean, logits. */
+  readonly abilityOffset: number;
+}
+
+/** What is known of one item: its answers so far, and what the last fit found; zeros where it found nothing. */
+export interface ItemModel extends ItemCounts {
+  /** Slopes in the served probability. */
+  readonly terms: readonly number[];
+  /** Part of the offset of the ability filter: how much easier the item is than its skill, logits. */
+  readonly abilityOffset: number;
+}
+
+/** One version of everything that is fitted for a tenant. */
+export interface TenantModel {
+  /** 0 before the first fit. */
+  readonly version: number;
+  /** RFC 3339; null before the first fit. */
+  readonly fittedAt: string | null;
+  /** Mean of the tenant's fitted skills, for skills without a fit of their own; null below five fitted skills. */
+  readonly prior: BktParameters | null;
+  /** k of the logit shift by question difficulty. */
+  readonly difficultyScale: number;
+  /** Which of `fitBounds` the parameters were fitted within; those of single questions follow from it. */
+  readonly bounds: keyof typeof fitBounds;
+  readonly skills: ReadonlyMap<string, SkillModel>;
+  /** Weights of the served probability. */
+  readonly prediction: PredictionModel;
+  /** Log-odds of a right answer of a new learner on a mean skill, for the ability filter. */
+  readonly abilityOffset: number;
+  /** Forecasts of the share of right answers. */
+  readonly accuracy: AccuracyModel;
+  /** What the tenant itself says of its skills; no part of the version, and empty in a fit. */
+  readonly catalogue: Catalogue;
+}
+
+/** What a tenant is served with before its first fit. */
+export const unfittedModel: TenantModel = {
+  version: 0,
+  fittedAt: null,
+  prior: null,
+  difficultyScale: difficultyModel.scale,
+  bounds: 'narrow',
+  skills: new Map(),
+  prediction: startModel,
+  abilityOffset: firstLogOdds(defaultParameters),
+  accuracy: startAccuracy,
+  catalogue: emptyCatalogue,
+};
+
+/** What a skill is served with: its own model, or the tenant's prior, or the defaults. */
+export function skillModelOf(model: TenantModel, skillId: string): SkillModel {
+  const skill = model.skills.get(skillId) ?? unknownSkill(model);
+  const set = model.catalogue.entries.get(skillId);
+  return set === undefined || set.parameters === null ? skill : handSet(skill, set.parameters, set.revision);
+}
+
+const unfittedSkill: SkillModel = {
+  ...defaultSkillParameters,
+  learners: 0,
+  answers: 0,
+  difficultyMean: 0,
+  times: noTimes,
+  terms: startTerms(defaultParameters),
+  abilityOffset: 0,
+};
+
+const handSet = (skill: SkillModel, parameters: BktParameters, version: number): SkillModel => ({
+  ...skill,
+  parameters,
+  source: 'manual',
+  version,
+  fittedAt: null,
+});
+
+function unknownSkill({ prior, version, fittedAt }: TenantModel): SkillModel {
+  if (prior === null) return unfittedSkill;
+  return { ...unfittedSkill, parameters: prior, source: 'prior', version, fittedAt };
+}

@@ -1,0 +1,110 @@
+/** The expected share as a logistic regression on the learner's figures. */
+import { accuracyConstants as constants } from '../../base/params.js';
+import { sigmoid } from '../../base/probability.js';
+import { type AccuracyTrace, figureCount, figuresOf, memoryOf } from '../../score/accuracy-figures.js';
+import { type AccuracyModel, startAccuracy } from '../../score/accuracy-model.js';
+import type { AccuracyCase } from './cases.js';
+import { descend } from './descend.js';
+
+/** A case with the share that was expected. */
+export interface Observation extends AccuracyCase {
+  readonly expected: number;
+}
+
+export type FittedExpected = Pick<AccuracyModel, 'bias' | 'trend' | 'lasting' | 'fading'>;
+
+/** Bias and trend may have any sign, and are hardly drawn anywhere: just so that logs that tell nothing have an end. */
+const free = 2;
+const freeRidge = 0.01;
+const width = free + 2 * figureCount;
+const maxSteps = 25;
+const tolerance = 1e-6;
+
+/**
+ * Newton's method on the log loss of the shares, each case counted once, drawn towards the figures before a fit.
+ *
+ * @param from its coefficients are where the search begins
+ */
+export function fitExpected(
+  from: AccuracyModel,
+  cases: readonly (AccuracyCase & { readonly trace: AccuracyTrace })[],
+  learners: number,
+): FittedExpected {
+  const rows = new Float64Array(cases.length * width);
+  for (const [i, one] of cases.entries()) rows.set(rowOf(one, from.mean), i * width);
+  const shares = Float64Array.from(cases, ({ right, answers }) => right / answers);
+  const ridge = constants.fit.ridgeLearners / learners;
+  let at = coefficientsOf(from);
+  for (let step = 0; step < maxSteps; step++) {
+    const next = newtonStep(rows, shares, at, ridge);
+    const moved = Math.max(...next.map((value, j) => Math.abs(value - (at[j] as number))));
+    at = next;
+    if (moved < tolerance) break;
+  }
+  return {
+    bias: at[0] as number,
+    trend: at[1] as number,
+    lasting: at.slice(free, free + figureCount),
+    fading: at.slice(free + figureCount),
+  };
+}
+
+function rowOf({ trace, horizon }: { trace: AccuracyTrace; horizon: number }, mean: number): number[] {
+  const figures = figuresOf(trace, mean);
+  const memory = memoryOf(horizon);
+  return [1, Math.log1p(horizon), ...figures, ...figures.map((figure) => memory * figure)];
+}
+
+const coefficientsOf = ({ bias, trend, lasting, fading }: FittedExpected): number[] => [
+  bias,
+  trend,
+  ...lasting,
+  ...fading,
+];
+
+const centres = coefficientsOf(startAccuracy);
+
+function newtonStep(
+  rows: Float64Array,
+  shares: Float64Array,
+  at: readonly number[],
+  ridge: number,
+): number[] {
+  const gradient = new Float64Array(width);
+  const hessian = new Float64Array(width * width);
+  for (let i = 0; i < shares.length; i++)
+    addCase(rows, i * width, shares[i] as number, at, gradient, hessian);
+  for (let j = 0; j < width; j++) {
+    // In proportion to what the cases tell of the coefficient, whatever its figure's scale.
+    const own = (j < free ? freeRidge * ridge : ridge) * (hessian[j * width + j] as number);
+    gradient[j] = (gradient[j] as number) + own * ((at[j] as number) - (centres[j] as number));
+    hessian[j * width + j] = (hessian[j * width + j] as number) + own;
+  }
+  for (let j = 0; j < width; j++) {
+    for (let k = 0; k < j; k++) hessian[k * width + j] = hessian[j * width + k] as number;
+  }
+  return descend(hessian, gradient, at, free);
+}
+
+/** Adds to the gradient and to the lower half of the Hessian. */
+function addCase(
+  rows: Float64Array,
+  from: number,
+  share: number,
+  at: readonly number[],
+  gradient: Float64Array,
+  hessian: Float64Array,
+): void {
+  let logOdds = 0;
+  for (let j = 0; j < width; j++) logOdds += (at[j] as number) * (rows[from + j] as number);
+  const expected = sigmoid(logOdds);
+  const curvature = expected * (1 - expected);
+  for (let j = 0; j < width; j++) {
+    const figure = rows[from + j] as number;
+    gradient[j] = (gradient[j] as number) + (expected - share) * figure;
+    const scaled = curvature * figure;
+    for (let k = 0; k <= j; k++) {
+      hessian[j * width + k] = (hessian[j * width + k] as number) + scaled * (rows[from + k] as number);
+    }
+  }
+}

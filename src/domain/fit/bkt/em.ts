@@ -1,0 +1,170 @@
+import {
+  type BktParameters,
+  type FitBounds,
+  fitModel,
+  guessSlipMargin,
+  type PriorStrengths,
+  type Range,
+  wrongAnswerShare,
+} from '../../base/params.js';
+import { clamp, logit, sigmoid } from '../../base/probability.js';
+import { filterForward, odds, oddsRange, type SkillTree, smoothBackward, type Workspace } from './filter.js';
+
+/** What a fit is held by: hard bounds, and the strength of the pull to the prior means, each above 0. */
+export interface FitRules {
+  readonly bounds: FitBounds;
+  readonly strengths: PriorStrengths;
+  /** Relative gain of the penalised log likelihood at which a fit stops, and the most iterations. */
+  readonly tolerance?: number;
+  readonly maxIterations?: number;
+}
+
+export interface SkillEstimate {
+  readonly parameters: BktParameters;
+  /** Log likelihood plus the log density of the prior, up to a constant. */
+  readonly objective: number;
+  readonly iterations: number;
+}
+
+const names = ['pInit', 'pLearn', 'pGuess', 'pSlip'] as const;
+
+/** Within the bounds, and nowhere degenerate: 1 - slip > guess by the margin, P* below its share of pInit. */
+export function constrain(wanted: BktParameters, bounds: FitBounds): BktParameters {
+  const guess = within(wanted.pGuess, bounds.pGuess);
+  const slip = within(wanted.pSlip, bounds.pSlip);
+  const excess = Math.max(0, guess + slip - (1 - guessSlipMargin)) / 2;
+  const pGuess = guess - excess;
+  const pSlip = slip - excess;
+  const pInit = within(wanted.pInit, bounds.pInit);
+  const most = (wrongAnswerShare * pInit * (1 - pSlip - pGuess)) / (1 - pGuess);
+  return { pInit, pLearn: Math.min(within(wanted.pLearn, bounds.pLearn), most), pGuess, pSlip };
+}
+
+const within = (x: number, { low, high }: Range): number => clamp(x, low, high);
+
+/**
+ * Maximum a posteriori estimate of one skill's parameters by expectation maximisation, from one start. Keeps the
+ * best it has seen: a step may lead down where P* bounds learning, where the truncation of difficulties moves with
+ * guess and slip, and after long pauses, whose starting values a step takes for fixed. (Cutting such steps in half
+ * gained nothing on real logs.)
+ *
+ * @param means prior means, which weigh as much as the strengths say
+ */
+export function fitSkill(
+  tree: SkillTree,
+  start: BktParameters,
+  means: BktParameters,
+  rules: FitRules,
+  work: Workspace,
+): SkillEstimate {
+  const { tolerance = fitModel.tolerance, maxIterations = fitModel.maxIterations } = rules;
+  let best = constrain(start, rules.bounds);
+  let objective = objectiveOf(tree, best, means, rules, work);
+  let iterations = 0;
+  while (iterations < maxIterations) {
+    const next = improve(tree, best, means, rules, work);
+    const reached = objectiveOf(tree, next, means, rules, work);
+    iterations++;
+    const gain = reached - objective;
+    if (gain > 0) {
+      best = next;
+      objective = reached;
+    }
+    if (gain <= tolerance * Math.abs(objective)) break;
+  }
+  return { parameters: best, objective, iterations };
+}
+
+function objectiveOf(
+  tree: SkillTree,
+  parameters: BktParameters,
+  means: BktParameters,
+  { bounds, strengths }: FitRules,
+  work: Workspace,
+): number {
+  let sum = filterForward(tree, parameters, work, { bounds });
+  for (const name of names) {
+    const mean = means[name];
+    sum +=
+      strengths[name] * (mean * Math.log(parameters[name]) + (1 - mean) * Math.log(1 - parameters[name]));
+  }
+  return sum;
+}
+
+/** One E-step and one M-step. The filter has run with these parameters, and its results are in the workspace. */
+function improve(
+  tree: SkillTree,
+  parameters: BktParameters,
+  means: BktParameters,
+  rules: FitRules,
+  work: Workspace,
+): BktParameters {
+  const expected = smoothBackward(tree, parameters.pLearn, work);
+  const pooled = (name: keyof BktParameters, hits: number, all: number): number =>
+    (hits + means[name] * rules.strengths[name]) / (all + rules.strengths[name]);
+  const emissions =
+    tree.odds === null
+      ? {
+          pGuess: pooled('pGuess', expected.unknownRight, expected.unknown),
+          pSlip: pooled('pSlip', expected.known - expected.knownRight, expected.known),
+        }
+      : shiftedEmissions(tree, parameters, means, rules, work);
+  const wanted = {
+    pInit: pooled('pInit', expected.startsKnown, expected.starts),
+    pLearn: pooled('pLearn', expected.learned, expected.learned + expected.notLearned),
+    ...emissions,
+  };
+  return constrain(wanted, rules.bounds);
+}
+
+/** A Newton step of more than this, in logits, comes from too far away to be trusted. */
+const longestStep = 1;
+
+/**
+ * M-step of guess and slip with question difficulty: two logistic regressions on an intercept, the difficulty an
+ * offset and the expected visits the weights; two Newton steps each.
+ */
+function shiftedEmissions(
+  tree: SkillTree,
+  parameters: BktParameters,
+  means: BktParameters,
+  { bounds, strengths }: FitRules,
+  work: Workspace,
+): { pGuess: number; pSlip: number } {
+  const range = oddsRange(parameters, bounds);
+  let { pGuess, pSlip } = parameters;
+  for (let step = 0; step < 2; step++) {
+    const sums = slopes(tree, odds(pGuess), odds(pSlip), range, work.before);
+    pGuess = newton(pGuess, sums.guess, sums.guessCurve, means.pGuess, strengths.pGuess);
+    pSlip = newton(pSlip, sums.slip, sums.slipCurve, means.pSlip, strengths.pSlip);
+  }
+  return { pGuess, pSlip };
+}
+
+function newton(p: number, slope: number, curve: number, mean: number, strength: number): number {
+  const step = (slope + strength * (mean - p)) / (curve + strength * p * (1 - p));
+  return sigmoid(logit(p) + clamp(step, -longestStep, longestStep));
+}
+
+/** First and second derivatives of the expected log likelihood by the intercepts; `mastered` in sequences. */
+function slopes(tree: SkillTree, guessOdds: number, slipOdds: number, range: Range, mastered: Float64Array) {
+  const { size, correct, through } = tree;
+  const shifts = tree.odds as Float64Array;
+  let guess = 0;
+  let guessCurve = 0;
+  let slip = 0;
+  let slipCurve = 0;
+  for (let node = 0; node < size; node++) {
+    const shift = clamp(shifts[node] as number, range.low, range.high);
+    const g = guessOdds / (guessOdds + shift);
+    const s = (slipOdds * shift) / (1 + slipOdds * shift);
+    const known = mastered[node] as number;
+    const unknown = (through[node] as number) - known;
+    const y = correct[node] as number;
+    guess += unknown * (y - g);
+    guessCurve += unknown * g * (1 - g);
+    slip += known * (1 - y - s);
+    slipCurve += known * s * (1 - s);
+  }
+  return { guess, guessCurve, slip, slipCurve };
+}

@@ -1,0 +1,148 @@
+/** What a learner is told of scores, goal and next steps: the whole of a predictions answer. */
+
+import { normalCdf } from '../base/normal.js';
+import { accuracyConstants, scoreModel } from '../base/params.js';
+import { clamp } from '../base/probability.js';
+import type { PerSection } from '../base/types.js';
+import type { GoalSetting } from '../catalogue/goal-setting.js';
+import { type Practice, practiceOf } from '../practice/activity.js';
+import { habitOf, presentPractice, steadyHabit } from '../practice/habit.js';
+import {
+  type AccuracyForecast,
+  type AccuracyModel,
+  accuracyInterval,
+  forecastAccuracy,
+  type ShareInterval,
+} from '../score/accuracy-model.js';
+import { type Forecast, forecastUnder } from '../score/forecast.js';
+import { daysUntil, defaultGoal, type Goal, type GoalProgress, horizonOf, trackGoal } from '../score/goal.js';
+import type { AbilityEstimate, ScoreForecast, Scores } from '../score/score.js';
+import type { SectionMeasure } from '../score/section-measure.js';
+import { type ForecastSubject, type Standing, standingOf } from '../score/standing.js';
+import { dayOf } from '../tracing/forgetting.js';
+
+/** Horizon of the `predicted_*_in_30_days` fields. */
+export const standardDays = 30;
+
+export interface ForecastRequest {
+  /** 1 to 365. */
+  readonly days: number;
+  /** 0.5 to 0.99. */
+  readonly level: number;
+  /** Null: none was set, a default holds. */
+  readonly goal: GoalSetting | null;
+}
+
+/** A goal as it stands. */
+export interface GoalOutlook extends GoalProgress {
+  readonly targetDate: string | null;
+  readonly isSet: boolean;
+  /** Of a total at least the target's at the goal's date, or in a year where it has none. */
+  readonly probability: number;
+}
+
+/** Share of right answers over the requested days, as far as it can be told without knowing the questions. */
+export interface AccuracyOutlook extends AccuracyForecast {
+  readonly interval: ShareInterval;
+  /** Answers that the interval is for: as many as at the present rate, and at least 10. */
+  readonly answers: number;
+}
+
+export interface LearnerForecast {
+  readonly current: Scores;
+  readonly in30Days: Scores;
+  readonly requested: ScoreForecast;
+  readonly goal: GoalOutlook;
+  readonly accuracy: AccuracyOutlook;
+  /** Smallest of some rates, answers a day in each section, that reaches the goal in time; null where none does. */
+  readonly neededRate: number | null;
+  readonly measures: PerSection<SectionMeasure>;
+  /** What is taken to go on. */
+  readonly practice: PerSection<Practice>;
+  /** Share of the population's variance that the answers explain, 0 to 1. */
+  readonly reliability: PerSection<number>;
+}
+
+/** @param accuracy the tenant's model of the share of right answers */
+export function forecastLearner(
+  subject: ForecastSubject,
+  accuracy: AccuracyModel,
+  request: ForecastRequest,
+): LearnerForecast {
+  const standing = standingOf(subject);
+  const practice = presentPractice(subject);
+  const forecast = forecastUnder(subject, standing, habitOf(standing, practice));
+  const requested = forecast.forecastIn(request.days, request.level);
+  const goal = goalOutlook(subject, forecast, request.goal);
+  return {
+    current: forecast.current,
+    in30Days: request.days === standardDays ? requested.scores : forecast.scoresIn(standardDays),
+    requested,
+    goal,
+    accuracy: accuracyOutlook(subject, accuracy, request),
+    neededRate: goal.isSet && !goal.onTrack ? neededRate(subject, standing, goal) : null,
+    measures: standing.measures,
+    practice,
+    reliability: reliabilityOf(standing.estimate),
+  };
+}
+
+function accuracyOutlook(
+  { learner, now }: ForecastSubject,
+  model: AccuracyModel,
+  { days, level }: ForecastRequest,
+): AccuracyOutlook {
+  const { math, rw } = practiceOf(learner.activity, dayOf(now));
+  const answers = Math.max(accuracyConstants.minAnswers, Math.round((math.rate + rw.rate) * days));
+  const forecast = forecastAccuracy(model, learner, model.unit === 'days' ? days : answers);
+  return { ...forecast, answers, interval: accuracyInterval(model, forecast, answers, level) };
+}
+
+/** Where the learner stands against the goal that was set, or against a default. */
+export function goalOutlook(
+  { learner, now }: ForecastSubject,
+  forecast: Forecast,
+  set: GoalSetting | null,
+): GoalOutlook {
+  const goal: Goal =
+    set === null
+      ? defaultGoal(learner.baselineTotal)
+      : { targetScore: set.targetScore, daysLeft: daysUntil(set.targetDate, now) };
+  const inTime = forecast.forecastIn(horizonOf(goal), scoreModel.defaultLevel);
+  return {
+    ...trackGoal(goal, learner.baselineTotal, {
+      current: forecast.current.total,
+      inTime: inTime.scores.total,
+      daysToGoal: forecast.daysTo(goal.targetScore),
+    }),
+    targetDate: set?.targetDate ?? null,
+    isSet: set !== null,
+    probability: reachProbability(goal.targetScore, inTime),
+  };
+}
+
+/** Nobody misses the lowest score. */
+const reachProbability = (target: number, { totalCentre, totalSd }: ScoreForecast): number =>
+  target <= 2 * scoreModel.sectionMin ? 1 : 1 - normalCdf((target - totalCentre) / totalSd);
+
+/** Rates that are tried for advice, answers a day in each section. */
+const triedRates: readonly number[] = [1, 2, 5, 10, 20, 40];
+
+function neededRate(
+  subject: ForecastSubject,
+  standing: Standing,
+  { targetScore, targetDate }: GoalOutlook,
+): number | null {
+  const days = horizonOf({ daysLeft: daysUntil(targetDate, subject.now) });
+  const reaches = (rate: number): boolean => {
+    const practising = forecastUnder(subject, standing, steadyHabit(standing, { math: rate, rw: rate }));
+    return practising.scoresIn(days).total >= targetScore;
+  };
+  // Most goals that are out of reach stay so at any rate: the highest is tried first.
+  return reaches(triedRates[triedRates.length - 1] as number) ? (triedRates.find(reaches) ?? null) : null;
+}
+
+const reliabilityOf = ({ variance }: AbilityEstimate): PerSection<number> => ({
+  math: clamp(1 - variance.math, 0, 1),
+  rw: clamp(1 - variance.rw, 0, 1),
+});

@@ -1,0 +1,98 @@
+/** A learner's skills as they stand now: what forecasts, recommendations and velocity look at. */
+
+import { momentumModel } from '../base/params.js';
+import type { SkillState } from '../base/types.js';
+import { type Placement, placementOf } from '../catalogue/catalogue.js';
+import { type SkillModel, skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
+import { effectiveMastery, faded, retentionOf } from '../tracing/forgetting.js';
+
+/** One skill of one learner, with what is in force for it. */
+export interface SkillView {
+  readonly skillId: string;
+  readonly state: SkillState;
+  readonly model: SkillModel;
+  readonly placement: Placement;
+  /** At the time of the view, after forgetting, unrounded. */
+  readonly mastery: number;
+  /** Share of what mastery had above its prior that forgetting has left, 0 to 1. */
+  readonly retention: number;
+}
+
+/**
+ * @param skills each once, by id
+ * @param at Unix milliseconds
+ */
+export function viewSkills(
+  skills: Iterable<readonly [skillId: string, state: SkillState]>,
+  model: TenantModel,
+  at: number,
+): SkillView[] {
+  const views: SkillView[] = [];
+  for (const [skillId, state] of skills) views.push(viewSkill(skillId, state, model, at));
+  return views;
+}
+
+/** @param at Unix milliseconds */
+export function viewSkill(
+  skillId: string,
+  state: SkillState,
+  tenantModel: TenantModel,
+  at: number,
+): SkillView {
+  const model = skillModelOf(tenantModel, skillId);
+  const { pInit } = model.parameters;
+  const retention = retentionOf(state, at);
+  return {
+    skillId,
+    state,
+    model,
+    placement: placementOf(tenantModel.catalogue, skillId),
+    mastery: state.attempts === 0 ? pInit : faded(state.mastery, pInit, retention),
+    retention,
+  };
+}
+
+/** A skill as `meanMastery` looks at it: without a view, for a learner may have thousands. */
+export interface PractisedSkill {
+  readonly state: Pick<SkillState, 'attempts' | 'correctDays' | 'mastery' | 'lastAttemptAt'>;
+  readonly placement: Pick<Placement, 'weight'>;
+  readonly pInit: number;
+}
+
+/** Sets the state of one skill; what is in force for it is looked up once. */
+export function practise(
+  skills: Map<string, PractisedSkill>,
+  skillId: string,
+  state: PractisedSkill['state'],
+  model: TenantModel,
+): void {
+  const before = skills.get(skillId);
+  const placement = before?.placement ?? placementOf(model.catalogue, skillId);
+  const pInit = before?.pInit ?? skillModelOf(model, skillId).parameters.pInit;
+  skills.set(skillId, { state, placement, pInit });
+}
+
+export function practisedSkills(
+  skills: Iterable<readonly [skillId: string, state: SkillState]>,
+  model: TenantModel,
+): Map<string, PractisedSkill> {
+  const practised = new Map<string, PractisedSkill>();
+  for (const [skillId, state] of skills) practise(practised, skillId, state, model);
+  return practised;
+}
+
+/**
+ * Weighted mean mastery of the skills with enough attempts, after forgetting: the first answers on a skill move mastery
+ * from the prior to the truth, which is measurement and not learning. Null where no skill has them.
+ *
+ * @param at Unix milliseconds
+ */
+export function meanMastery(skills: ReadonlyMap<string, PractisedSkill>, at: number): number | null {
+  let [weights, sum] = [0, 0];
+  for (const { state, placement, pInit } of skills.values()) {
+    if (state.attempts < momentumModel.minAttempts) continue;
+    weights += placement.weight;
+    sum += placement.weight * effectiveMastery(pInit, state, at);
+  }
+  return weights === 0 ? null : sum / weights;
+}

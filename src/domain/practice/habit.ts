@@ -1,0 +1,65 @@
+/** How a learner goes on to practise. */
+
+import { activityModel, projectionModel, scoreModel } from '../base/params.js';
+import type { PerSection, Section } from '../base/types.js';
+import type { SkillView } from '../learner/skill-view.js';
+import type { ForecastSubject, Standing } from '../score/standing.js';
+import { dayOf } from '../tracing/forgetting.js';
+import { assumedPractice, type Practice } from './activity.js';
+
+/** How a skill is practised from now on. */
+export interface SkillPractice {
+  /** Answers per day. */
+  readonly rate: number;
+  /** Share of its mastery that practice keeps from fading, 0 to 1. */
+  readonly freshness: number;
+  /** Days with a right answer that come soon (`projectionModel.spacingDays`): they lengthen its half-life. */
+  readonly rightDays: number;
+}
+
+/** How a learner goes on. */
+export interface Habit {
+  /** A skill without a section is asked for in both. Null: of skills that the learner never answered. */
+  of(view: SkillView | null, section: Section): SkillPractice;
+  /** Whether a skill is practised alike in both. */
+  readonly isSame: boolean;
+}
+
+/** What the learner is taken to go on with, in answers on all skills of a section. */
+export const presentPractice = ({ learner, now }: ForecastSubject): PerSection<Practice> =>
+  assumedPractice(learner.activity, learner.attempts, dayOf(now));
+
+/** Practice at steady rates, in answers per day. */
+export const steadyHabit = (standing: Standing, { math, rw }: PerSection<number>): Habit =>
+  habitOf(standing, { math: steadyPractice(math), rw: steadyPractice(rw) });
+
+/**
+ * Below one answer a day there are days without any.
+ *
+ * @param rate answers per day, 0 or more
+ */
+export const steadyPractice = (rate: number): Practice => ({
+  rate,
+  activeDays: activityModel.days * Math.min(1, rate),
+});
+
+/** A section's answers spread over its known skills: where there are few, each is many fine ones. */
+export function habitOf({ measures }: Standing, practice: PerSection<Practice>): Habit {
+  const of = (section: Section): SkillPractice =>
+    skillPractice(practice[section], 1 / Math.max(measures[section].knownSkills, scoreModel.leastSkills));
+  const habits = { math: of('math'), rw: of('rw') };
+  const isSame = habits.math.rate === habits.rw.rate && habits.math.freshness === habits.rw.freshness;
+  return { of: (_, section) => habits[section], isSame };
+}
+
+/** @param share of the answers that the skill gets */
+export function skillPractice({ rate, activeDays }: Practice, share: number): SkillPractice {
+  const { activeDays: fresh, spacingDays, rightShare } = projectionModel;
+  const active = activeDays / activityModel.days;
+  const answersThen = active === 0 ? 0 : (rate * share) / active;
+  return {
+    rate: rate * share,
+    freshness: Math.min(1, activeDays / fresh),
+    rightDays: spacingDays * active * -Math.expm1(-rightShare * answersThen),
+  };
+}

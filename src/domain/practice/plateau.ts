@@ -1,0 +1,110 @@
+import { masteredAt, plateauModel } from '../base/params.js';
+
+/**
+ * Recent progress on one skill: sums of an exponentially weighted regression of mastery on the attempt's number,
+ * counted back from the last attempt (0, -1, -2, ...). The sums of the weights alone follow from `attempts`.
+ */
+export interface PlateauState {
+  /** Attempts since the last long pause, counted up to `plateauModel.maxAttempts`. */
+  readonly attempts: number;
+  /** Weighted sums of mastery, of mastery times number, and of mastery squared. */
+  readonly sum: number;
+  readonly timeSum: number;
+  readonly squareSum: number;
+  /** Attempts in a row, up to now, on which the test for a plateau held; at most 255. */
+  readonly run: number;
+}
+
+export const newPlateau: PlateauState = { attempts: 0, sum: 0, timeSum: 0, squareSum: 0, run: 0 };
+
+const maxRun = 255;
+
+/**
+ * What the weights come to after each number of attempts: their sum, the weighted sum of numbers, the
+ * determinant of the regression, and the divisor of the slope's squared error; the last is 0 where there is
+ * nothing to decide on yet (fewer than 3 attempts or 2 effective ones).
+ */
+const weights = weightTable();
+
+function weightTable() {
+  const size = plateauModel.maxAttempts + 1;
+  const table = {
+    sum: new Float64Array(size),
+    time: new Float64Array(size),
+    determinant: new Float64Array(size),
+    errorDivisor: new Float64Array(size),
+  };
+  const { decay } = plateauModel;
+  let [sum, time, square, squaredWeights] = [0, 0, 0, 0];
+  for (let n = 1; n < size; n++) {
+    square = decay * (square - 2 * time + sum);
+    time = decay * (time - sum);
+    sum = decay * sum + 1;
+    squaredWeights = decay * decay * squaredWeights + 1;
+    table.sum[n] = sum;
+    table.time[n] = time;
+    const determinant = sum * square - time * time;
+    table.determinant[n] = determinant;
+    const effective = (sum * sum) / squaredWeights;
+    table.errorDivisor[n] = n < 3 || effective <= 2 ? 0 : (1 - 2 / effective) * determinant;
+  }
+  return table;
+}
+
+/** An entry of the table; 0 attempts or more, as the state counts them. */
+const at = (column: Float64Array, attempts: number): number => column[attempts] ?? Number.NaN;
+
+/**
+ * The state after one more attempt, at constant cost.
+ *
+ * @param masteryAfter mastery right after the attempt
+ * @param idleDays days since the attempt before; a long pause starts anew, a negative one (a late answer) does not
+ */
+export function updatePlateau(state: PlateauState, masteryAfter: number, idleDays: number): PlateauState {
+  const { decay, maxAttempts, resetDays } = plateauModel;
+  const from = idleDays > resetDays ? newPlateau : state;
+  const next = {
+    attempts: Math.min(from.attempts + 1, maxAttempts),
+    sum: decay * from.sum + masteryAfter,
+    timeSum: decay * (from.timeSum - from.sum),
+    squareSum: decay * from.squareSum + masteryAfter * masteryAfter,
+    run: 0,
+  };
+  if (isFlat(next, masteryAfter)) next.run = Math.min(from.run + 1, maxRun);
+  return next;
+}
+
+/**
+ * One-sided test that progress is below the least that counts as such, while the skill is not mastered. A test of
+ * "no slope" would flag every short noisy run.
+ */
+function isFlat(state: PlateauState, mastery: number): boolean {
+  if (state.attempts < plateauModel.minAttempts || mastery >= masteredAt.mastery) return false;
+  if (state.sum >= masteredAt.smoothed * at(weights.sum, state.attempts)) return false;
+  const trend = plateauSlope(state);
+  return trend !== null && trend.slope + plateauModel.z * trend.standardError < plateauModel.minSlope;
+}
+
+/** Whether the learner is on a plateau: the test held on the last attempts in a row. */
+export const isPlateau = ({ run }: PlateauState): boolean => run >= plateauModel.hold;
+
+/**
+ * Smoothed velocity: change of mastery per attempt, and its standard error; null below 3 attempts. The error
+ * takes weights for precisions and masteries for independent, so it is a scale, not an exact level.
+ */
+export function plateauSlope(state: PlateauState): { slope: number; standardError: number } | null {
+  const { attempts, sum, timeSum, squareSum } = state;
+  const errorDivisor = at(weights.errorDivisor, attempts);
+  if (errorDivisor === 0) return null;
+  const weight = at(weights.sum, attempts);
+  const time = at(weights.time, attempts);
+  const slope = (weight * timeSum - time * sum) / at(weights.determinant, attempts);
+  const intercept = (sum - slope * time) / weight;
+  const squaredError = Math.max(0, squareSum - intercept * sum - slope * timeSum);
+  return { slope, standardError: Math.sqrt(squaredError / errorDivisor) };
+}
+
+/** Exponentially weighted mean of mastery over the recent attempts; null before the first. */
+export function smoothedMastery({ attempts, sum }: PlateauState): number | null {
+  return attempts === 0 ? null : sum / at(weights.sum, attempts);
+}

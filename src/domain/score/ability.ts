@@ -1,0 +1,61 @@
+import { abilityModel, type BktParameters } from '../base/params.js';
+import { clamp, logit, sigmoid } from '../base/probability.js';
+import type { Answer } from '../base/types.js';
+
+/** Running estimate of a learner's ability in one section, on the logit scale of the population. */
+export interface Ability {
+  readonly theta: number;
+  readonly variance: number;
+}
+
+export const newAbility: Ability = { theta: 0, variance: abilityModel.variance };
+
+/** What one answer says of ability, before it is known to which section it belongs. */
+export interface AbilityEvidence {
+  readonly isCorrect: boolean;
+  /** Of the question, logits: at this ability a right answer is as likely as a wrong one. */
+  readonly difficulty: number;
+  /** 1 for a first answer on the skill, less for each further one. */
+  readonly weight: number;
+}
+
+/**
+ * Guess and slip of the skill imply a difficulty of their own, so that ability 0 means mastery one half: without it an
+ * average learner would be taken for a better one (science notes 6.2).
+ *
+ * @param attempts answers of the learner on the skill before this one
+ */
+export function abilityEvidence(
+  { isCorrect, questionDifficulty }: Pick<Answer, 'isCorrect' | 'questionDifficulty'>,
+  { pGuess, pSlip }: Pick<BktParameters, 'pGuess' | 'pSlip'>,
+  attempts: number,
+): AbilityEvidence {
+  return {
+    isCorrect,
+    difficulty: (questionDifficulty ?? 0) - logit((1 - pSlip + pGuess) / 2),
+    weight: 1 / (1 + attempts / abilityModel.repeats),
+  };
+}
+
+/**
+ * One answer's update of the ability: a Bayesian Rasch filter with constant state (an Elo rating whose step
+ * follows its own uncertainty; cf. Pelánek 2016).
+ *
+ * @param share how much of the answer belongs to this section: 0 leaves the ability as it is, .5, 1
+ */
+export function updateAbility(
+  ability: Ability,
+  { isCorrect, difficulty, weight }: AbilityEvidence,
+  share: number,
+): Ability {
+  if (share === 0) return ability;
+  const information = share * weight;
+  const drifted = Math.min(ability.variance + abilityModel.processNoise, abilityModel.variance);
+  const expected = sigmoid(ability.theta - difficulty);
+  const variance = 1 / (1 / drifted + information * expected * (1 - expected));
+  const step = variance * information * ((isCorrect ? 1 : 0) - expected);
+  return {
+    theta: clamp(ability.theta + step, -abilityModel.bound, abilityModel.bound),
+    variance,
+  };
+}

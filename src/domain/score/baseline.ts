@@ -1,0 +1,40 @@
+/** The total score that a learner's progress is measured from (science notes 6.6). */
+
+import type { TenantModel } from '../catalogue/tenant-model.js';
+import { viewSkills } from '../learner/skill-view.js';
+import type { Replay } from '../tracing/replay.js';
+import { lacksBaseline } from './goal.js';
+import { currentTotal } from './standing.js';
+
+/** The first version of the formulas whose totals can be compared with today's. */
+export const totalsSince = 4;
+
+/** Whether a row has a baseline that counts. @param modelVersion that it was counted under */
+export const tellsBaseline = ({ modelVersion }: { readonly modelVersion: number }): boolean =>
+  modelVersion >= totalsSince;
+
+/** What a total depends on beside the learner. */
+export interface TotalContext {
+  readonly model: TenantModel;
+  /** Number of different skills that the tenant set, or that learners enough answered. */
+  readonly knownSkills: number;
+}
+
+/**
+ * Takes the baseline of a replayed learner where it is due.
+ *
+ * @param at time of the last answer, Unix milliseconds
+ * @returns null where it is not due
+ */
+export function takeBaseline(
+  { learner, skills, setBaseline }: Replay,
+  at: number,
+  { model, knownSkills }: TotalContext,
+): number | null {
+  if (!lacksBaseline(learner())) return null;
+  const views = viewSkills(skills, model, at);
+  const { catalogue } = model;
+  const total = currentTotal({ learner: learner(), views, catalogue, knownSkills, now: at });
+  setBaseline(total);
+  return total;
+}

@@ -1,0 +1,64 @@
+/** A learner's scores from today on, under a habit of practice. */
+
+import { goalModel } from '../base/params.js';
+import type { PerSection } from '../base/types.js';
+import type { SkillView } from '../learner/skill-view.js';
+import type { Habit } from '../practice/habit.js';
+import { abilityPaths } from './ability-outlook.js';
+import { forecastScores, type ScoreForecast, type Scores, scoresOf } from './score.js';
+import type { ForecastSubject, Standing } from './standing.js';
+
+/** Scores of one learner for every day within a year, under one habit. */
+export interface Forecast {
+  readonly current: Scores;
+  /** @param days 0 to 365 */
+  scoresIn(days: number): Scores;
+  /** Expected change of each ability until then, on the population's scale. */
+  changeIn(days: number): PerSection<number>;
+  /** @param level of the intervals, 0.5 to 0.99 */
+  forecastIn(days: number, level: number): ScoreForecast;
+  /** Smallest number of days, 0 to 365, whose predicted total meets the target; null if none does. */
+  daysTo(target: number): number | null;
+}
+
+/** @param added skills beside the learner's own that the habit brings in: so far they are as ability foretells */
+export function forecastUnder(
+  subject: ForecastSubject,
+  standing: Standing,
+  habit: Habit,
+  added: readonly SkillView[] = [],
+): Forecast {
+  const views = added.length === 0 ? subject.views : [...subject.views, ...added];
+  const { estimate } = standing;
+  const { theta } = estimate;
+  const paths = abilityPaths(views, standing, habit, subject.now);
+  const current = scoresOf(theta);
+  const bestScores = (from: number, to: number): Scores => {
+    const { math, rw } = paths.best(from, to);
+    return scoresOf({ math: theta.math + math, rw: theta.rw + rw });
+  };
+  const bestTotal = (from: number, to: number): number => bestScores(from, to).total;
+  return {
+    current,
+    scoresIn: (days) => bestScores(days, days),
+    changeIn: (days) => paths.best(days, days),
+    forecastIn: (days, level) => forecastScores(estimate, paths.until(days), days, level),
+    daysTo: (target) => (current.total >= target ? 0 : firstDay(bestTotal, target, 1, goalModel.horizonDays)),
+  };
+}
+
+/**
+ * Forgetting and practice pull a total both ways, so that halving the days alone could miss the first one. A range
+ * is left out where even the least forgetting and the most practice in it do not reach the target.
+ */
+function firstDay(
+  bestTotal: (from: number, to: number) => number,
+  target: number,
+  from: number,
+  to: number,
+): number | null {
+  if (bestTotal(from, to) < target) return null;
+  if (from === to) return from;
+  const middle = (from + to) >> 1;
+  return firstDay(bestTotal, target, from, middle) ?? firstDay(bestTotal, target, middle + 1, to);
+}

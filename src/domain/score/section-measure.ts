@@ -1,0 +1,173 @@
+/**
+ * What answers say of a learner's ability in one section: the ability filter foretells every skill, and mastery corrects
+ * that skill by skill, as far as the skill's parameters are trusted. Source of all formulas: science notes 6.2, each
+ * chosen by simulation; constants in params.ts.
+ */
+
+import { scoreModel } from '../base/params.js';
+import { clamp, logit, sigmoid } from '../base/probability.js';
+import type { Section } from '../base/types.js';
+import { type SectionTotals, shareOf } from '../catalogue/catalogue.js';
+import type { SkillView } from '../learner/skill-view.js';
+import { faded } from '../tracing/forgetting.js';
+import type { Ability } from './ability.js';
+
+export interface SectionMeasure {
+  /** Answers on skills that belong to the section today, one on a skill without a section counting half; 0: no data. */
+  readonly answers: number;
+  /** Weight of the skills with answers, and of all that are known, never less. */
+  readonly seenWeight: number;
+  readonly knownWeight: number;
+  /** Number of skills that are known, no fewer than have answers; one without a section counts half. */
+  readonly knownSkills: number;
+  /** Mean mastery of the section's skills, answered or not, 0 to 1; one half without data. */
+  readonly mastery: number;
+  /** Ability that this mastery stands for, as it is measured: the population's mean is 0, its variance 1. */
+  readonly value: number;
+  /** Variance of that; infinite without data. */
+  readonly noise: number;
+  /** Variance of the error that all the skills have in common: their parameters are unfitted, or do not describe this learner. */
+  readonly distrust: number;
+}
+
+/** What the measurement looks at. */
+export type MeasuredSkill = Pick<SkillView, 'state' | 'model' | 'placement' | 'mastery' | 'retention'>;
+
+/** @param known the tenant's skills of the section */
+export function measureSection(
+  views: readonly MeasuredSkill[],
+  section: Section,
+  { theta }: Ability,
+  known: SectionTotals,
+): SectionMeasure {
+  const sums = sumsOf(views, section, theta >= 0);
+  const weight = Math.max(known.weight, sums.weight);
+  const knownSkills = Math.max(known.skills, sums.skills);
+  if (sums.answers === 0) return { ...nothing, knownWeight: weight, knownSkills };
+  const foretold = theta / (scoreModel.masteryLink * (1 + shrinkageOf(sums, weight)));
+  const base = sigmoid(foretold);
+  const mastery = base + correctionOf(views, section, foretold, base) / weight;
+  const noise = noiseOf(sums, weight);
+  const unfitted = (scoreModel.distrust * sums.untrusted) / sums.weight;
+  return {
+    answers: sums.answers,
+    seenWeight: sums.weight,
+    knownWeight: weight,
+    knownSkills,
+    mastery,
+    value: abilityOf(mastery) * (1 + noise),
+    noise,
+    distrust: unfitted + disagreement(abilityOf(mastery), scoreModel.masteryLink * foretold),
+  };
+}
+
+/**
+ * Variance of not knowing which of the two is right. By Bayesian Knowledge Tracing one has mastered a skill or has not;
+ * who is right 3 times of 4 everywhere, and always has been, is taken for a master of all skills, and by the filter for
+ * somebody above the mean.
+ */
+function disagreement(byMastery: number, byAbility: number): number {
+  const { beyond, share } = scoreModel.disagreement;
+  return (share * Math.max(0, Math.abs(byMastery - byAbility) - beyond)) ** 2;
+}
+
+const nothing = {
+  answers: 0,
+  seenWeight: 0,
+  mastery: 0.5,
+  value: 0,
+  noise: Number.POSITIVE_INFINITY,
+  distrust: 0,
+} as const;
+
+/** Ability that a mean mastery stands for. */
+export const abilityOf = (mastery: number): number =>
+  scoreModel.masteryLink * logit(clamp(mastery, 0.01, 0.99));
+
+/** Mastery of a skill of which ability is all that is known. */
+export const masteryOf = (ability: number): number => sigmoid(ability / scoreModel.masteryLink);
+
+/** How far the skill's mastery is believed, 0 to 1. */
+export const trustOf = ({ model }: Pick<SkillView, 'model'>): number => scoreModel.trust[model.source];
+
+interface Sums {
+  /** Of all the skills with answers; squares are of answers. */
+  readonly skills: number;
+  readonly answers: number;
+  readonly squares: number;
+  readonly weight: number;
+  readonly untrusted: number;
+  /** Of those with an answer of the ability's own sign, which carry it: right for a high one, wrong for a low one. */
+  readonly carrying: { readonly skills: number; readonly weight: number };
+  /** Wrong answers beside a high ability. */
+  readonly against: number;
+}
+
+function sumsOf(views: readonly MeasuredSkill[], section: Section, isHigh: boolean): Sums {
+  let [skills, answers, squares, weights, untrusted, against] = [0, 0, 0, 0, 0, 0];
+  const carrying = { skills: 0, weight: 0 };
+  for (const view of views) {
+    const share = shareOf(view.placement, section);
+    const { attempts, correct } = view.state;
+    if (share === 0 || attempts === 0) continue;
+    const weight = share * view.placement.weight;
+    skills += share;
+    answers += share * attempts;
+    squares += share * attempts * attempts;
+    weights += weight;
+    untrusted += weight * (1 - trustOf(view));
+    if (isHigh) against += share * (attempts - correct);
+    if ((isHigh ? correct : attempts - correct) === 0) continue;
+    carrying.skills += share;
+    carrying.weight += weight;
+  }
+  return { skills, answers, squares, weight: weights, untrusted, carrying, against };
+}
+
+/**
+ * Variance of what the skills that carry the ability say about the rest. Wrong answers beside a high ability tell that
+ * it was learned on these skills, which the others do not share; a low ability has no such cause.
+ */
+function shrinkageOf({ answers, carrying, against }: Sums, knownWeight: number): number {
+  const { uncovered, perWrong, mostWrong } = scoreModel.shrinkage;
+  if (carrying.skills === 0) return Number.POSITIVE_INFINITY;
+  const wrong = against * Math.min(1 / carrying.skills, mostWrong / answers);
+  return (uncovered * (1 - carrying.weight / knownWeight) * (1 + perWrong * wrong)) / carrying.skills;
+}
+
+/** Sum over the skills of weight, times trust, times how far mastery is from what ability foretells. */
+function correctionOf(
+  views: readonly MeasuredSkill[],
+  section: Section,
+  foretold: number,
+  base: number,
+): number {
+  let correction = 0;
+  for (const view of views) {
+    const share = shareOf(view.placement, section);
+    if (share === 0 || view.state.attempts === 0) continue;
+    const weight = share * view.placement.weight * trustOf(view);
+    correction += weight * (believedMastery(view, foretold) - base);
+  }
+  return correction;
+}
+
+/**
+ * Mastery within what the answers may move it from what ability foretells: few answers under default parameters bring
+ * mastery near 1, which must not carry the section. The bounds fade as the skill does.
+ */
+function believedMastery({ state, model, mastery, retention }: MeasuredSkill, foretold: number): number {
+  const { pInit } = model.parameters;
+  const { attempts, correct } = state;
+  const bound = (answers: number): number =>
+    faded(sigmoid(foretold + scoreModel.logitPerAnswer * answers), pInit, retention);
+  return clamp(mastery, bound(correct - attempts), bound(correct));
+}
+
+/** Answers that drill few skills say less than as many on many. */
+function noiseOf({ answers, squares, weight }: Sums, knownWeight: number): number {
+  const { base, perAnswer, uncovered, drill } = scoreModel.measurement;
+  const concentration = squares / (answers * answers);
+  const drilled = concentration + (answers * concentration * concentration) / drill;
+  return base + perAnswer / answers + uncovered * (1 - weight / knownWeight) * drilled;
+}

@@ -1,0 +1,164 @@
+import { type BktParameters, fitBounds } from '../base/params.js';
+import type { Answer, Section } from '../base/types.js';
+import { placementOf } from '../catalogue/catalogue.js';
+import {
+  type ItemModel,
+  type ParameterSource,
+  type SkillModel,
+  type SkillTimes,
+  skillModelOf,
+  type TenantModel,
+} from '../catalogue/tenant-model.js';
+import { type TimeNorm, timeNorm } from '../practice/efficiency.js';
+import { type FeatureRow, rowWidth, writeFeatures } from '../prediction/features.js';
+import { itemDifficulty } from '../prediction/items.js';
+import { predict, type Terms } from '../prediction/model.js';
+import { type AnswerStates, tracesOf } from './answer-states.js';
+import { difficultyShift, itemGuessSlip, predictCorrect } from './bkt.js';
+import { effectiveMastery } from './forgetting.js';
+import { rapidThreshold } from './rapid.js';
+
+/**
+ * Every number that the update takes from outside the learner's own state. All of it stands in the attempt row, so
+ * that the rows alone, applied in their order, give the same states bit for bit, whatever was fitted since.
+ */
+export interface Conditions {
+  readonly parameters: BktParameters;
+  /** Version of the model that brought the parameters; 0 for the defaults. */
+  readonly version: number;
+  readonly source: ParameterSource;
+  /** Logit shift of guess and slip by the question's difficulty; 0 where none was supplied. */
+  readonly difficultyShift: number;
+  /** What a new learner's log-odds of a right answer are on this skill and item, for the ability filter. */
+  readonly abilityOffset: number;
+  /** The item's own term in the log-odds of `pCorrect`, learned online; 0 where it is not known. */
+  readonly itemDifficulty: number;
+  /** Answers faster than this many seconds are rapid. */
+  readonly rapidSeconds: number;
+  readonly time: TimeNorm;
+  /** Served probability of a right answer, told before the answer was seen. */
+  readonly pCorrect: number;
+  /** Of the skill; null: counts half in each. */
+  readonly section: Section | null;
+  /** Of the skill within its section. */
+  readonly weight: number;
+  /**
+   * Mean mastery of all the learner's skills at the close of the last day with answers, where this answer is the
+   * first of a later day (`closesDay`); null for all others, and while no skill has answers enough.
+   */
+  readonly closedMastery: number | null;
+}
+
+/** The question, as far as a prediction may know it. */
+export type Question = Pick<Answer, 'occurredAt' | 'questionDifficulty'>;
+
+/**
+ * What an answer is counted with: everything is known before the answer itself.
+ *
+ * @param item what is known of the item; null without one, or where nobody answered it yet
+ * @param closedMastery see `Conditions`
+ */
+export function conditionsFor(
+  model: TenantModel,
+  skillId: string,
+  item: ItemModel | null,
+  states: AnswerStates,
+  question: Question,
+  closedMastery: number | null = null,
+): Conditions {
+  const skill = skillModelOf(model, skillId);
+  const { section, weight } = placementOf(model.catalogue, skillId);
+  const shift = shiftOf(model, skill, question);
+  const terms = termsOf(model, skill, item);
+  const row = featuresOf(skill, shift, states, question, scratch);
+  const norms = normsOf(skill.times);
+  return {
+    parameters: skill.parameters,
+    version: skill.version,
+    source: skill.source,
+    difficultyShift: shift,
+    abilityOffset: model.abilityOffset + skill.abilityOffset + (item?.abilityOffset ?? 0) - shift,
+    itemDifficulty: terms.itemDifficulty,
+    rapidSeconds: norms.rapidSeconds,
+    time: norms.time,
+    pCorrect: predict(model.prediction, terms, row),
+    section,
+    weight,
+    closedMastery,
+  };
+}
+
+/**
+ * The served probability of an answer that was counted before, as it would be from these states: shift and item
+ * difficulty are those that it was counted with.
+ */
+export function predictAgain(
+  model: TenantModel,
+  skillId: string,
+  item: ItemModel | null,
+  states: AnswerStates,
+  question: Question,
+  { difficultyShift, itemDifficulty }: Pick<Conditions, 'difficultyShift' | 'itemDifficulty'>,
+): number {
+  const skill = skillModelOf(model, skillId);
+  const row = featuresOf(skill, difficultyShift, states, question, scratch);
+  return predict(model.prediction, { ...termsOf(model, skill, item), itemDifficulty }, row);
+}
+
+interface TimeNorms {
+  readonly rapidSeconds: number;
+  readonly time: TimeNorm;
+}
+
+/** Norms by the times that they follow from: these stay the same from one version of a model to the next. */
+const knownNorms = new WeakMap<SkillTimes, TimeNorms>();
+
+function normsOf(times: SkillTimes): TimeNorms {
+  const known = knownNorms.get(times);
+  if (known !== undefined) return known;
+  const norms = { rapidSeconds: rapidThreshold(times), time: timeNorm(times) };
+  knownNorms.set(times, norms);
+  return norms;
+}
+
+/** One row for all predictions of a thread: each is read before the next is written. */
+const scratch = new Float64Array(rowWidth);
+
+const shiftOf = (model: TenantModel, skill: SkillModel, { questionDifficulty }: Question): number =>
+  questionDifficulty === null
+    ? 0
+    : difficultyShift(
+        skill.parameters,
+        questionDifficulty - skill.difficultyMean,
+        model.difficultyScale,
+        fitBounds[model.bounds],
+      );
+
+/** The terms of the skill and the item in the prediction. */
+export const termsOf = ({ prediction }: TenantModel, skill: SkillModel, item: ItemModel | null): Terms => ({
+  skill: skill.terms,
+  item: item === null ? null : item.terms,
+  itemDifficulty: item === null ? 0 : itemDifficulty(item, prediction.itemPriorAnswers),
+});
+
+/** What the prediction is made from, written to the row and returned. */
+export function featuresOf(
+  skill: SkillModel,
+  shift: number,
+  states: AnswerStates,
+  { occurredAt, questionDifficulty }: Question,
+  row: FeatureRow,
+): FeatureRow {
+  const { learner, skill: state } = states;
+  const mastery = effectiveMastery(skill.parameters.pInit, state, occurredAt);
+  writeFeatures(row, 0, {
+    traces: tracesOf(states),
+    bktProbability: predictCorrect(mastery, itemGuessSlip(skill.parameters, shift)),
+    skillAttempts: state.attempts,
+    skillRight: state.correct,
+    place: learner.attempts + 1,
+    at: occurredAt,
+    difficulty: questionDifficulty === null ? null : questionDifficulty - skill.difficultyMean,
+  });
+  return row;
+}

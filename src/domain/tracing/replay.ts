@@ -1,0 +1,171 @@
+/**
+ * A learner's states from the attempt rows alone. Rows carry every number that an update took from outside the
+ * learner's own state, so that applying them in their order gives what was committed, byte for byte.
+ */
+
+import { type Advice, adviseOn } from '../advice/recommend.js';
+import type { Answer, LearnerState, SkillState } from '../base/types.js';
+import { timeNorm } from '../practice/efficiency.js';
+import type { ItemTrace } from '../prediction/traces.js';
+import { tellsBaseline } from '../score/baseline.js';
+import { lacksBaseline } from '../score/goal.js';
+import type { AnswerStates } from './answer-states.js';
+import type { Conditions } from './conditions.js';
+import type { RememberedItem } from './item-window.js';
+import { type AnswerEffect, applyAnswer, newLearner, newSkill } from './mastery.js';
+import { rapidThreshold } from './rapid.js';
+
+/** An attempt row, as far as a replay looks at it. */
+export interface ReplayRow {
+  readonly event: Answer & { readonly skillId: string; readonly itemId: string | null };
+  readonly figures: {
+    readonly learnerSeq: number;
+    /** Answers of one commit share it; 0 in rows of before it was noted. */
+    readonly learnerVersion: number;
+    readonly modelVersion: number;
+    /** The learner's baseline after the answer, by the formulas of `modelVersion`. */
+    readonly baselineTotal: number | null;
+  };
+  readonly conditions: Conditions;
+}
+
+/** What the store holds of a learner, beside the goal. */
+export interface ReplayedStates {
+  readonly learner: LearnerState;
+  readonly skills: ReadonlyMap<string, SkillState>;
+  /** Items by id: those of generations of even number, and of odd number. */
+  readonly items: readonly [even: ReadonlyMap<string, ItemTrace>, odd: ReadonlyMap<string, ItemTrace>];
+}
+
+/** What one answer did, and what was advised on it. */
+export interface ReplayedAnswer {
+  readonly effect: AnswerEffect;
+  readonly advice: Advice | null;
+}
+
+export interface Replay {
+  /** What the learner's next row is counted from. */
+  before(row: ReplayRow): AnswerStates;
+  /** Applies the learner's next row. Rows come in the order of `learner_seq`. */
+  add(row: ReplayRow): ReplayedAnswer;
+  /** Says the baseline after the last row. */
+  setBaseline(total: number): void;
+  /** How many answers are missing between the rows. */
+  missing(): number;
+  /** As it is after the last row. */
+  learner(): LearnerState;
+  /** As they are; the next row changes them. */
+  readonly skills: ReadonlyMap<string, SkillState>;
+  /** The states after the last row. */
+  states(): ReplayedStates;
+}
+
+/**
+ * @param from states that the rows follow on; without them the learner is new
+ * @param taken baseline for where one is due and no row tells it: it was taken when the rows before were replayed
+ */
+export function startReplay(from: ReplayedStates | null = null, taken: number | null = null): Replay {
+  let learner = withBaseline(from?.learner ?? newLearner, taken);
+  const skills = new Map(from?.skills);
+  const items = createItems(from);
+  let missing = 0;
+
+  function before({ event, figures, conditions }: ReplayRow): AnswerStates {
+    if (figures.learnerVersion === 0 || figures.learnerVersion !== learner.version)
+      items.commit(learner.items.generation);
+    const skill = skills.get(event.skillId) ?? newSkill(conditions.parameters);
+    return { learner, skill, item: event.itemId === null ? null : items.find(event.itemId) };
+  }
+
+  function add(row: ReplayRow): ReplayedAnswer {
+    const { event, figures } = row;
+    const known = completed(row.conditions);
+    const states = before(row);
+    const effect = applyAnswer(states, event, known);
+    missing += figures.learnerSeq - effect.learner.attempts;
+    learner = asCommitted(effect.learner, figures);
+    if (!tellsBaseline(figures)) learner = withBaseline(learner, taken);
+    skills.set(event.skillId, effect.skill);
+    if (event.itemId !== null && effect.item) items.keep(event.itemId, effect.item);
+    return { effect, advice: adviseOn(states.skill, effect, event, known) };
+  }
+
+  return {
+    before,
+    add,
+    learner: () => learner,
+    skills,
+    setBaseline: (baselineTotal) => {
+      learner = { ...learner, baselineTotal };
+    },
+    missing: () => missing,
+    states: () => {
+      items.commit(learner.items.generation);
+      return { learner, skills, items: items.stored };
+    },
+  };
+}
+
+const withBaseline = (learner: LearnerState, taken: number | null): LearnerState =>
+  taken !== null && lacksBaseline(learner) ? { ...learner, baselineTotal: taken } : learner;
+
+/**
+ * Version and baseline are the row's, but for a baseline by other formulas; its number too, for where a row is missing no
+ * later answer may get a number that another one has.
+ */
+const asCommitted = (learner: LearnerState, figures: ReplayRow['figures']): LearnerState => ({
+  version: figures.learnerVersion || learner.version + 1,
+  attempts: figures.learnerSeq,
+  abilityVersion: learner.abilityVersion,
+  math: learner.math,
+  rw: learner.rw,
+  baselineTotal: tellsBaseline(figures) ? figures.baselineTotal : learner.baselineTotal,
+  activity: learner.activity,
+  momentum: learner.momentum,
+  trace: learner.trace,
+  items: learner.items,
+});
+
+/** Rows of before times were measured get what holds for a skill without times. */
+const completed = (conditions: Conditions): Conditions =>
+  conditions.time.logSd > 0
+    ? conditions
+    : { ...conditions, rapidSeconds: rapidThreshold(null), time: timeNorm(null) };
+
+/**
+ * The items of both generations as commits leave them: a commit writes each of its items once, into the generation
+ * that the item had at its end, and an item of the generation before stays there as it was.
+ */
+function createItems(from: ReplayedStates | null) {
+  const stored = [new Map(from?.items[0]), new Map(from?.items[1])] as const;
+  const open = new Map<string, RememberedItem<ItemTrace>>();
+  let generation = from?.learner.items.generation ?? 0;
+
+  function find(itemId: string): RememberedItem<ItemTrace> | undefined {
+    const found = open.get(itemId) ?? storedItem(itemId, generation);
+    return found ?? storedItem(itemId, generation - 1);
+  }
+
+  function storedItem(itemId: string, of: number): RememberedItem<ItemTrace> | undefined {
+    const trace = of < 0 ? undefined : ofParity(of).get(itemId);
+    return trace && { generation: of, trace };
+  }
+
+  const ofParity = (of: number): Map<string, ItemTrace> => (of % 2 === 0 ? stored[0] : stored[1]);
+
+  function commit(current: number): void {
+    for (let begun = Math.max(generation, current - 2) + 1; begun <= current; begun++)
+      ofParity(begun).clear();
+    generation = current;
+    for (const [itemId, item] of open)
+      if (item.generation >= current - 1) ofParity(item.generation).set(itemId, item.trace);
+    open.clear();
+  }
+
+  return {
+    stored,
+    find,
+    keep: (itemId: string, item: RememberedItem<ItemTrace>) => void open.set(itemId, item),
+    commit,
+  };
+}

@@ -1,0 +1,166 @@
+/** The served model over a log: each learner is counted answer by answer by the very code that serves. */
+
+import type { Answer, LearnerState, SkillState } from '../../domain/base/types.js';
+import { type ItemModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
+import type { AnswerLog } from '../../domain/fit/answer-log.js';
+import type { ItemTrace } from '../../domain/prediction/traces.js';
+import type { AnswerStates } from '../../domain/tracing/answer-states.js';
+import { conditionsFor } from '../../domain/tracing/conditions.js';
+import { type RememberedItem, recallItem } from '../../domain/tracing/item-window.js';
+import { applyAnswer, newLearner, newSkill } from '../../domain/tracing/mastery.js';
+
+/** A fitted model for logs whose skills and items have the same numbers as in the one that it was fitted on. */
+export interface ServedModel {
+  readonly model: TenantModel;
+  /** Names of the skills in the model, by their number. */
+  readonly skillIds: readonly string[];
+  /** What is known of an item by its number, from 1; null for one that no training learner answered. */
+  itemOf(item: number): ItemModel | null;
+}
+
+/**
+ * For another item of the same skill, a right answer must not lower the probability, nor a wrong one raise it. Items
+ * that a learner's memory drops with the answer are left out: they become unknown, whatever the answer was.
+ */
+export interface MonotoneCheck {
+  /** Answers after which both outcomes were tried. */
+  readonly probes: number;
+  readonly rightLowers: number;
+  readonly wrongRaises: number;
+}
+
+export interface ServedPredictions {
+  /** Probability of a right answer, told before the answer, by its place in the log. */
+  readonly predictions: Float64Array;
+  readonly monotone: MonotoneCheck;
+}
+
+/** One learner's states. */
+export interface History {
+  learner: LearnerState;
+  readonly skills: Map<number, SkillState>;
+  readonly items: Map<number, RememberedItem<ItemTrace>>;
+}
+
+/** About as many answers are probed, evenly over the log. */
+const wantedProbes = 50_000;
+
+export function predictServed(served: ServedModel, log: AnswerLog): ServedPredictions {
+  const answers = log.correct.length;
+  const predictions = new Float64Array(answers);
+  const every = Math.ceil(answers / wantedProbes);
+  const monotone = { probes: 0, rightLowers: 0, wrongRaises: 0 };
+  const others = new Map<number, number>();
+  replayServed(served, log, {
+    before: (history, place) => {
+      if (place % every === 0) probe(served, history, log, place, others, monotone);
+    },
+    after: (place, pCorrect) => {
+      predictions[place] = pCorrect;
+    },
+  });
+  return { predictions, monotone };
+}
+
+/** What is told of every answer of a log, in its order. */
+export interface ReplayListener {
+  /** @param learner index in the log */
+  before(history: History, place: number, learner: number): void;
+  /** @param pCorrect as it was told before the answer was counted */
+  after?(place: number, pCorrect: number): void;
+}
+
+/** Counts a log's answers as they would have been served. */
+export function replayServed(served: ServedModel, log: AnswerLog, listener: ReplayListener): void {
+  for (let learner = 0; learner + 1 < log.starts.length; learner++) {
+    const history: History = { learner: newLearner, skills: new Map(), items: new Map() };
+    const end = log.starts[learner + 1] as number;
+    for (let place = log.starts[learner] as number; place < end; place++) {
+      listener.before(history, place, learner);
+      const pCorrect = countAnswer(served, history, log, place);
+      listener.after?.(place, pCorrect);
+    }
+  }
+}
+
+/** @returns the probability that was told before the answer was counted */
+function countAnswer(served: ServedModel, history: History, log: AnswerLog, place: number): number {
+  const [skill, item] = [log.skill[place] as number, log.item[place] as number];
+  const before = statesOf(served, history, skill, item);
+  const answer = answerOf(log, place);
+  const conditions = conditionsOf(served, before, skill, item, answer);
+  const after = applyAnswer(before, answer, conditions);
+  history.learner = after.learner;
+  history.skills.set(skill, after.skill);
+  if (after.item) history.items.set(item, after.item);
+  return conditions.pCorrect;
+}
+
+function statesOf(served: ServedModel, history: History, skill: number, item: number): AnswerStates {
+  const { parameters } = skillModelOf(served.model, served.skillIds[skill] as string);
+  return {
+    learner: history.learner,
+    skill: history.skills.get(skill) ?? newSkill(parameters),
+    item: item === 0 ? null : history.items.get(item),
+  };
+}
+
+const conditionsOf = (
+  { model, skillIds, itemOf }: ServedModel,
+  states: AnswerStates,
+  skill: number,
+  item: number,
+  answer: Answer,
+) => conditionsFor(model, skillIds[skill] as string, item === 0 ? null : itemOf(item), states, answer);
+
+const numberOrNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
+
+const answerOf = (log: AnswerLog, place: number): Answer => ({
+  isCorrect: log.correct[place] === 1,
+  occurredAt: log.at[place] as number,
+  questionDifficulty: numberOrNull(log.difficulty[place] as number),
+  timeSpentSeconds: numberOrNull(log.seconds[place] as number),
+  confidenceScore: null,
+});
+
+/**
+ * Tries both outcomes of an answer and looks what they do to another item of the skill: the one that was answered
+ * before it, by whomever, so that items known and unknown to the learner are met; none where there was no other.
+ *
+ * @param others that item by skill, kept here
+ */
+function probe(
+  served: ServedModel,
+  history: History,
+  log: AnswerLog,
+  place: number,
+  others: Map<number, number>,
+  found: { probes: number; rightLowers: number; wrongRaises: number },
+): void {
+  const [skill, item] = [log.skill[place] as number, log.item[place] as number];
+  const other = others.get(skill) ?? 0;
+  others.set(skill, item);
+  if (other === item && item !== 0) return;
+  const answer = answerOf(log, place);
+  const before = statesOf(served, history, skill, item);
+  const conditions = conditionsOf(served, before, skill, item, answer);
+  const elsewhere = statesOf(served, history, skill, other);
+  const chance = (states: AnswerStates): number =>
+    conditionsOf(served, states, skill, other, answer).pCorrect;
+  const after = (isCorrect: boolean): AnswerStates => ({
+    ...applyAnswer(before, { ...answer, isCorrect }, conditions),
+    item: elsewhere.item,
+  });
+  const [right, wrong] = [after(true), after(false)];
+  if (isKnown(elsewhere) && !isKnown(right)) return;
+  const now = chance(elsewhere);
+  found.probes++;
+  if (chance(right) < now - rounding) found.rightLowers++;
+  if (chance(wrong) > now + rounding) found.wrongRaises++;
+}
+
+const isKnown = ({ learner, item }: AnswerStates): boolean =>
+  item !== null && recallItem(learner.items, item) !== null;
+
+/** Differences below come from the last bits of sums. */
+const rounding = 1e-12;

@@ -1,0 +1,118 @@
+/** What a row of a file of skills must be: the bounds of the API, with a file's looser spelling. */
+import { learningIdProblem, plainName } from '../../contracts/ids.js';
+import { readSkillBody, weightBounds } from '../../contracts/skills.js';
+import { manualBounds } from '../../domain/base/params.js';
+import type { SkillSetting } from '../../domain/catalogue/skill-setting.js';
+import { ApiError } from '../../errors.js';
+import { isAbsent, numberOf, shown } from '../import/rows.js';
+
+const parameterFields = ['p_init', 'p_learn', 'p_guess', 'p_slip'] as const;
+
+/** Columns that mean something; all others are ignored. */
+export const skillColumns = ['tenant', 'skill_id', 'name', 'section', 'weight', ...parameterFields] as const;
+
+/** Beside the columns, JSON may have the parameters as the API shows them: an object of their own. */
+const skillFields = [...skillColumns, 'parameters'] as const;
+type SkillField = (typeof skillFields)[number];
+
+/** A row as it was read: texts from CSV, values from JSON. A field that is not there at all is undefined. */
+export type RawSkill = Readonly<Partial<Record<SkillField, unknown>>>;
+
+export interface SkillRow {
+  readonly tenant: string;
+  readonly skillId: string;
+  /** What the row tells; what it has no fields for stays as it is. */
+  readonly setting: Partial<SkillSetting>;
+}
+
+const oneProbability = `a number from ${manualBounds.low} to ${manualBounds.high}, all four or none`;
+
+const allowed: Readonly<Record<SkillField | 'source', string>> = {
+  tenant: '1 to 128 of A-Za-z0-9._~-',
+  skill_id: '1 to 128 characters without control characters',
+  name: '1 to 200 characters without control characters, or nothing',
+  section: 'math, rw or nothing',
+  weight: `a number from ${weightBounds.low} to ${weightBounds.high}, or nothing`,
+  p_init: oneProbability,
+  p_learn: oneProbability,
+  p_guess: oneProbability,
+  p_slip: oneProbability,
+  parameters: `an object of ${parameterFields.join(', ')} and, as wanted, source, or nothing`,
+  source: 'default, fitted (both: nothing is set by hand), manual or nothing',
+};
+
+/** @returns the row, or what is wrong with it: field, value and what is allowed */
+export function checkSkillRow(read: RawSkill): SkillRow | readonly string[] {
+  const raw = trimmed(read);
+  const tenant = isAbsent(raw.tenant) ? 'default' : raw.tenant;
+  if (typeof tenant !== 'string' || !plainName.test(tenant)) return [complaint(raw, 'tenant')];
+  const { skill_id: skillId } = raw;
+  if (typeof skillId !== 'string' || learningIdProblem(skillId) !== null) {
+    return [complaint(raw, 'skill_id')];
+  }
+  const beside = raw.parameters === undefined ? undefined : parameterFields.find((field) => has(raw, field));
+  if (beside !== undefined) return [bothForms(beside)];
+  try {
+    return { tenant, skillId, setting: told(raw, readSkillBody(bodyOf(raw))) };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return (error.details ?? []).map(({ path, message }) => complaint(raw, path, message));
+  }
+}
+
+/** Space around what is compared byte for byte, or shown to people, stays. */
+const trimmed = (read: RawSkill): RawSkill =>
+  Object.fromEntries(
+    skillFields.flatMap((field) => {
+      const value = read[field];
+      if (value === undefined) return [];
+      const keep = typeof value !== 'string' || field === 'skill_id' || field === 'name';
+      return [[field, keep ? value : value.trim()]];
+    }),
+  );
+
+const has = (raw: RawSkill, ...fields: SkillField[]): boolean =>
+  fields.some((field) => raw[field] !== undefined);
+
+const bothForms = (field: SkillField): string =>
+  `${field} is not allowed (parameters are there too); allowed: either parameters or ${parameterFields.join(', ')}`;
+
+/** @param path of what is wrong in the body; columns have no path, but are called as the fields in it */
+function complaint(raw: RawSkill, path: string, reason?: string): string {
+  const field = path.split('/').at(-1) as keyof typeof allowed;
+  const { parameters } = raw;
+  const isInside = path !== field && typeof parameters === 'object' && parameters !== null;
+  const [place, holder] = isInside ? [path, parameters] : [field, raw];
+  const value = (holder as Readonly<Record<string, unknown>>)[field] ?? null;
+  const because = reason === undefined ? '' : ` (${reason})`;
+  return `${place} ${shown(value)} is not allowed${because}; allowed: ${allowed[field]}`;
+}
+
+/** The row as a body of the API. */
+const bodyOf = (raw: RawSkill): object => ({
+  name: orNull(raw.name),
+  section: orNull(raw.section),
+  weight: numberIn(raw.weight),
+  parameters: raw.parameters === undefined ? columnsOf(raw) : orNull(raw.parameters),
+});
+
+/** The columns of parameters as the object that the API has for them. */
+function columnsOf(raw: RawSkill): object | null {
+  const set = parameterFields.filter((field) => !isAbsent(raw[field]));
+  return set.length === 0 ? null : Object.fromEntries(set.map((field) => [field, numberIn(raw[field])]));
+}
+
+const orNull = (value: unknown): unknown => (isAbsent(value) ? null : value);
+
+/** What is no number stays what it is, for the check to find. */
+const numberIn = (value: unknown): unknown => (isAbsent(value) ? null : (numberOf(value) ?? value));
+
+/** Of the whole setting what the row has fields for. */
+function told(raw: RawSkill, { name, section, weight, parameters }: SkillSetting): Partial<SkillSetting> {
+  return {
+    ...(has(raw, 'name') && { name }),
+    ...(has(raw, 'section') && { section }),
+    ...(has(raw, 'weight') && { weight }),
+    ...(has(raw, 'parameters', ...parameterFields) && { parameters }),
+  };
+}

@@ -1,0 +1,193 @@
+/**
+ * Fits and publishes models, tenant by tenant. A run that dies leaves the old version in force or the new one; what
+ * it had not finished is found by the next run.
+ */
+import { decodeModel, encodeModel, encodeReport } from '../../contracts/model.js';
+import { fitModel, modelVersion } from '../../domain/base/params.js';
+import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
+import type { FitReport } from '../../domain/fit/report.js';
+import { fitTenant, holdOut } from '../../domain/fit/tenant.js';
+import { ApiError } from '../../errors.js';
+import type { Logger } from '../../telemetry.js';
+import type { AnswerHistory, FitThreads, ModelHistory, ModelPublisher, TenantAnswers } from './fit-ports.js';
+
+/** What became of a tenant in a run. */
+export interface TenantFit {
+  readonly tenant: string;
+  readonly outcome:
+    | 'published'
+    /** Nothing was better than what is in force. */
+    | 'not_better'
+    /** No new answers since the last fit. */
+    | 'nothing_new'
+    /** Too few learners to fit on some and judge by others. */
+    | 'too_few'
+    /** Another version came into force meanwhile. */
+    | 'superseded'
+    /** Would have been published. */
+    | 'dry_run';
+  /** In force now, as far as is known. */
+  readonly version: number;
+  /** null where nothing was fitted. */
+  readonly report: FitReport | null;
+}
+
+export interface FitParts {
+  readonly answers: AnswerHistory;
+  readonly models: ModelPublisher;
+  readonly history: ModelHistory;
+  readonly openThreads: () => FitThreads;
+  readonly logger: Logger;
+}
+
+export interface RunOptions {
+  /** Only this tenant; all with answers where absent. */
+  readonly tenant?: string | undefined;
+  readonly dryRun?: boolean;
+  readonly signal?: AbortSignal;
+  readonly onStep?: (tenant: string, step: string) => void;
+}
+
+/**
+ * A tenant that cannot be fitted does not keep the others from it.
+ *
+ * @throws where Redis or ClickHouse are away: what was published until then stays; at the end, where a fit failed
+ */
+export async function runFits(parts: FitParts, options: RunOptions = {}): Promise<TenantFit[]> {
+  await recordChanges(parts);
+  const all = await parts.answers.tenants();
+  const fits: TenantFit[] = [];
+  const failures: Error[] = [];
+  const threads = lazyThreads(parts, options.signal);
+  try {
+    for (const tenant of all.filter((each) => (options.tenant ?? each.tenant) === each.tenant)) {
+      options.signal?.throwIfAborted();
+      try {
+        fits.push(await fitOne(parts, tenant, options, threads.get));
+      } catch (error) {
+        if (error instanceof ApiError || options.signal?.aborted) throw error;
+        failures.push(new Error(`the fit of tenant ${tenant.tenant} failed`, { cause: error }));
+      }
+    }
+  } finally {
+    await threads.close();
+  }
+  await recordChanges(parts);
+  if (failures.length > 1)
+    throw new AggregateError(failures, `the fits of ${failures.length} tenants failed`);
+  if (failures.length > 0) throw failures[0];
+  return fits;
+}
+
+/** Threads start with the first tenant that needs them, and end at once when the run is aborted. */
+function lazyThreads({ openThreads }: FitParts, signal: AbortSignal | undefined) {
+  let threads: FitThreads | undefined;
+  const abort = (): void => void threads?.close();
+  signal?.addEventListener('abort', abort);
+  return {
+    get: (): FitThreads => {
+      signal?.throwIfAborted();
+      threads ??= openThreads();
+      return threads;
+    },
+    close: async (): Promise<void> => {
+      signal?.removeEventListener('abort', abort);
+      await threads?.close();
+    },
+  };
+}
+
+interface Task {
+  readonly tenant: string;
+  readonly threads: FitThreads;
+  /** Version that is in force before the fit. */
+  readonly basedOn: number;
+  readonly dryRun: boolean;
+  readonly onStep: (step: string) => void;
+}
+
+async function fitOne(
+  parts: FitParts,
+  { tenant, mark }: TenantAnswers,
+  { dryRun = false, onStep = () => undefined }: RunOptions,
+  threads: () => FitThreads,
+): Promise<TenantFit> {
+  const { models } = parts;
+  const seen = `${mark} ${modelVersion}`;
+  const basedOn = await models.inForce(tenant);
+  if (!dryRun && (await models.lastFit(tenant)) === seen)
+    return { tenant, outcome: 'nothing_new', version: basedOn, report: null };
+  const task = {
+    tenant,
+    threads: threads(),
+    basedOn,
+    dryRun,
+    onStep: (step: string) => onStep(tenant, step),
+  };
+  const fit = await fitAndPublish(parts, task);
+  if (isFinished.has(fit.outcome)) await models.noteFit(tenant, seen);
+  return fit;
+}
+
+/** Without new answers these would come out the same. */
+const isFinished: ReadonlySet<TenantFit['outcome']> = new Set(['published', 'not_better', 'too_few']);
+
+async function fitAndPublish({ models, logger }: FitParts, task: Task): Promise<TenantFit> {
+  const { tenant, threads, basedOn, dryRun, onStep } = task;
+  const since = performance.now();
+  onStep('reading the answers');
+  const { sampledOneIn, learnerHash, itemHashes, ...columns } = await threads.read(tenant);
+  const training = holdOut(learnerHash);
+  if (training.length < fitModel.minLearners || !training.includes(0))
+    return { tenant, outcome: 'too_few', version: basedOn, report: null };
+  const version = dryRun ? basedOn + 1 : await models.reserve(tenant);
+  const input = {
+    ...columns,
+    training,
+    current: await models.read(tenant, basedOn),
+    currentItems: basedOn === 0 ? null : await threads.items(tenant, basedOn, itemHashes),
+    version,
+    fittedAt: new Date().toISOString(),
+  };
+  const { model, items, changed, ...fitted } = await fitTenant(input, threads, onStep);
+  const report = { ...fitted.report, sampledOneIn, seconds: (performance.now() - since) / 1000 };
+  if (!changed) return { tenant, outcome: 'not_better', version: basedOn, report };
+  if (dryRun) return { tenant, outcome: 'dry_run', version: basedOn, report };
+  onStep('publication');
+  const published = await threads.publish({
+    tenant,
+    version,
+    basedOn,
+    model: encodeChecked(model),
+    report: encodeReport(report),
+    items,
+    itemHashes,
+    publishedAt: Date.now(),
+  });
+  if (!published) return { tenant, outcome: 'superseded', version: await models.inForce(tenant), report };
+  logger.info({ tenant, version, answers: report.answers, seconds: report.seconds }, 'a model was published');
+  return { tenant, outcome: 'published', version, report };
+}
+
+/** A model that could not be read back, for a figure that is no number, would leave the tenant without any. */
+function encodeChecked(model: TenantModel): string {
+  const text = encodeModel(model);
+  decodeModel(text);
+  return text;
+}
+
+/**
+ * Copies what Redis published and ClickHouse lacks, whoever published it and died before copying. A model that this
+ * version of the service cannot read waits for a newer one.
+ */
+export async function recordChanges({ models, history, logger }: FitParts): Promise<void> {
+  const recorded = await history.lastChanges();
+  for (const tenant of await models.tenants()) {
+    try {
+      for (const change of await models.changesAfter(tenant, recorded.get(tenant) ?? 0))
+        await history.add(change);
+    } catch (error) {
+      logger.error({ err: error, tenant }, 'publications of models are not copied to ClickHouse yet');
+    }
+  }
+}

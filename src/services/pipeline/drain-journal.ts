@@ -1,0 +1,91 @@
+/**
+ * Moves the journal's facts from Redis into ClickHouse, at least once.
+ *
+ * Rows are inserted, and only then removed from Redis: who is killed in between leaves them for the next run, and a
+ * row that was inserted twice shows once, because each table has a natural key. So this needs none of the outbox'
+ * fixed ranges and tokens, and no look at whether Redis was replaced: a Redis that lost its last second has some rows
+ * again, which are repeated, and an empty one has none. (A deduplication token would even do harm: ClickHouse notes
+ * it before it moves the part into place, and a kill in between would turn every repeat away.)
+ */
+import { type JournalKind, journalKinds } from '../../contracts/journal.js';
+import type { Logger } from '../../telemetry.js';
+import type { Journal, JournalEntry, JournalWarehouse } from './journal-ports.js';
+import { createParkedLog } from './parked-log.js';
+
+/** Bounds what a run holds in memory at a time. */
+const pageBytes = 16 * 2 ** 20;
+
+export interface JournalDrainOptions {
+  readonly journal: Journal;
+  readonly warehouse: JournalWarehouse;
+  /** Entries that are of no use any more, and go without being stored. */
+  readonly late?: (entries: readonly JournalEntry[]) => Promise<readonly JournalEntry[]>;
+  readonly logger: Logger;
+}
+
+/** Drains until nothing waits, or until the end of the page at hand once the signal has come. @returns rows moved */
+export type DrainJournal = (signal?: AbortSignal) => Promise<number>;
+
+/** Errors are those of Redis and ClickHouse: nothing is lost by one, the next run repeats. */
+export function createJournalDrain({ journal, warehouse, late, logger }: JournalDrainOptions): DrainJournal {
+  const log = createParkedLog(logger, () => performance.now());
+  return async (signal) => {
+    let moved = 0;
+    for (;;) {
+      const { entries, more } = await journal.next(pageBytes);
+      const over = new Set(await late?.(entries));
+      await journal.remove([...over]);
+      await store(entries.filter((entry) => !over.has(entry)));
+      moved += entries.length;
+      if (!more || signal?.aborted === true) return moved;
+    }
+  };
+
+  /** Kinds do not wait for one another: each has its table, and may meet an error of its own. */
+  async function store(entries: readonly JournalEntry[]): Promise<void> {
+    const unknown = entries.filter(({ kind }) => !isKnown(kind));
+    const kinds = journalKinds.map((kind) => ({
+      kind,
+      rows: entries.filter((entry) => entry.kind === kind),
+    }));
+    const outcomes = await Promise.allSettled([
+      ...kinds.map(({ kind, rows }) => storeKind(kind, rows)),
+      ...unknown.map((entry) => park({ entry, reason: 'unknown kind' })),
+    ]);
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
+  async function storeKind(kind: JournalKind, entries: readonly JournalEntry[]): Promise<void> {
+    if (entries.length === 0) return;
+    const refused = await insert(kind, entries);
+    const aside = new Set(refused.map(({ entry }) => entry));
+    await journal.remove(entries.filter((entry) => !aside.has(entry)));
+    for (const one of refused) await park(one);
+  }
+
+  /** One bad row refuses its block: halves are tried until it stands alone. */
+  async function insert(kind: JournalKind, entries: readonly JournalEntry[]): Promise<Refused[]> {
+    const rows = entries.map(({ row }) => row);
+    const reason = await warehouse.insert(kind, rows);
+    if (reason === null) return [];
+    const [entry, ...others] = entries;
+    if (entry !== undefined && others.length === 0) return [{ entry, reason }];
+    const middle = entries.length >> 1;
+    const first = await insert(kind, entries.slice(0, middle));
+    return [...first, ...(await insert(kind, entries.slice(middle)))];
+  }
+
+  async function park({ entry, reason }: Refused): Promise<void> {
+    const key = await journal.park(entry, reason);
+    const { kind, source, id } = entry;
+    if (key === null) throw new Error(`no more rows can be parked of ${source}: what is refused waits there`);
+    log.parked({ kind, source, id, parked: key, reason }, 1);
+  }
+}
+
+interface Refused {
+  readonly entry: JournalEntry;
+  readonly reason: string;
+}
+
+const isKnown = (kind: string): boolean => journalKinds.some((known) => known === kind);

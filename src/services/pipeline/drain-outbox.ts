@@ -1,0 +1,159 @@
+/**
+ * Moves one block of attempts from the outbox into ClickHouse, exactly once.
+ *
+ * The block is fixed (in the job's data) before it is inserted, and removed from the outbox after. An attempt
+ * that dies in between is repeated with the same rows under the same token, which ClickHouse counts once and
+ * which completes rollups that a killed insert left out. That is trusted only where it holds. Rows are looked up
+ * first where it may not:
+ * - Rows older than this process' view of Redis. A Redis that lost its last second may have got back rows that
+ *   were inserted and removed, and forgotten the job with their token. Only a restarted or replaced Redis loses
+ *   anything, which changes the epoch, and only rows added before the epoch was first seen can have come back.
+ * - Blocks older than the window of tokens.
+ * - Ranges that no longer hold as many rows as when they were fixed.
+ * - Rows that waited for long, of which ClickHouse has some: the job that stored them is gone.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FixedBatch } from '../../contracts/jobs.js';
+import { completeBlock, type DrainPlaces, tokenOfRanges, tokenOfRows } from './complete-block.js';
+import type {
+  BatchLimits,
+  CarryOut,
+  DrainResult,
+  DrainShard,
+  DrainTask,
+  OutboxBatch,
+  OutboxEpoch,
+} from './pipeline-ports.js';
+import { ContentRefused } from './pipeline-ports.js';
+import { createSieve, ParkedFull } from './sift-outbox.js';
+
+/**
+ * How long a token is trusted, in milliseconds. The window is 10,000 blocks: to pass it in a minute, two shards
+ * would have to insert 83 blocks a second each, one after the other and written through to the disk.
+ */
+const tokenTrustMs = 60_000;
+
+/**
+ * How long new blocks wait after Redis was replaced under a running process, in milliseconds: another process may
+ * be inserting a block whose job Redis has just forgotten, and a look-up would not see its rows yet.
+ */
+const settleMs = 3000;
+
+/** Younger rows are of no job but the one at hand: nobody takes a job away that soon (jobs/progress-watch.ts). */
+const quickMs = 10_000;
+
+/** Up to 100,000 rows a block, the size that ClickHouse likes; bytes bound the memory of long ids. */
+const defaultLimits: BatchLimits = { maxRows: 100_000, maxBytes: 32 * 2 ** 20 };
+
+export interface DrainOptions extends DrainPlaces {
+  limits?: BatchLimits;
+  /** Carries corrections out, or leaves them for a later run. */
+  correct?: CarryOut;
+}
+
+/** Errors are those of Redis and ClickHouse: nothing is lost by one, the caller tries the same task again. */
+export function createDrain(options: DrainOptions): DrainShard {
+  const { outbox, warehouse, limits = defaultLimits, correct = refuseCorrection } = options;
+  const watch = createEpochWatch();
+  const sieve = createSieve(options);
+  const drain = sieve.over(drainBlock);
+  return (task) =>
+    drain(task).catch(async (error: unknown) => {
+      if (error instanceof ParkedFull) {
+        // What waits for room must not be all that the next attempt looks at.
+        await task.save(nothing);
+        await correct(task.partitions, [], task.signal);
+      }
+      throw error;
+    });
+
+  async function drainBlock(task: DrainTask): Promise<DrainResult> {
+    const { maxRows = limits.maxRows } = task;
+    const read = await (task.batch
+      ? outbox.read(task.batch.ranges)
+      : outbox.next(task.partitions, { ...limits, maxRows }));
+    await sieve.clear(read);
+    if (task.batch?.byRow === true && read.rows > 0) return sieve.byRow(task, read);
+    const moved = read.rows === 0 ? { rows: 0, present: 0 } : await move(task, read);
+    // Where there is nothing else: all that came before them is stored.
+    if (read.rows === 0) await outbox.trim(read);
+    // Behind the rows, which no correction that fails holds up.
+    await correct(task.partitions, read.corrections, task.signal);
+    return moved;
+  }
+
+  async function move(task: DrainTask, read: OutboxBatch): Promise<DrainResult> {
+    const epoch = await outbox.epoch();
+    const batch = task.batch ?? (await fix(task, read, epoch));
+    const verify = mustVerify(batch, read, epoch);
+    const insert = verify ? insertMissing : insertAll;
+    const present = await insert(read, task.signal).catch(async (error: unknown) => {
+      if (!(error instanceof ContentRefused)) throw error;
+      await checkEpoch(epoch);
+      return sieve.judge(read, error, task.signal);
+    });
+    if (verify || present > 0 || task.batch !== null)
+      await completeBlock(options, read, present, noneRefused, task.signal);
+    await checkEpoch(epoch);
+    await outbox.trim(read);
+    return { rows: read.rows, present };
+  }
+
+  /** A Redis that took over meanwhile may have given ids of these ranges to rows that were never read. */
+  async function checkEpoch({ id }: OutboxEpoch): Promise<void> {
+    if ((await outbox.epoch()).id !== id)
+      throw new Error('Redis was replaced meanwhile: the block is tried again');
+  }
+
+  async function fix(task: DrainTask, read: OutboxBatch, epoch: OutboxEpoch): Promise<FixedBatch> {
+    const { since, settledAt } = watch(epoch);
+    if (settledAt > epoch.ms) await sleep(settledAt - epoch.ms, undefined, { signal: task.signal });
+    const oldest = Math.min(...read.ranges.map(({ from }) => Number.parseInt(from, 10)));
+    const verify =
+      task.verify ||
+      oldest <= since ||
+      // Rows that waited for long may be those of a job that was lost or taken away.
+      (epoch.ms - oldest > quickMs && (await warehouse.countPresent(read.ranges, task.signal)) > 0);
+    const batch = { ranges: read.ranges, rows: read.rows, fixedAt: epoch.ms, verify };
+    await task.save(batch);
+    return batch;
+  }
+
+  async function insertAll(read: OutboxBatch, signal: DrainTask['signal']): Promise<number> {
+    await warehouse.insert(read.chunks, tokenOfRanges(read), signal);
+    return 0;
+  }
+
+  /** @returns how many rows were there already */
+  async function insertMissing(read: OutboxBatch, signal: DrainTask['signal']): Promise<number> {
+    if ((await warehouse.countPresent(read.ranges, signal)) === 0) return insertAll(read, signal);
+    const present = await warehouse.presentRows(read.ranges, signal);
+    const missing = await outbox.read(read.ranges, present);
+    if (missing.rows > 0) await warehouse.insert(missing.chunks, tokenOfRows(missing.chunks, 0), signal);
+    return present.size;
+  }
+}
+
+const noneRefused: ReadonlySet<string> = new Set();
+const nothing: FixedBatch = { ranges: [], rows: 0, fixedAt: 0, verify: false };
+
+const refuseCorrection: CarryOut = async (_, [head]) => {
+  if (head !== undefined) throw new Error(`nothing here carries out the correction ${head.id}`);
+};
+
+/**
+ * Remembers since when the epoch in force was seen: rows added later cannot have come back. Callers read the
+ * epoch after the rows, so that a restart between the two is noticed. Times are on Redis' clock.
+ */
+function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt: number } {
+  let known: OutboxEpoch | null = null;
+  let settledAt = 0;
+  return (epoch) => {
+    if (known !== null && known.id !== epoch.id) settledAt = epoch.ms + settleMs;
+    if (known?.id !== epoch.id) known = epoch;
+    return { since: known.ms, settledAt };
+  };
+}
+
+const mustVerify = (batch: FixedBatch, read: OutboxBatch, epoch: OutboxEpoch): boolean =>
+  batch.verify || read.rows !== batch.rows || Math.abs(epoch.ms - batch.fixedAt) > tokenTrustMs;

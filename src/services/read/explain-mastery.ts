@@ -1,0 +1,166 @@
+/** Why a learner's mastery of a skill is what it is, and what the next answer would make of it. */
+import Type, { type Static } from 'typebox';
+import { round4 } from '../../domain/base/probability.js';
+import {
+  explainPrediction,
+  nextMastery,
+  type PredictionSubject,
+  partsOf,
+  type Stations,
+  stationsOf,
+} from '../../domain/prediction/explain.js';
+import type { Logger } from '../../telemetry.js';
+import type { AttemptHistory, AttemptQuery, StoredAttempt } from './ports.js';
+import {
+  describeSkill,
+  type MasteryPorts,
+  masteryNow,
+  readTracedSkill,
+  type TracedSkill,
+} from './read-mastery.js';
+import { describeParameters } from './read-skills.js';
+
+/** Query of GET /api/v1/mastery/{user_id}/{skill_id}. */
+export const ExplainQuery = Type.Object({
+  explain: Type.Enum(['true', 'false'], { default: 'false' }),
+  steps: Type.Integer({ minimum: 1, maximum: 50, default: 10 }),
+});
+export type ExplainQuery = Static<typeof ExplainQuery>;
+
+export interface ExplainPorts extends MasteryPorts {
+  readonly history: AttemptHistory;
+  /** Seconds that the oldest answer has waited for ClickHouse; null where it cannot be told. */
+  readonly sourceLagSeconds: () => Promise<number | null>;
+  readonly logger: Logger;
+}
+
+/**
+ * Data of GET /api/v1/mastery/{user_id}/{skill_id}?explain=true. The steps come from ClickHouse, all else does not
+ * need it.
+ *
+ * @param steps how many of the last answers
+ * @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE
+ */
+export async function explainMastery(
+  ports: ExplainPorts,
+  tenant: string,
+  userId: string,
+  skillId: string,
+  steps: number,
+): Promise<object> {
+  const traced = await readTracedSkill(ports, tenant, userId, skillId);
+  const { skill, model, learner } = traced;
+  const mastery = masteryNow(traced);
+  const told = await tellSteps(
+    ports,
+    { tenant, userId, skillId, upTo: learner.attempts, atMost: steps + 1 },
+    skill.attempts,
+  );
+  return {
+    user_id: userId,
+    ...describeSkill(traced),
+    explanation: {
+      parameters: describeParameters(model),
+      ...told,
+      forgetting_since_last_attempt: change(skill.mastery, mastery),
+      next: describeNext(traced, mastery),
+      ...describePrediction(traced),
+    },
+  };
+}
+
+const away = 'The last answers cannot be read right now; everything else is up to date';
+const notAll = 'The newest answers are on their way and not among the steps yet';
+const noLonger = 'Older answers are kept as daily sums only';
+
+/** The steps, or a note in their place. @param attempts the learner's on the skill, by Redis */
+async function tellSteps(ports: ExplainPorts, query: AttemptQuery, attempts: number): Promise<object> {
+  // Before the answers: one that is missing among them was waiting then.
+  const lag = await ports.sourceLagSeconds();
+  const found = await readHistory(ports, query);
+  if (found === null) return { steps: null, pending_attempts: null, source_lag_seconds: null, note: away };
+  const pending = attempts - found.stored - found.archived;
+  const dropped = found.archived > 0 && found.attempts.length < query.atMost ? noLonger : null;
+  return {
+    steps: explainSteps(found.attempts, query, ports.logger),
+    pending_attempts: pending,
+    source_lag_seconds: pending === 0 ? 0 : lag,
+    note: pending === 0 ? dropped : notAll,
+  };
+}
+
+/** Null without ClickHouse, or where it is busy: mastery itself is known all the same. */
+async function readHistory({ history, logger }: ExplainPorts, query: AttemptQuery) {
+  try {
+    return await history.ofSkill(query);
+  } catch (error) {
+    logger.warn({ err: error }, 'ClickHouse did not tell the last answers');
+    return null;
+  }
+}
+
+/** The answers of the query as steps, short of a full query's first: there the first step begins. */
+function explainSteps(
+  read: readonly StoredAttempt[],
+  { tenant, atMost }: AttemptQuery,
+  logger: Logger,
+): object[] {
+  const first = read.length < atMost ? 0 : 1;
+  return read.slice(first).map((attempt, i) => {
+    const previous = previousMastery(attempt, read[first + i - 1]);
+    const stations = stationsOf(attempt, previous);
+    if (stations.posterior === null || stations.previous !== previous) {
+      const { learnerSeq, parametersVersion } = attempt;
+      logger.error(
+        { tenant, learnerSeq, parametersVersion },
+        'a stored answer does not follow from its own figures',
+      );
+    }
+    return describeStep(attempt, stations);
+  });
+}
+
+/** Null where an answer in between is not stored, which may have been one on this skill. */
+function previousMastery(attempt: StoredAttempt, before: StoredAttempt | undefined): number | null {
+  if (attempt.missingBefore !== (before?.missingBefore ?? 0)) return null;
+  return before === undefined ? attempt.parameters.pInit : before.masteryAfter;
+}
+
+function describeStep(attempt: StoredAttempt, stations: Stations): object {
+  const parts = partsOf(stations);
+  return {
+    occurred_at: new Date(attempt.occurredAt).toISOString(),
+    learner_seq: attempt.learnerSeq,
+    is_correct: attempt.isCorrect,
+    question_difficulty: attempt.questionDifficulty,
+    mastery_before_forgetting: parts.previous,
+    forgetting: parts.forgetting,
+    mastery_before: parts.before,
+    evidence: parts.evidence,
+    learning: parts.learning,
+    mastery_after: parts.after,
+    p_correct: round4(attempt.pCorrect),
+    parameters_version: attempt.parametersVersion,
+  };
+}
+
+function describeNext({ model }: TracedSkill, mastery: number): object {
+  const { ifCorrect, ifWrong } = nextMastery(model.parameters, mastery);
+  return {
+    if_correct: { mastery: round4(ifCorrect), change: change(mastery, ifCorrect) },
+    if_wrong: { mastery: round4(ifWrong), change: change(mastery, ifWrong) },
+  };
+}
+
+/** The difference of what is shown. */
+const change = (from: number, to: number): number => round4(round4(to) - round4(from));
+
+/** `log_odds` is the sum of the terms as they are shown; `p_correct` comes from the terms unrounded. */
+function describePrediction(subject: PredictionSubject): object {
+  const { pCorrect, terms } = explainPrediction(subject);
+  const shown = terms.map(({ name, logits }) => ({ name: snakeCase(name), logits: round4(logits) }));
+  const logOdds = shown.reduce((sum, { logits }) => sum + logits, 0);
+  return { p_correct: round4(pCorrect), log_odds: round4(logOdds), terms: shown };
+}
+
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

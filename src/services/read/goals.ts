@@ -1,0 +1,74 @@
+/** Goals of learners: a score to reach, perhaps by a day. */
+import { readGoalBody } from '../../contracts/goals.js';
+import type { GoalSetting } from '../../domain/catalogue/goal-setting.js';
+import { ApiError } from '../../errors.js';
+import type { GoalStore, GoalWrite, IfMatch, Tagged } from './ports.js';
+
+export interface GoalPorts {
+  readonly goals: GoalStore;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+}
+
+const goalNotFound = (): ApiError => new ApiError('GOAL_NOT_FOUND', 'This user_id has no goal');
+
+/** Something has changed since the caller saw it, or is not there. */
+export const preconditionFailed = (): ApiError =>
+  new ApiError('PRECONDITION_FAILED', 'If-Match does not match: read it again and decide anew');
+
+/** Data of GET /api/v1/goals/{user_id}. @throws ApiError GOAL_NOT_FOUND, UNAVAILABLE */
+export async function readGoal(
+  { goals }: GoalPorts,
+  tenant: string,
+  userId: string,
+): Promise<Tagged<object>> {
+  const found = await goals.read(tenant, userId);
+  if (found === null) throw goalNotFound();
+  return { value: describeGoal(userId, found.value, found.value.updatedAt), tag: found.tag };
+}
+
+/**
+ * Data of PUT /api/v1/goals/{user_id}.
+ *
+ * @param body as it was sent
+ * @throws ApiError INVALID_REQUEST, PRECONDITION_FAILED, UNAVAILABLE
+ */
+export async function putGoal(
+  ports: GoalPorts,
+  tenant: string,
+  userId: string,
+  body: unknown,
+  ifMatch: IfMatch,
+): Promise<Tagged<object>> {
+  const now = ports.now();
+  const setting = readGoalBody(body, now);
+  const { updatedAt, tag } = await write(ports, { tenant, userId, setting, ifMatch, now });
+  return { value: describeGoal(userId, setting, updatedAt), tag };
+}
+
+/**
+ * Data of DELETE /api/v1/goals/{user_id}: there is no goal any more, since when.
+ * @throws ApiError GOAL_NOT_FOUND, PRECONDITION_FAILED, UNAVAILABLE
+ */
+export async function deleteGoal(
+  ports: GoalPorts,
+  tenant: string,
+  userId: string,
+  ifMatch: IfMatch,
+): Promise<object> {
+  const { updatedAt } = await write(ports, { tenant, userId, setting: null, ifMatch, now: ports.now() });
+  return describeGoal(userId, null, updatedAt);
+}
+
+async function write({ goals }: GoalPorts, change: GoalWrite) {
+  const written = await goals.write(change);
+  if (written.status === 'written') return written;
+  throw written.status === 'absent' ? goalNotFound() : preconditionFailed();
+}
+
+const describeGoal = (userId: string, goal: GoalSetting | null, updatedAt: number): object => ({
+  user_id: userId,
+  target_score: goal?.targetScore ?? null,
+  target_date: goal?.targetDate ?? null,
+  updated_at: new Date(updatedAt).toISOString(),
+});

@@ -1,0 +1,128 @@
+/** A learner's counted answers, newest first, in pages. */
+import { round4 } from '../../domain/base/probability.js';
+import { unavailable } from '../../errors.js';
+import { type FoundAttempt, follows, type StoredAttempts, type WaitingAttempts } from './attempt-ports.js';
+import { createCursors, type PageQuery, pageLimit, tellList } from './pages.js';
+import type { LearnerReader } from './ports.js';
+import { findLearner } from './read-mastery.js';
+
+export interface AttemptPorts {
+  readonly learners: LearnerReader;
+  readonly waiting: WaitingAttempts;
+  readonly stored: StoredAttempts;
+}
+
+/** A correction may change what is stored while it is read. */
+const tries = 5;
+
+/**
+ * JSON of the data of GET /api/v1/learners/{user_id}/attempts. What Redis says is true: only answers that it counts are listed,
+ * also where ClickHouse still has others; and each one that it counts is listed, or counted as missing.
+ *
+ * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND; UNAVAILABLE where ClickHouse does not answer, for a part would look
+ * like the whole
+ */
+export async function listAttempts(
+  ports: AttemptPorts,
+  tenant: string,
+  userId: string,
+  { limit = pageLimit, cursor }: PageQuery,
+): Promise<string> {
+  const before = cursors.decode(cursor) ?? Number.POSITIVE_INFINITY;
+  for (let attempt = 0; attempt < tries; attempt++) {
+    const learner = await findLearner(ports, tenant, userId);
+    const to = Math.min(learner.attempts, before - 1);
+    const found = await newestUpTo(ports, tenant, userId, to, limit);
+    if (follows(learner, await findLearner(ports, tenant, userId)))
+      return tellPage(userId, learner.attempts, found, to, limit);
+  }
+  throw unavailable('The answers of this learner are being corrected; try again later');
+}
+
+/** First what waits in Redis, then ClickHouse: an answer that moves in between is found there. */
+async function newestUpTo(
+  { waiting, stored }: AttemptPorts,
+  tenant: string,
+  userId: string,
+  to: number,
+  atMost: number,
+): Promise<FoundAttempt[]> {
+  const newest = createNewest(atMost);
+  for await (const page of waiting.of(tenant, userId)) {
+    for (const { place, row } of page) {
+      if (row !== null && row.figures.learnerSeq <= to) newest.offer({ place, row });
+    }
+  }
+  const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
+  const rows = await stored.read(range).catch((error: unknown) => {
+    throw unavailable('The answers that are stored cannot be read right now; try again later', error);
+  });
+  for (const attempt of rows) newest.offer(attempt);
+  return newest.all();
+}
+
+/** Keeps the answers with the highest numbers, one of each. */
+function createNewest(atMost: number) {
+  let kept = new Map<number, FoundAttempt>();
+  const all = (): FoundAttempt[] => [...kept.values()].sort((a, b) => seqOf(b) - seqOf(a)).slice(0, atMost);
+  return {
+    /** Takes no account of one whose number has come before. */
+    offer: (attempt: FoundAttempt): void => {
+      if (kept.has(seqOf(attempt))) return;
+      kept.set(seqOf(attempt), attempt);
+      if (kept.size > 4 * atMost) kept = new Map(all().map((one) => [seqOf(one), one]));
+    },
+    all,
+  };
+}
+
+const seqOf = ({ row }: FoundAttempt): number => row.figures.learnerSeq;
+
+/** @param to number that the page begins with, if its answer is there */
+function tellPage(
+  userId: string,
+  attempts: number,
+  found: readonly FoundAttempt[],
+  to: number,
+  limit: number,
+): Promise<string> {
+  const last = found.at(-1);
+  const isWhole = found.length === limit && last !== undefined && seqOf(last) > 1;
+  const first = isWhole ? seqOf(last) : 1;
+  return tellList(
+    { user_id: userId, total_attempts: attempts },
+    { name: 'attempts', items: found, describe: describeAttempt },
+    {
+      missing: Math.max(0, to - first + 1) - found.length,
+      next_cursor: isWhole ? cursors.encode(first) : null,
+    },
+  );
+}
+
+function describeAttempt({ row: { event, figures, conditions } }: FoundAttempt): object {
+  return {
+    learner_seq: figures.learnerSeq,
+    event_id: event.eventId,
+    skill_id: event.skillId,
+    item_id: event.itemId,
+    is_correct: event.isCorrect,
+    time_spent_seconds: event.timeSpentSeconds,
+    confidence_score: event.confidenceScore,
+    question_difficulty: event.questionDifficulty,
+    occurred_at: new Date(event.occurredAt).toISOString(),
+    received_at: new Date(event.receivedAt).toISOString(),
+    mastery_before: round4(figures.masteryBefore),
+    mastery_after: round4(figures.masteryAfter),
+    p_correct: round4(conditions.pCorrect),
+    plateau_detected: figures.plateauDetected,
+    recommendation_code: figures.recommendationCode || null,
+    parameters_version: conditions.version,
+    model_version: figures.modelVersion,
+  };
+}
+
+/** Of the number of the last answer on the page before. */
+const cursors = createCursors('before:', (text) => {
+  const seq = Number(text);
+  return Number.isSafeInteger(seq) && seq > 1 ? seq : null;
+});

@@ -1,0 +1,112 @@
+import { round1, round4 } from '../../domain/base/probability.js';
+import type { SkillEntry } from '../../domain/catalogue/catalogue.js';
+import { unsetSkill } from '../../domain/catalogue/skill-setting.js';
+import {
+  type ParameterSource,
+  type SkillModel,
+  type SkillTimes,
+  skillModelOf,
+  type TenantModel,
+} from '../../domain/catalogue/tenant-model.js';
+import { timeNorm } from '../../domain/practice/efficiency.js';
+import { rapidThreshold } from '../../domain/tracing/rapid.js';
+import { ApiError } from '../../errors.js';
+import { idAfter, type PageQuery, pageLimit, pageOfIds, tellList } from './pages.js';
+import type { ModelReader, SkillDirectory, Tagged } from './ports.js';
+
+export interface SkillPorts {
+  readonly models: ModelReader;
+  readonly skills: SkillDirectory;
+}
+
+/**
+ * JSON of the data of GET /api/v1/skills: skills that were ever answered or set, by UTF-8 bytes of their ids.
+ * @throws ApiError INVALID_REQUEST, UNAVAILABLE
+ */
+export async function listSkills(
+  ports: SkillPorts,
+  tenant: string,
+  { limit = pageLimit, cursor }: PageQuery,
+): Promise<string> {
+  const after = idAfter(cursor);
+  const [known, model] = await Promise.all([
+    ports.skills.list(tenant, after, limit + 1),
+    ports.models.current(tenant),
+  ]);
+  const { ids, nextCursor } = pageOfIds(known, limit);
+  const describe = (skillId: string): object =>
+    describeSkill(model, skillId, model.catalogue.entries.get(skillId));
+  return tellList(
+    {},
+    { name: 'skills', items: ids, describe },
+    { next_cursor: nextCursor, model_version: model.version },
+  );
+}
+
+/** Data of GET /api/v1/skills/{skill_id}. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */
+export async function readSkill(ports: SkillPorts, tenant: string, skillId: string): Promise<Tagged<object>> {
+  const model = await findSkill(ports, tenant, skillId);
+  if (model === null) throw skillNotFound();
+  const entry = model.catalogue.entries.get(skillId);
+  return {
+    value: { ...describeSkill(model, skillId, entry), model_version: model.version },
+    tag: tagOfSkill(entry),
+  };
+}
+
+export const skillNotFound = () =>
+  new ApiError('SKILL_NOT_FOUND', 'This skill_id was neither set nor answered');
+
+/** The tenant's model, if it or anybody knows of the skill; else null. @throws ApiError UNAVAILABLE */
+export async function findSkill(
+  { models, skills }: SkillPorts,
+  tenant: string,
+  skillId: string,
+): Promise<TenantModel | null> {
+  const [isKnown, model] = await Promise.all([skills.has(tenant, skillId), models.current(tenant)]);
+  return isKnown || model.skills.has(skillId) || model.catalogue.entries.has(skillId) ? model : null;
+}
+
+/** Changes with the entry; what a fit finds does not count. */
+export const tagOfSkill = (entry: SkillEntry | undefined): string => `${entry?.revision ?? 0}`;
+
+/** A skill as the answers show it. @param entry undefined: it was never set */
+export function describeSkill(model: TenantModel, skillId: string, entry: SkillEntry | undefined): object {
+  const skill = skillModelOf(model, skillId);
+  const { name, section, weight } = entry ?? unsetSkill;
+  return {
+    skill_id: skillId,
+    name,
+    section,
+    weight,
+    parameters: describeParameters(skill),
+    origin: origins[skill.source],
+    learners: skill.learners,
+    answers: skill.answers,
+    rapid_threshold_seconds: round1(rapidThreshold(skill.times)),
+    typical_seconds: typicalSeconds(skill.times),
+    updated_at: entry === undefined ? null : new Date(entry.updatedAt).toISOString(),
+  };
+}
+
+const origins: Readonly<Record<ParameterSource, string>> = {
+  default: 'defaults',
+  prior: 'tenant_prior',
+  fitted: 'fit',
+  manual: 'manual',
+};
+
+/** The four parameters in force. The tenant's prior is a default to callers: nobody fitted the skill itself. */
+export const describeParameters = ({ parameters, source, version, fittedAt }: SkillModel): object => ({
+  p_init: round4(parameters.pInit),
+  p_learn: round4(parameters.pLearn),
+  p_guess: round4(parameters.pGuess),
+  p_slip: round4(parameters.pSlip),
+  source: source === 'prior' ? 'default' : source,
+  version,
+  fitted_at: fittedAt,
+});
+
+/** Median of the log-normal time norm; null where no time was measured. */
+const typicalSeconds = (times: SkillTimes): number | null =>
+  times.answers === 0 ? null : round1(Math.exp(timeNorm(times).logMean));

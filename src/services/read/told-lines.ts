@@ -1,0 +1,41 @@
+/** Records as lines of NDJSON. */
+import type { AttemptRow } from '../../contracts/attempt-row.js';
+import type { FoundAttempt } from './attempt-ports.js';
+import type { ToldRecord } from './export-ports.js';
+
+/** Names in snake_case at every depth, values as they are. */
+export const lineOf = (record: ToldRecord): string => `${JSON.stringify(renamed(record))}\n`;
+
+function renamed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(renamed);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [snakeCase(name), renamed(inner)]));
+}
+
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Every column of the row, by its name in ClickHouse; numbers unrounded. */
+export const attemptRecord = ({ place, row }: FoundAttempt): ToldRecord => ({
+  type: 'attempt',
+  place,
+  ...columnsOf(row),
+});
+
+function columnsOf({ event, figures, conditions }: AttemptRow): object {
+  const { occurredAt, receivedAt, ...answer } = event;
+  const { isRapid: rapid, ...counted } = figures;
+  const { parameters, version, source, time, ...terms } = conditions;
+  return {
+    ...answer,
+    occurredAt: new Date(occurredAt).toISOString(),
+    receivedAt: new Date(receivedAt).toISOString(),
+    ...counted,
+    rapid,
+    ...parameters,
+    parametersVersion: version,
+    parametersSource: source,
+    ...terms,
+    logTimeMean: time.logMean,
+    logTimeSd: time.logSd,
+  };
+}

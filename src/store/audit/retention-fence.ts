@@ -1,0 +1,88 @@
+/** Keeps answers that are on their way to ClickHouse apart from the months that are archived. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { decodeAttemptRow } from '../../contracts/attempt-row-reader.js';
+import type { RetentionFence } from '../../services/retention/retention-ports.js';
+import type { RedisClient } from '../redis/client.js';
+import { archivedKey, dueKey, outboxKey, parkedKey } from '../redis/keys.js';
+import { fieldOf, streamPages } from '../redis/streams.js';
+
+/** Member of the sorted set that a fence is: the month is its score, which only ever grows. */
+const fenceMember = 'month';
+
+const pollMs = 200;
+/** How long rows of before are waited for; who gives up is a run that the next one repeats. */
+const waitMs = 60_000;
+const pageRows = 200;
+
+/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
+export function createRetentionFence(
+  redis: RedisClient,
+  partitions: number,
+  limitMs = waitMs,
+): RetentionFence {
+  const all = Array.from({ length: partitions }, (_, partition) => partition);
+
+  async function close(month: number): Promise<string | null> {
+    await Promise.all(all.map((partition) => raiseFence(redis, partition, month)));
+    const ends = await Promise.all(all.map((partition) => endOf(redis, partition)));
+    if (!(await within(limitMs, () => passed(ends)))) return 'rows of before are still in the outbox';
+    for (const partition of all) {
+      if (await hasParked(redis, partition, month)) return 'parked rows arrived in this month or before';
+    }
+    return null;
+  }
+
+  /** First the outbox: an erasure leaves it for the due ones. */
+  async function passed(ends: readonly string[]): Promise<boolean> {
+    for (const key of [outboxKey, dueKey]) {
+      const heads = await Promise.all(
+        all.map((partition) => redis.xrange(key(partition), '-', ends[partition] ?? '-', 'COUNT', 1)),
+      );
+      if (heads.some((head) => head.length > 0)) return false;
+    }
+    return true;
+  }
+
+  return { close };
+}
+
+/** Nothing that arrived up to the month enters the partition's outbox any more. */
+export async function raiseFence(redis: RedisClient, partition: number, month: number): Promise<void> {
+  await redis.zadd(archivedKey(partition), 'GT', month, fenceMember);
+}
+
+/** The last id that the partition's outbox ever gave. */
+async function endOf(redis: RedisClient, partition: number): Promise<string> {
+  const key = outboxKey(partition);
+  if ((await redis.exists(key)) === 0) return '0-0';
+  const facts = (await redis.xinfo('STREAM', key)) as unknown[];
+  return String(facts[facts.indexOf('last-generated-id') + 1]);
+}
+
+async function within(limitMs: number, done: () => Promise<boolean>): Promise<boolean> {
+  const until = performance.now() + limitMs;
+  while (!(await done())) {
+    if (performance.now() > until) return false;
+    await sleep(pollMs);
+  }
+  return true;
+}
+
+/** Whether a row that was put aside belongs to the month or one before; one that cannot be read may. */
+async function hasParked(redis: RedisClient, partition: number, month: number): Promise<boolean> {
+  const parked = parkedKey(outboxKey(partition));
+  const read = (from: string, size: number) => redis.xrange(parked, from, '+', 'COUNT', size);
+  for await (const page of streamPages(pageRows, read)) {
+    if (page.some(([, fields]) => arrivalMonth(fields) <= month)) return true;
+  }
+  return false;
+}
+
+function arrivalMonth(fields: readonly string[]): number {
+  try {
+    const arrived = new Date(decodeAttemptRow(fieldOf(fields, 'r') ?? '').event.receivedAt);
+    return arrived.getUTCFullYear() * 100 + arrived.getUTCMonth() + 1;
+  } catch {
+    return 0;
+  }
+}

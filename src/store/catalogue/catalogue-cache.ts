@@ -1,0 +1,118 @@
+/** The models as they are served: each with its tenant's catalogue exactly as of now. */
+import { emptyCatalogue } from '../../domain/catalogue/catalogue.js';
+import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
+import { ApiError, unavailable } from '../../errors.js';
+import type { ModelCache } from '../models/model-cache.js';
+import { isCluster, type RedisClient } from '../redis/client.js';
+import { keepRecent, tellOnce } from '../redis/recent.js';
+import { catalogueMark, type MarkedCatalogue, readCatalogue } from './catalogue-store.js';
+
+/** As `ModelCache`, but the catalogue is never old: while it cannot be read, there is no model. */
+export interface ServedModels extends Omit<ModelCache, 'get'> {
+  /** @param mark of the catalogue as of now, where it was read already */
+  get(tenant: string, mark?: string): Promise<TenantModel>;
+  /** Of the model in force, whatever the catalogue is. */
+  version(tenant: string): Promise<number>;
+}
+
+export interface ServedModelsOptions {
+  readonly models: ModelCache;
+  readonly redis: () => Promise<RedisClient>;
+  /** Told of a catalogue that cannot be read, once for each mark; its tenant is refused until it can be. */
+  readonly onUnreadable: (error: unknown, tenant: string, mark: string) => void;
+  readonly maxTenants?: number;
+}
+
+interface Served {
+  /** Without the catalogue. */
+  readonly fitted: TenantModel;
+  readonly marked: MarkedCatalogue;
+  readonly model: TenantModel;
+}
+
+interface Loading {
+  /** Mark that was seen before it began: what it brings is that one, or a later one. */
+  readonly seen: string;
+  readonly marked: Promise<MarkedCatalogue>;
+}
+
+const unset: MarkedCatalogue = { mark: '', catalogue: emptyCatalogue };
+
+/**
+ * Each use asks Redis for the catalogue's mark, in one small command, and reads the catalogue only where it is
+ * another: who set a skill sees it in the very next answer, whichever process gives it. While nothing changes, a
+ * tenant's model is the same object.
+ */
+export function createServedModels(options: ServedModelsOptions): ServedModels {
+  const { models, redis, maxTenants = 1000 } = options;
+  const tell = tellOnce(options.onUnreadable, maxTenants);
+  /** In order of use, the longest unused first. */
+  const kept = new Map<string, Served>();
+  const loading = new Map<string, Loading>();
+  const asking = new Map<string, Promise<string>>();
+
+  async function get(tenant: string, known?: string): Promise<TenantModel> {
+    const asked = known ?? askMark(tenant).catch((error: unknown) => markBefore(tenant, error));
+    const [fitted, mark] = await Promise.all([models.get(tenant), asked]);
+    return keep(tenant, fitted, await catalogueAt(tenant, mark));
+  }
+
+  /** All catalogues are on one node of a Cluster: while it is away nobody can change them, and the others go on. */
+  async function markBefore(tenant: string, error: unknown): Promise<string> {
+    const before = kept.get(tenant);
+    const isKnown = error instanceof ApiError && isCluster(await redis());
+    if (before === undefined || !isKnown) throw error;
+    return before.marked.mark;
+  }
+
+  /** Those who ask in one turn share the command, which goes out after them. */
+  function askMark(tenant: string): Promise<string> {
+    const asked = asking.get(tenant);
+    if (asked !== undefined) return asked;
+    const answer = redis()
+      .finally(() => asking.delete(tenant))
+      .then((client) => catalogueMark(client, tenant));
+    asking.set(tenant, answer);
+    return answer;
+  }
+
+  async function catalogueAt(tenant: string, mark: string): Promise<MarkedCatalogue> {
+    const current = kept.get(tenant)?.marked;
+    if (current?.mark === mark) return current;
+    if (mark === '') return unset;
+    const running = loading.get(tenant);
+    if (running?.seen === mark) return running.marked;
+    const load: Loading = { seen: mark, marked: read(tenant, mark) };
+    loading.set(tenant, load);
+    try {
+      return await load.marked;
+    } finally {
+      if (loading.get(tenant) === load) loading.delete(tenant);
+    }
+  }
+
+  async function read(tenant: string, mark: string): Promise<MarkedCatalogue> {
+    const client = await redis();
+    try {
+      return await readCatalogue(client, tenant, kept.get(tenant)?.marked ?? null);
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      tell(error, tenant, mark);
+      throw unavailable('The catalogue of this tenant cannot be used right now', error);
+    }
+  }
+
+  function keep(tenant: string, fitted: TenantModel, marked: MarkedCatalogue): TenantModel {
+    const before = kept.get(tenant);
+    const same = before?.fitted === fitted && before.marked.mark === marked.mark;
+    const served = same ? before : { fitted, marked, model: { ...fitted, catalogue: marked.catalogue } };
+    keepRecent(kept, tenant, served, maxTenants);
+    return served.model;
+  }
+
+  return {
+    get,
+    version: async (tenant) => (await models.get(tenant)).version,
+    close: models.close,
+  };
+}

@@ -1,0 +1,131 @@
+/** Which skills a tenant's learners answer, and which of them count as known. */
+import { inParts } from '../../lists.js';
+import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
+import { catalogueKey, knownSkillsKey, rareSkillsKey } from '../redis/keys.js';
+import { hashText } from '../redis/text-hash.js';
+
+/** A skill, and a learner who answered it. */
+export interface SkillLearner {
+  readonly skillId: string;
+  readonly userId: string;
+}
+
+/** Skills of one script call: it must not hold Redis up. */
+const pageSkills = 500;
+
+const members = (skillIds: readonly string[]): (string | number)[] => skillIds.flatMap((id) => [0, id]);
+
+/** Notes skills that count whoever answers them: those that are set. */
+export async function addKnownSkills(
+  client: RedisClient,
+  tenant: string,
+  skillIds: readonly string[],
+): Promise<void> {
+  for (const page of inParts(skillIds, pageSkills)) {
+    const both = client.multi().zadd(knownSkillsKey(tenant), ...members(page));
+    await whileRedisServes(resultsOf(both.hdel(rareSkillsKey(tenant), ...page)));
+  }
+}
+
+/** Takes a skill that is not set off the known ones. Whoever answers it for the first time makes it known again. */
+export async function forgetSkill(client: RedisClient, tenant: string, skillId: string): Promise<void> {
+  const both = client.multi().zrem(knownSkillsKey(tenant), skillId);
+  await whileRedisServes(resultsOf(both.hdel(rareSkillsKey(tenant), skillId)));
+  // Somebody may have set it just now.
+  const isSet = await whileRedisServes(client.hexists(catalogueKey(tenant), skillId));
+  if (isSet === 1) await addKnownSkills(client, tenant, [skillId]);
+}
+
+/**
+ * Notes who answered which skills; may be repeated.
+ *
+ * Who picks user ids whose hashes meet keeps his own tenant's skill rare for longer.
+ *
+ * @returns how many skills the tenant knows, and those of the skills of which it need not be noted any more
+ */
+export async function noteLearners(
+  client: RedisClient,
+  tenant: string,
+  answered: readonly SkillLearner[],
+): Promise<{ readonly size: number; readonly notRare: readonly string[] }> {
+  const pairs = answered.flatMap(({ skillId, userId }) => [skillId, hashText(userId)]);
+  const noted = client.noteLearners(knownSkillsKey(tenant), rareSkillsKey(tenant), ...pairs);
+  const [size, notRare] = await whileRedisServes(noted);
+  return { size, notRare };
+}
+
+/** Makes skills rare until it is noted who answered them. */
+export async function makeRare(
+  client: RedisClient,
+  tenant: string,
+  skillIds: readonly string[],
+): Promise<void> {
+  const commands = client.multi().zadd(knownSkillsKey(tenant), ...members(skillIds));
+  for (const skillId of skillIds) commands.hsetnx(rareSkillsKey(tenant), skillId, '');
+  await whileRedisServes(resultsOf(commands));
+}
+
+/** Forgets which rare skills the learners answered. What they answer meanwhile may be forgotten with it. */
+export async function forgetLearners(
+  client: RedisClient,
+  tenant: string,
+  userIds: readonly string[],
+): Promise<void> {
+  const hashes = userIds.map(hashText);
+  let cursor = '0';
+  do {
+    const page = client.forgetLearners(rareSkillsKey(tenant), cursor, pageSkills, ...hashes);
+    cursor = await whileRedisServes(page);
+  } while (cursor !== '0');
+}
+
+/** How many skills forecasts count as known: those that are set, or answered by learners enough. */
+export async function countKnownSkills(client: RedisClient, tenant: string): Promise<number> {
+  // In this order: a skill that comes in between is counted among all, and the difference is never below 0.
+  const [rare, all] = await whileRedisServes(
+    Promise.all([client.hlen(rareSkillsKey(tenant)), client.zcard(knownSkillsKey(tenant))]),
+  );
+  return all - rare;
+}
+
+/**
+ * Skills that were ever answered or set, in the order of the bytes of their names.
+ * @param after the name before the first; null: from the beginning
+ */
+export function listKnownSkills(
+  client: RedisClient,
+  tenant: string,
+  after: string | null,
+  atMost: number,
+): Promise<string[]> {
+  const from = after === null ? '-' : `(${after}`;
+  return whileRedisServes(client.zrangebylex(knownSkillsKey(tenant), from, '+', 'LIMIT', 0, atMost));
+}
+
+/** Which of the skills were ever answered or set, in their order. */
+export async function areKnownSkills(
+  client: RedisClient,
+  tenant: string,
+  skillIds: readonly string[],
+): Promise<boolean[]> {
+  const scores = await whileRedisServes(client.zmscore(knownSkillsKey(tenant), ...skillIds));
+  return scores.map((score) => score !== null);
+}
+
+export const isKnownSkill = async (client: RedisClient, tenant: string, skillId: string): Promise<boolean> =>
+  (await areKnownSkills(client, tenant, [skillId]))[0] === true;
+
+/** How many skills the tenant knows, and those of the skills that it does not know and has no room for. */
+export async function unknownBeyond(
+  client: RedisClient,
+  tenant: string,
+  skillIds: readonly string[],
+  limit: number,
+): Promise<{ readonly size: number; readonly refused: readonly string[] }> {
+  const [size, known] = await Promise.all([
+    whileRedisServes(client.zcard(knownSkillsKey(tenant))),
+    areKnownSkills(client, tenant, skillIds),
+  ]);
+  const unknown = skillIds.filter((_, i) => !known[i]);
+  return { size, refused: unknown.slice(Math.max(0, limit - size)) };
+}

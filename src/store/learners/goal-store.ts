@@ -1,0 +1,84 @@
+/** Goals: each a field of its learner's hash, so that whoever reads the learner has the goal too. */
+import { goalRow } from '../../contracts/journal.js';
+import { unavailable } from '../../errors.js';
+import type { GoalStore, GoalWrite, GoalWritten, IfMatch } from '../../services/read/ports.js';
+import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { journalBound, journalKey, learnerKey, markerKey, partitionOf } from '../redis/keys.js';
+import { replicated } from '../redis/replication.js';
+import { changedAt, decodeGoal, encodeAfterTime, goalField, noGoal, tagOfGoal } from './goal-codec.js';
+
+/**
+ * Writes a learner's goal. One that is taken away leaves its time behind, so that no later change has the same.
+ * KEYS: the learner's hash, the partition's marker, the partition's journal.
+ * ARGV: tags it may replace, each between spaces, `*` for any, or '' for no condition; 1 where there must be a goal;
+ *   Unix milliseconds; the value after `updatedAt`; the row after it; most entries of the journal.
+ * Result: what became of it, and the value now: `written`, `mismatch`, `absent` (no goal where there must be one),
+ *   `emptied` (Redis came back empty), `full` (the journal).
+ */
+const writeGoalScript = `
+-- First of all: an emptied Redis cannot tell whether there is a goal.
+if redis.call('EXISTS', KEYS[2]) == 0 then return { 'emptied', '' } end
+local stored = redis.call('HGET', KEYS[1], 'G')
+local present = stored and not string.find(stored, '"targetScore":null', 1, true)
+if ARGV[2] == '1' and not present then return { 'absent', '' } end
+if ARGV[1] ~= '' then
+  local tag = present and redis.sha1hex(stored)
+  if not tag or not (ARGV[1] == '*' or string.find(ARGV[1], ' ' .. tag .. ' ', 1, true)) then
+    return { 'mismatch', '' }
+  end
+end
+if redis.call('XLEN', KEYS[3]) >= tonumber(ARGV[6]) then return { 'full', '' } end
+local previous = stored and tonumber(string.match(stored, '"updatedAt":(%d+)')) or 0
+local updatedAt = string.format('%.0f', math.max(tonumber(ARGV[3]), previous + 1))
+local value = '{"v":1,"updatedAt":' .. updatedAt .. ',' .. ARGV[4]
+redis.call('HSET', KEYS[1], 'G', value)
+redis.call('XADD', KEYS[3], '*', 'k', 'goal', 'r', updatedAt .. '\\t' .. ARGV[5])
+return { 'written', value }
+`;
+
+/** @param bound most entries of a partition's journal */
+export function createGoalStore(client: RedisClient, partitions: number, bound = journalBound): GoalStore {
+  return {
+    read: async (tenant, userId) => {
+      const key = learnerKey(partitionOf(tenant, userId, partitions), tenant, userId);
+      const value = await whileRedisServes(client.hget(key, goalField));
+      const goal = decodeGoal(value);
+      return value === null || goal === null ? null : { value: goal, tag: tagOfGoal(value) };
+    },
+    write: async (write) => {
+      const partition = partitionOf(write.tenant, write.userId, partitions);
+      const keys = [
+        learnerKey(partition, write.tenant, write.userId),
+        markerKey(partition),
+        journalKey(partition),
+      ];
+      const reply = await replicated(client, markerKey(partition), () =>
+        whileRedisServes(client.eval(writeGoalScript, 3, ...keys, ...argumentsOf(write, bound))),
+      );
+      const [status, value] = reply as [string, string];
+      return writtenOf(status, value);
+    },
+  };
+}
+
+function argumentsOf(
+  { tenant, userId, setting, ifMatch, now }: GoalWrite,
+  bound: number,
+): (string | number)[] {
+  const mustExist = setting === null ? 1 : 0;
+  const { targetScore, targetDate } = setting ?? noGoal;
+  const row = goalRow({ tenant, userId, targetScore, targetDate });
+  return [tagList(ifMatch), mustExist, now, encodeAfterTime(setting ?? noGoal), row, bound];
+}
+
+const tagList = (ifMatch: IfMatch): string => {
+  if (ifMatch === null || ifMatch === '*') return ifMatch ?? '';
+  return ` ${ifMatch.join(' ')} `;
+};
+
+function writtenOf(status: string, value: string): GoalWritten {
+  if (status === 'mismatch' || status === 'absent') return { status };
+  if (status === 'emptied') throw unavailable('The state store came back empty and has to be rebuilt first');
+  if (status === 'full') throw unavailable('Too many changes wait to be stored; try again later');
+  return { status: 'written', updatedAt: changedAt(value), tag: tagOfGoal(value) };
+}

@@ -1,0 +1,274 @@
+/**
+ * Binary records of a learner's states, little-endian, mastery and abilities in full double precision.
+ *
+ * Fields are only ever appended: a record that is shorter than today's was written by an earlier version, and the
+ * fields that it lacks have the value they start with. That is how the states grow without a migration. A format
+ * byte of another value is refused, for guessing would change a learner's mastery in silence.
+ */
+
+import { activityModel, defaultParameters } from '../../domain/base/params.js';
+import { type LearnerState, type SkillState, sections } from '../../domain/base/types.js';
+import type { Activity } from '../../domain/practice/activity.js';
+import type { CalibrationState } from '../../domain/practice/calibration.js';
+import type { PaceState } from '../../domain/practice/efficiency.js';
+import type { MomentumState } from '../../domain/practice/momentum.js';
+import type { PlateauState } from '../../domain/practice/plateau.js';
+import type { ItemTrace, LearnerTrace, SkillTrace } from '../../domain/prediction/traces.js';
+import type { Ability } from '../../domain/score/ability.js';
+import { newLearner, newSkill } from '../../domain/tracing/mastery.js';
+import type { RapidState } from '../../domain/tracing/rapid.js';
+import { readCount, viewOf, write3Bytes, writeCount } from '../redis/records.js';
+
+const format = 1;
+const learnerBytes = 198;
+/** At most 124, so that Redis keeps it in one block of 128 bytes. */
+const skillBytes = 116;
+const itemBytes = 11;
+/** Day field where there is none, for instance of a skill without a right answer. */
+const noDay = 0xffff;
+/** Counts of the last days, in halves, behind the day that they end with. */
+const activityAt = 124;
+const activityCounts = sections.length * activityModel.days;
+
+const emptyRecord = (bytes: number): Buffer => Buffer.allocUnsafe(bytes).fill(0);
+
+export function encodeLearner(learner: LearnerState): Buffer {
+  const stored = emptyRecord(learnerBytes);
+  const record = viewOf(stored);
+  record.setUint8(0, format);
+  record.setUint16(2, learner.abilityVersion, true);
+  record.setUint32(4, learner.version, true);
+  record.setUint32(8, learner.attempts, true);
+  record.setUint16(12, learner.baselineTotal ?? 0, true);
+  writeAbility(record, 16, learner.math);
+  writeAbility(record, 40, learner.rw);
+  // 32 to 39 and 56 to 63 are free: before abilityVersion 4 the number of answers was there.
+  writeLearnerTrace(record, learner.trace);
+  record.setUint32(116, learner.items.generation, true);
+  record.setUint16(120, learner.items.size, true);
+  writeActivity(record, learner.activity);
+  writeMomentum(record, learner.momentum);
+  return stored;
+}
+
+/** Properties in the order of `newLearner`: objects of one order share one shape, and code on them stays fast. */
+export function decodeLearner(stored: Buffer): LearnerState {
+  const record = viewOf(grown(stored, startOfLearner, firstBytes.learner));
+  return {
+    version: record.getUint32(4, true),
+    attempts: record.getUint32(8, true),
+    abilityVersion: record.getUint16(2, true),
+    math: readAbility(record, 16),
+    rw: readAbility(record, 40),
+    baselineTotal: record.getUint16(12, true) || null,
+    activity: readActivity(record),
+    momentum: readMomentum(record),
+    trace: readLearnerTrace(record),
+    items: { generation: record.getUint32(116, true), size: record.getUint16(120, true) },
+  };
+}
+
+export function encodeSkill(skill: SkillState): Buffer {
+  const stored = emptyRecord(skillBytes);
+  const record = viewOf(stored);
+  record.setUint8(0, format);
+  record.setUint16(2, skill.correctDays, true);
+  record.setUint32(4, skill.attempts, true);
+  record.setUint32(8, skill.correct, true);
+  writeDay(record, skill.lastCorrectDay, 12);
+  record.setFloat64(16, skill.mastery, true);
+  record.setFloat64(24, skill.lastAttemptAt, true);
+  writePlateau(record, skill.plateau);
+  writePace(record, skill.pace);
+  writeRapid(record, skill.rapid);
+  writeCalibration(record, skill.calibration);
+  writeSkillTrace(record, skill.trace);
+  return stored;
+}
+
+/** Properties in the order of `newSkill`. */
+export function decodeSkill(stored: Buffer): SkillState {
+  const record = viewOf(grown(stored, startOfSkill, firstBytes.skill));
+  return {
+    mastery: record.getFloat64(16, true),
+    attempts: record.getUint32(4, true),
+    correct: record.getUint32(8, true),
+    lastAttemptAt: record.getFloat64(24, true),
+    correctDays: record.getUint16(2, true),
+    lastCorrectDay: readDay(record, 12),
+    plateau: readPlateau(record),
+    pace: readPace(record),
+    rapid: readRapid(record),
+    calibration: readCalibration(record),
+    trace: readSkillTrace(record),
+  };
+}
+
+/** Records of the start values, whose ends complete the records that an earlier version wrote. */
+const startOfLearner = encodeLearner(newLearner);
+const startOfSkill = encodeSkill(newSkill(defaultParameters));
+
+/** Bytes of the first version's records: a shorter one is damaged. */
+const firstBytes = { learner: 64, skill: 32 } as const;
+
+function grown(stored: Buffer, start: Buffer, leastBytes: number): Buffer {
+  if (stored[0] !== format) throw new Error(`record format ${stored[0]} is not known to this version`);
+  if (stored.length < leastBytes) throw new Error(`a record of ${stored.length} bytes is cut off`);
+  return stored.length >= start.length ? stored : Buffer.concat([stored, start.subarray(stored.length)]);
+}
+
+function writeAbility(record: DataView, at: number, { theta, variance }: Ability): void {
+  record.setFloat64(at, theta, true);
+  record.setFloat64(at + 8, variance, true);
+}
+
+const readAbility = (record: DataView, at: number): Ability => ({
+  theta: record.getFloat64(at, true),
+  variance: record.getFloat64(at + 8, true),
+});
+
+function writePlateau(record: DataView, { attempts, sum, timeSum, squareSum, run }: PlateauState): void {
+  record.setUint8(1, run);
+  record.setUint16(14, attempts, true);
+  record.setFloat64(32, sum, true);
+  record.setFloat64(40, timeSum, true);
+  record.setFloat64(48, squareSum, true);
+}
+
+const readPlateau = (record: DataView): PlateauState => ({
+  attempts: record.getUint16(14, true),
+  sum: record.getFloat64(32, true),
+  timeSum: record.getFloat64(40, true),
+  squareSum: record.getFloat64(48, true),
+  run: record.getUint8(1),
+});
+
+function writePace(record: DataView, { timed, timedCorrect, seconds, efficiency }: PaceState): void {
+  record.setFloat64(56, seconds, true);
+  record.setFloat64(64, efficiency, true);
+  writeCount(record, timed, 72);
+  writeCount(record, timedCorrect, 75);
+}
+
+const readPace = (record: DataView): PaceState => ({
+  timed: readCount(record, 72),
+  timedCorrect: readCount(record, 75),
+  seconds: record.getFloat64(56, true),
+  efficiency: record.getFloat64(64, true),
+});
+
+function writeRapid(record: DataView, { answers, recent, recentTimed }: RapidState): void {
+  writeCount(record, answers, 78);
+  write3Bytes(record, recent, 81);
+  record.setUint8(84, recentTimed);
+}
+
+const readRapid = (record: DataView): RapidState => ({
+  answers: readCount(record, 78),
+  recent: readCount(record, 81),
+  recentTimed: record.getUint8(84),
+});
+
+function writeCalibration(record: DataView, state: CalibrationState): void {
+  writeCount(record, state.answers, 85);
+  record.setInt32(88, state.biasTenths, true);
+  record.setUint32(92, state.squaredHundredths, true);
+}
+
+const readCalibration = (record: DataView): CalibrationState => ({
+  answers: readCount(record, 85),
+  biasTenths: record.getInt32(88, true),
+  squaredHundredths: record.getUint32(92, true),
+});
+
+function writeSkillTrace(record: DataView, trace: SkillTrace): void {
+  record.setFloat64(96, trace.residual, true);
+  record.setUint32(104, trace.lastPlace, true);
+  record.setUint32(108, trace.lastRightPlace, true);
+  record.setUint32(112, trace.lastRightAt, true);
+}
+
+const readSkillTrace = (record: DataView): SkillTrace => ({
+  residual: record.getFloat64(96, true),
+  lastPlace: record.getUint32(104, true),
+  lastRightPlace: record.getUint32(108, true),
+  lastRightAt: record.getUint32(112, true),
+});
+
+function writeLearnerTrace(record: DataView, trace: LearnerTrace): void {
+  record.setFloat64(64, trace.ability, true);
+  record.setFloat64(72, trace.variance, true);
+  record.setFloat64(80, trace.recent, true);
+  record.setFloat64(88, trace.slow, true);
+  record.setUint32(96, trace.right, true);
+  record.setUint32(100, trace.wrong, true);
+  record.setUint32(104, trace.wrongRun, true);
+  record.setFloat64(108, trace.lastRightAt, true);
+}
+
+const readLearnerTrace = (record: DataView): LearnerTrace => ({
+  ability: record.getFloat64(64, true),
+  variance: record.getFloat64(72, true),
+  recent: record.getFloat64(80, true),
+  slow: record.getFloat64(88, true),
+  right: record.getUint32(96, true),
+  wrong: record.getUint32(100, true),
+  wrongRun: record.getUint32(104, true),
+  lastRightAt: record.getFloat64(108, true),
+});
+
+function writeActivity(record: DataView, { day, halves }: Activity): void {
+  writeDay(record, day, 122);
+  for (let i = 0; i < activityCounts; i++) record.setUint16(activityAt + 2 * i, halves[i] as number, true);
+}
+
+function readActivity(record: DataView): Activity {
+  const halves = new Uint16Array(activityCounts);
+  for (let i = 0; i < activityCounts; i++) halves[i] = record.getUint16(activityAt + 2 * i, true);
+  return { day: readDay(record, 122), halves };
+}
+
+function writeMomentum(record: DataView, { day, short, long }: MomentumState): void {
+  writeDay(record, day, 180);
+  record.setFloat64(182, short, true);
+  record.setFloat64(190, long, true);
+}
+
+const readMomentum = (record: DataView): MomentumState => ({
+  day: readDay(record, 180),
+  short: record.getFloat64(182, true),
+  long: record.getFloat64(190, true),
+});
+
+/** UTC days since 1970; -1: none. */
+function writeDay(record: DataView, day: number, at: number): void {
+  record.setUint16(at, day < 0 ? noDay : day, true);
+}
+
+function readDay(record: DataView, at: number): number {
+  const day = record.getUint16(at, true);
+  return day === noDay ? -1 : day;
+}
+
+export function encodeItem(item: ItemTrace): Buffer {
+  const stored = emptyRecord(itemBytes);
+  const record = viewOf(stored);
+  record.setUint8(0, item.right);
+  record.setUint8(1, item.wrong);
+  record.setUint8(2, item.wrongRun);
+  record.setUint32(3, item.elsewhere, true);
+  record.setUint32(7, item.at, true);
+  return stored;
+}
+
+export function decodeItem(stored: Buffer): ItemTrace {
+  if (stored.length !== itemBytes) throw new Error(`an item's record of ${stored.length} bytes is not known`);
+  const record = viewOf(stored);
+  return {
+    right: record.getUint8(0),
+    wrong: record.getUint8(1),
+    wrongRun: record.getUint8(2),
+    elsewhere: record.getUint32(3, true),
+    at: record.getUint32(7, true),
+  };
+}

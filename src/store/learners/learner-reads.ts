@@ -1,0 +1,149 @@
+/** Learners read whole, for what needs all their skills. */
+import type { LearnerState, SkillState } from '../../domain/base/types.js';
+import { ApiError } from '../../errors.js';
+import { sliceTurn } from '../../slices.js';
+import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { eventIdsKey, learnerKey } from '../redis/keys.js';
+import { createPackReader, type PackReader } from '../redis/pack-reader.js';
+import { perCall } from '../redis/per-call.js';
+import { goalField } from './goal-codec.js';
+import { decodeLearner, decodeSkill } from './learner-codec.js';
+import { idFieldsOf, type LearnerIds, noIds, openIds, storedIds } from './learner-ids.js';
+import { learnerField, type Placed } from './learner-records.js';
+
+/** What takes about a millisecond to unpack. */
+const longBytes = 64 * 1024;
+
+/** About half a millisecond of Redis. */
+const maxFieldsAndValues = 1500;
+
+/** All that is kept of one learner who has answered. */
+export interface FoundLearner {
+  readonly learner: LearnerState;
+  /** By skill id, in no order. */
+  readonly skills: readonly (readonly [skillId: string, state: SkillState])[];
+  /** The goal as it is stored (`decodeGoal`). */
+  readonly goalRecord: string | null;
+}
+
+export interface WholeLearner extends Omit<FoundLearner, 'skills'> {
+  readonly skills: ReadonlyMap<string, SkillState>;
+}
+
+/** One learner as Redis gave it: kept packed until it is looked at, so that never many are unpacked at once. */
+export interface PackedLearner {
+  /** Null for a learner without an answer. @throws Error for records that this version of the service cannot read */
+  unpack(): FoundLearner | null;
+  readonly bytes: number;
+}
+
+/**
+ * Learners in the order of their places, read a few at a time: each as of one moment.
+ * @throws ApiError UNAVAILABLE
+ */
+export const readPacked = (client: RedisClient, places: readonly Placed[]): Promise<PackedLearner[]> =>
+  perCall(client, places, (group) =>
+    readGroup(
+      client,
+      group.map(({ partition, tenant, userId }) => learnerKey(partition, tenant, userId)),
+    ),
+  );
+
+/** A key that is no hash fails the script for all: then each is read alone, and fails alone. */
+async function readGroup(client: RedisClient, keys: readonly string[]): Promise<PackedLearner[]> {
+  try {
+    return await readTogether(client, keys);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    if (keys.length === 1) return [unreadable(error)];
+    return (await Promise.all(keys.map((key) => readGroup(client, [key])))).flat();
+  }
+}
+
+const unreadable = (error: unknown): PackedLearner => ({
+  unpack: () => {
+    throw error;
+  },
+  bytes: 0,
+});
+
+async function readTogether(client: RedisClient, keys: readonly string[]): Promise<PackedLearner[]> {
+  const found: PackedLearner[] = [];
+  while (found.length < keys.length) {
+    const rest = keys.slice(found.length);
+    const reply = client.readHashesBuffer(rest.length, ...rest, maxFieldsAndValues);
+    found.push(...learnersIn(await whileRedisServes(reply)));
+  }
+  return found;
+}
+
+function learnersIn(packed: Buffer): PackedLearner[] {
+  const reader = createPackReader(packed);
+  return Array.from({ length: reader.list() }, () => {
+    const from = reader.position();
+    for (let values = reader.list(); values > 0; values--) reader.skip();
+    return {
+      unpack: () => unpack(createPackReader(packed, from)),
+      bytes: reader.position() - from,
+    };
+  });
+}
+
+function unpack(reader: PackReader): FoundLearner | null {
+  let learner: LearnerState | null = null;
+  let goalRecord: string | null = null;
+  const skills: [string, SkillState][] = [];
+  for (let fields = reader.list() / 2; fields > 0; fields--) {
+    const field = reader.text();
+    const record = reader.bytes();
+    if (field === learnerField) learner = decodeLearner(record);
+    else if (field === goalField) goalRecord = record.toString();
+    else skills.push([field.slice(1), decodeSkill(record)]);
+  }
+  return learner && { learner, skills, goalRecord };
+}
+
+/** What is remembered of some event ids of a learner. @throws ApiError UNAVAILABLE */
+export async function readIds(
+  client: RedisClient,
+  { partition, tenant, userId }: Placed,
+  eventIds: readonly Buffer[],
+): Promise<LearnerIds> {
+  const fields = idFieldsOf(eventIds);
+  if (fields.length === 0) return openIds(noIds);
+  const values = client.hmgetBuffer(eventIdsKey(partition, tenant, userId), ...fields);
+  return openIds(storedIds(fields, await whileRedisServes(values)));
+}
+
+/** A learner's own record alone; null for one without an answer. @throws ApiError UNAVAILABLE */
+export async function readOwnRecord(client: RedisClient, place: Placed): Promise<LearnerState | null> {
+  const key = learnerKey(place.partition, place.tenant, place.userId);
+  const record = await whileRedisServes(client.hgetBuffer(key, learnerField));
+  return record && decodeLearner(record);
+}
+
+/** How many skills the learner has answered. */
+export async function countSkills(client: RedisClient, place: Placed): Promise<number> {
+  const key = learnerKey(place.partition, place.tenant, place.userId);
+  const others = [learnerField, goalField].map((field) => client.hexists(key, field));
+  const [fields, learner, goal] = await whileRedisServes(Promise.all([client.hlen(key), ...others]));
+  return (fields as number) - (learner as number) - (goal as number);
+}
+
+/** Waits until a learner that takes long may be unpacked: others who share the thread are not held up by many of these. */
+export async function turnOf({ bytes }: PackedLearner): Promise<void> {
+  if (bytes > longBytes) await sliceTurn();
+}
+
+/** All that is kept of one learner who has answered; null if there is none. @throws ApiError UNAVAILABLE */
+export async function findLearner(client: RedisClient, place: Placed): Promise<FoundLearner | null> {
+  const [packed] = (await readPacked(client, [place])) as [PackedLearner];
+  await turnOf(packed);
+  return packed.unpack();
+}
+
+/** As `findLearner`, by skill id. */
+export async function readLearner(client: RedisClient, place: Placed): Promise<WholeLearner | null> {
+  const found = await findLearner(client, place);
+  return found && { ...found, skills: new Map(found.skills) };
+}

@@ -1,0 +1,104 @@
+/** What is read and written of learners (watched-learners.ts), and what their records mean. */
+import { randomInt } from 'node:crypto';
+import type { LearnerState, SkillState } from '../../domain/base/types.js';
+import type { ItemTrace } from '../../domain/prediction/traces.js';
+import type { RememberedItem } from '../../domain/tracing/item-window.js';
+import { newLearner } from '../../domain/tracing/mastery.js';
+import { decodeItem } from './learner-codec.js';
+import { hasAny, type IdFields, type StoredIds } from './learner-ids.js';
+
+/** What a batch wants to know of one learner. */
+export interface LearnerQuery {
+  readonly partition: number;
+  readonly tenant: string;
+  readonly userId: string;
+  readonly skillIds: readonly string[];
+  /** Hashes of event ids. */
+  readonly eventIds: readonly Buffer[];
+  /** Hashes of the items to look up. */
+  readonly itemIds: readonly Buffer[];
+}
+
+/** The answer to a query, in its order; null is absent. */
+export interface LoadedLearner {
+  readonly learner: LearnerState | null;
+  readonly skills: readonly (SkillState | null)[];
+  readonly ids: StoredIds;
+  /** What is remembered of each item, perhaps from a generation that is forgotten by now. */
+  readonly items: readonly (RememberedItem<ItemTrace> | null)[];
+  /** Last line of the running import that was counted for this learner; 0 for none. */
+  readonly importLine: number;
+}
+
+/** What was read together. */
+export interface LoadedBatch {
+  /** In the order of the queries. */
+  readonly learners: readonly LoadedLearner[];
+  /** Marks of the tenants' catalogues; null where they were not read. */
+  readonly marks: ReadonlyMap<string, string> | null;
+}
+
+/** What a batch writes for one learner: all of it or nothing. */
+export interface LearnerCommit {
+  readonly partition: number;
+  readonly tenant: string;
+  readonly userId: string;
+  /** With the version that is written: one above the one that was read, or anywhere for a new history. */
+  readonly learner: LearnerState;
+  /** Those that changed, by skill id. */
+  readonly skills: readonly (readonly [string, SkillState])[];
+  /** Encoded attempt rows for the outbox, in order. */
+  readonly rows: readonly string[];
+  /** UTC day (number since 1970) on which each row's answer arrived. */
+  readonly arrivalDays: readonly number[];
+  readonly ids: IdFields;
+  /** Generation of items that was current before; 0 for a new learner. */
+  readonly itemGeneration: number;
+  /** By the hash of the item. */
+  readonly items: readonly (readonly [id: Buffer, item: RememberedItem<ItemTrace>])[];
+  readonly importLine: number;
+}
+
+export type CommitStatus = 'committed' | 'conflict' | 'outbox-full' | 'not-restored';
+
+export type Placed = Pick<LearnerQuery, 'partition' | 'tenant' | 'userId'>;
+
+/**
+ * A new learner. The versions begin anywhere: after an erasure, whoever still holds a state of the history before must
+ * never meet its version again, and nothing of that history is left to count on from.
+ */
+export const beginHistory = (): LearnerState => ({ ...newLearner, version: randomInt(2 ** 31) });
+
+/** Field of the learner's own record in the learner hash, beside the goal's; skills stand behind a letter of their own. */
+export const learnerField = 'L';
+export const skillField = (skillId: string): string => `s${skillId}`;
+
+/**
+ * An item may stand in both generations; the current one has the newer figures. The two hashes take turns: the one
+ * of the current generation's parity holds it, the other one the generation before.
+ */
+export function newerItem(
+  even: Buffer | null,
+  odd: Buffer | null,
+  generation: number,
+): LoadedLearner['items'][number] {
+  const [current, before] = generation % 2 === 0 ? [even, odd] : [odd, even];
+  if (current !== null) return { generation, trace: decodeItem(current) };
+  return before && { generation: generation - 1, trace: decodeItem(before) };
+}
+
+/** A repeated answer is confirmed by what was written before, perhaps by somebody who was told that it is not safe. */
+export const areRepeated = (queries: readonly LearnerQuery[], loaded: readonly LoadedLearner[]): boolean =>
+  loaded.some(({ ids }, i) => hasAny(ids, queries[i]?.eventIds ?? []));
+
+/** Generations that began meanwhile take the places of those that are forgotten. @returns their parities */
+export function generationsBegun({ itemGeneration, learner }: LearnerCommit): number[] {
+  const { generation } = learner.items;
+  return Array.from({ length: Math.min(generation - itemGeneration, 2) }, (_, i) => (generation - i) % 2);
+}
+
+/** The commit's items that are still remembered, of the generations of one parity. */
+export const itemsOf = ({ items, learner }: LearnerCommit, parity: number): LearnerCommit['items'] =>
+  items.filter(
+    ([, { generation }]) => generation >= learner.items.generation - 1 && generation % 2 === parity,
+  );

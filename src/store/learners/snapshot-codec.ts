@@ -1,0 +1,54 @@
+/** A learner's states as one text, for ClickHouse to keep when the rows that led to them are dropped. */
+import type { ItemTrace } from '../../domain/prediction/traces.js';
+import type { ReplayedStates } from '../../domain/tracing/replay.js';
+import {
+  decodeItem,
+  decodeLearner,
+  decodeSkill,
+  encodeItem,
+  encodeLearner,
+  encodeSkill,
+} from './learner-codec.js';
+
+/** Of the text around the records, which carry a format of their own. */
+const version = 1;
+
+/** Ids with records in base64. */
+type Records = readonly (readonly [id: string, record: string])[];
+
+interface Snapshot {
+  readonly v: number;
+  readonly learner: string;
+  readonly skills: Records;
+  /** Of generations of even and of odd number. */
+  readonly items: readonly [even: Records, odd: Records];
+}
+
+export function encodeSnapshot({ learner, skills, items }: ReplayedStates): string {
+  const snapshot: Snapshot = {
+    v: version,
+    learner: encodeLearner(learner).toString('base64'),
+    skills: encoded(skills, encodeSkill),
+    items: [encoded(items[0], encodeItem), encoded(items[1], encodeItem)],
+  };
+  return JSON.stringify(snapshot);
+}
+
+/** @throws Error for a snapshot of a newer version of the service */
+export function decodeSnapshot(text: string): ReplayedStates {
+  const { v, learner, skills, items } = JSON.parse(text) as Snapshot;
+  if (v !== version)
+    throw new Error(`a snapshot of version ${v} is not known to this version of the service`);
+  const traces = (of: Records): Map<string, ItemTrace> => decoded(of, decodeItem);
+  return {
+    learner: decodeLearner(Buffer.from(learner, 'base64')),
+    skills: decoded(skills, decodeSkill),
+    items: [traces(items[0]), traces(items[1])],
+  };
+}
+
+const encoded = <State>(states: ReadonlyMap<string, State>, encode: (state: State) => Buffer): Records =>
+  [...states].map(([id, state]) => [id, encode(state).toString('base64')]);
+
+const decoded = <State>(records: Records, decode: (record: Buffer) => State): Map<string, State> =>
+  new Map(records.map(([id, record]) => [id, decode(Buffer.from(record, 'base64'))]));

@@ -1,0 +1,97 @@
+/**
+ * The journal in Redis: streams of facts on their way to ClickHouse. The scripts that change goals and catalogues
+ * append to theirs in the same step as the change; served forecasts are appended here.
+ */
+import { groupedBy } from '../../lists.js';
+import type { Journal, JournalEntry, JournalPage } from '../../services/pipeline/journal-ports.js';
+import type { RedisClient } from '../redis/client.js';
+import { catalogueJournalKey, forecastsKey, journalKey, parkedBound, parkedKey } from '../redis/keys.js';
+import { fieldOf, streamLengths } from '../redis/streams.js';
+import type { StreamEntry } from './outbox-page.js';
+
+/** Entries of one stream at a time: a fraction of a millisecond of Redis, which answers learners meanwhile. */
+const pageRows = 500;
+
+/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
+export function createJournal(redis: RedisClient, partitions: number): Journal {
+  const sources = [catalogueJournalKey, ...partitionSources(partitions)];
+
+  async function next(maxBytes: number): Promise<JournalPage> {
+    const lengths = await streamLengths(redis, sources);
+    const entries: JournalEntry[] = [];
+    let bytes = 0;
+    for (const source of sources.filter((_, i) => (lengths[i] ?? 0) > 0)) {
+      if (bytes >= maxBytes) break;
+      const found = await redis.xrangeBuffer(source, '-', '+', 'COUNT', pageRows);
+      for (const entry of found.map((one) => readEntry(source, one))) {
+        entries.push(entry);
+        bytes += entry.row.length;
+      }
+    }
+    return { entries, more: entries.length < sum(lengths) };
+  }
+
+  async function remove(entries: readonly JournalEntry[]): Promise<void> {
+    const bySource = groupedBy(entries, ({ source }) => source);
+    // By their ids, not up to the last one: a Redis that was replaced meanwhile may have given lower ids since.
+    await Promise.all([...bySource].map(([source, own]) => redis.xdel(source, ...own.map(({ id }) => id))));
+  }
+
+  async function park({ source, id }: JournalEntry, reason: string): Promise<string | null> {
+    const key = parkedKey(source);
+    const stayed = await redis.parkEntries(source, key, parkedBound, reason, id);
+    return stayed === 0 ? key : null;
+  }
+
+  async function facts() {
+    const lengths = await streamLengths(redis, [...sources, ...sources.map(parkedKey)]);
+    return {
+      journalLength: sum(lengths.slice(0, sources.length)),
+      parked: sum(lengths.slice(sources.length)),
+      fullyParked: lengths.slice(sources.length).filter((length) => length >= parkedBound).length,
+    };
+  }
+
+  return { next, remove, park, facts };
+}
+
+/**
+ * Notes forecasts that were served, in one command. It stands beside the answer, never in its way: callers do not
+ * wait for it before they answer, and it does not reject. What there is no room for, or what Redis does not take, is
+ * lost and counted: a forecast that is not scored one day is no loss to the learner.
+ *
+ * @param partition the learner's; a bulk of learners may go to any one of theirs, for rows say whose they are
+ * @param rows of contracts/journal.ts
+ * @param bound most entries that the partition's stream may hold
+ * @param onLost hears how many were not noted; the error is null where there was no room
+ */
+export async function noteForecasts(
+  client: RedisClient,
+  partition: number,
+  rows: readonly string[],
+  bound: number,
+  onLost: (rows: number, error: unknown) => void,
+): Promise<void> {
+  if (rows.length === 0) return;
+  try {
+    const lost = await client.appendJournal(forecastsKey(partition), bound, 'forecast', ...rows);
+    if (lost > 0) onLost(lost, null);
+  } catch (error) {
+    onLost(rows.length, error);
+  }
+}
+
+const partitionSources = (partitions: number): string[] =>
+  Array.from({ length: partitions }, (_, partition) => [
+    journalKey(partition),
+    forecastsKey(partition),
+  ]).flat();
+
+const readEntry = (source: string, [id, fields]: StreamEntry): JournalEntry => ({
+  source,
+  id: id.toString('latin1'),
+  kind: fieldOf(fields, 'k')?.toString() ?? '',
+  row: fieldOf(fields, 'r') ?? Buffer.alloc(0),
+});
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

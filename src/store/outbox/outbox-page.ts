@@ -1,0 +1,85 @@
+/** One page of an outbox stream as the TSV lines that ClickHouse takes. Bytes are copied, rows are not parsed. */
+import { isErasure, type PendingCorrection } from '../../contracts/corrections.js';
+import { firstRowOf } from '../../contracts/outbox-ids.js';
+import { fieldOf } from '../redis/streams.js';
+
+/**
+ * As ioredis gives it: id, then names and values of the fields. What an outbox entry of ours says is in `r`, or in `c`.
+ */
+export type StreamEntry = [id: Buffer, fields: Buffer[]];
+
+/** What is no row but a correction (contracts/corrections.ts). */
+export const isCorrection = ([, fields]: StreamEntry): boolean => fields[0]?.toString('latin1') === 'c';
+
+export const correctionOf = (partition: number, [id, fields]: StreamEntry): PendingCorrection => ({
+  partition,
+  id: id.toString('latin1'),
+  text: fields[1]?.toString() ?? '',
+});
+
+/** The entries up to the first that holds up what is behind it: a correction that is no erasure. */
+export function passable(entries: readonly StreamEntry[]): {
+  readonly passed: readonly StreamEntry[];
+  readonly stop: StreamEntry | undefined;
+} {
+  const at = entries.findIndex((entry) => isCorrection(entry) && !isErasure(correctionOf(0, entry).text));
+  return at < 0 ? { passed: entries, stop: undefined } : { passed: entries.slice(0, at), stop: entries[at] };
+}
+
+/** An entry that is no correction. */
+export interface RowsEntry {
+  readonly id: string;
+  /** Encoded rows in their order; none where it holds nothing of ours. */
+  readonly lines: readonly Buffer[];
+}
+
+const lineFeed = 0x0a;
+
+export function rowsEntry([id, fields]: StreamEntry): RowsEntry {
+  const rows = fieldOf(fields, 'r');
+  return { id: id.toString('latin1'), lines: rows === null ? [] : linesOf(rows) };
+}
+
+function linesOf(rows: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  for (let from = 0; from < rows.length; ) {
+    const found = rows.indexOf(lineFeed, from);
+    const to = found < 0 ? rows.length : found;
+    lines.push(rows.subarray(from, to));
+    from = to + 1;
+  }
+  return lines;
+}
+
+/** Two numbers with a tab behind each: the most that they take beside the second half of an id. */
+const maxPrefix = 5 + 1 + 13 + 1;
+const maxSeq = 16 + 1;
+
+/**
+ * @param skip rows to leave out, each as `partition\tms\tseq`
+ * @returns the rows with their outbox columns, as lines
+ */
+export function encodePage(
+  partition: number,
+  entries: readonly RowsEntry[],
+  skip?: ReadonlySet<string>,
+): { readonly rows: number; readonly bytes: Buffer } {
+  const bytes = Buffer.allocUnsafe(entries.reduce((size, entry) => size + sizeOf(entry), 0));
+  let rows = 0;
+  let at = 0;
+  for (const { id, lines } of entries) {
+    const { ms, seq } = firstRowOf(id);
+    for (const [place, line] of lines.entries()) {
+      const name = `${partition}\t${ms}\t${seq + place}`;
+      if (skip?.has(name)) continue;
+      at += bytes.write(`${name}\t`, at, 'latin1');
+      at += line.copy(bytes, at);
+      bytes[at++] = lineFeed;
+      rows += 1;
+    }
+  }
+  return { rows, bytes: bytes.subarray(0, at) };
+}
+
+const sizeOf = ({ lines }: RowsEntry): number =>
+  lines.reduce((size, { length }) => size + maxPrefix + maxSeq + length + 1, 0);

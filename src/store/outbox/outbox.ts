@@ -1,0 +1,268 @@
+/**
+ * The outbox in Redis: one stream per partition, of an entry for each commit (watched-learners.ts), read and
+ * trimmed here. How many rows wait stands beside it, for the length of a stream does not tell.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Cluster, type Redis } from 'ioredis';
+import type { OutboxRange } from '../../contracts/jobs.js';
+import { parseId } from '../../contracts/outbox-ids.js';
+import type {
+  BatchLimits,
+  Outbox,
+  OutboxBatch,
+  OutboxEpoch,
+  PartitionBacklog,
+} from '../../services/pipeline/pipeline-ports.js';
+import { dueKey, outboxKey, outboxRowsKey, parkedBound, parkedKey, partitionPrefix } from '../redis/keys.js';
+import { readReplicated } from '../redis/replication.js';
+import { streamLengths, textsOf } from '../redis/streams.js';
+import {
+  correctionOf,
+  encodePage,
+  isCorrection,
+  passable,
+  type RowsEntry,
+  rowsEntry,
+  type StreamEntry,
+} from './outbox-page.js';
+import { parkEntries, parkRows } from './parked.js';
+
+/** Entries asked for at a time: a fraction of a millisecond of Redis and about one of this loop, which both serve answers. */
+const pageEntries = 100;
+
+/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
+export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox {
+  const all = Array.from({ length: partitions }, (_, partition) => partition);
+
+  async function backlog(wanted: readonly number[]): Promise<PartitionBacklog[]> {
+    const [rows, lengths] = await Promise.all([
+      waitingRows(redis, wanted),
+      streamLengths(redis, wanted.map(dueKey)),
+    ]);
+    return Promise.all(
+      wanted.map(async (partition, i) => {
+        const length = rows[i] ?? 0;
+        const due = lengths[i] ?? 0;
+        return { partition, length, head: length > 0 ? await headOf(redis, partition) : null, due };
+      }),
+    );
+  }
+
+  async function next(wanted: readonly number[], limits: BatchLimits): Promise<OutboxBatch> {
+    const waiting = await waitingRows(redis, wanted);
+    const batch = emptyBatch();
+    const order = shortestFirst(wanted, waiting);
+    for (const [i, partition] of order.entries()) {
+      // Short ones whole: what they leave goes to the longer ones.
+      const rows = Math.ceil((limits.maxRows - batch.rows) / (order.length - i));
+      await readRange(redis, batch, { partition, from: '-', to: '+', rows }, limits.maxBytes);
+    }
+    return batch;
+  }
+
+  async function read(ranges: readonly OutboxRange[], skip?: ReadonlySet<string>): Promise<OutboxBatch> {
+    const batch = emptyBatch();
+    for (const range of ranges) {
+      await readRange(redis, batch, { ...range, rows: Number.POSITIVE_INFINITY }, undefined, skip);
+    }
+    return batch;
+  }
+
+  async function trim({ ranges, erasures }: Pick<OutboxBatch, 'ranges' | 'erasures'>): Promise<void> {
+    const touched = new Set([...ranges, ...erasures].map(({ partition }) => partition));
+    await Promise.all(
+      [...touched].map(async (partition) => {
+        const range = ranges.find((one) => one.partition === partition);
+        const [end, rows] = range === undefined ? ['', 0] : [after(range.to), range.rows];
+        const passed = erasures.filter((erasure) => erasure.partition === partition);
+        const texts = passed.flatMap(({ id, text }) => [id, text]);
+        await redis.trimOutbox(partitionPrefix(partition), end, rows, ...texts);
+      }),
+    );
+  }
+
+  async function facts() {
+    const [waiting, parked, { ms }] = await Promise.all([
+      backlog(all),
+      streamLengths(redis, all.map(outboxKey).map(parkedKey)),
+      epochOf(redis),
+    ]);
+    const heads = waiting.flatMap(({ head }) => (head === null ? [] : [Number.parseInt(head, 10)]));
+    return {
+      outboxLength: sum(waiting.map(({ length }) => length)),
+      erasuresDue: sum(waiting.map(({ due }) => due)),
+      oldestPendingSeconds: heads.length === 0 ? 0 : Math.max(0, (ms - Math.min(...heads)) / 1000),
+      parked: sum(parked),
+      fullyParked: parked.filter((length) => length >= parkedBound).length,
+    };
+  }
+
+  return {
+    backlog,
+    next,
+    read,
+    trim,
+    park: (entries, reason) => parkEntries(redis, entries, reason),
+    parkRows: (entry, refused) => parkRows(redis, entry, refused),
+    facts,
+    epoch: () => epochOf(redis),
+  };
+}
+
+const emptyBatch = (): OutboxBatch => ({
+  ...{ ranges: [], rows: 0, entries: 0, chunks: [], unreadable: [] },
+  ...{ erasures: [], corrections: [] },
+});
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+async function headOf(redis: Redis | Cluster, partition: number): Promise<string | null> {
+  const [first] = await redis.xrange(outboxKey(partition), '-', '+', 'COUNT', 1);
+  return first?.[0] ?? null;
+}
+
+/** Those in which something waits. */
+const shortestFirst = (partitions: readonly number[], waiting: readonly number[]): number[] =>
+  partitions
+    .map((partition, i) => ({ partition, rows: waiting[i] ?? 0 }))
+    .filter(({ rows }) => rows > 0)
+    .sort((one, other) => one.rows - other.rows)
+    .map(({ partition }) => partition);
+
+/**
+ * Appends the range's entries to the batch, page by page; `rows` is a bound, `-` and `+` are the stream's ends. They
+ * are safe on the replicas where that is asked for: ClickHouse must not know of answers that a failover takes back.
+ */
+const readRange = (
+  redis: Redis | Cluster,
+  batch: OutboxBatch,
+  range: OutboxRange,
+  maxBytes?: number,
+  skip?: ReadonlySet<string>,
+): Promise<void> =>
+  readReplicated(redis, range.partition, () => readPages(redis, batch, range, maxBytes, skip));
+
+async function readPages(
+  redis: Redis | Cluster,
+  batch: OutboxBatch,
+  { partition, from, to, rows }: OutboxRange,
+  maxBytes = Number.POSITIVE_INFINITY,
+  skip?: ReadonlySet<string>,
+): Promise<void> {
+  let bytes = sum(batch.chunks.map((chunk) => chunk.length));
+  let start = from;
+  for (let left = rows; left > 0 && bytes < maxBytes; ) {
+    const count = Math.min(pageEntries, left);
+    const entries = await redis.xrangeBuffer(outboxKey(partition), start, to, 'COUNT', count);
+    const last = entries.at(-1)?.[0].toString('latin1');
+    if (last === undefined) return;
+    const { passed, stop } = passable(entries);
+    if (start === '-' && passed.length === 0 && stop) batch.corrections.push(correctionOf(partition, stop));
+    const page = firstOf(passed, left, left === rows);
+    bytes += append(batch, partition, page, skip);
+    if (stop || page.isCut) return;
+    // Redis is quicker than we are: its next page may be there at once and be read before all else that waits in the loop.
+    await nextTurn();
+    if (entries.length < count) return;
+    left -= page.rows;
+    start = after(last);
+  }
+}
+
+/** Entries that are taken together. */
+interface Page {
+  readonly entries: readonly RowsEntry[];
+  /** Erasures and entries in their order. */
+  readonly ids: readonly string[];
+  readonly erasures: readonly StreamEntry[];
+  readonly rows: number;
+  /** Behind the last there was one that had no room. */
+  readonly isCut: boolean;
+}
+
+/** As many of the first ones as have so many rows. @param withFirst takes one with rows in any case, however many */
+function firstOf(found: readonly StreamEntry[], most: number, withFirst: boolean): Page {
+  const page = { entries: [] as RowsEntry[], ids: [] as string[], erasures: [] as StreamEntry[], rows: 0 };
+  for (const entry of found) {
+    if (isCorrection(entry)) page.erasures.push(entry);
+    else {
+      const read = rowsEntry(entry);
+      const mustFit = page.rows > 0 || !withFirst;
+      if (mustFit && page.rows + read.lines.length > most) return { ...page, isCut: true };
+      page.entries.push(read);
+      page.rows += read.lines.length;
+    }
+    page.ids.push(entry[0].toString('latin1'));
+  }
+  return { ...page, isCut: false };
+}
+
+function append(
+  batch: OutboxBatch,
+  partition: number,
+  { entries, ids, erasures }: Page,
+  skip: ReadonlySet<string> | undefined,
+): number {
+  const held = entries.filter(({ lines }) => lines.length > 0);
+  const unreadable = entries.filter(({ lines }) => lines.length === 0).map(({ id }) => id);
+  if (unreadable.length > 0) batch.unreadable.push({ partition, ids: unreadable });
+  batch.erasures.push(...erasures.map((entry) => correctionOf(partition, entry)));
+  const { rows, bytes } = encodePage(partition, held, skip);
+  const readable = ids.filter((id) => !unreadable.includes(id));
+  widen(batch, partition, rows, readable);
+  batch.entries += held.length;
+  if (rows === 0) return 0;
+  batch.rows += rows;
+  batch.chunks.push(bytes);
+  return bytes.length;
+}
+
+/**
+ * A range begins with the first erasure before its rows, so that who reads it again finds all that trimming it removes.
+ * Without rows there is none: its blocks' tokens are made of the ranges.
+ */
+function widen({ ranges, erasures }: OutboxBatch, partition: number, rows: number, ids: string[]): void {
+  const [from, to] = [ids[0], ids.at(-1)];
+  if (from === undefined || to === undefined) return;
+  const current = ranges.at(-1);
+  if (current?.partition === partition) {
+    current.to = to;
+    current.rows += rows;
+  } else if (rows > 0) {
+    // Of this page, or of one before it that had no rows.
+    const passed = erasures.find((erasure) => erasure.partition === partition)?.id;
+    ranges.push({ partition, from: passed === undefined || ids.includes(passed) ? from : passed, to, rows });
+  }
+}
+
+/** The smallest stream id above this one, short of the end of a sequence (2^53 entries in one millisecond). */
+function after(id: string): string {
+  const { ms, seq } = parseId(id);
+  return `${ms}-${seq + 1}`;
+}
+
+/**
+ * Rows that wait, and corrections among them: as many as there are entries, or more. A count that is too high, since a
+ * drain that stood still has trimmed what another had, ends where the outbox is empty (correction-scripts.ts).
+ */
+async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
+  const [entries, rows] = await Promise.all([
+    streamLengths(redis, partitions.map(outboxKey)),
+    textsOf(redis, partitions.map(outboxRowsKey)),
+  ]);
+  return entries.map((length, i) => (length === 0 ? 0 : Math.max(length, Number(rows[i] ?? 0))));
+}
+
+/** Redis gives each server process a new run_id; a failover shows as another server's. */
+export async function epochOf(redis: Redis | Cluster): Promise<OutboxEpoch> {
+  const servers = redis instanceof Cluster ? redis.nodes('master') : [redis];
+  const seen = await Promise.all(servers.map(identityOf));
+  const ids = seen.map(({ id }) => id).sort();
+  return { id: ids.join(), ms: Math.max(...seen.map(({ ms }) => ms)) };
+}
+
+async function identityOf(server: Redis): Promise<OutboxEpoch> {
+  const [info, time] = await Promise.all([server.info('server'), server.time()]);
+  const id = /^run_id:(\w+)/m.exec(info)?.[1];
+  if (id === undefined) throw new Error('Redis does not tell its run_id (INFO server)');
+  return { id, ms: Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000) };
+}

@@ -1,0 +1,48 @@
+/** What ClickHouse refuses of the outbox leaves it out of turn. */
+import { createHash } from 'node:crypto';
+import { inParts } from '../../lists.js';
+import type { OutboxEntries, RefusedRow, StoredEntry } from '../../services/pipeline/pipeline-ports.js';
+import type { RedisClient } from '../redis/client.js';
+import { outboxKey, parkedBound, parkedKey } from '../redis/keys.js';
+
+/** Of one command: a fraction of a millisecond of Redis, which answers learners meanwhile. */
+const pageIds = 200;
+
+/** @returns how many had to stay where they are, for want of room */
+export async function parkEntries(
+  redis: RedisClient,
+  { partition, ids }: OutboxEntries,
+  reason: string,
+): Promise<number> {
+  const stream = outboxKey(partition);
+  let stayed = 0;
+  for (const page of inParts(ids, pageIds)) {
+    stayed += await redis.parkEntries(stream, parkedKey(stream), parkedBound, reason, ...page);
+  }
+  return stayed;
+}
+
+/** @returns whether there was room; false leaves the entry as it is */
+export async function parkRows(
+  redis: RedisClient,
+  { partition, id: entryId, rows }: StoredEntry,
+  refused: readonly RefusedRow[],
+): Promise<boolean> {
+  const stream = outboxKey(partition);
+  const sha1 = createHash('sha1');
+  rows.forEach((row, place) => {
+    sha1.update(place === 0 ? '' : '\n').update(row);
+  });
+  const each = refused.flatMap(({ id, reason, row }) => [id, reason, row]);
+  const parked = parkedKey(stream);
+  const done = await redis.parkRows(
+    stream,
+    parked,
+    parkedBound,
+    entryId,
+    sha1.digest('hex'),
+    rows.length,
+    ...each,
+  );
+  return done === 1;
+}

@@ -1,0 +1,241 @@
+import {
+  type Callback,
+  type ChainableCommander,
+  Cluster,
+  Redis,
+  type RedisOptions,
+  type Result,
+} from 'ioredis';
+import { troubleOf } from '../../connection-trouble.js';
+import { redisAddress } from '../../contracts/redis-address.js';
+import { unavailable } from '../../errors.js';
+import { type CountedPage, countPageScript, lookScript, pruneScript } from '../audit/audit-scripts.js';
+import { forgetLearnersScript, noteLearnersScript } from '../catalogue/known-skills-scripts.js';
+import { defineCorrections } from '../corrections/correction-commands.js';
+import { addItemsScript, putItemsScript } from '../models/item-scripts.js';
+import { parkRowsScript, parkScript, redriveScript } from '../outbox/parked-scripts.js';
+import { connectCluster, type Timeouts } from './cluster.js';
+import { makeStringsFast } from './fast-strings.js';
+import { lastErrorOf, noteErrors } from './redis-trouble.js';
+import {
+  appendJournalScript,
+  readHashesScript,
+  replaceFieldScript,
+  sweepIdsScript,
+  takeQuotaScript,
+} from './scripts.js';
+
+// What ioredis declares has made them slow.
+makeStringsFast();
+
+/** A single node or a Cluster: everything above works on both. */
+export type RedisClient = Redis | Cluster;
+
+/** After this long without an answer a command counts as failed: the caller gets a 503 and may try again. */
+export const commandTimeoutMs = 5000;
+/** A connection over which nothing comes back is given up for another: what is behind it may be gone without a word. */
+const socketTimeoutMs = 10_000;
+/** After this long a connection counts as not to be had. */
+export const connectTimeoutMs = 5000;
+const timeouts: Timeouts = {
+  commandTimeout: commandTimeoutMs,
+  connectTimeout: connectTimeoutMs,
+  socketTimeout: socketTimeoutMs,
+};
+
+/**
+ * A command whose answer was lost may have been carried out, so none is ever sent twice: with
+ * `maxRetriesPerRequest: 0` every open command fails the moment the connection does, and nothing waits in a
+ * queue while Redis is away.
+ */
+const options = {
+  ...timeouts,
+  maxRetriesPerRequest: 0,
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  retryStrategy: (attempt: number) => Math.min(25 * 2 ** attempt, 250),
+  // What moves the master behind one address does not always end connections to the one before.
+  reconnectOnError: (error: Error) => codeOf(error) === 'READONLY',
+} satisfies RedisOptions;
+
+const { socketTimeout: _, ...withoutSocketTimeout } = options;
+/**
+ * Of a connection whose replies ioredis does not read (hot-connection.ts): whoever does waits for them not too long. While
+ * Redis loads, ioredis asks again after a time that must be over before it connects anew: asked by a timer of the connection
+ * before, the next one would bring a reply that nobody waits for.
+ */
+export const hotOptions = {
+  ...withoutSocketTimeout,
+  protocol: 2,
+  maxLoadingRetryTime: 25,
+} satisfies RedisOptions;
+
+/**
+ * Connects to Redis and stays connected: reconnects for ever, with back-off.
+ *
+ * @param url one `redis://` or `rediss://` URL, or several of a Cluster's nodes separated by commas
+ * @param waitReplicas how many replicas must have what is told as done (replication.ts)
+ */
+export function connectRedis(url: string, waitReplicas = 0): RedisClient {
+  const address = redisAddress(url);
+  const [node] = address.nodes;
+  const client =
+    address.nodes.length === 1 ? new Redis(node as string, options) : connectCluster(address, timeouts);
+  noteErrors(client);
+  defineScripts(client);
+  waits.set(client, waitReplicas);
+  return client;
+}
+
+/** Beside the connections, because it goes wherever they go. */
+const waits = new WeakMap<RedisClient, number>();
+
+/** How many replicas must have what is written over the connection before it is told as done. */
+export const replicasToWaitFor = (client: RedisClient): number => waits.get(client) ?? 0;
+
+export const isCluster = (client: RedisClient): client is Cluster => client instanceof Cluster;
+
+/** Replies by which Redis says that it cannot serve now; any other error reply is a defect of ours. */
+const passingReplies = new Set([
+  'OOM',
+  'LOADING',
+  'READONLY',
+  'MISCONF',
+  'BUSY',
+  'TRYAGAIN',
+  'MASTERDOWN',
+  'CLUSTERDOWN',
+  'NOREPLICAS',
+  // A master that became a replica ends who waits for its replicas.
+  'UNBLOCKED',
+  // Alone, for a memory that ran full with the last command; what is wrong with a command is told before it.
+  'EXECABORT',
+  'MOVED',
+  'ASK',
+]);
+
+/**
+ * Waits for commands of Redis; where it cannot be reached or cannot serve now, the caller gets the error to be
+ * told: UNAVAILABLE. Whether a command whose answer was lost was carried out is not known.
+ */
+export async function whileRedisServes<Value>(commands: Promise<Value>): Promise<Value> {
+  try {
+    return await commands;
+  } catch (error) {
+    if (isDefect(error)) throw error;
+    throw unavailable('The state store is not available right now; try again with the same event_id', error);
+  }
+}
+
+function isDefect(error: unknown): boolean {
+  const code = codeOf(error);
+  return code !== null && !passingReplies.has(code);
+}
+
+/** The first word of an error reply (Redis protocol); null for what is none: a connection's own error. */
+export function codeOf(error: unknown): string | null {
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return null;
+  return error.message.split(' ', 1)[0] ?? '';
+}
+
+/** The results of commands that are sent together. @throws the first one's error that failed */
+export async function resultsOf(commands: ChainableCommander): Promise<unknown[]> {
+  const replies = (await commands.exec()) ?? [];
+  return replies.map(([error, result]) => {
+    if (error !== null) throw error;
+    return result;
+  });
+}
+
+/** Resolves when the client can take commands; rejects after `timeoutMs`, and at once where waiting is of no use. */
+export async function whenReady(client: RedisClient, timeoutMs: number): Promise<void> {
+  if (client.status !== 'ready') await becomesReady(client, timeoutMs);
+  if (isCluster(client)) await mastersTried(client);
+}
+
+/** Of each Cluster since it became ready; all who come meanwhile wait for the same. */
+const tried = new WeakMap<Cluster, Promise<unknown>>();
+
+/**
+ * A Cluster is ready when it is known who its nodes are: a PING waits for a node's connection, or for its failure.
+ * Only once: a node that goes away later must not hold up what concerns the others.
+ */
+function mastersTried(client: Cluster): Promise<unknown> {
+  const before = tried.get(client);
+  if (before !== undefined) return before;
+  const pings = Promise.allSettled(client.nodes('master').map((node) => node.ping()));
+  tried.set(client, pings);
+  client.once('close', () => tried.delete(client));
+  return pings;
+}
+
+function becomesReady(client: RedisClient, timeoutMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = (settle: () => void): void => {
+      clearTimeout(timer);
+      client.off('ready', ready);
+      client.off('error', failed);
+      settle();
+    };
+    const refuse = (): void => {
+      const cause = lastErrorOf(client);
+      reject(new Error(`Redis did not answer within ${timeoutMs / 1000} s`, { cause }));
+    };
+    const ready = (): void => end(resolve);
+    // Of a Cluster heard where no node is left.
+    const failed = (): void => {
+      if (troubleOf(lastErrorOf(client)).isFinal) end(refuse);
+    };
+    const timer = setTimeout(() => end(refuse), timeoutMs);
+    client.on('ready', ready);
+    client.on('error', failed);
+  });
+}
+
+/** ioredis sends a script by its hash and loads it again where Redis has forgotten it. */
+function defineScripts(client: RedisClient): void {
+  client.defineCommand('sweepIds', { lua: sweepIdsScript });
+  client.defineCommand('addItems', { lua: addItemsScript, numberOfKeys: 1 });
+  client.defineCommand('putItems', { lua: putItemsScript, numberOfKeys: 1 });
+  client.defineCommand('appendJournal', { lua: appendJournalScript, numberOfKeys: 1 });
+  client.defineCommand('parkEntries', { lua: parkScript, numberOfKeys: 2 });
+  client.defineCommand('parkRows', { lua: parkRowsScript, numberOfKeys: 2 });
+  client.defineCommand('redriveEntries', { lua: redriveScript, numberOfKeys: 2 });
+  client.defineCommand('noteLearners', { lua: noteLearnersScript, numberOfKeys: 2 });
+  client.defineCommand('forgetLearners', { lua: forgetLearnersScript, numberOfKeys: 1 });
+  client.defineCommand('readHashes', { lua: readHashesScript });
+  client.defineCommand('lookAtPartition', { lua: lookScript, numberOfKeys: 5 });
+  client.defineCommand('countStreamPage', { lua: countPageScript, numberOfKeys: 1 });
+  client.defineCommand('pruneAccepted', { lua: pruneScript, numberOfKeys: 2 });
+  client.defineCommand('replaceField', { lua: replaceFieldScript, numberOfKeys: 1 });
+  client.defineCommand('takeQuota', { lua: takeQuotaScript, numberOfKeys: 1 });
+  defineCorrections(client);
+}
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    readHashesBuffer(keyCount: number, ...args: (string | number)[]): Result<Buffer, Context>;
+    sweepIds(keyCount: number, ...args: (string | number)[]): Result<number, Context>;
+    addItems(key: string, deltas: Buffer, atMost: number, make: 0 | 1): Result<number, Context>;
+    putItems(key: string, entries: Buffer, recordBytes: number): Result<number, Context>;
+    appendJournal(key: string, bound: number, kind: string, ...rows: string[]): Result<number, Context>;
+    lookAtPartition(
+      ...keys: [accepted: string, removed: string, outbox: string, parked: string, due: string]
+    ): Result<[string[], string[], string, string, number, string, string], Context>;
+    countStreamPage(key: string, from: string, atMost: number): Result<CountedPage, Context>;
+    pruneAccepted(accepted: string, removed: string, throughDay: number): Result<null, Context>;
+    replaceField(key: string, field: string, expected: string, value: string): Result<0 | 1, Context>;
+    takeQuota(
+      key: string,
+      amount: number,
+      windowMs: number,
+      callback?: Callback<[number, number]>,
+    ): Result<[number, number], Context>;
+  }
+}
+
+/** Whether Redis can serve; rejects when it cannot be asked. Of a Cluster, most nodes must be there, not all. */
+export const answersPing = async (client: RedisClient): Promise<boolean> =>
+  isCluster(client)
+    ? String(await client.cluster('INFO')).includes('cluster_state:ok')
+    : (await client.ping()) === 'PONG';

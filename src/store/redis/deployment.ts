@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { listpackBytes } from '../../contracts/redis-settings.js';
+import type { DeploymentFacts } from '../../services/rebuild/deployment-facts.js';
+import { isCluster, type RedisClient, whileRedisServes } from './client.js';
+import { keptNow, type LearnersKept, markerKey, metaKey, unnotedLayout, unnotedVersion } from './keys.js';
+
+/** Partitions of a new deployment; stored at the first start and fixed from then on. */
+export const defaultPartitions = 16;
+
+export type Deployment =
+  /** `id` is empty where a version made it that gave none. */
+  | { readonly state: 'ready'; readonly partitions: number; readonly id: string }
+  /** Redis has no state although ClickHouse holds some: it came back empty and has to be rebuilt. */
+  | { readonly state: 'emptied' }
+  /** The learners are kept as another version of the service does. */
+  | OtherVersion;
+
+export interface OtherVersion extends LearnersKept {
+  readonly state: 'older' | 'newer';
+  readonly partitions: number;
+  /** A replacement of its learners has begun: there is no way back. */
+  readonly replacing: boolean;
+}
+
+/**
+ * As the deployment names how its learners are kept: in one field, so that a service of before there were layouts, which
+ * reads it as a number, finds a version that it does not know.
+ */
+export const notedKept = { model_version: `${keptNow.version}.${keptNow.layout}` } as const;
+
+/** Whether the learners were counted by other formulas, so that their figures change with an upgrade. */
+export const changesFigures = ({ version }: OtherVersion): boolean => version !== keptNow.version;
+
+/** Field of the deployment's hash while learners of an earlier version are moved aside. */
+export const replacesField = 'replaces';
+
+/** Why this version of the service cannot use what Redis holds, for people. */
+export function unusableReason(deployment: Exclude<Deployment, { state: 'ready' }>): string {
+  if (deployment.state === 'emptied')
+    return 'Redis came back empty while ClickHouse has answers, goals, catalogues or revoked keys: npm run rebuild restores it';
+  const [found, command] = changesFigures(deployment)
+    ? [
+        `Redis holds the learners of model version ${deployment.version}, this version of the service counts by ${keptNow.version}`,
+        'npm run rebuild -- --replace',
+      ]
+    : [
+        `Redis holds learners in layout ${deployment.layout}, this version of the service keeps them in layout ${keptNow.layout}`,
+        'npm run rebuild',
+      ];
+  if (deployment.state === 'newer') return `${found}: start the newer one`;
+  return deployment.replacing
+    ? `${found}: ${command} did not come to its end, run it again`
+    : `${found}: drain the outbox with the version before (health: outbox_length 0), stop it, then run ${command}`;
+}
+
+/**
+ * Tells whether Redis belongs to a running deployment, and marks a new one.
+ *
+ * An emptied Redis looks like a new one, and would make everybody a new learner in silence. What tells them apart
+ * is ClickHouse: only where it holds none of that is a Redis without marks taken for new. Several processes may ask
+ * at once; the first to write decides, and all read what it wrote. Learners that are kept otherwise are not looked for
+ * behind their marks: with or without all of them, it is the other version's to say.
+ *
+ * @param holdsState whether ClickHouse holds what was in Redis; asked only where Redis has no marks
+ */
+export async function openDeployment(
+  client: RedisClient,
+  holdsState: () => Promise<boolean>,
+): Promise<Deployment> {
+  const other = await otherVersion(client);
+  if (other !== null) return other;
+  const stored = await client.hget(metaKey, 'partitions');
+  if (stored === null && (await holdsState())) return { state: 'emptied' };
+  if (stored === null) await markNew(client);
+  const [known, id] = await client.hmget(metaKey, 'partitions', 'deployment_id');
+  const partitions = Number(known ?? defaultPartitions);
+  if (stored !== null && !(await allMarked(client, partitions))) return { state: 'emptied' };
+  return { state: 'ready', partitions, id: id ?? '' };
+}
+
+/** The deployment where its learners are kept otherwise; null where they are not, or there is none. */
+export async function otherVersion(client: RedisClient): Promise<OtherVersion | null> {
+  const found = await client.hmget(metaKey, 'partitions', 'model_version', replacesField);
+  const [partitions, noted, replaces] = found;
+  const [version = unnotedVersion, layout = unnotedLayout] = (noted ?? '')
+    .split('.')
+    .filter(Boolean)
+    .map(Number);
+  if (!partitions || (version === keptNow.version && layout === keptNow.layout)) return null;
+  const state = version > keptNow.version || layout > keptNow.layout ? 'newer' : 'older';
+  return { state, version, layout, partitions: Number(partitions), replacing: Boolean(replaces) };
+}
+
+/** Null where Redis has none. */
+export async function readDeployment(client: RedisClient): Promise<DeploymentFacts | null> {
+  const [deploymentId, createdAt, partitions] = await whileRedisServes(
+    client.hmget(metaKey, 'deployment_id', 'created_at', 'partitions'),
+  );
+  if (!deploymentId || !createdAt || !partitions) return null;
+  return { deploymentId, createdAt, partitions: Number(partitions) };
+}
+
+/** The marks come before the meta key: a start that dies in between is simply repeated by the next. */
+async function markNew(client: RedisClient): Promise<void> {
+  const now = new Date().toISOString();
+  const marks = partitionsOf(defaultPartitions).map((partition) =>
+    client.set(markerKey(partition), now, 'NX'),
+  );
+  await Promise.all(marks);
+  await client.hsetnx(metaKey, 'deployment_id', randomUUID());
+  await client.hsetnx(metaKey, 'created_at', now);
+  await client.hsetnx(metaKey, 'model_version', notedKept.model_version);
+  await client.hsetnx(metaKey, 'partitions', `${defaultPartitions}`);
+}
+
+async function allMarked(client: RedisClient, partitions: number): Promise<boolean> {
+  const found = await Promise.all(
+    partitionsOf(partitions).map((partition) => client.exists(markerKey(partition))),
+  );
+  return found.every((exists) => exists === 1);
+}
+
+const partitionsOf = (partitions: number): number[] => Array.from({ length: partitions }, (_, i) => i);
+
+/** What is at risk with the way this Redis, or any node of the Cluster, is set up; empty where nothing is. */
+export async function redisWarnings(client: RedisClient): Promise<string[]> {
+  const found = (await serversTold(client)).map(warningsOf);
+  return [...new Set(found.flat())];
+}
+
+/**
+ * What each server tells of itself. Of a Cluster's nodes, one whose connection is still being made is waited for, and
+ * one that cannot be asked has no say.
+ */
+async function serversTold(client: RedisClient): Promise<Told[]> {
+  if (!isCluster(client)) return [await ask(client)];
+  const asked = await Promise.allSettled(client.nodes().map(ask));
+  return asked.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+}
+
+interface Told {
+  readonly info: string;
+  /** Bytes of a value from which on a hash is no listpack; null where CONFIG is not allowed. */
+  readonly listpackValue: number | null;
+}
+
+async function ask(node: Redis): Promise<Told> {
+  const [info, config] = await Promise.allSettled([node.info(), node.config('GET', 'hash-max-*-value')]);
+  if (info.status === 'rejected') throw info.reason;
+  const [, value] = config.status === 'fulfilled' ? (config.value as string[]) : [];
+  return { info: info.value, listpackValue: value === undefined ? null : Number(value) };
+}
+
+function warningsOf({ info, listpackValue }: Told): string[] {
+  const warnings: string[] = [];
+  if (listpackValue !== null && listpackValue < listpackBytes) {
+    warnings.push(
+      `Redis has hash-max-listpack-value ${listpackValue}: a learner takes a third more memory than it has to, event ids up to twice as much. Set ${listpackBytes}`,
+    );
+  }
+  const policy = /^maxmemory_policy:(.*?)\r?$/m.exec(info)?.[1] ?? 'unknown';
+  if (policy !== 'noeviction') {
+    warnings.push(
+      `Redis has maxmemory-policy ${policy}: when its memory is full it drops learners' states. Set noeviction`,
+    );
+  }
+  if (/^maxmemory:0\r?$/m.test(info)) {
+    warnings.push(
+      'Redis has no maxmemory: nothing refuses answers before the machine is out of memory. Set maxmemory',
+    );
+  }
+  const appendOnly = /^aof_enabled:1/m.test(info);
+  if (!appendOnly) {
+    warnings.push(
+      'Redis has no append-only file: answers since its last snapshot are lost when it stops. Set appendonly yes',
+    );
+  }
+  return warnings;
+}

@@ -1,0 +1,102 @@
+/**
+ * Waiting for replicas. Redis answers a write when its master has it; a master that dies then takes with it what no
+ * replica has yet. With REDIS_WAIT_REPLICAS nothing is told as done before so many replicas have it.
+ */
+import type { Redis } from 'ioredis';
+import { type ApiError, unavailable } from '../../errors.js';
+import { isCluster, type RedisClient, replicasToWaitFor, whileRedisServes } from './client.js';
+import { placeInCluster } from './cluster.js';
+import { waitKey } from './keys.js';
+
+/** Replicas take well under a millisecond; meanwhile the connection does nothing else. */
+export const waitMs = 1000;
+
+export const notSafe = (): ApiError =>
+  unavailable('The answer is not safe on the replicas yet; try again with the same event_id');
+
+/**
+ * Does something that ends with a write, and waits until replicas have that write.
+ *
+ * WAIT answers for what was written before it over the same connection. So the write counts as confirmed only if the
+ * key's node and the connection to it are the same at the end as they were at the beginning: after a failover in
+ * between, the new master's replicas would confirm what it never had.
+ *
+ * @param key of the same slot as what is written
+ * @param matters whether what came out needs the replicas
+ * @throws ApiError UNAVAILABLE where replicas did not confirm: it is done, and may be lost with its master
+ */
+export async function replicated<Value>(
+  client: RedisClient,
+  key: string,
+  work: () => Promise<Value>,
+  matters: (value: Value) => boolean = () => true,
+): Promise<Value> {
+  if (replicasToWaitFor(client) === 0) return work();
+  const { node, replicas: wanted } = placeOf(client, key);
+  const connection = node?.stream;
+  const value = await work();
+  if (wanted === 0 || !matters(value)) return value;
+  const reached = node === undefined ? 0 : await whileRedisServes(confirmed(node, wanted));
+  if (reached >= wanted && placeOf(client, key).node === node && node?.stream === connection) return value;
+  throw notSafe();
+}
+
+/**
+ * Reads what others wrote and gives it when replicas have it too, for what is passed on cannot be taken back. The
+ * write is there to be waited for: since Redis 7.2 WAIT answers for a connection's own writes alone.
+ *
+ * @param partition that is read
+ * @throws ApiError UNAVAILABLE
+ */
+export function readReplicated<Value>(
+  client: RedisClient,
+  partition: number,
+  read: () => Promise<Value>,
+  matters: (value: Value) => boolean = () => true,
+): Promise<Value> {
+  if (replicasToWaitFor(client) === 0) return read();
+  const key = waitKey(partition);
+  const readAndWrite = async (): Promise<Value> => {
+    const value = await read();
+    if (matters(value)) await whileRedisServes(client.set(key, ''));
+    return value;
+  };
+  return replicated(client, key, readAndWrite, matters);
+}
+
+interface Place {
+  readonly node: Redis | undefined;
+  /** How many replicas have to confirm. */
+  readonly replicas: number;
+}
+
+/**
+ * The master that serves the key, as far as the client knows. A Cluster does not list replicas that it holds for
+ * dead: who took over from a dead master goes on alone, for nobody could take over from it with less.
+ */
+function placeOf(client: RedisClient, key: string): Place {
+  const wanted = replicasToWaitFor(client);
+  if (!isCluster(client)) return { node: client, replicas: wanted };
+  const place = placeInCluster(client, key);
+  const node = client
+    .nodes('master')
+    .find(({ options: { host, port } }) => `${host}:${port}` === place?.master);
+  return { node, replicas: Math.min(wanted, place?.replicas ?? wanted) };
+}
+
+/** Those that are about to be sent: the partitions that a batch commits on one node share one WAIT. */
+const next = new WeakMap<Redis, Promise<number>>();
+
+function confirmed(node: Redis, wanted: number): Promise<number> {
+  let shared = next.get(node);
+  if (shared === undefined) {
+    shared = new Promise((resolve) => {
+      setImmediate(() => {
+        next.delete(node);
+        resolve(node.wait(wanted, waitMs));
+      });
+    });
+    next.set(node, shared);
+  }
+  return shared;
+}

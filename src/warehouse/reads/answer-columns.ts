@@ -1,0 +1,160 @@
+/** Reads a tenant's answers into columns, for fits: whole learners, in the order of the table. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { AnswerLog } from '../../domain/fit/answer-log.js';
+import { selectRows } from '../clickhouse/client.js';
+import { decodeRow, type RawRow } from '../clickhouse/row-binary.js';
+
+export interface AnswerColumns {
+  readonly log: AnswerLog;
+  /** By skill index. */
+  readonly skillIds: readonly string[];
+  /** By item index; place 0 is no item. */
+  readonly itemIds: readonly string[];
+  /** From the hash of each learner's id, 0 to 2^32 - 1: the same in every fit. */
+  readonly learnerHash: Uint32Array;
+  /** One learner in so many was read. */
+  readonly sampledOneIn: number;
+}
+
+const ofSample = 'tenant = {tenant:String} AND cityHash64(user_id) % {one_in:UInt32} = 0';
+
+/** In the order of `decodeRow`. Learners are told apart by their hash: two neighbours share 64 bits never. */
+const selectAnswers = `SELECT cityHash64(user_id) AS learner, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS at,
+  toFloat32(ifNull(time_spent_seconds, nan)) AS seconds, toFloat32(ifNull(question_difficulty, nan)) AS difficulty,
+  is_correct, toString(skill_id) AS skill, item_id
+FROM attempts WHERE ${ofSample} ORDER BY tenant, user_id, learner_seq FORMAT RowBinary`;
+
+/** Room for answers that arrive between the count and the reading. */
+const roomFor = (answers: number): number => Math.ceil(answers * 1.01) + 1000;
+
+/**
+ * @param maxAnswers above it a sample of learners is read, each with all answers
+ * @throws Error where the answer of ClickHouse ends before all rows were there
+ */
+export async function readAnswerColumns(
+  client: ClickHouseClient,
+  tenant: string,
+  maxAnswers: number,
+): Promise<AnswerColumns> {
+  const { answers, sampledOneIn } = await chooseSample(client, tenant, maxAnswers);
+  const { stream } = await client.exec({
+    query: selectAnswers,
+    query_params: { tenant, one_in: sampledOneIn },
+  });
+  const columns = createColumns(roomFor(answers));
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    rest = columns.addRows(rest.length === 0 ? chunk : Buffer.concat([rest, chunk]));
+  }
+  // An error in the middle of an answer looks like rows that end too early.
+  if (rest.length > 0 || columns.rows() < answers)
+    throw new Error(`ClickHouse sent ${columns.rows()} of ${answers} answers`);
+  return { ...columns.done(), sampledOneIn };
+}
+
+/** Reads every learner, or one in as many as bring the answers below the bound. */
+async function chooseSample(
+  client: ClickHouseClient,
+  tenant: string,
+  maxAnswers: number,
+): Promise<{ answers: number; sampledOneIn: number }> {
+  const all = await countAnswers(client, tenant, 1);
+  let sampledOneIn = Math.max(1, Math.ceil(all / maxAnswers));
+  for (;;) {
+    const answers = sampledOneIn === 1 ? all : await countAnswers(client, tenant, sampledOneIn);
+    if (answers <= maxAnswers) return { answers, sampledOneIn };
+    sampledOneIn++;
+  }
+}
+
+async function countAnswers(client: ClickHouseClient, tenant: string, oneIn: number): Promise<number> {
+  const [row] = await selectRows<{ answers: number }>(
+    client,
+    `SELECT toUInt32(count()) AS answers FROM attempts WHERE ${ofSample}`,
+    undefined,
+    { tenant, one_in: oneIn },
+  );
+  return row?.answers ?? 0;
+}
+
+/** Columns that threads may share. */
+function createColumns(room: number) {
+  const skill = new Uint32Array(new SharedArrayBuffer(4 * room));
+  const item = new Uint32Array(new SharedArrayBuffer(4 * room));
+  const correct = new Uint8Array(new SharedArrayBuffer(room));
+  const at = new Float64Array(new SharedArrayBuffer(8 * room));
+  const seconds = new Float32Array(new SharedArrayBuffer(4 * room));
+  const difficulty = new Float32Array(new SharedArrayBuffer(4 * room));
+  const starts: number[] = [];
+  const hashes: number[] = [];
+  const skills = createInterner([]);
+  const items = createInterner(['']);
+  let learner = -1n;
+  let rows = 0;
+
+  function add(row: RawRow): void {
+    if (row.learner !== learner) {
+      learner = row.learner;
+      starts.push(rows);
+      hashes.push(Number(learner >> 32n));
+    }
+    skill[rows] = skills.indexOf(row.skill);
+    item[rows] = items.indexOf(row.item);
+    correct[rows] = row.correct;
+    at[rows] = row.at;
+    seconds[rows] = row.seconds;
+    difficulty[rows] = row.difficulty;
+    rows++;
+  }
+
+  return {
+    rows: () => rows,
+    /** @returns the bytes of a row that is not whole yet */
+    addRows: (chunk: Buffer): Buffer => {
+      let place = 0;
+      for (;;) {
+        const row = decodeRow(chunk, place);
+        if (row === null) return chunk.subarray(place);
+        // What came in since the count is for the next fit; the last learner's newest answers may be missing.
+        if (rows < room) add(row);
+        place = row.end;
+      }
+    },
+    done: (): Omit<AnswerColumns, 'sampledOneIn'> => ({
+      log: {
+        starts: shared([...starts, rows]),
+        skill: skill.subarray(0, rows),
+        item: item.subarray(0, rows),
+        correct: correct.subarray(0, rows),
+        at: at.subarray(0, rows),
+        seconds: seconds.subarray(0, rows),
+        difficulty: difficulty.subarray(0, rows),
+        skills: skills.ids.length,
+        items: items.ids.length - 1,
+      },
+      skillIds: skills.ids,
+      itemIds: items.ids,
+      learnerHash: shared(hashes),
+    }),
+  };
+}
+
+/** Numbers ids in the order in which they come. */
+function createInterner(ids: string[]) {
+  const known = new Map(ids.map((id, i) => [id, i]));
+  return {
+    ids,
+    indexOf: (id: string): number => {
+      const found = known.get(id);
+      if (found !== undefined) return found;
+      known.set(id, ids.length);
+      return ids.push(id) - 1;
+    },
+  };
+}
+
+function shared(values: readonly number[]): Uint32Array {
+  const column = new Uint32Array(new SharedArrayBuffer(4 * values.length));
+  column.set(values);
+  return column;
+}

@@ -1,0 +1,57 @@
+/** A learner's answers, read back out of ClickHouse. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { AttemptHistory, AttemptQuery, StoredAttempt } from '../../services/read/ports.js';
+import { selectRows } from '../clickhouse/client.js';
+import type { ReadGuard } from '../clickhouse/read-guard.js';
+import { archivedDays, isArchived, keptRows } from '../schema/archive.js';
+
+/**
+ * The learner's rows are read whole, for `learner_seq` has no gaps: what it is ahead of a row's place among them is
+ * missing. Of several with one number the last counts: others are of a history that was erased. The table's key finds them
+ * at once.
+ */
+const query = `
+SELECT
+  toBool(is_correct) AS isCorrect, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS occurredAt,
+  learner_seq AS learnerSeq, question_difficulty AS questionDifficulty, difficulty_shift AS difficultyShift,
+  mastery_before AS masteryBefore, mastery_after AS masteryAfter, p_correct AS pCorrect,
+  p_init AS pInit, p_learn AS pLearn, p_guess AS pGuess, p_slip AS pSlip,
+  parameters_version AS parametersVersion, missing_before AS missingBefore, toUInt32(count() OVER ()) AS stored
+FROM (
+  SELECT *, toUInt32(learner_seq - row_number() OVER (ORDER BY learner_seq)) AS missing_before
+  FROM (
+    SELECT * FROM attempts
+    WHERE ${keptRows} AND tenant = {tenant:String} AND user_id = {userId:String} AND learner_seq <= {upTo:UInt32}
+    ORDER BY learner_seq, outbox_ms DESC, outbox_seq DESC LIMIT 1 BY learner_seq
+  )
+)
+WHERE skill_id = {skillId:String}
+ORDER BY learner_seq DESC
+LIMIT {atMost:UInt32}`;
+
+/** Answers on the skill whose rows were dropped for their age. */
+const archivedQuery = `
+SELECT toUInt32(sum(a.attempts)) AS answers FROM ${archivedDays}
+WHERE ${isArchived} AND a.tenant = {tenant:String} AND a.user_id = {userId:String} AND a.skill_id = {skillId:String}`;
+
+type Row = Omit<StoredAttempt, 'parameters'> & StoredAttempt['parameters'] & { readonly stored: number };
+
+export const createAttemptHistory = (client: ClickHouseClient, guard: ReadGuard): AttemptHistory => ({
+  ofSkill: (wanted) => guard(wanted.tenant, (signal) => read(client, wanted, signal)),
+});
+
+async function read(client: ClickHouseClient, wanted: AttemptQuery, signal: AbortSignal) {
+  // One after the other: a turn is for one connection.
+  const rows = await selectRows<Row>(client, query, signal, { ...wanted });
+  const [archived] = await selectRows<{ answers: number }>(client, archivedQuery, signal, { ...wanted });
+  return {
+    attempts: rows.reverse().map(attemptOf),
+    stored: rows[0]?.stored ?? 0,
+    archived: archived?.answers ?? 0,
+  };
+}
+
+const attemptOf = ({ stored, pInit, pLearn, pGuess, pSlip, ...row }: Row): StoredAttempt => ({
+  ...row,
+  parameters: { pInit, pLearn, pGuess, pSlip },
+});

@@ -1,0 +1,93 @@
+/**
+ * What stays of answers whose rows were dropped for their age (ADR 24): the daily sums that they make, learner by
+ * learner, and the month up to which everything is archived.
+ *
+ * The rollups keep what they have, so that no view changes. Whoever computes rollups again adds what is archived to
+ * what the kept rows make. A month changes sides by one row in `archived_months`, before its rows are dropped and after
+ * its sums are here: whoever reads sees it once, whatever ends in between.
+ */
+
+import type { Column, Table } from '../clickhouse/table.js';
+import { learnerSkill, type Rollup } from './rollups.js';
+
+const settings = { fsync_after_insert: 1, fsync_part_directory: 1 };
+
+const monthOfArrival: Column = {
+  name: 'month',
+  type: 'UInt32',
+  comment: 'Month of received_at, as 202601',
+};
+
+/** Rows may be written again, by a run that is repeated: the engine keeps one of a key. */
+export const archivedLearnerSkill: Table = {
+  name: 'archived_learner_skill',
+  comment:
+    'One day of one learner on one skill, of answers whose rows were dropped for their age; daily_learner_skill and daily_skill have them too',
+  engine: 'ReplacingMergeTree',
+  columns: [
+    monthOfArrival,
+    { name: 'partition_id', type: 'UInt16', comment: 'Redis partition of the learner' },
+    ...learnerSkill.table.columns.map((column) => ({ ...column, type: plainType(column.type) })),
+    { name: 'mastery_sum', type: 'Float64', comment: 'Sum of mastery_after' },
+  ],
+  partitionBy: 'month',
+  orderBy: '(tenant, user_id, skill_id, day, month)',
+  shardBy: 'cityHash64(tenant, user_id)',
+  settings,
+};
+
+/** The same as a rollup of `attempts`, for the INSERT that fills it. */
+export const archivedRollup: Pick<Rollup, 'keys' | 'sums'> = {
+  keys: { month: 'toYYYYMM(received_at)', partition_id: 'partition_id', ...learnerSkill.keys },
+  sums: { ...learnerSkill.sums, mastery_sum: 'sum(mastery_after)' },
+};
+
+/** Doubles do no harm: it is read by its highest month. */
+export const archivedMonths: Table = {
+  name: 'archived_months',
+  comment: 'Months of arrival whose answers are in archived_learner_skill and no longer in attempts',
+  engine: 'MergeTree',
+  columns: [
+    monthOfArrival,
+    { name: 'answers', type: 'UInt64', comment: 'Answers that arrived in it' },
+    { name: 'archived_at', type: "DateTime64(3, 'UTC') DEFAULT now64(3)", comment: 'When' },
+  ],
+  orderBy: 'month',
+  shardBy: 'month',
+  settings,
+};
+
+/** Scalar: the last archived month as 202601; 0: none. */
+export const archivedThrough = '(SELECT max(month) FROM archived_months)';
+/** Condition over `attempts`: rows that count themselves, and not by what is archived of their month. */
+export const keptRows = `toYYYYMM(received_at) > ${archivedThrough}`;
+/** What counts of the archive; readers name its columns by `a`. */
+export const archivedDays = `${archivedLearnerSkill.name} AS a FINAL`;
+export const isArchived = `a.month <= ${archivedThrough}`;
+
+/** Aggregates over the archive that are no sums. */
+const aggregates: Readonly<Record<string, string>> = {
+  first_answer: 'min(a.first_answer)',
+  last_answer: 'max(a.last_answer)',
+  learners: 'uniqState(a.user_id)',
+};
+
+/** What is archived, as rows of the rollup. @param where a condition over `a` */
+export function selectArchived({ keys, sums }: Rollup, where: string): string {
+  const names = Object.keys(keys);
+  const columns = [
+    ...names.map((name) => `a.${name} AS ${name}`),
+    ...Object.keys(sums).map((name) => `${aggregates[name] ?? `sum(a.${name})`} AS ${name}`),
+  ];
+  return [
+    `SELECT ${columns.join(', ')}`,
+    `FROM ${archivedDays}`,
+    `WHERE ${isArchived} AND ${where}`,
+    `GROUP BY ${names.map((name) => `a.${name}`).join(', ')}`,
+  ].join('\n');
+}
+
+/** Of a column that adds itself up when parts are merged. */
+function plainType(type: string): string {
+  return type.replace(/^SimpleAggregateFunction\(\w+, (.*)\)$/, '$1');
+}

@@ -1,0 +1,66 @@
+/**
+ * Every table that holds rows of learners, by `tenant` and `user_id`: an export tells all of them, and an erasure leaves
+ * none. A test looks for tables that are missing here. (The sums by skill, `daily_skill`, name no learner; their number of
+ * learners is a sketch that cannot be asked for one.)
+ */
+
+import type { Table } from '../clickhouse/table.js';
+import { archivedDays, archivedLearnerSkill, isArchived, keptRows } from './archive.js';
+import { attempts } from './attempts.js';
+import { takenBack } from './correction-tables.js';
+import { goalChanges, servedForecasts } from './journal-tables.js';
+import { learnerBaselines } from './learner-baselines.js';
+import { learnerSnapshots } from './learner-snapshots.js';
+import { learnerSkillDays } from './rollups.js';
+
+/**
+ * SQL with the fields of `EndedHistory` as parameters: after an erasure, a learner may have begun a new history. What
+ * names the learner is `ofLearner` alone, so that the same SQL can be asked of many (ended-history.ts).
+ */
+export interface LearnerTable {
+  readonly table: Table;
+  /** What an export calls one row. */
+  readonly rowType: string;
+  /** Condition on the rows of the history that ended. */
+  readonly ended: string;
+  /**
+   * Of sums: queries of `tenant`, `user_id` and `n`, whose sum is how many answers they count. Without them, the rows
+   * that meet the condition count.
+   */
+  readonly endedSums?: string;
+}
+
+/** Condition on the rows of a learner, whichever history they are of. */
+export const ofLearner = 'tenant = {tenant:String} AND user_id = {user_id:String}';
+/** Outbox ids are in order within their partition, which a learner never leaves. */
+export const before =
+  '(partition_id != {partition:UInt16} OR (outbox_ms, outbox_seq) < ({below_ms:UInt64}, {below_seq:UInt64}))';
+const upTo = (column: string, name: 'until' | 'goal_until' | 'below_ms'): string =>
+  `${ofLearner} AND ${column} <= fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
+
+/** A month is archived when it is over: what came in the one that the history ended in is archived after that. */
+const archivedBefore = "month < toYYYYMM(fromUnixTimestamp64Milli({until:Int64}, 'UTC'))";
+const monthBefore = `${ofLearner} AND ${archivedBefore}`;
+
+/** The sums of a day do not tell the histories apart: what the answers of the new one do not explain is of the old one. */
+const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${learnerSkillDays.name} AS r WHERE ${ofLearner}
+    UNION ALL SELECT tenant, user_id, toInt64(-1) AS n FROM attempts WHERE ${ofLearner} AND NOT ${before} AND ${keptRows}
+    UNION ALL SELECT tenant, user_id, -toInt64(a.attempts) AS n FROM ${archivedDays}
+      WHERE ${ofLearner} AND NOT ${archivedBefore} AND ${isArchived}`;
+
+/** Redis dates them, as it does the erasure. */
+const endedTakenBack = upTo('taken_back_at', 'below_ms');
+
+export const learnerTables: readonly LearnerTable[] = [
+  { table: attempts, rowType: 'attempt', ended: `${ofLearner} AND ${before}` },
+  { table: learnerSkillDays, rowType: 'skill_day', ended: ofLearner, endedSums: unexplained },
+  { table: archivedLearnerSkill, rowType: 'archived_skill_day', ended: monthBefore },
+  { table: learnerSnapshots, rowType: 'learner_snapshot', ended: monthBefore },
+  { table: goalChanges, rowType: 'goal_change', ended: upTo('updated_at', 'goal_until') },
+  { table: servedForecasts, rowType: 'served_forecast', ended: upTo('made_at', 'until') },
+  { table: takenBack, rowType: 'taken_back', ended: endedTakenBack },
+  { table: learnerBaselines, rowType: 'learner_baseline', ended: upTo('taken_at', 'until') },
+];
+
+/** What follows the table's name in a query, so that a row that was inserted twice, or is not summed up yet, is one row. */
+export const finalOf = ({ engine }: Table): string => (engine === 'MergeTree' ? '' : 'FINAL');

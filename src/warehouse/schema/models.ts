@@ -1,0 +1,204 @@
+/** The published models in ClickHouse, for analysts and for a rebuild: written after Redis, never read to serve. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import { decodeModel, decodeReport } from '../../contracts/model.js';
+import type { ModelHistory, RecordedChange } from '../../services/models/fit-ports.js';
+import { selectRows, sqlTime } from '../clickhouse/client.js';
+import { type Column, deduplicationWindow, type Table } from '../clickhouse/table.js';
+
+const settings = { ...deduplicationWindow, fsync_after_insert: 1, fsync_part_directory: 1 };
+
+const tenant: Column = {
+  name: 'tenant',
+  type: 'LowCardinality(String)',
+  comment: 'Owner of the learners and skills',
+};
+
+export const modelVersions: Table = {
+  name: 'model_versions',
+  comment: "One row for every time that a version of a tenant's model came into force",
+  engine: 'MergeTree',
+  columns: [
+    tenant,
+    { name: 'change', type: 'UInt32', comment: 'Number of the change within the tenant, from 1' },
+    {
+      name: 'version',
+      type: 'UInt32',
+      comment: 'Version that came into force; 0: nothing fitted, the defaults',
+    },
+    { name: 'based_on', type: 'UInt32', comment: 'Version that was in force before' },
+    {
+      name: 'action',
+      type: 'LowCardinality(String)',
+      comment: 'fit: a new version; rollback: back to an earlier one, by hand',
+    },
+    { name: 'published_at', type: "DateTime64(3, 'UTC')", comment: 'When it came into force' },
+    {
+      name: 'model',
+      type: 'String',
+      codec: 'ZSTD(3)',
+      comment: 'The model as JSON; empty for version 0',
+    },
+    {
+      name: 'report',
+      type: 'String',
+      codec: 'ZSTD(3)',
+      comment: 'The fit as JSON: its data, its figures, what was held back and why; empty for version 0',
+    },
+  ],
+  orderBy: '(tenant, change)',
+  shardBy: 'cityHash64(tenant)',
+  settings,
+};
+
+const probability = (name: string, comment: string): Column => ({
+  name,
+  type: 'Float64',
+  comment: `${comment}, 0 to 1`,
+});
+
+export const skillParameters: Table = {
+  name: 'skill_parameters',
+  comment: "One row for every skill of every fitted version of a tenant's model",
+  engine: 'MergeTree',
+  columns: [
+    tenant,
+    { name: 'version', type: 'UInt32', comment: 'Version of the model' },
+    { name: 'skill_id', type: 'LowCardinality(String)', comment: 'Skill' },
+    {
+      name: 'source',
+      type: 'LowCardinality(String)',
+      comment: 'default, prior (mean of fitted skills), fitted or manual',
+    },
+    {
+      name: 'parameters_version',
+      type: 'UInt32',
+      comment:
+        'Version that brought the parameters: an earlier one where this fit was not better; 0: defaults',
+    },
+    probability('p_init', 'Mastery before the first answer'),
+    probability('p_learn', 'Probability of learning at one answer'),
+    probability('p_guess', 'Probability of a correct answer without mastery'),
+    probability('p_slip', 'Probability of a wrong answer with mastery'),
+    { name: 'learners', type: 'UInt32', comment: 'Learners that the fit of the skill rested on' },
+    { name: 'answers', type: 'UInt32', comment: 'Answers that the fit of the skill rested on' },
+    {
+      name: 'old_log_loss',
+      type: 'Nullable(Float64)',
+      comment:
+        'Log loss of BKT with the parameters in force before, on held-out learners; NULL: not measured',
+    },
+    {
+      name: 'new_log_loss',
+      type: 'Nullable(Float64)',
+      comment: 'Log loss of BKT with the fitted parameters, on the same answers; NULL: not measured',
+    },
+    {
+      name: 'published',
+      type: 'UInt8',
+      comment: '1 when the fit of this version brought the parameters, else 0',
+    },
+    {
+      name: 'fitted_at',
+      type: "Nullable(DateTime64(3, 'UTC'))",
+      comment: 'When the parameters were fitted; NULL: never',
+    },
+  ],
+  orderBy: '(tenant, version, skill_id)',
+  shardBy: 'cityHash64(tenant)',
+  settings,
+};
+
+/** ClickHouse notes a token before it moves the part into place: who is killed in between needs another token. */
+const maxTokens = 5;
+
+export function createModelHistory(client: ClickHouseClient): ModelHistory {
+  const count = async (table: Table, column: string, tenant: string, value: number): Promise<number> => {
+    const query = `SELECT toUInt32(count()) AS n FROM ${table.name} WHERE tenant = {tenant:String} AND ${column} = {value:UInt32}`;
+    const [row] = await selectRows<{ n: number }>(client, query, undefined, { tenant, value });
+    return row?.n ?? 0;
+  };
+
+  /** As one block, which is there as a whole or not at all. */
+  async function insertOnce(
+    table: Table,
+    column: string,
+    tenant: string,
+    value: number,
+    rows: object[],
+  ): Promise<void> {
+    for (let token = 0; rows.length > 0 && (await count(table, column, tenant, value)) === 0; token++) {
+      if (token === maxTokens) throw new Error(`${table.name} does not take its rows`);
+      await client.insert({
+        table: table.name,
+        format: 'JSONEachRow',
+        values: rows,
+        clickhouse_settings: {
+          async_insert: 0,
+          wait_end_of_query: 1,
+          insert_deduplication_token: `${tenant}:${value}:${token}`,
+        },
+      });
+    }
+  }
+
+  return {
+    lastChanges: async () => {
+      const query = 'SELECT tenant, max(change) AS change FROM model_versions GROUP BY tenant';
+      const rows = await selectRows<{ tenant: string; change: number }>(client, query);
+      return new Map(rows.map(({ tenant, change }) => [tenant, change]));
+    },
+    add: async (change) => {
+      const { tenant, version } = change;
+      // The change comes last: where it is, everything is.
+      if (change.action === 'fit')
+        await insertOnce(skillParameters, 'version', tenant, version, skillRows(change));
+      await insertOnce(modelVersions, 'change', tenant, change.change, [changeRow(change)]);
+    },
+  };
+}
+
+const changeRow = ({
+  tenant,
+  change,
+  version,
+  basedOn,
+  action,
+  publishedAt,
+  model,
+  report,
+}: RecordedChange) => ({
+  tenant,
+  change,
+  version,
+  based_on: basedOn,
+  action,
+  published_at: sqlTime(publishedAt),
+  model,
+  report,
+});
+
+/** None for a version that is no longer kept. */
+function skillRows({ tenant, version, model, report }: RecordedChange): object[] {
+  if (model === '') return [];
+  const reports = new Map(decodeReport(report).skills.map((skill) => [skill.skillId, skill]));
+  return [...decodeModel(model).skills].map(([skillId, skill]) => {
+    const told = reports.get(skillId);
+    return {
+      tenant,
+      version,
+      skill_id: skillId,
+      source: skill.source,
+      parameters_version: skill.version,
+      p_init: skill.parameters.pInit,
+      p_learn: skill.parameters.pLearn,
+      p_guess: skill.parameters.pGuess,
+      p_slip: skill.parameters.pSlip,
+      learners: skill.learners,
+      answers: skill.answers,
+      old_log_loss: told?.oldLogLoss ?? null,
+      new_log_loss: told?.newLogLoss ?? null,
+      published: told?.published === true ? 1 : 0,
+      fitted_at: skill.fittedAt === null ? null : sqlTime(Date.parse(skill.fittedAt)),
+    };
+  });
+}

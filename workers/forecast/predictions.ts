@@ -1,0 +1,150 @@
+/** One learner's forecast from the stored records on: what is told, and what is noted to be scored one day. */
+import { forecastRow, type ServedForecast } from '../../src/contracts/journal.js';
+import { predictionJson, whatIfResult } from '../../src/contracts/prediction.js';
+import type { ForecastOptions, WhatIfTask } from '../../src/contracts/tasks.js';
+import { noAdviceReason, studyAdvice } from '../../src/domain/advice/study-advice.js';
+import { goalModel, modelVersion } from '../../src/domain/base/params.js';
+import type { LearnerState, SkillState } from '../../src/domain/base/types.js';
+import { skillModelOf, type TenantModel } from '../../src/domain/catalogue/tenant-model.js';
+import {
+  forecastLearner,
+  type LearnerForecast,
+  standardDays,
+} from '../../src/domain/learner/learner-forecast.js';
+import { type SkillView, viewSkill, viewSkills } from '../../src/domain/learner/skill-view.js';
+import { type AccuracyModel, intervalReach } from '../../src/domain/score/accuracy-model.js';
+import { daysUntil } from '../../src/domain/score/goal.js';
+import type { ForecastSubject } from '../../src/domain/score/standing.js';
+import { forecastPlan } from '../../src/domain/score/what-if.js';
+import { newSkill } from '../../src/domain/tracing/mastery.js';
+import { decodeGoal } from '../../src/store/learners/goal-codec.js';
+
+/** What forecasts of a tenant's learners have in common. */
+export interface Tenant {
+  /** With the catalogue. */
+  readonly model: TenantModel;
+  /** Number of different skills that the tenant set, or that learners enough answered. */
+  readonly knownSkills: number;
+}
+
+/** A learner's states as they are stored. */
+interface StoredLearner {
+  readonly learner: LearnerState;
+  readonly skills: Iterable<readonly [skillId: string, state: SkillState]>;
+  readonly goalRecord: string | null;
+}
+
+export interface Prediction {
+  readonly subject: ForecastSubject;
+  readonly forecast: LearnerForecast;
+}
+
+/** @param now Unix milliseconds */
+export function predict(
+  found: StoredLearner,
+  tenant: Tenant,
+  now: number,
+  options: ForecastOptions,
+): Prediction {
+  const subject = subjectOf(found, tenant, now);
+  const request = { ...options, goal: decodeGoal(found.goalRecord) };
+  return { subject, forecast: forecastLearner(subject, tenant.model.accuracy, request) };
+}
+
+/** @param now Unix milliseconds */
+function subjectOf(
+  { learner, skills }: StoredLearner,
+  { model, knownSkills }: Tenant,
+  now: number,
+): ForecastSubject {
+  return { learner, views: viewSkills(skills, model, now), catalogue: model.catalogue, knownSkills, now };
+}
+
+/** JSON of the prediction result. */
+export function toldResult(
+  { subject, forecast }: Prediction,
+  model: TenantModel,
+  options: ForecastOptions,
+): string {
+  const { views, now } = subject;
+  const { measures } = forecast;
+  const goal = { ...forecast.goal, neededRate: forecast.neededRate };
+  const context = { views, measures, model, now, goal, locale: options.locale };
+  const advice = studyAdvice(context);
+  const reason = advice.length === 0 ? noAdviceReason(context) : null;
+  return predictionJson(forecast, { advice, reason }, options);
+}
+
+/** The forecast as it is noted, to be scored when its days are over. */
+export function servedRow(
+  tenant: string,
+  userId: string,
+  { subject, forecast }: Prediction,
+  { accuracy: accuracyModel, version }: TenantModel,
+  { days, level }: ForecastOptions,
+): string {
+  const { current, requested, goal, accuracy } = forecast;
+  return forecastRow({
+    tenant,
+    userId,
+    madeAt: subject.now,
+    days,
+    level,
+    learnerSeq: subject.learner.attempts,
+    current,
+    predicted: requested.scores,
+    intervals: requested.intervals,
+    targetScore: goal.isSet ? goal.targetScore : null,
+    goalProbability: goal.isSet ? goal.probability : null,
+    modelVersion,
+    tenantModelVersion: version,
+    accuracy: { expected: accuracy.expected, sd: accuracy.sd, ...reachesOf(accuracyModel) },
+  });
+}
+
+type Reaches = Pick<ServedForecast['accuracy'], 'below' | 'above'>;
+
+/** By the model, of which they are the same in every row. */
+const knownReaches = new WeakMap<AccuracyModel, Reaches>();
+
+/** How far the intervals reach that are scored. */
+function reachesOf(model: AccuracyModel): Reaches {
+  const known = knownReaches.get(model) ?? findReaches(model);
+  knownReaches.set(model, known);
+  return known;
+}
+
+function findReaches(model: AccuracyModel): Reaches {
+  const [at50, at80, at95] = [
+    intervalReach(model, 0.5),
+    intervalReach(model, 0.8),
+    intervalReach(model, 0.95),
+  ];
+  return {
+    below: { at50: at50.below, at80: at80.below, at95: at95.below },
+    above: { at50: at50.above, at80: at80.above, at95: at95.above },
+  };
+}
+
+/**
+ * JSON of the forecast under the plan. The target is to be reached within the days that were asked for; without any,
+ * by the goal's date where it has one.
+ *
+ * @param now Unix milliseconds
+ */
+export function tellPlan(found: StoredLearner, tenant: Tenant, now: number, task: WhatIfTask): string {
+  const { level, answersPerDay, skillIds, targetScore, userId } = task;
+  const subject = subjectOf(found, tenant, now);
+  const views = new Map(subject.views.map((view) => [view.skillId, view]));
+  const skills = skillIds?.map((skillId) => views.get(skillId) ?? unseen(skillId, tenant.model, now)) ?? null;
+  const plan = { answersPerDay, skills };
+  const goal = targetScore === null ? decodeGoal(found.goalRecord) : { targetScore, targetDate: null };
+  const asked = { days: task.days ?? standardDays, level };
+  const inDays =
+    task.days ?? Math.min(daysUntil(goal?.targetDate ?? null, now) ?? standardDays, goalModel.horizonDays);
+  const planned = forecastPlan(subject, plan, { ...asked, goal }, inDays);
+  return JSON.stringify(whatIfResult(userId, planned, plan, asked));
+}
+
+const unseen = (skillId: string, model: TenantModel, now: number): SkillView =>
+  viewSkill(skillId, newSkill(skillModelOf(model, skillId).parameters), model, now);
