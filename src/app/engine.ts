@@ -5,18 +5,13 @@ import type { SkillLimits } from '../contracts/tasks.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { unavailable } from '../errors.js';
 import { type Closers, StartError } from '../lifecycle.js';
-import type {
-  CatalogueStore,
-  GoalStore,
-  LearnerReader,
-  ModelReader,
-  SkillDirectory,
-} from '../services/read/ports.js';
+import type { MasteryPorts } from '../services/read/read-mastery.js';
+import type { SkillPorts } from '../services/read/read-skills.js';
 import { createTurns, type TurnRules } from '../services/record/turns.js';
 import { createServedModels, type ServedModels } from '../store/catalogue/catalogue-cache.js';
-import { createCatalogueStore } from '../store/catalogue/catalogue-store.js';
+import { type CatalogueStore, createCatalogueStore } from '../store/catalogue/catalogue-store.js';
 import { forgetSkill, isKnownSkill, listKnownSkills } from '../store/catalogue/known-skills.js';
-import { createGoalStore } from '../store/learners/goal-store.js';
+import { createGoalStore, type GoalStore } from '../store/learners/goal-store.js';
 import { readLearner, readOwnRecord } from '../store/learners/learner-reads.js';
 import { createModelCache } from '../store/models/model-cache.js';
 import { connectRedis, type RedisClient } from '../store/redis/client.js';
@@ -33,9 +28,9 @@ export interface Engine {
   readonly clickhouse: ClickHouseClient;
   readonly partitions: number;
   readonly compute: Compute;
-  readonly learners: LearnerReader;
-  readonly skills: SkillDirectory;
-  readonly models: ModelReader;
+  readonly learners: MasteryPorts['learners'];
+  readonly skills: SkillPorts['skills'];
+  readonly models: MasteryPorts['models'];
   readonly goals: GoalStore;
   readonly catalogue: CatalogueStore;
   /** Why the state in Redis cannot be used, or null. */

@@ -1,9 +1,9 @@
 /** The keys that a start brings with it. */
 import type { ApiKeySetting, Config } from '../config.js';
+import { allScopes, defaultScopes, type Grant } from '../contracts/access.js';
 import { developmentKeyFile, makeDevelopmentKey, readDevelopmentKey } from '../embedded/development-key.js';
 import { hashKey, shortHash } from '../http/auth.js';
 import { isLoopbackHost } from '../http/loopback.js';
-import { allScopes, defaultScopes, type Grant } from '../services/read/ports.js';
 import type { KeptKey } from '../services/rebuild/deployment-facts.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
 import type { RedisClient } from '../store/redis/client.js';

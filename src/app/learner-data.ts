@@ -2,7 +2,6 @@
 
 import type { ErasurePorts } from '../services/corrections/erasures.js';
 import type { TakeBackPorts } from '../services/corrections/take-back.js';
-import type { AttemptRange } from '../services/read/attempt-ports.js';
 import { createLearnerExports, type ExportLearner } from '../services/read/export-learner.js';
 import type { AttemptPorts } from '../services/read/list-attempts.js';
 import { createTurns, type TurnRules, type Turns } from '../services/record/turns.js';
@@ -10,7 +9,11 @@ import { createErasureStore } from '../store/corrections/erasures.js';
 import { createLearnerRecords } from '../store/learners/told-records.js';
 import { createWaitingAttempts } from '../store/outbox/waiting-attempts.js';
 import { createErasureWarehouse } from '../warehouse/maintenance/erasure-warehouse.js';
-import { createStoredAttempts, createStoredHistories } from '../warehouse/reads/stored-attempts.js';
+import {
+  type AttemptRange,
+  createStoredAttempts,
+  createStoredHistories,
+} from '../warehouse/reads/stored-attempts.js';
 import { createLearnerTables } from '../warehouse/reads/told-rows.js';
 import { type Engine, whileUsable } from './engine.js';
 

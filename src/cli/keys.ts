@@ -1,9 +1,9 @@
 /** Creates, lists and revokes API keys. */
 import { randomBytes } from 'node:crypto';
+import { allScopes, defaultScopes, type Grant, type Scope } from '../contracts/access.js';
 import { joinOrStart } from '../embedded/servers.js';
 import { hashKey, shortHash } from '../http/auth.js';
 import { StartError } from '../lifecycle.js';
-import { allScopes, defaultScopes, type Grant, type Scope } from '../services/read/ports.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
 import { parseArguments, readInteger, readTenant, usageOf } from './arguments.js';
 import { type CommandContext, commandOf, openRedis } from './command.js';

@@ -1,7 +1,23 @@
-import type { ForecastOrder, ForecastReply, ForecastTask } from '../contracts/tasks.js';
+import type { ForecastOrder, ForecastReply, ForecastTask, WhatIfTask } from '../contracts/tasks.js';
 import { ApiError, unavailable } from '../errors.js';
-import type { Forecaster, StillWanted, ToldForecast } from '../services/read/ports.js';
 import { createFairLine, createPlaces, type FairLine, type Standing } from '../services/record/fair-line.js';
+
+/**
+ * JSON of a prediction result; null for a learner without answers; an Error for one whose forecast failed by a defect,
+ * which no other learner's has to do with.
+ */
+export type ForecastResult = string | null | Error;
+
+/** Throws once nobody waits for the answer any more: work that stood in a line is not begun then. */
+export type StillWanted = () => void;
+
+/** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE, and what `stillWanted` throws */
+export interface Forecaster {
+  /** What became of each learner, in their order. */
+  forecast(order: ForecastOrder, stillWanted: StillWanted): Promise<readonly ForecastResult[]>;
+  /** JSON of the result, null for a learner without answers. @throws ApiError SKILL_NOT_FOUND */
+  whatIf(task: Omit<WhatIfTask, 'kind'>, stillWanted: StillWanted): Promise<string | null>;
+}
 
 /** What a task that was served tells. */
 export type ForecastsMade = Extract<ForecastReply, { readonly data: unknown }>;
@@ -19,7 +35,7 @@ export interface ForecastBatcherOptions {
 }
 
 /** One order's forecasts, by learner. */
-type Forecasts = readonly ToldForecast[];
+type Forecasts = readonly ForecastResult[];
 
 export interface ForecastBatcher extends Pick<Forecaster, 'forecast'> {
   readonly stop: () => void;
@@ -119,7 +135,7 @@ function isWanted({ stillWanted, reject }: Waiting): boolean {
 
 /** A defect is its learner's alone; what passes concerns the tenant, and so the orders that name the learner. */
 function told(orders: readonly ForecastOrder[], { data, problems }: ForecastsMade): (Forecasts | Error)[] {
-  const results: ToldForecast[] = [...data];
+  const results: ForecastResult[] = [...data];
   for (const { place, reason, passing } of problems)
     results[place] = passing ? unavailable(reason) : new Error(reason);
   let from = 0;

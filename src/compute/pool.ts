@@ -13,13 +13,12 @@ import {
 } from '../contracts/tasks.js';
 import { ApiError, notCounted, unavailable } from '../errors.js';
 import type { HistoryRewriter } from '../services/corrections/take-back.js';
-import type { AttemptTracker, Forecaster } from '../services/read/ports.js';
 import { createTurns, type TurnRules } from '../services/record/turns.js';
 import type { Logger } from '../telemetry.js';
-import { createForecastBatcher } from './forecast-batcher.js';
+import { createForecastBatcher, type Forecaster } from './forecast-batcher.js';
 import { createLaneLoad } from './lane-load.js';
 import { runLimited, runServed, TaskGivenUp } from './limited-run.js';
-import { createTracker, type Tracker } from './tracking.js';
+import { type AttemptTracker, createTracker, type Tracker } from './tracking.js';
 import { startPool, tellThreadFailures } from './worker-entry.js';
 
 /** The workers that count answers and compute forecasts. */

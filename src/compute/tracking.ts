@@ -3,6 +3,7 @@ import {
   allSlots,
   dataSeparator,
   outcomeLetters,
+  type SubmissionForm,
   slotCount,
   type TrackOutcome,
   type TrackReply,
@@ -10,9 +11,56 @@ import {
   unreadable,
 } from '../contracts/tasks.js';
 import { ApiError } from '../errors.js';
-import type { AttemptTracker, OpenAnswer, Submission, Tracked } from '../services/read/ports.js';
 import { idsIn, invalidEvent } from '../services/record/submissions.js';
 import { Batcher, type Open } from './batcher.js';
+
+/** What became of one event. */
+export interface Tracked {
+  readonly outcome: TrackOutcome;
+  /** JSON of the result when counted or replayed; the reason when beyond a limit or unavailable. */
+  readonly data: string;
+}
+
+/** Answers as they were sent: whoever counts them reads and checks them too. */
+export interface Submission {
+  readonly form: SubmissionForm;
+  readonly tenant: string;
+  readonly body: Uint8Array;
+  /** Stands for event ids where the body has none. */
+  readonly idempotencyKey: string | null;
+  /** Unix milliseconds. */
+  readonly receivedAt: number;
+}
+
+/** A single answer on its way. */
+export interface OpenAnswer {
+  readonly submission: Submission;
+  /** Milliseconds, as performance.now() tells them. */
+  readonly since: number;
+  /** Tells its caller, who no longer hears of the outcome. */
+  refuse(error: ApiError): void;
+}
+
+/** Counts answers. */
+export interface AttemptTracker {
+  /**
+   * Counts the events of a submission in their order; one learner's answers keep their order, across submissions
+   * too. An import's submission is one batch, whose events must share a lane (`laneOf`).
+   *
+   * @param importId hash of the file being imported; null for live answers
+   * @returns one result per event: once it tells `counted`, the new mastery, the event id and the attempt record are
+   * committed together
+   * @throws ApiError INVALID_REQUEST for what is no submission, UNAVAILABLE for what does not fit the bounded queues,
+   * INTERNAL for a defect
+   */
+  track(submission: Submission, importId: string | null): Promise<readonly Tracked[]>;
+  /** The same for a single event, without a promise: each costs more than handing the event on. */
+  trackOne(submission: Submission, told: (tracked: Tracked | Error) => void): void;
+  /** The single events that are not told yet, those of a learner in their order. */
+  open(): Iterable<OpenAnswer>;
+  /** Why `track` would refuse whatever it is given now of the tenant; null where it may take something. */
+  full(tenant: string): ApiError | null;
+}
 
 /** A submission in a lane. */
 interface Item {

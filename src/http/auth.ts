@@ -1,6 +1,6 @@
 import { hash, randomBytes, randomInt } from 'node:crypto';
+import type { Grant, KeyRing } from '../contracts/access.js';
 import { ApiError } from '../errors.js';
-import type { Grant, KeyRing } from '../services/read/ports.js';
 
 export type Authenticator = ReturnType<typeof createAuthenticator>;
 

@@ -1,10 +1,10 @@
+import type { Grant } from '../contracts/access.js';
+import { parseIfMatch } from '../contracts/preconditions.js';
 import { ApiError } from '../errors.js';
-import type { Grant } from '../services/read/ports.js';
 import type { Authenticator } from './auth.js';
 import { ClientGone, type Exchange, type Headers } from './exchange.js';
 import { checkLocal } from './loopback.js';
 import { checkEncoding, checkMediaType, decodeParameter, parseIdempotencyKey, parseQuery } from './parse.js';
-import { parseIfMatch } from './preconditions.js';
 import type { QuotaGate } from './quota.js';
 import type { Call, Match, Route } from './routes.js';
 

@@ -1,5 +1,6 @@
 /** From a checked call to its answer: one small function per route. */
 import { checkShape, parseJson } from '../contracts/json.js';
+import { type Tagged, tagHeader } from '../contracts/preconditions.js';
 import type { SubmissionForm } from '../contracts/tasks.js';
 import { ApiError, unavailable } from '../errors.js';
 import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/catalogue/write-skill.js';
@@ -11,7 +12,6 @@ import { forecastClass, forecastScores, forecastWhatIf } from '../services/read/
 import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/read/goals.js';
 import type { Health } from '../services/read/health.js';
 import { type AttemptPorts, listAttempts } from '../services/read/list-attempts.js';
-import type { Forecaster, Tagged } from '../services/read/ports.js';
 import { readMastery, readSkillMastery } from '../services/read/read-mastery.js';
 import { listSkills, readSkill } from '../services/read/read-skills.js';
 import { readVelocity, type VelocityPorts } from '../services/read/velocity.js';
@@ -20,13 +20,12 @@ import { sliceTurn } from '../slices.js';
 import { batchReply } from './batch-reply.js';
 import { classReply } from './class-reply.js';
 import { errorEnvelope, errorReply, successEnvelope } from './envelope.js';
-import { tagHeader } from './preconditions.js';
 import { explainQuery, pageQuery, predictionQuery, velocityQuery } from './query.js';
 import type { Call, Handlers, Reply } from './routes.js';
 
 export interface HandlerPorts {
   readonly recorder: AttemptRecorder;
-  readonly forecaster: Forecaster;
+  readonly forecaster: Parameters<typeof forecastScores>[0];
   readonly mastery: ExplainPorts;
   readonly velocity: VelocityPorts;
   readonly goals: GoalPorts;

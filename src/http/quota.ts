@@ -1,5 +1,5 @@
+import type { Grant, QuotaCounter } from '../contracts/access.js';
 import { ApiError } from '../errors.js';
-import type { Grant, QuotaCounter } from '../services/read/ports.js';
 
 type QuotaHeaders = Readonly<Record<string, string>>;
 

@@ -1,6 +1,7 @@
 /** Every call of the API, in one table. */
+import type { Scope } from '../contracts/access.js';
+import type { IfMatch } from '../contracts/preconditions.js';
 import type { ApiError } from '../errors.js';
-import type { IfMatch, Scope, StillWanted } from '../services/read/ports.js';
 
 /** What a handler sees of a request that passed all checks before it. */
 export interface Call {
@@ -15,7 +16,7 @@ export interface Call {
   /** Null unless a PUT or DELETE depends on a tag. */
   readonly ifMatch: IfMatch;
   /** @throws ClientGone */
-  readonly stillWanted: StillWanted;
+  readonly stillWanted: () => void;
 }
 
 export interface Reply {

@@ -6,12 +6,12 @@ import { encodeModel } from '../../src/contracts/model.js';
 import { type SkillSetting, unsetSkill } from '../../src/domain/catalogue/skill-setting.js';
 import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
-import type { SkillWrite } from '../../src/services/read/ports.js';
 import {
   createServedModels,
   type ServedModels,
   type ServedModelsOptions,
 } from '../../src/store/catalogue/catalogue-cache.js';
+import type { SkillWrite } from '../../src/store/catalogue/catalogue-store.js';
 import { putSkills, readCatalogue as readMarked } from '../../src/store/catalogue/catalogue-store.js';
 import { countKnownSkills, forgetSkill } from '../../src/store/catalogue/known-skills.js';
 import { createModelCache } from '../../src/store/models/model-cache.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Grant } from '../../src/contracts/access.js';
 import { createAuthenticator, hashKey } from '../../src/http/auth.js';
-import type { Grant } from '../../src/services/read/ports.js';
 
 const grant: Grant = {
   keyHash: 'hash',

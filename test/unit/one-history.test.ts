@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newLearner } from '../../src/domain/tracing/mastery.js';
-import { follows } from '../../src/services/read/attempt-ports.js';
+import { follows } from '../../src/services/read/list-attempts.js';
 import { beginHistory } from '../../src/store/learners/learner-records.js';
 
 const begun = { ...beginHistory(), version: 1000, attempts: 1 };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { parseIfMatch, tagHeader } from '../../src/contracts/preconditions.js';
 import { ApiError } from '../../src/errors.js';
-import { parseIfMatch, tagHeader } from '../../src/http/preconditions.js';
 
 test('what If-Match may say', () => {
   assert.equal(parseIfMatch(null), null);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { OpenAnswer, Submission } from '../../src/compute/tracking.js';
 import { ApiError } from '../../src/errors.js';
-import type { OpenAnswer, Submission } from '../../src/services/read/ports.js';
 import { watchRepeats } from '../../src/services/record/repeats.js';
 
 const submissionOf = (

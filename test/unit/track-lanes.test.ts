@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import type { Submission, Tracked } from '../../src/compute/tracking.js';
 import { createTracker } from '../../src/compute/tracking.js';
 import {
   dataSeparator,
@@ -12,7 +13,6 @@ import {
   unreadable,
 } from '../../src/contracts/tasks.js';
 import { ApiError, notCounted } from '../../src/errors.js';
-import type { Submission, Tracked } from '../../src/services/read/ports.js';
 import { seeded } from '../support/random.js';
 
 const lanes = 3;

@@ -1,10 +1,11 @@
 /** Setting a skill in the tenant's catalogue, and taking one off. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
 import { readSkillBody } from '../../contracts/skills.js';
 import type { SkillEntry } from '../../domain/catalogue/catalogue.js';
 import { ApiError, unavailable } from '../../errors.js';
+import type { CatalogueStore } from '../../store/catalogue/catalogue-store.js';
 import { preconditionFailed } from '../read/goals.js';
-import type { CatalogueStore, IfMatch, Tagged } from '../read/ports.js';
 import { describeSkill, findSkill, type SkillPorts, skillNotFound, tagOfSkill } from '../read/read-skills.js';
 
 export interface SkillWritePorts extends SkillPorts {

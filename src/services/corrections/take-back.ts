@@ -1,7 +1,8 @@
 /** Taking back one answer that was wrongly reported. */
 import type { TakeBackReply, TakeBackTask } from '../../contracts/take-back-tasks.js';
 import { ApiError, unavailable } from '../../errors.js';
-import type { StoredHistories, WaitingAttempts } from '../read/attempt-ports.js';
+import type { WaitingAttempts } from '../../store/outbox/waiting-attempts.js';
+import type { StoredHistories } from '../../warehouse/reads/stored-attempts.js';
 import { describeSkill, findLearner, type MasteryPorts, readTracedSkill } from '../read/read-mastery.js';
 import type { Turns } from '../record/turns.js';
 

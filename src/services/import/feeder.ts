@@ -18,9 +18,10 @@
  * A run that starts again does so at a position before which everything is counted, so 1 to 3 hold for it too;
  * even two runs of one import at once, each sending a learner's lines without gaps, cannot break the invariant.
  */
+
+import type { AttemptTracker, Submission, Tracked } from '../../compute/tracking.js';
 import type { TrackEvent } from '../../contracts/tasks.js';
 import { ApiError } from '../../errors.js';
-import type { AttemptTracker, Submission, Tracked } from '../read/ports.js';
 
 export interface FeederOptions {
   readonly tracker: Pick<AttemptTracker, 'track'>;

@@ -10,7 +10,7 @@ import {
   stationsOf,
 } from '../../domain/prediction/explain.js';
 import type { Logger } from '../../telemetry.js';
-import type { AttemptHistory, AttemptQuery, StoredAttempt } from './ports.js';
+import type { AttemptHistory, AttemptQuery, StoredAttempt } from '../../warehouse/reads/attempt-history.js';
 import {
   describeSkill,
   type MasteryPorts,

@@ -5,14 +5,27 @@
  * The last line says that the export is whole. An error in the middle ends the lines without it, and what sends them
  * cuts the connection.
  */
+import type { AttemptRow } from '../../contracts/attempt-row.js';
+import { attemptRecord, type ExportRecord, lineOf } from '../../contracts/export-record.js';
 import type { LearnerState } from '../../domain/base/types.js';
 import { unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
+import type { ExportedLearner, LearnerRecords } from '../../store/learners/told-records.js';
+import type { WaitingAttempts } from '../../store/outbox/waiting-attempts.js';
+import type { StoredAttempts } from '../../warehouse/reads/stored-attempts.js';
+import type { LearnerTables } from '../../warehouse/reads/told-rows.js';
 import { nothingKnown } from '../corrections/erasures.js';
 import { createPlaces } from '../record/fair-line.js';
-import { type FoundAttempt, follows } from './attempt-ports.js';
-import type { ExportPorts, ToldLearner, ToldRecord } from './export-ports.js';
-import { attemptRecord, lineOf } from './told-lines.js';
+import { follows } from './list-attempts.js';
+
+export interface ExportPorts {
+  readonly records: LearnerRecords;
+  readonly waiting: WaitingAttempts;
+  readonly stored: StoredAttempts;
+  readonly tables: LearnerTables;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+}
 
 /** Of what the lines look like: fields may be added, anything else is another format. */
 const format = 1;
@@ -61,12 +74,12 @@ async function* linesOf(
   ports: ExportPorts,
   tenant: string,
   userId: string,
-  { learner, records }: ToldLearner,
+  { learner, records }: ExportedLearner,
 ): AsyncGenerator<string> {
   const exportedAt = new Date(ports.now()).toISOString();
   const answers = learner.attempts;
   let lines = 0;
-  const page = async (told: readonly ToldRecord[]): Promise<string> => {
+  const page = async (told: readonly ExportRecord[]): Promise<string> => {
     lines += told.length;
     return (await mapInSlices(told, lineOf)).join('');
   };
@@ -107,22 +120,29 @@ async function* answersOf(
   userId: string,
   last: number,
   seen: Numbers,
-): AsyncGenerator<readonly ToldRecord[]> {
+): AsyncGenerator<readonly ExportRecord[]> {
   for await (const page of ports.waiting.of(tenant, userId)) {
-    const readable = page.flatMap(({ place, row }) => (row === null ? [] : [{ place, row }]));
-    const others = page.filter(({ row }) => row === null);
-    yield others.map(({ place, line }) => ({ type: 'unreadable_attempt', place, row: line }));
-    yield* withIds(ports, tenant, userId, readable.filter(isNew));
+    yield page.flatMap(({ place, line, row }) =>
+      row === null ? [{ type: 'unreadable_attempt', place, row: line }] : [],
+    );
+    const readable = page.flatMap(({ place, row }) => (row !== null && isNew(row) ? [{ place, row }] : []));
+    yield* withIds(ports, tenant, userId, readable);
   }
   for (let from = 1; from <= last; ) {
     const range = { tenant, userId, from, to: last, order: 'oldest first', atMost: pageAnswers } as const;
     const found = await ports.stored.read(range);
-    yield* withIds(ports, tenant, userId, found.filter(isNew));
-    from = found.length < pageAnswers ? last + 1 : (found.at(-1) as FoundAttempt).row.figures.learnerSeq + 1;
+    const place = 'clickhouse';
+    yield* withIds(
+      ports,
+      tenant,
+      userId,
+      found.filter(isNew).map((row) => ({ place, row })),
+    );
+    from = found.length < pageAnswers ? last + 1 : (found.at(-1) as AttemptRow).figures.learnerSeq + 1;
   }
 
-  function isNew({ row }: FoundAttempt): boolean {
-    return seen.meet(row.figures.learnerSeq);
+  function isNew({ figures }: AttemptRow): boolean {
+    return seen.meet(figures.learnerSeq);
   }
 }
 
@@ -131,9 +151,9 @@ async function* withIds(
   { records, now }: ExportPorts,
   tenant: string,
   userId: string,
-  attempts: readonly FoundAttempt[],
-): AsyncGenerator<readonly ToldRecord[]> {
-  yield await mapInSlices(attempts, attemptRecord);
+  attempts: readonly { readonly place: Parameters<typeof attemptRecord>[0]; readonly row: AttemptRow }[],
+): AsyncGenerator<readonly ExportRecord[]> {
+  yield await mapInSlices(attempts, ({ place, row }) => attemptRecord(place, row));
   const since = now() - rememberedMs;
   const ids = attempts.flatMap(({ row: { event } }) =>
     event.eventId === null || event.receivedAt < since ? [] : [event.eventId],

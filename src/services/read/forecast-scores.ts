@@ -1,6 +1,7 @@
 /** Forecasts of scores: of one learner, of a class, and under a plan of practice. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import type { Forecaster, ForecastResult, StillWanted } from '../../compute/forecast-batcher.js';
 import { checked } from '../../contracts/checked.js';
 import { TargetScore } from '../../contracts/goals.js';
 import { Id } from '../../contracts/ids.js';
@@ -10,7 +11,6 @@ import { goalModel, scoreModel } from '../../domain/base/params.js';
 import { standardDays } from '../../domain/learner/learner-forecast.js';
 import { maxAnswersPerDay } from '../../domain/score/what-if.js';
 import { ApiError } from '../../errors.js';
-import type { Forecaster, StillWanted, ToldForecast } from './ports.js';
 import { userNotFound } from './read-mastery.js';
 
 /** What a forecast is made for where nothing else is asked. */
@@ -66,7 +66,7 @@ export interface ClassForecast {
 }
 
 /** @param told of one learner */
-function resultOf(told: ToldForecast | undefined): ClassForecast['result'] {
+function resultOf(told: ForecastResult | undefined): ClassForecast['result'] {
   if (told instanceof Error)
     return new ApiError('INTERNAL', 'The forecast of this learner failed on our side', { cause: told });
   return told ?? userNotFound();

@@ -1,8 +1,9 @@
 /** Goals of learners: a score to reach, perhaps by a day. */
 import { readGoalBody } from '../../contracts/goals.js';
+import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
 import type { GoalSetting } from '../../domain/catalogue/goal-setting.js';
 import { ApiError } from '../../errors.js';
-import type { GoalStore, GoalWrite, IfMatch, Tagged } from './ports.js';
+import type { GoalStore, GoalWrite } from '../../store/learners/goal-store.js';
 
 export interface GoalPorts {
   readonly goals: GoalStore;

@@ -1,13 +1,15 @@
 /** A learner's counted answers, newest first, in pages. */
+import type { AttemptRow } from '../../contracts/attempt-row.js';
 import { round4 } from '../../domain/base/probability.js';
+import type { LearnerState } from '../../domain/base/types.js';
+import { newLearner } from '../../domain/tracing/mastery.js';
 import { unavailable } from '../../errors.js';
-import { type FoundAttempt, follows, type StoredAttempts, type WaitingAttempts } from './attempt-ports.js';
+import type { WaitingAttempts } from '../../store/outbox/waiting-attempts.js';
+import type { StoredAttempts } from '../../warehouse/reads/stored-attempts.js';
 import { createCursors, type PageQuery, pageLimit, tellList } from './pages.js';
-import type { LearnerReader } from './ports.js';
-import { findLearner } from './read-mastery.js';
+import { findLearner, type MasteryPorts } from './read-mastery.js';
 
-export interface AttemptPorts {
-  readonly learners: LearnerReader;
+export interface AttemptPorts extends Pick<MasteryPorts, 'learners'> {
   readonly waiting: WaitingAttempts;
   readonly stored: StoredAttempts;
 }
@@ -39,6 +41,15 @@ export async function listAttempts(
   throw unavailable('The answers of this learner are being corrected; try again later');
 }
 
+/**
+ * Whether a learner's state goes on from an earlier one, so that what was read in between is of one history. Every
+ * commit adds one to the version and an answer at least; an erasure or a correction does otherwise. The first answer
+ * begins a history, at any version: whatever comes follows on none.
+ */
+export const follows = (before: LearnerState, now: LearnerState): boolean =>
+  before.version === newLearner.version ||
+  (now.version >= before.version && now.attempts - before.attempts >= now.version - before.version);
+
 /** First what waits in Redis, then ClickHouse: an answer that moves in between is found there. */
 async function newestUpTo(
   { waiting, stored }: AttemptPorts,
@@ -46,11 +57,11 @@ async function newestUpTo(
   userId: string,
   to: number,
   atMost: number,
-): Promise<FoundAttempt[]> {
+): Promise<AttemptRow[]> {
   const newest = createNewest(atMost);
   for await (const page of waiting.of(tenant, userId)) {
-    for (const { place, row } of page) {
-      if (row !== null && row.figures.learnerSeq <= to) newest.offer({ place, row });
+    for (const { row } of page) {
+      if (row !== null && row.figures.learnerSeq <= to) newest.offer(row);
     }
   }
   const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
@@ -63,11 +74,11 @@ async function newestUpTo(
 
 /** Keeps the answers with the highest numbers, one of each. */
 function createNewest(atMost: number) {
-  let kept = new Map<number, FoundAttempt>();
-  const all = (): FoundAttempt[] => [...kept.values()].sort((a, b) => seqOf(b) - seqOf(a)).slice(0, atMost);
+  let kept = new Map<number, AttemptRow>();
+  const all = (): AttemptRow[] => [...kept.values()].sort((a, b) => seqOf(b) - seqOf(a)).slice(0, atMost);
   return {
     /** Takes no account of one whose number has come before. */
-    offer: (attempt: FoundAttempt): void => {
+    offer: (attempt: AttemptRow): void => {
       if (kept.has(seqOf(attempt))) return;
       kept.set(seqOf(attempt), attempt);
       if (kept.size > 4 * atMost) kept = new Map(all().map((one) => [seqOf(one), one]));
@@ -76,13 +87,13 @@ function createNewest(atMost: number) {
   };
 }
 
-const seqOf = ({ row }: FoundAttempt): number => row.figures.learnerSeq;
+const seqOf = ({ figures }: AttemptRow): number => figures.learnerSeq;
 
 /** @param to number that the page begins with, if its answer is there */
 function tellPage(
   userId: string,
   attempts: number,
-  found: readonly FoundAttempt[],
+  found: readonly AttemptRow[],
   to: number,
   limit: number,
 ): Promise<string> {
@@ -99,7 +110,7 @@ function tellPage(
   );
 }
 
-function describeAttempt({ row: { event, figures, conditions } }: FoundAttempt): object {
+function describeAttempt({ event, figures, conditions }: AttemptRow): object {
   return {
     learner_seq: figures.learnerSeq,
     event_id: event.eventId,

@@ -9,11 +9,20 @@ import { effectiveMastery } from '../../domain/tracing/forgetting.js';
 import { isMastered } from '../../domain/tracing/mastery.js';
 import { ApiError } from '../../errors.js';
 import { idAfter, type PageQuery, pageLimit, pageOfIds, sortedAfter, tellList } from './pages.js';
-import type { LearnerReader, ModelReader } from './ports.js';
 
+/** All throw ApiError UNAVAILABLE. */
 export interface MasteryPorts {
-  readonly learners: LearnerReader;
-  readonly models: ModelReader;
+  readonly learners: {
+    /** Null where the learner has no counted answer. */
+    read(
+      tenant: string,
+      userId: string,
+    ): Promise<{ learner: LearnerState; skills: ReadonlyMap<string, SkillState> } | null>;
+    /** The same without the skills, of which there may be thousands. */
+    own(tenant: string, userId: string): Promise<LearnerState | null>;
+  };
+  /** The model in force; version 0 before the first fit. */
+  readonly models: { current(tenant: string): Promise<TenantModel> };
   /** Unix milliseconds. */
   readonly now: () => number;
 }

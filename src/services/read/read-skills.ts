@@ -1,3 +1,4 @@
+import type { Tagged } from '../../contracts/preconditions.js';
 import { round1, round4 } from '../../domain/base/probability.js';
 import type { SkillEntry } from '../../domain/catalogue/catalogue.js';
 import { unsetSkill } from '../../domain/catalogue/skill-setting.js';
@@ -12,11 +13,18 @@ import { timeNorm } from '../../domain/practice/efficiency.js';
 import { rapidThreshold } from '../../domain/tracing/rapid.js';
 import { ApiError } from '../../errors.js';
 import { idAfter, type PageQuery, pageLimit, pageOfIds, tellList } from './pages.js';
-import type { ModelReader, SkillDirectory, Tagged } from './ports.js';
+import type { MasteryPorts } from './read-mastery.js';
 
-export interface SkillPorts {
-  readonly models: ModelReader;
-  readonly skills: SkillDirectory;
+/** All throw ApiError UNAVAILABLE. */
+export interface SkillPorts extends Pick<MasteryPorts, 'models'> {
+  /** Skills that the tenant's learners have answered or that its catalogue has. */
+  readonly skills: {
+    /** By the bytes of their names, from the one behind `after` on. */
+    list(tenant: string, after: string | null, atMost: number): Promise<string[]>;
+    has(tenant: string, skillId: string): Promise<boolean>;
+    /** Takes it off the known ones, until somebody answers it for the first time. */
+    forget(tenant: string, skillId: string): Promise<void>;
+  };
 }
 
 /**

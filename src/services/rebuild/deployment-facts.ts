@@ -3,7 +3,7 @@
  * API keys. They are few, so that all of them are compared with what ClickHouse was told of before; nobody who changes
  * one has to think of it, and those of a deployment from before it was recorded are told as well.
  */
-import type { Grant } from '../read/ports.js';
+import type { Grant } from '../../contracts/access.js';
 
 export interface DeploymentFacts {
   readonly deploymentId: string;

@@ -1,8 +1,9 @@
 /** Counting answers: from what a platform sent to what it is told. */
+
+import type { AttemptTracker, Submission, Tracked } from '../../compute/tracking.js';
 import type { SubmissionForm, TrackOutcome } from '../../contracts/tasks.js';
 import { ApiError, notCounted, unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
-import type { AttemptTracker, Submission, Tracked } from '../read/ports.js';
 import { watchRepeats } from './repeats.js';
 import { invalidEvent } from './submissions.js';
 

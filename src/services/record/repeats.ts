@@ -1,5 +1,5 @@
+import type { AttemptTracker, OpenAnswer, Submission } from '../../compute/tracking.js';
 import { ApiError } from '../../errors.js';
-import type { AttemptTracker, OpenAnswer, Submission } from '../read/ports.js';
 import { idsIn } from './submissions.js';
 
 /** How long an event waits for another one with its id that is still being counted. */

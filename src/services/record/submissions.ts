@@ -1,7 +1,8 @@
 /** What can be told of a submission on this side of the workers. */
+
+import type { Submission } from '../../compute/tracking.js';
 import type { InvalidEvent } from '../../contracts/tasks.js';
 import { type ApiError, invalid } from '../../errors.js';
-import type { Submission } from '../read/ports.js';
 
 /** @param data JSON of an `InvalidEvent` */
 export function invalidEvent(data: string): ApiError {

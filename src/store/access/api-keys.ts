@@ -1,13 +1,13 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { unavailable } from '../../errors.js';
 import {
   allScopes,
   type Grant,
   type KeyRing,
   type QuotaCounter,
   type Scope,
-} from '../../services/read/ports.js';
+} from '../../contracts/access.js';
+import { unavailable } from '../../errors.js';
 import type { KeptKey } from '../../services/rebuild/deployment-facts.js';
 import { decodeEach, refuseUnreadable, type TellUnreadable } from '../learners/decode-each.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';

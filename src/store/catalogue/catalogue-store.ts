@@ -5,7 +5,6 @@ import { skillRow } from '../../contracts/journal.js';
 import { type Catalogue, catalogueOf, type SkillEntry } from '../../domain/catalogue/catalogue.js';
 import { type SkillSetting, unsetSkill } from '../../domain/catalogue/skill-setting.js';
 import { unavailable } from '../../errors.js';
-import type { CatalogueStore, SkillWrite, SkillWritten } from '../../services/read/ports.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import {
   catalogueChangesKey,
@@ -18,6 +17,20 @@ import {
 import { replicated } from '../redis/replication.js';
 import { catalogueSinceScript, putSkillsScript } from './catalogue-scripts.js';
 import { addKnownSkills, unknownBeyond } from './known-skills.js';
+
+/** One skill of a catalogue as it is to be. */
+export interface SkillWrite {
+  readonly skillId: string;
+  /** Null: it is taken off the catalogue. */
+  readonly setting: SkillSetting | null;
+  /** Revisions of the entry, as text, that it may replace (0: none yet); null: any. */
+  readonly ifRevision: readonly string[] | null;
+}
+
+/** `full`: the tenant knows as many skills as it may; `removed`: it is not in the catalogue any more. */
+export type SkillWritten =
+  | { readonly status: 'written'; readonly entry: SkillEntry }
+  | { readonly status: 'mismatch' | 'full' | 'removed' };
 
 /** Skills of one script call: it must not hold Redis up. */
 const chunkSkills = 200;
@@ -138,13 +151,15 @@ async function changedSince(
   return { mark, catalogue: catalogueOf(Number(mark.split(' ', 1)[0]), all) };
 }
 
-/** @param knownSkills most skills that a tenant may know */
-export const createCatalogueStore = (client: RedisClient, knownSkills: number): CatalogueStore => ({
-  put: async (tenant, write, now) => {
+/** Writes one skill, as `putSkills` does. @param knownSkills most skills that a tenant may know */
+export const createCatalogueStore = (client: RedisClient, knownSkills: number) => ({
+  put: async (tenant: string, write: SkillWrite, now: number): Promise<SkillWritten> => {
     const [written] = await putSkills(client, tenant, [write], now, { knownSkills });
     return written as SkillWritten;
   },
 });
+
+export type CatalogueStore = ReturnType<typeof createCatalogueStore>;
 
 export interface CatalogueBounds {
   /** Most skills that the tenant may know. */

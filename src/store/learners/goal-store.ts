@@ -1,11 +1,27 @@
 /** Goals: each a field of its learner's hash, so that whoever reads the learner has the goal too. */
 import { goalRow } from '../../contracts/journal.js';
+import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
+import type { GoalSetting, StoredGoal } from '../../domain/catalogue/goal-setting.js';
 import { unavailable } from '../../errors.js';
-import type { GoalStore, GoalWrite, GoalWritten, IfMatch } from '../../services/read/ports.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { journalBound, journalKey, learnerKey, markerKey, partitionOf } from '../redis/keys.js';
 import { replicated } from '../redis/replication.js';
 import { changedAt, decodeGoal, encodeAfterTime, goalField, noGoal, tagOfGoal } from './goal-codec.js';
+
+/** A learner's goal, set anew or (null) taken away. */
+export interface GoalWrite {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly setting: GoalSetting | null;
+  readonly ifMatch: IfMatch;
+  /** Unix milliseconds. */
+  readonly now: number;
+}
+
+/** `mismatch`: the tag is another one, or there is no goal; `absent`: there is none to take away. */
+export type GoalWritten =
+  | { readonly status: 'written'; readonly updatedAt: number; readonly tag: string }
+  | { readonly status: 'mismatch' | 'absent' };
 
 /**
  * Writes a learner's goal. One that is taken away leaves its time behind, so that no later change has the same.
@@ -36,16 +52,19 @@ redis.call('XADD', KEYS[3], '*', 'k', 'goal', 'r', updatedAt .. '\\t' .. ARGV[5]
 return { 'written', value }
 `;
 
-/** @param bound most entries of a partition's journal */
-export function createGoalStore(client: RedisClient, partitions: number, bound = journalBound): GoalStore {
+export type GoalStore = ReturnType<typeof createGoalStore>;
+
+/** Its functions throw ApiError UNAVAILABLE. @param bound most entries of a partition's journal */
+export function createGoalStore(client: RedisClient, partitions: number, bound = journalBound) {
   return {
-    read: async (tenant, userId) => {
+    read: async (tenant: string, userId: string): Promise<Tagged<StoredGoal> | null> => {
       const key = learnerKey(partitionOf(tenant, userId, partitions), tenant, userId);
       const value = await whileRedisServes(client.hget(key, goalField));
       const goal = decodeGoal(value);
       return value === null || goal === null ? null : { value: goal, tag: tagOfGoal(value) };
     },
-    write: async (write) => {
+    /** Compares, writes and adds the change to the journal in one step. */
+    write: async (write: GoalWrite): Promise<GoalWritten> => {
       const partition = partitionOf(write.tenant, write.userId, partitions);
       const keys = [
         learnerKey(partition, write.tenant, write.userId),

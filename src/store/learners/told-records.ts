@@ -1,6 +1,7 @@
-/** What Redis holds of one learner, told as plain records. */
+/** What Redis holds of one learner beside answers, as records of an export. */
+import type { ExportRecord } from '../../contracts/export-record.js';
+import type { LearnerState } from '../../domain/base/types.js';
 import { newLearner } from '../../domain/tracing/mastery.js';
-import type { LearnerRecords, ToldLearner, ToldRecord } from '../../services/read/export-ports.js';
 import { waitingRecords } from '../outbox/waiting-records.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { itemTracesKey, learnerKey, partitionOf } from '../redis/keys.js';
@@ -10,7 +11,15 @@ import { decodeItem } from './learner-codec.js';
 import { type FoundLearner, readIds, readPacked } from './learner-reads.js';
 import type { Placed } from './learner-records.js';
 
-export function createLearnerRecords(client: RedisClient, partitions: number): LearnerRecords {
+export interface ExportedLearner {
+  readonly learner: LearnerState;
+  readonly records: readonly ExportRecord[];
+}
+
+export type LearnerRecords = ReturnType<typeof createLearnerRecords>;
+
+/** Its functions throw ApiError UNAVAILABLE. */
+export function createLearnerRecords(client: RedisClient, partitions: number) {
   const placeOf = (tenant: string, userId: string): Placed => ({
     partition: partitionOf(tenant, userId, partitions),
     tenant,
@@ -18,7 +27,11 @@ export function createLearnerRecords(client: RedisClient, partitions: number): L
   });
 
   return {
-    state: async (tenant, userId) => {
+    /**
+     * The learner's states, skills, items and goal, as of one moment each; null for who has no counted answer and never
+     * had a goal.
+     */
+    state: async (tenant: string, userId: string): Promise<ExportedLearner | null> => {
       const place = placeOf(tenant, userId);
       const [packed] = await readPacked(client, [place]);
       const found = packed?.unpack() ?? null;
@@ -26,13 +39,19 @@ export function createLearnerRecords(client: RedisClient, partitions: number): L
       const items = [...(await itemsOf(client, place, 0)), ...(await itemsOf(client, place, 1))];
       return { learner: found.learner, records: [...recordsOf(found), ...items] };
     },
-    remembered: async (tenant, userId, eventIds) => {
+    /** What is remembered of event ids; nothing of those that are forgotten. */
+    remembered: async (
+      tenant: string,
+      userId: string,
+      eventIds: readonly string[],
+    ): Promise<readonly ExportRecord[]> => {
       const hashes = eventIds.map(hashEventId);
       const ids = await readIds(client, placeOf(tenant, userId), hashes);
       const second = Date.now() / 1000;
       return eventIds.flatMap((eventId, i) => remembered(eventId, ids.find(hashes[i] as Buffer, second)));
     },
-    waiting: (tenant, userId) => waitingRecords(client, placeOf(tenant, userId), partitions),
+    /** Changes of the goal and served forecasts that ClickHouse does not have yet. */
+    waiting: (tenant: string, userId: string) => waitingRecords(client, placeOf(tenant, userId), partitions),
   };
 }
 
@@ -40,18 +59,18 @@ export function createLearnerRecords(client: RedisClient, partitions: number): L
 async function goalAlone(
   client: RedisClient,
   { partition, tenant, userId }: Placed,
-): Promise<ToldLearner | null> {
+): Promise<ExportedLearner | null> {
   const key = learnerKey(partition, tenant, userId);
   const record = await whileRedisServes(client.hget(key, goalField));
   return record === null ? null : { learner: newLearner, records: goalOf(record) };
 }
 
-function goalOf(record: string | null): ToldRecord[] {
+function goalOf(record: string | null): ExportRecord[] {
   const goal = decodeGoal(record);
   return goal === null ? [] : [{ type: 'goal', ...goal, updatedAt: timeOf(goal.updatedAt) }];
 }
 
-function recordsOf({ learner, skills, goalRecord }: FoundLearner): ToldRecord[] {
+function recordsOf({ learner, skills, goalRecord }: FoundLearner): ExportRecord[] {
   const { activity, ...rest } = learner;
   return [
     { type: 'learner', ...rest, activity: { day: activity.day, halves: [...activity.halves] } },
@@ -60,7 +79,7 @@ function recordsOf({ learner, skills, goalRecord }: FoundLearner): ToldRecord[] 
   ];
 }
 
-const skillOf = ([skillId, skill]: FoundLearner['skills'][number]): ToldRecord => ({
+const skillOf = ([skillId, skill]: FoundLearner['skills'][number]): ExportRecord => ({
   type: 'skill',
   skillId,
   ...skill,
@@ -70,7 +89,7 @@ const skillOf = ([skillId, skill]: FoundLearner['skills'][number]): ToldRecord =
 const timeOf = (ms: number): string => new Date(ms).toISOString();
 
 /** Items are kept by a hash of their id alone. */
-async function itemsOf(client: RedisClient, place: Placed, parity: number): Promise<ToldRecord[]> {
+async function itemsOf(client: RedisClient, place: Placed, parity: number): Promise<ExportRecord[]> {
   const key = itemTracesKey(place.partition, parity, place.tenant, place.userId);
   const traces = await whileRedisServes(client.hvalsBuffer(key));
   const hashes = await whileRedisServes(client.hkeysBuffer(key));
@@ -80,7 +99,7 @@ async function itemsOf(client: RedisClient, place: Placed, parity: number): Prom
   });
 }
 
-function remembered(eventId: string, record: Buffer | null): ToldRecord[] {
+function remembered(eventId: string, record: Buffer | null): ExportRecord[] {
   if (record === null) return [];
   const { fingerprint, ...firstAnswer } = decodeFirstAnswer(record);
   return [{ type: 'event_id', eventId, fingerprint: fingerprint.toString('hex'), firstAnswer }];

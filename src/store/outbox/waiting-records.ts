@@ -1,11 +1,11 @@
 /** A learner's goals, forecasts and answers taken back, on their way to ClickHouse. */
+import type { ExportRecord } from '../../contracts/export-record.js';
 import {
   type JournalKind,
   journalColumns,
   journalFields,
   learnerRowPrefix,
 } from '../../contracts/journal.js';
-import type { ToldRecord } from '../../services/read/export-ports.js';
 import { rowsInStream } from '../learners/learner-entries.js';
 import type { Placed } from '../learners/learner-records.js';
 import type { RedisClient } from '../redis/client.js';
@@ -23,7 +23,7 @@ export async function* waitingRecords(
   client: RedisClient,
   { partition, tenant, userId }: Placed,
   partitions: number,
-): AsyncGenerator<readonly ToldRecord[]> {
+): AsyncGenerator<readonly ExportRecord[]> {
   const prefix = learnerRowPrefix(tenant, userId);
   const pages = (kinds: readonly Kind[], key: string) => recordsIn(client, kinds, key, prefix);
   yield* pages(['goal', 'taken_back'], journalKey(partition));
@@ -35,7 +35,7 @@ async function* recordsIn(
   kinds: readonly Kind[],
   source: string,
   prefix: string,
-): AsyncGenerator<readonly ToldRecord[]> {
+): AsyncGenerator<readonly ExportRecord[]> {
   for (const [place, key] of [
     ['journal', source],
     ['parked', parkedKey(source)],

@@ -1,9 +1,33 @@
 /** A learner's answers, read back out of ClickHouse. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { AttemptHistory, AttemptQuery, StoredAttempt } from '../../services/read/ports.js';
+import type { CountedAnswer } from '../../domain/prediction/explain.js';
 import { selectRows } from '../clickhouse/client.js';
 import type { ReadGuard } from '../clickhouse/read-guard.js';
 import { archivedDays, isArchived, keptRows } from '../schema/archive.js';
+
+/** A counted answer as it is stored. */
+export interface StoredAttempt extends CountedAnswer {
+  /** Unix milliseconds. */
+  readonly occurredAt: number;
+  /** Number of the answer within the learner, all skills together. */
+  readonly learnerSeq: number;
+  readonly questionDifficulty: number | null;
+  readonly pCorrect: number;
+  readonly parametersVersion: number;
+  /** Earlier answers of the learner that are not stored. */
+  readonly missingBefore: number;
+}
+
+/** Which answers of a learner on a skill are asked for. */
+export interface AttemptQuery {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly skillId: string;
+  /** Number of the learner's last answer that counts. */
+  readonly upTo: number;
+  /** The newest that many. */
+  readonly atMost: number;
+}
 
 /**
  * The learner's rows are read whole, for `learner_seq` has no gaps: what it is ahead of a row's place among them is
@@ -36,8 +60,15 @@ WHERE ${isArchived} AND a.tenant = {tenant:String} AND a.user_id = {userId:Strin
 
 type Row = Omit<StoredAttempt, 'parameters'> & StoredAttempt['parameters'] & { readonly stored: number };
 
-export const createAttemptHistory = (client: ClickHouseClient, guard: ReadGuard): AttemptHistory => ({
-  ofSkill: (wanted) => guard(wanted.tenant, (signal) => read(client, wanted, signal)),
+export type AttemptHistory = ReturnType<typeof createAttemptHistory>;
+
+/** Its function throws when ClickHouse is unavailable or does not answer in a few seconds. */
+export const createAttemptHistory = (client: ClickHouseClient, guard: ReadGuard) => ({
+  /**
+   * The newest answers, oldest first; how many of the learner on the skill are stored, and how many more were dropped for
+   * their age. Null where too many reads of the tenant are in flight.
+   */
+  ofSkill: (wanted: AttemptQuery) => guard(wanted.tenant, (signal) => read(client, wanted, signal)),
 });
 
 async function read(client: ClickHouseClient, wanted: AttemptQuery, signal: AbortSignal) {

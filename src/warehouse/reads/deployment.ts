@@ -1,6 +1,6 @@
 /** What ClickHouse is told of the deployment itself, for a rebuild. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
-import { allScopes } from '../../services/read/ports.js';
+import { allScopes } from '../../contracts/access.js';
 import type { DeploymentFacts, FactsHistory, KeptKey } from '../../services/rebuild/deployment-facts.js';
 import { selectRows } from '../clickhouse/client.js';
 import type { Column, Table } from '../clickhouse/table.js';

@@ -1,15 +1,19 @@
 /** A learner's answers, read back out of ClickHouse as rows. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { rowColumns } from '../../contracts/attempt-row.js';
+import { type AttemptRow, rowColumns } from '../../contracts/attempt-row.js';
 import { decodeAttemptRow } from '../../contracts/attempt-row-reader.js';
-import type {
-  AttemptRange,
-  FoundAttempt,
-  StoredAttempts,
-  StoredHistories,
-} from '../../services/read/attempt-ports.js';
 import { mapInSlices } from '../../slices.js';
 import { createSnapshotStore } from '../schema/learner-snapshots.js';
+
+/** Part of a learner's answers by their numbers, both bounds included. */
+export interface AttemptRange {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly from: number;
+  readonly to: number;
+  readonly order: 'newest first' | 'oldest first';
+  readonly atMost: number;
+}
 
 /** Times as they are in an encoded row. */
 const columns = rowColumns
@@ -28,12 +32,18 @@ LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
 /** A caller waits for the answer. */
 const timeoutMs = 5000;
 
+export type StoredAttempts = ReturnType<typeof createStoredAttempts>;
+
 /**
  * Numbers have no gaps, so what is asked for nearly always stands close together; only where some are missing, the whole
  * range is gone through.
  */
-export const createStoredAttempts = (client: ClickHouseClient): StoredAttempts => ({
-  read: async (range) => {
+export const createStoredAttempts = (client: ClickHouseClient) => ({
+  /**
+   * The first answers of the range, one for each number: of several that a Redis restored from an older copy gave the same
+   * number, the one that was counted last. @throws Error when ClickHouse is unavailable or does not answer in a few seconds
+   */
+  read: async (range: AttemptRange): Promise<AttemptRow[]> => {
     const close = closeTogether(range);
     const rows = await select(client, close);
     const isAll = rows.length === range.atMost || (close.from === range.from && close.to === range.to);
@@ -46,9 +56,14 @@ const closeTogether = (range: AttemptRange): AttemptRange =>
     ? { ...range, from: Math.max(range.from, range.to - range.atMost + 1) }
     : { ...range, to: Math.min(range.to, range.from + range.atMost - 1) };
 
-/** Rows before the snapshot: those are dropped only when it is there. */
-export const createStoredHistories = (client: ClickHouseClient): StoredHistories => ({
-  read: async (tenant, userId, to) => {
+export type StoredHistories = ReturnType<typeof createStoredHistories>;
+
+export const createStoredHistories = (client: ClickHouseClient) => ({
+  /**
+   * A learner's rows up to a number, as lines, and the snapshot they follow on, null where none was dropped for its age.
+   * Rows are read before the snapshot: they are dropped only when it is there.
+   */
+  read: async (tenant: string, userId: string, to: number) => {
     const range = { tenant, userId, from: 1, to, order: 'oldest first', atMost: to } as const;
     const stored = await selectLines(client, range);
     const snapshots = await createSnapshotStore(client).latest({ tenant, from: userId, to: userId });
@@ -56,8 +71,8 @@ export const createStoredHistories = (client: ClickHouseClient): StoredHistories
   },
 });
 
-const select = async (client: ClickHouseClient, range: AttemptRange): Promise<FoundAttempt[]> =>
-  mapInSlices((await selectLines(client, range)).split('\n').slice(0, -1), found);
+const select = async (client: ClickHouseClient, range: AttemptRange): Promise<AttemptRow[]> =>
+  mapInSlices((await selectLines(client, range)).split('\n').slice(0, -1), decodeAttemptRow);
 
 async function selectLines(client: ClickHouseClient, { order, ...range }: AttemptRange): Promise<string> {
   const result = await client.query({
@@ -68,5 +83,3 @@ async function selectLines(client: ClickHouseClient, { order, ...range }: Attemp
   });
   return result.text();
 }
-
-const found = (line: string): FoundAttempt => ({ place: 'clickhouse', row: decodeAttemptRow(line) });

@@ -1,6 +1,6 @@
 /** A learner's rows in every table, told as they are. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { LearnerTables, ToldRecord } from '../../services/read/export-ports.js';
+import type { ExportRecord } from '../../contracts/export-record.js';
 import type { Turns } from '../../services/record/turns.js';
 import { selectRows } from '../clickhouse/client.js';
 import { attempts } from '../schema/attempts.js';
@@ -18,9 +18,11 @@ ORDER BY ${table.orderBy.replace(/[()]/g, '')} LIMIT {atMost:UInt32} OFFSET {ski
 /** Answers are read otherwise, for Redis has to be asked too. */
 const others = learnerTables.filter(({ table }) => table !== attempts);
 
-/** @param inTurn of each page */
-export const createLearnerTables = (client: ClickHouseClient, inTurn: Turns): LearnerTables => ({
-  rows: async function* (tenant, userId) {
+export type LearnerTables = ReturnType<typeof createLearnerTables>;
+
+/** The learner's rows beside answers. @param inTurn of each page */
+export const createLearnerTables = (client: ClickHouseClient, inTurn: Turns) => ({
+  rows: async function* (tenant: string, userId: string) {
     for (const one of others) yield* pages(client, inTurn, one, { tenant, userId });
   },
 });
@@ -30,7 +32,7 @@ async function* pages(
   inTurn: Turns,
   one: LearnerTable,
   learner: { readonly tenant: string; readonly userId: string },
-): AsyncGenerator<readonly ToldRecord[]> {
+): AsyncGenerator<readonly ExportRecord[]> {
   for (let skip = 0; ; skip += pageRows) {
     const params = { ...learner, atMost: pageRows, skip };
     const rows = await inTurn(learner.tenant, () =>

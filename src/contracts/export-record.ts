@@ -1,10 +1,14 @@
-/** Records as lines of NDJSON. */
-import type { AttemptRow } from '../../contracts/attempt-row.js';
-import type { FoundAttempt } from './attempt-ports.js';
-import type { ToldRecord } from './export-ports.js';
+/** The records of a learner's export, and their lines of NDJSON. */
+import type { AttemptRow } from './attempt-row.js';
+
+/** One line of an export: its `type`, and fields whose names become snake_case. */
+export interface ExportRecord {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
 
 /** Names in snake_case at every depth, values as they are. */
-export const lineOf = (record: ToldRecord): string => `${JSON.stringify(renamed(record))}\n`;
+export const lineOf = (record: ExportRecord): string => `${JSON.stringify(renamed(record))}\n`;
 
 function renamed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(renamed);
@@ -15,7 +19,7 @@ function renamed(value: unknown): unknown {
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** Every column of the row, by its name in ClickHouse; numbers unrounded. */
-export const attemptRecord = ({ place, row }: FoundAttempt): ToldRecord => ({
+export const attemptRecord = (place: 'clickhouse' | 'outbox' | 'parked', row: AttemptRow): ExportRecord => ({
   type: 'attempt',
   place,
   ...columnsOf(row),

@@ -1,6 +1,15 @@
 /** Entity tags (RFC 9110, 8.8.3) and the condition of a write on them (13.1.1). */
 import { invalid } from '../errors.js';
-import type { IfMatch } from '../services/read/ports.js';
+
+/** A value with the tag by which a caller can tell whether it has changed. */
+export interface Tagged<Value> {
+  readonly value: Value;
+  /** Opaque; without quotes. */
+  readonly tag: string;
+}
+
+/** Tags that a write depends on: any (`*`), or one of a list; null: no condition. */
+export type IfMatch = '*' | readonly string[] | null;
 
 const listItem = /^(W\/)?"([\x21\x23-\x7E\x80-\xFF]*)"$/;
 

@@ -1,0 +1,32 @@
+/** API keys: what they allow, and where the front end asks for them. */
+
+export const allScopes = ['read', 'write', 'admin', 'operator'] as const;
+export type Scope = (typeof allScopes)[number];
+/** Of a key that asks for none. `operator` reaches beyond the key's tenant, so it has to be asked for. */
+export const defaultScopes: readonly Scope[] = ['read', 'write', 'admin'];
+
+/** What a key allows. */
+export interface Grant {
+  /** SHA-256 of the key, hexadecimal. */
+  readonly keyHash: string;
+  readonly tenant: string;
+  /** Null: no limit. */
+  readonly requestsPerMinute: number | null;
+  readonly scopes: readonly Scope[];
+  /** The development key, which works on the machine itself only. */
+  readonly development: boolean;
+}
+
+export interface KeyRing {
+  /** Null for an unknown key. @throws ApiError UNAVAILABLE */
+  find(keyHash: string): Promise<Grant | null>;
+}
+
+/** Counts requests against quotas. */
+export interface QuotaCounter {
+  /**
+   * Takes an amount from the open window, or opens one; exact across all processes.
+   * @throws ApiError UNAVAILABLE
+   */
+  take(keyHash: string, amount: number): Promise<{ taken: number; endsInMs: number }>;
+}
