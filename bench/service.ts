@@ -13,7 +13,7 @@ import { startEmbedded } from '../src/embedded/servers.js';
 import { connectQueues } from '../src/jobs/connection.js';
 import { armShard, createDrainQueue } from '../src/jobs/drain-queue.js';
 import { type Closers, StartError } from '../src/lifecycle.js';
-import type { PipelineFacts } from '../src/services/pipeline/pipeline-ports.js';
+import type { PipelineFacts } from '../src/store/outbox/outbox.js';
 import { createOutbox } from '../src/store/outbox/outbox.js';
 import { connectRedis, type RedisClient, whenReady } from '../src/store/redis/client.js';
 import { defaultPartitions } from '../src/store/redis/deployment.js';

@@ -2,7 +2,7 @@
 import type { Endpoints } from '../embedded/data-dir.js';
 import { createCarryOut } from '../services/corrections/carry-out.js';
 import { createErasureFinisher } from '../services/corrections/finish-erasures.js';
-import type { CarryOut } from '../services/pipeline/pipeline-ports.js';
+import type { CarryOut } from '../services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../store/corrections/corrections.js';
 import { createEndedHistories } from '../store/corrections/ended-histories.js';
 import { createErasureLeftovers } from '../store/corrections/erasure-leftovers.js';

@@ -1,10 +1,10 @@
 /** Health of one process: what its parts tell, put together. */
 
-import type { Outbox } from '../services/pipeline/pipeline-ports.js';
 import { createHealth, type Health } from '../services/read/health.js';
 import { shared } from '../shared.js';
 import { idWindowSeconds, minIdWindowSeconds } from '../store/learners/id-ledger.js';
 import { createJournal } from '../store/outbox/journal.js';
+import type { Outbox } from '../store/outbox/outbox.js';
 import { answersPing } from '../store/redis/client.js';
 import { isAlive } from '../warehouse/clickhouse/client.js';
 import type { Engine } from './engine.js';

@@ -1,7 +1,7 @@
 /** Tells where Redis is older than ClickHouse, as a backup of another time or a failover would make it. */
 
+import type { LastRow } from '../contracts/outbox-ids.js';
 import type { Closers } from '../lifecycle.js';
-import type { LastRow } from '../services/pipeline/pipeline-ports.js';
 import { lastRows } from '../store/outbox/last-rows.js';
 import type { Logger } from '../telemetry.js';
 import { countYounger } from '../warehouse/reads/younger-rows.js';

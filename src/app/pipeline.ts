@@ -4,7 +4,7 @@ import type { Endpoints } from '../embedded/data-dir.js';
 import { startWatchedPipeline, type WatchedPipeline } from '../jobs/watched-pipeline.js';
 import type { Closers } from '../lifecycle.js';
 import { createDrain } from '../services/pipeline/drain-outbox.js';
-import type { Outbox } from '../services/pipeline/pipeline-ports.js';
+import type { Outbox } from '../store/outbox/outbox.js';
 import type { Logger } from '../telemetry.js';
 import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js';
 import { carryOutOf } from './corrections.js';

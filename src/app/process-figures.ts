@@ -1,10 +1,10 @@
 /** The figures of a process, and of the deployment as it sees it; docs/operations.md has them in a table. */
 
 import type { ProgressWatch, StallCounts } from '../jobs/progress-watch.js';
-import type { Outbox } from '../services/pipeline/pipeline-ports.js';
 import type { Figures } from '../services/read/figures.js';
 import type { AnswerTally } from '../services/record/record-attempts.js';
 import { createJournal } from '../store/outbox/journal.js';
+import type { Outbox } from '../store/outbox/outbox.js';
 import type { Engine } from './engine.js';
 import { serverProbes } from './health.js';
 

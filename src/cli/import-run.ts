@@ -6,7 +6,7 @@ import { prepareSchema } from '../app/schema.js';
 import { joinOrStart } from '../embedded/servers.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import type { ImportRecord, ImportStore } from '../services/import/ports.js';
-import type { Outbox } from '../services/pipeline/pipeline-ports.js';
+import type { Outbox } from '../store/outbox/outbox.js';
 import { createOutbox } from '../store/outbox/outbox.js';
 import { createImportStore } from '../store/rebuild/import-store.js';
 import type { Logger } from '../telemetry.js';

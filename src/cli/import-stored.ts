@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Outbox } from '../services/pipeline/pipeline-ports.js';
+import type { Outbox } from '../store/outbox/outbox.js';
 import type { Logger } from '../telemetry.js';
 
 const pollMs = 200;

@@ -21,6 +21,15 @@ export interface OutboxId {
   readonly seq: number;
 }
 
+/** The last row that a partition's outbox was ever given, and when that was asked. */
+export interface LastRow {
+  readonly partition: number;
+  readonly ms: number;
+  readonly seq: number;
+  /** Redis' clock, Unix milliseconds: rows added later have this in their ids or more. */
+  readonly askedAt: number;
+}
+
 /** @param text what an erasure or a stream says. @throws Error for what is no id */
 export function parseId(text: string): OutboxId {
   const [ms = Number.NaN, seq = Number.NaN] = text.split('-').map(Number);

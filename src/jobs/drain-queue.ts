@@ -9,7 +9,7 @@ import {
   type FixedBatch,
   queuePrefix,
 } from '../contracts/jobs.js';
-import type { DrainResult, DrainShard } from '../services/pipeline/pipeline-ports.js';
+import type { DrainResult, DrainShard } from '../services/pipeline/complete-block.js';
 
 /**
  * A dead worker's job is found by the first check after its lock has ended that is not the first to see the job:

@@ -3,7 +3,7 @@
  * lost one again: an outbox with rows in it is drained whatever the queue has forgotten.
  */
 import { drainShards } from '../contracts/jobs.js';
-import type { Outbox } from '../services/pipeline/pipeline-ports.js';
+import type { Outbox } from '../store/outbox/outbox.js';
 import { partitionsOf } from './drain-queue.js';
 
 /** A few rows are drained about once a second, so that an answer is soon to be seen. */

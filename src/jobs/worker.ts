@@ -1,6 +1,7 @@
 /** The running pipeline of one process: sweep, queue and worker, and how they end. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DrainShard, Outbox } from '../services/pipeline/pipeline-ports.js';
+import type { DrainShard } from '../services/pipeline/complete-block.js';
+import type { Outbox } from '../store/outbox/outbox.js';
 import type { Logger } from '../telemetry.js';
 import { connectQueues } from './connection.js';
 import { armShard, createDrainQueue, createDrainWorker } from './drain-queue.js';

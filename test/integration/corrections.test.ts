@@ -11,8 +11,8 @@ import type {
   CorrectionWarehouse,
 } from '../../src/services/corrections/correction-ports.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
-import type { Outbox } from '../../src/services/pipeline/pipeline-ports.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
+import type { Outbox } from '../../src/store/outbox/outbox.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
 import { erasuresKey, markerKey, outboxKey, removedKey } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
 import { connectQueues } from '../../src/jobs/connection.js';
 import { armShard, createDrainQueue, createDrainWorker } from '../../src/jobs/drain-queue.js';
-import type { DrainTask } from '../../src/services/pipeline/pipeline-ports.js';
+import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
 import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
 

@@ -16,7 +16,7 @@ import { freePort } from '../../src/embedded/ports.js';
 import { startJournalRuns } from '../../src/jobs/journal-queue.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { createJournalDrain } from '../../src/services/pipeline/drain-journal.js';
-import type { Journal } from '../../src/services/pipeline/journal-ports.js';
+import type { Journal } from '../../src/store/outbox/journal.js';
 import { createJournal, noteForecasts } from '../../src/store/outbox/journal.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
 import { catalogueJournalKey, forecastsKey, journalKey } from '../../src/store/redis/keys.js';

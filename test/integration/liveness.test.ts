@@ -7,8 +7,9 @@ import { type DrainJobData, drainJobId, drainShards, queuePrefix } from '../../s
 import { createDrainQueue } from '../../src/jobs/drain-queue.js';
 import { startScheduledJob } from '../../src/jobs/scheduled.js';
 import { startWatchedPipeline, type WatchedPipeline } from '../../src/jobs/watched-pipeline.js';
+import type { DrainShard } from '../../src/services/pipeline/complete-block.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
-import type { DrainShard, Outbox } from '../../src/services/pipeline/pipeline-ports.js';
+import type { Outbox } from '../../src/store/outbox/outbox.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
 import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';

@@ -4,8 +4,9 @@ import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
+import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
-import type { AttemptWarehouse, DrainTask, Outbox } from '../../src/services/pipeline/pipeline-ports.js';
+import type { Outbox } from '../../src/store/outbox/outbox.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
 import {
   parkableStreams,
@@ -24,6 +25,7 @@ import {
 } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
+import type { AttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { encodedRow, fillOutbox } from '../support/attempt-rows.js';
 import { runCommand } from '../support/command.js';

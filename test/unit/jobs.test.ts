@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { drainShards } from '../../src/contracts/jobs.js';
 import { partitionsOf, retryDelay } from '../../src/jobs/drain-queue.js';
 import { createSweep } from '../../src/jobs/sweep.js';
-import type { Outbox } from '../../src/services/pipeline/pipeline-ports.js';
+import type { Outbox } from '../../src/store/outbox/outbox.js';
 
 test('retries back off from a quarter of a second to a cap, however many there were', () => {
   assert.deepEqual(

@@ -12,7 +12,7 @@ import {
 } from '../../contracts/corrections.js';
 import { firstRowOf } from '../../contracts/outbox-ids.js';
 import type { Logger } from '../../telemetry.js';
-import type { CarryOut } from '../pipeline/pipeline-ports.js';
+import type { CarryOut } from '../pipeline/drain-outbox.js';
 import type {
   CorrectedRows,
   CorrectionStore,

@@ -1,6 +1,6 @@
 /** What erasing a learner needs of Redis and ClickHouse, beside carrying out its correction. */
 import type { OutboxId } from '../../contracts/outbox-ids.js';
-import type { JournalEntry } from '../pipeline/journal-ports.js';
+import type { JournalEntry } from '../../store/outbox/journal.js';
 import type { CorrectedRows } from './correction-ports.js';
 
 /** An erasure that is not done. */

@@ -1,13 +1,37 @@
 /** Making sure of a block that may be in ClickHouse in part. */
 import { createHash } from 'node:crypto';
+import type { FixedBatch } from '../../contracts/jobs.js';
+import type { Outbox, OutboxBatch } from '../../store/outbox/outbox.js';
 import type { Logger } from '../../telemetry.js';
-import type { AttemptWarehouse, DrainTask, Outbox, OutboxBatch } from './pipeline-ports.js';
+import type { AttemptWarehouse } from '../../warehouse/ingest/attempt-warehouse.js';
 
 /** Where a block comes from and goes to. */
 export interface DrainPlaces {
   readonly outbox: Outbox;
   readonly warehouse: AttemptWarehouse;
   readonly logger: Logger;
+}
+
+/** Drains one group of partitions once. */
+export type DrainShard = (task: DrainTask) => Promise<DrainResult>;
+
+export interface DrainTask {
+  partitions: readonly number[];
+  /** What an earlier attempt of this job fixed. */
+  batch: FixedBatch | null;
+  /** Keeps the batch for later attempts; resolves when it is kept. */
+  save(batch: FixedBatch): Promise<void>;
+  /** Fewer rows than usual, for what was refused in one block. */
+  maxRows?: number;
+  /** Some of the rows may be stored: ClickHouse is asked. */
+  verify?: boolean;
+  signal?: AbortSignal;
+}
+
+export interface DrainResult {
+  rows: number;
+  /** Rows that ClickHouse already had when asked. */
+  present: number;
 }
 
 /** The table and its rollups may each hold a token without its part. */

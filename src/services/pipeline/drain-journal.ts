@@ -8,8 +8,9 @@
  * it before it moves the part into place, and a kill in between would turn every repeat away.)
  */
 import { type JournalKind, journalKinds } from '../../contracts/journal.js';
+import type { Journal, JournalEntry } from '../../store/outbox/journal.js';
 import type { Logger } from '../../telemetry.js';
-import type { Journal, JournalEntry, JournalWarehouse } from './journal-ports.js';
+import type { JournalWarehouse } from '../../warehouse/ingest/journal-warehouse.js';
 import { createParkedLog } from './parked-log.js';
 
 /** Bounds what a run holds in memory at a time. */

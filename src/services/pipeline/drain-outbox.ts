@@ -13,18 +13,19 @@
  * - Rows that waited for long, of which ClickHouse has some: the job that stored them is gone.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { PendingCorrection } from '../../contracts/corrections.js';
 import type { FixedBatch } from '../../contracts/jobs.js';
-import { completeBlock, type DrainPlaces, tokenOfRanges, tokenOfRows } from './complete-block.js';
-import type {
-  BatchLimits,
-  CarryOut,
-  DrainResult,
-  DrainShard,
-  DrainTask,
-  OutboxBatch,
-  OutboxEpoch,
-} from './pipeline-ports.js';
-import { ContentRefused } from './pipeline-ports.js';
+import type { BatchLimits, OutboxBatch, OutboxEpoch } from '../../store/outbox/outbox.js';
+import { ContentRefused } from '../../warehouse/clickhouse/content-errors.js';
+import {
+  completeBlock,
+  type DrainPlaces,
+  type DrainResult,
+  type DrainShard,
+  type DrainTask,
+  tokenOfRanges,
+  tokenOfRows,
+} from './complete-block.js';
 import { createSieve, ParkedFull } from './sift-outbox.js';
 
 /**
@@ -44,6 +45,16 @@ const quickMs = 10_000;
 
 /** Up to 100,000 rows a block, the size that ClickHouse likes; bytes bound the memory of long ids. */
 const defaultLimits: BatchLimits = { maxRows: 100_000, maxBytes: 32 * 2 ** 20 };
+
+/**
+ * Carries out some of the partitions' due erasures, and corrections at the heads of their outboxes. May be repeated after
+ * any step, also by another process.
+ */
+export type CarryOut = (
+  partitions: readonly number[],
+  heads: readonly PendingCorrection[],
+  signal?: AbortSignal,
+) => Promise<void>;
 
 export interface DrainOptions extends DrainPlaces {
   limits?: BatchLimits;

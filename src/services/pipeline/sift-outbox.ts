@@ -11,16 +11,18 @@
  * by an earlier attempt before the cause came up, ClickHouse is asked before each smaller block.
  */
 import { entryIdOf, type OutboxId } from '../../contracts/outbox-ids.js';
-import { completeBlock, type DrainPlaces, tokenOfRows } from './complete-block.js';
-import { createParkedLog } from './parked-log.js';
+import type { OutboxBatch } from '../../store/outbox/outbox.js';
+import type { RefusedRow } from '../../store/outbox/parked.js';
+import { ContentRefused } from '../../warehouse/clickhouse/content-errors.js';
 import {
-  ContentRefused,
+  completeBlock,
+  type DrainPlaces,
   type DrainResult,
   type DrainShard,
   type DrainTask,
-  type OutboxBatch,
-  type RefusedRow,
-} from './pipeline-ports.js';
+  tokenOfRows,
+} from './complete-block.js';
+import { createParkedLog } from './parked-log.js';
 
 /** A block that is to be drained in smaller ones. */
 class BlockRefused extends Error {

@@ -1,6 +1,6 @@
 /** Whether the service is alive, ready and well. */
-import type { JournalFacts } from '../pipeline/journal-ports.js';
-import type { PipelineFacts } from '../pipeline/pipeline-ports.js';
+import type { JournalFacts } from '../../store/outbox/journal.js';
+import type { PipelineFacts } from '../../store/outbox/outbox.js';
 
 export interface HealthPorts {
   /** Null: serving; else what is wrong. Never rejects. */

@@ -9,7 +9,7 @@ import { learnerHash } from '../../contracts/learner-name.js';
 import { firstRowOf } from '../../contracts/outbox-ids.js';
 import { byPartition, inParts } from '../../lists.js';
 import type { EndedHistories, EndedLearner } from '../../services/corrections/erasure-ports.js';
-import type { JournalEntry } from '../../services/pipeline/journal-ports.js';
+import type { JournalEntry } from '../outbox/journal.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { endedKey, partitionOf, partitionPrefix } from '../redis/keys.js';
 

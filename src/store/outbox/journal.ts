@@ -3,17 +3,43 @@
  * append to theirs in the same step as the change; served forecasts are appended here.
  */
 import { groupedBy } from '../../lists.js';
-import type { Journal, JournalEntry, JournalPage } from '../../services/pipeline/journal-ports.js';
 import type { RedisClient } from '../redis/client.js';
 import { catalogueJournalKey, forecastsKey, journalKey, parkedBound, parkedKey } from '../redis/keys.js';
 import { fieldOf, streamLengths } from '../redis/streams.js';
 import type { StreamEntry } from './outbox-page.js';
 
+/** One fact on its way. */
+export interface JournalEntry {
+  /** Where it waits: the stream's key. */
+  readonly source: string;
+  readonly id: string;
+  /** One of `journalKinds`, unless another version of the service wrote it. */
+  readonly kind: string;
+  /** TSV without a line feed (contracts/journal.ts). */
+  readonly row: Buffer;
+}
+
+export interface JournalPage {
+  readonly entries: readonly JournalEntry[];
+  /** Whether more waited when it was read. */
+  readonly more: boolean;
+}
+
+export interface JournalFacts {
+  readonly journalLength: number;
+  /** Rows put aside because ClickHouse refused their content. */
+  readonly parked: number;
+  /** Streams whose parked rows are at their bound: the next one that is refused waits. */
+  readonly fullyParked: number;
+}
+
+export type Journal = ReturnType<typeof createJournal>;
+
 /** Entries of one stream at a time: a fraction of a millisecond of Redis, which answers learners meanwhile. */
 const pageRows = 500;
 
 /** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
-export function createJournal(redis: RedisClient, partitions: number): Journal {
+export function createJournal(redis: RedisClient, partitions: number) {
   const sources = [catalogueJournalKey, ...partitionSources(partitions)];
 
   async function next(maxBytes: number): Promise<JournalPage> {
@@ -43,7 +69,7 @@ export function createJournal(redis: RedisClient, partitions: number): Journal {
     return stayed === 0 ? key : null;
   }
 
-  async function facts() {
+  async function facts(): Promise<JournalFacts> {
     const lengths = await streamLengths(redis, [...sources, ...sources.map(parkedKey)]);
     return {
       journalLength: sum(lengths.slice(0, sources.length)),

@@ -1,5 +1,4 @@
-import { lastRowOf } from '../../contracts/outbox-ids.js';
-import type { LastRow } from '../../services/pipeline/pipeline-ports.js';
+import { type LastRow, lastRowOf } from '../../contracts/outbox-ids.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { markerKey, outboxKey } from '../redis/keys.js';
 

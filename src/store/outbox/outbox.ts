@@ -4,15 +4,9 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
+import type { PendingCorrection } from '../../contracts/corrections.js';
 import type { OutboxRange } from '../../contracts/jobs.js';
 import { parseId } from '../../contracts/outbox-ids.js';
-import type {
-  BatchLimits,
-  Outbox,
-  OutboxBatch,
-  OutboxEpoch,
-  PartitionBacklog,
-} from '../../services/pipeline/pipeline-ports.js';
 import { dueKey, outboxKey, outboxRowsKey, parkedBound, parkedKey, partitionPrefix } from '../redis/keys.js';
 import { readReplicated } from '../redis/replication.js';
 import { streamLengths, textsOf } from '../redis/streams.js';
@@ -25,13 +19,72 @@ import {
   rowsEntry,
   type StreamEntry,
 } from './outbox-page.js';
-import { parkEntries, parkRows } from './parked.js';
+import { type OutboxEntries, parkEntries, parkRows, type RefusedRow, type StoredEntry } from './parked.js';
+
+/** Rows of the outbox as TSV lines: outbox columns, then the encoded row (contracts/attempt-row.ts). */
+export interface OutboxBatch {
+  /** One per partition that has rows here, with the first and last id that were read. */
+  ranges: OutboxRange[];
+  rows: number;
+  /** Entries that these rows are of. */
+  entries: number;
+  /** Whole lines, each ending in a line feed, in the order of the outbox. */
+  chunks: Buffer[];
+  /** Entries between the rows that hold no row at all, which no table could take. */
+  unreadable: OutboxEntries[];
+  /** Erasures before, among and behind the rows, in order; the ranges have those that have rows behind them. */
+  erasures: PendingCorrection[];
+  /**
+   * Other corrections, of partitions where one comes before everything. What is behind such a one is never read before
+   * it is gone.
+   */
+  corrections: PendingCorrection[];
+}
+
+export interface BatchLimits {
+  /** Beyond it only what is of one entry. */
+  maxRows: number;
+  /** Soft: reading stops after the page that reaches it. */
+  maxBytes: number;
+}
+
+export interface PartitionBacklog {
+  partition: number;
+  length: number;
+  /** Id of the oldest entry, null when there is none. */
+  head: string | null;
+  /** Erasures that left the outbox and are not carried out. */
+  due: number;
+}
+
+/** Identity of the Redis data in use, and its clock. */
+export interface OutboxEpoch {
+  /** Changes whenever a Redis server was restarted or replaced, so that acknowledged writes may be gone. */
+  id: string;
+  /** Redis' clock, Unix milliseconds. */
+  ms: number;
+}
+
+/** Figures of the pipeline for health and metrics, the same in every process. */
+export interface PipelineFacts {
+  outboxLength: number;
+  /** Erasures that left the outbox and are not carried out. */
+  erasuresDue: number;
+  /** Age of the oldest entry by Redis' clock; 0 when nothing waits. */
+  oldestPendingSeconds: number;
+  /** Rows put aside because ClickHouse refused their content. */
+  parked: number;
+  /** Partitions whose parked rows are at their bound: the next one that is refused waits, and what is behind it. */
+  fullyParked: number;
+}
+
+export type Outbox = ReturnType<typeof createOutbox>;
 
 /** Entries asked for at a time: a fraction of a millisecond of Redis and about one of this loop, which both serve answers. */
 const pageEntries = 100;
 
 /** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
-export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox {
+export function createOutbox(redis: Redis | Cluster, partitions: number) {
   const all = Array.from({ length: partitions }, (_, partition) => partition);
 
   async function backlog(wanted: readonly number[]): Promise<PartitionBacklog[]> {
@@ -81,7 +134,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
     );
   }
 
-  async function facts() {
+  async function facts(): Promise<PipelineFacts> {
     const [waiting, parked, { ms }] = await Promise.all([
       backlog(all),
       streamLengths(redis, all.map(outboxKey).map(parkedKey)),
@@ -102,8 +155,8 @@ export function createOutbox(redis: Redis | Cluster, partitions: number): Outbox
     next,
     read,
     trim,
-    park: (entries, reason) => parkEntries(redis, entries, reason),
-    parkRows: (entry, refused) => parkRows(redis, entry, refused),
+    park: (entries: OutboxEntries, reason: string) => parkEntries(redis, entries, reason),
+    parkRows: (entry: StoredEntry, refused: readonly RefusedRow[]) => parkRows(redis, entry, refused),
     facts,
     epoch: () => epochOf(redis),
   };

@@ -1,9 +1,30 @@
 /** What ClickHouse refuses of the outbox leaves it out of turn. */
 import { createHash } from 'node:crypto';
 import { inParts } from '../../lists.js';
-import type { OutboxEntries, RefusedRow, StoredEntry } from '../../services/pipeline/pipeline-ports.js';
 import type { RedisClient } from '../redis/client.js';
 import { outboxKey, parkedBound, parkedKey } from '../redis/keys.js';
+
+/** Entries of one partition's outbox, by their ids. */
+export interface OutboxEntries {
+  partition: number;
+  ids: string[];
+}
+
+/** An entry of the outbox with its rows, without their outbox columns. */
+export interface StoredEntry {
+  partition: number;
+  id: string;
+  rows: readonly Buffer[];
+}
+
+/** A row that ClickHouse refuses. */
+export interface RefusedRow {
+  /** As text (contracts/outbox-ids.ts). */
+  id: string;
+  /** Without its outbox columns. */
+  row: Buffer;
+  reason: string;
+}
 
 /** Of one command: a fraction of a millisecond of Redis, which answers learners meanwhile. */
 const pageIds = 200;

@@ -27,3 +27,11 @@ export function refusalOf(error: unknown): string | null {
   if (!(error instanceof ClickHouseError) || !contentErrors.has(error.code)) return null;
   return error.type ?? error.code;
 }
+
+/** ClickHouse refuses what at least one row of a block says: no other attempt would be taken. */
+export class ContentRefused extends Error {
+  /** @param reason name of ClickHouse's error; its text would quote the row */
+  constructor(readonly reason: string) {
+    super(`ClickHouse refuses the content of a row: ${reason}`);
+  }
+}

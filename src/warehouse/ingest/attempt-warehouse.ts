@@ -2,10 +2,9 @@ import { Readable } from 'node:stream';
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import { outboxColumns, rowColumns } from '../../contracts/attempt-row.js';
 import type { OutboxRange } from '../../contracts/jobs.js';
-import { type AttemptWarehouse, ContentRefused } from '../../services/pipeline/pipeline-ports.js';
 import { isAlive, selectRows } from '../clickhouse/client.js';
 import type { Cluster } from '../clickhouse/cluster.js';
-import { refusalOf } from '../clickhouse/content-errors.js';
+import { ContentRefused, refusalOf } from '../clickhouse/content-errors.js';
 import { rollups } from '../schema/rollups.js';
 import { complete, inRanges, repairRollup } from './repair.js';
 
@@ -34,7 +33,9 @@ const insertSettings: ClickHouseSettings = {
 
 const columns: [string, ...string[]] = [...outboxColumns, ...rowColumns];
 
-export function createAttemptWarehouse(client: ClickHouseClient, cluster: Cluster = null): AttemptWarehouse {
+export type AttemptWarehouse = ReturnType<typeof createAttemptWarehouse>;
+
+export function createAttemptWarehouse(client: ClickHouseClient, cluster: Cluster = null) {
   async function insert(chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> {
     try {
       await insertBlock(chunks, token, signal);

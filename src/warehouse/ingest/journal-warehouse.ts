@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import { type JournalKind, journalColumns } from '../../contracts/journal.js';
-import type { JournalWarehouse } from '../../services/pipeline/journal-ports.js';
 import { refusalOf } from '../clickhouse/content-errors.js';
 import type { Table } from '../clickhouse/table.js';
 import { takenBack } from '../schema/correction-tables.js';
@@ -26,9 +25,16 @@ const insertSettings: ClickHouseSettings = {
 
 const lineFeed = Buffer.from('\n');
 
-export function createJournalWarehouse(client: ClickHouseClient): JournalWarehouse {
+export type JournalWarehouse = ReturnType<typeof createJournalWarehouse>;
+
+/** The tables of the journal. A row that is inserted again shows once: each has a natural key. */
+export function createJournalWarehouse(client: ClickHouseClient) {
   return {
-    insert: async (kind, rows) => {
+    /**
+     * Inserts rows of one kind. Resolves when they are on the disk, with null, or with the name of the error where
+     * ClickHouse refuses the content of at least one of them: then none is stored. Rejects for everything else.
+     */
+    insert: async (kind: JournalKind, rows: readonly Buffer[]): Promise<string | null> => {
       try {
         await client.insert({
           table: tables[kind].name,

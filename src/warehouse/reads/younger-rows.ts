@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { LastRow } from '../../services/pipeline/pipeline-ports.js';
+import type { LastRow } from '../../contracts/outbox-ids.js';
 import { selectRows } from '../clickhouse/client.js';
 
 const timeoutMs = 5000;
