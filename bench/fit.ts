@@ -5,8 +5,8 @@
  */
 import { availableParallelism } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import type { AnswerLog } from '../src/domain/base/answer-log.js';
 import { fitBounds, priorStrengths } from '../src/domain/base/params.js';
-import type { AnswerLog } from '../src/domain/fit/answer-log.js';
 import type { SkillEstimate } from '../src/domain/fit/bkt/em.js';
 import {
   type BktFit,

@@ -9,7 +9,7 @@ import type {
   TakenBaseline,
 } from '../src/contracts/rebuild-tasks.js';
 import { modelVersion } from '../src/domain/base/params.js';
-import type { TotalContext } from '../src/domain/score/baseline.js';
+import type { TotalContext } from '../src/domain/history/baseline.js';
 import { countKnownSkills } from '../src/store/catalogue/known-skills.js';
 import { differenceOf, readDumps } from '../src/store/rebuild/learner-compare.js';
 import { type RestoredLearner, restoreLearners } from '../src/store/rebuild/learner-restore.js';

@@ -4,10 +4,10 @@ import { type AttemptRow, encodeAttemptRow } from '../src/contracts/attempt-row.
 import { decodeAttemptRow } from '../src/contracts/attempt-row-reader.js';
 import type { TakeBackReply, TakeBackTask } from '../src/contracts/take-back-tasks.js';
 import type { WorkerSettings } from '../src/contracts/tasks.js';
+import { dayOf } from '../src/domain/base/days.js';
 import { modelVersion } from '../src/domain/base/params.js';
-import { dayOf } from '../src/domain/tracing/forgetting.js';
-import type { ReplayedStates } from '../src/domain/tracing/replay.js';
-import { type RewrittenRow, takeBack } from '../src/domain/tracing/take-back.js';
+import type { ReplayedStates } from '../src/domain/history/replay.js';
+import { type RewrittenRow, takeBack } from '../src/domain/history/take-back.js';
 import { countKnownSkills } from '../src/store/catalogue/known-skills.js';
 import { commitTakeBack, type TakeBackCommit } from '../src/store/corrections/take-back-store.js';
 import { hashEventId } from '../src/store/learners/event-ids.js';

@@ -1,11 +1,11 @@
 /** What one answer costs in the models alone: what it is counted with, prediction included, and all its states. */
 import { bench, do_not_optimize, group } from 'mitata';
+import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
+import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { newPlateau, updatePlateau } from '../../src/domain/practice/plateau.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
-import { conditionsFor } from '../../src/domain/tracing/conditions.js';
-import { applyAnswer } from '../../src/domain/tracing/mastery.js';
+import { newPlateau, updatePlateau } from '../../src/domain/tracing/plateau.js';
 import { answerAt, inTurn, item, stepsOf } from './made.js';
 
 /** Few enough to stay in the processor's caches, as the states of a learner who is answering do. */

@@ -5,13 +5,13 @@
  * slope.
  */
 import { bench, do_not_optimize, group } from 'mitata';
+import { dayMs } from '../../src/domain/base/days.js';
 import type { Answer } from '../../src/domain/base/types.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import type { GoalSetting } from '../../src/domain/catalogue/goal-setting.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { forecastLearner } from '../../src/domain/learner/learner-forecast.js';
 import { viewSkills } from '../../src/domain/learner/skill-view.js';
-import { dayMs } from '../../src/domain/tracing/forgetting.js';
+import { forecastLearner } from '../../src/domain/score/learner-forecast.js';
 import {
   decodeLearner,
   decodeSkill,

@@ -2,8 +2,8 @@
 import { bench, do_not_optimize, group } from 'mitata';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { learningEventCheck } from '../../src/contracts/events.js';
+import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { modelVersion } from '../../src/domain/base/params.js';
-import { applyAnswer } from '../../src/domain/tracing/mastery.js';
 import {
   decodeLearner,
   decodeSkill,

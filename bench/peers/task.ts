@@ -1,10 +1,11 @@
 /** The task of task-per-request: reads one learner, counts one answer with the service's models, writes it back. */
 import { Redis } from 'ioredis';
 import { workerData } from 'piscina';
+import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
+import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { conditionsFor } from '../../src/domain/tracing/conditions.js';
-import { applyAnswer, newLearner, newSkill } from '../../src/domain/tracing/mastery.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 import {
   decodeLearner,
   decodeSkill,

@@ -1,5 +1,5 @@
 /** What a backtest prints. */
-import type { HorizonUnit } from '../domain/score/accuracy-model.js';
+import type { HorizonUnit } from '../domain/prediction/accuracy-model.js';
 import { resamples, seed } from '../lab/backtest/bootstrap.js';
 import { levels, type ModelName, modelNames } from '../lab/backtest/forecasts.js';
 import type { BacktestResults, Band, Estimate, ModelLosses, Summary } from '../lab/backtest/results.js';

@@ -1,7 +1,7 @@
 /** Divides a file's learners, and trains on one part in threads. */
 import { availableParallelism } from 'node:os';
 import { createFitPool } from '../compute/fit-pool.js';
-import type { AnswerLog } from '../domain/fit/answer-log.js';
+import type { AnswerLog } from '../domain/base/answer-log.js';
 import { type Split, splitByFold } from '../lab/evaluate/split.js';
 import type { AnswerTable } from '../lab/evaluate/table.js';
 import { type Trained, trainModels } from '../lab/evaluate/train.js';

@@ -1,4 +1,4 @@
-import type { Conditions } from '../domain/tracing/conditions.js';
+import type { Conditions } from '../domain/answer/conditions.js';
 
 /**
  * One attempt as it travels from the commit in Redis to the `attempts` table in ClickHouse.

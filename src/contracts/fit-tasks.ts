@@ -1,5 +1,5 @@
 /** What crosses the boundary between a fit and its threads; columns are shared, not copied. */
-import type { AnswerLog } from '../domain/fit/answer-log.js';
+import type { AnswerLog } from '../domain/base/answer-log.js';
 import type { FittedItems, ItemFigures } from '../domain/fit/prediction.js';
 
 export interface ReadTask {

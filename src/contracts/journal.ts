@@ -8,7 +8,7 @@
 
 import type { BktParameters } from '../domain/base/params.js';
 import type { Section } from '../domain/base/types.js';
-import type { AccuracyForecast } from '../domain/score/accuracy-model.js';
+import type { AccuracyForecast } from '../domain/prediction/accuracy-model.js';
 import type { ScoreForecast, Scores } from '../domain/score/score.js';
 import { clockMs } from './corrections.js';
 import type { OutboxId } from './outbox-ids.js';

@@ -4,11 +4,11 @@ import { Compile } from 'typebox/compile';
 import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
 import type { SkillModel, TenantModel } from '../domain/catalogue/tenant-model.js';
 import type { FitReport } from '../domain/fit/report.js';
+import { figureCount, variancePartCount } from '../domain/prediction/accuracy-figures.js';
+import { type AccuracyModel, widthLevels } from '../domain/prediction/accuracy-model.js';
 import { features } from '../domain/prediction/features.js';
 import { skillTermCount } from '../domain/prediction/model.js';
-import { maxItemRun } from '../domain/prediction/traces.js';
-import { figureCount, variancePartCount } from '../domain/score/accuracy-figures.js';
-import { type AccuracyModel, widthLevels } from '../domain/score/accuracy-model.js';
+import { maxItemRun } from '../domain/tracing/traces.js';
 import type { Check } from './checked.js';
 
 /**

@@ -6,10 +6,10 @@ import {
   type GoalOutlook,
   type LearnerForecast,
   standardDays,
-} from '../domain/learner/learner-forecast.js';
-import type { Practice } from '../domain/practice/activity.js';
+} from '../domain/score/learner-forecast.js';
 import type { Interval, ScoreForecast, Scores } from '../domain/score/score.js';
 import type { PracticePlan, WhatIf } from '../domain/score/what-if.js';
+import type { Practice } from '../domain/tracing/activity.js';
 
 /** Recommendations, or why there are none. */
 export interface Told {

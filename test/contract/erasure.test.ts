@@ -1,7 +1,7 @@
 /** A learner who is erased: nothing is left anywhere, the receipt says so, and others do not notice. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { LearnerState } from '../../src/domain/base/types.js';
+import type { LearnerState } from '../../src/domain/tracing/states.js';
 import { watchLearners } from '../../src/store/learners/watched-learners.js';
 import { openHotConnections } from '../../src/store/redis/hot-connections.js';
 import {

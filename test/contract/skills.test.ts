@@ -2,12 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { encodeModel } from '../../src/contracts/model.js';
-import {
-  noTimes,
-  type SkillModel,
-  skillModelOf,
-  unfittedModel,
-} from '../../src/domain/catalogue/tenant-model.js';
+import { type SkillModel, skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { noTimes } from '../../src/domain/tracing/pace.js';
 import { addKnownSkills } from '../../src/store/catalogue/known-skills.js';
 import { publishModel } from '../../src/store/models/model-store.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';

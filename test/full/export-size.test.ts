@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { newLearner } from '../../src/domain/tracing/mastery.js';
+import { newLearner } from '../../src/domain/tracing/states.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { learnerField } from '../../src/store/learners/learner-records.js';
 import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { firstPracticeGain, practiceGain, reviewGain } from '../../src/domain/advice/gain.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import type { SkillState } from '../../src/domain/base/types.js';
 import { skillModelOf } from '../../src/domain/catalogue/tenant-model.js';
+import type { SkillState } from '../../src/domain/tracing/states.js';
 import { modelWith, viewsOf } from '../support/study.js';
 import { close, vectors } from './vectors.js';
 

@@ -1,20 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { dayMs, dayOf } from '../../src/domain/base/days.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
 import { type Section, sections } from '../../src/domain/base/types.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { forecastLearner } from '../../src/domain/learner/learner-forecast.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
-import { type Activity, countActivity, newActivity } from '../../src/domain/practice/activity.js';
-import { habitOf, presentPractice } from '../../src/domain/practice/habit.js';
-import { abilityEvidence, newAbility, updateAbility } from '../../src/domain/score/ability.js';
-import { startAccuracy } from '../../src/domain/score/accuracy-model.js';
+import { startAccuracy } from '../../src/domain/prediction/accuracy-model.js';
 import { forecastUnder } from '../../src/domain/score/forecast.js';
+import { habitOf, presentPractice } from '../../src/domain/score/habit.js';
+import { forecastLearner } from '../../src/domain/score/learner-forecast.js';
 import { abilityOf } from '../../src/domain/score/section-measure.js';
 import { type ForecastSubject, standingOf } from '../../src/domain/score/standing.js';
-import { dayMs, dayOf, retentionOf } from '../../src/domain/tracing/forgetting.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/mastery.js';
+import { abilityEvidence, newAbility, updateAbility } from '../../src/domain/tracing/ability.js';
+import { type Activity, countActivity, newActivity } from '../../src/domain/tracing/activity.js';
+import { retentionOf } from '../../src/domain/tracing/forgetting.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 import { close, type ForecastVector, type SectionInput, vectors } from './vectors.js';
 
 test('ability filter', () => {

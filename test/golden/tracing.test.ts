@@ -1,22 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { dayMs } from '../../src/domain/base/days.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import { calibration, newCalibration, updateCalibration } from '../../src/domain/practice/calibration.js';
+import { calibration, newCalibration, updateCalibration } from '../../src/domain/tracing/calibration.js';
+import { effectiveMastery, halfLifeDays } from '../../src/domain/tracing/forgetting.js';
 import {
   correctPerMinute,
   efficiencyIndex,
   newPace,
   timeNorm,
   updatePace,
-} from '../../src/domain/practice/efficiency.js';
+} from '../../src/domain/tracing/pace.js';
 import {
   isPlateau,
   newPlateau,
   type PlateauState,
   plateauSlope,
   updatePlateau,
-} from '../../src/domain/practice/plateau.js';
-import { dayMs, effectiveMastery, halfLifeDays } from '../../src/domain/tracing/forgetting.js';
+} from '../../src/domain/tracing/plateau.js';
 import { rapidThreshold } from '../../src/domain/tracing/rapid.js';
 import { close, vectors } from './vectors.js';
 

@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ForecastOrder, ForecastReply } from '../../src/contracts/tasks.js';
+import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
+import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import type { LearnerState, SkillState } from '../../src/domain/base/types.js';
 import { unsetSkill } from '../../src/domain/catalogue/skill-setting.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { conditionsFor } from '../../src/domain/tracing/conditions.js';
-import { applyAnswer, newLearner, newSkill } from '../../src/domain/tracing/mastery.js';
+import type { LearnerState, SkillState } from '../../src/domain/tracing/states.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 import { createServedModels } from '../../src/store/catalogue/catalogue-cache.js';
 import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
 import { addKnownSkills } from '../../src/store/catalogue/known-skills.js';

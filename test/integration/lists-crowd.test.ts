@@ -1,7 +1,7 @@
 /** A crowd of one tenant at the lists of answers: ClickHouse still serves the others. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { newLearner } from '../../src/domain/tracing/mastery.js';
+import { newLearner } from '../../src/domain/tracing/states.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { learnerField } from '../../src/store/learners/learner-records.js';
 import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';

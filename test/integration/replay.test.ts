@@ -14,8 +14,8 @@ import {
   type TenantModel,
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
+import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
 import { itemTermCount, skillTermCount } from '../../src/domain/prediction/model.js';
-import { type ReplayedStates, startReplay } from '../../src/domain/tracing/replay.js';
 import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/learners/event-ids.js';
 import { readIds } from '../../src/store/learners/learner-reads.js';
 import { hashItem } from '../../src/store/models/item-id.js';

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { AttemptRow } from '../../src/contracts/attempt-row.js';
 import { forecastRow } from '../../src/contracts/journal.js';
-import { type ReplayedStates, startReplay } from '../../src/domain/tracing/replay.js';
+import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
 import {
   lastMonthOlderThan,
   planRetention,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { prepareKeys } from '../../src/app/keys.js';
 import { loadConfig } from '../../src/config.js';
-import { newLearner } from '../../src/domain/tracing/mastery.js';
+import { newLearner } from '../../src/domain/tracing/states.js';
 import { createKeyStore } from '../../src/store/access/api-keys.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import { differenceOf, readDumps } from '../../src/store/rebuild/learner-compare.js';

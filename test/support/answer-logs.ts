@@ -1,5 +1,5 @@
+import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import type { BktParameters } from '../../src/domain/base/params.js';
-import type { AnswerLog } from '../../src/domain/fit/answer-log.js';
 import { itemGuessSlip } from '../../src/domain/tracing/bkt.js';
 import { seeded } from './random.js';
 

@@ -1,13 +1,13 @@
+import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import type { AccuracyCase } from '../../src/domain/fit/accuracy/cases.js';
 import type { TracedCase } from '../../src/domain/fit/accuracy/fit.js';
-import type { AnswerLog } from '../../src/domain/fit/answer-log.js';
+import type { AccuracyTrace } from '../../src/domain/prediction/accuracy-figures.js';
 import {
   type LearnerTrace,
   newLearnerTrace,
   newSkillTrace,
   updateTraces,
-} from '../../src/domain/prediction/traces.js';
-import type { AccuracyTrace } from '../../src/domain/score/accuracy-figures.js';
+} from '../../src/domain/tracing/traces.js';
 import { answerLog, type LoggedAnswer } from './answer-logs.js';
 
 /** A learner's trace after answers on questions as hard as the mean. */

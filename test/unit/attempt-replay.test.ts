@@ -3,8 +3,9 @@ import { test } from 'node:test';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { takeBaseline, totalsSince } from '../../src/domain/score/baseline.js';
-import { type Replay, type ReplayedStates, startReplay } from '../../src/domain/tracing/replay.js';
+import { takeBaseline } from '../../src/domain/history/baseline.js';
+import { type Replay, type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
+import { totalsSince } from '../../src/domain/score/goal.js';
 import { encodeLearner, encodeSkill } from '../../src/store/learners/learner-codec.js';
 import { attemptRow } from '../support/attempt-rows.js';
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import {
   type BktParameters,
   defaultParameters,
@@ -8,7 +9,6 @@ import {
   fitPriorMeans,
   priorStrengths,
 } from '../../src/domain/base/params.js';
-import type { AnswerLog } from '../../src/domain/fit/answer-log.js';
 import { chooseFitOptions } from '../../src/domain/fit/bkt/choose.js';
 import { type FitOptions, fitBkt, fitRange, fitRounds, fitTrees } from '../../src/domain/fit/bkt/fit.js';
 import { heldOutLogLoss, isHeldOut, mayPublish, traceLog } from '../../src/domain/fit/bkt/held-out.js';

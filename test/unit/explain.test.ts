@@ -10,7 +10,7 @@ import {
   type Parts,
   partsOf,
   stationsOf,
-} from '../../src/domain/prediction/explain.js';
+} from '../../src/domain/learner/explain.js';
 import { difficultyShift, traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { effectiveMastery } from '../../src/domain/tracing/forgetting.js';
 

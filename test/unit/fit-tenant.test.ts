@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createStagePool } from '../../src/compute/fit-pool.js';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
+import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
 import {
   type SkillModel,
@@ -9,7 +10,6 @@ import {
   type TenantModel,
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
-import type { AnswerLog } from '../../src/domain/fit/answer-log.js';
 import { runHere } from '../../src/domain/fit/stages.js';
 import { fitTenant, holdOut } from '../../src/domain/fit/tenant.js';
 import { seeded } from '../support/random.js';

@@ -2,25 +2,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { dayMs, dayOf } from '../../src/domain/base/days.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import type { PerSection, Section, SkillState } from '../../src/domain/base/types.js';
+import type { PerSection, Section } from '../../src/domain/base/types.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import {
   type ParameterSource,
   skillModelOf,
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
-import { forecastLearner } from '../../src/domain/learner/learner-forecast.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
-import { type Activity, countActivity, newActivity, practiceOf } from '../../src/domain/practice/activity.js';
-import { habitOf, presentPractice, steadyHabit } from '../../src/domain/practice/habit.js';
-import { startAccuracy } from '../../src/domain/score/accuracy-model.js';
+import { startAccuracy } from '../../src/domain/prediction/accuracy-model.js';
 import { type Forecast, forecastUnder } from '../../src/domain/score/forecast.js';
+import { habitOf, presentPractice, steadyHabit } from '../../src/domain/score/habit.js';
+import { forecastLearner } from '../../src/domain/score/learner-forecast.js';
 import { scoresOf } from '../../src/domain/score/score.js';
 import { type ForecastSubject, standingOf } from '../../src/domain/score/standing.js';
 import { forecastPlan, maxAnswersPerDay } from '../../src/domain/score/what-if.js';
-import { dayMs, dayOf, retentionOf } from '../../src/domain/tracing/forgetting.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/mastery.js';
+import { type Activity, countActivity, newActivity, practiceOf } from '../../src/domain/tracing/activity.js';
+import { retentionOf } from '../../src/domain/tracing/forgetting.js';
+import type { SkillState } from '../../src/domain/tracing/states.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 
 const now = Date.UTC(2026, 5, 1, 15);
 const within = (min: number, max: number) => fc.double({ min, max, noNaN: true });

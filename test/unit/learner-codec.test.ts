@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/mastery.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 import { decodeFirstAnswer } from '../../src/store/learners/event-ids.js';
 import {
   decodeItem,

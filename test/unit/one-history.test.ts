@@ -1,7 +1,7 @@
 /** Which states of a learner are of one history: what is listed or exported between them is of one as well. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newLearner } from '../../src/domain/tracing/mastery.js';
+import { newLearner } from '../../src/domain/tracing/states.js';
 import { follows } from '../../src/services/read/list-attempts.js';
 import { beginHistory } from '../../src/store/learners/learner-records.js';
 

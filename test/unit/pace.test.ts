@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { calibration, newCalibration, updateCalibration } from '../../src/domain/practice/calibration.js';
+import { calibration, newCalibration, updateCalibration } from '../../src/domain/tracing/calibration.js';
 import {
   correctPerMinute,
   efficiencyIndex,
   newPace,
   timeNorm,
   updatePace,
-} from '../../src/domain/practice/efficiency.js';
+} from '../../src/domain/tracing/pace.js';
 import { isRapid, newRapid, rapidFlag, rapidThreshold, updateRapid } from '../../src/domain/tracing/rapid.js';
 import {
   between,

@@ -8,7 +8,7 @@ import {
   plateauSlope,
   smoothedMastery,
   updatePlateau,
-} from '../../src/domain/practice/plateau.js';
+} from '../../src/domain/tracing/plateau.js';
 
 const thousandths = (min: number, max: number) => fc.integer({ min, max }).map((step) => step / 1000);
 

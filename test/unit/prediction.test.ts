@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { AnswerLog, LearnerFilter } from '../../src/domain/base/answer-log.js';
 import { type BktParameters, defaultParameters, predictionModel } from '../../src/domain/base/params.js';
 import { logit, sigmoid } from '../../src/domain/base/probability.js';
-import type { AnswerLog, LearnerFilter } from '../../src/domain/fit/answer-log.js';
 import { type FittedPrediction, fitSteps, fittedPrediction } from '../../src/domain/fit/prediction/fit.js';
 import { newFitMemory } from '../../src/domain/fit/prediction/fit-blocks.js';
 import { solveStep } from '../../src/domain/fit/prediction/fit-solve.js';
@@ -32,6 +32,7 @@ import {
 } from '../../src/domain/prediction/model.js';
 import { abilityOffset, fitOffsets } from '../../src/domain/prediction/offsets.js';
 import { type FeatureStore, newFeatureStore, replayLearners } from '../../src/domain/prediction/replay.js';
+import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import {
   type ItemTrace,
   newItemTrace,
@@ -39,8 +40,7 @@ import {
   newSkillTrace,
   type SkillTrace,
   updateTraces,
-} from '../../src/domain/prediction/traces.js';
-import { traceAnswer } from '../../src/domain/tracing/bkt.js';
+} from '../../src/domain/tracing/traces.js';
 import { answerLog } from '../support/answer-logs.js';
 import { between, rounding, upTo } from '../support/arbitraries.js';
 import { seeded } from '../support/random.js';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Advice, adviceCodes, adviceText, adviseOn } from '../../src/domain/advice/recommend.js';
+import { dayMs } from '../../src/domain/base/days.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import type { SkillState } from '../../src/domain/base/types.js';
-import { dayMs } from '../../src/domain/tracing/forgetting.js';
-import { newSkill } from '../../src/domain/tracing/mastery.js';
+import type { SkillState } from '../../src/domain/tracing/states.js';
+import { newSkill } from '../../src/domain/tracing/states.js';
 
 const skill = (state: Partial<SkillState>): SkillState => ({ ...newSkill(defaultParameters), ...state });
 

@@ -31,7 +31,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
 /** The rooms of each floor that has several: one imports those before it. */
 const rooms: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [
-    ...['base', 'tracing', 'prediction', 'score', 'practice', 'catalogue', 'learner', 'advice'],
+    ...['base', 'tracing', 'prediction', 'catalogue', 'answer', 'learner', 'score', 'advice', 'history'],
     ...['fit/bkt', 'fit/prediction', 'fit/accuracy', 'fit'],
   ],
   'src/contracts': ['.', 'responses'],

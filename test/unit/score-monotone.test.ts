@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
+import { conditionsFor } from '../../src/domain/answer/conditions.js';
+import { dayMs } from '../../src/domain/base/days.js';
 import { type BktParameters, forgettingModel } from '../../src/domain/base/params.js';
-import type { LearnerState, Section, SkillState } from '../../src/domain/base/types.js';
+import type { Section } from '../../src/domain/base/types.js';
 import { catalogueOf } from '../../src/domain/catalogue/catalogue.js';
 import {
   type ParameterSource,
@@ -14,9 +17,8 @@ import {
 import { viewSkills } from '../../src/domain/learner/skill-view.js';
 import { scoresOf } from '../../src/domain/score/score.js';
 import { type ForecastSubject, standingOf } from '../../src/domain/score/standing.js';
-import { conditionsFor } from '../../src/domain/tracing/conditions.js';
-import { dayMs } from '../../src/domain/tracing/forgetting.js';
-import { applyAnswer, newLearner, newSkill } from '../../src/domain/tracing/mastery.js';
+import type { LearnerState, SkillState } from '../../src/domain/tracing/states.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 
 const within = (min: number, max: number) => fc.double({ min, max, noNaN: true });
 

@@ -5,10 +5,10 @@ import fc from 'fast-check';
 import { withNames } from '../../src/domain/advice/advice-texts.js';
 import { firstPracticeGain, practiceGain, reviewGain } from '../../src/domain/advice/gain.js';
 import { type StudyAdvice, type StudyContext, studyAdvice } from '../../src/domain/advice/study-advice.js';
-import type { SkillState } from '../../src/domain/base/types.js';
+import { dayMs } from '../../src/domain/base/days.js';
 import { placementOf } from '../../src/domain/catalogue/catalogue.js';
 import { skillModelOf } from '../../src/domain/catalogue/tenant-model.js';
-import { dayMs } from '../../src/domain/tracing/forgetting.js';
+import type { SkillState } from '../../src/domain/tracing/states.js';
 import { between } from '../support/arbitraries.js';
 import { mastered, modelWith, now, practised, studyContext, viewsOf } from '../support/study.js';
 

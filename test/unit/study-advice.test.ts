@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { studyAdvice } from '../../src/domain/advice/study-advice.js';
-import type { SkillState } from '../../src/domain/base/types.js';
-import { dayMs } from '../../src/domain/tracing/forgetting.js';
+import { dayMs } from '../../src/domain/base/days.js';
+import type { SkillState } from '../../src/domain/tracing/states.js';
 import { allIn, mastered, modelWith, now, studyContext, viewsOf } from '../support/study.js';
 
 const plateau = { plateau: { attempts: 30, sum: 3, timeSum: 0, squareSum: 1, run: 3 } };

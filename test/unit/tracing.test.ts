@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { dayMs } from '../../src/domain/base/days.js';
 import {
   type BktParameters,
   defaultParameters,
   fitBounds,
   guessSlipMargin,
 } from '../../src/domain/base/params.js';
-import { newCalibration, updateCalibration } from '../../src/domain/practice/calibration.js';
-import { newPace, timeNorm, updatePace } from '../../src/domain/practice/efficiency.js';
-import { newPlateau, updatePlateau } from '../../src/domain/practice/plateau.js';
 import { difficultyShift, itemGuessSlip, pStar, traceAnswer } from '../../src/domain/tracing/bkt.js';
-import { dayMs, effectiveMastery, halfLifeDays } from '../../src/domain/tracing/forgetting.js';
+import { newCalibration, updateCalibration } from '../../src/domain/tracing/calibration.js';
+import { effectiveMastery, halfLifeDays } from '../../src/domain/tracing/forgetting.js';
+import { newPace, timeNorm, updatePace } from '../../src/domain/tracing/pace.js';
+import { newPlateau, updatePlateau } from '../../src/domain/tracing/plateau.js';
 import { isRapid, newRapid, updateRapid } from '../../src/domain/tracing/rapid.js';
 import {
   between,

@@ -1,28 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { dayMs } from '../../src/domain/base/days.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import type { SkillState } from '../../src/domain/base/types.js';
 import { catalogueOf, emptyCatalogue, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { newActivity } from '../../src/domain/practice/activity.js';
-import {
-  closeDay,
-  type MomentumState,
-  momentumNow,
-  momentumOf,
-  newMomentum,
-} from '../../src/domain/practice/momentum.js';
-import { theilSen } from '../../src/domain/practice/theil-sen.js';
+import { theilSen } from '../../src/domain/learner/theil-sen.js';
 import {
   closingSeries,
   daysToRead,
   firstDayOf,
+  momentumNow,
   progressOver,
   type SkillDay,
-} from '../../src/domain/practice/velocity.js';
-import { dayMs, effectiveMastery } from '../../src/domain/tracing/forgetting.js';
-import { newSkill } from '../../src/domain/tracing/mastery.js';
+} from '../../src/domain/learner/velocity.js';
+import { newActivity } from '../../src/domain/tracing/activity.js';
+import { effectiveMastery } from '../../src/domain/tracing/forgetting.js';
+import { closeDay, type MomentumState, momentumOf, newMomentum } from '../../src/domain/tracing/momentum.js';
+import type { SkillState } from '../../src/domain/tracing/states.js';
+import { newSkill } from '../../src/domain/tracing/states.js';
 import { between, rounding, upTo } from '../support/arbitraries.js';
 
 const today = 20_000;

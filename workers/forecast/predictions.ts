@@ -4,19 +4,19 @@ import { predictionJson, whatIfResult } from '../../src/contracts/prediction.js'
 import type { ForecastOptions, WhatIfTask } from '../../src/contracts/tasks.js';
 import { noAdviceReason, studyAdvice } from '../../src/domain/advice/study-advice.js';
 import { goalModel, modelVersion } from '../../src/domain/base/params.js';
-import type { LearnerState, SkillState } from '../../src/domain/base/types.js';
 import { skillModelOf, type TenantModel } from '../../src/domain/catalogue/tenant-model.js';
+import { type SkillView, viewSkill, viewSkills } from '../../src/domain/learner/skill-view.js';
+import { type AccuracyModel, intervalReach } from '../../src/domain/prediction/accuracy-model.js';
+import { daysUntil } from '../../src/domain/score/goal.js';
 import {
   forecastLearner,
   type LearnerForecast,
   standardDays,
-} from '../../src/domain/learner/learner-forecast.js';
-import { type SkillView, viewSkill, viewSkills } from '../../src/domain/learner/skill-view.js';
-import { type AccuracyModel, intervalReach } from '../../src/domain/score/accuracy-model.js';
-import { daysUntil } from '../../src/domain/score/goal.js';
+} from '../../src/domain/score/learner-forecast.js';
 import type { ForecastSubject } from '../../src/domain/score/standing.js';
 import { forecastPlan } from '../../src/domain/score/what-if.js';
-import { newSkill } from '../../src/domain/tracing/mastery.js';
+import type { LearnerState, SkillState } from '../../src/domain/tracing/states.js';
+import { newSkill } from '../../src/domain/tracing/states.js';
 import { decodeGoal } from '../../src/store/learners/goal-codec.js';
 
 /** What forecasts of a tenant's learners have in common. */

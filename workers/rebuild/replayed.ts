@@ -1,8 +1,9 @@
 /** Rows of many learners, replayed learner by learner. */
 import type { AttemptRow } from '../../src/contracts/attempt-row.js';
 import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
-import { type TotalContext, takeBaseline, tellsBaseline } from '../../src/domain/score/baseline.js';
-import { type ReplayedStates, startReplay } from '../../src/domain/tracing/replay.js';
+import { type TotalContext, takeBaseline } from '../../src/domain/history/baseline.js';
+import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
+import { tellsBaseline } from '../../src/domain/score/goal.js';
 import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/learners/event-ids.js';
 import { type IdFields, noIds, openIds } from '../../src/store/learners/learner-ids.js';
 import { decodeSnapshot } from '../../src/store/learners/snapshot-codec.js';

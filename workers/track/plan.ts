@@ -1,7 +1,10 @@
 import type { TrackEvent, TrackOutcome } from '../../src/contracts/tasks.js';
 import { adviseOn } from '../../src/domain/advice/recommend.js';
+import { type AnswerStates, isFirstOfDay } from '../../src/domain/answer/answer-states.js';
+import { type AnswerEffect, applyAnswer, closesDay } from '../../src/domain/answer/apply-answer.js';
+import { type Conditions, conditionsFor } from '../../src/domain/answer/conditions.js';
+import { dayMs, dayOf } from '../../src/domain/base/days.js';
 import { logit, sigmoid } from '../../src/domain/base/probability.js';
-import type { LearnerState, SkillState } from '../../src/domain/base/types.js';
 import { type ItemModel, skillModelOf, type TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import {
   meanMastery,
@@ -10,20 +13,12 @@ import {
   practisedSkills,
   viewSkills,
 } from '../../src/domain/learner/skill-view.js';
-import type { ItemTrace } from '../../src/domain/prediction/traces.js';
 import { lacksBaseline } from '../../src/domain/score/goal.js';
 import { currentTotal } from '../../src/domain/score/standing.js';
-import { type AnswerStates, isFirstOfDay } from '../../src/domain/tracing/answer-states.js';
-import { type Conditions, conditionsFor } from '../../src/domain/tracing/conditions.js';
-import { dayMs, dayOf } from '../../src/domain/tracing/forgetting.js';
 import type { RememberedItem } from '../../src/domain/tracing/item-window.js';
-import {
-  type AnswerEffect,
-  applyAnswer,
-  closesDay,
-  newLearner,
-  newSkill,
-} from '../../src/domain/tracing/mastery.js';
+import type { LearnerState, SkillState } from '../../src/domain/tracing/states.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
+import type { ItemTrace } from '../../src/domain/tracing/traces.js';
 import {
   decodeFirstAnswer,
   encodeFirstAnswer,

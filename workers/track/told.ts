@@ -2,13 +2,13 @@
 import { type AttemptFigures, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import type { TrackEvent } from '../../src/contracts/tasks.js';
 import { type Advice, adviceText } from '../../src/domain/advice/recommend.js';
+import type { AnswerEffect } from '../../src/domain/answer/apply-answer.js';
+import type { Conditions } from '../../src/domain/answer/conditions.js';
 import { modelVersion } from '../../src/domain/base/params.js';
 import { round4 } from '../../src/domain/base/probability.js';
-import type { LearnerState } from '../../src/domain/base/types.js';
-import { efficiencyIndex } from '../../src/domain/practice/efficiency.js';
-import { isPlateau } from '../../src/domain/practice/plateau.js';
-import type { Conditions } from '../../src/domain/tracing/conditions.js';
-import type { AnswerEffect } from '../../src/domain/tracing/mastery.js';
+import { efficiencyIndex } from '../../src/domain/tracing/pace.js';
+import { isPlateau } from '../../src/domain/tracing/plateau.js';
+import type { LearnerState } from '../../src/domain/tracing/states.js';
 import { fingerprintNumber, type ToldFigures } from '../../src/store/learners/event-ids.js';
 
 /** As they are remembered for the answer's id. */

@@ -1,9 +1,9 @@
 /** What all advice goes by, with an answer and with a forecast: conditions, and the figures in the texts. */
 
+import { dayMs } from '../base/days.js';
 import { adviceModel } from '../base/params.js';
-import { type CalibrationState, calibration } from '../practice/calibration.js';
-import type { PlateauState } from '../practice/plateau.js';
-import { dayMs } from '../tracing/forgetting.js';
+import { type CalibrationState, calibration } from '../tracing/calibration.js';
+import type { PlateauState } from '../tracing/plateau.js';
 
 /**
  * Whether a strong skill has lost much to forgetting.

@@ -6,10 +6,10 @@ import { type PerSection, type Section, sections } from '../base/types.js';
 import { type Placement, shareOf } from '../catalogue/catalogue.js';
 import type { SkillModel } from '../catalogue/tenant-model.js';
 import type { SkillView } from '../learner/skill-view.js';
-import type { PaceState } from '../practice/efficiency.js';
-import { isPlateau } from '../practice/plateau.js';
 import { learningOf } from '../score/projection.js';
 import { type SectionMeasure, trustOf } from '../score/section-measure.js';
+import type { PaceState } from '../tracing/pace.js';
+import { isPlateau } from '../tracing/plateau.js';
 
 /** What tells the worth of a point of mastery, and how far an hour on one skill reaches. */
 type Worth = PerSection<Pick<SectionMeasure, 'knownWeight' | 'knownSkills' | 'mastery'>>;

@@ -1,9 +1,11 @@
-import type { Answer, SkillState } from '../base/types.js';
-import { type CalibrationFlag, type CalibrationState, calibration } from '../practice/calibration.js';
-import { isPlateau } from '../practice/plateau.js';
-import type { Conditions } from '../tracing/conditions.js';
-import { type AnswerEffect, isMastered } from '../tracing/mastery.js';
+import type { AnswerEffect } from '../answer/apply-answer.js';
+import type { Conditions } from '../answer/conditions.js';
+import type { Answer } from '../base/types.js';
+import { type CalibrationFlag, type CalibrationState, calibration } from '../tracing/calibration.js';
+import { isPlateau } from '../tracing/plateau.js';
 import { rapidFlag } from '../tracing/rapid.js';
+import type { SkillState } from '../tracing/states.js';
+import { isMastered } from '../tracing/states.js';
 import { biasPoints, hasFaded, rapidFigure, recentAttempts, wholeDays } from './advice-rules.js';
 import { type Locale, texts, withName } from './advice-texts.js';
 

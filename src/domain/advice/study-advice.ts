@@ -4,14 +4,14 @@ import { activityModel, goalModel, studyModel } from '../base/params.js';
 import { type PerSection, type Section, sections } from '../base/types.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import type { SkillView } from '../learner/skill-view.js';
-import { compareIds } from '../learner/unseen-skills.js';
 import { daysUntil, isOver } from '../score/goal.js';
 import type { SectionMeasure } from '../score/section-measure.js';
-import { isMastered } from '../tracing/mastery.js';
+import { isMastered } from '../tracing/states.js';
 import { wholeDays } from './advice-rules.js';
 import { type GoalFigures, type Locale, type StudyTexts, texts } from './advice-texts.js';
 import type { SkillCode, SkillsContext } from './study-context.js';
 import { adviseSkills } from './study-skills.js';
+import { compareIds } from './unseen-skills.js';
 
 export interface StudyAdvice {
   readonly code: SkillCode | 'NO_SECTION' | 'GOAL_GAP';

@@ -1,14 +1,15 @@
 /** What the state of a skill calls for. */
 
 import { studyModel } from '../base/params.js';
-import type { PerSection, SkillState } from '../base/types.js';
+import type { PerSection } from '../base/types.js';
 import type { SkillView } from '../learner/skill-view.js';
-import { calibration } from '../practice/calibration.js';
-import { efficiencyIndex } from '../practice/efficiency.js';
-import { isPlateau } from '../practice/plateau.js';
 import type { SectionMeasure } from '../score/section-measure.js';
-import { isMastered } from '../tracing/mastery.js';
+import { calibration } from '../tracing/calibration.js';
+import { efficiencyIndex } from '../tracing/pace.js';
+import { isPlateau } from '../tracing/plateau.js';
 import { rapidFlag } from '../tracing/rapid.js';
+import type { SkillState } from '../tracing/states.js';
+import { isMastered } from '../tracing/states.js';
 import { hasFaded } from './advice-rules.js';
 import { practiceGain, reviewGain } from './gain.js';
 

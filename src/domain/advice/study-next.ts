@@ -2,12 +2,12 @@
 
 import { studyModel } from '../base/params.js';
 import { type Section, sections } from '../base/types.js';
-import { bestUnseen } from '../learner/unseen-skills.js';
-import { isMastered } from '../tracing/mastery.js';
+import { isMastered } from '../tracing/states.js';
 import { withName, withNames } from './advice-texts.js';
 import { firstPracticeGain } from './gain.js';
 import type { Judged } from './study-codes.js';
 import { nameOf, type SkillAdvice, type SkillsContext } from './study-context.js';
+import { bestUnseen } from './unseen-skills.js';
 
 type IsSeen = (skillId: string) => boolean;
 

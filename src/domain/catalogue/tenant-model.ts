@@ -10,9 +10,10 @@ import {
   difficultyModel,
   type fitBounds,
 } from '../base/params.js';
+import { type AccuracyModel, startAccuracy } from '../prediction/accuracy-model.js';
 import type { ItemCounts } from '../prediction/items.js';
 import { firstLogOdds, type PredictionModel, startModel, startTerms } from '../prediction/model.js';
-import { type AccuracyModel, startAccuracy } from '../score/accuracy-model.js';
+import { noTimes, type SkillTimes } from '../tracing/pace.js';
 import { type Catalogue, emptyCatalogue } from './catalogue.js';
 
 /**
@@ -34,24 +35,12 @@ export interface SkillParameters {
   readonly fittedAt: string | null;
 }
 
-/** Solution times of one skill, rapid answers left out; all zero where none was measured. */
-export interface SkillTimes {
-  readonly answers: number;
-  /** Mean of seconds. */
-  readonly meanSeconds: number;
-  /** Mean of ln seconds, and the sum of squared deviations from it. */
-  readonly logMean: number;
-  readonly logM2: number;
-}
-
 export const defaultSkillParameters: SkillParameters = {
   parameters: defaultParameters,
   source: 'default',
   version: defaultParametersVersion,
   fittedAt: null,
 };
-
-export const noTimes: SkillTimes = { answers: 0, meanSeconds: 0, logMean: 0, logM2: 0 };
 
 /** All that is known of one skill beside its learners. */
 export interface SkillModel extends SkillParameters {

@@ -3,15 +3,15 @@
  * probability was fitted on, so that each learner's figures are those that serving had at the moment.
  */
 
+import type { AnswerLog, LearnerFilter } from '../base/answer-log.js';
 import { accuracyConstants as constants, fitModel } from '../base/params.js';
+import type { AccuracyTrace } from '../prediction/accuracy-figures.js';
+import type { AccuracyModel, HorizonUnit } from '../prediction/accuracy-model.js';
 import { columnOf, rowWidth } from '../prediction/features.js';
 import type { FeatureStore } from '../prediction/replay.js';
-import type { AccuracyTrace } from '../score/accuracy-figures.js';
-import type { AccuracyModel, HorizonUnit } from '../score/accuracy-model.js';
 import { accuracyCases, unitOf } from './accuracy/cases.js';
 import { fitAccuracy, type TracedCase } from './accuracy/fit.js';
 import { type AccuracyQuality, judgeAccuracy, miscalibration } from './accuracy/judge.js';
-import type { AnswerLog, LearnerFilter } from './answer-log.js';
 import type { FitReport } from './report.js';
 import type { Training } from './served.js';
 

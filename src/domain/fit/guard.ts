@@ -3,14 +3,13 @@
 import { type BktParameters, fitBounds, fitModel } from '../base/params.js';
 import {
   defaultSkillParameters,
-  noTimes,
   type SkillModel,
   type SkillParameters,
-  type SkillTimes,
   skillModelOf,
   type TenantModel,
 } from '../catalogue/tenant-model.js';
 import { startModel, startTerms } from '../prediction/model.js';
+import { noTimes, type SkillTimes } from '../tracing/pace.js';
 import type { BktFit, SkillFit } from './bkt/fit.js';
 import { type LossComparison, mayPublish, type TracedModel } from './bkt/held-out.js';
 import type { SkillReport } from './report.js';

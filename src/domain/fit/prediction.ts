@@ -4,6 +4,7 @@
  * parameters of BKT; where those do worse too, nothing changes.
  */
 
+import type { AnswerLog } from '../base/answer-log.js';
 import { fitModel } from '../base/params.js';
 import { type Range, splitEvenly } from '../base/ranges.js';
 import {
@@ -14,7 +15,6 @@ import {
 } from '../catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../prediction/model.js';
 import type { AbilityOffsets } from '../prediction/offsets.js';
-import type { AnswerLog } from './answer-log.js';
 import { tracedBy } from './guard.js';
 import { type FittedPrediction, fitSteps } from './prediction/fit.js';
 import type { BlockName } from './prediction/fit-blocks.js';

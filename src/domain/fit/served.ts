@@ -4,6 +4,7 @@
  * each step may run for a range of learners in another thread.
  */
 
+import type { AnswerLog } from '../base/answer-log.js';
 import { sigmoid } from '../base/probability.js';
 import { rowWidth } from '../prediction/features.js';
 import { itemDifficulty } from '../prediction/items.js';
@@ -16,7 +17,6 @@ import {
 import type { AbilityOffsets } from '../prediction/offsets.js';
 import { type FeatureStore, newFeatureStore, replayLearners } from '../prediction/replay.js';
 import { difficultyShift } from '../tracing/bkt.js';
-import type { AnswerLog } from './answer-log.js';
 import { lossOf, type TracedModel, traceLog } from './bkt/held-out.js';
 
 /** Which learners a fit learns from, one byte each: 1 for those, 0 for the held-out ones. */

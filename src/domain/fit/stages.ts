@@ -3,11 +3,11 @@
  * over the shared columns.
  */
 
+import type { AnswerLog, LearnerFilter } from '../base/answer-log.js';
 import { fitOffsets } from '../prediction/offsets.js';
 import type { FeatureStore } from '../prediction/replay.js';
 import { measureTimes } from '../tracing/skill-times.js';
 import { fitAccuracyStage } from './accuracy.js';
-import type { AnswerLog, LearnerFilter } from './answer-log.js';
 import { chooseFitOptions } from './bkt/choose.js';
 import { type FitOptions, type FitRound, fitRange } from './bkt/fit.js';
 import { heldOutLogLoss, type TracedModel } from './bkt/held-out.js';

@@ -6,7 +6,8 @@
 
 import { defaultParameters, fitBounds, fitModel } from '../base/params.js';
 import { splitEvenly } from '../base/ranges.js';
-import type { SkillTimes, TenantModel } from '../catalogue/tenant-model.js';
+import type { TenantModel } from '../catalogue/tenant-model.js';
+import type { SkillTimes } from '../tracing/pace.js';
 import { rapidThreshold } from '../tracing/rapid.js';
 import type { Candidate } from './bkt/choose.js';
 import { type BktFit, fitRounds } from './bkt/fit.js';

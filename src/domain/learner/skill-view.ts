@@ -1,10 +1,10 @@
 /** A learner's skills as they stand now: what forecasts, recommendations and velocity look at. */
 
 import { momentumModel } from '../base/params.js';
-import type { SkillState } from '../base/types.js';
 import { type Placement, placementOf } from '../catalogue/catalogue.js';
 import { type SkillModel, skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
 import { effectiveMastery, faded, retentionOf } from '../tracing/forgetting.js';
+import type { SkillState } from '../tracing/states.js';
 
 /** One skill of one learner, with what is in force for it. */
 export interface SkillView {

@@ -6,7 +6,7 @@ import {
   type SkillTrace,
   type Traces,
   wholeSeconds,
-} from './traces.js';
+} from '../tracing/traces.js';
 
 /** One figure that the prediction is a weighted sum of. */
 interface Feature {

@@ -7,6 +7,7 @@
  */
 import { type BktParameters, defaultParameters, predictionModel } from '../base/params.js';
 import { logit, sigmoid } from '../base/probability.js';
+import { maxItemRun } from '../tracing/traces.js';
 import {
   type FeatureName,
   type FeatureRow,
@@ -15,7 +16,6 @@ import {
   runColumn,
   skillColumns,
 } from './features.js';
-import { maxItemRun } from './traces.js';
 
 /** The weights that all skills and items of a tenant share, by column; plain JSON. */
 export interface PredictionModel {

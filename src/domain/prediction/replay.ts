@@ -1,11 +1,9 @@
 /** Replays a log as it would have been served, and keeps the features of every answer for the fit. */
 
+import type { AnswerLog } from '../base/answer-log.js';
+import { dayOf } from '../base/days.js';
 import { predictionModel } from '../base/params.js';
-import type { AnswerLog } from '../fit/answer-log.js';
-import { dayOf } from '../tracing/forgetting.js';
 import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../tracing/item-window.js';
-import { type FeatureInput, rowWidth, writeFeatures } from './features.js';
-import { type AbilityOffsets, abilityOffset } from './offsets.js';
 import {
   type ItemTrace,
   type LearnerTrace,
@@ -15,7 +13,9 @@ import {
   type SkillTrace,
   type TracedAnswer,
   updateTraces,
-} from './traces.js';
+} from '../tracing/traces.js';
+import { type FeatureInput, rowWidth, writeFeatures } from './features.js';
+import { type AbilityOffsets, abilityOffset } from './offsets.js';
 
 /** What a replay takes beside the answers; columns by place in the log. */
 export interface ReplayInput {

@@ -4,9 +4,9 @@ import { defaultParameters } from '../base/params.js';
 import type { PerSection, Section } from '../base/types.js';
 import { shareOf } from '../catalogue/catalogue.js';
 import type { SkillView } from '../learner/skill-view.js';
-import type { Habit, SkillPractice } from '../practice/habit.js';
-import { isPlateau } from '../practice/plateau.js';
+import { isPlateau } from '../tracing/plateau.js';
 import { rapidFlag } from '../tracing/rapid.js';
+import type { Habit, SkillPractice } from './habit.js';
 import {
   forgettingRate,
   graceLeft,

@@ -3,8 +3,8 @@
 import { goalModel } from '../base/params.js';
 import type { PerSection } from '../base/types.js';
 import type { SkillView } from '../learner/skill-view.js';
-import type { Habit } from '../practice/habit.js';
 import { abilityPaths } from './ability-outlook.js';
+import type { Habit } from './habit.js';
 import { forecastScores, type ScoreForecast, type Scores, scoresOf } from './score.js';
 import type { ForecastSubject, Standing } from './standing.js';
 

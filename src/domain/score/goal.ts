@@ -1,7 +1,7 @@
+import { dayOf } from '../base/days.js';
 import { goalModel } from '../base/params.js';
 import { clamp, round1 } from '../base/probability.js';
-import type { LearnerState } from '../base/types.js';
-import { dayOf } from '../tracing/forgetting.js';
+import type { LearnerState } from '../tracing/states.js';
 
 /** What a learner wants to reach. */
 export interface Goal {
@@ -30,6 +30,13 @@ export const lacksBaseline = ({
   attempts,
 }: Pick<LearnerState, 'baselineTotal' | 'attempts'>): boolean =>
   baselineTotal === null && attempts >= goalModel.baselineAnswers;
+
+/** The first version of the formulas whose totals can be compared with today's. */
+export const totalsSince = 4;
+
+/** Whether a row has a baseline that counts. @param modelVersion that it was counted under */
+export const tellsBaseline = ({ modelVersion }: { readonly modelVersion: number }): boolean =>
+  modelVersion >= totalsSince;
 
 /** The goal of a learner who has set none: a round hundred points above the baseline. */
 export function defaultGoal(baselineTotal: number | null): Goal {

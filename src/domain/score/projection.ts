@@ -7,8 +7,9 @@
  * each skill moves towards the one mastery at which both balance, and never turns back on its way.
  */
 
+import { dayMs } from '../base/days.js';
 import { forgettingModel, projectionModel } from '../base/params.js';
-import { dayMs, halfLifeDays } from '../tracing/forgetting.js';
+import { halfLifeDays } from '../tracing/forgetting.js';
 import { abilityOf } from './section-measure.js';
 
 /** One skill, or what is like one, at the start of the projection. */

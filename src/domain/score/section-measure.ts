@@ -9,8 +9,8 @@ import { clamp, logit, sigmoid } from '../base/probability.js';
 import type { Section } from '../base/types.js';
 import { type SectionTotals, shareOf } from '../catalogue/catalogue.js';
 import type { SkillView } from '../learner/skill-view.js';
+import type { Ability } from '../tracing/ability.js';
 import { faded } from '../tracing/forgetting.js';
-import type { Ability } from './ability.js';
 
 export interface SectionMeasure {
   /** Answers on skills that belong to the section today, one on a skill without a section counting half; 0: no data. */

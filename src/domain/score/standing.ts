@@ -1,8 +1,9 @@
 /** Where a learner stands: what answers say of both sections, and the abilities that follow. */
 
-import type { LearnerState, PerSection, Section } from '../base/types.js';
+import type { PerSection, Section } from '../base/types.js';
 import { type Catalogue, knownTotals } from '../catalogue/catalogue.js';
 import type { SkillView } from '../learner/skill-view.js';
+import type { LearnerState } from '../tracing/states.js';
 import { type AbilityEstimate, estimateAbilities, scoresOf } from './score.js';
 import { measureSection, type SectionMeasure } from './section-measure.js';
 

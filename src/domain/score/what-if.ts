@@ -1,20 +1,13 @@
 /** A forecast under another plan of practice than the learner's present one. */
 
+import { dayOf } from '../base/days.js';
 import { scoreModel } from '../base/params.js';
 import type { PerSection, Section } from '../base/types.js';
-import { type ForecastRequest, type GoalOutlook, goalOutlook } from '../learner/learner-forecast.js';
 import type { SkillView } from '../learner/skill-view.js';
-import { practiceOf } from '../practice/activity.js';
-import {
-  type Habit,
-  habitOf,
-  presentPractice,
-  skillPractice,
-  steadyHabit,
-  steadyPractice,
-} from '../practice/habit.js';
-import { dayOf } from '../tracing/forgetting.js';
+import { practiceOf } from '../tracing/activity.js';
 import { type Forecast, forecastUnder } from './forecast.js';
+import { type Habit, habitOf, presentPractice, skillPractice, steadyHabit, steadyPractice } from './habit.js';
+import { type ForecastRequest, type GoalOutlook, goalOutlook } from './learner-forecast.js';
 import type { ScoreForecast, Scores } from './score.js';
 import { type ForecastSubject, type Standing, standingOf } from './standing.js';
 

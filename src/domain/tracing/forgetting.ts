@@ -1,12 +1,7 @@
+import { dayMs } from '../base/days.js';
 import { forgettingModel } from '../base/params.js';
 import { clamp } from '../base/probability.js';
-import type { SkillState } from '../base/types.js';
-
-/** Milliseconds of a day. */
-export const dayMs = 86_400_000;
-
-/** UTC day since 1970 of a time in Unix milliseconds. */
-export const dayOf = (ms: number): number => Math.floor(ms / dayMs);
+import type { SkillState } from './states.js';
 
 /**
  * Days after which half of what mastery has above its prior is gone: spaced practice decays more slowly.

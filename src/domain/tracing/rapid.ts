@@ -1,6 +1,6 @@
 import { rapidModel } from '../base/params.js';
 import { clamp } from '../base/probability.js';
-import type { SkillTimes } from '../catalogue/tenant-model.js';
+import type { SkillTimes } from './pace.js';
 
 /** Rapid answers of one learner on one skill. */
 export interface RapidState {

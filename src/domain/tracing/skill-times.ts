@@ -1,6 +1,6 @@
+import type { AnswerLog } from '../base/answer-log.js';
 import { rapidModel } from '../base/params.js';
-import { noTimes, type SkillTimes } from '../catalogue/tenant-model.js';
-import type { AnswerLog } from '../fit/answer-log.js';
+import { noTimes, type SkillTimes } from './pace.js';
 import { rapidThreshold } from './rapid.js';
 
 /** Whether a time says how long the question took: 0 and times of who was away do not (science: efficiency). */

@@ -1,5 +1,5 @@
 /** What the forecast is measured against. */
-import type { AnswerLog } from '../../domain/fit/answer-log.js';
+import type { AnswerLog } from '../../domain/base/answer-log.js';
 
 export interface BaselineShares {
   readonly no_change: number;

@@ -1,7 +1,8 @@
 /** Every moment of a fold's learners forecast by models that were trained without them. */
+
+import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AccuracyCase, accuracyCases } from '../../domain/fit/accuracy/cases.js';
-import type { AnswerLog } from '../../domain/fit/answer-log.js';
-import { accuracyCdf, accuracyInterval, forecastAccuracy } from '../../domain/score/accuracy-model.js';
+import { accuracyCdf, accuracyInterval, forecastAccuracy } from '../../domain/prediction/accuracy-model.js';
 import { replayServed, type ServedModel } from '../evaluate/served.js';
 import type { Split } from '../evaluate/split.js';
 import { baselineShares } from './baselines.js';

@@ -1,5 +1,5 @@
 /** The backtest as a page for people. */
-import type { HorizonUnit } from '../../domain/score/accuracy-model.js';
+import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
 import { type ChartPoint, type ChartSeries, chartFigure, type SeriesStyle } from '../report/chart.js';
 import { grouped, rangeText } from '../report/numbers.js';
 import { type Cell, chartGrid, htmlPage, htmlTable, section } from '../report/page.js';

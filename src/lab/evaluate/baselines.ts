@@ -1,7 +1,7 @@
 /** The models that the served one is measured against. All predict from the training log and earlier answers only. */
 
+import type { AnswerLog } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/params.js';
-import type { AnswerLog } from '../../domain/fit/answer-log.js';
 import { traceAnswer } from '../../domain/tracing/bkt.js';
 
 /** The share of right answers in the training log, for every answer. */

@@ -1,5 +1,5 @@
 /** Learning curves: how right answers and predictions change with practice. */
-import type { AnswerLog } from '../../domain/fit/answer-log.js';
+import type { AnswerLog } from '../../domain/base/answer-log.js';
 
 /** Answers whose number, counted from 1, lies from `from` to `to`. */
 export interface CurvePoint {

@@ -1,5 +1,5 @@
 /** What an evaluation finds, as it is printed and drawn. */
-import type { AnswerLog } from '../../domain/fit/answer-log.js';
+import type { AnswerLog } from '../../domain/base/answer-log.js';
 import {
   areaUnderCurve,
   type Metrics,

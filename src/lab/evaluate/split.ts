@@ -1,6 +1,6 @@
 /** From the answers of a file to the log that is learned from and the log that is foretold. */
 import { createHash } from 'node:crypto';
-import type { AnswerLog } from '../../domain/fit/answer-log.js';
+import type { AnswerLog } from '../../domain/base/answer-log.js';
 import type { AnswerTable } from './table.js';
 
 /** Two logs without a common learner; skills and items have the same numbers in both. */

@@ -1,8 +1,8 @@
 /** Learns everything from the training log, by the fit that the service publishes with. */
 
+import type { AnswerLog } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/params.js';
 import { skillModelOf, unfittedModel } from '../../domain/catalogue/tenant-model.js';
-import type { AnswerLog } from '../../domain/fit/answer-log.js';
 import type { Candidate } from '../../domain/fit/bkt/choose.js';
 import { fitRounds } from '../../domain/fit/bkt/fit.js';
 import { itemModelAt } from '../../domain/fit/prediction.js';

@@ -8,7 +8,7 @@ import {
   partsOf,
   type Stations,
   stationsOf,
-} from '../../domain/prediction/explain.js';
+} from '../../domain/learner/explain.js';
 import type { Logger } from '../../telemetry.js';
 import type { AttemptHistory, AttemptQuery, StoredAttempt } from '../../warehouse/reads/attempt-history.js';
 import {

@@ -7,7 +7,7 @@
  */
 import type { AttemptRow } from '../../contracts/attempt-row.js';
 import { attemptRecord, type ExportRecord, lineOf } from '../../contracts/export-record.js';
-import type { LearnerState } from '../../domain/base/types.js';
+import type { LearnerState } from '../../domain/tracing/states.js';
 import { unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 import type { ExportedLearner, LearnerRecords } from '../../store/learners/told-records.js';

@@ -8,7 +8,7 @@ import { Id } from '../../contracts/ids.js';
 import { orNull } from '../../contracts/optional.js';
 import { locales } from '../../domain/advice/advice-texts.js';
 import { goalModel, scoreModel } from '../../domain/base/params.js';
-import { standardDays } from '../../domain/learner/learner-forecast.js';
+import { standardDays } from '../../domain/score/learner-forecast.js';
 import { maxAnswersPerDay } from '../../domain/score/what-if.js';
 import { ApiError } from '../../errors.js';
 import { userNotFound } from './read-mastery.js';

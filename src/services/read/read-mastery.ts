@@ -1,12 +1,13 @@
 import { round1, round4 } from '../../domain/base/probability.js';
-import type { LearnerState, Section, SkillState } from '../../domain/base/types.js';
+import type { Section } from '../../domain/base/types.js';
 import { placementOf } from '../../domain/catalogue/catalogue.js';
 import { type SkillModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
-import { calibration } from '../../domain/practice/calibration.js';
-import { correctPerMinute, efficiencyIndex } from '../../domain/practice/efficiency.js';
-import { isPlateau } from '../../domain/practice/plateau.js';
+import { calibration } from '../../domain/tracing/calibration.js';
 import { effectiveMastery } from '../../domain/tracing/forgetting.js';
-import { isMastered } from '../../domain/tracing/mastery.js';
+import { correctPerMinute, efficiencyIndex } from '../../domain/tracing/pace.js';
+import { isPlateau } from '../../domain/tracing/plateau.js';
+import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
+import { isMastered } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
 import { idAfter, type PageQuery, pageLimit, pageOfIds, sortedAfter, tellList } from './pages.js';
 

@@ -5,11 +5,10 @@ import { unsetSkill } from '../../domain/catalogue/skill-setting.js';
 import {
   type ParameterSource,
   type SkillModel,
-  type SkillTimes,
   skillModelOf,
   type TenantModel,
 } from '../../domain/catalogue/tenant-model.js';
-import { timeNorm } from '../../domain/practice/efficiency.js';
+import { type SkillTimes, timeNorm } from '../../domain/tracing/pace.js';
 import { rapidThreshold } from '../../domain/tracing/rapid.js';
 import { ApiError } from '../../errors.js';
 import { idAfter, type PageQuery, pageLimit, pageOfIds, tellList } from './pages.js';

@@ -1,21 +1,22 @@
 /** How fast a learner learns: the recent part from the learner's state, the long one from daily sums in ClickHouse. */
 import Type, { type Static } from 'typebox';
 import { Id } from '../../contracts/ids.js';
+import { dayMs, dayOf } from '../../domain/base/days.js';
 import { velocityModel } from '../../domain/base/params.js';
 import { round4, round6 } from '../../domain/base/probability.js';
-import type { SkillState } from '../../domain/base/types.js';
-import { type Momentum, momentumNow } from '../../domain/practice/momentum.js';
-import { isPlateau, plateauSlope } from '../../domain/practice/plateau.js';
-import type { Slope } from '../../domain/practice/theil-sen.js';
+import type { Slope } from '../../domain/learner/theil-sen.js';
 import {
   type Closing,
   closingSeries,
   daysToRead,
   firstDayOf,
+  momentumNow,
   progressOver,
   type SkillDay,
-} from '../../domain/practice/velocity.js';
-import { dayMs, dayOf } from '../../domain/tracing/forgetting.js';
+} from '../../domain/learner/velocity.js';
+import type { Momentum } from '../../domain/tracing/momentum.js';
+import { isPlateau, plateauSlope } from '../../domain/tracing/plateau.js';
+import type { SkillState } from '../../domain/tracing/states.js';
 import { inSlices } from '../../slices.js';
 import type { Logger } from '../../telemetry.js';
 import { sortedAfter } from './pages.js';

@@ -1,6 +1,6 @@
 /** Keeps learners' states after the last of the answers that are about to be dropped. */
 import type { AttemptRow } from '../../contracts/attempt-row.js';
-import { type ReplayedStates, startReplay } from '../../domain/tracing/replay.js';
+import { type ReplayedStates, startReplay } from '../../domain/history/replay.js';
 import { groupedBy } from '../../lists.js';
 import type { LearnerPage, PlacedRow, SnapshotStore, SnapshotWriter } from './retention-ports.js';
 

@@ -3,7 +3,7 @@ import { encodeCorrection, type RewriteCorrection } from '../../contracts/correc
 import { type TakenBackAnswer, takenBackRow } from '../../contracts/journal.js';
 import { learnerName } from '../../contracts/learner-name.js';
 import { entriesOf } from '../../contracts/outbox-ids.js';
-import type { ReplayedStates } from '../../domain/tracing/replay.js';
+import type { ReplayedStates } from '../../domain/history/replay.js';
 import { countAccepted } from '../audit/accepted.js';
 import { dumpOf } from '../rebuild/learner-dump.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';

@@ -7,16 +7,16 @@
  */
 
 import { activityModel, defaultParameters } from '../../domain/base/params.js';
-import { type LearnerState, type SkillState, sections } from '../../domain/base/types.js';
-import type { Activity } from '../../domain/practice/activity.js';
-import type { CalibrationState } from '../../domain/practice/calibration.js';
-import type { PaceState } from '../../domain/practice/efficiency.js';
-import type { MomentumState } from '../../domain/practice/momentum.js';
-import type { PlateauState } from '../../domain/practice/plateau.js';
-import type { ItemTrace, LearnerTrace, SkillTrace } from '../../domain/prediction/traces.js';
-import type { Ability } from '../../domain/score/ability.js';
-import { newLearner, newSkill } from '../../domain/tracing/mastery.js';
+import { sections } from '../../domain/base/types.js';
+import type { Ability } from '../../domain/tracing/ability.js';
+import type { Activity } from '../../domain/tracing/activity.js';
+import type { CalibrationState } from '../../domain/tracing/calibration.js';
+import type { MomentumState } from '../../domain/tracing/momentum.js';
+import type { PaceState } from '../../domain/tracing/pace.js';
+import type { PlateauState } from '../../domain/tracing/plateau.js';
 import type { RapidState } from '../../domain/tracing/rapid.js';
+import { type LearnerState, newLearner, newSkill, type SkillState } from '../../domain/tracing/states.js';
+import type { ItemTrace, LearnerTrace, SkillTrace } from '../../domain/tracing/traces.js';
 import { readCount, viewOf, write3Bytes, writeCount } from '../redis/records.js';
 
 const format = 1;

@@ -1,5 +1,5 @@
 /** Learners read whole, for what needs all their skills. */
-import type { LearnerState, SkillState } from '../../domain/base/types.js';
+import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
 import { sliceTurn } from '../../slices.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';

@@ -1,6 +1,7 @@
 /** A learner's states as one text, for ClickHouse to keep when the rows that led to them are dropped. */
-import type { ItemTrace } from '../../domain/prediction/traces.js';
-import type { ReplayedStates } from '../../domain/tracing/replay.js';
+
+import type { ReplayedStates } from '../../domain/history/replay.js';
+import type { ItemTrace } from '../../domain/tracing/traces.js';
 import {
   decodeItem,
   decodeLearner,

@@ -1,7 +1,7 @@
 /** Compares learners as they are stored with what their rows give. */
 
-import type { LearnerState } from '../../domain/base/types.js';
-import type { ReplayedStates } from '../../domain/tracing/replay.js';
+import type { ReplayedStates } from '../../domain/history/replay.js';
+import type { LearnerState } from '../../domain/tracing/states.js';
 import { goalField } from '../learners/goal-codec.js';
 import { decodeLearner } from '../learners/learner-codec.js';
 import { learnerField, type Placed } from '../learners/learner-records.js';

@@ -1,6 +1,7 @@
 /** All that is stored of one learner, as bytes. */
-import type { ItemTrace } from '../../domain/prediction/traces.js';
-import type { ReplayedStates } from '../../domain/tracing/replay.js';
+
+import type { ReplayedStates } from '../../domain/history/replay.js';
+import type { ItemTrace } from '../../domain/tracing/traces.js';
 import { encodeItem, encodeLearner, encodeSkill } from '../learners/learner-codec.js';
 import { learnerField, skillField } from '../learners/learner-records.js';
 import { hashItem } from '../models/item-id.js';

@@ -1,5 +1,5 @@
 /** Writes learners as a rebuild finds them. Nobody else writes them: their partition is not restored yet. */
-import type { ReplayedStates } from '../../domain/tracing/replay.js';
+import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { IdFields } from '../learners/learner-ids.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';

@@ -1,6 +1,6 @@
 /** Reads a tenant's answers into columns, for fits: whole learners, in the order of the table. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { AnswerLog } from '../../domain/fit/answer-log.js';
+import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { selectRows } from '../clickhouse/client.js';
 import { decodeRow, type RawRow } from '../clickhouse/row-binary.js';
 

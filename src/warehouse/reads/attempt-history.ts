@@ -1,6 +1,6 @@
 /** A learner's answers, read back out of ClickHouse. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { CountedAnswer } from '../../domain/prediction/explain.js';
+import type { CountedAnswer } from '../../domain/learner/explain.js';
 import { selectRows } from '../clickhouse/client.js';
 import type { ReadGuard } from '../clickhouse/read-guard.js';
 import { archivedDays, isArchived, keptRows } from '../schema/archive.js';

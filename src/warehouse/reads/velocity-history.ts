@@ -1,6 +1,6 @@
 /** A learner's daily sums, read back out of ClickHouse. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { SkillDay } from '../../domain/practice/velocity.js';
+import type { SkillDay } from '../../domain/learner/velocity.js';
 import type { VelocityHistory } from '../../services/read/velocity.js';
 import { selectManyRows } from '../clickhouse/client.js';
 import type { ReadGuard } from '../clickhouse/read-guard.js';

@@ -26,7 +26,7 @@ const norms = `SELECT tenant, skill_id,
 /**
  * Right answers beyond the predicted ones against ln time, both standardised by the skill's norms, as a percentage
  * of the normal distribution of their difference over sqrt 2: 50 is as all learners of the skill together. It is
- * what learners get answer by answer (src/domain/practice/efficiency.ts), of means. NULL below three times.
+ * what learners get answer by answer (src/domain/tracing/pace.ts), of means. NULL below three times.
  *
  * @param of one of `sums`
  * @param norm one of `norms`

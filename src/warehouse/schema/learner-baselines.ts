@@ -2,7 +2,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { TakenBaseline } from '../../contracts/rebuild-tasks.js';
 import { modelVersion } from '../../domain/base/params.js';
-import { totalsSince } from '../../domain/score/baseline.js';
+import { totalsSince } from '../../domain/score/goal.js';
 import { sqlTime } from '../clickhouse/client.js';
 import type { Table } from '../clickhouse/table.js';
 

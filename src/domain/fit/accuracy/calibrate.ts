@@ -5,16 +5,16 @@
  */
 import { accuracyConstants as constants } from '../../base/params.js';
 import { clamp } from '../../base/probability.js';
-import { historyBands, isInBand } from '../../score/accuracy-bands.js';
-import { chanceVariance, sumOfParts, varianceParts } from '../../score/accuracy-figures.js';
-import type { Knot } from '../../score/accuracy-knots.js';
+import { historyBands, isInBand } from '../../prediction/accuracy-bands.js';
+import { chanceVariance, sumOfParts, varianceParts } from '../../prediction/accuracy-figures.js';
+import type { Knot } from '../../prediction/accuracy-knots.js';
 import {
   type AccuracyModel,
   stabilised,
   startAccuracy,
   varianceFactor,
   widthLevels,
-} from '../../score/accuracy-model.js';
+} from '../../prediction/accuracy-model.js';
 import type { Observation } from './fit-expected.js';
 
 export type Calibration = Pick<AccuracyModel, 'byHorizon' | 'byHistory' | 'below' | 'above'>;

@@ -1,9 +1,9 @@
 /** Moments in learners' histories, and what came after: what forecasts are fitted on and measured by. */
 
+import type { AnswerLog, LearnerFilter } from '../../base/answer-log.js';
+import { dayMs } from '../../base/days.js';
 import { accuracyConstants as constants } from '../../base/params.js';
-import type { HorizonUnit } from '../../score/accuracy-model.js';
-import { dayMs } from '../../tracing/forgetting.js';
-import type { AnswerLog, LearnerFilter } from '../answer-log.js';
+import type { HorizonUnit } from '../../prediction/accuracy-model.js';
 
 /** A learner after so many answers, and the answers inside the horizon from then on. */
 export interface AccuracyCase {

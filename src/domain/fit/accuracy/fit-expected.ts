@@ -1,8 +1,8 @@
 /** The expected share as a logistic regression on the learner's figures. */
 import { accuracyConstants as constants } from '../../base/params.js';
 import { sigmoid } from '../../base/probability.js';
-import { type AccuracyTrace, figureCount, figuresOf, memoryOf } from '../../score/accuracy-figures.js';
-import { type AccuracyModel, startAccuracy } from '../../score/accuracy-model.js';
+import { type AccuracyTrace, figureCount, figuresOf, memoryOf } from '../../prediction/accuracy-figures.js';
+import { type AccuracyModel, startAccuracy } from '../../prediction/accuracy-model.js';
 import type { AccuracyCase } from './cases.js';
 import { descend } from './descend.js';
 

@@ -1,7 +1,7 @@
 /** The variance of the latent share, by moments. */
 
-import { chanceVariance, sumOfParts, varianceParts } from '../../score/accuracy-figures.js';
-import { stabilised } from '../../score/accuracy-model.js';
+import { chanceVariance, sumOfParts, varianceParts } from '../../prediction/accuracy-figures.js';
+import { stabilised } from '../../prediction/accuracy-model.js';
 import { descend } from './descend.js';
 import type { Observation } from './fit-expected.js';
 

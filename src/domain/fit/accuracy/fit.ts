@@ -1,13 +1,13 @@
 /** Fits the forecast of the share of right answers on what came after the moments of training learners. */
 import { accuracyConstants as constants } from '../../base/params.js';
 import { clamp } from '../../base/probability.js';
-import type { AccuracyTrace } from '../../score/accuracy-figures.js';
+import type { AccuracyTrace } from '../../prediction/accuracy-figures.js';
 import {
   type AccuracyModel,
   expectedShare,
   type HorizonUnit,
   startAccuracy,
-} from '../../score/accuracy-model.js';
+} from '../../prediction/accuracy-model.js';
 import { calibrate } from './calibrate.js';
 import type { AccuracyCase } from './cases.js';
 import { type FittedExpected, fitExpected, type Observation } from './fit-expected.js';

@@ -1,7 +1,7 @@
 /** How well a forecast of shares does on learners whom the fit did not see: what it is published by. */
 
 import { accuracyConstants as constants } from '../../base/params.js';
-import { type AccuracyModel, accuracyInterval, forecastAccuracy } from '../../score/accuracy-model.js';
+import { type AccuracyModel, accuracyInterval, forecastAccuracy } from '../../prediction/accuracy-model.js';
 import { shareLogLoss } from '../metrics.js';
 import type { TracedCase } from './fit.js';
 

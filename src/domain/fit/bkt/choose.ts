@@ -1,7 +1,7 @@
 /** Bounds, strength of the priors and scale of the difficulty, chosen on learners that the fit has not seen. */
 
+import type { AnswerLog, LearnerFilter } from '../../base/answer-log.js';
 import { difficultyModel, fitBounds, type PriorStrengths, priorStrengths } from '../../base/params.js';
-import type { AnswerLog, LearnerFilter } from '../answer-log.js';
 import type { FitRules } from './em.js';
 import { fitTrees } from './fit.js';
 import { isHeldOut, lossOf, traceLog } from './held-out.js';

@@ -3,9 +3,9 @@
  * that mean is refreshed round by round (empirical Bayes).
  */
 
+import type { AnswerLog, LearnerFilter } from '../../base/answer-log.js';
 import { type BktParameters, defaultParameters, fitModel, fitPriorMeans } from '../../base/params.js';
 import type { ParameterSource } from '../../catalogue/tenant-model.js';
-import type { AnswerLog, LearnerFilter } from '../answer-log.js';
 import { constrain, type FitRules, fitSkill, type SkillEstimate } from './em.js';
 import { newWorkspace, type SkillTree, skillTree, type Workspace } from './filter.js';
 import { type AnswerTrees, growTrees, type TreeOptions } from './trees.js';

@@ -1,9 +1,10 @@
 /** How well parameters foretell answers that they were not fitted on, by the very rule that serves. */
 
+import type { AnswerLog, LearnerFilter } from '../../base/answer-log.js';
+import { dayMs } from '../../base/days.js';
 import { type BktParameters, type FitBounds, fitModel } from '../../base/params.js';
 import { difficultyShift, traceAnswer } from '../../tracing/bkt.js';
-import { dayMs, effectiveMastery } from '../../tracing/forgetting.js';
-import type { AnswerLog, LearnerFilter } from '../answer-log.js';
+import { effectiveMastery } from '../../tracing/forgetting.js';
 import { logLossClip } from '../metrics.js';
 
 /** Parameters of all skills, as far as tracing needs them. */

@@ -1,5 +1,6 @@
+import { dayMs } from '../../base/days.js';
 import { fitModel, forgettingModel } from '../../base/params.js';
-import { dayMs, halfLifeDays } from '../../tracing/forgetting.js';
+import { halfLifeDays } from '../../tracing/forgetting.js';
 
 /**
  * What a pause leaves of the mastery above pInit, by the rule that serves (see `effectiveMastery`), for pauses

@@ -4,9 +4,9 @@
  * linear in the number that runs through a node. Every parent stands before its children.
  */
 
+import type { AnswerLog, LearnerFilter } from '../../base/answer-log.js';
+import { dayMs } from '../../base/days.js';
 import { fitModel } from '../../base/params.js';
-import { dayMs } from '../../tracing/forgetting.js';
-import type { AnswerLog, LearnerFilter } from '../answer-log.js';
 import { keptAfterPause } from './pauses.js';
 
 /** Trees of all skills, in columns over shared memory, so that threads can fit a range of skills each. */

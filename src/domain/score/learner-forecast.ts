@@ -1,25 +1,25 @@
 /** What a learner is told of scores, goal and next steps: the whole of a predictions answer. */
 
+import { dayOf } from '../base/days.js';
 import { normalCdf } from '../base/normal.js';
 import { accuracyConstants, scoreModel } from '../base/params.js';
 import { clamp } from '../base/probability.js';
 import type { PerSection } from '../base/types.js';
 import type { GoalSetting } from '../catalogue/goal-setting.js';
-import { type Practice, practiceOf } from '../practice/activity.js';
-import { habitOf, presentPractice, steadyHabit } from '../practice/habit.js';
 import {
   type AccuracyForecast,
   type AccuracyModel,
   accuracyInterval,
   forecastAccuracy,
   type ShareInterval,
-} from '../score/accuracy-model.js';
-import { type Forecast, forecastUnder } from '../score/forecast.js';
-import { daysUntil, defaultGoal, type Goal, type GoalProgress, horizonOf, trackGoal } from '../score/goal.js';
-import type { AbilityEstimate, ScoreForecast, Scores } from '../score/score.js';
-import type { SectionMeasure } from '../score/section-measure.js';
-import { type ForecastSubject, type Standing, standingOf } from '../score/standing.js';
-import { dayOf } from '../tracing/forgetting.js';
+} from '../prediction/accuracy-model.js';
+import { type Practice, practiceOf } from '../tracing/activity.js';
+import { type Forecast, forecastUnder } from './forecast.js';
+import { daysUntil, defaultGoal, type Goal, type GoalProgress, horizonOf, trackGoal } from './goal.js';
+import { habitOf, presentPractice, steadyHabit } from './habit.js';
+import type { AbilityEstimate, ScoreForecast, Scores } from './score.js';
+import type { SectionMeasure } from './section-measure.js';
+import { type ForecastSubject, type Standing, standingOf } from './standing.js';
 
 /** Horizon of the `predicted_*_in_30_days` fields. */
 export const standardDays = 30;

@@ -1,10 +1,10 @@
 /** Skills that a tenant has set and a learner has not answered. */
 
-import { firstHour } from '../advice/gain.js';
 import type { Section } from '../base/types.js';
 import type { Placement } from '../catalogue/catalogue.js';
 import { type SkillModel, skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
 import { trustOf } from '../score/section-measure.js';
+import { firstHour } from './gain.js';
 
 export interface UnseenSkill {
   readonly skillId: string;

@@ -5,18 +5,17 @@ import {
   type ItemModel,
   type ParameterSource,
   type SkillModel,
-  type SkillTimes,
   skillModelOf,
   type TenantModel,
 } from '../catalogue/tenant-model.js';
-import { type TimeNorm, timeNorm } from '../practice/efficiency.js';
 import { type FeatureRow, rowWidth, writeFeatures } from '../prediction/features.js';
 import { itemDifficulty } from '../prediction/items.js';
 import { predict, type Terms } from '../prediction/model.js';
+import { difficultyShift, itemGuessSlip, predictCorrect } from '../tracing/bkt.js';
+import { effectiveMastery } from '../tracing/forgetting.js';
+import { type SkillTimes, type TimeNorm, timeNorm } from '../tracing/pace.js';
+import { rapidThreshold } from '../tracing/rapid.js';
 import { type AnswerStates, tracesOf } from './answer-states.js';
-import { difficultyShift, itemGuessSlip, predictCorrect } from './bkt.js';
-import { effectiveMastery } from './forgetting.js';
-import { rapidThreshold } from './rapid.js';
 
 /**
  * Every number that the update takes from outside the learner's own state. All of it stands in the attempt row, so

@@ -2,16 +2,9 @@
 
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import { viewSkills } from '../learner/skill-view.js';
-import type { Replay } from '../tracing/replay.js';
-import { lacksBaseline } from './goal.js';
-import { currentTotal } from './standing.js';
-
-/** The first version of the formulas whose totals can be compared with today's. */
-export const totalsSince = 4;
-
-/** Whether a row has a baseline that counts. @param modelVersion that it was counted under */
-export const tellsBaseline = ({ modelVersion }: { readonly modelVersion: number }): boolean =>
-  modelVersion >= totalsSince;
+import { lacksBaseline } from '../score/goal.js';
+import { currentTotal } from '../score/standing.js';
+import type { Replay } from './replay.js';
 
 /** What a total depends on beside the learner. */
 export interface TotalContext {

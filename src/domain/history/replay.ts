@@ -4,16 +4,17 @@
  */
 
 import { type Advice, adviseOn } from '../advice/recommend.js';
-import type { Answer, LearnerState, SkillState } from '../base/types.js';
-import { timeNorm } from '../practice/efficiency.js';
-import type { ItemTrace } from '../prediction/traces.js';
-import { tellsBaseline } from '../score/baseline.js';
-import { lacksBaseline } from '../score/goal.js';
-import type { AnswerStates } from './answer-states.js';
-import type { Conditions } from './conditions.js';
-import type { RememberedItem } from './item-window.js';
-import { type AnswerEffect, applyAnswer, newLearner, newSkill } from './mastery.js';
-import { rapidThreshold } from './rapid.js';
+import type { AnswerStates } from '../answer/answer-states.js';
+import { type AnswerEffect, applyAnswer } from '../answer/apply-answer.js';
+import type { Conditions } from '../answer/conditions.js';
+import type { Answer } from '../base/types.js';
+import { lacksBaseline, tellsBaseline } from '../score/goal.js';
+import type { RememberedItem } from '../tracing/item-window.js';
+import { timeNorm } from '../tracing/pace.js';
+import { rapidThreshold } from '../tracing/rapid.js';
+import type { LearnerState, SkillState } from '../tracing/states.js';
+import { newLearner, newSkill } from '../tracing/states.js';
+import type { ItemTrace } from '../tracing/traces.js';
 
 /** An attempt row, as far as a replay looks at it. */
 export interface ReplayRow {

@@ -1,7 +1,7 @@
 /** What the forecast of the share of right answers takes from a learner's state. */
 import { accuracyConstants as constants, predictionModel } from '../base/params.js';
 import { clamp, logit } from '../base/probability.js';
-import type { LearnerTrace } from '../prediction/traces.js';
+import type { LearnerTrace } from '../tracing/traces.js';
 
 /** The figures of a learner that a forecast rests on. */
 export type AccuracyTrace = Pick<LearnerTrace, 'ability' | 'recent' | 'slow' | 'right' | 'wrong'>;

@@ -1,11 +1,11 @@
 /** How a learner goes on to practise. */
 
+import { dayOf } from '../base/days.js';
 import { activityModel, projectionModel, scoreModel } from '../base/params.js';
 import type { PerSection, Section } from '../base/types.js';
 import type { SkillView } from '../learner/skill-view.js';
-import type { ForecastSubject, Standing } from '../score/standing.js';
-import { dayOf } from '../tracing/forgetting.js';
-import { assumedPractice, type Practice } from './activity.js';
+import { assumedPractice, type Practice } from '../tracing/activity.js';
+import type { ForecastSubject, Standing } from './standing.js';
 
 /** How a skill is practised from now on. */
 export interface SkillPractice {

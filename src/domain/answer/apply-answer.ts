@@ -1,52 +1,20 @@
-import { type BktParameters, masteredAt, modelVersion } from '../base/params.js';
-import type { Answer, LearnerState, SkillState } from '../base/types.js';
+import { dayMs, dayOf } from '../base/days.js';
+import type { Answer } from '../base/types.js';
 import { shareOf } from '../catalogue/catalogue.js';
-import { countActivity, newActivity } from '../practice/activity.js';
-import { newCalibration, updateCalibration } from '../practice/calibration.js';
-import { newPace, updatePace } from '../practice/efficiency.js';
-import { closeDay, newMomentum } from '../practice/momentum.js';
-import { newPlateau, smoothedMastery, updatePlateau } from '../practice/plateau.js';
-import {
-  type LearnerTrace,
-  newLearnerTrace,
-  newSkillTrace,
-  type SkillTrace,
-  updateTraces,
-} from '../prediction/traces.js';
-import { abilityEvidence, newAbility, updateAbility } from '../score/ability.js';
+import { abilityEvidence, updateAbility } from '../tracing/ability.js';
+import { countActivity } from '../tracing/activity.js';
+import { type BktStep, traceAnswer } from '../tracing/bkt.js';
+import { updateCalibration } from '../tracing/calibration.js';
+import { effectiveMastery } from '../tracing/forgetting.js';
+import { type ItemWindow, openWindow } from '../tracing/item-window.js';
+import { closeDay } from '../tracing/momentum.js';
+import { updatePace } from '../tracing/pace.js';
+import { updatePlateau } from '../tracing/plateau.js';
+import { isRapid, updateRapid } from '../tracing/rapid.js';
+import type { LearnerState, SkillState } from '../tracing/states.js';
+import { type LearnerTrace, type SkillTrace, updateTraces } from '../tracing/traces.js';
 import { type AnswerStates, tracesOf } from './answer-states.js';
-import { type BktStep, traceAnswer } from './bkt.js';
 import type { Conditions } from './conditions.js';
-import { dayMs, dayOf, effectiveMastery } from './forgetting.js';
-import { type ItemWindow, newItemWindow, openWindow } from './item-window.js';
-import { isRapid, newRapid, updateRapid } from './rapid.js';
-
-export const newLearner: LearnerState = {
-  version: 0,
-  attempts: 0,
-  abilityVersion: modelVersion,
-  math: newAbility,
-  rw: newAbility,
-  baselineTotal: null,
-  activity: newActivity,
-  momentum: newMomentum,
-  trace: newLearnerTrace,
-  items: newItemWindow,
-};
-
-export const newSkill = ({ pInit }: BktParameters): SkillState => ({
-  mastery: pInit,
-  attempts: 0,
-  correct: 0,
-  lastAttemptAt: 0,
-  correctDays: 0,
-  lastCorrectDay: -1,
-  plateau: newPlateau,
-  pace: newPace,
-  rapid: newRapid,
-  calibration: newCalibration,
-  trace: newSkillTrace,
-});
 
 /** The states after one answer, and the step that led there. */
 export interface AnswerEffect extends AnswerStates {
@@ -143,17 +111,3 @@ function countAnswer(
 /** Whether the answer is the learner's first on a later day than any before: the last day with answers closes. */
 export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answer, 'occurredAt'>): boolean =>
   activity.day >= 0 && dayOf(occurredAt) > activity.day;
-
-/**
- * Whether the skill may be called mastered: one crossing of the threshold is weak evidence, for of learners with
- * constant accuracy .35 to .55 nearly all touch it once within 40 attempts (science 1.1, simulated).
- *
- * @param mastery the effective one now
- */
-export function isMastered(skill: SkillState, mastery: number): boolean {
-  return (
-    mastery >= masteredAt.mastery &&
-    skill.attempts >= masteredAt.attempts &&
-    (smoothedMastery(skill.plateau) ?? 0) >= masteredAt.smoothed
-  );
-}

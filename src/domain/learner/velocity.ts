@@ -1,9 +1,11 @@
 /** Velocity of learning: how a learner's mastery moved from day to day, out of daily sums of answers. */
 
-import { velocityModel } from '../base/params.js';
+import { dayMs, dayOf } from '../base/days.js';
+import { activityModel, momentumModel, velocityModel } from '../base/params.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
-import { meanMastery, type PractisedSkill, practise } from '../learner/skill-view.js';
-import { dayMs } from '../tracing/forgetting.js';
+import { closeDay, type Momentum, momentumOf } from '../tracing/momentum.js';
+import type { LearnerState, SkillState } from '../tracing/states.js';
+import { meanMastery, type PractisedSkill, practise, practisedSkills } from './skill-view.js';
 import { type Slope, theilSen } from './theil-sen.js';
 
 /** Answers of one learner on one skill on one day; all days before the window together are one such day. */
@@ -127,3 +129,43 @@ export function progressOver(closings: readonly Closing[], days: number, today: 
 
 /** Days that have to be known for windows of that many days and of the fixed lengths. */
 export const daysToRead = (days: number): number => Math.max(days, velocityModel.longDays);
+
+/**
+ * Momentum now. The state knows a day only once a later one with answers has begun, so the last one is closed here,
+ * and after it idle days up to today for what was forgotten since; of many idle days only some. Without an answer in
+ * the last 14 days nobody is building.
+ *
+ * @param skills all of the learner's
+ * @param now Unix milliseconds
+ * @returns null where no skill has answers enough
+ */
+export function momentumNow(
+  { activity, momentum }: Pick<LearnerState, 'activity' | 'momentum'>,
+  skills: ReadonlyMap<string, SkillState>,
+  model: TenantModel,
+  now: number,
+): Momentum | null {
+  const practised = practisedSkills(skills, model);
+  let state = momentum;
+  for (const day of daysToClose(activity.day, dayOf(now))) {
+    const close = Math.min((day + 1) * dayMs, now);
+    const mastery = meanMastery(practised, close);
+    if (mastery === null) return null;
+    state = closeDay(state, day, mastery);
+  }
+  return withoutPractice(momentumOf(state), dayOf(now) - activity.day);
+}
+
+/** The last day with answers, some between it and today, and today. */
+function daysToClose(last: number, today: number): number[] {
+  const step = Math.max(1, Math.ceil((today - last) / momentumModel.idleClosings));
+  const days = [last];
+  for (let day = last + step; day < today; day += step) days.push(day);
+  return today > last ? [...days, today] : days;
+}
+
+/** Who has stopped is not building, however low the long average of a short history still is. */
+function withoutPractice(momentum: Momentum | null, idleDays: number): Momentum | null {
+  if (momentum?.label !== 'building' || idleDays < activityModel.days) return momentum;
+  return { ...momentum, label: 'steady' };
+}

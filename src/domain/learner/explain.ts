@@ -1,13 +1,13 @@
 /** Takes what is told of a skill apart: one answer's change of mastery, and the probability of a right answer. */
 
+import { featuresOf, termsOf } from '../answer/conditions.js';
 import type { BktParameters } from '../base/params.js';
 import { round4 } from '../base/probability.js';
-import type { LearnerState, SkillState } from '../base/types.js';
 import type { SkillModel, TenantModel } from '../catalogue/tenant-model.js';
+import { rowWidth } from '../prediction/features.js';
+import { explain, predict, type Term } from '../prediction/model.js';
 import { traceAnswer } from '../tracing/bkt.js';
-import { featuresOf, termsOf } from '../tracing/conditions.js';
-import { rowWidth } from './features.js';
-import { explain, predict, type Term } from './model.js';
+import type { LearnerState, SkillState } from '../tracing/states.js';
 
 /** A counted answer: what its update took, and what came of it, unrounded. */
 export interface CountedAnswer {

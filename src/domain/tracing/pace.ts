@@ -1,7 +1,18 @@
 import { normalCdf } from '../base/normal.js';
 import { paceModel, rapidModel } from '../base/params.js';
 import { clamp } from '../base/probability.js';
-import type { SkillTimes } from '../catalogue/tenant-model.js';
+
+/** Solution times of one skill, rapid answers left out; all zero where none was measured. */
+export interface SkillTimes {
+  readonly answers: number;
+  /** Mean of seconds. */
+  readonly meanSeconds: number;
+  /** Mean of ln seconds, and the sum of squared deviations from it. */
+  readonly logMean: number;
+  readonly logM2: number;
+}
+
+export const noTimes: SkillTimes = { answers: 0, meanSeconds: 0, logMean: 0, logM2: 0 };
 
 /** What is usual for a skill: mean and standard deviation of ln seconds. */
 export interface TimeNorm {

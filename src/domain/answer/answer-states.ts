@@ -1,7 +1,8 @@
-import type { Answer, LearnerState, SkillState } from '../base/types.js';
-import { type ItemTrace, newItemTrace, type Traces } from '../prediction/traces.js';
-import { dayOf } from './forgetting.js';
-import { type RememberedItem, recallItem } from './item-window.js';
+import { dayOf } from '../base/days.js';
+import type { Answer } from '../base/types.js';
+import { type RememberedItem, recallItem } from '../tracing/item-window.js';
+import type { LearnerState, SkillState } from '../tracing/states.js';
+import { type ItemTrace, newItemTrace, type Traces } from '../tracing/traces.js';
 
 /** A learner's states that one answer reads and writes. */
 export interface AnswerStates {

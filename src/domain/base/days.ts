@@ -1,0 +1,5 @@
+/** Milliseconds of a day. */
+export const dayMs = 86_400_000;
+
+/** UTC day since 1970 of a time in Unix milliseconds. */
+export const dayOf = (ms: number): number => Math.floor(ms / dayMs);
