@@ -1,5 +1,5 @@
+import { logLossClip } from '../domain/base/metrics.js';
 import { accuracyConstants } from '../domain/base/params.js';
-import { logLossClip } from '../domain/fit/metrics.js';
 import { resamples, seed } from '../lab/backtest/bootstrap.js';
 import { maxFold } from '../lab/evaluate/rows.js';
 import { onlyFile, parseArguments, readInteger, usageOf } from './arguments.js';

@@ -1,4 +1,4 @@
-import { logLossClip, reliabilityBins } from '../domain/fit/metrics.js';
+import { logLossClip, reliabilityBins } from '../domain/base/metrics.js';
 import { maxFold } from '../lab/evaluate/rows.js';
 import { onlyFile, parseArguments, readInteger, usageOf } from './arguments.js';
 import { checkReportPlace } from './report-file.js';

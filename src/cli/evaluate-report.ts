@@ -1,5 +1,5 @@
 /** What an evaluation prints. */
-import type { Metrics, ReliabilityBin } from '../domain/fit/metrics.js';
+import type { Metrics, ReliabilityBin } from '../domain/base/metrics.js';
 import type { ModelResult, Results } from '../lab/evaluate/results.js';
 import type { MonotoneCheck } from '../lab/evaluate/served.js';
 import type { FitFigures } from '../lab/evaluate/train.js';

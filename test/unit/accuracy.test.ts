@@ -8,6 +8,7 @@ import { accuracyCases, unitOf } from '../../src/domain/fit/accuracy/cases.js';
 import { fitAccuracy } from '../../src/domain/fit/accuracy/fit.js';
 import { judgeAccuracy } from '../../src/domain/fit/accuracy/judge.js';
 import { fitAccuracyStage } from '../../src/domain/fit/accuracy.js';
+import { newFeatureStore, replayLearners } from '../../src/domain/fit/prediction/replay.js';
 import { historyBands, isInBand } from '../../src/domain/prediction/accuracy-bands.js';
 import {
   type AccuracyModel,
@@ -17,7 +18,6 @@ import {
   startAccuracy,
 } from '../../src/domain/prediction/accuracy-model.js';
 import { rowWidth } from '../../src/domain/prediction/features.js';
-import { newFeatureStore, replayLearners } from '../../src/domain/prediction/replay.js';
 import { newLearner } from '../../src/domain/tracing/states.js';
 import { answerLog, type LoggedAnswer } from '../support/answer-logs.js';
 import { seeded } from '../support/random.js';

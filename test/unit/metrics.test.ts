@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { areaUnderCurve, logLossClip, measure, reliabilityOf } from '../../src/domain/fit/metrics.js';
+import { areaUnderCurve, logLossClip, measure, reliabilityOf } from '../../src/domain/base/metrics.js';
 
 const near = (actual: number | null, expected: number, tolerance = 1e-12): void => {
   assert.ok(actual !== null && Math.abs(actual - expected) <= tolerance, `${actual} is not ${expected}`);

@@ -8,6 +8,12 @@ import { type FittedPrediction, fitSteps, fittedPrediction } from '../../src/dom
 import { newFitMemory } from '../../src/domain/fit/prediction/fit-blocks.js';
 import { solveStep } from '../../src/domain/fit/prediction/fit-solve.js';
 import { moveRanges, sumRanges } from '../../src/domain/fit/prediction/fit-sums.js';
+import { abilityOffset, fitOffsets } from '../../src/domain/fit/prediction/offsets.js';
+import {
+  type FeatureStore,
+  newFeatureStore,
+  replayLearners,
+} from '../../src/domain/fit/prediction/replay.js';
 import {
   columnOf,
   type FeatureInput,
@@ -30,8 +36,6 @@ import {
   startTerms,
   type Terms,
 } from '../../src/domain/prediction/model.js';
-import { abilityOffset, fitOffsets } from '../../src/domain/prediction/offsets.js';
-import { type FeatureStore, newFeatureStore, replayLearners } from '../../src/domain/prediction/replay.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import {
   type ItemTrace,

@@ -8,10 +8,10 @@ import { accuracyConstants as constants, fitModel } from '../base/params.js';
 import type { AccuracyTrace } from '../prediction/accuracy-figures.js';
 import type { AccuracyModel, HorizonUnit } from '../prediction/accuracy-model.js';
 import { columnOf, rowWidth } from '../prediction/features.js';
-import type { FeatureStore } from '../prediction/replay.js';
 import { accuracyCases, unitOf } from './accuracy/cases.js';
 import { fitAccuracy, type TracedCase } from './accuracy/fit.js';
 import { type AccuracyQuality, judgeAccuracy, miscalibration } from './accuracy/judge.js';
+import type { FeatureStore } from './prediction/replay.js';
 import type { FitReport } from './report.js';
 import type { Training } from './served.js';
 

@@ -14,10 +14,10 @@ import {
   type TenantModel,
 } from '../catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../prediction/model.js';
-import type { AbilityOffsets } from '../prediction/offsets.js';
 import { tracedBy } from './guard.js';
 import { type FittedPrediction, fitSteps } from './prediction/fit.js';
 import type { BlockName } from './prediction/fit-blocks.js';
+import type { AbilityOffsets } from './prediction/offsets.js';
 import type { FitReport } from './report.js';
 import {
   type ItemSums,

@@ -14,10 +14,10 @@ import {
   type PredictionModel,
   skillTermCount,
 } from '../prediction/model.js';
-import type { AbilityOffsets } from '../prediction/offsets.js';
-import { type FeatureStore, newFeatureStore, replayLearners } from '../prediction/replay.js';
 import { difficultyShift } from '../tracing/bkt.js';
 import { lossOf, type TracedModel, traceLog } from './bkt/held-out.js';
+import type { AbilityOffsets } from './prediction/offsets.js';
+import { type FeatureStore, newFeatureStore, replayLearners } from './prediction/replay.js';
 
 /** Which learners a fit learns from, one byte each: 1 for those, 0 for the held-out ones. */
 export type Training = Uint8Array;

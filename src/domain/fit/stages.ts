@@ -4,9 +4,6 @@
  */
 
 import type { AnswerLog, LearnerFilter } from '../base/answer-log.js';
-import { fitOffsets } from '../prediction/offsets.js';
-import type { FeatureStore } from '../prediction/replay.js';
-import { measureTimes } from '../tracing/skill-times.js';
 import { fitAccuracyStage } from './accuracy.js';
 import { chooseFitOptions } from './bkt/choose.js';
 import { type FitOptions, type FitRound, fitRange } from './bkt/fit.js';
@@ -16,7 +13,10 @@ import { fittedPrediction } from './prediction/fit.js';
 import { newFitMemory } from './prediction/fit-blocks.js';
 import { solveStep } from './prediction/fit-solve.js';
 import { moveRanges, sumRanges } from './prediction/fit-sums.js';
+import { fitOffsets } from './prediction/offsets.js';
+import type { FeatureStore } from './prediction/replay.js';
 import { countItems, judgeServed, predictRange, replayRange, type Training, traceBkt } from './served.js';
+import { measureTimes } from './times.js';
 
 export type { Training };
 

@@ -1,5 +1,5 @@
 /** The evaluation as a page for people. */
-import type { Metrics, ReliabilityBin } from '../../domain/fit/metrics.js';
+import type { Metrics, ReliabilityBin } from '../../domain/base/metrics.js';
 import { type ChartPoint, type ChartSeries, chartFigure, type SeriesStyle } from '../report/chart.js';
 import { grouped, rangeText } from '../report/numbers.js';
 import { type Cell, chartGrid, htmlPage, htmlTable, section } from '../report/page.js';

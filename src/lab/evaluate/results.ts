@@ -6,7 +6,7 @@ import {
   measure,
   type ReliabilityBin,
   reliabilityOf,
-} from '../../domain/fit/metrics.js';
+} from '../../domain/base/metrics.js';
 import { answersByLearner, attemptsOnSkill, type CurvePoint } from './curves.js';
 import type { Split } from './split.js';
 

@@ -1,8 +1,8 @@
 /** How well a forecast of shares does on learners whom the fit did not see: what it is published by. */
 
+import { shareLogLoss } from '../../base/metrics.js';
 import { accuracyConstants as constants } from '../../base/params.js';
 import { type AccuracyModel, accuracyInterval, forecastAccuracy } from '../../prediction/accuracy-model.js';
-import { shareLogLoss } from '../metrics.js';
 import type { TracedCase } from './fit.js';
 
 export interface AccuracyQuality {

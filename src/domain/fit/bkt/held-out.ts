@@ -2,10 +2,10 @@
 
 import type { AnswerLog, LearnerFilter } from '../../base/answer-log.js';
 import { dayMs } from '../../base/days.js';
+import { logLossClip } from '../../base/metrics.js';
 import { type BktParameters, type FitBounds, fitModel } from '../../base/params.js';
 import { difficultyShift, traceAnswer } from '../../tracing/bkt.js';
 import { effectiveMastery } from '../../tracing/forgetting.js';
-import { logLossClip } from '../metrics.js';
 
 /** Parameters of all skills, as far as tracing needs them. */
 export interface TracedModel {

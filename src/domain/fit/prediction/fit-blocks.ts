@@ -1,8 +1,8 @@
 import type { AnswerLog, LearnerFilter } from '../../base/answer-log.js';
 import { predictionModel } from '../../base/params.js';
 import { features, itemColumns, rowWidth, runColumn, skillColumns } from '../../prediction/features.js';
-import type { FeatureStore } from '../../prediction/replay.js';
 import { maxItemRun } from '../../tracing/traces.js';
+import type { FeatureStore } from './replay.js';
 
 /**
  * Terms that are fitted together: for each member (all answers, a skill, an item, a length of the run of wrong

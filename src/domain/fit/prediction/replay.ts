@@ -1,9 +1,10 @@
 /** Replays a log as it would have been served, and keeps the features of every answer for the fit. */
 
-import type { AnswerLog } from '../base/answer-log.js';
-import { dayOf } from '../base/days.js';
-import { predictionModel } from '../base/params.js';
-import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../tracing/item-window.js';
+import type { AnswerLog } from '../../base/answer-log.js';
+import { dayOf } from '../../base/days.js';
+import { predictionModel } from '../../base/params.js';
+import { type FeatureInput, rowWidth, writeFeatures } from '../../prediction/features.js';
+import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../../tracing/item-window.js';
 import {
   type ItemTrace,
   type LearnerTrace,
@@ -13,8 +14,7 @@ import {
   type SkillTrace,
   type TracedAnswer,
   updateTraces,
-} from '../tracing/traces.js';
-import { type FeatureInput, rowWidth, writeFeatures } from './features.js';
+} from '../../tracing/traces.js';
 import { type AbilityOffsets, abilityOffset } from './offsets.js';
 
 /** What a replay takes beside the answers; columns by place in the log. */

@@ -1,5 +1,5 @@
-import { predictionModel } from '../base/params.js';
-import { clamp } from '../base/probability.js';
+import { predictionModel } from '../../base/params.js';
+import { clamp } from '../../base/probability.js';
 
 /**
  * What the answers on each item deviate by from what was expected without it, first answers of each learner only:

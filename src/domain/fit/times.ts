@@ -1,7 +1,7 @@
 import type { AnswerLog } from '../base/answer-log.js';
 import { rapidModel } from '../base/params.js';
-import { noTimes, type SkillTimes } from './pace.js';
-import { rapidThreshold } from './rapid.js';
+import { noTimes, type SkillTimes } from '../tracing/pace.js';
+import { rapidThreshold } from '../tracing/rapid.js';
 
 /** Whether a time says how long the question took: 0 and times of who was away do not (science: efficiency). */
 const isTime = (seconds: number): boolean => seconds > 0 && seconds <= rapidModel.awaySeconds;

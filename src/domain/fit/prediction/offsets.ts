@@ -1,6 +1,6 @@
-import type { AnswerLog, LearnerFilter } from '../base/answer-log.js';
-import { predictionModel } from '../base/params.js';
-import { logit, sigmoid } from '../base/probability.js';
+import type { AnswerLog, LearnerFilter } from '../../base/answer-log.js';
+import { predictionModel } from '../../base/params.js';
+import { logit, sigmoid } from '../../base/probability.js';
 import { type ItemDeviations, itemVariance, newItemDeviations, noteDeviation } from './item-variance.js';
 
 /** How easy skills and items are for the ability filter: log-odds of a right answer of a new learner. */
