@@ -11,6 +11,7 @@ import type {
   CorrectionWarehouse,
 } from '../../src/services/corrections/correction-ports.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
+import { eraseLearner } from '../../src/store/corrections/correction-scripts.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import type { Outbox } from '../../src/store/outbox/outbox.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
@@ -38,7 +39,8 @@ async function order(redis: Redis, userId: string, id: string): Promise<void> {
   await redis.hset(`st:{p${partition}}:l:default:${userId}`, 'L', 'x');
   const learner = { v: 1, tenant: 'default', userId };
   const correction = { ...learner, kind: 'erase', erasureId: id, goalAt: 0 };
-  const [status] = await redis.eraseLearner(
+  const [status] = await eraseLearner(
+    redis,
     `st:{p${partition}}`,
     `default:${userId}`,
     id,

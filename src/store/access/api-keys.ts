@@ -12,6 +12,7 @@ import type { KeptKey } from '../../services/rebuild/deployment-facts.js';
 import { decodeEach, refuseUnreadable, type TellUnreadable } from '../learners/decode-each.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { apiKeysKey, metaKey, quotaKey } from '../redis/keys.js';
+import { defineScript } from '../redis/script.js';
 
 /** A key as it is stored: never the key itself, only its hash as the field's name. */
 const StoredKey = Type.Object({
@@ -25,6 +26,35 @@ const StoredKey = Type.Object({
   revoked_at: Type.Optional(Type.String()),
 });
 const storedKeyCheck = Compile(StoredKey);
+
+/**
+ * Sets a field of a hash where nobody else has set it meanwhile.
+ * KEYS: the hash. ARGV: field, value that it is expected to have ('': none), new value.
+ * Result: 1 where it was set.
+ */
+const replaceField = defineScript(1)<[key: string, field: string, expected: string, value: string], 0 | 1>(`
+if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return 1
+`);
+
+/**
+ * Takes from an API key's quota; the window opens with its first request.
+ * KEYS: the key's counter. ARGV: amount, window in milliseconds.
+ * Result: taken so far in this window, milliseconds until it ends.
+ */
+const takeFromQuota = defineScript(1)<
+  [key: string, amount: number, windowMs: number],
+  [taken: number, leftMs: number]
+>(`
+local taken = redis.call('INCRBY', KEYS[1], ARGV[1])
+local left = redis.call('PTTL', KEYS[1])
+if left < 0 then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  left = tonumber(ARGV[2])
+end
+return { taken, left }
+`);
 
 export interface KeyStore extends KeyRing {
   /**
@@ -100,7 +130,7 @@ async function changeKey(client: RedisClient, keyHash: string, decide: Decide): 
     const stored = text === null ? null : keptKey(keyHash, text);
     const next = decide(stored);
     if (next === null) return stored;
-    const replace = client.replaceField(apiKeysKey, keyHash, text ?? '', encode(next));
+    const replace = replaceField(client, apiKeysKey, keyHash, text ?? '', encode(next));
     if ((await whileRedisServes(replace)) === 1) return stored;
   }
 }
@@ -145,7 +175,9 @@ const windowMs = 60_000;
 
 export const createQuotaCounter = (client: RedisClient): QuotaCounter => ({
   take: async (keyHash, amount) => {
-    const [taken, endsInMs] = await whileRedisServes(client.takeQuota(quotaKey(keyHash), amount, windowMs));
+    const [taken, endsInMs] = await whileRedisServes(
+      takeFromQuota(client, quotaKey(keyHash), amount, windowMs),
+    );
     return { taken, endsInMs };
   },
 });

@@ -1,5 +1,6 @@
 /** Scripts of the audit: each looks at one partition. */
 import { rowColumns } from '../../contracts/attempt-row.js';
+import { defineScript } from '../redis/script.js';
 
 /** A Lua pattern that captures these columns of an encoded row, in the row's order. */
 function columnsPattern(wanted: readonly (typeof rowColumns)[number][]): string {
@@ -16,7 +17,10 @@ function columnsPattern(wanted: readonly (typeof rowColumns)[number][]): string 
  * Result: fields and values of either hash; last id of the outbox ('' where there is none); last id and length of the
  * parked rows, as one text; number of due erasures; Redis' clock: seconds, microseconds.
  */
-export const lookScript = `
+export const lookAtPartition = defineScript(5)<
+  [accepted: string, removed: string, outbox: string, parked: string, due: string],
+  [string[], string[], string, string, number, string, string]
+>(`
 local function lastId(key)
   if redis.call('EXISTS', key) == 0 then return '' end
   local info = redis.call('XINFO', 'STREAM', key)
@@ -27,10 +31,10 @@ return {
   redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]), lastId(KEYS[3]),
   lastId(KEYS[4]) .. ' ' .. redis.call('XLEN', KEYS[4]), redis.call('XLEN', KEYS[5]), time[1], time[2],
 }
-`;
+`);
 
-/** What `countPageScript` gives. */
-export type CountedPage = [
+/** What `countStreamPage` gives. */
+type CountedPage = [
   entries: number,
   oldest: string,
   corrections: number,
@@ -46,7 +50,7 @@ export type CountedPage = [
  * Result: entries; id of the oldest ('' for none); corrections among them; rows that cannot be read; then tenant and day in turn
  * with numbers: of rows by day of arrival; of them and of right ones by day of occurred_at.
  */
-export const countPageScript = `
+export const countStreamPage = defineScript(1)<[key: string, from: string, atMost: number], CountedPage>(`
 local pattern = '${columnsPattern(['tenant', 'is_correct', 'occurred_at', 'received_at'])}'
 local arrived, occurred, right = {}, {}, {}
 local corrections, unreadable = 0, 0
@@ -85,7 +89,7 @@ local entries = redis.call('XREVRANGE', KEYS[1], ARGV[1], '-', 'COUNT', ARGV[2])
 for i = 1, #entries do look(entries[i][2]) end
 local oldest = #entries > 0 and entries[#entries][1] or ''
 return { #entries, oldest, corrections, unreadable, flat(arrived), flat(occurred), flat(right) }
-`;
+`);
 
 /** Field that tells up to which day the counts of a partition were forgotten. No tenant is empty. */
 export const prunedField = ':pruned';
@@ -94,7 +98,7 @@ export const prunedField = ':pruned';
  * Forgets the counts of old days, and notes up to which day where there were any.
  * KEYS: hash of accepted, hash of removed. ARGV: last day that is forgotten.
  */
-export const pruneScript = `
+export const pruneAccepted = defineScript(2)<[accepted: string, removed: string, throughDay: number], null>(`
 local through, forgotten = tonumber(ARGV[1]), 0
 for _, key in ipairs(KEYS) do
   for _, name in ipairs(redis.call('HKEYS', key)) do
@@ -104,4 +108,4 @@ for _, key in ipairs(KEYS) do
 end
 local before = tonumber(redis.call('HGET', KEYS[1], '${prunedField}') or -1)
 if forgotten > 0 and before < through then redis.call('HSET', KEYS[1], '${prunedField}', through) end
-`;
+`);

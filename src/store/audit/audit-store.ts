@@ -8,7 +8,7 @@ import { findEnded } from '../corrections/ended-histories.js';
 import { epochOf } from '../outbox/outbox.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { acceptedKey, auditKey, dueKey, outboxKey, parkedKey, removedKey } from '../redis/keys.js';
-import { prunedField } from './audit-scripts.js';
+import { countStreamPage, lookAtPartition, pruneAccepted, prunedField } from './audit-scripts.js';
 
 const parkedOf = (partition: number): string => parkedKey(outboxKey(partition));
 /** Entries of a script call: about a millisecond of Redis where a commit has three rows in a partition. */
@@ -49,7 +49,7 @@ export function createAuditStore(client: RedisClient, partitions: number): Audit
     epoch: async () => (await serve(epochOf(client))).id,
     now: async () => (await serve(epochOf(client))).ms,
     prune: async (partition, throughDay) => {
-      await serve(client.pruneAccepted(acceptedKey(partition), removedKey(partition), throughDay));
+      await serve(pruneAccepted(client, acceptedKey(partition), removedKey(partition), throughDay));
     },
     keep: async (record) => {
       await serve(client.set(auditKey, JSON.stringify(record)));
@@ -79,7 +79,7 @@ interface Facts {
 async function factsOf(client: RedisClient, partition: number): Promise<Facts> {
   const keys = [acceptedKey, removedKey, outboxKey, parkedOf, dueKey].map((key) => key(partition));
   const [accepted, removed, last, parkedMark, due, seconds, micros] = await whileRedisServes(
-    client.lookAtPartition(...(keys as [string, string, string, string, string])),
+    lookAtPartition(client, ...(keys as [string, string, string, string, string])),
   );
   const counts = tallyOf(accepted);
   const prunedThrough = counts.get(prunedField) ?? -1;
@@ -110,7 +110,7 @@ async function countStream(
   for (let from = newest; from !== ''; ) {
     signal.throwIfAborted();
     const [entries, oldest, corrections, unreadable, ...pages] = await whileRedisServes(
-      client.countStreamPage(key, from, pageEntries),
+      countStreamPage(client, key, from, pageEntries),
     );
     if (entries === 0) break;
     counts.oldest = oldest;

@@ -1,6 +1,6 @@
 /** The Lua scripts of who answered a tenant's rare skills. */
-import type { Result } from 'ioredis';
 import { learnersOfKnownSkill } from '../../domain/base/params.js';
+import { defineScript } from '../redis/script.js';
 
 /**
  * Notes learners who answered skills; those who are noted already change nothing. A skill is rare from its first answer
@@ -8,7 +8,10 @@ import { learnersOfKnownSkill } from '../../domain/base/params.js';
  * KEYS: sorted set of the tenant's skills, hash of the rare ones. ARGV: skill and 8 bytes of learner hash, in turn.
  * Result: how many skills the tenant knows; those of the skills that are not rare (any more).
  */
-export const noteLearnersScript = `
+export const addToRare = defineScript(2)<
+  [skills: string, rare: string, ...pairs: (string | Buffer)[]],
+  [size: number, notRare: string[]]
+>(`
 local skills, rare, common = KEYS[1], KEYS[2], {}
 local function has(list, learner)
   for at = 1, #list, 8 do
@@ -33,14 +36,17 @@ for i = 1, #ARGV, 2 do
   end
 end
 return { redis.call('ZCARD', skills), common }
-`;
+`);
 
 /**
  * Takes learners off the lists of some rare skills, which stay rare: with an empty list, if need be.
  * KEYS: hash of the rare skills. ARGV: cursor ('0' at first), how many skills, about; hashes of learners.
  * Result: cursor for the next ones; '0' behind the last.
  */
-export const forgetLearnersScript = `
+export const takeOffRare = defineScript(1)<
+  [rare: string, cursor: string, skills: number, ...learners: Buffer[]],
+  string
+>(`
 local gone = {}
 for i = 3, #ARGV do gone[ARGV[i]] = '' end
 local page = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])
@@ -50,20 +56,4 @@ for i = 1, #page[2], 2 do
   if #left < #list then redis.call('HSET', KEYS[1], page[2][i], left) end
 end
 return page[1]
-`;
-
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    noteLearners(
-      skills: string,
-      rare: string,
-      ...pairs: (string | Buffer)[]
-    ): Result<[size: number, notRare: string[]], Context>;
-    forgetLearners(
-      rare: string,
-      cursor: string,
-      skills: number,
-      ...learners: Buffer[]
-    ): Result<string, Context>;
-  }
-}
+`);

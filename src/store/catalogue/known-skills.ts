@@ -3,6 +3,7 @@ import { inParts } from '../../lists.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import { catalogueKey, knownSkillsKey, rareSkillsKey } from '../redis/keys.js';
 import { hashText } from '../redis/text-hash.js';
+import { addToRare, takeOffRare } from './known-skills-scripts.js';
 
 /** A skill, and a learner who answered it. */
 export interface SkillLearner {
@@ -49,7 +50,7 @@ export async function noteLearners(
   answered: readonly SkillLearner[],
 ): Promise<{ readonly size: number; readonly notRare: readonly string[] }> {
   const pairs = answered.flatMap(({ skillId, userId }) => [skillId, hashText(userId)]);
-  const noted = client.noteLearners(knownSkillsKey(tenant), rareSkillsKey(tenant), ...pairs);
+  const noted = addToRare(client, knownSkillsKey(tenant), rareSkillsKey(tenant), ...pairs);
   const [size, notRare] = await whileRedisServes(noted);
   return { size, notRare };
 }
@@ -74,7 +75,7 @@ export async function forgetLearners(
   const hashes = userIds.map(hashText);
   let cursor = '0';
   do {
-    const page = client.forgetLearners(rareSkillsKey(tenant), cursor, pageSkills, ...hashes);
+    const page = takeOffRare(client, rareSkillsKey(tenant), cursor, pageSkills, ...hashes);
     cursor = await whileRedisServes(page);
   } while (cursor !== '0');
 }

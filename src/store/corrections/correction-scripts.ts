@@ -1,6 +1,7 @@
 /** The Lua scripts of erasures and corrections: what has to be one step with the outbox. */
 import { modelVersion } from '../../domain/base/params.js';
 import { markerName, unnotedVersion } from '../redis/keys.js';
+import { defineScript } from '../redis/script.js';
 
 /** Versions of which an upgrade may have moved learners aside. */
 const asideVersions = Array.from({ length: modelVersion - unnotedVersion + 1 }, (_, i) => unnotedVersion + i);
@@ -32,7 +33,19 @@ end
  * Result: what became of it and an id: \`begun\`; \`open\` (nothing new since the erasure of that id, which is not done);
  *   \`absent\`, \`full\`, \`emptied\` (Redis came back empty).
  */
-export const eraseLearnerScript = `
+export const eraseLearner = defineScript(1)<
+  [
+    prefix: string,
+    name: string,
+    id: string,
+    record: string,
+    correction: string,
+    mostOpen: number,
+    hash: string,
+    mostEnded: number,
+  ],
+  [string, string]
+>(`
 ${placeOf}
 local prefix, name, id = KEYS[1], ARGV[1], ARGV[2]
 local erasures, key = prefix .. ':erasures', prefix .. ':l:' .. name
@@ -65,55 +78,40 @@ redis.call('HSET', ended, hash, cjson.encode({
   goalAt = math.max(record.goalAt, earlier and cjson.decode(earlier).goalAt or 0),
 }))
 return { 'begun', id }
-`;
+`);
 
 /**
  * Notes that it was looked for what came late of an erased learner, unless the learner was erased again meanwhile.
  * KEYS: the partition's prefix. ARGV: the learner's hash, what was noted, what to note or '' to forget. Result: none.
  */
-export const lookedAtEndedScript = `
+export const lookedAtEnded = defineScript(1)<
+  [prefix: string, hash: string, text: string, next: string],
+  null
+>(`
 local ended = KEYS[1] .. ':erased'
 if redis.call('HGET', ended, ARGV[1]) ~= ARGV[2] then return end
 if ARGV[3] == '' then redis.call('HDEL', ended, ARGV[1]) else redis.call('HSET', ended, ARGV[1], ARGV[3]) end
-`;
+`);
 
 /**
  * Forgets an erasure that is done, and whose it was; a later one of the same learner stays.
  * KEYS: the partition's prefix. ARGV: id of the erasure, name of the learner. Result: fields removed.
  */
-export const closeErasureScript = `
+export const closeErasure = defineScript(1)<[prefix: string, id: string, name: string], number>(`
 local erasures, field = KEYS[1] .. ':erasures', '@' .. ARGV[2]
 if redis.call('HGET', erasures, field) == ARGV[1] then redis.call('HDEL', erasures, field) end
 return redis.call('HDEL', erasures, ARGV[1])
-`;
-
-/**
- * Removes entries whose rows are stored, and puts the erasures before, among and behind them where the due ones are.
- * KEYS: the partition's prefix. ARGV: the smallest id that stays in the outbox, '' where no row is meant; number of rows
- *   that go; ids of erasures and their texts, in turn and in order. Those that are not there (any more) are passed over.
- */
-export const trimOutboxScript = `
-${placeOf}
-local out = KEYS[1] .. ':out'
-for i = 3, #ARGV, 2 do
-  if standsIn(out, ARGV[i], ARGV[i + 1]) then
-    redis.call('XADD', KEYS[1] .. ':due', ARGV[i], 'c', ARGV[i + 1])
-    redis.call('XDEL', out, ARGV[i])
-  end
-end
-if ARGV[1] ~= '' and redis.call('XTRIM', out, 'MINID', '=', ARGV[1]) > 0 then
-  redis.call('DECRBY', out .. ':rows', ARGV[2])
-end
--- Who trims what another one has trimmed in part makes the number wrong, until here.
-if redis.call('XLEN', out) == 0 then redis.call('DEL', out .. ':rows') end
-`;
+`);
 
 /**
  * KEYS: the partition's prefix. ARGV: most erasures.
  * Result: id of the outbox' oldest entry or ''; of the oldest due erasures id, text, what is kept of it or '', and
  *   milliseconds since, in turn.
  */
-export const readDueScript = `
+export const readDueEntries = defineScript(1)<
+  [prefix: string, most: number],
+  [head: string, ...(string | number)[]]
+>(`
 ${placeOf}
 local head = redis.call('XRANGE', KEYS[1] .. ':out', '-', '+', 'COUNT', 1)[1]
 local found, time = { head and head[1] or '' }, now()
@@ -125,14 +123,17 @@ for _, entry in ipairs(redis.call('XRANGE', KEYS[1] .. ':due', '-', '+', 'COUNT'
   end
 end
 return found
-`;
+`);
 
 /**
  * Keeps what a correction is about to take away, where nothing is kept yet.
  * KEYS: the partition's prefix. ARGV: outbox id, the correction, what to keep or ''.
  * Result: what is kept or '', milliseconds since; or nothing where the correction is gone.
  */
-export const planCorrectionScript = `
+export const planCorrection = defineScript(1)<
+  [prefix: string, id: string, text: string, plan: string],
+  [string, number] | []
+>(`
 ${placeOf}
 local prefix, id = KEYS[1], ARGV[1]
 if not placeOf(prefix, id, ARGV[2]) then return {} end
@@ -144,7 +145,7 @@ end
 if not plan then return { '', 0 } end
 local since, kept = string.match(plan, '^(%d+) (.*)$')
 return { kept, time - since }
-`;
+`);
 
 /**
  * Ends a correction that was carried out.
@@ -152,7 +153,17 @@ return { kept, time - since }
  *   then fields of the removed answers and what they grow by, in turn.
  * Result: 1, or 0 where it had been ended before.
  */
-export const settleCorrectionScript = `
+export const settleCorrection = defineScript(1)<
+  [
+    prefix: string,
+    id: string,
+    text: string,
+    erasureId: string,
+    before: string,
+    ...removed: (string | number)[],
+  ],
+  number
+>(`
 ${placeOf}
 local prefix, id, erasureId = KEYS[1], ARGV[1], ARGV[3]
 local place = placeOf(prefix, id, ARGV[2])
@@ -167,14 +178,14 @@ if stored then
   redis.call('HSET', prefix .. ':erasures', erasureId, cjson.encode(record))
 end
 return 1
-`;
+`);
 
 /**
  * Takes refused rows of a learner away for good.
  * KEYS: the partition's prefix. ARGV: ids of entries of its parked rows, each with its field of the removed answers, or ''.
  * Result: number taken away.
  */
-export const removeParkedScript = `
+export const removeParkedEntries = defineScript(1)<[prefix: string, ...entries: string[]], number>(`
 local removed = 0
 for i = 1, #ARGV, 2 do
   if redis.call('XDEL', KEYS[1] .. ':out:parked', ARGV[i]) == 1 then
@@ -183,4 +194,4 @@ for i = 1, #ARGV, 2 do
   end
 end
 return removed
-`;
+`);

@@ -16,6 +16,12 @@ import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { acceptedField, outboxKey, parkedKey, partitionPrefix } from '../redis/keys.js';
 import { readReplicated } from '../redis/replication.js';
 import { fieldOf, streamPages } from '../redis/streams.js';
+import {
+  planCorrection,
+  readDueEntries,
+  removeParkedEntries,
+  settleCorrection,
+} from './correction-scripts.js';
 
 /** Parked rows of one read: nobody waits long behind it. */
 const chunk = 500;
@@ -25,7 +31,7 @@ export function createCorrectionStore(client: RedisClient): CorrectionStore {
     due: (partition, most) => readDue(client, partition, most),
     plan: async ({ partition, id, text }, removal) => {
       const kept = removal === null ? '' : JSON.stringify(removal);
-      const call = client.planCorrection(partitionPrefix(partition), id, text, kept);
+      const call = planCorrection(client, partitionPrefix(partition), id, text, kept);
       const [found = '', ageMs = 0] = await whileRedisServes(call);
       return planOf(found, ageMs);
     },
@@ -40,7 +46,7 @@ export function createCorrectionStore(client: RedisClient): CorrectionStore {
       ]);
       const told = JSON.stringify(before);
       const prefix = partitionPrefix(partition);
-      await whileRedisServes(client.settleCorrection(prefix, id, text, erasureId, told, ...removed));
+      await whileRedisServes(settleCorrection(client, prefix, id, text, erasureId, told, ...removed));
     },
   };
 }
@@ -48,7 +54,7 @@ export function createCorrectionStore(client: RedisClient): CorrectionStore {
 /** They are on the replicas where that is asked for: a failover must not forget what ClickHouse has obeyed. */
 async function readDue(client: RedisClient, partition: number, most: number): Promise<DueErasure[]> {
   const prefix = partitionPrefix(partition);
-  const read = () => whileRedisServes(client.readDue(prefix, most));
+  const read = () => whileRedisServes(readDueEntries(client, prefix, most));
   const [head, ...found] = await readReplicated(client, partition, read, ({ length }) => length > 1);
   const due: DueErasure[] = [];
   for (let i = 0; i < found.length; i += 4) {
@@ -92,7 +98,7 @@ export async function takeParked(
     id,
     count && counted ? acceptedField(tenant, day) : '',
   ]);
-  return whileRedisServes(client.removeParked(partitionPrefix(partition), ...args));
+  return whileRedisServes(removeParkedEntries(client, partitionPrefix(partition), ...args));
 }
 
 /** A refused row, as far as it can be told. */

@@ -12,6 +12,7 @@ import type { EndedHistories, EndedLearner } from '../../services/corrections/er
 import type { JournalEntry } from '../outbox/journal.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { endedKey, partitionOf, partitionPrefix } from '../redis/keys.js';
+import { lookedAtEnded } from './correction-scripts.js';
 
 /** Fields of one command: a fraction of a millisecond of Redis. */
 const chunk = 500;
@@ -76,7 +77,7 @@ export function createEndedHistories(client: RedisClient, partitions: number): E
     },
     looked: async ({ partition, hash, text, ...ended }, keep) => {
       const next = keep ? JSON.stringify({ ...JSON.parse(text), looks: ended.looks + 1 }) : '';
-      await whileRedisServes(client.lookedAtEnded(partitionPrefix(partition), hash, text, next));
+      await whileRedisServes(lookedAtEnded(client, partitionPrefix(partition), hash, text, next));
     },
     lateAmong: async (entries) => {
       const late: JournalEntry[] = [];

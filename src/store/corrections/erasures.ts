@@ -10,6 +10,7 @@ import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { erasuresKey, partitionOf, partitionPrefix } from '../redis/keys.js';
 import { takeTurn } from '../redis/lock.js';
 import { replicated } from '../redis/replication.js';
+import { closeErasure, eraseLearner } from './correction-scripts.js';
 
 /** Most erasures of a partition that are not done. */
 const mostOpen = 10_000;
@@ -39,7 +40,8 @@ export function createErasureStore(
     const prefix = partitionPrefix(partition);
     const name = learnerName(tenant, userId);
     const call = () =>
-      client.eraseLearner(
+      eraseLearner(
+        client,
         ...([prefix, name, erasureId, record, correction, mostOpen] as const),
         ...([learnerHash(tenant, userId), mostEnded] as const),
       );
@@ -69,7 +71,7 @@ export function createErasureStore(
     takeHourlyTurn: () => takeTurn(client, lookTurnKey, hourSeconds),
     close: async ({ id, tenant, userId, partition }) => {
       await whileRedisServes(
-        client.closeErasure(partitionPrefix(partition), id, learnerName(tenant, userId)),
+        closeErasure(client, partitionPrefix(partition), id, learnerName(tenant, userId)),
       );
     },
   };

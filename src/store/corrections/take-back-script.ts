@@ -1,5 +1,6 @@
 /** The Lua script that takes one answer back. */
 import { markerName } from '../redis/keys.js';
+import { defineScript } from '../redis/script.js';
 
 /**
  * Writes a learner anew, without one answer, and orders what follows from it: the correction, and behind it the rows that
@@ -11,7 +12,7 @@ import { markerName } from '../redis/keys.js';
  * Result: what became of it: `done`, `conflict` (somebody else wrote the learner), `archived` (answers of that month are
  *   sums by now), `full` (outbox or journal), `emptied` (Redis came back empty).
  */
-export const takeBackScript = `
+export const takeBack = defineScript(1)<[prefix: string, ...args: (string | number | Buffer)[]], string>(`
 local prefix, name, rows = KEYS[1], ARGV[1], tonumber(ARGV[8])
 local key, out, journal = prefix .. ':l:' .. name, prefix .. ':out', prefix .. ':journal'
 if redis.call('EXISTS', prefix .. ':${markerName}') == 0 then return 'emptied' end
@@ -46,4 +47,4 @@ local time = redis.call('TIME')
 local now = time[1] .. string.format('%03d', math.floor(time[2] / 1000))
 redis.call('XADD', journal, '*', 'k', 'taken_back', 'r', now .. '\\t' .. ARGV[7])
 return 'done'
-`;
+`);

@@ -9,6 +9,7 @@ import { dumpOf } from '../rebuild/learner-dump.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { journalBound, partitionPrefix } from '../redis/keys.js';
 import { replicated } from '../redis/replication.js';
+import { takeBack } from './take-back-script.js';
 
 export interface TakeBackCommit {
   readonly partition: number;
@@ -36,7 +37,7 @@ export async function commitTakeBack(
 ): Promise<TakeBackStatus> {
   const prefix = partitionPrefix(commit.partition);
   const args = argumentsOf(commit, outboxBound);
-  const status = await replicated(client, prefix, () => whileRedisServes(client.takeBack(prefix, ...args)));
+  const status = await replicated(client, prefix, () => whileRedisServes(takeBack(client, prefix, ...args)));
   return status as TakeBackStatus;
 }
 

@@ -5,7 +5,10 @@ import { scanKeys } from '../rebuild/learner-scan.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { idSweepKey } from '../redis/keys.js';
 import { takeTurn } from '../redis/lock.js';
+import { defineScript } from '../redis/script.js';
+import { idBytes } from './event-ids.js';
 import { idWindowSeconds } from './id-ledger.js';
+import { entryBytes, ledgerField } from './learner-ids.js';
 
 /** With a look that was missed, because its process died, ids are gone 33 hours after they came. */
 const sweepHours = 4;
@@ -20,13 +23,47 @@ const idsPattern = 'st:{p*}:e:*';
 /** A learner's name may hold what the pattern asks for. */
 const idsKey = /^st:\{p\d+\}:e:/;
 
+/**
+ * Forgets learners' event ids from the oldest of each bucket on, as far as they are over. What is left is written anew: a
+ * hash that outgrew its compact form does not return to it by itself.
+ * KEYS: hashes of event ids. ARGV: forget ids that were taken at this Unix second or before.
+ * Result: number forgotten.
+ */
+export const forgetIds = defineScript(null)<[keys: number, ...args: (string | number)[]], number>(`
+local cutoff, forgotten = tonumber(ARGV[1]), 0
+local function over(bucket)
+  local at = 1
+  while at < #bucket and struct.unpack('<I4', bucket, at + ${idBytes}) <= cutoff do at = at + ${entryBytes} end
+  return at - 1
+end
+for _, key in ipairs(KEYS) do
+  local all, ledger, left, before = redis.call('HGETALL', key), nil, {}, forgotten
+  for i = 1, #all, 2 do
+    local field, bucket = all[i], all[i + 1]
+    if field == '${ledgerField}' then ledger = bucket
+    else
+      local ended = over(bucket)
+      forgotten = forgotten + ended / ${entryBytes}
+      if ended < #bucket then
+        left[#left + 1], left[#left + 2] = field, string.sub(bucket, ended + 1)
+      end
+    end
+  end
+  if forgotten > before or #left == 0 then
+    redis.call('DEL', key)
+    if #left > 0 then redis.call('HSET', key, '${ledgerField}', ledger, unpack(left)) end
+  end
+end
+return forgotten
+`);
+
 /** Forgets all that are over. @returns how many */
 export async function sweepIds(client: RedisClient, nowMs: number): Promise<number> {
   const cutoff = Math.floor(nowMs / 1000) - idWindowSeconds - clockDifferenceSeconds;
   let forgotten = 0;
   for await (const [, keys] of scanKeys(client, idsPattern)) {
     for (const group of groupsOf(keys.filter((key) => idsKey.test(key))))
-      forgotten += await whileRedisServes(client.sweepIds(group.length, ...group, cutoff));
+      forgotten += await whileRedisServes(forgetIds(client, group.length, ...group, cutoff));
     await sleep(pauseMs);
   }
   return forgotten;

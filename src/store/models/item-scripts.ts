@@ -1,4 +1,5 @@
 /** The Lua scripts of the item counters; their arguments are packed as those of scripts.ts. */
+import { defineScript } from '../redis/script.js';
 
 /**
  * A record: u32 answers, u32 right ones, double expected right ones in millionths (whole numbers, so that additions
@@ -15,7 +16,7 @@ local function counters(record) return struct.unpack('<I4I4d', record) end
  * that the hash may have; 1 where the hash may be made.
  * Result: -1 where the version's items are gone, else the number of new items for which there was no room.
  */
-export const addItemsScript = `
+export const addItems = defineScript(1)<[key: string, deltas: Buffer, atMost: number, make: 0 | 1], number>(`
 ${reader}
 local key, refused = KEYS[1], 0
 if ARGV[3] ~= '1' and redis.call('EXISTS', key) == 0 then return -1 end
@@ -34,16 +35,16 @@ while pos < #data do
   if record then redis.call('HSET', key, id, record) else refused = refused + 1 end
 end
 return refused
-`;
+`);
 
 /**
  * Writes items of a version that is not in force yet.
  * KEYS: the version's hash of items. ARGV: entries, each 8 bytes of item hash and a record; bytes of a record.
  */
-export const putItemsScript = `
+export const writeItems = defineScript(1)<[key: string, entries: Buffer, recordBytes: number], number>(`
 local data, bytes = ARGV[1], tonumber(ARGV[2])
 for pos = 1, #data, bytes + 8 do
   redis.call('HSET', KEYS[1], string.sub(data, pos, pos + 7), string.sub(data, pos + 8, pos + 7 + bytes))
 end
 return 1
-`;
+`);

@@ -12,6 +12,7 @@ import { inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { itemsKey } from '../redis/keys.js';
 import { hashItem, itemIdBytes } from './item-id.js';
+import { addItems, writeItems } from './item-scripts.js';
 
 /** What to add to an item's counters; the expected answers are kept to a millionth. */
 export interface ItemDelta extends ItemCounts {
@@ -47,7 +48,7 @@ export async function addItemAnswers(
     const make = version === 0 ? 1 : 0;
     const packed = packDeltas(part);
     const result = await whileRedisServes(
-      client.addItems(itemsKey(tenant, version), packed, maxItems + 1, make),
+      addItems(client, itemsKey(tenant, version), packed, maxItems + 1, make),
     );
     refused += result < 0 ? part.length : result;
   }
@@ -171,7 +172,8 @@ export async function putItems(
   await makeItems(client, tenant, version);
   for (let from = 0; from < entries.length; from += chunk * entryBytes) {
     await whileRedisServes(
-      client.putItems(
+      writeItems(
+        client,
         itemsKey(tenant, version),
         entries.subarray(from, from + chunk * entryBytes),
         recordBytes,

@@ -5,8 +5,10 @@
 import { groupedBy } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { catalogueJournalKey, forecastsKey, journalKey, parkedBound, parkedKey } from '../redis/keys.js';
+import { defineScript } from '../redis/script.js';
 import { fieldOf, streamLengths } from '../redis/streams.js';
 import type { StreamEntry } from './outbox-page.js';
+import { moveToParked } from './parked-scripts.js';
 
 /** One fact on its way. */
 export interface JournalEntry {
@@ -65,7 +67,7 @@ export function createJournal(redis: RedisClient, partitions: number) {
 
   async function park({ source, id }: JournalEntry, reason: string): Promise<string | null> {
     const key = parkedKey(source);
-    const stayed = await redis.parkEntries(source, key, parkedBound, reason, id);
+    const stayed = await moveToParked(redis, source, key, parkedBound, reason, id);
     return stayed === 0 ? key : null;
   }
 
@@ -80,6 +82,19 @@ export function createJournal(redis: RedisClient, partitions: number) {
 
   return { next, remove, park, facts };
 }
+
+/**
+ * Appends to a stream of the journal as far as there is room.
+ * KEYS: the stream. ARGV: most entries that it may hold, kind, then rows.
+ * Result: number of rows for which there was no room.
+ */
+const appendJournal = defineScript(1)<[key: string, bound: number, kind: string, ...rows: string[]], number>(`
+local rows = #ARGV - 2
+local room = math.max(0, tonumber(ARGV[1]) - redis.call('XLEN', KEYS[1]))
+local kept = math.min(room, rows)
+for i = 3, 2 + kept do redis.call('XADD', KEYS[1], '*', 'k', ARGV[2], 'r', ARGV[i]) end
+return rows - kept
+`);
 
 /**
  * Notes forecasts that were served, in one command. It stands beside the answer, never in its way: callers do not
@@ -100,7 +115,7 @@ export async function noteForecasts(
 ): Promise<void> {
   if (rows.length === 0) return;
   try {
-    const lost = await client.appendJournal(forecastsKey(partition), bound, 'forecast', ...rows);
+    const lost = await appendJournal(client, forecastsKey(partition), bound, 'forecast', ...rows);
     if (lost > 0) onLost(lost, null);
   } catch (error) {
     onLost(rows.length, error);

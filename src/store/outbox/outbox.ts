@@ -9,6 +9,7 @@ import type { OutboxRange } from '../../contracts/jobs.js';
 import { parseId } from '../../contracts/outbox-ids.js';
 import { dueKey, outboxKey, outboxRowsKey, parkedBound, parkedKey, partitionPrefix } from '../redis/keys.js';
 import { readReplicated } from '../redis/replication.js';
+import { defineScript } from '../redis/script.js';
 import { streamLengths, textsOf } from '../redis/streams.js';
 import {
   correctionOf,
@@ -80,6 +81,30 @@ export interface PipelineFacts {
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
+/**
+ * Removes entries whose rows are stored, and puts the erasures before, among and behind them where the due ones are.
+ * KEYS: the partition's prefix. ARGV: the smallest id that stays in the outbox, '' where no row is meant; number of rows
+ *   that go; ids of erasures and their texts, in turn and in order. Those that are not there (any more) are passed over.
+ */
+const trimOutbox = defineScript(1)<[prefix: string, end: string, rows: number, ...passed: string[]], null>(`
+local function standsIn(stream, id, text)
+  local entry = redis.call('XRANGE', stream, id, id)[1]
+  return entry and entry[2][1] == 'c' and entry[2][2] == text
+end
+local out = KEYS[1] .. ':out'
+for i = 3, #ARGV, 2 do
+  if standsIn(out, ARGV[i], ARGV[i + 1]) then
+    redis.call('XADD', KEYS[1] .. ':due', ARGV[i], 'c', ARGV[i + 1])
+    redis.call('XDEL', out, ARGV[i])
+  end
+end
+if ARGV[1] ~= '' and redis.call('XTRIM', out, 'MINID', '=', ARGV[1]) > 0 then
+  redis.call('DECRBY', out .. ':rows', ARGV[2])
+end
+-- Who trims what another one has trimmed in part makes the number wrong, until here.
+if redis.call('XLEN', out) == 0 then redis.call('DEL', out .. ':rows') end
+`);
+
 /** Entries asked for at a time: a fraction of a millisecond of Redis and about one of this loop, which both serve answers. */
 const pageEntries = 100;
 
@@ -129,7 +154,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
         const [end, rows] = range === undefined ? ['', 0] : [after(range.to), range.rows];
         const passed = erasures.filter((erasure) => erasure.partition === partition);
         const texts = passed.flatMap(({ id, text }) => [id, text]);
-        await redis.trimOutbox(partitionPrefix(partition), end, rows, ...texts);
+        await trimOutbox(redis, partitionPrefix(partition), end, rows, ...texts);
       }),
     );
   }

@@ -1,4 +1,4 @@
-import type { Result } from 'ioredis';
+import { defineScript } from '../redis/script.js';
 
 /** Each moves entries between a stream and the stream of its parked ones, so that nothing is in both or in neither. */
 
@@ -8,7 +8,10 @@ import type { Result } from 'ioredis';
  * there (any more) are passed over.
  * Result: number of entries that had to stay for want of room.
  */
-export const parkScript = `
+export const moveToParked = defineScript(2)<
+  [stream: string, parked: string, bound: number, reason: string, ...ids: string[]],
+  number
+>(`
 local room, stay = tonumber(ARGV[1]) - redis.call('XLEN', KEYS[2]), 0
 for i = 3, #ARGV do
   local id = ARGV[i]
@@ -24,7 +27,7 @@ for i = 3, #ARGV do
   end
 end
 return stay
-`;
+`);
 
 /**
  * Removes an entry of which all other rows are stored, and puts those that are refused aside, an entry each.
@@ -33,7 +36,18 @@ return stay
  * more), or is another one: a Redis that took over may have given its id again.
  * Result: 0 where there is no room for them, else 1.
  */
-export const parkRowsScript = `
+export const moveRowsToParked = defineScript(2)<
+  [
+    stream: string,
+    parked: string,
+    bound: number,
+    entry: string,
+    sha1: string,
+    rows: number,
+    ...refused: (string | Buffer)[],
+  ],
+  number
+>(`
 local entry = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])[1]
 if not entry or entry[2][1] ~= 'r' or redis.sha1hex(entry[2][2]) ~= ARGV[3] then return 1 end
 -- The rows of an entry go together, a little beyond the bound at most.
@@ -44,7 +58,7 @@ end
 redis.call('XDEL', KEYS[1], ARGV[2])
 redis.call('DECRBY', KEYS[1] .. ':rows', ARGV[4])
 return 1
-`;
+`);
 
 /**
  * Puts parked entries back, behind all that waits.
@@ -53,7 +67,10 @@ return 1
  * Result: how many were put back, how many had to stay: for want of room, or because a correction waits, there or among
  * the due ones. What is put back comes behind it, and it would not reach a row that it is meant for.
  */
-export const redriveScript = `
+export const redriveEntries = defineScript(2)<
+  [parked: string, stream: string, bound: number, searchedTo: string, ...ids: string[]],
+  [moved: number, stayed: number]
+>(`
 local room, moved, stay = tonumber(ARGV[1]) - redis.call('XLEN', KEYS[2]), 0, 0
 for _, entry in ipairs(redis.call('XRANGE', KEYS[2], ARGV[2], '+')) do
   if entry[2][1] == 'c' then room = 0 end
@@ -82,32 +99,4 @@ for i = 3, #ARGV do
   end
 end
 return { moved, stay }
-`;
-
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    parkEntries(
-      stream: string,
-      parked: string,
-      bound: number,
-      reason: string,
-      ...ids: string[]
-    ): Result<number, Context>;
-    parkRows(
-      stream: string,
-      parked: string,
-      bound: number,
-      entry: string,
-      sha1: string,
-      rows: number,
-      ...refused: (string | Buffer)[]
-    ): Result<number, Context>;
-    redriveEntries(
-      parked: string,
-      stream: string,
-      bound: number,
-      searchedTo: string,
-      ...ids: string[]
-    ): Result<[number, number], Context>;
-  }
-}
+`);

@@ -16,6 +16,7 @@ import {
   parkedKey,
 } from '../redis/keys.js';
 import { fieldOf, streamPages } from '../redis/streams.js';
+import { redriveEntries } from './parked-scripts.js';
 
 /** A row that was put aside. */
 export interface ParkedEntry {
@@ -72,7 +73,8 @@ export async function redrive(redis: RedisClient, stream: string): Promise<Redri
     const ids = page.map(([id]) => id);
     total.erased += await dropErased(redis, stream, page);
     const searched = await beforeCorrections(redis, stream);
-    const [moved, stayed] = await redis.redriveEntries(
+    const [moved, stayed] = await redriveEntries(
+      redis,
       parkedKey(stream),
       stream,
       roomOf(stream),

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { inParts } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { outboxKey, parkedBound, parkedKey } from '../redis/keys.js';
+import { moveRowsToParked, moveToParked } from './parked-scripts.js';
 
 /** Entries of one partition's outbox, by their ids. */
 export interface OutboxEntries {
@@ -38,7 +39,7 @@ export async function parkEntries(
   const stream = outboxKey(partition);
   let stayed = 0;
   for (const page of inParts(ids, pageIds)) {
-    stayed += await redis.parkEntries(stream, parkedKey(stream), parkedBound, reason, ...page);
+    stayed += await moveToParked(redis, stream, parkedKey(stream), parkedBound, reason, ...page);
   }
   return stayed;
 }
@@ -56,7 +57,8 @@ export async function parkRows(
   });
   const each = refused.flatMap(({ id, reason, row }) => [id, reason, row]);
   const parked = parkedKey(stream);
-  const done = await redis.parkRows(
+  const done = await moveRowsToParked(
+    redis,
     stream,
     parked,
     parkedBound,

@@ -1,29 +1,10 @@
-import {
-  type Callback,
-  type ChainableCommander,
-  Cluster,
-  Redis,
-  type RedisOptions,
-  type Result,
-} from 'ioredis';
+import { type ChainableCommander, Cluster, Redis, type RedisOptions } from 'ioredis';
 import { troubleOf } from '../../connection-trouble.js';
 import { redisAddress } from '../../contracts/redis-address.js';
 import { unavailable } from '../../errors.js';
-import { type CountedPage, countPageScript, lookScript, pruneScript } from '../audit/audit-scripts.js';
-import { forgetLearnersScript, noteLearnersScript } from '../catalogue/known-skills-scripts.js';
-import { defineCorrections } from '../corrections/correction-commands.js';
-import { addItemsScript, putItemsScript } from '../models/item-scripts.js';
-import { parkRowsScript, parkScript, redriveScript } from '../outbox/parked-scripts.js';
 import { connectCluster, type Timeouts } from './cluster.js';
 import { makeStringsFast } from './fast-strings.js';
 import { lastErrorOf, noteErrors } from './redis-trouble.js';
-import {
-  appendJournalScript,
-  readHashesScript,
-  replaceFieldScript,
-  sweepIdsScript,
-  takeQuotaScript,
-} from './scripts.js';
 
 // What ioredis declares has made them slow.
 makeStringsFast();
@@ -82,7 +63,6 @@ export function connectRedis(url: string, waitReplicas = 0): RedisClient {
   const client =
     address.nodes.length === 1 ? new Redis(node as string, options) : connectCluster(address, timeouts);
   noteErrors(client);
-  defineScripts(client);
   waits.set(client, waitReplicas);
   return client;
 }
@@ -190,48 +170,6 @@ function becomesReady(client: RedisClient, timeoutMs: number): Promise<void> {
     client.on('ready', ready);
     client.on('error', failed);
   });
-}
-
-/** ioredis sends a script by its hash and loads it again where Redis has forgotten it. */
-function defineScripts(client: RedisClient): void {
-  client.defineCommand('sweepIds', { lua: sweepIdsScript });
-  client.defineCommand('addItems', { lua: addItemsScript, numberOfKeys: 1 });
-  client.defineCommand('putItems', { lua: putItemsScript, numberOfKeys: 1 });
-  client.defineCommand('appendJournal', { lua: appendJournalScript, numberOfKeys: 1 });
-  client.defineCommand('parkEntries', { lua: parkScript, numberOfKeys: 2 });
-  client.defineCommand('parkRows', { lua: parkRowsScript, numberOfKeys: 2 });
-  client.defineCommand('redriveEntries', { lua: redriveScript, numberOfKeys: 2 });
-  client.defineCommand('noteLearners', { lua: noteLearnersScript, numberOfKeys: 2 });
-  client.defineCommand('forgetLearners', { lua: forgetLearnersScript, numberOfKeys: 1 });
-  client.defineCommand('readHashes', { lua: readHashesScript });
-  client.defineCommand('lookAtPartition', { lua: lookScript, numberOfKeys: 5 });
-  client.defineCommand('countStreamPage', { lua: countPageScript, numberOfKeys: 1 });
-  client.defineCommand('pruneAccepted', { lua: pruneScript, numberOfKeys: 2 });
-  client.defineCommand('replaceField', { lua: replaceFieldScript, numberOfKeys: 1 });
-  client.defineCommand('takeQuota', { lua: takeQuotaScript, numberOfKeys: 1 });
-  defineCorrections(client);
-}
-
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    readHashesBuffer(keyCount: number, ...args: (string | number)[]): Result<Buffer, Context>;
-    sweepIds(keyCount: number, ...args: (string | number)[]): Result<number, Context>;
-    addItems(key: string, deltas: Buffer, atMost: number, make: 0 | 1): Result<number, Context>;
-    putItems(key: string, entries: Buffer, recordBytes: number): Result<number, Context>;
-    appendJournal(key: string, bound: number, kind: string, ...rows: string[]): Result<number, Context>;
-    lookAtPartition(
-      ...keys: [accepted: string, removed: string, outbox: string, parked: string, due: string]
-    ): Result<[string[], string[], string, string, number, string, string], Context>;
-    countStreamPage(key: string, from: string, atMost: number): Result<CountedPage, Context>;
-    pruneAccepted(accepted: string, removed: string, throughDay: number): Result<null, Context>;
-    replaceField(key: string, field: string, expected: string, value: string): Result<0 | 1, Context>;
-    takeQuota(
-      key: string,
-      amount: number,
-      windowMs: number,
-      callback?: Callback<[number, number]>,
-    ): Result<[number, number], Context>;
-  }
 }
 
 /** Whether Redis can serve; rejects when it cannot be asked. Of a Cluster, most nodes must be there, not all. */

@@ -1,0 +1,23 @@
+import type { RedisClient } from './client.js';
+
+let defined = 0;
+
+/**
+ * Turns a Lua script into a function, defined beside its callers: `defineScript(1)<[key: string], number>(lua)`. ioredis
+ * sends its hash, and its text where the connection or Redis does not have it (SCRIPT FLUSH, another master).
+ *
+ * @param keys how many of the arguments are keys, which stand first; null: the first argument is their number
+ * @param reply whether texts in the reply are given as strings or as buffers
+ */
+export const defineScript =
+  (keys: number | null, reply: 'text' | 'bytes' = 'text') =>
+  <Arguments extends readonly (string | number | Buffer)[], Result>(lua: string) => {
+    defined += 1;
+    const name = `script${defined}`;
+    const command = reply === 'text' ? name : `${name}Buffer`;
+    return (client: RedisClient, ...args: Arguments): Promise<Result> => {
+      if (!(name in client))
+        client.defineCommand(name, { lua, ...(keys !== null && { numberOfKeys: keys }) });
+      return Reflect.get(client, command).apply(client, args);
+    };
+  };
