@@ -8,6 +8,25 @@ export interface Column {
   comment: string;
 }
 
+/**
+ * Columns as text, one a line: `name Type [CODEC(…)] -- meaning`. Lines that begin with `--` continue the line before.
+ * @throws Error for a line of another form
+ */
+export const columnsOf = (text: string): Column[] =>
+  text
+    .trim()
+    .replaceAll(/\n\s+-- /g, '\n-- ')
+    .split(/\n(?!-- )/)
+    .map(columnOf);
+
+function columnOf(text: string): Column {
+  const [declaration = '', ...meaning] = text.split(/\s+-- /);
+  const [, name, type, codec] = /^\s*(\w+) (.+?)(?: CODEC\((.+)\))?$/.exec(declaration) ?? [];
+  if (name === undefined || type === undefined || meaning.length === 0)
+    throw new Error(`not a column: ${text}`);
+  return { name, type, ...(codec && { codec }), comment: meaning.join(' ') };
+}
+
 export interface Table {
   name: string;
   comment: string;
@@ -27,6 +46,9 @@ export interface Table {
  * on a target a repeated block doubles the rollup while the raw table stays right.
  */
 export const deduplicationWindow = { non_replicated_deduplication_window: 10_000 } as const;
+
+/** The outbox and the journal forget a row as soon as it is here, so it has to be on the disk then. */
+export const writtenThrough = { fsync_after_insert: 1, fsync_part_directory: 1 } as const;
 
 export function createTable(table: Table): string {
   const parts = [

@@ -3,12 +3,7 @@
  * quick however many answers there are. The models' numbers stand here as they were, for a released view is never
  * edited.
  */
-import type { Column, DescribedView } from '../clickhouse/table.js';
-
-const column = (name: string, type: string, comment: string): Column => ({ name, type, comment });
-
-const tenant = column('tenant', 'LowCardinality(String)', 'Owner of the learners');
-const skill = column('skill_id', 'LowCardinality(String)', 'Skill');
+import { columnsOf, type DescribedView } from '../clickhouse/table.js';
 
 /** Sums of a group of `daily_learner_skill AS r`. */
 const sums = `sum(r.attempts) AS attempts, sum(r.correct) AS correct, sum(r.predicted_correct) AS predicted,
@@ -40,36 +35,22 @@ export const cohortSkillWeekly: DescribedView = {
   name: 'cohort_skill_weekly',
   comment:
     'Velocity, accuracy and efficiency by skill of the learners who began in the same week, week by week',
-  columns: [
-    tenant,
-    column('cohort', 'Date', 'Monday of the UTC week in which the learners first answered anything'),
-    skill,
-    column('week', 'UInt32', 'Weeks since then; 0 is the first'),
-    column('learners', 'UInt64', 'Learners of the cohort who practised the skill in that week'),
-    column('attempts', 'UInt64', 'Their answers'),
-    column('accuracy', 'Float64', 'Share of correct ones'),
-    column(
-      'velocity_per_attempt',
-      'Float64',
-      'Mean of mastery_after - mastery_before; on first answers it also finds out what a learner knew before',
-    ),
-    column(
-      'velocity_per_active_day',
-      'Float64',
-      'The same change, per day on which a learner practised the skill',
-    ),
-    column('mean_mastery', 'Float64', "Mean over the learners of mastery after the week's last answer"),
-    column(
-      'correct_per_minute',
-      'Nullable(Float64)',
-      'Correct answers per minute of timed work; NULL: no time',
-    ),
-    column(
-      'efficiency_index',
-      'Nullable(Float64)',
-      'Accuracy beyond the prediction against time, 0 to 100; 50: as all learners of the skill; NULL: too few times',
-    ),
-  ],
+  columns: columnsOf(`
+    tenant LowCardinality(String) -- Owner of the learners
+    cohort Date -- Monday of the UTC week in which the learners first answered anything
+    skill_id LowCardinality(String) -- Skill
+    week UInt32 -- Weeks since then; 0 is the first
+    learners UInt64 -- Learners of the cohort who practised the skill in that week
+    attempts UInt64 -- Their answers
+    accuracy Float64 -- Share of correct ones
+    velocity_per_attempt Float64
+      -- Mean of mastery_after - mastery_before; on first answers it also finds out what a learner knew before
+    velocity_per_active_day Float64 -- The same change, per day on which a learner practised the skill
+    mean_mastery Float64 -- Mean over the learners of mastery after the week's last answer
+    correct_per_minute Nullable(Float64) -- Correct answers per minute of timed work; NULL: no time
+    efficiency_index Nullable(Float64)
+      -- Accuracy beyond the prediction against time, 0 to 100; 50: as all learners of the skill; NULL: too few times
+  `),
   query: `SELECT w.tenant AS tenant, f.cohort AS cohort, w.skill_id AS skill_id,
   intDiv(w.monday - f.cohort, 7) AS week,
   count() AS learners,
@@ -97,29 +78,28 @@ JOIN (
 GROUP BY tenant, cohort, skill_id, week`,
 };
 
-const quartiles = (name: string, type: string, what: string): Column[] => [
-  column(`${name}_q1`, type, `First quartile over the learners of ${what}`),
-  column(`${name}_median`, type, `Median over the learners of ${what}`),
-  column(`${name}_q3`, type, `Third quartile over the learners of ${what}`),
-];
+const quartiles = (name: string, type: string, what: string) =>
+  columnsOf(`
+    ${name}_q1 ${type} -- First quartile over the learners of ${what}
+    ${name}_median ${type} -- Median over the learners of ${what}
+    ${name}_q3 ${type} -- Third quartile over the learners of ${what}
+  `);
 
-const selectQuartiles = (name: string, expression: string): string =>
-  [
-    ['q1', 0.25],
-    ['median', 0.5],
-    ['q3', 0.75],
-  ]
-    .map(([suffix, level]) => `quantileExactInclusive(${level})(${expression}) AS ${name}_${suffix}`)
-    .join(',\n  ');
+const selectQuartiles = (name: string, of: string): string =>
+  `quantileExactInclusive(0.25)(${of}) AS ${name}_q1,
+  quantileExactInclusive(0.5)(${of}) AS ${name}_median,
+  quantileExactInclusive(0.75)(${of}) AS ${name}_q3`;
 
 export const skillVelocity: DescribedView = {
   name: 'skill_velocity',
   comment: 'How fast and how efficiently the learners of a skill learn, and how they differ',
   columns: [
-    tenant,
-    skill,
-    column('learners', 'UInt64', 'Learners who answered on the skill'),
-    column('attempts', 'UInt64', 'Their answers'),
+    ...columnsOf(`
+      tenant LowCardinality(String) -- Owner of the learners
+      skill_id LowCardinality(String) -- Skill
+      learners UInt64 -- Learners who answered on the skill
+      attempts UInt64 -- Their answers
+    `),
     ...quartiles('velocity_per_attempt', 'Float64', 'the mean of mastery_after - mastery_before'),
     ...quartiles(
       'velocity_per_active_day',
@@ -131,16 +111,10 @@ export const skillVelocity: DescribedView = {
       'Nullable(Float64)',
       'accuracy beyond the prediction against time, 0 to 100, 50: as all learners of the skill; three times needed',
     ),
-    column(
-      'correct_per_minute',
-      'Nullable(Float64)',
-      'Correct answers per minute of timed work; NULL: no time',
-    ),
-    column(
-      'plateau_share',
-      'Float64',
-      'Share of the learners who were on a plateau on their last day with answers',
-    ),
+    ...columnsOf(`
+      correct_per_minute Nullable(Float64) -- Correct answers per minute of timed work; NULL: no time
+      plateau_share Float64 -- Share of the learners who were on a plateau on their last day with answers
+    `),
   ],
   query: `SELECT l.tenant AS tenant, l.skill_id AS skill_id,
   count() AS learners,

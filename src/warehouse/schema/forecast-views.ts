@@ -4,19 +4,18 @@
  * Days are whole UTC days. A forecast counts answers of the days after the one on which it was made, up to that day
  * plus its horizon: those of its own day are left out, for the rollups cannot tell which of them came before it.
  */
-
-import type { Column, DescribedView } from '../clickhouse/table.js';
-import { levels, servedForecasts } from './journal-tables.js';
-import { columnsOf } from './journal-views.js';
+import { columnsOf, type DescribedView } from '../clickhouse/table.js';
+import { levels, servedForecasts, shownColumns } from './journal-tables.js';
 
 /** A share of fewer answers says little about any forecast. */
 const fewestAnswers = 10;
 /** First answer of each band of history. */
 const bands = [1, 20, 50, 100, 200, 500] as const;
 
-const column = (name: string, type: string, comment: string): Column => ({ name, type, comment });
-const perLevel = (make: (level: number) => Column): Column[] => levels.map(make);
-const served = (...names: string[]) => columnsOf(servedForecasts, ...names);
+/** The column once for each level. */
+const perLevel = (column: string) =>
+  levels.flatMap((level) => columnsOf(column.replaceAll('LEVEL', `${level}`)));
+const served = (...names: string[]) => shownColumns(servedForecasts, ...names);
 /** Of the columns of a served forecast, what it is scored by. */
 const madeColumns = [
   'made_at',
@@ -58,30 +57,23 @@ export const forecastOutcomes: DescribedView = {
   comment: `Forecasts whose days are over, with at least ${fewestAnswers} answers in them: the last one of each learner, UTC day and horizon`,
   columns: [
     ...served('tenant', 'user_id'),
-    column('made_day', 'Date', 'UTC day on which it was made; answers count from the next one on'),
+    ...columnsOf('made_day Date -- UTC day on which it was made; answers count from the next one on'),
     ...served('forecast_days', 'made_at'),
-    column('history', 'UInt32', "The learner's counted answers when it was made"),
+    ...columnsOf("history UInt32 -- The learner's counted answers when it was made"),
     ...served('expected_share'),
-    column('answers', 'UInt64', 'Answers from the day after made_day to made_day + forecast_days'),
-    column('correct', 'UInt64', 'Correct ones among them'),
-    column('observed_share', 'Float64', 'Share of correct answers among them'),
-    column(
-      'z',
-      'Float64',
-      'Observed less expected on the scale asin(sqrt(share)), in standard deviations of what was to be expected',
-    ),
-    ...perLevel((level) =>
-      column(`covered_${level}`, 'UInt8', `1 when the ${level} % interval held, else 0`),
-    ),
-    ...perLevel((level) =>
-      column(`interval_width_${level}`, 'Float64', `Width of the ${level} % interval as a share, 0 to 1`),
-    ),
-    column('squared_error', 'Float64', 'Square of observed less expected share'),
-    column(
-      'brier',
-      'Float64',
-      'Mean of (expected_share - is_correct) squared over the answers; lower is better',
-    ),
+    ...columnsOf(`
+      answers UInt64 -- Answers from the day after made_day to made_day + forecast_days
+      correct UInt64 -- Correct ones among them
+      observed_share Float64 -- Share of correct answers among them
+      z Float64
+        -- Observed less expected on the scale asin(sqrt(share)), in standard deviations of what was to be expected
+    `),
+    ...perLevel('covered_LEVEL UInt8 -- 1 when the LEVEL % interval held, else 0'),
+    ...perLevel('interval_width_LEVEL Float64 -- Width of the LEVEL % interval as a share, 0 to 1'),
+    ...columnsOf(`
+      squared_error Float64 -- Square of observed less expected share
+      brier Float64 -- Mean of (expected_share - is_correct) squared over the answers; lower is better
+    `),
   ],
   query: `SELECT tenant, user_id, made_day, forecast_days, made_at, learner_seq AS history, expected_share, answers, correct,
   correct / answers AS observed_share,
@@ -113,37 +105,25 @@ export const forecastCoverage: DescribedView = {
   comment: 'How often the intervals of served forecasts held, by tenant, horizon and amount of history',
   columns: [
     ...served('tenant', 'forecast_days'),
-    column(
-      'history_from',
-      'UInt32',
-      "Fewest answers that the band's learners had when the forecast was made",
-    ),
-    column('history_to', 'Nullable(UInt32)', 'Most answers that they had; NULL: no bound'),
-    column('cases', 'UInt64', 'Forecasts: rows of forecast_outcomes'),
-    column('learners', 'UInt64', 'Different learners among them: cases of one learner are not independent'),
-    column('answers', 'UInt64', 'Answers that they were scored on; those in several horizons count in each'),
-    ...perLevel((level) =>
-      column(
-        `coverage_${level}`,
-        'Float64',
-        `Share of cases whose ${level} % interval held; ${level / 100} is right`,
+    ...columnsOf(`
+      history_from UInt32 -- Fewest answers that the band's learners had when the forecast was made
+      history_to Nullable(UInt32) -- Most answers that they had; NULL: no bound
+      cases UInt64 -- Forecasts: rows of forecast_outcomes
+      learners UInt64 -- Different learners among them: cases of one learner are not independent
+      answers UInt64 -- Answers that they were scored on; those in several horizons count in each
+    `),
+    ...levels.flatMap((level) =>
+      columnsOf(
+        `coverage_${level} Float64 -- Share of cases whose ${level} % interval held; ${level / 100} is right`,
       ),
     ),
-    ...perLevel((level) =>
-      column(
-        `mean_width_${level}`,
-        'Float64',
-        `Mean width of the ${level} % interval as a share; less is sharper`,
-      ),
-    ),
-    column('expected_share', 'Float64', 'Mean expected share of right answers'),
-    column('observed_share', 'Float64', 'Mean observed share'),
-    column('mean_squared_error', 'Float64', 'Mean square of observed less expected share'),
-    column(
-      'brier',
-      'Float64',
-      'Mean of brier, each forecast counting the same, as in a back-test; lower is better',
-    ),
+    ...perLevel('mean_width_LEVEL Float64 -- Mean width of the LEVEL % interval as a share; less is sharper'),
+    ...columnsOf(`
+      expected_share Float64 -- Mean expected share of right answers
+      observed_share Float64 -- Mean observed share
+      mean_squared_error Float64 -- Mean square of observed less expected share
+      brier Float64 -- Mean of brier, each forecast counting the same, as in a back-test; lower is better
+    `),
   ],
   query: `SELECT tenant, forecast_days, toUInt32(${bandStart}) AS history_from, ${bandEnd} AS history_to,
   count() AS cases, uniqExact(user_id) AS learners, sum(o.answers) AS answers,

@@ -1,83 +1,65 @@
 /**
- * What reaches ClickHouse through the journal. Rows may be inserted again, hence the natural keys: the engine keeps
- * the last row of a key when it merges, and the views take one until then. Written through to the disk, because
- * Redis forgets a row as soon as it is here.
+ * What reaches ClickHouse through the journal, and the views on what of it is in force. Rows may be inserted again, hence
+ * the natural keys: the engine keeps the last row of a key when it merges, and the views take one until then.
  */
-import type { Column, Table } from '../clickhouse/table.js';
+import { columnsOf, type DescribedView, type Table, writtenThrough } from '../clickhouse/table.js';
 
 /** Of the intervals of the expected share, in per cent. */
 export const levels = [50, 80, 95] as const;
 
-const settings = { fsync_after_insert: 1, fsync_part_directory: 1 };
+const engine = 'ReplacingMergeTree';
+const settings = writtenThrough;
+const ofLearner = 'cityHash64(tenant, user_id)';
 
-const tenant: Column = { name: 'tenant', type: 'LowCardinality(String)', comment: 'Owner' };
-const learner: Column = { name: 'user_id', type: 'String', codec: 'ZSTD(1)', comment: 'Learner' };
-
-const time = (name: string, comment: string): Column => ({
-  name,
-  type: "DateTime64(3, 'UTC')",
-  codec: 'Delta, ZSTD(1)',
-  comment,
-});
+const learner = columnsOf(`
+  tenant LowCardinality(String) -- Owner
+  user_id String CODEC(ZSTD(1)) -- Learner
+`);
 
 export const goalChanges: Table = {
   name: 'goal_changes',
   comment: 'One row for every time that a learner set or deleted a goal; read it through the view goals',
-  engine: 'ReplacingMergeTree',
+  engine,
   columns: [
-    tenant,
-    learner,
-    time('updated_at', 'When, by the clock of the process that took it; later than the change before'),
-    {
-      name: 'target_score',
-      type: 'Nullable(UInt16)',
-      comment: 'Total score to reach, 400 to 1600; NULL: the goal was deleted',
-    },
-    {
-      name: 'target_date',
-      type: 'Nullable(Date32)',
-      comment: 'UTC day to reach it by, at most 2299-12-31; NULL: none',
-    },
+    ...learner,
+    ...columnsOf(`
+      updated_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1))
+        -- When, by the clock of the process that took it; later than the change before
+      target_score Nullable(UInt16) -- Total score to reach, 400 to 1600; NULL: the goal was deleted
+      target_date Nullable(Date32) -- UTC day to reach it by, at most 2299-12-31; NULL: none
+    `),
   ],
   orderBy: '(tenant, user_id, updated_at)',
-  shardBy: 'cityHash64(tenant, user_id)',
+  shardBy: ofLearner,
   settings,
 };
 
-const manual = (name: string, comment: string): Column => ({
-  name,
-  type: 'Nullable(Float64)',
-  comment: `${comment}, 0 to 1, set by hand; NULL: fitted, or the default`,
-});
-
-export const catalogueColumns: readonly Column[] = [
-  { name: 'name', type: 'Nullable(String)', comment: 'For people; NULL: they see the id' },
-  {
-    name: 'section',
-    type: 'LowCardinality(String)',
-    comment: 'math or rw; empty: none, the skill counts half in each',
-  },
-  {
-    name: 'weight',
-    type: 'Float64',
-    comment: 'Weight of the skill within its section; 0: taken off the catalogue',
-  },
-  manual('p_init', 'Mastery before the first answer'),
-  manual('p_learn', 'Probability of learning at one answer'),
-  manual('p_guess', 'Probability of a correct answer without mastery'),
-  manual('p_slip', 'Probability of a wrong answer with mastery'),
-];
+const catalogueColumns = columnsOf(`
+  name Nullable(String) -- For people; NULL: they see the id
+  section LowCardinality(String) -- math or rw; empty: none, the skill counts half in each
+  weight Float64 -- Weight of the skill within its section; 0: taken off the catalogue
+  p_init Nullable(Float64)
+    -- Mastery before the first answer, 0 to 1, set by hand; NULL: fitted, or the default
+  p_learn Nullable(Float64)
+    -- Probability of learning at one answer, 0 to 1, set by hand; NULL: fitted, or the default
+  p_guess Nullable(Float64)
+    -- Probability of a correct answer without mastery, 0 to 1, set by hand; NULL: fitted, or the default
+  p_slip Nullable(Float64)
+    -- Probability of a wrong answer with mastery, 0 to 1, set by hand; NULL: fitted, or the default
+`);
 
 export const skillChanges: Table = {
   name: 'skill_changes',
   comment:
     "One row for every change of a skill in a tenant's catalogue; read it through the view skill_catalogue",
-  engine: 'ReplacingMergeTree',
+  engine,
   columns: [
-    tenant,
-    { name: 'skill_id', type: 'String', comment: 'Skill' },
-    { name: 'revision', type: 'UInt32', comment: "Number of the change of the tenant's catalogue, from 1" },
-    time('updated_at', 'When'),
+    ...columnsOf(`
+      tenant LowCardinality(String) -- Owner
+      skill_id String -- Skill
+      revision UInt32 -- Number of the change of the tenant's catalogue, from 1
+      updated_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)) -- When
+    `),
     ...catalogueColumns,
   ],
   orderBy: '(tenant, skill_id, updated_at, revision)',
@@ -85,80 +67,106 @@ export const skillChanges: Table = {
   settings,
 };
 
-const figure = (name: string, comment: string): Column => ({
-  name,
-  type: 'Float64',
-  codec: 'ZSTD(1)',
-  comment,
-});
-
-const score = (name: string, comment: string): Column => ({ name, type: 'UInt16', comment });
-
 /** The columns of one kind of score: both sections and their sum. */
-const scores = (name: string, comment: string): Column[] => [
-  score(`${name}_math`, `Math score ${comment}, 200 to 800`),
-  score(`${name}_rw`, `Reading and writing score ${comment}, 200 to 800`),
-  score(`${name}_total`, `Total score ${comment}, 400 to 1600`),
-];
+const scores = (name: string, when: string) =>
+  columnsOf(`
+    ${name}_math UInt16 -- Math score ${when}, 200 to 800
+    ${name}_rw UInt16 -- Reading and writing score ${when}, 200 to 800
+    ${name}_total UInt16 -- Total score ${when}, 400 to 1600
+  `);
 
-const intervals: readonly Column[] = ['math', 'rw', 'total'].flatMap((name) => [
-  score(`${name}_low`, `Low end of the interval of predicted_${name}, at confidence_level`),
-  score(`${name}_high`, `High end of it`),
-]);
+const interval = (name: string) =>
+  columnsOf(`
+    ${name}_low UInt16 -- Low end of the interval of predicted_${name}, at confidence_level
+    ${name}_high UInt16 -- High end of it
+  `);
 
-const reach = (side: 'below' | 'above', level: number): Column =>
-  figure(
-    `${side}_${level}`,
-    `How far the ${level} % interval of the share reaches ${side} expected_share on that scale, in units of sqrt(share_sd squared + 1 / (4 * answers))`,
+const reach = (side: 'below' | 'above') =>
+  levels.flatMap((level) =>
+    columnsOf(`
+      ${side}_${level} Float64 CODEC(ZSTD(1))
+        -- How far the ${level} % interval of the share reaches ${side} expected_share on that scale, in units of
+        -- sqrt(share_sd squared + 1 / (4 * answers))
+    `),
   );
-
-/** What analysts score forecasts by, see forecast-views.ts. */
-const accuracy: readonly Column[] = [
-  figure('expected_share', 'Share of right answers expected over the horizon, 0 to 1'),
-  figure(
-    'share_sd',
-    'Standard deviation of the share on the scale asin(sqrt(share)), without the chance of single answers',
-  ),
-  ...levels.map((level) => reach('below', level)),
-  ...levels.map((level) => reach('above', level)),
-];
 
 /** By the month in which it was made: whole months can be skipped, and dropped. */
 export const servedForecasts: Table = {
   name: 'served_forecasts',
   comment: 'One row for every forecast that was served; read it through the view forecasts',
-  engine: 'ReplacingMergeTree',
+  engine,
   columns: [
-    tenant,
-    learner,
-    time('made_at', 'When it was made'),
-    { name: 'forecast_days', type: 'UInt16', comment: 'Horizon in days, 1 to 365' },
-    { name: 'confidence_level', type: 'Float64', comment: 'Level of the score intervals, 0.5 to 0.99' },
-    { name: 'learner_seq', type: 'UInt32', comment: "The learner's counted answers until then" },
+    ...learner,
+    ...columnsOf(`
+      made_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)) -- When it was made
+      forecast_days UInt16 -- Horizon in days, 1 to 365
+      confidence_level Float64 -- Level of the score intervals, 0.5 to 0.99
+      learner_seq UInt32 -- The learner's counted answers until then
+    `),
     ...scores('current', 'when it was made'),
     ...scores('predicted', 'at the horizon'),
-    ...intervals,
-    {
-      name: 'target_score',
-      type: 'Nullable(UInt16)',
-      comment: 'Goal that was tracked, 400 to 1600; NULL: none',
-    },
-    {
-      name: 'goal_probability',
-      type: 'Nullable(Float64)',
-      codec: 'ZSTD(1)',
-      comment: 'Probability of meeting it, 0 to 1; NULL: no goal',
-    },
-    { name: 'model_version', type: 'UInt32', comment: 'Version of the rules' },
-    {
-      name: 'tenant_model_version',
-      type: 'UInt32',
-      comment: "Version of the tenant's fitted model; 0: the defaults",
-    },
-    ...accuracy,
+    ...['math', 'rw', 'total'].flatMap(interval),
+    ...columnsOf(`
+      target_score Nullable(UInt16) -- Goal that was tracked, 400 to 1600; NULL: none
+      goal_probability Nullable(Float64) CODEC(ZSTD(1)) -- Probability of meeting it, 0 to 1; NULL: no goal
+      model_version UInt32 -- Version of the rules
+      tenant_model_version UInt32 -- Version of the tenant's fitted model; 0: the defaults
+      expected_share Float64 CODEC(ZSTD(1)) -- Share of right answers expected over the horizon, 0 to 1
+      share_sd Float64 CODEC(ZSTD(1))
+        -- Standard deviation of the share on the scale asin(sqrt(share)), without the chance of single answers
+    `),
+    // What analysts score forecasts by, see forecast-views.ts.
+    ...reach('below'),
+    ...reach('above'),
   ],
   partitionBy: 'toYYYYMM(made_at)',
   orderBy: '(tenant, user_id, made_at, forecast_days, confidence_level)',
-  shardBy: 'cityHash64(tenant, user_id)',
+  shardBy: ofLearner,
   settings,
+};
+
+/** Columns of a table as a view shows them; all of them where none is named. */
+export const shownColumns = ({ columns }: Table, ...names: string[]): DescribedView['columns'] =>
+  columns
+    .filter((column) => names.length === 0 || names.includes(column.name))
+    .map(({ name, type, comment }) => ({ name, type, comment }));
+
+/** A row that was inserted twice is the same twice, and a goal's time grows with every change. */
+export const goals: DescribedView = {
+  name: 'goals',
+  comment: 'The goal in force of every learner who has one',
+  columns: [
+    ...shownColumns(goalChanges, 'tenant', 'user_id'),
+    { name: 'target_score', type: 'UInt16', comment: 'Total score to reach, 400 to 1600' },
+    ...shownColumns(goalChanges, 'target_date', 'updated_at'),
+  ],
+  query: `SELECT tenant, user_id, assumeNotNull(last.1) AS target_score, last.2 AS target_date, last_at AS updated_at
+FROM (
+  SELECT tenant, user_id, argMax((target_score, target_date), updated_at) AS last, max(updated_at) AS last_at
+  FROM goal_changes GROUP BY tenant, user_id
+) WHERE last.1 IS NOT NULL`,
+};
+
+const entry = ['updated_at', ...catalogueColumns.map(({ name }) => name)];
+
+export const skillCatalogue: DescribedView = {
+  name: 'skill_catalogue',
+  comment: "The entry in force of every skill that a tenant's catalogue has",
+  columns: [
+    ...shownColumns(skillChanges, 'tenant', 'skill_id', 'revision'),
+    ...shownColumns(skillChanges, ...entry),
+  ],
+  query: `SELECT tenant, skill_id, last.${entry.length + 1} AS revision, ${entry.map((name, i) => `last.${i + 1} AS ${name}`).join(', ')}
+FROM (
+  SELECT tenant, skill_id, argMax((${entry.join(', ')}, revision), (updated_at, revision)) AS last
+  FROM skill_changes GROUP BY tenant, skill_id
+) WHERE weight > 0`,
+};
+
+export const forecasts: DescribedView = {
+  name: 'forecasts',
+  comment: 'Every forecast that was served, once',
+  columns: shownColumns(servedForecasts),
+  query: `SELECT ${servedForecasts.columns.map(({ name }) => name).join(', ')} FROM served_forecasts FINAL
+SETTINGS do_not_merge_across_partitions_select_final = 1`,
 };

@@ -19,8 +19,14 @@ import { attempts, fittedColumns, originColumns, outboxSeq, placedColumns } from
 import { cohortSkillWeekly, skillVelocity } from './cohorts.js';
 import { erasures, takenBack } from './correction-tables.js';
 import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
-import { goalChanges, servedForecasts, skillChanges } from './journal-tables.js';
-import { forecasts, goals, skillCatalogue } from './journal-views.js';
+import {
+  forecasts,
+  goalChanges,
+  goals,
+  servedForecasts,
+  skillCatalogue,
+  skillChanges,
+} from './journal-tables.js';
 import { learnerBaselines } from './learner-baselines.js';
 import { learnerSnapshots } from './learner-snapshots.js';
 import { modelVersions, skillParameters } from './models.js';
@@ -115,7 +121,7 @@ export const migrationsFor = (cluster: Cluster): readonly Migration[] => [
   {
     version: 7,
     name: 'rows that share an entry of the outbox',
-    steps: [modifyColumnOf(attempts, outboxSeq, cluster)],
+    steps: [outboxSeq.flatMap((column) => modifyColumnOf(attempts, column, cluster))],
   },
 ];
 

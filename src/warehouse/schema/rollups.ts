@@ -3,7 +3,14 @@
  * partition only, so that whoever drains a partition may compute its rollups again without meeting anybody.
  */
 import { type Cluster, everywhere, storedName } from '../clickhouse/cluster.js';
-import { type Column, deduplicationWindow, quote, type Table } from '../clickhouse/table.js';
+import {
+  type Column,
+  columnsOf,
+  deduplicationWindow,
+  quote,
+  type Table,
+  writtenThrough,
+} from '../clickhouse/table.js';
 
 export interface Rollup {
   table: Table;
@@ -20,36 +27,31 @@ const timed = 'time_spent_seconds > 0 AND time_spent_seconds <= 3600';
 const at = '(occurred_at, learner_seq, %)';
 const point = "Tuple(DateTime64(3, 'UTC'), UInt32, Float64)";
 
-const key = (name: string, type: string, comment: string): Column => ({ name, type, comment });
-const sum = (name: string, type: 'UInt64' | 'Float64', comment: string): Column => ({
-  name,
-  type: `SimpleAggregateFunction(sum, ${type})`,
-  comment,
+const identity = columnsOf(`
+  tenant LowCardinality(String) -- Owner of the learners
+  skill_id LowCardinality(String) -- Skill
+  day Date -- UTC day of occurred_at
+`);
+
+/** A column that adds itself up when parts are merged. */
+const summed = (column: Column): Column => ({
+  ...column,
+  type: `SimpleAggregateFunction(sum, ${column.type})`,
 });
 
-const sharedKeys: readonly Column[] = [
-  key('tenant', 'LowCardinality(String)', 'Owner of the learners'),
-  key('skill_id', 'LowCardinality(String)', 'Skill'),
-  key('day', 'Date', 'UTC day of occurred_at'),
-];
-
-const sharedColumns: readonly Column[] = [
-  sum('attempts', 'UInt64', 'Answers'),
-  sum('correct', 'UInt64', 'Correct answers'),
-  sum('timed_attempts', 'UInt64', 'Answers with a time above 0 and up to 3600 s'),
-  sum('timed_correct', 'UInt64', 'Correct ones among timed_attempts'),
-  sum('timed_seconds', 'Float64', 'Seconds of timed_attempts'),
-  sum('log_seconds', 'Float64', 'Sum of ln(seconds) of timed_attempts, for time norms'),
-  sum('log_seconds_squared', 'Float64', 'Sum of ln(seconds) squared of timed_attempts'),
-  sum(
-    'mastery_gain',
-    'Float64',
-    'Sum of mastery_after - mastery_before: over attempts, velocity per attempt',
-  ),
-  sum('predicted_correct', 'Float64', 'Sum of p_correct; near correct where the model is calibrated'),
-  sum('squared_error', 'Float64', 'Sum of (p_correct - is_correct) squared: over attempts, the Brier score'),
-  sum('plateau_attempts', 'UInt64', 'Answers given on a plateau'),
-];
+const sharedColumns = columnsOf(`
+  attempts UInt64 -- Answers
+  correct UInt64 -- Correct answers
+  timed_attempts UInt64 -- Answers with a time above 0 and up to 3600 s
+  timed_correct UInt64 -- Correct ones among timed_attempts
+  timed_seconds Float64 -- Seconds of timed_attempts
+  log_seconds Float64 -- Sum of ln(seconds) of timed_attempts, for time norms
+  log_seconds_squared Float64 -- Sum of ln(seconds) squared of timed_attempts
+  mastery_gain Float64 -- Sum of mastery_after - mastery_before: over attempts, velocity per attempt
+  predicted_correct Float64 -- Sum of p_correct; near correct where the model is calibrated
+  squared_error Float64 -- Sum of (p_correct - is_correct) squared: over attempts, the Brier score
+  plateau_attempts UInt64 -- Answers given on a plateau
+`).map(summed);
 
 const sharedSums: Readonly<Record<string, string>> = {
   attempts: 'count()',
@@ -74,7 +76,7 @@ const finished = `${sharedColumns.map(({ name }) => `sum(r.${name}) AS ${name}`)
   predicted_correct / attempts AS mean_p_correct,
   squared_error / attempts AS brier`;
 
-const settings = { ...deduplicationWindow, fsync_after_insert: 1, fsync_part_directory: 1 };
+const settings = { ...deduplicationWindow, ...writtenThrough };
 
 export const learnerSkill: Rollup = {
   table: {
@@ -82,20 +84,16 @@ export const learnerSkill: Rollup = {
     comment: 'One day of one learner on one skill; read it through the view learner_skill_daily',
     engine: 'AggregatingMergeTree',
     columns: [
-      ...sharedKeys.slice(0, 1),
-      key('user_id', 'String', 'Learner'),
-      ...sharedKeys.slice(1),
+      ...identity.slice(0, 1),
+      ...columnsOf('user_id String -- Learner'),
+      ...identity.slice(1),
       ...sharedColumns,
-      {
-        name: 'first_answer',
-        type: `SimpleAggregateFunction(min, ${point})`,
-        comment: "The day's first answer: occurred_at, learner_seq, mastery_before",
-      },
-      {
-        name: 'last_answer',
-        type: `SimpleAggregateFunction(max, ${point})`,
-        comment: "The day's last answer: occurred_at, learner_seq, mastery_after",
-      },
+      ...columnsOf(`
+        first_answer SimpleAggregateFunction(min, ${point})
+          -- The day's first answer: occurred_at, learner_seq, mastery_before
+        last_answer SimpleAggregateFunction(max, ${point})
+          -- The day's last answer: occurred_at, learner_seq, mastery_after
+      `),
     ],
     orderBy: '(tenant, user_id, skill_id, day)',
     shardBy: 'cityHash64(tenant, user_id)',
@@ -124,15 +122,11 @@ export const skillDays: Rollup = {
     comment: 'One day of one skill, by Redis partition; read it through the view skill_daily',
     engine: 'AggregatingMergeTree',
     columns: [
-      ...sharedKeys,
-      key('partition_id', 'UInt16', 'Redis partition of the learners'),
+      ...identity,
+      ...columnsOf('partition_id UInt16 -- Redis partition of the learners'),
       ...sharedColumns,
-      sum('mastery_sum', 'Float64', 'Sum of mastery_after'),
-      {
-        name: 'learners',
-        type: 'AggregateFunction(uniq, String)',
-        comment: 'State of the number of learners',
-      },
+      ...columnsOf('mastery_sum Float64 -- Sum of mastery_after').map(summed),
+      ...columnsOf('learners AggregateFunction(uniq, String) -- State of the number of learners'),
     ],
     orderBy: '(tenant, skill_id, day, partition_id)',
     // A shard's own rows stay with it; this is for those that are computed again.
