@@ -1,5 +1,7 @@
 /** The front end of one process: routes, checks and what they need of the engine. */
 
+import type { Limiter } from '../concurrency.js';
+import { singleFlight } from '../concurrency.js';
 import type { Config } from '../config.js';
 import { ApiError } from '../errors.js';
 import { createAuthenticator } from '../http/auth.js';
@@ -17,8 +19,6 @@ import type { Figures } from '../services/read/figures.js';
 import type { Health } from '../services/read/health.js';
 import type { VelocityPorts } from '../services/read/velocity.js';
 import { type AnswerTally, createAttemptRecorder } from '../services/record/record-attempts.js';
-import type { Turns } from '../services/record/turns.js';
-import { shared } from '../shared.js';
 import { createKeyRing, createQuotaCounter } from '../store/access/api-keys.js';
 import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
 import type { Outbox } from '../store/outbox/outbox.js';
@@ -29,7 +29,7 @@ import { countSkillAnswers } from '../warehouse/reads/skill-answers.js';
 import { createVelocityHistory } from '../warehouse/reads/velocity-history.js';
 import type { Engine } from './engine.js';
 import { healthOf } from './health.js';
-import { createReadTurns, learnerDataPorts } from './learner-data.js';
+import { createReadLimiter, learnerDataPorts } from './learner-data.js';
 import { connectionBound } from './open-files.js';
 import { addAnswerFigures } from './process-figures.js';
 
@@ -76,8 +76,8 @@ function routes(options: ApiOptions, health: Health, logger: Logger): readonly R
   });
   const { compute: forecaster, models, skills: directory, goals, catalogue } = engine;
   const now = Date.now;
-  const inTurn = createReadTurns();
-  const histories = historyPorts(options, inTurn, logger);
+  const limit = createReadLimiter();
+  const histories = historyPorts(options, limit, logger);
   const all = routesOf(
     createHandlers({
       recorder,
@@ -90,12 +90,12 @@ function routes(options: ApiOptions, health: Health, logger: Logger): readonly R
         catalogue,
         now,
         answers: (tenant, skillId) =>
-          inTurn(tenant, () => countSkillAnswers(engine.clickhouse, tenant, skillId)),
+          limit(tenant, () => countSkillAnswers(engine.clickhouse, tenant, skillId)),
         oldestPendingSeconds: async () => (await options.outbox.facts()).oldestPendingSeconds,
       },
-      ...learnerDataPorts(engine, inTurn),
+      ...learnerDataPorts(engine, limit),
       health,
-      metrics: shared(metrics),
+      metrics: singleFlight(metrics),
     }),
   );
   return probesOnly ? all.filter(({ scope }) => scope === null) : all;
@@ -104,7 +104,7 @@ function routes(options: ApiOptions, health: Health, logger: Logger): readonly R
 /** Both can do without ClickHouse. */
 function historyPorts(
   { engine, outbox }: ApiOptions,
-  inTurn: Turns,
+  limit: Limiter,
   logger: Logger,
 ): { mastery: ExplainPorts; velocity: VelocityPorts } {
   const { learners, models, clickhouse } = engine;
@@ -114,7 +114,7 @@ function historyPorts(
       () => null,
     );
   const shared = { learners, models, now: Date.now, sourceLagSeconds, logger };
-  const guard = createReadGuard(inTurn);
+  const guard = createReadGuard(limit);
   return {
     mastery: { ...shared, history: createAttemptHistory(clickhouse, guard) },
     velocity: { ...shared, history: createVelocityHistory(clickhouse, guard) },

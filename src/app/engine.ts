@@ -1,13 +1,13 @@
 /** The state store and the workers over it: what counts answers, for the API and for imports alike. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type Compute, startCompute } from '../compute/pool.js';
+import { createLimiter, type LimiterOptions } from '../concurrency.js';
 import type { SkillLimits } from '../contracts/tasks.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { unavailable } from '../errors.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import type { MasteryPorts } from '../services/read/read-mastery.js';
 import type { SkillPorts } from '../services/read/read-skills.js';
-import { createTurns, type TurnRules } from '../services/record/turns.js';
 import { createServedModels, type ServedModels } from '../store/catalogue/catalogue-cache.js';
 import { type CatalogueStore, createCatalogueStore } from '../store/catalogue/catalogue-store.js';
 import { forgetSkill, isKnownSkill, listKnownSkills } from '../store/catalogue/known-skills.js';
@@ -107,11 +107,11 @@ export async function startEngine(
 }
 
 /** One at a time of a tenant: each looks first whether the tenant has room for another skill. */
-const writesOfSkills: TurnRules = {
-  atOnce: 64,
-  ofTenant: 1,
-  mostWaiting: 1000,
-  waitMs: 5000,
+const writesOfSkills: LimiterOptions = {
+  maxRunning: 64,
+  maxRunningOfTenant: 1,
+  maxQueuedOfTenant: 1000,
+  maxQueueWaitMs: 5000,
   refusal: 'Too many skills are set at the same time; try again later',
 };
 
@@ -128,7 +128,7 @@ function statePorts(
   const models = servedModels(redis, logger, closers);
   const goals = createGoalStore(redis, partitions);
   const catalogue = createCatalogueStore(redis, knownSkills);
-  const inOrder = createTurns(writesOfSkills);
+  const inOrder = createLimiter(writesOfSkills);
   const placeOf = (tenant: string, userId: string) => ({
     partition: partitionOf(tenant, userId, partitions),
     tenant,

@@ -1,7 +1,7 @@
 /** Health of one process: what its parts tell, put together. */
 
+import { singleFlight } from '../concurrency.js';
 import { createHealth, type Health } from '../services/read/health.js';
-import { shared } from '../shared.js';
 import { idWindowSeconds, minIdWindowSeconds } from '../store/learners/id-ledger.js';
 import { createJournal } from '../store/outbox/journal.js';
 import type { Outbox } from '../store/outbox/outbox.js';
@@ -33,7 +33,7 @@ export function healthOf({ engine, outbox, stalled, draining, version }: Process
     version,
   });
   // Anybody may ask, and each answer costs a dozen questions to the servers.
-  return { livez, health: shared(asking.health), readyz: shared(asking.readyz) };
+  return { livez, health: singleFlight(asking.health), readyz: singleFlight(asking.readyz) };
 }
 
 /** Whether the servers answer: null, or what is wrong. Never rejects. */

@@ -1,10 +1,10 @@
 /** What tells a learner's data as it is stored: ports over Redis and ClickHouse. */
 
+import { createLimiter, type Limiter, type LimiterOptions } from '../concurrency.js';
 import type { ErasurePorts } from '../services/corrections/erasures.js';
 import type { TakeBackPorts } from '../services/corrections/take-back.js';
 import { createLearnerExports, type ExportLearner } from '../services/read/export-learner.js';
 import type { AttemptPorts } from '../services/read/list-attempts.js';
-import { createTurns, type TurnRules, type Turns } from '../services/record/turns.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
 import { createLearnerRecords } from '../store/learners/told-records.js';
 import { createWaitingAttempts } from '../store/outbox/waiting-attempts.js';
@@ -30,30 +30,42 @@ const refusal = 'Too many read what is stored at the same time; try again later'
  * take all of them, and hold up what other tenants send and ask: half are the most that it gets, and who of it finds no
  * place is kept waiting for no longer than a page may take to build up.
  */
-const readTurns: TurnRules = { atOnce: 6, ofTenant: 3, mostWaiting: 50, waitMs: 2000, refusal };
+const readLimits: LimiterOptions = {
+  maxRunning: 6,
+  maxRunningOfTenant: 3,
+  maxQueuedOfTenant: 50,
+  maxQueueWaitMs: 2000,
+  refusal,
+};
 /** Exports are few, and each page of them gets its turn. */
-const exportTurns: TurnRules = { atOnce: 1, ofTenant: 1, mostWaiting: 100, waitMs: 60_000, refusal };
+const exportLimits: LimiterOptions = {
+  maxRunning: 1,
+  maxRunningOfTenant: 1,
+  maxQueuedOfTenant: 100,
+  maxQueueWaitMs: 60_000,
+  refusal,
+};
 
 /** Each of 20,000 answers takes a hundred megabytes; the one thread replays one while the next is read. */
-const takeBackTurns: TurnRules = {
-  atOnce: 2,
-  ofTenant: 1,
-  mostWaiting: 10,
-  waitMs: 10_000,
+const takeBackLimits: LimiterOptions = {
+  maxRunning: 2,
+  maxRunningOfTenant: 1,
+  maxQueuedOfTenant: 10,
+  maxQueueWaitMs: 10_000,
   refusal: 'Too many answers are taken back; try again later',
 };
 
 /** For all reads of ClickHouse that a caller waits for. */
-export const createReadTurns = (): Turns => createTurns(readTurns);
+export const createReadLimiter = (): Limiter => createLimiter(readLimits);
 
-/** @param inTurn of `createReadTurns` */
-export function learnerDataPorts(engine: Engine, inTurn: Turns): LearnerDataPorts {
+/** @param limit of `createReadLimiter` */
+export function learnerDataPorts(engine: Engine, limit: Limiter): LearnerDataPorts {
   const { redis, clickhouse, partitions, learners, models, compute, blocked } = engine;
   const waiting = createWaitingAttempts(redis, partitions);
   const stored = createStoredAttempts(clickhouse);
   const histories = createStoredHistories(clickhouse);
   const receipts = createErasureWarehouse(clickhouse);
-  const inExport = createTurns(exportTurns);
+  const inExport = createLimiter(exportLimits);
   const records = createLearnerRecords(redis, partitions);
   const exportLearner = createLearnerExports({
     records: {
@@ -67,7 +79,7 @@ export function learnerDataPorts(engine: Engine, inTurn: Turns): LearnerDataPort
   });
   const erasures = {
     erasures: createErasureStore(redis, partitions),
-    receipts: { find: (tenant: string, id: string) => inTurn(tenant, () => receipts.find(tenant, id)) },
+    receipts: { find: (tenant: string, id: string) => limit(tenant, () => receipts.find(tenant, id)) },
   };
   const takeBack = {
     learners,
@@ -76,15 +88,15 @@ export function learnerDataPorts(engine: Engine, inTurn: Turns): LearnerDataPort
     waiting,
     histories: {
       read: (tenant: string, userId: string, to: number) =>
-        inTurn(tenant, () => histories.read(tenant, userId, to)),
+        limit(tenant, () => histories.read(tenant, userId, to)),
     },
     rewriter: compute,
-    inTurn: createTurns(takeBackTurns),
+    limit: createLimiter(takeBackLimits),
   };
   const attempts = {
     learners,
     waiting,
-    stored: { read: (range: AttemptRange) => inTurn(range.tenant, () => stored.read(range)) },
+    stored: { read: (range: AttemptRange) => limit(range.tenant, () => stored.read(range)) },
   };
   return { attempts, takeBack, erasures, exportLearner };
 }

@@ -1,5 +1,5 @@
 import { type ApiError, unavailable } from '../errors.js';
-import { createFairLine, type FairLine, type Standing } from '../services/record/fair-line.js';
+import { createFairQueue, type FairQueue, type Queued } from '../fair-queue.js';
 
 export interface BatcherOptions<Item, Result> {
   /** Lanes that work side by side, until `setLanes` says otherwise. */
@@ -43,7 +43,7 @@ export interface Amount {
   readonly weight: number;
 }
 
-interface Waiting<Item, Result> extends Standing, Open<Item, Result> {
+interface Waiting<Item, Result> extends Queued, Open<Item, Result> {
   /** Of a part. */
   readonly join?: Join<Result>;
 }
@@ -69,7 +69,7 @@ type Told<Result> = (result: Result | Error) => void;
 
 interface Lane<Item, Result> {
   readonly number: number;
-  readonly line: FairLine<Waiting<Item, Result>>;
+  readonly line: FairQueue<Waiting<Item, Result>>;
   readonly away: Set<readonly Waiting<Item, Result>[]>;
   /** Looked at again in this turn of the event loop. */
   isDue: boolean;
@@ -119,7 +119,7 @@ export class Batcher<Item, Result> {
   *open(): Generator<Open<Item, Result>> {
     for (const { away, line } of this.lanes) {
       for (const batch of away) yield* batch;
-      yield* line.standing();
+      yield* line.items();
     }
   }
 
@@ -142,7 +142,7 @@ export class Batcher<Item, Result> {
 
   private emptyLanes(): Lane<Item, Result>[] {
     const numbers = Array.from({ length: this.wanted }, (_, number) => number);
-    return numbers.map((number) => ({ number, line: createFairLine(), away: new Set(), isDue: false }));
+    return numbers.map((number) => ({ number, line: createFairQueue(), away: new Set(), isDue: false }));
   }
 
   private takeAll(): Waiting<Item, Result>[] {
@@ -196,7 +196,7 @@ export class Batcher<Item, Result> {
   private isFull({ line }: Lane<Item, Result>, tenant: string, now: number): boolean {
     const { maxWaiting, patience } = this.options;
     if (holds(line.all, maxWaiting)) return true;
-    const { waiting, weight } = line.of(tenant);
+    const { items: waiting, weight } = line.of(tenant);
     const own = { items: waiting.length, weight };
     if (holds(own, { items: maxWaiting.items / 2, weight: maxWaiting.weight / 2 })) return true;
     const [first] = waiting;

@@ -1,6 +1,7 @@
+import { createSlots } from '../concurrency.js';
 import type { ForecastOrder, ForecastReply, ForecastTask, WhatIfTask } from '../contracts/tasks.js';
 import { ApiError, unavailable } from '../errors.js';
-import { createFairLine, createPlaces, type FairLine, type Standing } from '../services/record/fair-line.js';
+import { createFairQueue, type FairQueue, type Queued } from '../fair-queue.js';
 
 /**
  * JSON of a prediction result; null for a learner without answers; an Error for one whose forecast failed by a defect,
@@ -8,7 +9,7 @@ import { createFairLine, createPlaces, type FairLine, type Standing } from '../s
  */
 export type ForecastResult = string | null | Error;
 
-/** Throws once nobody waits for the answer any more: work that stood in a line is not begun then. */
+/** Throws once nobody waits for the answer any more: work that stood in a queue is not begun then. */
 export type StillWanted = () => void;
 
 /** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE, and what `stillWanted` throws */
@@ -41,7 +42,7 @@ export interface ForecastBatcher extends Pick<Forecaster, 'forecast'> {
   readonly stop: () => void;
 }
 
-interface Waiting extends Standing {
+interface Waiting extends Queued {
   readonly order: ForecastOrder;
   readonly stillWanted: StillWanted;
   readonly resolve: (forecasts: Forecasts) => void;
@@ -50,8 +51,8 @@ interface Waiting extends Standing {
 
 /** Gathers orders into tasks; tenants take turns. */
 export function createForecastBatcher(options: ForecastBatcherOptions): ForecastBatcher {
-  const line = createFairLine<Waiting>();
-  const places = createPlaces(options.tasks, options.tasksOfTenant);
+  const queue = createFairQueue<Waiting>();
+  const slots = createSlots(options.tasks, options.tasksOfTenant);
   // Made once: with a stack of its own for each, refusing cost more than accepting.
   const refusal = unavailable('Too many forecasts wait; try again later');
   let stopped = false;
@@ -59,15 +60,15 @@ export function createForecastBatcher(options: ForecastBatcherOptions): Forecast
 
   const sendAll = (): void => {
     gathering = false;
-    const mayGo = ({ tenant }: Waiting): boolean => places.free(tenant);
-    for (let first = line.take(mayGo); first !== undefined; first = line.take(mayGo)) void send(first);
+    const mayGo = ({ tenant }: Waiting): boolean => slots.isFree(tenant);
+    for (let first = queue.take(mayGo); first !== undefined; first = queue.take(mayGo)) void send(first);
   };
   const send = async (first: Waiting): Promise<void> => {
-    const task = takeTask(line, first, options.maxLearners).filter(isWanted);
+    const task = takeTask(queue, first, options.maxLearners).filter(isWanted);
     if (task.length === 0) return;
-    places.take(first.tenant);
+    slots.take(first.tenant);
     await settleAll(options, task);
-    places.leave(first.tenant);
+    slots.release(first.tenant);
     sendAll();
   };
 
@@ -76,30 +77,30 @@ export function createForecastBatcher(options: ForecastBatcherOptions): Forecast
       new Promise((resolve, reject) => {
         const { tenant, userIds } = order;
         if (stopped) return reject(closing());
-        if (line.of(tenant).waiting.length >= options.maxWaiting) return reject(refusal);
-        line.add({ tenant, weight: userIds.length, order, stillWanted, resolve, reject });
+        if (queue.of(tenant).items.length >= options.maxWaiting) return reject(refusal);
+        queue.add({ tenant, weight: userIds.length, order, stillWanted, resolve, reject });
         // Not at once: what the sockets deliver in this turn of the event loop shares a task.
         if (!gathering) setImmediate(sendAll);
         gathering = true;
       }),
     stop: () => {
       stopped = true;
-      for (const { reject } of line.takeAll(() => true)) reject(closing());
+      for (const { reject } of queue.takeAll(() => true)) reject(closing());
     },
   };
 }
 
 const closing = () => unavailable('The service is stopping; try again later');
 
-/** A tenant with more in the line than fits gets tasks of its own: others would wait for all that is in them. */
-function takeTask(line: FairLine<Waiting>, first: Waiting, maxLearners: number): Waiting[] {
-  const isCrowd = (tenant: string): boolean => line.of(tenant).waiting.length >= maxLearners;
+/** A tenant with more in the queue than fits gets tasks of its own: others would wait for all that is in them. */
+function takeTask(queue: FairQueue<Waiting>, first: Waiting, maxLearners: number): Waiting[] {
+  const isCrowd = (tenant: string): boolean => queue.of(tenant).items.length >= maxLearners;
   const alone = isCrowd(first.tenant);
   const task = [first];
   let room = maxLearners - first.weight;
   const joins = ({ tenant, weight }: Waiting): boolean =>
     weight <= room && (alone ? tenant === first.tenant : !isCrowd(tenant));
-  for (let next = line.take(joins); next !== undefined; next = line.take(joins)) {
+  for (let next = queue.take(joins); next !== undefined; next = queue.take(joins)) {
     task.push(next);
     room -= next.weight;
   }

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import type { Piscina } from 'piscina';
+import { createLimiter, type LimiterOptions } from '../concurrency.js';
 import type { TakeBackReply } from '../contracts/take-back-tasks.js';
 import {
   type ForecastReply,
@@ -13,7 +14,6 @@ import {
 } from '../contracts/tasks.js';
 import { ApiError, notCounted, unavailable } from '../errors.js';
 import type { HistoryRewriter } from '../services/corrections/take-back.js';
-import { createTurns, type TurnRules } from '../services/record/turns.js';
 import type { Logger } from '../telemetry.js';
 import { createForecastBatcher, type Forecaster } from './forecast-batcher.js';
 import { createLaneLoad } from './lane-load.js';
@@ -38,11 +38,11 @@ const maxWaitingForecasts = 1000;
  */
 const maxForecastBatch = 8;
 const forecastTasks = { tasks: 6, tasksOfTenant: 3 };
-const planTurns: TurnRules = {
-  atOnce: 4,
-  ofTenant: 2,
-  mostWaiting: 1000,
-  waitMs: 15_000,
+const planLimits: LimiterOptions = {
+  maxRunning: 4,
+  maxRunningOfTenant: 2,
+  maxQueuedOfTenant: 1000,
+  maxQueueWaitMs: 15_000,
   refusal: 'Too many forecasts wait; try again later',
 };
 
@@ -50,7 +50,7 @@ const planTurns: TurnRules = {
 const tasksOfLane = 2;
 
 /** The thread takes all that are let in: each is read while others are computed, and long learners take turns there. */
-const allForecasts = forecastTasks.tasks + planTurns.atOnce;
+const allForecasts = forecastTasks.tasks + planLimits.maxRunning;
 
 /**
  * Starts the worker threads.
@@ -83,7 +83,7 @@ export function startCompute(
     maxWaiting: maxWaitingForecasts,
     run: (task) => forecast<ForecastReply>(forecasting, task),
   });
-  const inTurn = createTurns(planTurns);
+  const limit = createLimiter(planLimits);
   const takingBack = startReplays(settings, logger);
   return {
     track: tracker.track,
@@ -96,7 +96,7 @@ export function startCompute(
     threads: () => [...tracking, forecasting].reduce((sum, pool) => sum + pool.threads.length, 0),
     forecast: forecasts.forecast,
     whatIf: (task, stillWanted) =>
-      inTurn(task.tenant, () => {
+      limit(task.tenant, () => {
         stillWanted();
         return whatIf(forecasting, { kind: 'what-if', ...task });
       }),
@@ -190,7 +190,7 @@ function startReplays(workerData: WorkerSettings, logger: Logger): Piscina {
     maxThreads: 1,
     // It holds a connection and models, which nobody needs while nothing is taken back.
     idleTimeout: 60_000,
-    // Far more than are let in at once (`inTurn`): Piscina's default queue has no bound.
+    // Far more than are let in at once (`limit`): Piscina's default queue has no bound.
     maxQueue: 4,
     workerData,
   });

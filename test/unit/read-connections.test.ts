@@ -3,12 +3,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { createTurns } from '../../src/services/record/turns.js';
+import { createLimiter } from '../../src/concurrency.js';
 import { createReadGuard } from '../../src/warehouse/clickhouse/read-guard.js';
 import { createAttemptHistory } from '../../src/warehouse/reads/attempt-history.js';
 import { createLearnerTables } from '../../src/warehouse/reads/told-rows.js';
 
-const rules = { atOnce: 2, ofTenant: 1, mostWaiting: 50, waitMs: 10_000, refusal: 'Too many' };
+const rules = {
+  maxRunning: 2,
+  maxRunningOfTenant: 1,
+  maxQueuedOfTenant: 50,
+  maxQueueWaitMs: 10_000,
+  refusal: 'Too many',
+};
 const tenants = ['a', 'b', 'c', 'd'];
 
 /** Has no rows, and counts the queries at once. */
@@ -27,7 +33,7 @@ function countingClient(): { client: ClickHouseClient; most: () => number } {
 
 test('explanations take a connection for each turn', async () => {
   const { client, most } = countingClient();
-  const history = createAttemptHistory(client, createReadGuard(createTurns(rules)));
+  const history = createAttemptHistory(client, createReadGuard(createLimiter(rules)));
   const wanted = { userId: 'u', skillId: 's', upTo: 1, atMost: 1 };
   await Promise.all(tenants.map((tenant) => history.ofSkill({ ...wanted, tenant })));
   assert.equal(most(), 2);
@@ -35,7 +41,7 @@ test('explanations take a connection for each turn', async () => {
 
 test('exports take turns for every page of every table', async () => {
   const { client, most } = countingClient();
-  const tables = createLearnerTables(client, createTurns(rules));
+  const tables = createLearnerTables(client, createLimiter(rules));
   const exportOne = async (tenant: string): Promise<void> => {
     for await (const page of tables.rows(tenant, 'u')) assert.deepEqual(page, []);
   };

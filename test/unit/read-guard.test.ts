@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createTurns } from '../../src/services/record/turns.js';
+import { createLimiter } from '../../src/concurrency.js';
 import { createReadGuard } from '../../src/warehouse/clickhouse/read-guard.js';
 
 test('who of a tenant finds no place in time is told nothing, and another tenant is served meanwhile', async () => {
-  const rules = { atOnce: 4, ofTenant: 2, mostWaiting: 1, waitMs: 1, refusal: 'Too many' };
-  const guard = createReadGuard(createTurns(rules));
+  const rules = {
+    maxRunning: 4,
+    maxRunningOfTenant: 2,
+    maxQueuedOfTenant: 1,
+    maxQueueWaitMs: 1,
+    refusal: 'Too many',
+  };
+  const guard = createReadGuard(createLimiter(rules));
   const ends: { resolve: (value: string) => void; reject: (error: Error) => void }[] = [];
   const read = (tenant: string) =>
     guard(tenant, () => new Promise<string>((resolve, reject) => ends.push({ resolve, reject })));

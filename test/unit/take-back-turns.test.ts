@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createLimiter } from '../../src/concurrency.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { type TakeBackPorts, takeBackAnswer } from '../../src/services/corrections/take-back.js';
-import { createTurns } from '../../src/services/record/turns.js';
 import { countAnswers } from '../support/answers.js';
 
 test('no history is read before there is a place for it, and beyond a short line none ever', async () => {
@@ -17,7 +17,13 @@ test('no history is read before there is a place for it, and beyond a short line
     waiting: { of: async function* () {} },
     histories: { read: () => new Promise((resolve) => reads.push(resolve)) },
     rewriter: { rewrite: async () => ({ status: 'absent' }) },
-    inTurn: createTurns({ atOnce: 1, ofTenant: 1, mostWaiting: 1, waitMs: 60_000, refusal: 'Too many' }),
+    limit: createLimiter({
+      maxRunning: 1,
+      maxRunningOfTenant: 1,
+      maxQueuedOfTenant: 1,
+      maxQueueWaitMs: 60_000,
+      refusal: 'Too many',
+    }),
   };
   const [first, second, third] = ['a', 'b', 'c'].map((id) => takeBackAnswer(ports, 'school', 'ada', id));
   await assert.rejects(third as Promise<object>, { code: 'UNAVAILABLE' });

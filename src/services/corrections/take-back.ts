@@ -1,10 +1,11 @@
 /** Taking back one answer that was wrongly reported. */
+
+import type { Limiter } from '../../concurrency.js';
 import type { TakeBackReply, TakeBackTask } from '../../contracts/take-back-tasks.js';
 import { ApiError, unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-attempts.js';
 import type { StoredHistories } from '../../warehouse/reads/stored-attempts.js';
 import { describeSkill, findLearner, type MasteryPorts, readTracedSkill } from '../read/read-mastery.js';
-import type { Turns } from '../record/turns.js';
 
 /** Replays a learner without one answer, and commits what comes out. */
 export interface HistoryRewriter {
@@ -17,7 +18,7 @@ export interface TakeBackPorts extends MasteryPorts {
   readonly histories: StoredHistories;
   readonly rewriter: HistoryRewriter;
   /** Each holds a whole history, perhaps several times: who waits must not have read it yet. */
-  readonly inTurn: Turns;
+  readonly limit: Limiter;
 }
 
 /** Answers that arrive in between begin it anew. */
@@ -39,7 +40,7 @@ export async function takeBackAnswer(
   userId: string,
   eventId: string,
 ): Promise<object> {
-  const skillId = await ports.inTurn(tenant, () => rewriteWithout(ports, tenant, userId, eventId));
+  const skillId = await ports.limit(tenant, () => rewriteWithout(ports, tenant, userId, eventId));
   return describe(ports, tenant, userId, eventId, skillId);
 }
 

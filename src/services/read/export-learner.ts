@@ -5,6 +5,8 @@
  * The last line says that the export is whole. An error in the middle ends the lines without it, and what sends them
  * cuts the connection.
  */
+
+import { createSlots } from '../../concurrency.js';
 import type { AttemptRow } from '../../contracts/attempt-row.js';
 import { attemptRecord, type ExportRecord, lineOf } from '../../contracts/export-record.js';
 import type { LearnerState } from '../../domain/tracing/states.js';
@@ -15,7 +17,6 @@ import type { WaitingAttempts } from '../../store/outbox/waiting-attempts.js';
 import type { StoredAttempts } from '../../warehouse/reads/stored-attempts.js';
 import type { LearnerTables } from '../../warehouse/reads/told-rows.js';
 import { nothingKnown } from '../corrections/erasures.js';
-import { createPlaces } from '../record/fair-line.js';
 import { follows } from './list-attempts.js';
 
 export interface ExportPorts {
@@ -48,22 +49,22 @@ export type ExportLearner = (tenant: string, userId: string) => Promise<LearnerE
 
 /** One for the process. Its function throws ApiError USER_NOT_FOUND, UNAVAILABLE */
 export function createLearnerExports(ports: ExportPorts): ExportLearner {
-  const places = createPlaces(maxExports, maxOfTenant);
+  const slots = createSlots(maxExports, maxOfTenant);
   const start = async (tenant: string, userId: string): Promise<LearnerExport> => {
     const told = await ports.records.state(tenant, userId);
     if (told === null) throw nothingKnown();
     return {
       lines: linesOf(ports, tenant, userId, told),
-      release: () => places.leave(tenant),
+      release: () => slots.release(tenant),
     };
   };
   return async (tenant, userId) => {
-    if (!places.free(tenant)) throw unavailable('Too many exports at once; try again later');
-    places.take(tenant);
+    if (!slots.isFree(tenant)) throw unavailable('Too many exports at once; try again later');
+    slots.take(tenant);
     try {
       return await start(tenant, userId);
     } catch (error) {
-      places.leave(tenant);
+      slots.release(tenant);
       throw error;
     }
   };

@@ -1,5 +1,5 @@
 /** Reads of ClickHouse that a caller waits for: few at a time, fewer of one tenant, and none for long. */
-import type { Turns } from '../../services/record/turns.js';
+import type { Limiter } from '../../concurrency.js';
 import { callersTime } from './client.js';
 
 /** @returns null where too many of the tenant are read already. @throws what the read throws */
@@ -10,7 +10,7 @@ export type ReadGuard = <Result>(
 
 /** For reads that answers can do without. */
 export const createReadGuard =
-  (turns: Turns): ReadGuard =>
+  (turns: Limiter): ReadGuard =>
   <Result>(tenant: string, read: (signal: AbortSignal) => Promise<Result>) =>
     turns<Result | null>(
       tenant,

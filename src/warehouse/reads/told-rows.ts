@@ -1,7 +1,7 @@
 /** A learner's rows in every table, told as they are. */
 import type { ClickHouseClient } from '@clickhouse/client';
+import type { Limiter } from '../../concurrency.js';
 import type { ExportRecord } from '../../contracts/export-record.js';
-import type { Turns } from '../../services/record/turns.js';
 import { selectRows } from '../clickhouse/client.js';
 import { attempts } from '../schema/attempts.js';
 import { finalOf, type LearnerTable, learnerTables } from '../schema/learner-tables.js';
@@ -20,22 +20,22 @@ const others = learnerTables.filter(({ table }) => table !== attempts);
 
 export type LearnerTables = ReturnType<typeof createLearnerTables>;
 
-/** The learner's rows beside answers. @param inTurn of each page */
-export const createLearnerTables = (client: ClickHouseClient, inTurn: Turns) => ({
+/** The learner's rows beside answers. @param limit of each page */
+export const createLearnerTables = (client: ClickHouseClient, limit: Limiter) => ({
   rows: async function* (tenant: string, userId: string) {
-    for (const one of others) yield* pages(client, inTurn, one, { tenant, userId });
+    for (const one of others) yield* pages(client, limit, one, { tenant, userId });
   },
 });
 
 async function* pages(
   client: ClickHouseClient,
-  inTurn: Turns,
+  limit: Limiter,
   one: LearnerTable,
   learner: { readonly tenant: string; readonly userId: string },
 ): AsyncGenerator<readonly ExportRecord[]> {
   for (let skip = 0; ; skip += pageRows) {
     const params = { ...learner, atMost: pageRows, skip };
-    const rows = await inTurn(learner.tenant, () =>
+    const rows = await limit(learner.tenant, () =>
       selectRows<object>(client, query(one), AbortSignal.timeout(timeoutMs), params, rfc3339),
     );
     yield rows.map((row) => ({ type: one.rowType, place: 'clickhouse', ...row }));

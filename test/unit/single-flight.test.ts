@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { shared } from '../../src/shared.js';
+import { singleFlight } from '../../src/concurrency.js';
 
 test('one run for all that ask meanwhile, a new one afterwards, however the one before ended', async () => {
   const runs: { resolve: (value: number) => void; reject: (error: Error) => void }[] = [];
-  const ask = shared(() => new Promise<number>((resolve, reject) => runs.push({ resolve, reject })));
+  const ask = singleFlight(() => new Promise<number>((resolve, reject) => runs.push({ resolve, reject })));
   const first = [ask(), ask()];
   assert.equal(runs.length, 1);
   runs[0]?.resolve(1);

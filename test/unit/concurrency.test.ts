@@ -1,15 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createTurns } from '../../src/services/record/turns.js';
+import { createLimiter } from '../../src/concurrency.js';
 
 /** Work that ends when the test says so; it is named after its tenant's letter and a number. */
-function stage({ ofTenant = 2, mostWaiting = 9, waitMs = 60_000 }) {
-  const turns = createTurns({ atOnce: 2, ofTenant, mostWaiting, waitMs, refusal: 'Too many' });
+function stage({ maxRunningOfTenant = 2, maxQueuedOfTenant = 9, maxQueueWaitMs = 60_000 }) {
+  const limit = createLimiter({
+    maxRunning: 2,
+    maxRunningOfTenant,
+    maxQueuedOfTenant,
+    maxQueueWaitMs,
+    refusal: 'Too many',
+  });
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const work = (name: string): Promise<string> =>
-    turns(name.charAt(0), () => {
+    limit(name.charAt(0), () => {
       begun.push(name);
       return new Promise((resolve, reject) => {
         ends.set(name, (error) => (error === undefined ? resolve(name) : reject(error)));
@@ -23,7 +29,7 @@ function stage({ ofTenant = 2, mostWaiting = 9, waitMs = 60_000 }) {
 }
 
 test('two at once, then a line in its order, and a full one refuses its tenant alone', async () => {
-  const { work, begun, end } = stage({ mostWaiting: 2 });
+  const { work, begun, end } = stage({ maxQueuedOfTenant: 2 });
   const all = ['a1', 'a2', 'a3', 'a4'].map(work);
   await assert.rejects(work('a5'), { code: 'UNAVAILABLE', message: 'Too many' });
   all.push(work('b1'));
@@ -54,7 +60,7 @@ test('a tenant with much in the line is passed by one with little', async () => 
 });
 
 test('no tenant has all places', async () => {
-  const { work, begun, end } = stage({ ofTenant: 1 });
+  const { work, begun, end } = stage({ maxRunningOfTenant: 1 });
   const all = ['a1', 'a2', 'b1'].map(work);
   await nextTurn();
   assert.deepEqual(begun, ['a1', 'b1']);
@@ -67,7 +73,7 @@ test('no tenant has all places', async () => {
 });
 
 test('who stands in the line for too long is refused, and takes no place', async () => {
-  const { work, begun, end } = stage({ waitMs: 1 });
+  const { work, begun, end } = stage({ maxQueueWaitMs: 1 });
   const running = [work('a1'), work('a2')];
   await assert.rejects(work('a3'), { code: 'UNAVAILABLE' });
   for (const name of ['a1', 'a2']) await end(name);

@@ -1,0 +1,92 @@
+/** Limits to what runs at once. */
+import { unavailable } from './errors.js';
+import { createFairQueue, type Queued } from './fair-queue.js';
+
+/**
+ * Single flight: calls that come while one is running share its outcome, so a crowd that asks the same costs one call.
+ * @param make settles in bounded time
+ */
+export function singleFlight<Value>(make: () => Promise<Value>): () => Promise<Value> {
+  let running: Promise<Value> | null = null;
+  return () => {
+    running ??= make().finally(() => {
+      running = null;
+    });
+    return running;
+  };
+}
+
+/** A number of slots to run in, of which one tenant has a part at most. */
+export function createSlots(max: number, maxOfTenant: number) {
+  const taken = new Map<string, number>();
+  let sum = 0;
+  const of = (tenant: string): number => taken.get(tenant) ?? 0;
+  const change = (tenant: string, by: 1 | -1): void => {
+    sum += by;
+    if (of(tenant) + by === 0) taken.delete(tenant);
+    else taken.set(tenant, of(tenant) + by);
+  };
+  return {
+    isFree: (tenant: string): boolean => sum < max && of(tenant) < maxOfTenant,
+    take: (tenant: string): void => change(tenant, 1),
+    release: (tenant: string): void => change(tenant, -1),
+  };
+}
+
+export interface LimiterOptions {
+  readonly maxRunning: number;
+  readonly maxRunningOfTenant: number;
+  readonly maxQueuedOfTenant: number;
+  readonly maxQueueWaitMs: number;
+  /** Message of the refusal where the queue is full or the wait too long. */
+  readonly refusal: string;
+}
+
+/**
+ * Runs work, at once or when it is the tenant's turn.
+ * @param refuse what to return instead of work that was refused
+ * @throws ApiError UNAVAILABLE for refused work, without `refuse`; and what the work throws
+ */
+export type Limiter = <Result>(
+  tenant: string,
+  work: () => Promise<Result>,
+  refuse?: () => Result,
+) => Promise<Result>;
+
+/** A concurrency limiter: few tasks run at once, a bounded number waits in a fair queue. */
+export function createLimiter(options: LimiterOptions): Limiter {
+  const slots = createSlots(options.maxRunning, options.maxRunningOfTenant);
+  const queue = createFairQueue<Queued & { readonly start: () => void }>();
+
+  /** @returns whether a slot was taken in time */
+  const waitForSlot = (tenant: string): Promise<boolean> =>
+    new Promise((resolve) => {
+      const start = (): void => {
+        clearTimeout(timer);
+        slots.take(tenant);
+        resolve(true);
+      };
+      const waiting = { tenant, weight: 1, start };
+      const timer = setTimeout(() => {
+        queue.remove(waiting);
+        resolve(false);
+      }, options.maxQueueWaitMs);
+      queue.add(waiting);
+    });
+
+  const throwRefusal = (): never => {
+    throw unavailable(options.refusal);
+  };
+
+  return async (tenant, work, refuse = throwRefusal) => {
+    const isFull = queue.of(tenant).items.length >= options.maxQueuedOfTenant;
+    if (slots.isFree(tenant)) slots.take(tenant);
+    else if (isFull || !(await waitForSlot(tenant))) return refuse();
+    try {
+      return await work();
+    } finally {
+      slots.release(tenant);
+      queue.take((next) => slots.isFree(next.tenant))?.start();
+    }
+  };
+}

@@ -1,0 +1,102 @@
+/** A queue in which tenants take turns. */
+
+export interface Queued {
+  readonly tenant: string;
+  /** Cost of the item, in any unit. */
+  readonly weight: number;
+}
+
+interface TenantQueue<Item> {
+  readonly items: Item[];
+  weight: number;
+  /** Weight that the tenant was served so far, on the scale of the queue's level. */
+  served: number;
+}
+
+export type FairQueue<Item extends Queued> = ReturnType<typeof createFairQueue<Item>>;
+
+/**
+ * The tenant that was served least is next, and the items of one tenant keep their order. A tenant that comes back starts at
+ * the queue's level: its idle time earns nothing.
+ */
+export function createFairQueue<Item extends Queued>() {
+  /** A tenant without items stays while it was served more than the level. */
+  const queues = new Map<string, TenantQueue<Item>>();
+  const none: Readonly<TenantQueue<Item>> = { items: [], weight: 0, served: 0 };
+  const all = { items: 0, weight: 0 };
+  let level = 0;
+
+  function* nonEmpty(): Generator<TenantQueue<Item>> {
+    for (const [tenant, queue] of queues) {
+      if (queue.items.length > 0) yield queue;
+      else if (queue.served <= level) queues.delete(tenant);
+    }
+  }
+
+  function removeFrom(queue: TenantQueue<Item>, from: number, count: number): Item[] {
+    const removed = queue.items.splice(from, count);
+    const weight = removed.reduce((sum, item) => sum + item.weight, 0);
+    queue.weight -= weight;
+    all.weight -= weight;
+    all.items -= removed.length;
+    if (all.items === 0) queues.clear();
+    return removed;
+  }
+
+  function serve(queue: TenantQueue<Item>, count: number): Item[] {
+    const before = queue.weight;
+    const served = removeFrom(queue, 0, count);
+    queue.served += before - queue.weight;
+    return served;
+  }
+
+  return {
+    add: (item: Item): void => {
+      const queue = queues.get(item.tenant) ?? { items: [], weight: 0, served: level };
+      if (queue.items.length === 0) queue.served = Math.max(queue.served, level);
+      queues.set(item.tenant, queue);
+      queue.items.push(item);
+      queue.weight += item.weight;
+      all.items += 1;
+      all.weight += item.weight;
+    },
+    /** Removes and returns the next of the tenants' first items that `mayGo` admits. */
+    take: (mayGo: (item: Item) => boolean): Item | undefined => {
+      let next: TenantQueue<Item> | undefined;
+      for (const queue of nonEmpty()) {
+        if (mayGo(queue.items[0] as Item) && !(next && next.served <= queue.served)) next = queue;
+      }
+      if (next === undefined) return undefined;
+      level = Math.max(level, next.served);
+      return serve(next, 1)[0];
+    },
+    /**
+     * Removes and returns the first items of each tenant, of the one that was served least first.
+     * @param mayGo called for each item in turn; a tenant's first refused item ends its turn
+     */
+    takeAll: (mayGo: (item: Item) => boolean): Item[] => {
+      const taken: Item[] = [];
+      for (const queue of [...nonEmpty()].sort((a, b) => a.served - b.served)) {
+        const stays = queue.items.findIndex((item) => !mayGo(item));
+        const count = stays < 0 ? queue.items.length : stays;
+        if (count === 0) continue;
+        if (taken.length === 0) level = Math.max(level, queue.served);
+        taken.push(...serve(queue, count));
+      }
+      return taken;
+    },
+    /** Removes an item that no longer waits, if it is there. */
+    remove: (item: Item): void => {
+      const queue = queues.get(item.tenant);
+      const at = queue?.items.indexOf(item) ?? -1;
+      if (queue !== undefined && at >= 0) removeFrom(queue, at, 1);
+    },
+    /** All items, each tenant's in its order. */
+    items: function* (): Generator<Item> {
+      for (const { items } of queues.values()) yield* items;
+    },
+    of: (tenant: string): { readonly items: readonly Item[]; readonly weight: number } =>
+      queues.get(tenant) ?? none,
+    all: all as { readonly items: number; readonly weight: number },
+  };
+}
