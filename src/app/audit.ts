@@ -3,12 +3,11 @@ import type { Endpoints } from '../embedded/data-dir.js';
 import type { ScheduledJob } from '../jobs/scheduled.js';
 import { auditWork, scheduleWork } from '../jobs/scheduled-work.js';
 import type { Closers } from '../lifecycle.js';
-import type { AuditParts } from '../services/audit/audit.js';
-import { auditAndKeep } from '../services/audit/keep-books.js';
-import type { AuditRecord } from '../services/audit/ports.js';
+import type { AuditParts } from '../services/audit/checks.js';
+import { auditAndRecord } from '../services/audit/record.js';
 import { mismatchKinds } from '../services/audit/report.js';
 import type { Figures } from '../services/read/figures.js';
-import { createAuditStore, lastAudit } from '../store/audit/audit-store.js';
+import { type AuditRecord, createAuditStore, lastAudit } from '../store/audit/audit-store.js';
 import type { Logger } from '../telemetry.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
 import { createAuditWarehouse } from '../warehouse/maintenance/audit-warehouse.js';
@@ -42,7 +41,7 @@ export function scheduleAudits(
   const run = async (signal: AbortSignal): Promise<void> => {
     const parts = openAudit(engine, endpoints);
     try {
-      await auditAndKeep({ ...parts, logger }, { days: null, signal });
+      await auditAndRecord({ ...parts, logger }, { days: null, signal });
     } finally {
       await parts.close();
     }

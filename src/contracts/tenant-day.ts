@@ -1,6 +1,15 @@
-/** Counts are kept by tenant and UTC day. */
+/** Counts by tenant and UTC day. A day is its number since 1970. */
 
-/** A tenant has no colon (contracts/environment.ts). @param day number of days since 1970 */
+/** Numbers by `TENANT:DAY`. */
+export type Tally = ReadonlyMap<string, number>;
+
+/** Days from `from` to `to`, both included. */
+export interface DayRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A tenant has no colon (contracts/environment.ts). */
 export const tenantDay = (tenant: string, day: number): string => `${tenant}:${day}`;
 
 export function readTenantDay(name: string): { tenant: string; day: number } {

@@ -75,7 +75,7 @@ test('many at once, who answer again at once, while audits run', { timeout: 600_
     await post(users.slice(at, at + 50).flatMap((user) => answers(user, 5, 'old')));
   let going = true;
   const audits = (async () => {
-    while (going) assert.deepEqual(namesOf((await audit({ patienceMs: 0 })).mismatches), []);
+    while (going) assert.deepEqual(namesOf((await audit({ maxWaitMs: 0 })).mismatches), []);
   })();
   const urls = await Promise.all(
     users.map(async (user) => {

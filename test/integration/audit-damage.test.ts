@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { auditAndKeep } from '../../src/services/audit/keep-books.js';
+import { auditAndRecord } from '../../src/services/audit/record.js';
 import { createAuditStore, lastAudit } from '../../src/store/audit/audit-store.js';
 import {
   acceptedField,
@@ -76,7 +76,7 @@ test('each kind of damage to what is stored is found and named, and nothing else
   };
   for (const tenant of Object.keys(damages)) await answer(tenant);
   const audit = auditsOf(redis, clickhouse);
-  const still = { patienceMs: 0 };
+  const still = { maxWaitMs: 0 };
   assert.deepEqual((await audit(still)).mismatches, [], 'all of it waits in the outbox');
   await drain();
   assert.deepEqual((await audit(still)).mismatches, []);
@@ -95,7 +95,7 @@ test(
     const { redis, clickhouse, answer, drain } = await stageOf(t, clickhouseUrl);
     for (const tenant of ['entry-deleted', 'parked', 'parked-deleted']) await answer(tenant);
     const audit = auditsOf(redis, clickhouse);
-    const still = { patienceMs: 0 };
+    const still = { maxWaitMs: 0 };
     /** Takes one row of the learner u1 out of its entry. */
     const takeRow = async (tenant: string): Promise<string> => {
       const outbox = outboxOf(tenant);
@@ -160,7 +160,7 @@ test(
     await drain();
     await answer('busy');
     await clickhouse.command({ query: `DELETE FROM daily_skill WHERE skill_id = 's1'` });
-    const { mismatches, notCompared } = await auditsOf(redis, clickhouse)({ patienceMs: 0 });
+    const { mismatches, notCompared } = await auditsOf(redis, clickhouse)({ maxWaitMs: 0 });
     assert.deepEqual(namesOf(mismatches), [
       'idle rollup daily_skill.attempts 24 12',
       'idle rollup daily_skill.correct 16 8',
@@ -178,7 +178,7 @@ test('an erasure on its way is waited for; one that does not move is told', long
   const key = outboxOf('erased');
   const order = (await redis.xadd(key, '*', 'c', '{"v":0}')) as string;
   await clickhouse.command({ query: `DELETE FROM attempts WHERE tenant = 'erased' AND user_id = 'u1'` });
-  const told = await audit({ patienceMs: 0 });
+  const told = await audit({ maxWaitMs: 0 });
   assert.deepEqual(told.mismatches, []);
   const partition = partitionOf('erased', 'u1', 16);
   assert.ok(
@@ -220,12 +220,12 @@ test(
     const counts = Object.fromEntries(old.map((one) => [acceptedField('default', one), 1]));
     await redis.hset(acceptedKey(0), { ...counts, [acceptedField('default', day - 50)]: 2 });
     const { signal } = new AbortController();
-    const books = {
+    const parts = {
       store: createAuditStore(redis, 16),
       warehouse: createAuditWarehouse(clickhouse, null),
       logger: createLogger('silent', 'test'),
     };
-    const keep = () => auditAndKeep(books, { days: null, signal, pauseMs: 20, patienceMs: 0 });
+    const keep = () => auditAndRecord(parts, { days: null, signal, pauseMs: 20, maxWaitMs: 0 });
     // Clocks of Redis and of these ids are far apart: an outbox that has been used knows where it ends.
     await redis.xdel(outboxKey(0), (await redis.xadd(outboxKey(0), '*', 'r', '')) as string);
     assert.deepEqual(namesOf((await keep()).mismatches), ['default missing attempts 2 1']);

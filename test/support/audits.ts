@@ -19,7 +19,7 @@ export function auditsOf(
     warehouse: createAuditWarehouse(clickhouse, cluster),
   };
   const { signal } = new AbortController();
-  return (change) => runAudit(parts, { days: null, signal, patienceMs: 60_000, pauseMs: 20, ...change });
+  return (change) => runAudit(parts, { days: null, signal, maxWaitMs: 60_000, pauseMs: 20, ...change });
 }
 
 /** Short, without days: `tenant kind place expected found`, in order. */

@@ -1,67 +1,77 @@
 /**
  * The audit (ADR 23): accepted = stored + in the outbox + parked, and what is stored = the rollups, by tenant and day,
- * while answers keep coming. Only what is certain is called a mismatch.
+ * while answers arrive. Only what is certain is reported as a mismatch.
  */
-import { findDoubled } from './doubled.js';
-import type { AuditStore, AuditWarehouse, DayRange } from './ports.js';
-import type { AuditReport, Balance } from './report.js';
-import { compareRollups } from './rollups.js';
-import { type AuditRun, partitionsOf } from './run.js';
-import { compareStored } from './stored.js';
-
-export interface AuditParts {
-  readonly store: AuditStore;
-  readonly warehouse: AuditWarehouse;
-}
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DayRange } from '../../contracts/tenant-day.js';
+import { dayMs } from '../../domain/base/days.js';
+import type { AuditStore } from '../../store/audit/audit-store.js';
+import type { AuditParts, Check, Finding } from './checks.js';
+import { doubledCheck } from './doubled.js';
+import type { AuditReport, Mismatch } from './report.js';
+import { rollupCheck } from './rollups.js';
+import { storedCheck } from './stored.js';
 
 export interface AuditOptions {
   /** How many days back, today included; null: as far as answers are counted, at least `keptDays`. */
   readonly days: number | null;
   readonly signal: AbortSignal;
-  /** Hears what is being done. */
   readonly onStep?: (step: string) => void;
-  /** Milliseconds, as in AuditRun. */
-  readonly patienceMs?: number;
+  /** How long a comparison waits for rows and corrections in flight, and the pause between two looks. */
+  readonly maxWaitMs?: number;
   readonly pauseMs?: number;
 }
 
-/** Days for which accepted answers stay counted; older ones are forgotten once they agree (prune.ts). */
+/** Days for which accepted answers stay counted; older ones are forgotten once they agree (record.ts). */
 export const keptDays = 35;
 
-const dayMs = 86_400_000;
+/** So many looks must show a mismatch: one alone may meet what a repair is mending at that moment. */
+const certainLooks = 3;
 
-/** @throws what Redis and ClickHouse throw while they are away: then nothing is known */
+/** @throws what Redis and ClickHouse throw while they are unavailable: then nothing is known */
 export async function runAudit(parts: AuditParts, options: AuditOptions): Promise<AuditReport> {
-  const { onStep = () => undefined, patienceMs = 30_000, pauseMs = 1000, signal } = options;
   const since = performance.now();
-  const at = await parts.store.now();
+  const { ms: at } = await parts.store.epoch();
   const days = await daysToCompare(parts.store, Math.floor(at / dayMs), options.days);
-  const run: AuditRun = { ...parts, days, signal, onStep, patienceMs, pauseMs };
-  const stored = await compareStored(run);
-  const doubled = await findDoubled(run);
-  const rollups = await compareRollups(run);
-  return {
-    at,
-    seconds: (performance.now() - since) / 1000,
-    days,
-    totals: { ...sumOf(stored.balances), raw: rollups.raw },
-    mismatches: [...stored.mismatches, ...doubled, ...rollups.mismatches],
-    notCompared: [...stored.notCompared, ...rollups.notCompared],
-  };
+  const scope = { ...parts, days, signal: options.signal };
+  const [stored, rollups] = [storedCheck(scope), rollupCheck(scope)];
+  const mismatches: Mismatch[] = [];
+  const notCompared: string[] = [];
+  for (const check of [stored, doubledCheck(scope), rollups]) {
+    const { certain, open } = await repeatUntilCertain(check, options);
+    mismatches.push(...certain.flatMap(({ mismatch }) => mismatch ?? []));
+    if (open.length > 0) notCompared.push(...check.undecided(open));
+  }
+  const totals = { ...stored.totals(), raw: rollups.raw() };
+  return { at, seconds: (performance.now() - since) / 1000, days, totals, mismatches, notCompared };
 }
 
 /** A day more than today: an answer may have occurred a few minutes ahead of our clock. */
 async function daysToCompare(store: AuditStore, today: number, days: number | null): Promise<DayRange> {
   const to = today + 1;
   if (days !== null) return { from: today - days + 1, to };
-  const oldest = await Promise.all(partitionsOf(store).map((partition) => store.oldestDay(partition)));
+  const oldest = await Promise.all(store.partitions.map((partition) => store.oldestDay(partition)));
   return { from: Math.min(today - keptDays + 1, ...oldest), to };
 }
 
-function sumOf(balances: readonly Balance[]): Balance {
-  const total = { accepted: 0, removed: 0, stored: 0, waiting: 0, parked: 0 };
-  for (const balance of balances) {
-    for (const name of Object.keys(total) as (keyof Balance)[]) total[name] += balance[name];
+async function repeatUntilCertain(
+  check: Check,
+  { signal, onStep = () => undefined, maxWaitMs = 30_000, pauseMs = 1000 }: AuditOptions,
+): Promise<{ certain: readonly Finding[]; open: readonly Finding[] }> {
+  const until = performance.now() + maxWaitMs;
+  /** Looks in a row that have shown a finding, without those with an obstacle. */
+  let looks: ReadonlyMap<string, number> = new Map();
+  for (let round = 1; ; round++) {
+    onStep(`${check.title}, look ${round}`);
+    const findings = await check.look();
+    const before = looks;
+    looks = new Map(
+      findings.map(({ name, obstacle }) => [name, (before.get(name) ?? 0) + (obstacle === null ? 1 : 0)]),
+    );
+    const isCertain = ({ name }: Finding): boolean => (looks.get(name) ?? 0) >= certainLooks;
+    const open = findings.filter((finding) => !isCertain(finding));
+    const isOver = round >= certainLooks && performance.now() > until;
+    if (open.length === 0 || isOver) return { certain: findings.filter(isCertain), open };
+    await sleep(pauseMs, undefined, { signal });
   }
-  return total;
 }

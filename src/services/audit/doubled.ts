@@ -1,27 +1,24 @@
-/** Finds answers that are stored twice. */
+/** Finds answers that are stored twice: the sums alone could balance. */
 import { isBefore } from '../../contracts/outbox-ids.js';
-import type { AuditStore, DoubledNumber, DoubledRows } from './ports.js';
-import type { Mismatch, MismatchKind } from './report.js';
-import { type AuditRun, certainLooks, recurring, rest } from './run.js';
+import type { AuditStore } from '../../store/audit/audit-store.js';
+import type { DoubledNumber, DoubledRows } from '../../warehouse/maintenance/audit-warehouse.js';
+import { type AuditScope, type Check, type Finding, findingOf } from './checks.js';
+import type { MismatchKind } from './report.js';
 
-export async function findDoubled(run: AuditRun): Promise<readonly Mismatch[]> {
-  let found: Mismatch[] | null = null;
-  for (let look = 1; look <= certainLooks; look++) {
-    run.onStep(`answers that are stored twice, look ${look}`);
-    found = recurring(found, await lookOnce(run));
-    if (found.length === 0) break;
-    if (look < certainLooks) await rest(run);
-  }
-  return found ?? [];
-}
+export const doubledCheck = ({ store, warehouse, days, signal }: AuditScope): Check => ({
+  title: 'answers that are stored twice',
+  look: async () => {
+    const ids = await warehouse.doubledIds(days, signal);
+    const numbers = await surplusOf(store, await warehouse.doubledNumbers(days, signal));
+    return [
+      ...ids.map((rows) => doubled('doubled_id', rows)),
+      ...numbers.map((rows) => doubled('doubled_number', rows)),
+    ];
+  },
+  undecided: (open) => [`${open.length} days with answers that are stored twice in some looks only`],
+});
 
-async function lookOnce({ store, warehouse, days, signal }: AuditRun): Promise<Mismatch[]> {
-  const ids = await warehouse.doubledIds(days, signal);
-  const numbers = await surplusOf(store, await warehouse.doubledNumbers(days, signal));
-  return [...ids.map(mismatchOf('doubled_id')), ...numbers.map(mismatchOf('doubled_number'))];
-}
-
-/** Learners who were erased and answer again have numbers twice until their rows of before are gone. */
+/** Learners who were erased and answer again have numbers twice until their earlier rows are deleted. */
 async function surplusOf(store: AuditStore, doubled: readonly DoubledNumber[]): Promise<DoubledRows[]> {
   const sums = new Map<string, DoubledRows>();
   for (const partition of new Set(doubled.map((one) => one.partition))) {
@@ -38,14 +35,5 @@ async function surplusOf(store: AuditStore, doubled: readonly DoubledNumber[]): 
   return [...sums.values()];
 }
 
-const mismatchOf =
-  (kind: MismatchKind) =>
-  ({ partition, tenant, day, surplus }: DoubledRows): Mismatch => ({
-    kind,
-    tenant,
-    day,
-    partition,
-    place: null,
-    expected: 0,
-    found: surplus,
-  });
+const doubled = (kind: MismatchKind, { partition, tenant, day, surplus }: DoubledRows): Finding =>
+  findingOf({ kind, tenant, day, partition, place: null, expected: 0, found: surplus }, null);

@@ -1,16 +1,6 @@
 /** What an audit found, and what a finding means. */
-import type { DayRange } from './ports.js';
-
-/** By kind: what does not agree. */
-export type MismatchKind = 'missing' | 'surplus' | 'doubled_id' | 'doubled_number' | 'rollup';
-
-export const mismatchKinds: readonly MismatchKind[] = [
-  'missing',
-  'surplus',
-  'doubled_id',
-  'doubled_number',
-  'rollup',
-];
+import type { DayRange } from '../../contracts/tenant-day.js';
+import { dayMs } from '../../domain/base/days.js';
 
 export interface Mismatch {
   readonly kind: MismatchKind;
@@ -50,7 +40,8 @@ export interface AuditReport {
   readonly notCompared: readonly string[];
 }
 
-const meanings: Readonly<Record<MismatchKind, string>> = {
+/** By kind: what does not agree. */
+const meanings = {
   missing: 'answers were accepted that are neither stored nor on their way: rows are lost',
   surplus:
     'more is stored than was accepted: rows are there twice, or Redis lost its last second (appendfsync everysec) after ClickHouse had those answers; their learners went on without them',
@@ -59,6 +50,9 @@ const meanings: Readonly<Record<MismatchKind, string>> = {
     'answers of one learner with the same number: stored twice, or Redis lost its last second (appendfsync everysec) and the learner went on from before',
   rollup: 'the sums of the rollup are not those of attempts',
 };
+
+export type MismatchKind = keyof typeof meanings;
+export const mismatchKinds = Object.keys(meanings);
 
 export const meaningOf = ({ kind }: Mismatch): string => meanings[kind];
 
@@ -78,4 +72,4 @@ export function whereToLook({ kind, tenant, day, partition, place }: Mismatch): 
 }
 
 /** @param day number since 1970 @returns YYYY-MM-DD */
-export const dateOf = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);
+export const dateOf = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);

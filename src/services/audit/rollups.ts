@@ -1,69 +1,78 @@
-/** Compares the rollups with `attempts`, by tenant and day of occurred_at. */
-import { isSettled } from './balance.js';
-import type { PartitionLook } from './ports.js';
-import { type Around, findOutliers, type Outlier } from './rollup-bounds.js';
-import { type AuditRun, type Compared, certainLooks, lookAt, nameOf, partitionsOf, rest } from './run.js';
+/**
+ * Compares the rollups with `attempts`, by tenant and day of occurred_at, while rows arrive. A rollup that was read between
+ * two looks has at least what had left the outbox at the first, and at most what waits at the second or is stored after it.
+ */
+import { readTenantDay } from '../../contracts/tenant-day.js';
+import type { PartitionLook } from '../../store/audit/audit-store.js';
+import type { RawSums, Sums } from '../../warehouse/maintenance/audit-warehouse.js';
+import { type AuditScope, type Check, type Finding, findingOf, readBetweenLooks } from './checks.js';
 
-interface Look {
-  readonly outliers: readonly Outlier[];
-  /** Stored answers of the days. */
-  readonly raw: number;
-  /** Why the outliers may be none; null where nothing was in the way. */
-  readonly obstacle: string | null;
-}
+const columns = ['attempts', 'correct'] as const;
+const none: Sums = { attempts: 0, correct: 0 };
 
-/** Sums within their bounds are right; what is out of them is looked at again, until it is certain. */
-export async function compareRollups(run: AuditRun): Promise<Compared & { raw: number }> {
-  const until = performance.now() + run.patienceMs;
-  let times: ReadonlyMap<string, number> = new Map();
-  for (let round = 1; ; round++) {
-    run.onStep(`rollups and stored answers, look ${round}`);
-    const { outliers, raw, obstacle } = await lookOnce(run);
-    if (obstacle === null) times = timesSeen(times, outliers);
-    const certain = outliers.filter(({ mismatch }) => (times.get(nameOf(mismatch)) ?? 0) >= certainLooks);
-    const isOver = round >= certainLooks && performance.now() > until;
-    if (certain.length === outliers.length || isOver) {
-      const mismatches = certain.map(({ mismatch }) => mismatch);
-      return { raw, mismatches, notCompared: undecided(outliers.length - certain.length, obstacle) };
-    }
-    await rest(run);
+export function rollupCheck(scope: AuditScope): Check & { raw(): number } {
+  const { store, warehouse, days, signal } = scope;
+  let stored = 0;
+
+  async function look(): Promise<Finding[]> {
+    const { before, after, read, obstacles } = await readBetweenLooks(scope, store.partitions, () =>
+      warehouse.rollupSums(days, signal),
+    );
+    const raw = await warehouse.rawSums(days, before, signal);
+    stored = [...raw.values()].reduce((sum, { all }) => sum + all.attempts, 0);
+    const obstacle = obstacles.find((one) => one !== null) ?? null;
+    return [...read].flatMap(([rollup, sums]) =>
+      [...new Set([...sums.keys(), ...raw.keys()])].flatMap((name) =>
+        outliersOf(rollup, name, sums.get(name) ?? none, raw.get(name), { before, after, obstacle }),
+      ),
+    );
   }
-}
 
-/** A sum that may be computed again at this moment is neither seen to be wrong nor to be right. */
-const timesSeen = (before: ReadonlyMap<string, number>, outliers: readonly Outlier[]): Map<string, number> =>
-  new Map(
-    outliers.map(({ mismatch, touched }) => {
-      const name = nameOf(mismatch);
-      return [name, (before.get(name) ?? 0) + (touched ? 0 : 1)];
-    }),
-  );
-
-async function lookOnce(run: AuditRun): Promise<Look> {
-  const { store, warehouse, days, signal } = run;
-  const all = partitionsOf(store);
-  const epoch = await store.epoch();
-  await warehouse.catchUp(signal);
-  const before = await lookAt(run, all);
-  const sums = [];
-  for (const rollup of warehouse.rollups)
-    sums.push([rollup, await warehouse.rollupSums(rollup, days, signal)] as const);
-  const after = await lookAt(run, all);
-  const raw = await warehouse.rawSums(days, before, signal);
-  const around = { before, after, raw };
   return {
-    outliers: sums.flatMap(([rollup, of]) => findOutliers(rollup, of, around)),
-    raw: [...raw.values()].reduce((sum, { all }) => sum + all.attempts, 0),
-    obstacle: (await store.epoch()) === epoch ? obstacleOf(around) : 'Redis was restarted meanwhile',
+    title: 'rollups and stored answers',
+    look,
+    undecided: (open) => {
+      const why = open[0]?.obstacle ?? 'they differ in some looks only';
+      return [`${open.length} daily sums of rollups: ${why}`];
+    },
+    /** Stored answers of the days. */
+    raw: () => stored,
   };
 }
 
-const obstacleOf = ({ before, after }: Around): string | null =>
-  before.every((look, i) => isSettled(look, after[i] as PartitionLook))
-    ? null
-    : 'an erasure or a taking back is under way';
-
-function undecided(sums: number, obstacle: string | null): string[] {
-  const why = obstacle ?? 'rows of theirs wait in the outbox, which the pipeline may be mending';
-  return sums === 0 ? [] : [`${sums} daily sums of rollups: ${why}`];
+interface Around {
+  readonly before: readonly PartitionLook[];
+  readonly after: readonly PartitionLook[];
+  readonly obstacle: string | null;
 }
+
+function outliersOf(
+  rollup: string,
+  name: string,
+  sums: Sums,
+  { certain, all }: RawSums = { certain: none, all: none },
+  { before, after, obstacle }: Around,
+): Finding[] {
+  const isMoving =
+    certain.attempts !== all.attempts ||
+    [...before, ...after].some(({ waitingSums }) => waitingSums.attempts.has(name));
+  return columns.flatMap((column) => {
+    const waiting = after.reduce((sum, { waitingSums }) => sum + (waitingSums[column].get(name) ?? 0), 0);
+    const [low, high, found] = [certain[column], all[column] + waiting, sums[column]];
+    if (found >= low && found <= high) return [];
+    const place = `${rollup}.${column}`;
+    const expected = found < low ? low : high;
+    const mismatch = {
+      kind: 'rollup',
+      ...readTenantDay(name),
+      partition: null,
+      place,
+      expected,
+      found,
+    } as const;
+    return findingOf(mismatch, obstacle ?? (isMoving ? repairPossible : null));
+  });
+}
+
+/** A sum that may be computed again at this moment is seen to be neither right nor wrong. */
+const repairPossible = 'rows of theirs wait in the outbox, which the pipeline may be mending';

@@ -1,91 +1,100 @@
-/** Compares what was accepted with what is stored, waits in the outbox or is parked, partition by partition. */
-import { type Balanced, compareBalance, isSettled } from './balance.js';
-import type { PartitionLook } from './ports.js';
+/** accepted - removed = stored + in the outbox + parked, for each partition, tenant and day of arrival. */
+import { type DayRange, readTenantDay, type Tally } from '../../contracts/tenant-day.js';
+import type { PartitionLook } from '../../store/audit/audit-store.js';
+import type { StoredTallies } from '../../warehouse/maintenance/audit-warehouse.js';
+import { type AuditScope, type Check, type Finding, findingOf, readBetweenLooks } from './checks.js';
 import type { Balance, Mismatch } from './report.js';
-import { type AuditRun, type Compared, certainLooks, lookAt, partitionsOf, recurring, rest } from './run.js';
 
-/** What is known of a partition so far. */
-interface Progress {
-  looks: number;
-  /** What every look so far has shown; null before the first. */
-  mismatches: readonly Mismatch[] | null;
-  balance: Balance | null;
-  /** Why the last look told nothing. */
-  obstacle: string | null;
-}
+/** Partitions that agree are done with; the others are looked at again. */
+export function storedCheck(scope: AuditScope): Check & { totals(): Balance } {
+  const { store, warehouse, days, signal } = scope;
+  const balances = new Map<number, Balance>();
+  let open: readonly number[] = store.partitions;
 
-/** Partitions that agree are done with; the others are looked at again, until it is certain. */
-export async function compareStored(run: AuditRun): Promise<Compared & { balances: Balance[] }> {
-  const progress = new Map<number, Progress>(
-    partitionsOf(run.store).map((p) => [p, { looks: 0, mismatches: null, balance: null, obstacle: null }]),
-  );
-  const until = performance.now() + run.patienceMs;
-  for (let round = 1; ; round++) {
-    const open = [...progress].filter(([, of]) => !isCertain(of)).map(([partition]) => partition);
-    if (open.length === 0 || (round > certainLooks && performance.now() > until)) break;
-    if (round > 1) await rest(run);
-    run.onStep(`accepted and stored answers, look ${round}: ${open.length} partitions`);
-    await compareOnce(run, open, progress);
+  async function look(): Promise<Finding[]> {
+    const { before, read, obstacles, archivedThrough } = await readBetweenLooks(scope, open, (looks) =>
+      warehouse.stored(days, looks, signal),
+    );
+    const compared = { ...days, from: Math.max(days.from, archivedThrough + 1) };
+    const findings = before.map((one, i) => {
+      const { balance, mismatches, obstacle } = compareBalance(one, read.get(one.partition), compared);
+      balances.set(one.partition, balance);
+      return findingsOf(one.partition, mismatches, obstacles[i] ?? obstacle);
+    });
+    open = open.filter((_, i) => findings[i]?.length !== 0);
+    return findings.flat();
   }
-  return resultOf(progress);
-}
 
-const isCertain = ({ looks, mismatches }: Progress): boolean =>
-  mismatches?.length === 0 || looks >= certainLooks;
-
-async function compareOnce(
-  run: AuditRun,
-  open: readonly number[],
-  progress: ReadonlyMap<number, Progress>,
-): Promise<void> {
-  const { warehouse, signal } = run;
-  const marks = await marksOf(run);
-  const before = await lookAt(run, open);
-  await warehouse.catchUp(signal);
-  const stored = await warehouse.stored(run.days, before, signal);
-  const after = await lookAt(run, open);
-  const inTheWay = changeOf(marks, await marksOf(run));
-  const days = { ...run.days, from: Math.max(run.days.from, marks.archived + 1) };
-  before.forEach((look, i) => {
-    const tallies = stored.get(look.partition) ?? nothing;
-    const obstacle = inTheWay ?? obstacleTo(look, after[i] as PartitionLook);
-    note(progress.get(look.partition) as Progress, compareBalance(look, tallies, days), obstacle);
-  });
-}
-
-function note(of: Progress, { balance, mismatches, obstacle }: Balanced, inTheWay: string | null): void {
-  of.balance = balance;
-  of.obstacle = inTheWay ?? obstacle;
-  if (of.obstacle !== null) return;
-  of.looks++;
-  of.mismatches = recurring(of.mismatches, mismatches);
-}
-
-/** What must be the same before and after a look. */
-const marksOf = async ({ store, warehouse, signal }: AuditRun) => ({
-  epoch: await store.epoch(),
-  archived: await warehouse.archivedThrough(signal),
-});
-
-type Marks = Awaited<ReturnType<typeof marksOf>>;
-
-function changeOf(before: Marks, after: Marks): string | null {
-  if (before.epoch !== after.epoch) return 'Redis was restarted meanwhile';
-  return before.archived === after.archived ? null : 'a month is being archived';
-}
-
-const nothing = { below: new Map(), among: new Map() };
-
-const obstacleTo = (before: PartitionLook, after: PartitionLook): string | null =>
-  isSettled(before, after) ? null : 'an erasure or a taking back is under way';
-
-function resultOf(progress: ReadonlyMap<number, Progress>): Compared & { balances: Balance[] } {
-  const all = [...progress];
   return {
-    balances: all.flatMap(([, { balance }]) => balance ?? []),
-    mismatches: all.flatMap(([, of]) => (isCertain(of) ? (of.mismatches ?? []) : [])),
-    notCompared: all.flatMap(([partition, of]) =>
-      isCertain(of) ? [] : [`accepted and stored answers of partition ${partition}: ${of.obstacle}`],
-    ),
+    title: 'accepted and stored answers',
+    look,
+    undecided: (findings) => [
+      ...new Set(
+        findings.map(({ name, mismatch, obstacle }) => {
+          const where = mismatch === null ? name : `partition ${mismatch.partition}`;
+          return `accepted and stored answers of ${where}: ${obstacle ?? 'they differ in some looks only'}`;
+        }),
+      ),
+    ],
+    totals: () => sumOf([...balances.values()]),
   };
+}
+
+const findingsOf = (
+  partition: number,
+  mismatches: readonly Mismatch[],
+  obstacle: string | null,
+): Finding[] =>
+  mismatches.length === 0 && obstacle !== null
+    ? [{ name: `partition ${partition}`, obstacle, mismatch: null }]
+    : mismatches.map((mismatch) => findingOf(mismatch, obstacle));
+
+const places = ['accepted', 'removed', 'stored', 'waiting', 'parked'] as const;
+
+const sumOf = (balances: readonly Balance[]): Balance => {
+  const total = { accepted: 0, removed: 0, stored: 0, waiting: 0, parked: 0 };
+  for (const balance of balances) for (const place of places) total[place] += balance[place];
+  return total;
+};
+
+const nothing: StoredTallies = { below: new Map(), among: new Map() };
+
+/** @returns `obstacle`: why some of the sums are not decided */
+function compareBalance(
+  look: PartitionLook,
+  { below, among }: StoredTallies = nothing,
+  days: DayRange,
+): { balance: Balance; mismatches: Mismatch[]; obstacle: string | null } {
+  const { partition, accepted, removed, waiting, parked, prunedThrough } = look;
+  const all = [accepted, removed, below, waiting, parked, among];
+  const balances: Balance[] = [];
+  const mismatches: Mismatch[] = [];
+  let isLeaving = false;
+  for (const name of new Set(all.flatMap((tally) => [...tally.keys()]))) {
+    const { tenant, day } = readTenantDay(name);
+    if (day < days.from || day > days.to || day <= prunedThrough) continue;
+    const of = (tally: Tally): number => tally.get(name) ?? 0;
+    const balance = {
+      ...{ accepted: of(accepted), removed: of(removed), stored: of(below) },
+      ...{ waiting: of(waiting), parked: of(parked) },
+    };
+    balances.push(balance);
+    const expected = balance.accepted - balance.removed;
+    const found = balance.stored + balance.waiting + balance.parked;
+    // What is stored and was counted as waiting may have left the outbox from its middle.
+    if (found < expected && expected - found <= of(among)) isLeaving = true;
+    else if (found !== expected) {
+      const kind = found < expected ? 'missing' : 'surplus';
+      mismatches.push({ kind, tenant, day, partition, place: null, expected, found });
+    }
+  }
+  const obstacle = isLeaving ? 'rows are leaving the outbox' : unreadable(look, mismatches);
+  return { balance: sumOf(balances), mismatches, obstacle };
+}
+
+/** Rows whose tenant and day cannot be read may be the missing ones. */
+function unreadable({ unreadable: rows }: PartitionLook, mismatches: readonly Mismatch[]): string | null {
+  const missing = mismatches.filter(({ kind }) => kind === 'missing');
+  const lost = missing.reduce((sum, { expected, found }) => sum + expected - found, 0);
+  return lost > 0 && lost <= rows ? `${rows} of its parked rows cannot be read` : null;
 }

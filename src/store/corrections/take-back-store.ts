@@ -4,7 +4,7 @@ import { type TakenBackAnswer, takenBackRow } from '../../contracts/journal.js';
 import { learnerName } from '../../contracts/learner-name.js';
 import { entriesOf } from '../../contracts/outbox-ids.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
-import { countAccepted } from '../audit/accepted.js';
+import { countAccepted } from '../learners/accepted.js';
 import { dumpOf } from '../rebuild/learner-dump.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { journalBound, partitionPrefix } from '../redis/keys.js';

@@ -7,7 +7,6 @@
 import { entriesOf } from '../../contracts/outbox-ids.js';
 import { ApiError } from '../../errors.js';
 import { byPartition } from '../../lists.js';
-import { countAccepted } from '../audit/accepted.js';
 import { whileRedisServes } from '../redis/client.js';
 import { type CommandBytes, createCommandBytes } from '../redis/command-bytes.js';
 import type { HotConnection } from '../redis/hot-connection.js';
@@ -26,6 +25,7 @@ import {
 import { notSafe, waitMs } from '../redis/replication.js';
 import { outcomeOf, type Replies, readReplies } from '../redis/replies.js';
 import type { Reply } from '../redis/reply-reader.js';
+import { countAccepted } from './accepted.js';
 import { decodeLearner, decodeSkill, encodeItem, encodeLearner, encodeSkill } from './learner-codec.js';
 import { idFieldsOf, storedIds } from './learner-ids.js';
 import {

@@ -1,33 +1,67 @@
 /**
- * The audit's questions to ClickHouse. Each is asked month by month of arrival, so that whole parts are skipped, and
- * with one thread and little memory: nobody waits for the answer.
+ * The audit's questions to ClickHouse. Each is asked month by month of arrival, so that whole parts are skipped, and with
+ * one thread and little memory: nobody waits for the answer.
  */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
-import { tenantDay } from '../../contracts/tenant-day.js';
-import type {
-  AuditWarehouse,
-  DayRange,
-  DoubledRows,
-  PartitionLook,
-  RawSums,
-  SumBounds,
-} from '../../services/audit/ports.js';
+import type { OutboxId } from '../../contracts/outbox-ids.js';
+import { type DayRange, type Tally, tenantDay } from '../../contracts/tenant-day.js';
+import { dayMs } from '../../domain/base/days.js';
 import { selectRows } from '../clickhouse/client.js';
 import type { Cluster } from '../clickhouse/cluster.js';
 import { complete } from '../ingest/repair.js';
+import { archivedDays, archivedThrough, isArchived, keptRows } from '../schema/archive.js';
+import { countedRows } from '../schema/attempts.js';
 import { rollups } from '../schema/rollups.js';
-import {
-  archivedQuery,
-  type DoubledNumberRow,
-  doubledIdsQuery,
-  doubledNumbersQuery,
-  type RawRow,
-  type RollupRow,
-  rawQuery,
-  rollupQuery,
-  type StoredRow,
-  storedQuery,
-} from './audit-queries.js';
+
+/** The ends of a partition's outbox at one moment: rows below `frontier` had left it, `last` was the newest. */
+export interface OutboxEnds {
+  readonly partition: number;
+  readonly frontier: OutboxId;
+  readonly last: OutboxId;
+}
+
+/** Stored answers of a partition by `TENANT:DAY` of arrival. */
+export interface StoredTallies {
+  /** Below the frontier. */
+  readonly below: Tally;
+  /**
+   * From the frontier to the newest row. Most are in the outbox still and about to leave it; others were taken out of its
+   * middle, when a block was stored in part.
+   */
+  readonly among: Tally;
+}
+
+export interface Sums {
+  readonly attempts: number;
+  readonly correct: number;
+}
+
+/** Stored answers that occurred on a day, with those whose rows were dropped for their age. */
+export interface RawSums {
+  /** Those that had left the outbox: every rollup has them. */
+  readonly certain: Sums;
+  readonly all: Sums;
+}
+
+interface Place {
+  readonly partition: number;
+  readonly tenant: string;
+  readonly day: number;
+}
+
+/** Rows that are there twice. */
+export interface DoubledRows extends Place {
+  /** Rows beyond the first of each. */
+  readonly surplus: number;
+}
+
+/** Answers of a learner with the same number, but different outbox ids. */
+export interface DoubledNumber extends Place {
+  readonly userId: string;
+  readonly ids: readonly OutboxId[];
+}
+
+export type AuditWarehouse = ReturnType<typeof createAuditWarehouse>;
 
 const settings: ClickHouseSettings = {
   max_threads: 1,
@@ -40,27 +74,7 @@ const settings: ClickHouseSettings = {
 
 type Params = Record<string, unknown>;
 
-/** Where the looks found the ends of the outboxes: lists with a place for each partition up to the last. */
-function endsOf(looks: readonly PartitionLook[]): Params {
-  const ends = new Map(looks.map((look) => [look.partition, look]));
-  const all = Array.from({ length: Math.max(-1, ...ends.keys()) + 1 }, (_, partition) => ends.get(partition));
-  return {
-    partitions: [...ends.keys()],
-    frontier_ms: all.map((look) => look?.frontier.ms ?? 0),
-    frontier_seq: all.map((look) => look?.frontier.seq ?? 0),
-    last_ms: all.map((look) => look?.last.ms ?? 0),
-    last_seq: all.map((look) => look?.last.seq ?? 0),
-  };
-}
-
-const dayMs = 86_400_000;
-/** Days as bounds of a time, the end excluded. */
-const timeParams = ({ from, to }: DayRange): Params => ({
-  from: from * (dayMs / 1000),
-  to: (to + 1) * (dayMs / 1000),
-});
-
-export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster): AuditWarehouse {
+export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster) {
   async function* select<Row>(query: string, params: Params, signal: AbortSignal): AsyncGenerator<Row> {
     const result = await client.query({
       query,
@@ -72,81 +86,91 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
     for await (const rows of result.stream<Row>()) for (const row of rows) yield row.json<Row>();
   }
 
-  async function* eachMonth<Row>(
-    query: string,
-    days: DayRange,
-    params: Params,
-    signal: AbortSignal,
-  ): AsyncGenerator<Row> {
+  async function* eachMonth<Row>(query: string, days: DayRange, params: Params, signal: AbortSignal) {
     for (const month of monthsOf(days))
       yield* select<Row>(query, { ...params, ...timeParams(month) }, signal);
   }
 
-  async function stored(days: DayRange, looks: readonly PartitionLook[], signal: AbortSignal) {
-    const tallies = new Map(
-      looks.map(({ partition }) => [partition, { below: new Map(), among: new Map() }]),
-    );
-
-    for await (const row of eachMonth<StoredRow>(storedQuery, days, endsOf(looks), signal)) {
-      const name = tenantDay(row.tenant, row.day);
-      tallies.get(row.partition)?.below.set(name, row.below);
-      tallies.get(row.partition)?.among.set(name, row.among);
-    }
-    return tallies;
-  }
-
-  async function doubled<Row>(query: string, days: DayRange, signal: AbortSignal): Promise<Row[]> {
-    const found: Row[] = [];
-    for await (const row of eachMonth<Row>(query, days, {}, signal)) found.push(row);
-    return found;
-  }
-
-  async function rawSums(days: DayRange, looks: readonly PartitionLook[], signal: AbortSignal) {
-    const sums = new Map<string, RawSums>();
-    const params = { ...endsOf(looks), first_day: days.from, last_day: days.to };
-    // Nothing arrives long before it occurs; what arrives late may have occurred on any day.
-    const since = { from: days.from - 1, to: farDay };
-    for await (const row of select<RawRow>(rawQuery, { ...params, ...timeParams(since) }, signal))
-      sums.set(tenantDay(row.tenant, row.day), {
-        certain: { attempts: row.certain_attempts, correct: row.certain_correct },
-        all: { attempts: row.attempts, correct: row.correct },
-      });
-    return sums;
-  }
-
-  async function rollupSums(rollup: string, days: DayRange, signal: AbortSignal) {
-    const sums = new Map<string, SumBounds>();
-    const params = { first_day: days.from, last_day: days.to };
-    for await (const { tenant, day, ...row } of select<RollupRow>(rollupQuery(rollup), params, signal))
-      sums.set(tenantDay(tenant, day), row);
-    return sums;
-  }
-
-  async function archivedThroughDay(signal: AbortSignal): Promise<number> {
-    const [row] = await selectRows<{ month: number }>(client, archivedQuery, signal);
-    return row === undefined || row.month === 0 ? -1 : lastDayOf(row.month);
-  }
-
   return {
-    archivedThrough: archivedThroughDay,
-    rollups: rollups.map(({ table }) => table.name),
-    catchUp: async (signal) => {
+    /** Makes all replicas have what any of them took. */
+    catchUp: async (signal: AbortSignal): Promise<void> => {
       for (const name of ['attempts', ...rollups.map(({ table }) => table.name)])
         await complete(client, name, cluster, signal);
     },
-    stored,
-    doubledIds: (days, signal) => doubled<DoubledRows>(doubledIdsQuery, days, signal),
-    doubledNumbers: async (days, signal) => {
-      const found = await doubled<DoubledNumberRow>(doubledNumbersQuery, days, signal);
-      return found.map((row) => ({ ...row, ids: row.ids.map(([ms, seq]) => ({ ms, seq })) }));
+
+    /** Last day of arrival whose rows were or may be dropped for their age; -1: none. */
+    archivedThrough: async (signal: AbortSignal): Promise<number> => {
+      const query = `SELECT toUInt32(${archivedThrough}) AS month`;
+      const [row] = await selectRows<{ month: number }>(client, query, signal);
+      if (row === undefined || row.month === 0) return -1;
+      return Date.UTC(Math.floor(row.month / 100), row.month % 100) / dayMs - 1;
     },
-    rawSums,
-    rollupSums,
+
+    /** Stored answers by partition; those of before answers were counted (ADR 23) are left out. */
+    stored: async (
+      days: DayRange,
+      ends: readonly OutboxEnds[],
+      signal: AbortSignal,
+    ): Promise<Map<number, StoredTallies>> => {
+      const tallies = new Map(
+        ends.map(({ partition }) => [partition, { below: new Map(), among: new Map() }]),
+      );
+      type Row = Place & { below: number; among: number };
+      for await (const row of eachMonth<Row>(storedQuery, days, endParams(ends), signal)) {
+        const name = tenantDay(row.tenant, row.day);
+        tallies.get(row.partition)?.below.set(name, row.below);
+        tallies.get(row.partition)?.among.set(name, row.among);
+      }
+      return tallies;
+    },
+
+    /** Rows with an outbox id that another row has. */
+    doubledIds: async (days: DayRange, signal: AbortSignal): Promise<DoubledRows[]> => {
+      const found: DoubledRows[] = [];
+      for await (const row of eachMonth<DoubledRows>(doubledIdsQuery, days, {}, signal)) found.push(row);
+      return found;
+    },
+
+    doubledNumbers: async (days: DayRange, signal: AbortSignal): Promise<DoubledNumber[]> => {
+      type Row = Omit<DoubledNumber, 'ids'> & { ids: readonly (readonly [ms: number, seq: number])[] };
+      const found: DoubledNumber[] = [];
+      for await (const row of eachMonth<Row>(doubledNumbersQuery, days, {}, signal))
+        found.push({ ...row, ids: row.ids.map(([ms, seq]) => ({ ms, seq })) });
+      return found;
+    },
+
+    /** By `TENANT:DAY` of occurred_at. */
+    rawSums: async (
+      days: DayRange,
+      ends: readonly OutboxEnds[],
+      signal: AbortSignal,
+    ): Promise<Map<string, RawSums>> => {
+      const sums = new Map<string, RawSums>();
+      // Nothing arrives long before it occurs; what arrives late may have occurred on any day.
+      const arrival = timeParams({ from: days.from - 1, to: farDay });
+      const params = { ...endParams(ends), ...dayParams(days), ...arrival };
+      type Row = Place & Sums & { certain_attempts: number; certain_correct: number };
+      for await (const row of select<Row>(rawQuery, params, signal))
+        sums.set(tenantDay(row.tenant, row.day), {
+          certain: { attempts: row.certain_attempts, correct: row.certain_correct },
+          all: { attempts: row.attempts, correct: row.correct },
+        });
+      return sums;
+    },
+
+    /** Of each rollup by its name, by `TENANT:DAY` of occurred_at. */
+    rollupSums: async (days: DayRange, signal: AbortSignal): Promise<Map<string, Map<string, Sums>>> => {
+      const sums = new Map<string, Map<string, Sums>>();
+      for (const { name } of rollups.map(({ table }) => table)) {
+        const own = new Map<string, Sums>();
+        for await (const row of select<Place & Sums>(rollupQuery(name), dayParams(days), signal))
+          own.set(tenantDay(row.tenant, row.day), row);
+        sums.set(name, own);
+      }
+      return sums;
+    },
   };
 }
-
-/** @param month as 202601 */
-const lastDayOf = (month: number): number => Date.UTC(Math.floor(month / 100), month % 100) / dayMs - 1;
 
 /** Of the year 2100: after every arrival. */
 const farDay = 47_482;
@@ -162,3 +186,78 @@ function monthsOf({ from, to }: DayRange): DayRange[] {
   }
   return months;
 }
+
+/** Days as bounds of a time in seconds, the end excluded. */
+const timeParams = ({ from, to }: DayRange): Params => ({
+  from: from * (dayMs / 1000),
+  to: (to + 1) * (dayMs / 1000),
+});
+
+const dayParams = ({ from, to }: DayRange): Params => ({ first_day: from, last_day: to });
+
+/** Lists with a place for each partition up to the last. */
+function endParams(ends: readonly OutboxEnds[]): Params {
+  const own = new Map(ends.map((end) => [end.partition, end]));
+  const all = Array.from({ length: Math.max(-1, ...own.keys()) + 1 }, (_, partition) => own.get(partition));
+  return {
+    partitions: [...own.keys()],
+    frontier_ms: all.map((end) => end?.frontier.ms ?? 0),
+    frontier_seq: all.map((end) => end?.frontier.seq ?? 0),
+    last_ms: all.map((end) => end?.last.ms ?? 0),
+    last_seq: all.map((end) => end?.last.seq ?? 0),
+  };
+}
+
+const id = '(outbox_ms, outbox_seq)';
+/** The id of a row's partition among the parameters. */
+const boundOf = (name: string): string =>
+  `({${name}_ms:Array(UInt64)}[partition_id + 1], {${name}_seq:Array(UInt64)}[partition_id + 1])`;
+const hasLeft = `${id} < ${boundOf('frontier')}`;
+/**
+ * Both sides of one type: a part whose times all lie in the last millisecond before a bound of whole seconds is skipped
+ * by the engine as if it lay behind it (seen with 26.7).
+ */
+const arrived = "received_at >= {from:DateTime64(3, 'UTC')} AND received_at < {to:DateTime64(3, 'UTC')}";
+const ofDays = (day: string): string => `toUInt32(${day}) BETWEEN {first_day:UInt32} AND {last_day:UInt32}`;
+
+const storedQuery = `
+SELECT partition_id AS partition, tenant, toUInt32(toDate(received_at)) AS day,
+  toUInt32(countIf(${hasLeft})) AS below,
+  toUInt32(countIf(${id} BETWEEN ${boundOf('frontier')} AND ${boundOf('last')})) AS among
+FROM attempts WHERE ${arrived} AND ${countedRows} AND has({partitions:Array(UInt16)}, partition_id)
+GROUP BY partition, tenant, day`;
+
+/** Bounds on what is reported; the rest is found once these are mended. Erased learners are among the numbers. */
+const maxDoubled = 1000;
+const maxDoubledNumbers = 20_000;
+
+const doubledIdsQuery = `
+SELECT partition_id AS partition, tenant, day, toUInt32(sum(n - 1)) AS surplus FROM (
+  SELECT partition_id, outbox_ms, outbox_seq, any(tenant) AS tenant, toUInt32(toDate(any(received_at))) AS day, count() AS n
+  FROM attempts WHERE ${arrived} GROUP BY partition_id, outbox_ms, outbox_seq HAVING n > 1
+) GROUP BY partition, tenant, day ORDER BY day, tenant, partition LIMIT ${maxDoubled}`;
+
+/** Learner by learner, for Redis knows which of them were erased. */
+const doubledNumbersQuery = `
+SELECT tenant, user_id AS userId, any(partition_id) AS partition, toUInt32(toDate(any(received_at))) AS day,
+  groupUniqArray((toFloat64(outbox_ms), toFloat64(outbox_seq))) AS ids
+FROM attempts WHERE ${arrived} GROUP BY tenant, user_id, learner_seq HAVING count() > 1 AND length(ids) > 1
+ORDER BY day, tenant, partition LIMIT ${maxDoubledNumbers}`;
+
+/** What is archived has left the outbox long ago. */
+const rawQuery = `
+SELECT tenant, day, toUInt32(sum(certain_n)) AS certain_attempts, toUInt32(sum(certain_right)) AS certain_correct,
+  toUInt32(sum(n)) AS attempts, toUInt32(sum(right)) AS correct
+FROM (
+  SELECT tenant, toUInt32(toDate(occurred_at)) AS day, countIf(${hasLeft}) AS certain_n,
+    countIf(is_correct AND ${hasLeft}) AS certain_right, count() AS n, sum(is_correct) AS right
+  FROM attempts WHERE ${arrived} AND ${keptRows} AND ${ofDays('toDate(occurred_at)')} GROUP BY tenant, day
+  UNION ALL
+  SELECT a.tenant AS tenant, toUInt32(a.day) AS day, sum(a.attempts) AS certain_n, sum(a.correct) AS certain_right,
+    certain_n AS n, certain_right AS right
+  FROM ${archivedDays} WHERE ${isArchived} AND ${ofDays('a.day')} GROUP BY tenant, day
+) GROUP BY tenant, day`;
+
+const rollupQuery = (rollup: string): string => `
+SELECT tenant, toUInt32(r.day) AS day, toUInt32(sum(r.attempts)) AS attempts, toUInt32(sum(r.correct)) AS correct
+FROM ${rollup} AS r WHERE ${ofDays('r.day')} GROUP BY tenant, day`;

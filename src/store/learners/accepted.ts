@@ -1,9 +1,11 @@
-/** How many answers were counted, by tenant and day of arrival: one side of the audit. */
-
-import type { LearnerCommit } from '../learners/learner-records.js';
 import { acceptedField } from '../redis/keys.js';
+import type { LearnerCommit } from './learner-records.js';
 
-/** @param commits of one partition. @returns what to add to which field of its hash */
+/**
+ * Counts the answers of commits by tenant and day of arrival, for the audit (ADR 23).
+ * @param commits of one partition
+ * @returns what to add to which field of the partition's hash of accepted answers
+ */
 export function countAccepted(
   commits: readonly Pick<LearnerCommit, 'tenant' | 'arrivalDays'>[],
 ): Map<string, number> {
