@@ -2,7 +2,7 @@
  * What crosses the boundary between the front end and the workers. Answers travel as the bytes in which they came,
  * and what became of them as one text: either is copied in one go, where lists of objects are cloned field by field.
  */
-import type { Locale } from '../domain/advice/advice-texts.js';
+import type { Locale } from '../domain/advice/texts.js';
 import type { Problem } from '../errors.js';
 
 /** A checked answer on its way to be counted. Times are Unix milliseconds. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { locales, texts } from '../../src/domain/advice/advice-texts.js';
+import { locales, texts } from '../../src/domain/advice/texts.js';
 
 const largest = 65_534;
 

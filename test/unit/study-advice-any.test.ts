@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { withNames } from '../../src/domain/advice/advice-texts.js';
 import { firstPracticeGain, practiceGain, reviewGain } from '../../src/domain/advice/gain.js';
 import { type StudyAdvice, type StudyContext, studyAdvice } from '../../src/domain/advice/study-advice.js';
+import { withNames } from '../../src/domain/advice/texts.js';
 import { dayMs } from '../../src/domain/base/days.js';
 import { placementOf } from '../../src/domain/catalogue/catalogue.js';
 import { skillModelOf } from '../../src/domain/catalogue/tenant-model.js';

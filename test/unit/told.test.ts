@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Value } from 'typebox/value';
 import { LearningEventResult } from '../../src/contracts/events.js';
-import { adviceCodes } from '../../src/domain/advice/recommend.js';
+import { adviceCodes } from '../../src/domain/advice/answer-advice.js';
 import { resultOf } from '../../workers/track/told.js';
 
 const tenThousandths = fc.integer({ min: 0, max: 10_000 }).map((x) => x / 10_000);

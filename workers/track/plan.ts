@@ -1,5 +1,5 @@
 import type { TrackEvent, TrackOutcome } from '../../src/contracts/tasks.js';
-import { adviseOn } from '../../src/domain/advice/recommend.js';
+import { adviseOn } from '../../src/domain/advice/answer-advice.js';
 import { type AnswerStates, isFirstOfDay } from '../../src/domain/answer/answer-states.js';
 import { type AnswerEffect, applyAnswer, closesDay } from '../../src/domain/answer/apply-answer.js';
 import { type Conditions, conditionsFor } from '../../src/domain/answer/conditions.js';

@@ -1,7 +1,7 @@
 /** What is told of one answer, to its caller and to ClickHouse. */
 import { type AttemptFigures, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import type { TrackEvent } from '../../src/contracts/tasks.js';
-import { type Advice, adviceText } from '../../src/domain/advice/recommend.js';
+import { type Advice, adviceText } from '../../src/domain/advice/answer-advice.js';
 import type { AnswerEffect } from '../../src/domain/answer/apply-answer.js';
 import type { Conditions } from '../../src/domain/answer/conditions.js';
 import { modelVersion } from '../../src/domain/base/params.js';

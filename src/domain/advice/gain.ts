@@ -1,4 +1,4 @@
-/** Expected gain of an hour on one skill, in points of its section: what recommendations are ranked by. */
+/** Expected gain of an hour on one skill, in points of its section: recommendations are ranked by it. */
 
 import { type BktParameters, gainModel, scoreModel } from '../base/params.js';
 import { clamp } from '../base/probability.js';
@@ -11,10 +11,10 @@ import { type SectionMeasure, trustOf } from '../score/section-measure.js';
 import type { PaceState } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
 
-/** What tells the worth of a point of mastery, and how far an hour on one skill reaches. */
+/** What the worth of mastery, and the reach of an hour on one skill, depend on. */
 type Worth = PerSection<Pick<SectionMeasure, 'knownWeight' | 'knownSkills' | 'mastery'>>;
 
-/** Points per hour of practice on a skill that the learner has answered. */
+/** Points per hour of practice on a skill with answers. */
 export function practiceGain(view: SkillView, worth: Worth): number {
   const learning = learningOf(view.model.parameters.pLearn, isPlateau(view.state.plateau));
   const seconds = secondsOf(view.state.pace);
@@ -23,17 +23,17 @@ export function practiceGain(view: SkillView, worth: Worth): number {
   );
 }
 
-/** Points of bringing back what a skill lost to forgetting, as if there were such reviews enough for an hour. */
+/** Points per hour of reviewing what a skill lost to forgetting, as if there were reviews enough for an hour. */
 export const reviewGain = (view: SkillView, worth: Worth): number =>
   pointsOf(view, worth, () => view.state.mastery - view.mastery) *
   (answersPerHour(secondsOf(view.state.pace)) / gainModel.reviewAnswers);
 
-/** Points per hour of practice on a skill that the learner never answered. */
+/** Points per hour of practice on a skill without answers. */
 export const firstPracticeGain = (placement: Placement, model: SkillModel, worth: Worth): number =>
   pointsOf({ placement, model }, worth, ({ knownSkills }) => firstHour(model.parameters, knownSkills));
 
 /**
- * Mastery that an hour is expected to bring on a skill that was never answered.
+ * Mastery that an hour is expected to bring on a skill without answers.
  *
  * @param knownSkills of its section
  */
@@ -43,9 +43,9 @@ export const firstHour = (
 ): number => learnedInHour(pInit, learningOf(pLearn, false), gainModel.secondsPerAnswer, knownSkills);
 
 /**
- * A skill of few is many fine ones, among which an hour's answers are shared.
+ * Where few skills are known, each stands for many fine ones, which share the hour's answers.
  *
- * @param learning probability that an answer brings learning which a test would show
+ * @param learning as `learningOf` returns it
  */
 function learnedInHour(mastery: number, learning: number, seconds: number, knownSkills: number): number {
   const answers = answersPerHour(seconds) * Math.min(1, knownSkills / scoreModel.leastSkills);
@@ -54,11 +54,11 @@ function learnedInHour(mastery: number, learning: number, seconds: number, known
 
 const answersPerHour = (seconds: number): number => 3600 / seconds;
 
-/** Seconds per answer: the learner's own mean on the skill, where there is one. */
+/** Seconds per answer: the learner's own mean on the skill, where answers were timed. */
 const secondsOf = ({ timed, seconds }: PaceState): number =>
   timed === 0 ? gainModel.secondsPerAnswer : seconds / timed;
 
-/** Points that a gain in the skill's mastery is worth: by the slope of the link from mean mastery to the score. */
+/** Points that a gain in mastery is worth: the slope of the link from mean mastery to the score. */
 function pointsOf(
   skill: Pick<SkillView, 'placement' | 'model'>,
   worth: Worth,
@@ -74,7 +74,7 @@ function pointsOf(
   return points;
 }
 
-/** @param weight of the skill itself, for nobody may know it but this learner */
+/** @param weight of the skill, which may be known to this learner alone */
 function pointsPerWeight({ knownWeight, mastery }: Worth[Section], weight: number): number {
   const mean = clamp(mastery, gainModel.mean.low, gainModel.mean.high);
   return (scoreModel.sd * scoreModel.masteryLink) / (Math.max(knownWeight, weight) * mean * (1 - mean));

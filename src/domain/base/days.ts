@@ -3,3 +3,6 @@ export const dayMs = 86_400_000;
 
 /** UTC day since 1970 of a time in Unix milliseconds. */
 export const dayOf = (ms: number): number => Math.floor(ms / dayMs);
+
+/** Whole days from one time to a later one, both Unix milliseconds. */
+export const wholeDays = (from: number, to: number): number => Math.floor((to - from) / dayMs);

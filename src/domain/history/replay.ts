@@ -3,7 +3,7 @@
  * learner's own state, so that applying them in their order gives what was committed, byte for byte.
  */
 
-import { type Advice, adviseOn } from '../advice/recommend.js';
+import { type Advice, adviseOn } from '../advice/answer-advice.js';
 import type { AnswerStates } from '../answer/answer-states.js';
 import { type AnswerEffect, applyAnswer } from '../answer/apply-answer.js';
 import type { Conditions } from '../answer/conditions.js';

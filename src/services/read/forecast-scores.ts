@@ -6,7 +6,7 @@ import { checked } from '../../contracts/checked.js';
 import { TargetScore } from '../../contracts/goals.js';
 import { Id } from '../../contracts/ids.js';
 import { orNull } from '../../contracts/optional.js';
-import { locales } from '../../domain/advice/advice-texts.js';
+import { locales } from '../../domain/advice/texts.js';
 import { goalModel, scoreModel } from '../../domain/base/params.js';
 import { standardDays } from '../../domain/score/learner-forecast.js';
 import { maxAnswersPerDay } from '../../domain/score/what-if.js';

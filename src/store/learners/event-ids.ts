@@ -3,7 +3,7 @@
  * a repeated event from a different one. Where it stands, and for how long: learner-ids.ts.
  */
 import type { TrackEvent } from '../../contracts/tasks.js';
-import { type Advice, adviceCodes } from '../../domain/advice/recommend.js';
+import { type Advice, adviceCodes } from '../../domain/advice/answer-advice.js';
 import { readCount, viewOf, writeCount } from '../redis/records.js';
 import { hashText } from '../redis/text-hash.js';
 

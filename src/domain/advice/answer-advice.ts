@@ -1,15 +1,17 @@
+/** Advice that comes with an answer: what the answer has made true of its skill. */
+
 import type { AnswerEffect } from '../answer/apply-answer.js';
 import type { Conditions } from '../answer/conditions.js';
+import { wholeDays } from '../base/days.js';
+import { adviceModel } from '../base/params.js';
 import type { Answer } from '../base/types.js';
 import { type CalibrationFlag, type CalibrationState, calibration } from '../tracing/calibration.js';
-import { isPlateau } from '../tracing/plateau.js';
+import { isPlateau, type PlateauState } from '../tracing/plateau.js';
 import { rapidFlag } from '../tracing/rapid.js';
-import type { SkillState } from '../tracing/states.js';
-import { isMastered } from '../tracing/states.js';
-import { biasPoints, hasFaded, rapidFigure, recentAttempts, wholeDays } from './advice-rules.js';
-import { type Locale, texts, withName } from './advice-texts.js';
+import { isMastered, type SkillState } from '../tracing/states.js';
+import { type Locale, texts, withName } from './texts.js';
 
-/** Codes of the advice that comes with an answer, the most urgent first; places are stored, so add at the end. */
+/** The most urgent first. Rows store places of this list: add at the end only. */
 export const adviceCodes = [
   'PLATEAU',
   'OVERCONFIDENT',
@@ -19,9 +21,9 @@ export const adviceCodes = [
   'READY',
 ] as const;
 
-export type AdviceCode = (typeof adviceCodes)[number];
+type AdviceCode = (typeof adviceCodes)[number];
 
-/** Advice as it is stored; its text is made again from it and the skill's id. */
+/** Advice as it is stored; its text follows from it and the skill's id. */
 export interface Advice {
   readonly code: AdviceCode;
   /** Numbers in the text, at most one, whole, 0 to 65534: two bytes, and one value to spare. */
@@ -29,10 +31,10 @@ export interface Advice {
 }
 
 /**
- * Advice on the answer that made something new hold: a plateau or a flag that starts, a skill mastered, or one
- * found to have faded. Of several the first in the order of `adviceCodes`; null where nothing is new.
+ * Advice where the answer made something true: a plateau or a flag, mastery, or that the skill had faded. Of several the
+ * first of `adviceCodes`; null where nothing is new.
  *
- * @param before the skill as the answer before left it
+ * @param before the skill before the answer
  * @param effect what the answer made of it
  */
 export function adviseOn(
@@ -51,7 +53,7 @@ export function adviseOn(
     return advice('REVIEW_DUE', wholeDays(before.lastAttemptAt, occurredAt));
   }
   if (flag === 'under') return advice('UNDERCONFIDENT');
-  // Before: at the last attempt, so that a return after a pause does not tell the same twice.
+  // Before means at the last attempt, so that a return after a pause does not repeat the advice.
   return isMastered(after, after.mastery) && !isMastered(before, before.mastery) ? advice('READY') : null;
 }
 
@@ -69,10 +71,23 @@ function newFlag(before: CalibrationState, after: CalibrationState): Calibration
   return flag === calibration(before)?.flag ? null : flag;
 }
 
-type AdviceText = (skill: string, ...figures: readonly number[]) => string;
-
-/** The advice in words, at most 200 characters: a long skill id is cut, whole characters at a time. */
+/** The advice in words, at most 200 characters: a long skill id is cut. */
 export function adviceText({ code, figures }: Advice, skillId: string, locale: Locale = 'en'): string {
-  const text: AdviceText = texts[locale].answer[code];
+  const text: (skill: string, ...figures: readonly number[]) => string = texts[locale].answer[code];
   return withName(skillId, (skill) => text(skill, ...figures));
 }
+
+/** Whether a strong skill has lost much of the `stored` mastery of its last attempt: `effective` is left. */
+export const hasFaded = (stored: number, effective: number): boolean =>
+  stored >= adviceModel.strongMastery && effective <= (1 - adviceModel.fadedShare) * stored;
+
+/** Attempts that the test for a plateau rests on: older ones have next to no weight. */
+export const recentAttempts = ({ attempts }: PlateauState): number =>
+  Math.min(attempts, adviceModel.plateauAttempts);
+
+/** Percentage points between confidence and accuracy. */
+export const biasPoints = (state: CalibrationState): number =>
+  Math.round(100 * Math.abs(calibration(state)?.bias ?? 0));
+
+/** Rounded up: "under that many seconds" is true of every answer below the threshold. */
+export const rapidFigure = (thresholdSeconds: number): number => Math.ceil(thresholdSeconds);

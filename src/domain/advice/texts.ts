@@ -1,0 +1,128 @@
+/**
+ * The texts of recommendations, by language. To add one: its code in `locales` and its texts in `texts`. No text promises
+ * anything; points are "about". A text has at most 200 characters: at most 140 without names, which are cut to fit.
+ */
+import { adviceModel } from '../base/params.js';
+import type { PerSection, Section } from '../base/types.js';
+
+export const locales = ['en'] as const;
+export type Locale = (typeof locales)[number];
+
+/** What practice of a weak skill gains. */
+interface WeakSkillFigures {
+  /** Null: the skill counts in both. */
+  readonly section: Section | null;
+  /** Whether no other skill of the learner gains more per hour. */
+  readonly isTop: boolean;
+  /** Points per hour, whole, 1 or more; null where too little is known. */
+  readonly points: number | null;
+}
+
+/** A goal that is not reached in time. */
+export interface GoalFigures {
+  readonly targetScore: number;
+  /** YYYY-MM-DD; null: within a year. */
+  readonly targetDate: string | null;
+  /** Answers a day in each section that would reach it; null where none is known. */
+  readonly neededRate: number | null;
+  /** Whether the goal is reached earlier and lost again by its date. */
+  readonly isLost: boolean;
+}
+
+const sectionNames: PerSection<string> = { math: 'Math', rw: 'Reading and Writing' };
+
+const count = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`;
+
+/** On one skill, the same with an answer and with a forecast. */
+const onSkill = {
+  PLATEAU: (skill: string, attempts: number) =>
+    `Change approach on ${skill}: ${attempts} recent attempts brought little progress. Study a worked example, then try easier questions.`,
+  // The difference alone: confidence and accuracy are not kept apart.
+  OVERCONFIDENT: (skill: string, points: number) =>
+    `Slow down on ${skill}: your confidence is ${points} percentage points ahead of your accuracy.`,
+  RAPID: (skill: string, seconds: number) =>
+    `Take more time on ${skill}: many answers came in under ${seconds} s.`,
+  UNDERCONFIDENT: (skill: string) => `Trust your work on ${skill}: accuracy exceeds your confidence.`,
+};
+
+const english = {
+  /** With an answer, about its skill. */
+  answer: {
+    ...onSkill,
+    REVIEW_DUE: (skill: string, days: number) =>
+      `Review ${skill}: it was strong but had not been practised for ${days} days.`,
+    READY: (skill: string) => `${skill} is mastered: move on to the next skill.`,
+  },
+  /** With a forecast. */
+  study: {
+    ...onSkill,
+    REVIEW_DUE: (skill: string, days: number) =>
+      `Review ${skill}: it was strong but has not been practised for ${days} days.`,
+    SLOW: (skill: string) => `Practise ${skill} against the clock: accurate, but slower than typical.`,
+    WEAK_SKILL: (skill: string, { section, isTop, points }: WeakSkillFigures) => {
+      const place = section === null ? '' : ` (${sectionNames[section]})`;
+      const gain = points === null ? '' : `about ${count(points, 'point')} per hour`;
+      if (isTop) return `Focus on ${skill}${place}: highest expected gain${gain && `, ${gain}`}.`;
+      return `Focus on ${skill}${place}: mastery is still low${gain && `, expected gain ${gain}`}.`;
+    },
+    EXPLORE: (skill: string, section: Section) =>
+      `Try ${skill}: no answers yet, so the ${sectionNames[section]} forecast is uncertain.`,
+    READY: (skill: string, next: string) => `${skill} is mastered: move on to ${next}.`,
+    NO_SECTION: (section: Section, other: Section) =>
+      `Answer some ${sectionNames[section]} questions to replace the estimate borrowed from ${sectionNames[other]}.`,
+    GOAL_GAP: ({ targetScore, targetDate, neededRate, isLost }: GoalFigures) => {
+      const until = targetDate === null ? 'within a year' : `by ${targetDate}`;
+      const missed = isLost ? 'is reached and lost again' : 'is not reached';
+      const advice =
+        neededRate === null
+          ? ''
+          : `: aim for about ${count(neededRate, 'question')} every day in each section`;
+      return `At the current pace ${targetScore} ${missed} ${until}${advice}.`;
+    },
+  },
+  /** Why a forecast comes without advice. */
+  none: {
+    IDLE: (days: number) =>
+      `There were no answers for ${days} days: some new ones would show what is still there.`,
+    FEW: (answers: number) => `No skill has ${answers} answers yet: too few to tell what to do next.`,
+    DONE: () => 'All skills with answers are mastered, and the catalogue has no others to go on to.',
+    STEADY: () => 'No skill stands out: none is weak, stuck or forgotten, so go on with all of them.',
+  },
+};
+
+export type StudyTexts = (typeof english)['study'];
+
+/** All texts of each language. */
+export const texts: Readonly<Record<Locale, typeof english>> = { en: english };
+
+const { maxLength } = adviceModel;
+
+/** A text of at most 200 characters: a long name is cut, whole characters at a time. */
+export function withName(name: string, text: (name: string) => string): string {
+  const whole = text(name);
+  return whole.length <= maxLength ? whole : text(shorten(name, maxLength - text('').length));
+}
+
+/** The same with two names: each has half of the room, and what the other leaves of its half. */
+export function withNames(
+  first: string,
+  second: string,
+  text: (first: string, second: string) => string,
+): string {
+  const whole = text(first, second);
+  if (whole.length <= maxLength) return whole;
+  const room = maxLength - text('', '').length;
+  const firstCut = shorten(first, Math.max(room - second.length, room >> 1));
+  return text(firstCut, shorten(second, room - firstCut.length));
+}
+
+/** The text in at most that many UTF-16 units, with an ellipsis where it was cut. */
+function shorten(text: string, length: number): string {
+  if (text.length <= length) return text;
+  let kept = '';
+  for (const character of text) {
+    if (kept.length + character.length >= length) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}
