@@ -7,10 +7,10 @@ import { ApiError } from '../errors.js';
 import { createAuthenticator } from '../http/auth.js';
 import { createConnections } from '../http/connections.js';
 import { createGate } from '../http/gate.js';
-import { createHandlers } from '../http/handlers.js';
 import { createQuotaGate } from '../http/quota.js';
 import { createRequestFigures } from '../http/request-figures.js';
-import { type Route, routesOf } from '../http/routes.js';
+import type { Route } from '../http/route.js';
+import { routesOf } from '../http/routes.js';
 import { startServer } from '../http/server.js';
 import { createUnreadAnswers } from '../http/unread-answers.js';
 import { type Closers, StartError } from '../lifecycle.js';
@@ -78,26 +78,24 @@ function routes(options: ApiOptions, health: Health, logger: Logger): readonly R
   const now = Date.now;
   const limit = createReadLimiter();
   const histories = historyPorts(options, limit, logger);
-  const all = routesOf(
-    createHandlers({
-      recorder,
-      forecaster,
-      ...histories,
-      goals: { goals, now },
-      skills: {
-        models,
-        skills: directory,
-        catalogue,
-        now,
-        answers: (tenant, skillId) =>
-          limit(tenant, () => countSkillAnswers(engine.clickhouse, tenant, skillId)),
-        oldestPendingSeconds: async () => (await options.outbox.facts()).oldestPendingSeconds,
-      },
-      ...learnerDataPorts(engine, limit),
-      health,
-      metrics: singleFlight(metrics),
-    }),
-  );
+  const all = routesOf({
+    recorder,
+    forecaster,
+    ...histories,
+    goals: { goals, now },
+    skills: {
+      models,
+      skills: directory,
+      catalogue,
+      now,
+      answers: (tenant, skillId) =>
+        limit(tenant, () => countSkillAnswers(engine.clickhouse, tenant, skillId)),
+      oldestPendingSeconds: async () => (await options.outbox.facts()).oldestPendingSeconds,
+    },
+    ...learnerDataPorts(engine, limit),
+    health,
+    metrics: singleFlight(metrics),
+  });
   return probesOnly ? all.filter(({ scope }) => scope === null) : all;
 }
 

@@ -1,11 +1,11 @@
 import { ApiError } from '../errors.js';
-import { errorReply } from './envelope.js';
 import { ClientGone, type Exchange, type Headers } from './exchange.js';
 import type { FailureLog } from './failure-log.js';
 import { type Admitted, callOf, type Gate } from './gate.js';
-import { decompress } from './parse.js';
+import { decodeParameter, decompress } from './parse.js';
+import { errorReply } from './replies.js';
 import { noteAnswer, type RouteFigures } from './request-figures.js';
-import type { Match, Reply } from './routes.js';
+import type { Match, Reply } from './route.js';
 
 /** What all requests of a route share. */
 interface Serving {
@@ -63,8 +63,8 @@ export class Answering {
     try {
       if (body instanceof Error) throw body;
       const reply = admitted.gzip ? this.unpack(admitted, body) : this.call(admitted, body);
-      if (reply instanceof Promise) this.later(reply, (told) => told && this.tell(told));
-      else if (reply !== undefined) this.tell(reply);
+      if (reply instanceof Promise) this.later(reply, (made) => made && this.respond(made));
+      else if (reply !== undefined) this.respond(reply);
     } catch (error) {
       this.fail(error);
     }
@@ -75,8 +75,11 @@ export class Answering {
   }
 
   private call(admitted: Admitted, body: Buffer) {
-    const call = callOf(this.exchange, admitted, this.match.parameters, body);
-    return admitted.route.handle(call, (reply) => this.tell(reply));
+    const ids = this.match.parameters.map(decodeParameter);
+    return admitted.route.handle(
+      callOf(this.exchange, admitted, body, (reply) => this.respond(reply)),
+      ...ids,
+    );
   }
 
   private later<Value>(coming: Promise<Value>, next: (value: Value) => void): void {
@@ -86,10 +89,10 @@ export class Answering {
   /** Whatever goes wrong becomes an answer; what is not meant for callers becomes INTERNAL, and a log line. */
   private fail(error: unknown): void {
     if (error instanceof ClientGone) this.end(null);
-    else this.tell(errorReply(error instanceof ApiError ? error : internal(error)));
+    else this.respond(errorReply(error instanceof ApiError ? error : internal(error)));
   }
 
-  private tell(reply: Reply): void {
+  private respond(reply: Reply): void {
     try {
       this.logFailures(reply);
       this.send(reply);

@@ -7,13 +7,12 @@
  */
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { ApiError, unavailable } from '../errors.js';
 import { type ArrivingBody, createArrivingBody } from './arriving-body.js';
-import { headerOf, readHeaders } from './request-headers.js';
-import { requestIdOf } from './request-id.js';
 import { nothing, OpenResponse } from './response-stream.js';
-import type { Place } from './routes.js';
+import type { Match } from './route.js';
 import type { UnreadAnswers } from './unread-answers.js';
 
 /** What is told of a body when the client went away: nobody is there to answer. */
@@ -73,7 +72,7 @@ export class Exchange extends OpenResponse {
   constructor(
     res: HttpResponse,
     req: HttpRequest,
-    { route }: Place,
+    { route }: Match,
     bodyLimit: number | null,
     unread: UnreadAnswers,
   ) {
@@ -81,7 +80,7 @@ export class Exchange extends OpenResponse {
     const { headers, framingProblem } = readHeaders(req);
     // Each question to uWebSockets.js makes a text.
     this.method = route === null || route.method === 'GET' ? req.getMethod().toUpperCase() : route.method;
-    this.query = route !== null && route.queryNames.length > 0 ? (req.getQuery() ?? '') : '';
+    this.query = route?.query ? (req.getQuery() ?? '') : '';
     this.headers = headers;
     this.framingProblem = framingProblem;
     this.requestId = requestIdOf(this.header('x-request-id'));
@@ -259,4 +258,44 @@ function writeHead(res: HttpResponse, { status, headers }: Head): void {
   // Nearly all answers are 200, which stands there without a word.
   if (status !== 200) res.writeStatus(`${status} ${STATUS_CODES[status] ?? 'Unknown'}`);
   for (const some of headers) for (const name in some) res.writeHeader(name, some[name] as string);
+}
+
+/** Headers that decide what a request is: twice means that somebody on the way may have read it differently. */
+const isSingle = (name: string): boolean =>
+  name === 'content-length' || name === 'host' || name === 'x-api-key' || name === 'idempotency-key';
+
+/**
+ * All headers at once, because the request is gone after its turn.
+ * @returns lower-case names, each with its value behind it: for the few that a request has a list costs less than a map
+ */
+function readHeaders(req: HttpRequest): { headers: string[]; framingProblem: string | null } {
+  const headers: string[] = [];
+  let framingProblem: string | null = null;
+  req.forEach((name, value) => {
+    if (isSingle(name) && headerOf(headers, name) !== null)
+      framingProblem = `The header ${name} was sent more than once`;
+    if (name === 'transfer-encoding' && value.toLowerCase() !== 'chunked')
+      framingProblem = 'Only the transfer encoding chunked is understood';
+    // uWebSockets.js takes it for 0: what follows as a body would be the next request.
+    if (name === 'content-length' && value === '') framingProblem = 'The header content-length is empty';
+    headers.push(name, value);
+  });
+  return { headers, framingProblem };
+}
+
+/** First value of a header, by its lower-case name; null if it was not sent. */
+function headerOf(headers: readonly string[], name: string): string | null {
+  for (let i = 0; i < headers.length; i += 2) if (headers[i] === name) return headers[i + 1] as string;
+  return null;
+}
+
+const idShape = /^[A-Za-z0-9._:-]{1,128}$/;
+const idPrefix = randomBytes(6).toString('hex');
+let idCounter = 0;
+
+/** The caller's request id where it is a plain one, else one of ours: unique, and cheap to make. */
+function requestIdOf(sent: string | null): string {
+  if (sent !== null && idShape.test(sent)) return sent;
+  idCounter += 1;
+  return `${idPrefix}-${idCounter.toString(36)}`;
 }

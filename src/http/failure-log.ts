@@ -2,7 +2,7 @@ import { ApiError } from '../errors.js';
 import type { Logger } from '../telemetry.js';
 import type { Exchange } from './exchange.js';
 import type { RequestFigures } from './request-figures.js';
-import type { Route } from './routes.js';
+import type { Route } from './route.js';
 
 export type FailureLog = ReturnType<typeof createFailureLog>;
 

@@ -4,9 +4,9 @@ import { ApiError } from '../errors.js';
 import type { Authenticator } from './auth.js';
 import { ClientGone, type Exchange, type Headers } from './exchange.js';
 import { checkLocal } from './loopback.js';
-import { checkEncoding, checkMediaType, decodeParameter, parseIdempotencyKey, parseQuery } from './parse.js';
+import { checkEncoding, checkMediaType, parseIdempotencyKey } from './parse.js';
 import type { QuotaGate } from './quota.js';
-import type { Call, Match, Route } from './routes.js';
+import type { Call, Match, Reply, Route } from './route.js';
 
 /** What the checks of a request's head let pass. */
 export interface Admitted {
@@ -76,20 +76,20 @@ function admit(exchange: Exchange, route: Route, grant: Grant | null): Admitted 
 export function callOf(
   exchange: Exchange,
   { route, grant, mediaType }: Admitted,
-  parameters: readonly string[],
   body: Buffer,
+  respond: (reply: Reply) => void,
 ): Call {
   return {
     tenant: grant?.tenant ?? '',
     body,
     mediaType,
-    parameters: parameters.map(decodeParameter),
-    query: parseQuery(exchange.query, route.queryNames),
+    query: route.query?.read(exchange.query),
     idempotencyKey: route.body === null ? null : parseIdempotencyKey(exchange.header('idempotency-key')),
     ifMatch: replaces(route) ? parseIfMatch(exchange.header('if-match')) : null,
     stillWanted: () => {
       if (exchange.done) throw new ClientGone();
     },
+    respond,
   };
 }
 

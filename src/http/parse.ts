@@ -1,9 +1,12 @@
 /** Reading the parts of a request; whatever does not fit is the caller's INVALID_REQUEST. */
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import type { TObject } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { checked } from '../contracts/checked.js';
 import { learningIdProblem } from '../contracts/ids.js';
 import { ApiError, invalid } from '../errors.js';
-import type { BodyRules } from './routes.js';
+import type { BodyRules } from './route.js';
 
 /**
  * The media type of a body, if the route takes it.
@@ -54,11 +57,44 @@ export function decodeParameter(encoded: string): string {
   return text;
 }
 
-const noValues: Readonly<Record<string, string>> = {};
+export type QueryReader = ReturnType<typeof createQueryReader>;
+
+/** Reads a query by its schema, whose values are numbers and texts; what it does not name is ignored. */
+export function createQueryReader(schema: TObject) {
+  const check = Compile(schema);
+  const fields = Object.entries<Field>(schema.properties);
+  const names = fields.map(([name]) => name);
+  return {
+    names,
+    /** @throws ApiError INVALID_REQUEST */
+    read: (query: string): unknown => {
+      const texts = parseQuery(query, names);
+      const values = fields.flatMap(([name, field]) => {
+        const value = fieldValue(texts[name], field);
+        return value === undefined ? [] : [[name, value]];
+      });
+      return checked(check, Object.fromEntries(values), 'query');
+    },
+  };
+}
+
+interface Field {
+  readonly type?: string;
+  readonly default?: unknown;
+}
+
+/** Numbers in queries are plain decimals. */
+const plainDecimal = /^\d{1,15}(\.\d{1,15})?$/;
+
+function fieldValue(text: string | undefined, { type, default: otherwise }: Field): unknown {
+  if (text === undefined) return otherwise;
+  if (type !== 'integer' && type !== 'number') return text;
+  return plainDecimal.test(text) ? Number(text) : Number.NaN;
+}
 
 /** Query values by name. An empty or repeated one is an error where the name is asked for. */
-export function parseQuery(query: string, names: readonly string[]): Readonly<Record<string, string>> {
-  if (query === '') return noValues;
+function parseQuery(query: string, names: readonly string[]): Readonly<Record<string, string>> {
+  if (query === '') return {};
   const values: Record<string, string> = {};
   for (const part of query.split('&')) {
     const equals = part.indexOf('=');

@@ -1,74 +1,44 @@
-/** Every call of the API, in one table. */
-import type { Scope } from '../contracts/access.js';
-import type { IfMatch } from '../contracts/preconditions.js';
-import type { ApiError } from '../errors.js';
+/** Every call of the API, in one table: who may call it, what it takes, and which use case answers it. */
+import type { TObject } from 'typebox';
+import { checkShape, parseJson } from '../contracts/json.js';
+import { unavailable } from '../errors.js';
+import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/catalogue/write-skill.js';
+import { type ErasurePorts, eraseLearner, readErasure } from '../services/corrections/erasures.js';
+import { type TakeBackPorts, takeBackAnswer } from '../services/corrections/take-back.js';
+import { type ExplainPorts, ExplainQuery, explainMastery } from '../services/read/explain-mastery.js';
+import type { ExportLearner } from '../services/read/export-learner.js';
+import {
+  forecastClass,
+  forecastScores,
+  forecastWhatIf,
+  PredictionQuery,
+} from '../services/read/forecast-scores.js';
+import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/read/goals.js';
+import type { Health } from '../services/read/health.js';
+import { type AttemptPorts, listAttempts } from '../services/read/list-attempts.js';
+import { PageQuery } from '../services/read/pages.js';
+import { readMastery, readSkillMastery } from '../services/read/read-mastery.js';
+import { listSkills, readSkill } from '../services/read/read-skills.js';
+import { readVelocity, type VelocityPorts, VelocityQuery } from '../services/read/velocity.js';
+import type { AttemptRecorder } from '../services/record/record-attempts.js';
+import { sliceTurn } from '../slices.js';
+import { batchReply, classReply, errorEnvelope, errorReply, eventReply, ok, tagged } from './replies.js';
+import { type BodyRules, type Reply, type Route, route } from './route.js';
 
-/** What a handler sees of a request that passed all checks before it. */
-export interface Call {
-  /** The caller's tenant; empty where the route asks for no key. */
-  readonly tenant: string;
-  /** Path parameters, decoded, in order. */
-  readonly parameters: readonly string[];
-  readonly query: Readonly<Record<string, string>>;
-  readonly body: Buffer;
-  readonly mediaType: string;
-  readonly idempotencyKey: string | null;
-  /** Null unless a PUT or DELETE depends on a tag. */
-  readonly ifMatch: IfMatch;
-  /** @throws ClientGone */
-  readonly stillWanted: () => void;
-}
-
-export interface Reply {
-  readonly status: number;
-  readonly body: string;
-  /** Sent in place of the body where it is too long to be made at once. */
-  readonly pieces?: AsyncIterable<string>;
-  /** Called when the answer is over, however far it came. */
-  readonly onOver?: () => void;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** The error behind an answer that is one, for the log. */
-  readonly error?: ApiError;
-  /** Of an answer in parts, those that failed by a defect, for the log. */
-  readonly defects?: readonly ApiError[];
-}
-
-export interface BodyRules {
-  /** Most bytes, before and after decompression. */
-  readonly limit: number;
-  readonly mediaTypes: readonly string[];
-  readonly encodings: readonly string[];
-}
-
-export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** As uWebSockets.js matches it: `:name` stands for one segment. */
-  readonly path: string;
-  /** What the key must allow; null: no key is asked for. */
-  readonly scope: Scope | null;
-  readonly body: BodyRules | null;
-  /** Query values that the route reads; others are ignored. */
-  readonly queryNames: readonly string[];
-  /**
-   * What it does not return it tells: a promise for each answer costs more than all checks before it.
-   * @throws ApiError, ClientGone
-   */
-  readonly handle: (call: Call, tell: (reply: Reply) => void) => Promise<Reply> | Reply | undefined;
-}
-
-/** What the router found for a request. */
-export interface Place {
-  /** Null for an unknown path, or for a known one under another method. */
-  readonly route: Route | null;
-  /** Methods of a known path; null for an unknown one. */
-  readonly allow: string | null;
-  /** Whether the path is served, or not found, without a key. */
-  readonly keyless: boolean;
-}
-
-export interface Match extends Place {
-  /** Path parameters, still percent-encoded. */
-  readonly parameters: readonly string[];
+export interface RoutePorts {
+  readonly recorder: AttemptRecorder;
+  readonly forecaster: Parameters<typeof forecastScores>[0];
+  readonly mastery: ExplainPorts;
+  readonly velocity: VelocityPorts;
+  readonly goals: GoalPorts;
+  readonly skills: SkillDeletePorts;
+  readonly attempts: AttemptPorts;
+  readonly takeBack: TakeBackPorts;
+  readonly erasures: ErasurePorts;
+  readonly exportLearner: ExportLearner;
+  readonly health: Health;
+  /** Figures in the Prometheus text format. */
+  readonly metrics: () => Promise<string>;
 }
 
 const json = 'application/json';
@@ -80,81 +50,126 @@ const eventBatch: BodyRules = {
   mediaTypes: [json, 'application/x-ndjson'],
   encodings: ['identity', 'gzip'],
 };
-
 /** 500 ids of 128 characters, each of up to twelve bytes as JSON escapes. */
 const classRequest: BodyRules = { limit: 1024 * 1024, mediaTypes: [json], encodings: ['identity'] };
+/** Far more than the ids of a class and its options. */
+const maxClassValues = 5000;
 
-export type Handlers = Record<
-  | 'trackAnswer'
-  | 'trackAnswers'
-  | 'predictions'
-  | 'classPredictions'
-  | 'whatIf'
-  | 'mastery'
-  | 'skillMastery'
-  | 'velocity'
-  | 'goal'
-  | 'putGoal'
-  | 'deleteGoal'
-  | 'skills'
-  | 'skill'
-  | 'putSkill'
-  | 'deleteSkill'
-  | 'attempts'
-  | 'takeBackAnswer'
-  | 'exportLearner'
-  | 'eraseLearner'
-  | 'erasure'
-  | 'health'
-  | 'livez'
-  | 'readyz'
-  | 'metrics',
-  Route['handle']
->;
+const reads = <Query extends TObject>(query?: Query) => ({ scope: 'read', query }) as const;
+const writes = (body?: BodyRules) => ({ scope: 'write', body }) as const;
+const administers = (body?: BodyRules) => ({ scope: 'admin', body }) as const;
 
-/** Routes by method and path; what most routes have in common is filled in. */
-const route = (
-  method: Route['method'],
-  path: string,
-  handle: Route['handle'],
-  rules: Partial<Pick<Route, 'scope' | 'body' | 'queryNames'>>,
-): Route => ({ method, path, handle, scope: null, body: null, queryNames: [], ...rules });
-
-export const routesOf = (to: Handlers): readonly Route[] => [
-  route('POST', '/api/v1/track-answer', to.trackAnswer, { scope: 'write', body: smallBody }),
-  route('POST', '/api/v1/track-answers', to.trackAnswers, { scope: 'write', body: eventBatch }),
-  route('GET', '/api/v1/predictions/:user_id', to.predictions, {
-    scope: 'read',
-    queryNames: ['days', 'confidence_level', 'locale'],
+export const routesOf = ({
+  recorder,
+  forecaster,
+  mastery,
+  velocity,
+  goals,
+  skills,
+  attempts,
+  takeBack,
+  erasures,
+  exportLearner,
+  health,
+  metrics,
+}: RoutePorts): readonly Route[] => [
+  route('POST', '/api/v1/track-answer', writes(smallBody), (call) => {
+    const full = recorder.full(call.tenant);
+    if (full !== null) return errorReply(full);
+    recorder.recordOne(call, (result) => call.respond(eventReply(result)));
+    return undefined;
   }),
-  route('POST', '/api/v1/predictions', to.classPredictions, { scope: 'read', body: classRequest }),
-  route('POST', '/api/v1/predictions/:user_id/what-if', to.whatIf, { scope: 'read', body: smallBody }),
-  route('GET', '/api/v1/mastery/:user_id', to.mastery, { scope: 'read', queryNames: ['limit', 'cursor'] }),
-  route('GET', '/api/v1/mastery/:user_id/:skill_id', to.skillMastery, {
-    scope: 'read',
-    queryNames: ['explain', 'steps'],
+  route('POST', '/api/v1/track-answers', writes(eventBatch), async (call) => {
+    const full = recorder.full(call.tenant);
+    if (full !== null) return errorReply(full);
+    return batchReply(await recorder.recordBatch(call.mediaType === json ? 'batch' : 'lines', call));
   }),
-  route('GET', '/api/v1/velocity/:user_id', to.velocity, {
-    scope: 'read',
-    queryNames: ['skill_id', 'days'],
+  route('GET', '/api/v1/predictions/:user_id', reads(PredictionQuery), async (call, userId) =>
+    ok(await forecastScores(forecaster, call.tenant, userId, call.query, call.stillWanted)),
+  ),
+  route('POST', '/api/v1/predictions', { scope: 'read', body: classRequest }, async (call) => {
+    // A body that is no class may be a MiB and take several slices: not with others in one turn of the loop.
+    await sliceTurn();
+    checkShape(call.body, maxClassValues, false);
+    return classReply(await forecastClass(forecaster, call.tenant, parseJson(call.body), call.stillWanted));
   }),
-  route('GET', '/api/v1/goals/:user_id', to.goal, { scope: 'read' }),
-  route('PUT', '/api/v1/goals/:user_id', to.putGoal, { scope: 'write', body: smallBody }),
-  route('DELETE', '/api/v1/goals/:user_id', to.deleteGoal, { scope: 'write' }),
-  route('GET', '/api/v1/skills', to.skills, { scope: 'read', queryNames: ['limit', 'cursor'] }),
-  route('GET', '/api/v1/skills/:skill_id', to.skill, { scope: 'read' }),
-  route('PUT', '/api/v1/skills/:skill_id', to.putSkill, { scope: 'admin', body: smallBody }),
-  route('DELETE', '/api/v1/skills/:skill_id', to.deleteSkill, { scope: 'admin' }),
-  route('GET', '/api/v1/learners/:user_id/attempts', to.attempts, {
-    scope: 'read',
-    queryNames: ['limit', 'cursor'],
+  route(
+    'POST',
+    '/api/v1/predictions/:user_id/what-if',
+    { scope: 'read', body: smallBody },
+    async ({ tenant, body, stillWanted }, userId) =>
+      ok(await forecastWhatIf(forecaster, tenant, userId, parseJson(body), stillWanted)),
+  ),
+  route('GET', '/api/v1/mastery/:user_id', reads(PageQuery), async ({ tenant, query }, userId) =>
+    ok(await readMastery(mastery, tenant, userId, query)),
+  ),
+  route('GET', '/api/v1/mastery/:user_id/:skill_id', reads(ExplainQuery), async (call, userId, skillId) =>
+    ok(
+      call.query.explain === 'true'
+        ? await explainMastery(mastery, call.tenant, userId, skillId, call.query.steps)
+        : await readSkillMastery(mastery, call.tenant, userId, skillId),
+    ),
+  ),
+  route('GET', '/api/v1/velocity/:user_id', reads(VelocityQuery), async ({ tenant, query }, userId) =>
+    ok(await readVelocity(velocity, tenant, userId, query)),
+  ),
+  route('GET', '/api/v1/goals/:user_id', reads(), async ({ tenant }, userId) =>
+    tagged(await readGoal(goals, tenant, userId)),
+  ),
+  route('PUT', '/api/v1/goals/:user_id', writes(smallBody), async ({ tenant, body, ifMatch }, userId) =>
+    tagged(await putGoal(goals, tenant, userId, parseJson(body), ifMatch), 'Goal set'),
+  ),
+  route('DELETE', '/api/v1/goals/:user_id', writes(), async ({ tenant, ifMatch }, userId) =>
+    ok(await deleteGoal(goals, tenant, userId, ifMatch), 'Goal deleted'),
+  ),
+  route('GET', '/api/v1/skills', reads(PageQuery), async ({ tenant, query }) =>
+    ok(await listSkills(skills, tenant, query)),
+  ),
+  route('GET', '/api/v1/skills/:skill_id', reads(), async ({ tenant }, skillId) =>
+    tagged(await readSkill(skills, tenant, skillId)),
+  ),
+  route('PUT', '/api/v1/skills/:skill_id', administers(smallBody), async (call, skillId) =>
+    tagged(await putSkill(skills, call.tenant, skillId, parseJson(call.body), call.ifMatch), 'Skill set'),
+  ),
+  route('DELETE', '/api/v1/skills/:skill_id', administers(), async ({ tenant, ifMatch }, skillId) =>
+    ok(await deleteSkill(skills, tenant, skillId, ifMatch), 'Skill deleted'),
+  ),
+  route('GET', '/api/v1/learners/:user_id/attempts', reads(PageQuery), async ({ tenant, query }, userId) =>
+    ok(await listAttempts(attempts, tenant, userId, query)),
+  ),
+  route('DELETE', '/api/v1/learners/:user_id/attempts/:event_id', writes(), async (call, userId, eventId) =>
+    ok(await takeBackAnswer(takeBack, call.tenant, userId, eventId), 'Answer taken back'),
+  ),
+  route('GET', '/api/v1/learners/:user_id/export', administers(), async ({ tenant }, userId) => {
+    const { lines, release } = await exportLearner(tenant, userId);
+    const headers = { 'Content-Type': 'application/x-ndjson' };
+    return { status: 200, body: '', headers, pieces: lines, onOver: release };
   }),
-  route('DELETE', '/api/v1/learners/:user_id/attempts/:event_id', to.takeBackAnswer, { scope: 'write' }),
-  route('GET', '/api/v1/learners/:user_id/export', to.exportLearner, { scope: 'admin' }),
-  route('DELETE', '/api/v1/learners/:user_id', to.eraseLearner, { scope: 'admin' }),
-  route('GET', '/api/v1/erasures/:erasure_id', to.erasure, { scope: 'admin' }),
-  route('GET', '/api/v1/health', to.health, {}),
-  route('GET', '/livez', to.livez, {}),
-  route('GET', '/readyz', to.readyz, {}),
-  route('GET', '/metrics', to.metrics, {}),
+  route('DELETE', '/api/v1/learners/:user_id', administers(), async ({ tenant }, userId) => ({
+    ...ok(await eraseLearner(erasures, tenant, userId), 'Erasure begun'),
+    status: 202,
+  })),
+  route('GET', '/api/v1/erasures/:erasure_id', administers(), async ({ tenant }, erasureId) =>
+    ok(await readErasure(erasures, tenant, erasureId)),
+  ),
+  route('GET', '/api/v1/health', {}, () => healthReply(health)),
+  route('GET', '/livez', {}, () => probeReply(health.livez(), 'ok')),
+  route('GET', '/readyz', {}, async () => probeReply(await health.readyz(), 'ready')),
+  route('GET', '/metrics', {}, async () => ({
+    status: 200,
+    body: await metrics(),
+    headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
+  })),
 ];
+
+async function healthReply(health: Health): Promise<Reply> {
+  const data = await health.health();
+  if (data.status !== 'down') return ok(data);
+  const error = unavailable('The service cannot take answers right now');
+  return { status: error.status, body: errorEnvelope(error, data), headers: error.headers, error };
+}
+
+const probeReply = (probe: { readonly status: string }, well: string): Reply => ({
+  status: probe.status === well ? 200 : 503,
+  body: JSON.stringify(probe),
+});

@@ -15,9 +15,22 @@ import { Exchange } from './exchange.js';
 import { createFailureLog } from './failure-log.js';
 import { type Gate, isApi } from './gate.js';
 import type { RequestFigures } from './request-figures.js';
-import type { Place, Route } from './routes.js';
+import type { Match, Route } from './route.js';
 import type { UnreadAnswers } from './unread-answers.js';
-import './uws-types.js';
+
+// What the types of the uWebSockets.js repack leave out and its binaries have.
+declare module 'uWebSockets.js' {
+  export const LIBUS_LISTEN_EXCLUSIVE_PORT: number;
+
+  interface TemplatedApp {
+    listen(
+      host: string,
+      port: number,
+      options: number,
+      callback: (socket: us_listen_socket | false) => void,
+    ): TemplatedApp;
+  }
+}
 
 export interface ServerOptions {
   readonly host: string;
@@ -46,15 +59,15 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   options.connections?.watch(app);
   const failures = createFailureLog(options.logger, options.figures, () => performance.now());
   const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
-  const serve: Serve = (place, method, path) => {
+  const serve: Serve = (found, method, path) => {
     const counts = options.figures.of(method, path ?? 'unknown');
-    const parameterCount = place.route?.path.match(/:\w+/g)?.length ?? 0;
+    const { route, allow } = found;
+    const parameterCount = route?.path.match(/:\w+/g)?.length ?? 0;
     const serving = { gate: options.gate, failures, traffic, counts };
     return (res, req) => {
-      const exchange = new Exchange(res, req, place, bodyLimitOf(place.route, req), options.unread);
-      const { route, allow } = place;
-      const keyless = place.keyless || !isApi(path ?? req.getUrl());
+      const keyless = found.keyless || !isApi(path ?? req.getUrl());
       const match = { route, allow, keyless, parameters: parametersOf(req, parameterCount) };
+      const exchange = new Exchange(res, req, match, bodyLimitOf(route, req), options.unread);
       new Answering(serving, exchange, match).begin();
     };
   };
@@ -73,7 +86,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 
 /** @param method what the answers are counted under @param path null: any */
 type Serve = (
-  place: Place,
+  found: Omit<Match, 'parameters'>,
   method: string,
   path: string | null,
 ) => (res: HttpResponse, req: HttpRequest) => void;

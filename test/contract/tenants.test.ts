@@ -1,7 +1,7 @@
 /** Two tenants with the same ids walk every route: neither sees, changes, or learns of what the other has. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Route } from '../../src/http/routes.js';
+import type { Route } from '../../src/http/route.js';
 import { type Answer, type Caller, callerOf, jsonOf } from '../support/http.js';
 import { erasureDone } from '../support/learner-data.js';
 import { type Ids, routeRequests } from '../support/route-requests.js';
@@ -137,7 +137,7 @@ test("another tenant's erasure is as unknown as one that nobody began, pending a
   assert.equal(seen(await foreign(), shared), seen(unknown, shared));
 });
 
-for (const route of routes.filter(({ queryNames }) => queryNames.includes('cursor'))) {
+for (const route of routes.filter(({ query }) => query?.names.includes('cursor'))) {
   test(`${nameOf(route)} shows nothing for another tenant's cursor`, async () => {
     const path = routeRequests[nameOf(route)]?.(shared).path ?? '';
     const { json } = await red.caller.get(`${path}?limit=1`);

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGate } from '../../src/http/gate.js';
 import { createRequestFigures } from '../../src/http/request-figures.js';
-import type { Reply, Route } from '../../src/http/routes.js';
+import type { Reply, Route } from '../../src/http/route.js';
 import { type Server, startServer } from '../../src/http/server.js';
 import { createUnreadAnswers, type UnreadAnswers } from '../../src/http/unread-answers.js';
 import { createLogger } from '../../src/telemetry.js';
@@ -43,7 +43,7 @@ async function serverOf(t: TestContext, pieces: number, fails: boolean): Promise
       source.over += 1;
     },
   });
-  const route: Route = { method: 'GET', path: '/long', scope: null, body: null, queryNames: [], handle };
+  const route: Route = { method: 'GET', path: '/long', scope: null, body: null, query: null, handle };
   const server = await listenWith([route], createUnreadAnswers(noFigures));
   t.after(() => server.close(0));
   return [server, source];
@@ -117,7 +117,7 @@ async function serverOfBodies(
   // The largest is more than the kernel takes of it: as much as tcp_wmem says, 4 MiB by default, and what the reader's has room for.
   const routes = [300, 20_000, 9_000_000].map((bytes): Route => {
     const handle = (): Reply => ({ status: 200, body: 'é'.repeat(bytes / 2) });
-    return { method: 'GET', path: `/${bytes}`, scope: null, body: null, queryNames: [], handle };
+    return { method: 'GET', path: `/${bytes}`, scope: null, body: null, query: null, handle };
   });
   const server = await listenWith(routes, unread);
   t.after(() => server.close(0));

@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { ErrorAnswer, routeAnswers } from '../../src/contracts/responses/routes.js';
 import { type ErrorCode, errorTable } from '../../src/errors.js';
-import type { Route } from '../../src/http/routes.js';
+import type { Route } from '../../src/http/route.js';
 import type { Answer } from './http.js';
 import { nameOf, type Target } from './route-table.js';
 import { unknownFields } from './unknown-fields.js';

@@ -1,14 +1,9 @@
 /** The service's table of routes, for tests that walk it: one that is added later is walked too, or fails the test. */
-import { type Handlers, type Route, routesOf } from '../../src/http/routes.js';
+import type { Route } from '../../src/http/route.js';
+import { type RoutePorts, routesOf } from '../../src/http/routes.js';
 
-/** Nobody calls them: the running service has its own. */
-const noHandlers = new Proxy({} as Handlers, { get: () => () => assertNever() });
-
-function assertNever(): never {
-  throw new Error('a handler of the table was called');
-}
-
-export const routeTable: readonly Route[] = routesOf(noHandlers);
+/** Without what its handlers need: nobody calls them here. */
+export const routeTable: readonly Route[] = routesOf({} as RoutePorts);
 
 /** As the tables that go with the routes name them. */
 export const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>): string => `${method} ${path}`;

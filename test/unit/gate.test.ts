@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClientGone, type Exchange } from '../../src/http/exchange.js';
 import { callOf, createGate } from '../../src/http/gate.js';
-import type { Route } from '../../src/http/routes.js';
+import type { Route } from '../../src/http/route.js';
 
 test('work that is not begun yet learns that its client has gone', async () => {
   const head: Partial<Exchange> = { query: '', header: () => null, done: false, framingProblem: null };
@@ -12,7 +12,7 @@ test('work that is not begun yet learns that its client has gone', async () => {
     path: '/api/v1/health',
     scope: null,
     body: null,
-    queryNames: [],
+    query: null,
     handle: ({ stillWanted }) => {
       stillWanted();
       exchange.done = true;
@@ -24,6 +24,6 @@ test('work that is not begun yet learns that its client has gone', async () => {
   const gate = createGate({ authenticate: never }, { pass: never });
   const match = { route, allow: 'GET', keyless: true, parameters: [] };
   const admitted = await gate(exchange, match, []);
-  assert.throws(() => route.handle(callOf(exchange, admitted, [], Buffer.alloc(0)), never), ClientGone);
+  assert.throws(() => route.handle(callOf(exchange, admitted, Buffer.alloc(0), never)), ClientGone);
   assert.equal(exchange.done, true);
 });

@@ -1,6 +1,6 @@
 /** Requests made from the table of routes: fitting, nearly fitting, and hopeless ones. */
 import fc from 'fast-check';
-import type { Route } from '../../../src/http/routes.js';
+import type { Route } from '../../../src/http/route.js';
 import { routeTable } from '../route-table.js';
 import { type Content, contentFor } from './bodies.js';
 import { toldCursor, toldErasure, toldEvent } from './memory.js';
@@ -73,7 +73,8 @@ const queryValue = fc.oneof(
   goodId.map(encodeURIComponent),
 );
 
-const queryOf = ({ queryNames }: Route): fc.Arbitrary<string> => {
+const queryOf = ({ query }: Route): fc.Arbitrary<string> => {
+  const queryNames = query?.names ?? [];
   const name = fc.constantFrom(...queryNames, 'unknown', '__proto__', 'constructor');
   const odd = fc.array(fc.tuple(name, queryValue), { maxLength: 3 });
   const pages = fc.integer({ min: 1, max: 3 }).map((limit) => [

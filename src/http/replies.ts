@@ -1,0 +1,123 @@
+/** Replies in the two envelopes of the API, for success and for errors. */
+import { type Tagged, tagHeader } from '../contracts/preconditions.js';
+import { ApiError, type ErrorCode, type Problem, unavailable } from '../errors.js';
+import type { ClassForecast } from '../services/read/forecast-scores.js';
+import type { EventResult } from '../services/record/record-attempts.js';
+import { mapInSlices } from '../slices.js';
+import type { Reply } from './route.js';
+
+/** @param data JSON text */
+const successEnvelope = (data: string, message?: string): string =>
+  message === undefined
+    ? `{"success":true,"data":${data}}`
+    : `{"success":true,"data":${data},"message":${JSON.stringify(message)}}`;
+
+const errorObject = ({ code, message, details }: ApiError): object =>
+  details === undefined ? { code, message } : { code, message, details };
+
+/** @param data stands beside the error */
+export const errorEnvelope = (error: ApiError, data?: object): string =>
+  JSON.stringify({ success: false, error: errorObject(error), ...(data === undefined ? {} : { data }) });
+
+/** In overload one error refuses thousands of requests a second. */
+const errorReplies = new WeakMap<ApiError, Reply>();
+
+export function errorReply(error: ApiError): Reply {
+  const made = errorReplies.get(error);
+  if (made !== undefined) return made;
+  const reply = { status: error.status, body: errorEnvelope(error), headers: error.headers, error };
+  errorReplies.set(error, reply);
+  return reply;
+}
+
+/** @param data a text is JSON already */
+export const ok = (data: string | object, message?: string): Reply => ({
+  status: 200,
+  body: successEnvelope(typeof data === 'string' ? data : JSON.stringify(data), message),
+});
+
+export const tagged = ({ value, tag }: Tagged<object>, message?: string): Reply => ({
+  ...ok(value, message),
+  headers: tagHeader(tag),
+});
+
+const noHeaders = {};
+const replayedHeader = { 'Idempotent-Replayed': 'true' };
+
+export const eventReply = (result: EventResult): Reply =>
+  result instanceof ApiError
+    ? errorReply(result)
+    : {
+        status: 200,
+        body: successEnvelope(result.data, 'Answer recorded'),
+        headers: result.replayed ? replayedHeader : noHeaders,
+      };
+
+/** Parts of an answer that failed by a defect. */
+const defectsAmong = (parts: readonly unknown[]): ApiError[] =>
+  parts.filter((part): part is ApiError => part instanceof ApiError && part.code === 'INTERNAL');
+
+/** An entry of a list, with a status of its own. @param names JSON of the fields that name the entry */
+const entryOf = (names: string, result: string | ApiError): string =>
+  result instanceof ApiError
+    ? `{${names},"status":${result.status},"error":${JSON.stringify(errorObject(result))}}`
+    : `{${names},"status":200,"data":${result}}`;
+
+/** The answer for a class: 200, each learner with a result or an error of its own. */
+export function classReply(forecasts: readonly ClassForecast[]): Reply {
+  const results = forecasts.map(({ result }) => result);
+  const defects = defectsAmong(results);
+  const found = results.filter((result) => !(result instanceof ApiError)).length;
+  const missing = results.length - found - defects.length;
+  const entries = forecasts.map(({ userId, result }, i) =>
+    entryOf(`"index":${i},"user_id":${JSON.stringify(userId)}`, result),
+  );
+  const data = `{"found":${found},"missing":${missing},"failed":${defects.length},"results":[${entries.join()}]}`;
+  return { status: 200, body: successEnvelope(data), defects };
+}
+
+/** The answer to a batch: 200 when all events were accepted, 207 when some; an error when none. */
+export async function batchReply(results: readonly EventResult[]): Promise<Reply> {
+  const errors = results.flatMap((result, index) =>
+    result instanceof ApiError ? [{ index, error: result }] : [],
+  );
+  const accepted = results.length - errors.length;
+  const defects = defectsAmong(results);
+  if (accepted === 0) return { ...refusedBatch(errors), defects };
+  const entries = await mapInSlices(results.entries(), ([i, result]) =>
+    entryOf(
+      `"index":${i}`,
+      result instanceof ApiError ? result : `${result.data}${result.replayed ? ',"replayed":true' : ''}`,
+    ),
+  );
+  const data = `{"accepted":${accepted},"rejected":${errors.length},"results":[${entries.join()}]}`;
+  const message = `${accepted} of ${results.length} answers recorded`;
+  return { status: errors.length === 0 ? 200 : 207, body: successEnvelope(data, message), defects };
+}
+
+interface IndexedError {
+  readonly index: number;
+  readonly error: ApiError;
+}
+
+/** Causes that are the caller's: sending the same batch again will not help. */
+const callersOwn = new Set<ErrorCode>(['INVALID_REQUEST', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED']);
+
+function refusedBatch(errors: readonly IndexedError[]): Reply {
+  const details = errors.flatMap(detailsOf);
+  const ours = errors.find(({ error }) => !callersOwn.has(error.code))?.error;
+  const message = 'No event of the batch was recorded';
+  const { code, headers } = ours === undefined ? new ApiError('INVALID_REQUEST', message) : unavailable('');
+  return errorReply(new ApiError(code, message, { details, headers, cause: ours }));
+}
+
+/** What is at fault where the error itself does not say. */
+const fields: Partial<Record<ErrorCode, string>> = {
+  IDEMPOTENCY_KEY_REUSED: '/event_id',
+  LIMIT_EXCEEDED: '/skill_id',
+};
+
+function detailsOf({ index, error }: IndexedError): readonly Problem[] {
+  if (error.details !== undefined && error.details.length > 0) return error.details;
+  return [{ path: `events/${index}${fields[error.code] ?? ''}`, message: error.message }];
+}
