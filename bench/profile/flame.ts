@@ -1,5 +1,5 @@
 /** A flame graph as a page that needs nothing else: calls stand under their callers; a click widens one to the whole width. */
-import { tag, textTag } from '../../src/lab/report/markup.js';
+import { tag, textTag } from '../../src/lab/report/page.js';
 import type { FlameNode } from './cpu-profile.js';
 
 const rowHeight = 18;

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { aligned } from '../../src/cli/text-table.js';
+import { aligned } from '../../src/lab/report/numbers.js';
 import { StartError } from '../../src/lifecycle.js';
 import type { Bench } from '../bench.js';
 import { newTally } from '../ledger.js';

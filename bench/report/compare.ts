@@ -1,5 +1,5 @@
 /** What changed between two runs, with noise in mind. */
-import { aligned } from '../../src/cli/text-table.js';
+import { aligned } from '../../src/lab/report/numbers.js';
 import type { BenchResults, Figure, Measurement, ScenarioResult, Spread } from '../results.js';
 import { type Better, chanceText, verdictOf } from './noise.js';
 import {

@@ -1,9 +1,8 @@
 /** Where the CPU time of an answer goes, by target and by scenario. */
-import { compact } from '../../src/lab/report/numbers.js';
 import { type Cell, chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
 import { type BarRow, barFigure, fromZero } from './bars.js';
-import { partFill, partsInOrder } from './style.js';
+import { partColor, partsInOrder } from './style.js';
 import { acceptingCpu, againstBaseline, contests, laterCpu, only, scenarioTitle, shown } from './view.js';
 
 export function cpuSection({ scenarios }: BenchResults): string {
@@ -58,20 +57,17 @@ function stackChart(title: string, unit: string, stacks: readonly StackRow[]): s
   const rows = stacks.map(
     ({ name, measurement, suffix }): BarRow => ({
       name,
-      told: `${totalText(measurement)} µs${suffix}`,
+      value: `${totalText(measurement)} µs${suffix}`,
       parts: stacked(measurement),
     }),
   );
   const names = partsInOrder(stacks.flatMap(({ measurement }) => partNames(measurement)));
+  const ends = rows.map(({ parts }) => parts.at(-1)?.to ?? 0);
   return barFigure({
     title,
-    about: rows.map(({ name, told }) => `${name}: ${told}`).join('; '),
-    axis: {
-      ...fromZero(rows.map(({ parts }) => parts.at(-1)?.to ?? 0)),
-      label: `µs of CPU per ${unit}`,
-      format: compact,
-    },
-    legend: names.map((name) => ({ name, fill: partFill(name) })),
+    x: fromZero(ends, `µs of CPU per ${unit}`),
+    colors: Object.fromEntries(names.map((name) => [name, partColor(name)])),
+    legend: true,
     rows,
   });
 }
@@ -88,6 +84,6 @@ function stacked({ cpu }: Measurement): BarRow['parts'] {
     const { median } = cpu[part] as Spread;
     const from = to;
     to += median;
-    return { from, to, fill: partFill(part), note: `${part} ${shown(median)} µs` };
+    return { from, to, series: part, note: `${part} ${shown(median)} µs` };
   });
 }

@@ -28,7 +28,7 @@ export function goalSection(results: BenchResults): string {
       { text: valueText(figure, spreadText(figure.value)) },
       { text: goalText(figure) },
       { text: aimText(figure) },
-      { text: reachedText(figure), best: isReached(figure) === false },
+      { text: reachedText(figure), look: isReached(figure) === false ? 'off' : undefined },
     ]),
   );
   return section('Goals', text, chartGrid([...goalCharts(judged), table]));
@@ -43,9 +43,9 @@ function goalCharts(figures: readonly Figure[]): string[] {
   const far = Math.min(widest, Math.max(2, ...factors.map((factor) => Math.max(factor, 1 / factor))));
   const chart = barFigure({
     title: 'Figures against their goals',
-    about: figures.map((figure) => `${figure.name}: ${toldOf(figure)}`).join('; '),
-    axis: { low: 1 / far, high: far, logarithmic: true, label: 'times better than the goal', format: shown },
+    x: { type: 'log', domain: [1 / far, far], label: 'times better than the goal', tickFormat: shown },
     level: 1,
+    colors: { reached: 'c', missed: 'b' },
     rows: figures.map(goalRow),
   });
   return [chart];
@@ -55,13 +55,13 @@ function goalRow(figure: Figure): BarRow {
   const factor = factorOf(figure, figure.value.median);
   return {
     name: figure.name,
-    told: toldOf(figure),
+    value: againstGoal(figure),
     parts: [
       {
         from: 1,
         to: factor,
-        fill: isReached(figure) ? 'reached' : 'missed',
-        note: `${figure.about}: ${toldOf(figure)}`,
+        series: isReached(figure) ? 'reached' : 'missed',
+        note: `${figure.about}: ${againstGoal(figure)}`,
       },
     ],
     range: rangeOf(figure, figure.value),
@@ -79,5 +79,5 @@ function rangeOf(figure: Figure, { low, high }: Spread): { low: number; high: nu
   return { low: Math.min(...ends), high: Math.max(...ends) };
 }
 
-const toldOf = (figure: Figure): string =>
+const againstGoal = (figure: Figure): string =>
   `${valueText(figure, shown(figure.value.median))}, ${goalText(figure)} ${isReached(figure) ? '✓' : '✗'}`;

@@ -1,10 +1,10 @@
 /** What an answer costs, and how many a second there are, while something grows: learners, API processes. */
-import { type ChartPoint, chartFigure } from '../../src/lab/report/chart.js';
+import { chartFigure, colorsOf, seriesMarks } from '../../src/lab/report/chart.js';
 import { compact } from '../../src/lab/report/numbers.js';
 import { chartGrid, section } from '../../src/lab/report/page.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
 import { barFigure, fromZero } from './bars.js';
-import { targetStyle } from './style.js';
+import { targetColor } from './style.js';
 import { acceptingCpu, shown, spreadText } from './view.js';
 
 /** A scenario at one place of its axis. */
@@ -69,57 +69,49 @@ function growthChart(quantity: Quantity, places: readonly Place[]): string {
   return wide ? lineChart(quantity, points) : barChart(quantity, points);
 }
 
-const axisOf = ({ unit }: Quantity, points: readonly Point[]) => ({
-  ...fromZero(points.map(({ value }) => value.high)),
-  label: unit,
-  format: compact,
-});
-
-const aboutOf = (points: readonly Point[]): string => points.map(noteOf).join('; ');
 const noteOf = ({ target, place, value }: Point): string =>
   `${target}, ${place.label}: ${shown(place.value)}: ${spreadText(value)}`;
 
-function lineChart(quantity: Quantity, points: readonly Point[]): string {
-  const values = points.map(({ place }) => place.value);
-  const targets = [...new Set(points.map(({ target }) => target))];
-  return chartFigure({
+const colorsFor = (points: readonly Point[]) =>
+  Object.fromEntries(points.map(({ target }) => [target, targetColor(target)]));
+
+const axisOf = ({ unit }: Quantity, points: readonly Point[]) =>
+  fromZero(
+    points.map(({ value }) => value.high),
+    unit,
+  );
+
+const lineChart = (quantity: Quantity, points: readonly Point[]): string =>
+  chartFigure({
     title: quantity.title,
-    about: aboutOf(points),
-    x: {
-      low: Math.min(...values),
-      high: Math.max(...values),
-      logarithmic: true,
-      label: points[0]?.place.label ?? '',
-      format: powerText,
-    },
-    y: axisOf(quantity, points),
-    series: targets.map((target) => ({
-      name: target,
-      style: targetStyle(target),
-      points: points.filter((point) => point.target === target).map(chartPoint),
-    })),
+    about: points.map(noteOf).join('; '),
+    x: { type: 'log', label: points[0]?.place.label ?? '', tickFormat: powerText },
+    y: { grid: true, ...axisOf(quantity, points) },
+    color: colorsOf(colorsFor(points)),
+    marks: seriesMarks(
+      points.map((point) => ({
+        series: point.target,
+        x: point.place.value,
+        y: point.value.median,
+        low: point.value.low,
+        high: point.value.high,
+        note: noteOf(point),
+      })),
+    ),
   });
-}
 
 /** Others would stand too close. */
 const powerText = (value: number): string => (Number.isInteger(Math.log10(value)) ? compact(value) : '');
 
-const chartPoint = (point: Point): ChartPoint => ({
-  x: point.place.value,
-  y: point.value.median,
-  range: point.value,
-  note: noteOf(point),
-});
-
 const barChart = (quantity: Quantity, points: readonly Point[]): string =>
   barFigure({
     title: quantity.title,
-    about: aboutOf(points),
-    axis: axisOf(quantity, points),
+    x: axisOf(quantity, points),
+    colors: colorsFor(points),
     rows: points.map((point) => ({
       name: `${point.place.label}: ${shown(point.place.value)}, ${point.target}`,
-      told: shown(point.value.median),
-      parts: [{ from: 0, to: point.value.median, fill: targetStyle(point.target), note: noteOf(point) }],
+      value: shown(point.value.median),
+      parts: [{ from: 0, to: point.value.median, series: point.target, note: noteOf(point) }],
       range: point.value,
     })),
   });

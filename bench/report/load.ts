@@ -1,12 +1,9 @@
 /** Latencies: how long requests take, by percentile and by how many are offered. */
-import type { ChartPoint, ChartSeries } from '../../src/lab/report/chart.js';
-import { chartFigure } from '../../src/lab/report/chart.js';
-import { textTag } from '../../src/lab/report/markup.js';
+import { type ChartPoint, chartFigure, colorsOf, seriesMarks } from '../../src/lab/report/chart.js';
 import { compact } from '../../src/lab/report/numbers.js';
-import { chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
-import type { Domain } from '../../src/lab/report/scale.js';
+import { chartGrid, htmlTable, section, textTag } from '../../src/lab/report/page.js';
 import type { BenchResults, Latency, Measurement, ScenarioResult } from '../results.js';
-import { targetStyle } from './style.js';
+import { targetColor } from './style.js';
 import { only, scenarioTitle, shown } from './view.js';
 
 export function latencySection({ scenarios }: BenchResults): string {
@@ -45,28 +42,32 @@ function percentileChart({ measurements }: ScenarioResult): string {
   const chosen = measurements.map((measurement) => ({ ...measurement, latency: atHalf(measurement) }));
   const [rate = 0, ...others] = new Set(chosen.map(({ latency }) => latency.offered));
   const same = others.length === 0;
+  const nameOf = ({ target, latency }: (typeof chosen)[number]): string =>
+    same ? target : `${target}, ${shown(latency.offered)}/s`;
   return chartFigure({
     title: `Percentiles at ${same ? `${shown(rate)} requests a second` : 'half of saturation'}`,
     about: chosen
       .map(({ target, latency }) => `${target}: p50 ${shown(latency.p50)} ms, p99 ${shown(latency.p99)} ms`)
       .join('; '),
     x: {
-      low: 2,
-      high: 1000,
-      logarithmic: true,
+      type: 'log',
+      domain: [2, 1000],
       label: 'share of requests that are faster',
-      format: percentileName,
+      ticks: percentiles.map(({ oneIn }) => oneIn),
+      tickFormat: percentileName,
     },
     y: timeAxis(chosen.flatMap(({ latency }) => [latency.p50, latency.p999])),
-    series: chosen.map(({ target, latency }) => ({
-      name: same ? target : `${target}, ${shown(latency.offered)}/s`,
-      style: targetStyle(target),
-      points: percentiles.map(({ key, name, oneIn }) => ({
-        x: oneIn,
-        y: drawn(latency[key]),
-        note: `${name} ${shown(latency[key])} ms at ${shown(latency.offered)} requests a second`,
-      })),
-    })),
+    color: colorsOf(Object.fromEntries(chosen.map((one) => [nameOf(one), targetColor(one.target)]))),
+    marks: seriesMarks(
+      chosen.flatMap((one) =>
+        percentiles.map(({ key, name, oneIn }) => ({
+          series: nameOf(one),
+          x: oneIn,
+          y: drawn(one.latency[key]),
+          note: `${name} ${shown(one.latency[key])} ms at ${shown(one.latency.offered)} requests a second`,
+        })),
+      ),
+    ),
   });
 }
 
@@ -89,30 +90,33 @@ function offeredChart({ measurements }: ScenarioResult): string {
     title: alone ? `${first.target} against offered load` : 'p99 against offered load',
     about: 'Latency by requests offered a second; the table below has all values.',
     x: {
-      low: 0,
-      high: Math.max(...all.map(({ offered }) => offered)),
+      domain: [0, Math.max(...all.map(({ offered }) => offered))],
       label: 'requests offered a second',
-      format: compact,
+      tickFormat: compact,
     },
     y: timeAxis(all.flatMap(({ p50, p99, p999 }) => (alone ? [p50, p999] : [p99]))),
-    series: alone
-      ? percentiles.map(({ key, name }, i) => ({
-          name,
-          style: percentileStyles[i] ?? 'e',
-          points: offeredPoints(first, key),
-        }))
-      : measurements.map((measurement) => ({
-          name: measurement.target,
-          style: targetStyle(measurement.target),
-          points: offeredPoints(measurement, 'p99'),
-        })),
+    color: colorsOf(
+      alone
+        ? percentileColors
+        : Object.fromEntries(measurements.map(({ target }) => [target, targetColor(target)])),
+    ),
+    marks: seriesMarks(
+      alone
+        ? percentiles.flatMap(({ key, name }) => offeredPoints(name, first, key))
+        : measurements.flatMap((measurement) => offeredPoints(measurement.target, measurement, 'p99')),
+    ),
   });
 }
 
-const percentileStyles: readonly ChartSeries['style'][] = ['c', 'd', 'a', 'b'];
+const percentileColors = { p50: 'c', p90: 'd', p99: 'a', 'p99.9': 'b' };
 
-const offeredPoints = ({ latencies }: Measurement, key: (typeof percentiles)[number]['key']): ChartPoint[] =>
+const offeredPoints = (
+  series: string,
+  { latencies }: Measurement,
+  key: (typeof percentiles)[number]['key'],
+): ChartPoint[] =>
   latencies.map((latency) => ({
+    series,
     x: latency.offered,
     y: drawn(latency[key]),
     note: `${shown(latency[key])} ms at ${shown(latency.offered)} requests a second${followed(latency) ? '' : `, of which ${shown(latency.achieved)} were answered`}`,
@@ -123,26 +127,17 @@ const leastTime = 0.01;
 const drawn = (milliseconds: number): number => Math.max(leastTime, milliseconds);
 
 const timeAxis = (milliseconds: readonly number[]) => ({
-  ...roundPowers(milliseconds.map(drawn)),
-  label: 'milliseconds',
-  format: compact,
+  type: 'log' as const,
+  ...{ nice: true, grid: true, label: 'milliseconds', tickFormat: tickText },
+  domain: [Math.min(...milliseconds.map(drawn)), Math.max(...milliseconds.map(drawn))],
 });
 
-/** The least logarithmic range around values that ends in 1, 2 or 5 times a power of ten. */
-function roundPowers(values: readonly number[]): Domain {
-  const [least, most] = [Math.min(...values), Math.max(...values)];
-  const steps = (around: number): number[] =>
-    [1, 2, 5, 10].map((step) => step * 10 ** Math.floor(Math.log10(around)));
-  const low = steps(least).findLast((step) => step <= least) ?? least;
-  const high = steps(most).find((step) => step >= most) ?? most;
-  return { low, high, logarithmic: true };
-}
+const tickText = (value: number): string => (/^[0.]*[125]0*$/.test(String(value)) ? compact(value) : '');
 
 const latencyRows = ({ measurements }: ScenarioResult) =>
   measurements.flatMap(({ target, latencies }) =>
-    latencies.map(({ offered, achieved, refused = 0, p50, p90, p99, p999, max }) =>
-      [target, ...[offered, achieved, refused, p50, p90, p99, p999, max].map(shown)].map((text) => ({
-        text,
-      })),
-    ),
+    latencies.map(({ offered, achieved, refused = 0, p50, p90, p99, p999, max }) => [
+      target,
+      ...[offered, achieved, refused, p50, p90, p99, p999, max].map(shown),
+    ]),
   );

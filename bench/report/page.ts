@@ -1,7 +1,6 @@
 /** The benchmark as a page for people, which opens without a network. */
 import { writeFileSync } from 'node:fs';
-import { tag, textTag } from '../../src/lab/report/markup.js';
-import { htmlPage, section } from '../../src/lab/report/page.js';
+import { htmlPage, section, tag, textTag } from '../../src/lab/report/page.js';
 import type { BenchResults } from '../results.js';
 import { ledgerSection, memorySection, pipelineSection } from './books.js';
 import { cpuSection } from './cpu.js';

@@ -1,5 +1,5 @@
 /** The results as text for a terminal. */
-import { aligned } from '../../src/cli/text-table.js';
+import { aligned } from '../../src/lab/report/numbers.js';
 import type { BenchResults, Latency, Measurement, ScenarioResult, Spread } from '../results.js';
 import { partsInOrder } from './style.js';
 import {

@@ -1,9 +1,8 @@
 /** How many answers a second there are, and what each costs, by target. */
-import { compact } from '../../src/lab/report/numbers.js';
 import { type Cell, chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
 import type { BenchResults, ScenarioResult, Spread } from '../results.js';
 import { type BarRow, barFigure, fromZero } from './bars.js';
-import { targetStyle } from './style.js';
+import { targetColor } from './style.js';
 import {
   acceptingCpu,
   againstBaseline,
@@ -26,21 +25,18 @@ export function throughputSection({ scenarios }: BenchResults): string {
   return section('Throughput', text, chartGrid(contests(measured).map(throughputChart)), table);
 }
 
-function throughputChart({ name, about, unit, measurements }: ScenarioResult): string {
+function throughputChart({ name, unit, measurements }: ScenarioResult): string {
   const rows = measurements.map(({ target, throughput }): BarRow => {
     const { median, low, high } = throughput as Spread;
     const note = `${target}: ${spreadText(throughput as Spread)} ${unit}s a second`;
-    const part = { from: 0, to: median, fill: targetStyle(target), note };
-    return { name: target, told: shown(median), parts: [part], range: { low, high } };
+    const part = { from: 0, to: median, series: target, note };
+    return { name: target, value: shown(median), parts: [part], range: { low, high } };
   });
+  const highest = measurements.map(({ throughput }) => throughput?.high ?? 0);
   return barFigure({
     title: `${name}: ${unit}s a second`,
-    about,
-    axis: {
-      ...fromZero(measurements.map(({ throughput }) => throughput?.high ?? 0)),
-      label: `${unit}s a second`,
-      format: compact,
-    },
+    x: fromZero(highest, `${unit}s a second`),
+    colors: Object.fromEntries(measurements.map(({ target }) => [target, targetColor(target)])),
     rows,
   });
 }

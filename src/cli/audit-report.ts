@@ -1,8 +1,7 @@
 /** What an audit tells: a table for people, and one line of JSON. */
 
-import { grouped } from '../lab/report/numbers.js';
+import { aligned, grouped } from '../lab/report/numbers.js';
 import { type AuditReport, dateOf, type Mismatch, meaningOf, whereToLook } from '../services/audit/report.js';
-import { aligned } from './text-table.js';
 
 /** Rows of the table; the others are counted. */
 const shownMismatches = 40;

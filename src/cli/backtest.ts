@@ -1,28 +1,63 @@
-/** Tells how far forecasts of the share of right answers can be relied on, on a file of answers. */
+/** Measures how far forecasts of the share of right answers can be relied on, on a file of answers. */
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { logLossClip } from '../domain/base/metrics.js';
+import { accuracyConstants } from '../domain/base/params.js';
+import { resamples, seed } from '../lab/backtest/bootstrap.js';
 import { forecastFold, type ScoredCase } from '../lab/backtest/forecasts.js';
 import { backtestPage } from '../lab/backtest/page.js';
+import { backtestJson, backtestText } from '../lab/backtest/print.js';
 import { resultsOf } from '../lab/backtest/results.js';
 import { foldsOf } from '../lab/evaluate/split.js';
 import type { AnswerTable } from '../lab/evaluate/table.js';
 import { StartError } from '../lifecycle.js';
-import { type BacktestArguments, backtestHelp, readBacktestArguments } from './backtest-options.js';
-import { backtestJson, backtestText } from './backtest-report.js';
 import { type CommandContext, commandOf } from './command.js';
-import { readAnswers } from './evaluate-read.js';
-import { divide, foldsPresent, openTrainer, worthyThreads } from './evaluate-train.js';
 import { createProgress, type Progress } from './import-report.js';
-import { writeReport } from './report-file.js';
+import {
+  divide,
+  foldsPresent,
+  type LabArguments,
+  openTrainer,
+  readAnswers,
+  readLabArguments,
+  sharedOptionsHelp,
+  threadsFor,
+  writeReport,
+} from './lab.js';
+
+const { horizons, minAnswers } = accuracyConstants;
+
+const help = `Usage: npm run backtest -- FILE [options]
+
+Tells how far forecasts of the share of right answers can be relied on: each learner of FILE is looked at
+after so many answers, the share of right answers over the next days is forecast with its interval by models
+that were trained on the learners of the other folds, and then held against what was answered.
+
+FILE is as for npm run evaluate (its --help tells the columns). With times, horizons are
+${horizons.days.join(', ')} days from the last answer on; without any, they are the next ${horizons.answers.join(', ')} answers.
+Moments with fewer than ${minAnswers} answers inside the horizon are left out; a horizon in answers is always complete.
+
+Options:
+  --fold N       forecasts only the learners of fold N (default: those of each fold in turn; where FILE has
+                 all learners in one fold, of folds 1 to 5 by a hash of user_id)
+${sharedOptionsHelp}
+
+Models: served (what the service forecasts), no_change (the learner's last 50 answers go on), population (the
+share of right answers in training).
+Figures: coverage (share of moments whose observed share lies inside the interval), width of the 80 % interval,
+brier and log_loss (natural logarithm, of ${logLossClip} at least) of single answers, mae (distance of the expected
+share from the observed one); each moment counts once. Intervals of figures are 95 %, by ${resamples} bootstrap
+samples of learners with seed ${seed}. Bands are by answers so far and horizon.
+`;
 
 export const main = commandOf({
   name: 'backtest',
-  help: backtestHelp,
-  read: readBacktestArguments,
+  help,
+  read: (argv) => readLabArguments('backtest', argv),
   work: backtestFile,
 });
 
-async function backtestFile(context: CommandContext, args: BacktestArguments): Promise<void> {
+async function backtestFile(context: CommandContext, args: LabArguments): Promise<void> {
   const since = performance.now();
   const progress = createProgress(context);
   const read = await readAnswers(args.file, context, progress);
@@ -36,7 +71,7 @@ async function backtestFile(context: CommandContext, args: BacktestArguments): P
   const seconds = (performance.now() - since) / 1000;
   const summary = { file: basename(args.file), fold: args.fold, unit: forecasts.unit, seconds, results };
   context.stdout.write(`${args.json ? backtestJson(summary) : backtestText(summary)}\n`);
-  if (args.report !== null) writeReport(args.report, backtestPage(summary));
+  if (args.report !== null) writeReport(args.report, backtestPage({ ...summary, command: args.command }));
 }
 
 interface Forecasts {
@@ -47,7 +82,7 @@ interface Forecasts {
 /** @returns null if a signal came. @throws StartError where nothing can be forecast */
 async function forecastTable(
   context: CommandContext,
-  args: BacktestArguments,
+  args: LabArguments,
   table: AnswerTable,
   progress: Progress,
 ): Promise<Forecasts | null> {
@@ -58,7 +93,7 @@ async function forecastTable(
   let train: ReturnType<typeof openTrainer> | undefined;
   for (const fold of args.fold === null ? foldsPresent(folds) : [args.fold]) {
     const split = divide(table, folds, fold);
-    train ??= openTrainer(closers, args.threads ?? worthyThreads(split.training), progress);
+    train ??= openTrainer(closers, args.threads ?? threadsFor(split.training), progress);
     const trained = await train(split.training);
     if (trained === null) return null;
     progress.show(`forecasting fold ${fold}`);

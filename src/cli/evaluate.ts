@@ -1,27 +1,67 @@
-/** Tells how well the models foretell the answers of a file. */
+/** Measures how well the models predict the answers of a file. */
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { logLossClip, reliabilityBins } from '../domain/base/metrics.js';
 import { evaluationPage } from '../lab/evaluate/page.js';
 import { predictAll } from '../lab/evaluate/predict.js';
+import { type Counts, evaluationJson, evaluationText, type Summary } from '../lab/evaluate/print.js';
 import { resultsOf } from '../lab/evaluate/results.js';
+import { maxFold } from '../lab/evaluate/rows.js';
 import { foldsOf, type Split } from '../lab/evaluate/split.js';
 import type { AnswerTable } from '../lab/evaluate/table.js';
 import { type CommandContext, commandOf } from './command.js';
-import { type EvaluateArguments, evaluateHelp, readEvaluateArguments } from './evaluate-options.js';
-import { type LeftOut, readAnswers } from './evaluate-read.js';
-import { type Counts, evaluationJson, evaluationText, type Summary } from './evaluate-report.js';
-import { divide, openTrainer, worthyThreads } from './evaluate-train.js';
 import { createProgress, type Progress } from './import-report.js';
-import { writeReport } from './report-file.js';
+import {
+  divide,
+  type LabArguments,
+  type LeftOut,
+  openTrainer,
+  readAnswers,
+  readLabArguments,
+  sharedOptionsHelp,
+  threadsFor,
+  writeReport,
+} from './lab.js';
+
+const help = `Usage: npm run evaluate -- FILE [options]
+
+Tells how well the models foretell the answers of FILE: they are trained on the learners of all folds but
+one, and predict every answer of that fold's learners from the learner's own earlier answers, through the
+code that serves. What is known of skills and items comes from the training learners alone.
+
+FILE is CSV with a header, or NDJSON, both also as gzip. Columns: user_id, skill_id, correct, and
+optionally item_id, order, ts, fold, response_time_s, question_difficulty, each of which may be empty in a
+row; others are ignored. Rows that do not fit are left out, counted and told on standard error.
+  order                a learner's answers are sorted by it where all of them have one, else by ts where
+                       all of them have one, else they come as in the file
+  ts                   RFC 3339, or Unix seconds
+  fold                 integer 0 to ${maxFold}; the first one told holds for all rows of a learner. Learners
+                       without any are in fold 1 to 5 by a hash of user_id, the same in every run
+  question_difficulty  -3 to 3
+
+Options:
+  --fold N       whose answers are predicted (default: 1)
+${sharedOptionsHelp}
+
+Models: overall_mean (share of right answers in training), skill_mean (the same by skill), bkt (plain
+Bayesian Knowledge Tracing with fitted parameters), served (what the service answers as p_correct).
+Figures: auc (ties count half; null where all answers are alike), rmse, log_loss (natural logarithm,
+of ${logLossClip} at least), accuracy (at .5), ece (calibration error over ${reliabilityBins} bins of equal width).
+In JSON, rows and learners are those that were predicted, the training ones stand under train;
+fit.seconds is the time of the BKT fit with the preparation of its data, fit.iterations the EM iterations
+of all skills together, fit.observations the answers fitted on. monotone tells how often, of probes tried,
+a right answer lowered (right_lowers) or a wrong one raised (wrong_raises) the served probability for
+another item of the skill.
+`;
 
 export const main = commandOf({
   name: 'evaluate',
-  help: evaluateHelp,
-  read: readEvaluateArguments,
+  help,
+  read: (argv) => readLabArguments('evaluate', argv),
   work: evaluateFile,
 });
 
-async function evaluateFile(context: CommandContext, args: EvaluateArguments): Promise<void> {
+async function evaluateFile(context: CommandContext, args: LabArguments): Promise<void> {
   const progress = createProgress(context);
   const read = await readAnswers(args.file, context, progress);
   if (read === null) return;
@@ -30,19 +70,20 @@ async function evaluateFile(context: CommandContext, args: EvaluateArguments): P
   progress.show('');
   if (summary === null) return;
   context.stdout.write(`${args.json ? evaluationJson(summary) : evaluationText(summary)}\n`);
-  if (args.report !== null) writeReport(args.report, pageOf(summary, table));
+  if (args.report !== null) writeReport(args.report, pageOf(args.command, summary, table));
 }
 
 /** @returns null if a signal came */
 async function evaluateTable(
   { closers }: CommandContext,
-  args: EvaluateArguments,
+  args: LabArguments,
   table: AnswerTable,
   leftOut: LeftOut,
   progress: Progress,
 ): Promise<Summary | null> {
-  const split = divide(table, foldsOf(table), args.fold);
-  const threads = args.threads ?? worthyThreads(split.training);
+  const fold = args.fold ?? 1;
+  const split = divide(table, foldsOf(table), fold);
+  const threads = args.threads ?? threadsFor(split.training);
   const trained = await openTrainer(closers, threads, progress)(split.training);
   if (trained === null) return null;
   progress.show('predicting');
@@ -52,7 +93,7 @@ async function evaluateTable(
   const predictSeconds = (performance.now() - since) / 1000;
   return {
     file: args.file,
-    fold: args.fold,
+    fold,
     split: splitOf(table),
     test: countsOf(split.test),
     train: countsOf(split.training),
@@ -73,5 +114,16 @@ function splitOf({ folds, learners }: AnswerTable): Summary['split'] {
   return folds.size === learners.all.length ? 'fold' : 'mixed';
 }
 
-const pageOf = ({ file, fold, test, train, results }: Summary, { skills }: AnswerTable): string =>
-  evaluationPage({ file: basename(file), fold, test, training: train, skillIds: skills.all }, results);
+const pageOf = (command: string, summary: Summary, { skills }: AnswerTable): string => {
+  const { file, fold, test, train, monotone, results } = summary;
+  const facts = {
+    file: basename(file),
+    fold,
+    test,
+    training: train,
+    monotone,
+    skillIds: skills.all,
+    command,
+  };
+  return evaluationPage(facts, results);
+};

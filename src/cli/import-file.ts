@@ -198,7 +198,7 @@ function fieldsOf({ width, places }: Header, record: readonly string[]): RawFiel
   return fields;
 }
 
-/** Errors that the user can mend, told by their code. */
+/** Errors that the user can mend, by their code. */
 function explained(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StartError) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
@@ -212,5 +212,10 @@ function messageOf(path: string, code: string, error: Error): string | null {
     return `${path}: line ${'lines' in error ? error.lines : '?'}: a quoted field does not end`;
   }
   if (code.startsWith('CSV_')) return `${path}: ${error.message}`;
-  return 'syscall' in error ? `${path} cannot be read: ${error.message}` : null;
+  return 'syscall' in error ? `${path} cannot be read: ${systemErrors[code] ?? error.message}` : null;
 }
+
+const systemErrors: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'permission denied',
+};

@@ -1,6 +1,7 @@
 /** Drops old answers now, or tells which ones it would drop. */
 
 import { openRetention } from '../app/retention.js';
+import { aligned } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import {
   lastMonthOlderThan,
@@ -13,7 +14,6 @@ import { holdsState } from '../warehouse/schema/presence.js';
 import { parseArguments, readInteger, usageOf } from './arguments.js';
 import { type CommandContext, commandOf } from './command.js';
 import { withServers } from './servers.js';
-import { aligned } from './text-table.js';
 
 interface RetainArguments {
   /** Undefined: as the service is set. */

@@ -10,6 +10,7 @@ import { forecastFold } from '../../src/lab/backtest/forecasts.js';
 import { trainModels } from '../../src/lab/evaluate/train.js';
 import { csvOf, type MadeColumn, makeAnswers } from '../support/answer-file.js';
 import { runCommand } from '../support/command.js';
+import { assertLegible } from '../support/legible.js';
 import { assertSelfContained, fileOf, lineOf, splitOf } from '../support/log-commands.js';
 import { referenceFile } from '../support/reference.js';
 import { tempDir } from '../support/temp.js';
@@ -79,6 +80,7 @@ test('times: horizons in days, one JSON object, and a page that needs nothing el
   }
   // Coverage and loss by horizon, width, reliability, PIT.
   assertSelfContained(readFileSync(page, 'utf8'), 9);
+  await assertLegible(t, page, /^Backtest of /);
 });
 
 test(

@@ -1,51 +1,11 @@
-/** The benchmark's page in a browser: where Chromium is installed. */
-import assert from 'node:assert/strict';
+/** The benchmark's page in a browser. */
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { pathToFileURL } from 'node:url';
 import { writeReport } from '../../bench/report/page.js';
 import { benchResults, figure, spread } from '../support/bench-results.js';
-import { chromium, type Look, openBrowser } from '../support/browser.js';
+import { chromium } from '../support/browser.js';
+import { assertLegible } from '../support/legible.js';
 import { tempDir } from '../support/temp.js';
-
-const looks: readonly Look[] = [
-  { width: 1280, scheme: 'light' },
-  { width: 1280, scheme: 'dark' },
-  { width: 390, scheme: 'light' },
-];
-
-/** Texts of drawings that leave their drawing, or lie on one another. */
-const misplaced = `[...document.querySelectorAll('figure > svg')].flatMap((drawing) => {
-  const frame = drawing.getBoundingClientRect();
-  const texts = [...drawing.querySelectorAll('text')]
-    .filter((text) => text.textContent !== '')
-    .map((text) => ({ told: text.textContent, box: text.getBoundingClientRect() }));
-  const outside = texts.filter(({ box }) =>
-    box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1);
-  const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top + 3 || b.bottom <= a.top + 3;
-  const touching = texts.filter((one, i) => texts.slice(i + 1).some((other) => !apart(one.box, other.box)));
-  return [...outside, ...touching].map(({ told }) => drawing.getAttribute('aria-label') + ': ' + told);
-})`;
-
-/** Texts that stand out from what is behind them by less than 4.5 to 1 (WCAG 2, AA). */
-const faint = `(() => {
-  const light = (color) => {
-    const [r, g, b] = color.match(/[0-9.]+/g).map(Number).map((value) => value / 255)
-      .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const behind = (element) => {
-    const { backgroundColor } = getComputedStyle(element);
-    return backgroundColor === 'rgba(0, 0, 0, 0)' ? behind(element.parentElement) : backgroundColor;
-  };
-  return [...document.querySelectorAll('h1, h2, h3, p, dt, dd, li, th, td, figcaption, svg text')]
-    .filter((element) => {
-      const style = getComputedStyle(element);
-      const [a, b] = [element.tagName === 'text' ? style.fill : style.color, behind(element)].map(light);
-      return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) < 4.5;
-    })
-    .map((element) => element.textContent);
-})()`;
 
 test('opens by itself, fits wide and narrow windows, and is legible in light and dark', {
   timeout: 60_000,
@@ -54,20 +14,5 @@ test('opens by itself, fits wide and narrow windows, and is legible in light and
   const file = join(await tempDir(t), 'page.html');
   const far = figure('far from its goal', spread(0.001, 0.5), { atMost: 10 }, 'ms');
   writeReport(benchResults({ figures: [...benchResults().figures, far] }), file);
-  const url = pathToFileURL(file).href;
-  const page = await openBrowser(t);
-  for (const look of looks) {
-    await page.open(url, look);
-    const told = JSON.stringify(look);
-    assert.equal(await page.evaluate('document.title'), 'Benchmark of Skilltrace');
-    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-    assert.ok(width <= look.width, `${width} pixels wide: ${told}`);
-    assert.deepEqual(await page.evaluate(misplaced), [], told);
-    assert.deepEqual(await page.evaluate(faint), [], told);
-  }
-  assert.deepEqual(
-    [...page.requested],
-    looks.map(() => url),
-  );
-  assert.deepEqual([...page.complaints], []);
+  await assertLegible(t, file, /^Benchmark of Skilltrace$/);
 });

@@ -10,6 +10,7 @@ import { modelNames } from '../../src/lab/evaluate/results.js';
 import { trainModels } from '../../src/lab/evaluate/train.js';
 import { csvOf, type MadeAnswer, type MadeColumn, makeAnswers, recordsOf } from '../support/answer-file.js';
 import { runCommand } from '../support/command.js';
+import { assertLegible } from '../support/legible.js';
 import { assertSelfContained, fileOf, lineOf, splitOf } from '../support/log-commands.js';
 import { referenceFile } from '../support/reference.js';
 import { tempDir } from '../support/temp.js';
@@ -56,6 +57,7 @@ test(
     assert.ok(found.fit.seconds > 0 && found.fit.iterations > 0);
     // A reliability plot per model and two learning curves.
     assertSelfContained(readFileSync(page, 'utf8'), 6);
+    await assertLegible(t, page, /^Evaluation of /);
   },
 );
 
@@ -128,7 +130,7 @@ test(
     const page = join(await tempDir(t), 'missing', 'page.html');
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [[], /exactly one FILE/],
-      [[`${file}.missing`], /cannot be read/],
+      [[`${file}.missing`], /\.missing cannot be read: there is no such file$/m],
       [[file, '--fold', '9'], /No learner is in fold 9; there are learners in 1, 2, 3, 4, 5/],
       [[file, '--fold', 'one'], /--fold "one": an integer/],
       [[file, '--threads', '0'], /--threads "0": an integer from 1/],

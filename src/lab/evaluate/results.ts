@@ -1,12 +1,7 @@
 /** What an evaluation finds, as it is printed and drawn. */
 import type { AnswerLog } from '../../domain/base/answer-log.js';
-import {
-  areaUnderCurve,
-  type Metrics,
-  measure,
-  type ReliabilityBin,
-  reliabilityOf,
-} from '../../domain/base/metrics.js';
+import { type Metrics, measure, type ReliabilityBin, reliabilityOf } from '../../domain/base/metrics.js';
+import { type AucEstimate, estimateAuc } from './auc.js';
 import { answersByLearner, attemptsOnSkill, type CurvePoint } from './curves.js';
 import type { Split } from './split.js';
 
@@ -19,6 +14,7 @@ export type Predictions = Readonly<Record<ModelName, Float64Array>>;
 export interface ModelResult {
   readonly name: ModelName;
   readonly metrics: Metrics;
+  readonly auc: AucEstimate;
   readonly reliability: readonly ReliabilityBin[];
 }
 
@@ -30,7 +26,7 @@ export interface SizeBand {
   readonly skills: number;
   readonly answers: number;
   /** Area under the ROC curve, in the order of `modelNames`. */
-  readonly auc: readonly (number | null)[];
+  readonly auc: readonly AucEstimate[];
 }
 
 /** One skill as the served model predicts it. */
@@ -53,16 +49,18 @@ export interface Results {
 
 export function resultsOf(split: Split, predictions: Predictions): Results {
   const { correct } = split.test;
+  const learner = learnersOf(split.test);
   const inOrder = modelNames.map((name) => predictions[name]);
   return {
     models: modelNames.map((name) => ({
       name,
       metrics: measure(correct, predictions[name]),
+      auc: estimateAuc(correct, predictions[name], learner),
       reliability: reliabilityOf(correct, predictions[name]),
     })),
     byAttempt: attemptsOnSkill(split.test, inOrder),
     byAnswer: answersByLearner(split.test, inOrder),
-    bySize: bandsOf(split, inOrder),
+    bySize: bandsOf(split, inOrder, learner),
     worstSkills: worstOf(split.test, predictions.served),
   };
 }
@@ -70,7 +68,18 @@ export function resultsOf(split: Split, predictions: Predictions): Results {
 /** Least numbers of training answers of the bands. */
 const bandStarts = [0, 1, 100, 1000, 10_000];
 
-function bandsOf({ training, test }: Split, predictions: readonly Float64Array[]): SizeBand[] {
+/** The learner of each answer. */
+function learnersOf({ starts, correct }: AnswerLog): Uint32Array {
+  const learner = new Uint32Array(correct.length);
+  for (let l = 0; l + 1 < starts.length; l++) learner.fill(l, starts[l], starts[l + 1]);
+  return learner;
+}
+
+function bandsOf(
+  { training, test }: Split,
+  predictions: readonly Float64Array[],
+  learner: Uint32Array,
+): SizeBand[] {
   const sizes = countBySkill(training);
   const seen = countBySkill(test);
   return bandStarts.flatMap((from, i) => {
@@ -81,7 +90,8 @@ function bandsOf({ training, test }: Split, predictions: readonly Float64Array[]
     if (skills === 0) return [];
     const inBand = (_: number, place: number): boolean => has(test.skill[place] as number);
     const correct = test.correct.filter(inBand);
-    const auc = predictions.map((column) => areaUnderCurve(correct, column.filter(inBand)));
+    const own = learner.filter(inBand);
+    const auc = predictions.map((column) => estimateAuc(correct, column.filter(inBand), own));
     return [{ from, to, skills, answers: correct.length, auc }];
   });
 }
@@ -94,7 +104,7 @@ function countBySkill({ skill, skills }: AnswerLog): Uint32Array {
 
 const shownSkills = 10;
 /** Below this the gap is mostly chance: its standard error is about .05. */
-const leastAnswers = 100;
+const minAnswers = 100;
 
 function worstOf(test: AnswerLog, served: Float64Array): SkillCalibration[] {
   const answers = countBySkill(test);
@@ -111,7 +121,7 @@ function worstOf(test: AnswerLog, served: Float64Array): SkillCalibration[] {
     predicted: (predicted[skill] as number) / count,
     correct: (right[skill] as number) / count,
   }))
-    .filter((row) => row.answers >= leastAnswers)
+    .filter((row) => row.answers >= minAnswers)
     .sort((a, b) => gap(b) - gap(a) || a.skill - b.skill)
     .slice(0, shownSkills);
 }

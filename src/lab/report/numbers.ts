@@ -1,4 +1,4 @@
-/** Numbers as reports show them to people. */
+/** Numbers and tables as commands and reports print them. */
 
 /** With commas between thousands. */
 export const grouped = (value: number): string => value.toLocaleString('en-US');
@@ -11,3 +11,11 @@ export const compact = (value: number): string => compactFormat.format(value);
 /** @param to null: no end */
 export const rangeText = (from: number, to: number | null): string =>
   to === null ? `${grouped(from)} or more` : `${grouped(from)} to ${grouped(to)}`;
+
+/** A table whose first column is aligned left and whose others are aligned right. */
+export function aligned(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
+  const cell = (text: string, i: number): string =>
+    i === 0 ? text.padEnd(widths[i] ?? 0) : text.padStart(widths[i] ?? 0);
+  return rows.map((row) => `  ${row.map(cell).join('  ').trimEnd()}`).join('\n');
+}

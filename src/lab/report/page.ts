@@ -1,13 +1,42 @@
-/** A report as one HTML file that needs nothing else: styles inside, no scripts, nothing fetched. */
-import { escapeText, tag, textTag } from './markup.js';
+/** A report as one HTML file that needs nothing else: styles inside, no scripts, nothing fetched. Every text is escaped. */
+import { version } from '../../version.js';
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** The text as content or attribute value. Control characters, which no page may hold, become U+FFFD. */
+const escapeText = (text: string): string =>
+  text
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    .replace(/[\u0000-\u0008\u000B\u000C\u000E-\u001F]/g, '\uFFFD')
+    .replace(/[&<>"']/g, (character) => entities[character] ?? character);
+
+/** An element around markup. */
+export function tag(
+  name: string,
+  attributes: Readonly<Record<string, string>>,
+  ...content: readonly string[]
+): string {
+  const listed = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeText(value)}"`);
+  return `<${name}${listed.join('')}>${content.join('')}</${name}>`;
+}
+
+/** An element around plain text. */
+export const textTag = (name: string, attributes: Readonly<Record<string, string>>, text: string): string =>
+  tag(name, attributes, escapeText(text));
 
 /** Okabe and Ito's colours, which colour-blind readers tell apart, lightened for a dark page. */
 const style = `
 :root { color-scheme: light dark; --page: #ffffff; --text: #1c2430; --soft: #5b6676; --line: #d9dee5;
   --panel: #f6f8fa; --bar: #b6c0cd; --a: #0072b2; --b: #d55e00; --c: #00876a; --d: #86709e;
-  --e: #b5407c; }
+  --e: #b5407c; --alert: #ad4400; }
 @media (prefers-color-scheme: dark) { :root { --page: #12161c; --text: #e6eaf0; --soft: #9aa6b5; --line: #2f3843;
-  --panel: #1a2028; --bar: #4a5665; --a: #56b4e9; --b: #ff9b52; --c: #3fcfa5; --d: #bda5da; --e: #f08fbb; } }
+  --panel: #1a2028; --bar: #4a5665; --a: #56b4e9; --b: #ff9b52; --c: #3fcfa5; --d: #bda5da; --e: #f08fbb; --alert: #ff9b52; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 76rem; background: var(--page); color: var(--text);
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
@@ -18,12 +47,8 @@ p { max-width: 48rem; margin: .4rem 0 .8rem; color: var(--soft); }
 figure { margin: 0; padding: .9rem 1rem .6rem; background: var(--panel); border: 1px solid var(--line);
   border-radius: .6rem; }
 figcaption { font-weight: 600; }
-figure > svg { display: block; width: 100%; height: auto; margin-top: .3rem; }
-.legend { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; margin: .25rem 0 0; padding: 0; list-style: none;
-  font-size: .85rem; color: var(--soft); }
-.legend li { display: flex; align-items: center; gap: .4rem; }
-.sample { width: 26px; height: 10px; }
 .scroll { overflow-x: auto; }
+.charts + .scroll, .scroll + .charts { margin-top: 1.25rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .95rem; }
 th, td { padding: .35rem 1.1rem .35rem 0; text-align: right; border-bottom: 1px solid var(--line);
   white-space: nowrap; }
@@ -31,19 +56,15 @@ th:first-child, td:first-child { text-align: left; min-width: 9rem; max-width: 2
   overflow-wrap: anywhere; }
 thead th { color: var(--soft); font-weight: 600; vertical-align: bottom; }
 td.best { font-weight: 700; }
-svg text { fill: var(--soft); font-family: inherit; font-size: 13px; }
-svg text.name { fill: var(--text); }
-.middle { text-anchor: middle; } .end { text-anchor: end; }
-.grid { stroke: var(--line); stroke-width: 1; } .axis { stroke: var(--soft); stroke-width: 1; }
-.diagonal { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 3 4; }
-.bar { fill: var(--bar); }
-.series polyline { fill: none; stroke: var(--of); stroke-width: 2; stroke-linejoin: round; }
-.series circle { fill: var(--of); stroke: var(--panel); stroke-width: 1; }
-.series .range { stroke: var(--of); stroke-width: 1.5; opacity: .6; }
-.series.observed { --of: var(--text); } .series.a { --of: var(--a); } .series.b { --of: var(--b); }
-.series.c { --of: var(--c); } .series.d { --of: var(--d); } .series.e { --of: var(--e); }
-.series.b polyline { stroke-dasharray: 7 4; } .series.c polyline { stroke-dasharray: 2 4; }
-.series.d polyline { stroke-dasharray: 9 3 2 3; } .series.e polyline { stroke-dasharray: 12 3; }
+td.off { color: var(--alert); font-weight: 700; }
+td.few { color: var(--soft); font-style: italic; }
+table.wide { font-size: .85rem; }
+table.wide :is(th, td) { padding-right: .7rem; white-space: normal; }
+table.wide td:first-child { min-width: 7rem; }
+figure figure { padding: 0; border: 0; }
+figure svg { width: 100%; height: auto; --plot-background: var(--panel); font-family: inherit; font-size: 12px; }
+figure div { color: var(--soft); font: inherit !important; font-size: .85rem !important; min-height: 0 !important; margin: .2rem 0 0 !important; }
+figure div svg { width: 14px; }
 @media print { body { max-width: none; } figure { break-inside: avoid; } }
 `;
 
@@ -75,18 +96,45 @@ export const section = (heading: string, text: string, ...content: readonly stri
 /** Charts side by side where there is room. */
 export const chartGrid = (figures: readonly string[]): string => tag('div', { class: 'charts' }, ...figures);
 
-/** A cell of a table; `best` stands out. */
+/** A cell of a table. Looks: `best` of its column, `off` what it should be, resting on `few` observations. */
 export interface Cell {
   readonly text: string;
-  readonly best?: boolean;
+  readonly look?: 'best' | 'off' | 'few' | undefined;
 }
 
-/** The first column holds names, the others numbers. */
-export function htmlTable(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+/**
+ * The first column holds names, the others numbers.
+ *
+ * @param wide whether there are so many columns that their texts may wrap
+ */
+export function htmlTable(
+  head: readonly string[],
+  rows: readonly (readonly (Cell | string)[])[],
+  wide = false,
+): string {
   const headRow = tag('tr', {}, ...head.map((text) => textTag('th', { scope: 'col' }, text)));
-  const bodyRows = rows.map((cells) =>
-    tag('tr', {}, ...cells.map(({ text, best }) => textTag('td', best ? { class: 'best' } : {}, text))),
+  const bodyRows = rows.map((cells) => tag('tr', {}, ...cells.map(cellOf)));
+  const table = tag(
+    'table',
+    wide ? { class: 'wide' } : {},
+    tag('thead', {}, headRow),
+    tag('tbody', {}, ...bodyRows),
   );
-  const table = tag('table', {}, tag('thead', {}, headRow), tag('tbody', {}, ...bodyRows));
   return tag('div', { class: 'scroll' }, table);
 }
+
+function cellOf(cell: Cell | string): string {
+  const { text, look } = typeof cell === 'string' ? { text: cell } : cell;
+  return textTag('td', look === undefined ? {} : { class: look }, text);
+}
+
+/** Below this many observations a figure is mostly chance; pages mark it. */
+export const fewObservations = 200;
+
+/** What a page names of the run that made it. */
+export const runText = (command: string): string =>
+  textTag(
+    'p',
+    {},
+    `Skilltrace ${version}, ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC: ${command}`,
+  );

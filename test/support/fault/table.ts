@@ -1,5 +1,5 @@
 /** The rounds of a fault test as a table. */
-import { aligned } from '../../../src/cli/text-table.js';
+import { aligned } from '../../../src/lab/report/numbers.js';
 import type { Round } from './round.js';
 
 const head = [

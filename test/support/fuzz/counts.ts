@@ -1,5 +1,5 @@
 /** Answers by route and status: whether each route was reached, and how deep. */
-import { aligned } from '../../../src/cli/text-table.js';
+import { aligned } from '../../../src/lab/report/numbers.js';
 import { nameOf, routeTable, type Target } from '../route-table.js';
 
 /** What came of a request: a status, or why there was no answer. */

@@ -1,10 +1,9 @@
 /** What a backtest prints. */
-import type { HorizonUnit } from '../domain/prediction/accuracy-model.js';
-import { resamples, seed } from '../lab/backtest/bootstrap.js';
-import { levels, type ModelName, modelNames } from '../lab/backtest/forecasts.js';
-import type { BacktestResults, Band, Estimate, ModelLosses, Summary } from '../lab/backtest/results.js';
-import { grouped, rangeText } from '../lab/report/numbers.js';
-import { aligned } from './text-table.js';
+import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
+import { aligned, grouped, rangeText } from '../report/numbers.js';
+import { resamples, seed } from './bootstrap.js';
+import { levels, type ModelName, modelNames } from './forecasts.js';
+import type { BacktestResults, Band, Estimate, ModelLosses, Summary } from './results.js';
 
 /** What is told beside the results. */
 export interface BacktestSummary {

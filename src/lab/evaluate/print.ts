@@ -1,10 +1,9 @@
 /** What an evaluation prints. */
-import type { Metrics, ReliabilityBin } from '../domain/base/metrics.js';
-import type { ModelResult, Results } from '../lab/evaluate/results.js';
-import type { MonotoneCheck } from '../lab/evaluate/served.js';
-import type { FitFigures } from '../lab/evaluate/train.js';
-import { grouped } from '../lab/report/numbers.js';
-import { aligned } from './text-table.js';
+import type { Metrics, ReliabilityBin } from '../../domain/base/metrics.js';
+import { aligned, grouped } from '../report/numbers.js';
+import type { ModelResult, Results } from './results.js';
+import type { MonotoneCheck } from './served.js';
+import type { FitFigures } from './train.js';
 
 /** What is told beside the results. */
 export interface Summary {
