@@ -4,21 +4,18 @@ import type { ScheduledJob } from '../jobs/scheduled.js';
 import { retentionWork, scheduleWork } from '../jobs/scheduled-work.js';
 import type { Closers } from '../lifecycle.js';
 import {
+  createSnapshotWriter,
   lastMonthOlderThan,
   planRetention,
   type RetentionParts,
   retainAnswers,
 } from '../services/retention/retain-answers.js';
-import { createSnapshotWriter } from '../services/retention/snapshot-learners.js';
 import { createRetentionFence } from '../store/audit/retention-fence.js';
-import { decodeSnapshot, encodeSnapshot } from '../store/learners/snapshot-codec.js';
 import type { Logger } from '../telemetry.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
 import { createAnswerArchive, createForecastArchive } from '../warehouse/maintenance/retention.js';
-import { createSnapshotStore } from '../warehouse/schema/learner-snapshots.js';
+import { createLearnerSnapshots } from '../warehouse/reads/learner-snapshots.js';
 import type { Engine } from './engine.js';
-
-const codec = { encode: encodeSnapshot, decode: decodeSnapshot };
 
 /** Of one question to ClickHouse: a month of answers is compared with its sums in one. */
 const questionTimeoutMs = 1_800_000;
@@ -34,7 +31,7 @@ export function openRetention(
   const clickhouse = connectWarehouse(clickhouseUrl, clickhouseCluster, questionTimeoutMs);
   return {
     archive: createAnswerArchive(clickhouse, clickhouseCluster),
-    snapshots: createSnapshotWriter(createSnapshotStore(clickhouse), codec),
+    snapshots: createSnapshotWriter(createLearnerSnapshots(clickhouse)),
     fence: createRetentionFence(redis, partitions),
     forecasts: createForecastArchive(clickhouse, clickhouseCluster),
     logger,

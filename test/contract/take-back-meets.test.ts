@@ -20,7 +20,7 @@ import {
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createStoredHistories } from '../../src/warehouse/reads/stored-attempts.js';
-import { createSnapshotStore } from '../../src/warehouse/schema/learner-snapshots.js';
+import { createLearnerSnapshots } from '../../src/warehouse/reads/learner-snapshots.js';
 import { auditsOf } from '../support/audits.js';
 import { runCommand } from '../support/command.js';
 import { awayFromMidnight } from '../support/day.js';
@@ -338,7 +338,7 @@ test('rows that a snapshot has stay, and answers whose rows were dropped are not
     learnerSeq: 2,
     state: encodeSnapshot(replay.states()),
   };
-  await createSnapshotStore(clickhouse).save(202601, 'default', [snapshot]);
+  await createLearnerSnapshots(clickhouse).save(202601, 'default', [snapshot]);
   await clickhouse.command({ query: `DELETE FROM attempts WHERE user_id = '${user}' AND learner_seq = 1` });
   const codeOf = async (id: string): Promise<string> => (await takeBack(user, id)).json.error?.code;
   assert.deepEqual([await codeOf('e0'), await codeOf('e1')], ['NOT_FOUND', 'TOO_LATE']);

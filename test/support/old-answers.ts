@@ -1,10 +1,8 @@
 /** Answers of several months for tests of retention, and what analysts see of them. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type AttemptRow, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
-import type { RetentionParts } from '../../src/services/retention/retain-answers.js';
-import { createSnapshotWriter } from '../../src/services/retention/snapshot-learners.js';
+import { createSnapshotWriter, type RetentionParts } from '../../src/services/retention/retain-answers.js';
 import { createRetentionFence } from '../../src/store/audit/retention-fence.js';
-import { decodeSnapshot, encodeSnapshot } from '../../src/store/learners/snapshot-codec.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
@@ -13,8 +11,8 @@ import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import type { Cluster } from '../../src/warehouse/clickhouse/cluster.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createAnswerArchive, createForecastArchive } from '../../src/warehouse/maintenance/retention.js';
+import { createLearnerSnapshots } from '../../src/warehouse/reads/learner-snapshots.js';
 import { createVelocityHistory } from '../../src/warehouse/reads/velocity-history.js';
-import { createSnapshotStore } from '../../src/warehouse/schema/learner-snapshots.js';
 import { attemptRow } from './attempt-rows.js';
 import { seeded } from './random.js';
 
@@ -100,10 +98,7 @@ export const partsOf = (
   cluster: Cluster = null,
 ): RetentionParts => ({
   archive: createAnswerArchive(client, cluster),
-  snapshots: createSnapshotWriter(createSnapshotStore(client), {
-    encode: encodeSnapshot,
-    decode: decodeSnapshot,
-  }),
+  snapshots: createSnapshotWriter(createLearnerSnapshots(client)),
   fence: createRetentionFence(redis, partitions, waitMs),
   forecasts: createForecastArchive(client, cluster),
   logger: createLogger('silent', 'test'),

@@ -6,17 +6,16 @@
  * of the same rows replace one another, a month counts by its sums from one row on, and a partition can be dropped
  * twice. What is written is compared with the rows before that row is, and the rows go after it.
  */
+import type { AttemptRow } from '../../contracts/attempt-row.js';
+import { dayMs, monthOf } from '../../domain/base/days.js';
+import { startReplay } from '../../domain/history/replay.js';
+import { groupedBy } from '../../lists.js';
+import type { RetentionFence } from '../../store/audit/retention-fence.js';
+import { decodeSnapshot, encodeSnapshot } from '../../store/learners/snapshot-codec.js';
 import type { Logger } from '../../telemetry.js';
-import type {
-  AnswerArchive,
-  ForecastArchive,
-  LearnerPage,
-  RetentionFence,
-  SnapshotWriter,
-  StoredMonth,
-} from './retention-ports.js';
+import type { AnswerArchive, ForecastArchive, StoredMonth } from '../../warehouse/maintenance/retention.js';
+import type { LearnerPage, LearnerSnapshots } from '../../warehouse/reads/learner-snapshots.js';
 
-const dayMs = 86_400_000;
 /** Clocks of processes differ, and an answer is counted a moment after it came: months rest that long beyond their age. */
 const marginDays = 1;
 
@@ -37,8 +36,7 @@ export interface RetentionPlan {
 /** The last month, as 202601, all of whose answers are older than so many days. @param now Unix milliseconds */
 export function lastMonthOlderThan(days: number, now: number): number {
   const youngest = new Date(now - (days + marginDays) * dayMs);
-  youngest.setUTCDate(0);
-  return youngest.getUTCFullYear() * 100 + youngest.getUTCMonth() + 1;
+  return monthOf(youngest.setUTCDate(0));
 }
 
 /** What a run would drop. @param through the last month that is old enough */
@@ -110,12 +108,14 @@ async function writeMonth(
   for (const tenant of await archive.tenantsOf(month)) {
     let written = 0;
     let incomplete = 0;
-    for await (const page of pagesOf(archive, month, tenant)) {
+    let page = await archive.nextPage(month, tenant, '');
+    while (page !== null) {
       signal?.throwIfAborted();
       const made = await snapshots.write(month, page);
       await archive.archive(month, page);
       written += made.written;
       incomplete += made.incomplete;
+      page = await archive.nextPage(month, tenant, page.to);
     }
     const erased = await archive.forgetErased(month, tenant);
     logger.info(
@@ -125,15 +125,36 @@ async function writeMonth(
   }
 }
 
-async function* pagesOf(
-  archive: AnswerArchive,
-  month: number,
-  tenant: string,
-): AsyncGenerator<LearnerPage, void, undefined> {
-  for (let after = ''; ; ) {
-    const page = await archive.nextPage(month, tenant, after);
-    if (page === null) return;
-    yield page;
-    after = page.to;
-  }
+export type SnapshotWriter = ReturnType<typeof createSnapshotWriter>;
+
+export const createSnapshotWriter = (store: LearnerSnapshots) => ({
+  /**
+   * Keeps learners' states after the last of their answers up to the month.
+   * @returns how many snapshots were missing or older; `incomplete`: learners among them with answers that are nowhere,
+   * whose states are those that a rebuild would give
+   */
+  write: async (month: number, page: LearnerPage) => {
+    const [latest, rows] = await Promise.all([store.latest(page), store.rowsUpTo(month, page)]);
+    const made = [...groupedBy(rows, ({ row }) => row.event.userId)].flatMap(([userId, own]) => {
+      const snapshot = snapshotOf(
+        own.map(({ row }) => row),
+        latest.get(userId),
+      );
+      return own[0] && snapshot ? [{ ...snapshot, userId, partition: own[0].partition }] : [];
+    });
+    await store.save(month, page.tenant, made);
+    return { written: made.length, incomplete: made.filter(({ missing }) => missing !== 0).length };
+  },
+});
+
+/** Null where the learner's snapshot has all of the rows already. */
+function snapshotOf(rows: readonly AttemptRow[], from: string | undefined) {
+  const states = from === undefined ? null : decodeSnapshot(from);
+  const known = states?.learner.attempts ?? 0;
+  const newer = rows.filter(({ figures }) => figures.learnerSeq > known);
+  if (newer.length === 0) return null;
+  const replay = startReplay(states);
+  for (const row of newer) replay.add(row);
+  const after = replay.states();
+  return { learnerSeq: after.learner.attempts, state: encodeSnapshot(after), missing: replay.missing() };
 }

@@ -1,36 +1,21 @@
-/** Keeps answers that are on their way to ClickHouse apart from the months that are archived. */
+/** Keeps answers that are on their way to ClickHouse apart from the months that are archived. Months are as 202601. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeAttemptRow } from '../../contracts/attempt-row-reader.js';
-import type { RetentionFence } from '../../services/retention/retention-ports.js';
+import { monthOf } from '../../domain/base/days.js';
 import type { RedisClient } from '../redis/client.js';
 import { archivedKey, dueKey, outboxKey, parkedKey } from '../redis/keys.js';
 import { fieldOf, streamPages } from '../redis/streams.js';
 
-/** Member of the sorted set that a fence is: the month is its score, which only ever grows. */
-const fenceMember = 'month';
-
 const pollMs = 200;
 /** How long rows of before are waited for; who gives up is a run that the next one repeats. */
-const waitMs = 60_000;
+const maxWaitMs = 60_000;
 const pageRows = 200;
 
-/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
-export function createRetentionFence(
-  redis: RedisClient,
-  partitions: number,
-  limitMs = waitMs,
-): RetentionFence {
-  const all = Array.from({ length: partitions }, (_, partition) => partition);
+export type RetentionFence = ReturnType<typeof createRetentionFence>;
 
-  async function close(month: number): Promise<string | null> {
-    await Promise.all(all.map((partition) => raiseFence(redis, partition, month)));
-    const ends = await Promise.all(all.map((partition) => endOf(redis, partition)));
-    if (!(await within(limitMs, () => passed(ends)))) return 'rows of before are still in the outbox';
-    for (const partition of all) {
-      if (await hasParked(redis, partition, month)) return 'parked rows arrived in this month or before';
-    }
-    return null;
-  }
+/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
+export function createRetentionFence(redis: RedisClient, partitions: number, limitMs = maxWaitMs) {
+  const all = Array.from({ length: partitions }, (_, partition) => partition);
 
   /** First the outbox: an erasure leaves it for the due ones. */
   async function passed(ends: readonly string[]): Promise<boolean> {
@@ -43,12 +28,26 @@ export function createRetentionFence(
     return true;
   }
 
-  return { close };
+  return {
+    /**
+     * From now on nothing that arrived up to the month is retracted, which would write its rows again.
+     * @returns why answers of the month may still be on their way, or null
+     */
+    close: async (month: number): Promise<string | null> => {
+      await Promise.all(all.map((partition) => raiseFence(redis, partition, month)));
+      const ends = await Promise.all(all.map((partition) => endOf(redis, partition)));
+      for (const until = performance.now() + limitMs; !(await passed(ends)); await sleep(pollMs))
+        if (performance.now() > until) return 'rows of before are still in the outbox';
+      for (const partition of all)
+        if (await hasParked(redis, partition, month)) return 'parked rows arrived in this month or before';
+      return null;
+    },
+  };
 }
 
-/** Nothing that arrived up to the month enters the partition's outbox any more. */
+/** Nothing that arrived up to the month enters the partition's outbox any more: the member's score only ever grows. */
 export async function raiseFence(redis: RedisClient, partition: number, month: number): Promise<void> {
-  await redis.zadd(archivedKey(partition), 'GT', month, fenceMember);
+  await redis.zadd(archivedKey(partition), 'GT', month, 'month');
 }
 
 /** The last id that the partition's outbox ever gave. */
@@ -59,16 +58,7 @@ async function endOf(redis: RedisClient, partition: number): Promise<string> {
   return String(facts[facts.indexOf('last-generated-id') + 1]);
 }
 
-async function within(limitMs: number, done: () => Promise<boolean>): Promise<boolean> {
-  const until = performance.now() + limitMs;
-  while (!(await done())) {
-    if (performance.now() > until) return false;
-    await sleep(pollMs);
-  }
-  return true;
-}
-
-/** Whether a row that was put aside belongs to the month or one before; one that cannot be read may. */
+/** Whether a parked row belongs to the month or one before; one that cannot be read may. */
 async function hasParked(redis: RedisClient, partition: number, month: number): Promise<boolean> {
   const parked = parkedKey(outboxKey(partition));
   const read = (from: string, size: number) => redis.xrange(parked, from, '+', 'COUNT', size);
@@ -80,8 +70,7 @@ async function hasParked(redis: RedisClient, partition: number, month: number): 
 
 function arrivalMonth(fields: readonly string[]): number {
   try {
-    const arrived = new Date(decodeAttemptRow(fieldOf(fields, 'r') ?? '').event.receivedAt);
-    return arrived.getUTCFullYear() * 100 + arrived.getUTCMonth() + 1;
+    return monthOf(decodeAttemptRow(fieldOf(fields, 'r') ?? '').event.receivedAt);
   } catch {
     return 0;
   }

@@ -7,9 +7,14 @@ import { type Cluster, deleteFrom } from '../clickhouse/cluster.js';
 import { quote, type Table } from '../clickhouse/table.js';
 import { complete, type RollupPart, repairPart } from '../ingest/repair.js';
 import { countEnded, endedHistory, isOneOf, ofEach } from '../reads/ended-history.js';
-import { archivedDays, archivedLearnerSkill, isArchived, keptRows } from '../schema/archive.js';
+import {
+  archivedDays,
+  archivedLearnerSkill,
+  isArchived,
+  keptRows,
+  learnerSnapshots,
+} from '../schema/archive.js';
 import { attempts, countedRows } from '../schema/attempts.js';
-import { learnerSnapshots } from '../schema/learner-snapshots.js';
 import { before, learnerTables, ofLearner } from '../schema/learner-tables.js';
 import { learnerSkill, skillDays } from '../schema/rollups.js';
 

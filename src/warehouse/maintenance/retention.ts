@@ -1,17 +1,23 @@
-/** Archiving months of `attempts`; services/retention/retain-answers.ts says in which order, and why. */
+/** Archiving months of `attempts`; services/retention/retain-answers.ts says in which order, and why. Months are as 202601. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
-import type {
-  AnswerArchive,
-  ForecastArchive,
-  LearnerPage,
-  StoredMonth,
-} from '../../services/retention/retention-ports.js';
 import { selectRows } from '../clickhouse/client.js';
-import { type Cluster, catchUp, deleteFrom, dropPartition } from '../clickhouse/cluster.js';
-import { archivedLearnerSkill, archivedMonths, archivedRollup, archivedThrough } from '../schema/archive.js';
+import { type Cluster, deleteFrom, dropPartition } from '../clickhouse/cluster.js';
+import { complete } from '../ingest/repair.js';
+import type { LearnerPage } from '../reads/learner-snapshots.js';
+import {
+  archivedLearnerSkill,
+  archivedMonths,
+  archivedRollup,
+  archivedThrough,
+  learnerSnapshots,
+} from '../schema/archive.js';
 import { servedForecasts } from '../schema/journal-tables.js';
-import { learnerSnapshots } from '../schema/learner-snapshots.js';
 import { rollupColumns, selectRollup } from '../schema/rollups.js';
+
+export interface StoredMonth {
+  readonly month: number;
+  readonly answers: number;
+}
 
 /** Bounds what is read and held at a time: the embedded engine writes for nobody else meanwhile. */
 const pageLearners = 500;
@@ -19,80 +25,65 @@ const pageAnswers = 50_000;
 
 /** Rows of a month of arrival: the condition names whole partitions. */
 const ofMonth = 'toYYYYMM(received_at) = {month:UInt32}';
-const ofPage = 'tenant = {tenant:String} AND user_id BETWEEN {from:String} AND {to:String}';
+const ofTenant = 'tenant = {tenant:String}';
+const ofPage = `${ofTenant} AND user_id BETWEEN {from:String} AND {to:String}`;
 /** A page is read from the table's key on, and no further than it reaches. */
 const inOrder: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
 
-export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster = null): AnswerArchive {
-  async function nextPage(month: number, tenant: string, after: string): Promise<LearnerPage | null> {
-    const learners = await selectRows<{ user: string; answers: number }>(
-      client,
-      `SELECT user_id AS user, toUInt32(count()) AS answers FROM attempts
-       WHERE ${ofMonth} AND tenant = {tenant:String} AND user_id > {after:String}
-       GROUP BY user_id ORDER BY user_id LIMIT ${pageLearners}`,
-      undefined,
-      { month, tenant, after },
-      inOrder,
-    );
-    const [first] = learners;
-    if (first === undefined) return null;
-    let last = first;
-    let answers = 0;
-    for (const learner of learners) {
-      answers += learner.answers;
-      if (answers > pageAnswers) break;
-      last = learner;
-    }
-    return { tenant, from: first.user, to: last.user };
-  }
+/** What is archived of learners of a month and a tenant. */
+const archives = [archivedLearnerSkill, learnerSnapshots].map(({ name }) => name);
+const inArchive = `month = {month:UInt32} AND ${ofTenant}`;
 
-  /** Learners that the month's archive or snapshots have and its rows have not. */
-  const strangers = (month: number, tenant: string) =>
-    selectRows<{ user: string }>(
-      client,
-      `SELECT DISTINCT user_id AS user FROM (
-         SELECT user_id FROM ${archivedLearnerSkill.name} WHERE month = {month:UInt32} AND tenant = {tenant:String}
-         UNION ALL
-         SELECT user_id FROM ${learnerSnapshots.name} WHERE month = {month:UInt32} AND tenant = {tenant:String}
-       ) WHERE user_id NOT IN (SELECT user_id FROM attempts WHERE ${ofMonth} AND tenant = {tenant:String})`,
-      undefined,
-      { month, tenant },
-    );
+export type AnswerArchive = ReturnType<typeof createAnswerArchive>;
 
-  async function forgetErased(month: number, tenant: string): Promise<number> {
-    const users = (await strangers(month, tenant)).map(({ user }) => user);
-    // Rows that are here now were here before: it is they that were asked, and not a month that another process dropped.
-    if (users.length === 0 || !(await hasRows(month))) return 0;
-    for (const { name } of [archivedLearnerSkill, learnerSnapshots]) {
-      await client.command({
-        query: `${deleteFrom(name, cluster)} WHERE month = {month:UInt32} AND tenant = {tenant:String} AND user_id IN {users:Array(String)}`,
-        query_params: { month, tenant, users },
-      });
-    }
-    return users.length;
-  }
-
-  const hasRows = async (month: number): Promise<boolean> =>
-    (await selectRows(client, `SELECT 1 FROM attempts WHERE ${ofMonth} LIMIT 1`, undefined, { month }))
-      .length > 0;
+/** The answers in ClickHouse by month of arrival. Every call may be repeated, also by several processes at once. */
+export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster = null) {
+  const select = <Row>(query: string, params: object = {}, settings: ClickHouseSettings = {}) =>
+    selectRows<Row>(client, query, undefined, { ...params }, settings);
+  const first = async <Row>(query: string, params: object = {}): Promise<Row | undefined> =>
+    (await select<Row>(query, params))[0];
 
   return {
-    monthsUpTo: (month) =>
-      selectRows<StoredMonth>(
-        client,
+    /** The months up to the given one that have rows, oldest first. */
+    monthsUpTo: (month: number): Promise<StoredMonth[]> =>
+      select(
         `SELECT toYYYYMM(received_at) AS month, toFloat64(count()) AS answers FROM attempts
          WHERE toYYYYMM(received_at) <= {month:UInt32} GROUP BY month ORDER BY month`,
-        undefined,
         { month },
       ),
-    archivedThrough: async () => (await scalar(client, `SELECT ${archivedThrough} AS n`, {})) ?? 0,
-    tenantsOf: async (month) => {
+
+    /** The last month that is archived; 0: none. Its answers count by their sums alone. */
+    archivedThrough: async (): Promise<number> =>
+      (await first<{ month: number }>(`SELECT ${archivedThrough} AS month`))?.month ?? 0,
+
+    tenantsOf: async (month: number): Promise<string[]> => {
       const query = `SELECT DISTINCT tenant FROM attempts WHERE ${ofMonth} ORDER BY tenant`;
-      const rows = await selectRows<{ tenant: string }>(client, query, undefined, { month });
-      return rows.map(({ tenant }) => tenant);
+      return (await select<{ tenant: string }>(query, { month })).map(({ tenant }) => tenant);
     },
-    nextPage,
-    archive: async (month, page) => {
+
+    /** The next learners with rows of the month behind the given id; null: none. */
+    nextPage: async (month: number, tenant: string, after: string): Promise<LearnerPage | null> => {
+      const learners = await select<{ user: string; answers: number }>(
+        `SELECT user_id AS user, toUInt32(count()) AS answers FROM attempts
+         WHERE ${ofMonth} AND ${ofTenant} AND user_id > {after:String}
+         GROUP BY user_id ORDER BY user_id LIMIT ${pageLearners}`,
+        { month, tenant, after },
+        inOrder,
+      );
+      const from = learners[0]?.user;
+      if (from === undefined) return null;
+      let to = from;
+      let sum = 0;
+      for (const { user, answers } of learners) {
+        sum += answers;
+        if (sum > pageAnswers) break;
+        to = user;
+      }
+      return { tenant, from, to };
+    },
+
+    /** Writes the sums that the learners' answers of the month make; they count when the month is archived. */
+    archive: async (month: number, page: LearnerPage): Promise<void> => {
       await client.command({
         query: `INSERT INTO ${archivedLearnerSkill.name} (${rollupColumns(archivedRollup)})
 ${selectRollup(archivedRollup, `${ofMonth} AND ${ofPage}`)}`,
@@ -100,18 +91,51 @@ ${selectRollup(archivedRollup, `${ofMonth} AND ${ofPage}`)}`,
         clickhouse_settings: { ...inOrder, insert_deduplicate: 0 },
       });
     },
-    forgetErased,
-    differs: (month) => differs(client, month),
-    markArchived: async ({ month, answers }) => {
+
+    /**
+     * Deletes sums and snapshots of the month whose learners have no rows in it: they were erased after these were read.
+     * @returns how many learners
+     */
+    forgetErased: async (month: number, tenant: string): Promise<number> => {
+      const archived = archives.map((name) => `SELECT user_id FROM ${name} WHERE ${inArchive}`);
+      const strangers = await select<{ user: string }>(
+        `SELECT DISTINCT user_id AS user FROM (${archived.join(' UNION ALL ')})
+         WHERE user_id NOT IN (SELECT user_id FROM attempts WHERE ${ofMonth} AND ${ofTenant})`,
+        { month, tenant },
+      );
+      if (strangers.length === 0) return 0;
+      // Rows that are here now were here before: it is they that were asked, and not a month that another process dropped.
+      if (!(await first(`SELECT 1 FROM attempts WHERE ${ofMonth} LIMIT 1`, { month }))) return 0;
+      const users = strangers.map(({ user }) => user);
+      for (const name of archives) {
+        await client.command({
+          query: `${deleteFrom(name, cluster)} WHERE ${inArchive} AND user_id IN {users:Array(String)}`,
+          query_params: { month, tenant, users },
+        });
+      }
+      return users.length;
+    },
+
+    /** What is wrong with the archive of the month, compared with its rows, or null. */
+    differs: async (month: number): Promise<string | null> => {
+      const sums = await first<{ n: number }>(countUnlikeSums, { month });
+      if (sums?.n !== 1) return 'the archived sums are not those of the rows';
+      const without = (await first<{ n: number }>(countWithoutSnapshot, { month }))?.n;
+      return without === 0 ? null : `${without} learners have no snapshot`;
+    },
+
+    /** From here on the month counts by its sums. */
+    markArchived: async ({ month, answers }: StoredMonth): Promise<void> => {
       await client.command({
         query: `INSERT INTO ${archivedMonths.name} (month, answers) VALUES ({month:UInt32}, {answers:UInt64})`,
         query_params: { month, answers },
       });
     },
-    drop: async (month) => {
+
+    /** Drops the rows of the month. */
+    drop: async (month: number): Promise<void> => {
       await client.command({ query: dropPartition('attempts', month, cluster) });
-      const query = catchUp('attempts', cluster);
-      if (query !== null) await client.command({ query });
+      await complete(client, 'attempts', cluster);
     },
   };
 }
@@ -120,50 +144,35 @@ ${selectRollup(archivedRollup, `${ofMonth} AND ${ofPage}`)}`,
 const fingerprint = (answers: string, day: string): string =>
   `sum(${answers} * cityHash64(tenant, user_id, skill_id, ${day}))`;
 
-async function differs(client: ClickHouseClient, month: number): Promise<string | null> {
-  const unlike = await scalar(
-    client,
-    `SELECT toUInt32(uniqExact(answers, fingerprint)) AS n FROM (
-       SELECT count() AS answers, ${fingerprint('1', 'toDate(occurred_at)')} AS fingerprint
-       FROM attempts WHERE ${ofMonth}
-       UNION ALL
-       SELECT sum(attempts) AS answers, ${fingerprint('attempts', 'day')} AS fingerprint
-       FROM ${archivedLearnerSkill.name} FINAL WHERE month = {month:UInt32}
-     )`,
-    { month },
-  );
-  if (unlike !== 1) return 'the archived sums are not those of the rows';
-  const without = await scalar(
-    client,
-    `SELECT toUInt32(count()) AS n FROM (
-       SELECT tenant, user_id, max(learner_seq) AS last FROM attempts WHERE ${ofMonth} GROUP BY tenant, user_id
-     ) AS r LEFT ANY JOIN (
-       SELECT tenant, user_id, learner_seq FROM ${learnerSnapshots.name} FINAL
-     ) AS s ON s.tenant = r.tenant AND s.user_id = r.user_id
-     WHERE s.learner_seq < r.last`,
-    { month },
-  );
-  return without === 0 ? null : `${without} learners have no snapshot`;
-}
+/** 1: rows and sums are alike. */
+const countUnlikeSums = `SELECT toUInt32(uniqExact(answers, fingerprint)) AS n FROM (
+  SELECT count() AS answers, ${fingerprint('1', 'toDate(occurred_at)')} AS fingerprint
+  FROM attempts WHERE ${ofMonth}
+  UNION ALL
+  SELECT sum(attempts) AS answers, ${fingerprint('attempts', 'day')} AS fingerprint
+  FROM ${archivedLearnerSkill.name} FINAL WHERE month = {month:UInt32}
+)`;
 
-/** Forecasts are scored when their last day is over: forecast-views.ts. */
-export const createForecastArchive = (
-  client: ClickHouseClient,
-  cluster: Cluster = null,
-): ForecastArchive => ({
-  scoredMonthsUpTo: async (month) => {
+const countWithoutSnapshot = `SELECT toUInt32(count()) AS n FROM (
+  SELECT tenant, user_id, max(learner_seq) AS last FROM attempts WHERE ${ofMonth} GROUP BY tenant, user_id
+) AS r LEFT ANY JOIN (
+  SELECT tenant, user_id, learner_seq FROM ${learnerSnapshots.name} FINAL
+) AS s ON s.tenant = r.tenant AND s.user_id = r.user_id
+WHERE s.learner_seq < r.last`;
+
+export type ForecastArchive = ReturnType<typeof createForecastArchive>;
+
+/** Served forecasts by the month in which they were made. */
+export const createForecastArchive = (client: ClickHouseClient, cluster: Cluster = null) => ({
+  /** The months up to the given one whose forecasts are all scored: their last days are over (forecast-views.ts). */
+  scoredMonthsUpTo: async (month: number): Promise<number[]> => {
     const query = `SELECT toYYYYMM(made_at) AS month FROM ${servedForecasts.name}
       WHERE toYYYYMM(made_at) <= {month:UInt32} GROUP BY month
       HAVING max(toDate(made_at) + forecast_days) < toDate(now('UTC')) ORDER BY month`;
     const rows = await selectRows<{ month: number }>(client, query, undefined, { month });
     return rows.map(({ month: made }) => made);
   },
-  drop: async (month) => {
+  drop: async (month: number): Promise<void> => {
     await client.command({ query: dropPartition(servedForecasts.name, month, cluster) });
   },
 });
-
-async function scalar(client: ClickHouseClient, query: string, params: object): Promise<number | undefined> {
-  const [row] = await selectRows<{ n: number }>(client, query, undefined, { ...params });
-  return row?.n;
-}

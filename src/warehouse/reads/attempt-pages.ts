@@ -3,8 +3,8 @@ import { buffer } from 'node:stream/consumers';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { rowColumns } from '../../contracts/attempt-row.js';
 import type { AttemptPage, LearnerPlace } from '../../services/rebuild/ports.js';
+import { learnerSnapshots } from '../schema/archive.js';
 import { baselineHolds, learnerBaselines } from '../schema/learner-baselines.js';
-import { learnerSnapshots } from '../schema/learner-snapshots.js';
 
 /** Rows of a page: about 10 MB. A learner with more gets a larger page. */
 const pageRows = 30_000;

@@ -4,8 +4,8 @@ import { rowColumns } from '../../contracts/attempt-row.js';
 import { learnerName, learnerNameSql } from '../../contracts/learner-name.js';
 import type { FoundLearners, LearnerPlace } from '../../services/rebuild/ports.js';
 import { selectRows } from '../clickhouse/client.js';
+import { learnerSnapshots } from '../schema/archive.js';
 import { baselineHolds, learnerBaselines } from '../schema/learner-baselines.js';
-import { learnerSnapshots } from '../schema/learner-snapshots.js';
 
 /** The tenants are named apart, so that the index finds the places. */
 const isWanted = `tenant IN {tenants:Array(String)} AND user_id IN {users:Array(String)}

@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { type AttemptRow, rowColumns } from '../../contracts/attempt-row.js';
 import { decodeAttemptRow } from '../../contracts/attempt-row-reader.js';
 import { mapInSlices } from '../../slices.js';
-import { createSnapshotStore } from '../schema/learner-snapshots.js';
+import { createLearnerSnapshots } from './learner-snapshots.js';
 
 /** Part of a learner's answers by their numbers, both bounds included. */
 export interface AttemptRange {
@@ -66,7 +66,7 @@ export const createStoredHistories = (client: ClickHouseClient) => ({
   read: async (tenant: string, userId: string, to: number) => {
     const range = { tenant, userId, from: 1, to, order: 'oldest first', atMost: to } as const;
     const stored = await selectLines(client, range);
-    const snapshots = await createSnapshotStore(client).latest({ tenant, from: userId, to: userId });
+    const snapshots = await createLearnerSnapshots(client).latest({ tenant, from: userId, to: userId });
     return { stored, snapshot: snapshots.get(userId) ?? null };
   },
 });

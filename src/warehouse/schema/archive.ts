@@ -7,16 +7,10 @@
  * its sums are here: whoever reads sees it once, whatever ends in between.
  */
 
-import type { Column, Table } from '../clickhouse/table.js';
+import { columnsOf, writtenThrough as settings, type Table } from '../clickhouse/table.js';
 import { learnerSkill, type Rollup } from './rollups.js';
 
-const settings = { fsync_after_insert: 1, fsync_part_directory: 1 };
-
-const monthOfArrival: Column = {
-  name: 'month',
-  type: 'UInt32',
-  comment: 'Month of received_at, as 202601',
-};
+const monthOfArrival = 'month UInt32 -- Month of received_at, as 202601';
 
 /** Rows may be written again, by a run that is repeated: the engine keeps one of a key. */
 export const archivedLearnerSkill: Table = {
@@ -25,10 +19,10 @@ export const archivedLearnerSkill: Table = {
     'One day of one learner on one skill, of answers whose rows were dropped for their age; daily_learner_skill and daily_skill have them too',
   engine: 'ReplacingMergeTree',
   columns: [
-    monthOfArrival,
-    { name: 'partition_id', type: 'UInt16', comment: 'Redis partition of the learner' },
+    ...columnsOf(`${monthOfArrival}
+      partition_id UInt16 -- Redis partition of the learner`),
     ...learnerSkill.table.columns.map((column) => ({ ...column, type: plainType(column.type) })),
-    { name: 'mastery_sum', type: 'Float64', comment: 'Sum of mastery_after' },
+    ...columnsOf('mastery_sum Float64 -- Sum of mastery_after'),
   ],
   partitionBy: 'month',
   orderBy: '(tenant, user_id, skill_id, day, month)',
@@ -47,13 +41,30 @@ export const archivedMonths: Table = {
   name: 'archived_months',
   comment: 'Months of arrival whose answers are in archived_learner_skill and no longer in attempts',
   engine: 'MergeTree',
-  columns: [
-    monthOfArrival,
-    { name: 'answers', type: 'UInt64', comment: 'Answers that arrived in it' },
-    { name: 'archived_at', type: "DateTime64(3, 'UTC') DEFAULT now64(3)", comment: 'When' },
-  ],
+  columns: columnsOf(`${monthOfArrival}
+    answers UInt64 -- Answers that arrived in it
+    archived_at DateTime64(3, 'UTC') DEFAULT now64(3) -- When`),
   orderBy: 'month',
   shardBy: 'month',
+  settings,
+};
+
+/** A learner's last snapshot replaces those before; until parts are merged, only FINAL says which it is. */
+export const learnerSnapshots: Table = {
+  name: 'learner_snapshots',
+  comment:
+    'State of a learner after the last of the answers that are no longer in attempts; read it with FINAL',
+  engine: 'ReplacingMergeTree(learner_seq)',
+  columns: columnsOf(`
+    tenant LowCardinality(String) -- Owner
+    user_id String CODEC(ZSTD(1)) -- Learner
+    partition_id UInt16 -- Redis partition of the learner
+    learner_seq UInt32 -- Number of the last answer that the state has; rows up to it may be in attempts still
+    month UInt32 -- Month of arrival, as 202601, with which it was made
+    state String CODEC(ZSTD(1)) -- The learner's records in Redis, as JSON with a version (src/store/learners/snapshot-codec.ts)
+  `),
+  orderBy: '(tenant, user_id)',
+  shardBy: 'cityHash64(tenant, user_id)',
   settings,
 };
 

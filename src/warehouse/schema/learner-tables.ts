@@ -5,12 +5,11 @@
  */
 
 import type { Table } from '../clickhouse/table.js';
-import { archivedDays, archivedLearnerSkill, isArchived, keptRows } from './archive.js';
+import { archivedDays, archivedLearnerSkill, isArchived, keptRows, learnerSnapshots } from './archive.js';
 import { attempts } from './attempts.js';
 import { takenBack } from './correction-tables.js';
 import { goalChanges, servedForecasts } from './journal-tables.js';
 import { learnerBaselines } from './learner-baselines.js';
-import { learnerSnapshots } from './learner-snapshots.js';
 import { learnerSkillDays } from './rollups.js';
 
 /**

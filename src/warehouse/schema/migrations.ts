@@ -14,7 +14,7 @@ import {
 } from '../clickhouse/cluster.js';
 import { createDescribedView, replaceDescribedView, type Table } from '../clickhouse/table.js';
 import { apiKeys, deployments } from '../reads/deployment.js';
-import { archivedLearnerSkill, archivedMonths } from './archive.js';
+import { archivedLearnerSkill, archivedMonths, learnerSnapshots } from './archive.js';
 import { attempts, fittedColumns, originColumns, outboxSeq, placedColumns } from './attempts.js';
 import { cohortSkillWeekly, skillVelocity } from './cohorts.js';
 import { erasures, takenBack } from './correction-tables.js';
@@ -28,7 +28,6 @@ import {
   skillChanges,
 } from './journal-tables.js';
 import { learnerBaselines } from './learner-baselines.js';
-import { learnerSnapshots } from './learner-snapshots.js';
 import { modelVersions, skillParameters } from './models.js';
 import { createMaterializedView, createView, rollups } from './rollups.js';
 
