@@ -19,8 +19,8 @@ import {
   partitionPrefix,
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { createStoredHistories } from '../../src/warehouse/reads/stored-attempts.js';
 import { createLearnerSnapshots } from '../../src/warehouse/reads/learner-snapshots.js';
+import { createStoredHistories } from '../../src/warehouse/reads/stored-attempts.js';
 import { auditsOf } from '../support/audits.js';
 import { runCommand } from '../support/command.js';
 import { awayFromMidnight } from '../support/day.js';
