@@ -2,16 +2,25 @@
 import type { TSchema } from 'typebox';
 import type { ErrorCode } from '../../errors.js';
 import { LearningEventResult } from '../events.js';
-import { BatchResult } from './answers.js';
-import { BegunErasure, Erasure } from './erasures.js';
-import { DeletedGoal, Goal } from './goals.js';
-import { AttemptPage, ExportLines } from './learners.js';
-import { Mastery, SkillMastery, TakenBack } from './mastery.js';
+import {
+  AttemptPage,
+  BatchResult,
+  BegunErasure,
+  DeletedGoal,
+  DeletedSkill,
+  Erasure,
+  ExportLines,
+  Goal,
+  Mastery,
+  Skill,
+  SkillMastery,
+  SkillPage,
+  TakenBack,
+  Velocity,
+} from './learners.js';
 import { errorAnswer, successAnswer } from './parts.js';
 import { ClassPredictions, Prediction, WhatIf } from './predictions.js';
 import { Failing, Health, HealthDown, Live, MetricsText, NotReady, Ready } from './service.js';
-import { DeletedSkill, Skill, SkillPage } from './skills.js';
-import { Velocity } from './velocity.js';
 
 export interface RouteAnswers {
   /** Schemas of whole bodies by status; statuses of errors only where they have a body of their own. */
