@@ -1,10 +1,9 @@
-/** The keys that a start brings with it. */
+/** The API keys at a start: those of the configuration, and the development key. */
 import type { ApiKeySetting, Config } from '../config.js';
 import { allScopes, defaultScopes, type Grant } from '../contracts/access.js';
 import { developmentKeyFile, makeDevelopmentKey, readDevelopmentKey } from '../embedded/development-key.js';
 import { hashKey, shortHash } from '../http/auth.js';
 import { isLoopbackHost } from '../http/loopback.js';
-import type { KeptKey } from '../services/rebuild/deployment-facts.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
 import type { RedisClient } from '../store/redis/client.js';
 import type { Logger } from '../telemetry.js';
@@ -14,7 +13,7 @@ import type { Logger } from '../telemetry.js';
  * reach it. What was revoked stays revoked.
  *
  * @param redis with its keys: one that came back empty cannot say which of them were revoked
- * @returns what the user is told of keys, or null
+ * @returns a line about the development key for the user, or null
  */
 export async function prepareKeys(
   config: Config,
@@ -31,10 +30,22 @@ export async function prepareKeys(
   const keys = await store.all();
   const known = made === null ? undefined : keys.find(({ keyHash }) => keyHash === hashKey(made));
   if (made !== null && known?.revokedAt === null) {
+    // Somebody may have put it into API_KEYS, too.
     if (!known.development) await store.put(developmentGrant(made));
     return config.apiKeys.length === 0 ? noteOf(made, config) : null;
   }
-  return freshKey(config, store, { made, isRevoked: known !== undefined, keys, unreadable }, logger);
+  // A key that cannot be read may be in force: then nobody is let in by a key that nobody asked for.
+  const isLast = unreadable === 0 && keys.every(({ revokedAt }) => revokedAt !== null);
+  const isWanted = isLast && isLoopbackHost(config.host);
+  if (known !== undefined) {
+    const then = isWanted ? 'a fresh one takes its place' : 'delete its file';
+    const file = developmentKeyFile(config.dataDir);
+    logger.warn({ file }, `the development key was revoked and stays so: ${then}`);
+  }
+  if (!isWanted) return isLast ? 'no API key is in store; make one: npm run keys -- create' : null;
+  const key = made === null || known !== undefined ? makeDevelopmentKey(config.dataDir, made) : made;
+  await store.put(developmentGrant(key));
+  return noteOf(key, config);
 }
 
 async function addConfigured(
@@ -43,13 +54,8 @@ async function addConfigured(
   logger: Logger,
 ): Promise<void> {
   const keyHash = hashKey(key);
-  const done = await store.put({
-    keyHash,
-    tenant,
-    requestsPerMinute,
-    scopes: defaultScopes,
-    development: false,
-  });
+  const grant = { keyHash, tenant, requestsPerMinute, scopes: defaultScopes, development: false };
+  const done = await store.put(grant);
   if (done === 'revoked') {
     logger.warn(
       { tenant, hash: shortHash(keyHash) },
@@ -63,36 +69,6 @@ async function addConfigured(
       'a configured key is in store for another tenant and stays there',
     );
   }
-}
-
-interface Found {
-  /** The key in the file; null without one. */
-  readonly made: string | null;
-  readonly isRevoked: boolean;
-  readonly keys: readonly KeptKey[];
-  /** One that cannot be read may be in force: then nobody is let in by a key that nobody asked for. */
-  readonly unreadable: number;
-}
-
-async function freshKey(
-  config: Config,
-  store: KeyStore,
-  { made, isRevoked, keys, unreadable }: Found,
-  logger: Logger,
-): Promise<string | null> {
-  const isLast = unreadable === 0 && !keys.some(({ revokedAt }) => revokedAt === null);
-  const isWanted = isLast && isLoopbackHost(config.host);
-  if (isRevoked) {
-    const then = isWanted ? 'a fresh one takes its place' : 'delete its file';
-    logger.warn(
-      { file: developmentKeyFile(config.dataDir) },
-      `the development key was revoked and stays so: ${then}`,
-    );
-  }
-  if (!isWanted) return isLast ? 'no API key is in store; make one: npm run keys -- create' : null;
-  const key = isRevoked || made === null ? makeDevelopmentKey(config.dataDir, made) : made;
-  await store.put(developmentGrant(key));
-  return noteOf(key, config);
 }
 
 const developmentGrant = (key: string): Grant => ({

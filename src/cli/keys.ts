@@ -1,6 +1,7 @@
 /** Creates, lists and revokes API keys. */
 import { randomBytes } from 'node:crypto';
 import { allScopes, defaultScopes, type Grant, type Scope } from '../contracts/access.js';
+import { plainName } from '../contracts/ids.js';
 import { joinOrStart } from '../embedded/servers.js';
 import { hashKey, shortHash } from '../http/auth.js';
 import { StartError } from '../lifecycle.js';
@@ -22,7 +23,7 @@ create prints the new key, which is stored as a hash only and cannot be shown ag
                            store takes the new quota, one that was revoked stays so
 list prints hash, tenant, quota, scopes and time of creation of each key.
 revoke takes a key, or the first 8 or more characters of its hash as list shows it. The running service
-refuses a revoked key within 5 s.
+refuses a revoked key within 2 s.
 
 The keys of the service that runs on DATA_DIR (or at REDIS_URL) are meant; where none runs, its servers
 are started for the moment.
@@ -73,11 +74,9 @@ function readAction(argv: readonly string[]): Action | null {
   throw usage(command === 'revoke' ? 'revoke takes one KEY or HASH' : 'create, list or revoke is needed');
 }
 
-const keyPattern = /^[A-Za-z0-9._~-]{1,128}$/;
-
 function create(values: Values): Action {
   const key = values.key ?? `sk-${randomBytes(24).toString('base64url')}`;
-  if (!keyPattern.test(key)) throw usage('--key: 1 to 128 of A-Za-z0-9._~- are allowed');
+  if (!plainName.test(key)) throw usage('--key: 1 to 128 of A-Za-z0-9._~- are allowed');
   const grant: Grant = {
     keyHash: hashKey(key),
     tenant: readTenant(values.tenant ?? 'default'),
@@ -137,17 +136,12 @@ const list: Action = async (store) => {
 
 function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  const line = (row: readonly string[]): string =>
+    row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ');
+  return rows.map((row) => line(row).trimEnd()).join('\n');
 }
 
-const leastPrefix = 8;
+const minPrefix = 8;
 
 /** A key that happens to look like a hash is a key first. */
 function revoke(name: string): Action {
@@ -156,7 +150,7 @@ function revoke(name: string): Action {
     if (await store.revoke(hash)) return `revoked ${shortHash(hash)}`;
     const prefix = name.toLowerCase();
     const named =
-      prefix.length < leastPrefix ? [] : (await store.list()).filter((k) => k.keyHash.startsWith(prefix));
+      prefix.length < minPrefix ? [] : (await store.list()).filter((k) => k.keyHash.startsWith(prefix));
     const [found, ...others] = named;
     if (others.length > 0)
       throw new StartError(`${named.length} keys begin with ${prefix}: give more of the hash`);

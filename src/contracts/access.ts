@@ -17,6 +17,14 @@ export interface Grant {
   readonly development: boolean;
 }
 
+/** A key as it is stored. A revoked key is kept, or nobody could tell its end from its loss. */
+export interface StoredKey extends Grant {
+  /** RFC 3339. */
+  readonly createdAt: string;
+  /** RFC 3339; null while it is in force. */
+  readonly revokedAt: string | null;
+}
+
 export interface KeyRing {
   /** Null for an unknown key. @throws ApiError UNAVAILABLE */
   find(keyHash: string): Promise<Grant | null>;

@@ -3,7 +3,7 @@
  * API keys. They are few, so that all of them are compared with what ClickHouse was told of before; nobody who changes
  * one has to think of it, and those of a deployment from before it was recorded are told as well.
  */
-import type { Grant } from '../../contracts/access.js';
+import type { StoredKey } from '../../contracts/access.js';
 
 export interface DeploymentFacts {
   readonly deploymentId: string;
@@ -12,18 +12,10 @@ export interface DeploymentFacts {
   readonly createdAt: string;
 }
 
-/** A key, also one that was revoked: it is kept, or nobody could tell the end of a key from its loss. */
-export interface KeptKey extends Grant {
-  /** RFC 3339. */
-  readonly createdAt: string;
-  /** RFC 3339; null while it is in force. */
-  readonly revokedAt: string | null;
-}
-
 export interface FactsStore {
   /** Null while the deployment is new, or not restored. */
   deployment(): Promise<DeploymentFacts | null>;
-  keys(): Promise<readonly KeptKey[]>;
+  keys(): Promise<readonly StoredKey[]>;
 }
 
 /** What ClickHouse was told. */
@@ -32,12 +24,12 @@ export interface FactsHistory {
   deployment(): Promise<DeploymentFacts | null>;
   /** Each key as it was recorded last. */
   keys(): Promise<{
-    readonly keys: readonly KeptKey[] /** Sealed with another secret. */;
+    readonly keys: readonly StoredKey[] /** Sealed with another secret. */;
     readonly unreadable: number;
   }>;
   recordDeployment(facts: DeploymentFacts): Promise<void>;
   /** Later records of a key win. */
-  recordKeys(keys: readonly KeptKey[]): Promise<void>;
+  recordKeys(keys: readonly StoredKey[]): Promise<void>;
 }
 
 /** @returns records what is new since its last call; what fails is repeated by the next */
@@ -64,5 +56,12 @@ export function createFactsRecorder(store: FactsStore, history: FactsHistory): (
   };
 }
 
-const stateOf = ({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt }: KeptKey): string =>
+const stateOf = ({
+  tenant,
+  requestsPerMinute,
+  scopes,
+  development,
+  createdAt,
+  revokedAt,
+}: StoredKey): string =>
   JSON.stringify([tenant, requestsPerMinute, scopes, development, createdAt, revokedAt]);

@@ -5,27 +5,44 @@ import {
   type Grant,
   type KeyRing,
   type QuotaCounter,
-  type Scope,
+  type StoredKey,
 } from '../../contracts/access.js';
 import { unavailable } from '../../errors.js';
-import type { KeptKey } from '../../services/rebuild/deployment-facts.js';
 import { decodeEach, refuseUnreadable, type TellUnreadable } from '../learners/decode-each.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { apiKeysKey, metaKey, quotaKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
-/** A key as it is stored: never the key itself, only its hash as the field's name. */
-const StoredKey = Type.Object({
+/** The value of a key's field, which is named by its hash: the key itself is never stored. */
+const KeyRecord = Type.Object({
   tenant: Type.String(),
   requests_per_minute: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
   scopes: Type.Array(Type.Enum([...allScopes])),
   /** Of the development key only. */
   development: Type.Optional(Type.Literal(true)),
   created_at: Type.String(),
-  /** Kept after its end, so that ClickHouse can be told of it. */
   revoked_at: Type.Optional(Type.String()),
 });
-const storedKeyCheck = Compile(StoredKey);
+const keyRecordCheck = Compile(KeyRecord);
+
+const encode = ({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt }: StoredKey) =>
+  JSON.stringify({
+    tenant,
+    requests_per_minute: requestsPerMinute,
+    scopes,
+    ...(development && { development }),
+    created_at: createdAt,
+    ...(revokedAt !== null && { revoked_at: revokedAt }),
+  });
+
+function decode(keyHash: string, stored: string): StoredKey {
+  const value: unknown = JSON.parse(stored);
+  if (!keyRecordCheck.Check(value)) throw new Error(`the stored API key ${keyHash} is not readable`);
+  const { tenant, development = false, revoked_at: revokedAt = null, created_at: createdAt } = value;
+  const scopes = allScopes.filter((scope) => value.scopes.includes(scope));
+  const requestsPerMinute = value.requests_per_minute;
+  return { keyHash, tenant, requestsPerMinute, scopes, development, createdAt, revokedAt };
+}
 
 /**
  * Sets a field of a hash where nobody else has set it meanwhile.
@@ -56,83 +73,70 @@ end
 return { taken, left }
 `);
 
-export interface KeyStore extends KeyRing {
-  /**
-   * Adds a key, or gives the one in store a new quota; tenant and scopes of a stored key stay, unless it turns out to be
-   * the development key. A revoked key stays revoked.
-   */
-  put(grant: Grant): Promise<'added' | 'updated' | 'revoked'>;
-  list(): Promise<KeptKey[]>;
-  /** Those that were revoked as well. */
-  all(): Promise<KeptKey[]>;
-  /** Puts a key as it was kept, unless it is there; its end counts in any case. */
-  restore(key: KeptKey): Promise<void>;
-  /** False if there is no such key. */
-  revoke(keyHash: string): Promise<boolean>;
-}
+export type KeyStore = ReturnType<typeof createKeyStore>;
 
-/** @param tell of keys that cannot be read, when all are asked for: the others are given all the same */
-export function createKeyStore(client: RedisClient, tell: TellUnreadable = refuseUnreadable): KeyStore {
-  const read = async (keyHash: string): Promise<KeptKey | null> => {
-    const stored = await whileRedisServes(client.hget(apiKeysKey, keyHash));
-    const key = stored === null ? null : keptKey(keyHash, stored);
-    return key?.revokedAt === null ? key : null;
+/** What is to be stored for what is in store; null to leave it. */
+type Decide = (stored: StoredKey | null) => StoredKey | null;
+
+const now = (): string => new Date().toISOString();
+
+/** @param onUnreadable told of each key that cannot be read where all are asked for; the others are returned all the same */
+export function createKeyStore(client: RedisClient, onUnreadable: TellUnreadable = refuseUnreadable) {
+  /**
+   * Compares and sets: a start that gives a key its quota may meet the command that revokes it.
+   * @returns what was in store before
+   */
+  const change = async (keyHash: string, decide: Decide): Promise<StoredKey | null> => {
+    for (;;) {
+      const text = await whileRedisServes(client.hget(apiKeysKey, keyHash));
+      const stored = text === null ? null : decode(keyHash, text);
+      const next = decide(stored);
+      if (next === null) return stored;
+      const replace = replaceField(client, apiKeysKey, keyHash, text ?? '', encode(next));
+      if ((await whileRedisServes(replace)) === 1) return stored;
+    }
   };
-  const change = (keyHash: string, decide: Decide) => changeKey(client, keyHash, decide);
-  const all = async (): Promise<KeptKey[]> => {
-    const keys = decodeEach(await whileRedisServes(client.hgetall(apiKeysKey)), keptKey, tell);
+  /** Revoked ones included, by the time of their creation. */
+  const all = async (): Promise<StoredKey[]> => {
+    const keys = decodeEach(await whileRedisServes(client.hgetall(apiKeysKey)), decode, onUnreadable);
     return keys.sort((a, b) => a.createdAt.localeCompare(b.createdAt));
   };
   return {
-    find: read,
-    put: async (grant) => {
-      const stored = await change(grant.keyHash, (found) => withGrant(found, grant));
-      if (stored === null) return 'added';
-      return stored.revokedAt === null ? 'updated' : 'revoked';
+    /** Null for a key that is unknown or revoked. */
+    find: async (keyHash: string): Promise<StoredKey | null> => {
+      const stored = await change(keyHash, () => null);
+      return stored?.revokedAt === null ? stored : null;
     },
     all,
     list: async () => (await all()).filter(({ revokedAt }) => revokedAt === null),
-    restore: async (key) => {
-      const ends = key.revokedAt !== null;
+    /**
+     * Adds a key, or gives the one in store a new quota. A stored key keeps tenant and scopes, unless it turns out to be
+     * the development key. A revoked key stays revoked.
+     */
+    put: async (grant: Grant): Promise<'added' | 'updated' | 'revoked'> => {
+      const { requestsPerMinute, scopes, development } = grant;
+      const stored = await change(grant.keyHash, (found) => {
+        if (found === null) return { ...grant, createdAt: now(), revokedAt: null };
+        if (found.revokedAt !== null) return null;
+        return { ...found, requestsPerMinute, ...(development && { scopes, development }) };
+      });
+      if (stored === null) return 'added';
+      return stored.revokedAt === null ? 'updated' : 'revoked';
+    },
+    /** Stores a key as it was, unless it is there; a revocation counts in any case. */
+    restore: async (key: StoredKey): Promise<void> => {
       await change(key.keyHash, (found) =>
-        found === null || (ends && found.revokedAt === null) ? key : null,
+        found === null || (key.revokedAt !== null && found.revokedAt === null) ? key : null,
       );
     },
-    revoke: async (keyHash) => {
+    /** False if there is no such key. */
+    revoke: async (keyHash: string): Promise<boolean> => {
       const stored = await change(keyHash, (found) =>
         found?.revokedAt === null ? { ...found, revokedAt: now() } : null,
       );
       return stored?.revokedAt === null;
     },
   };
-}
-
-const now = (): string => new Date().toISOString();
-
-/** What is to be stored for what is in store; null to leave it. */
-type Decide = (stored: KeptKey | null) => KeptKey | null;
-
-function withGrant(stored: KeptKey | null, grant: Grant): KeptKey | null {
-  if (stored === null) return { ...grant, createdAt: now(), revokedAt: null };
-  if (stored.revokedAt !== null) return null;
-  const { requestsPerMinute, scopes, development } = grant;
-  // Versions before made it without a mark.
-  return { ...stored, requestsPerMinute, ...(development ? { scopes, development } : {}) };
-}
-
-/**
- * Compares and sets: a start that gives a key its quota meets the command that revokes it.
- * @returns what was in store before
- */
-async function changeKey(client: RedisClient, keyHash: string, decide: Decide): Promise<KeptKey | null> {
-  for (;;) {
-    const text = await whileRedisServes(client.hget(apiKeysKey, keyHash));
-    const stored = text === null ? null : keptKey(keyHash, text);
-    const next = decide(stored);
-    if (next === null) return stored;
-    const replace = replaceField(client, apiKeysKey, keyHash, text ?? '', encode(next));
-    if ((await whileRedisServes(replace)) === 1) return stored;
-  }
 }
 
 /** The keys as the front end asks for them: a Redis that came back empty cannot say which keys there are. */
@@ -145,30 +149,6 @@ export function createKeyRing(client: RedisClient): KeyRing {
       throw unavailable('The API key cannot be looked up right now; try again with the same event_id');
     },
   };
-}
-
-const encode = ({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt }: KeptKey): string =>
-  JSON.stringify({
-    tenant,
-    requests_per_minute: requestsPerMinute,
-    scopes,
-    ...(development ? { development } : {}),
-    created_at: createdAt,
-    ...(revokedAt === null ? {} : { revoked_at: revokedAt }),
-  });
-
-function keptKey(keyHash: string, stored: string): KeptKey {
-  const value: unknown = JSON.parse(stored);
-  if (!storedKeyCheck.Check(value)) throw new Error(`the stored API key ${keyHash} is not readable`);
-  const scopes: readonly Scope[] = allScopes.filter((scope) => value.scopes.includes(scope));
-  const {
-    tenant,
-    requests_per_minute: requestsPerMinute,
-    created_at: createdAt,
-    development = false,
-  } = value;
-  const revokedAt = value.revoked_at ?? null;
-  return { keyHash, tenant, requestsPerMinute, scopes, development, createdAt, revokedAt };
 }
 
 const windowMs = 60_000;

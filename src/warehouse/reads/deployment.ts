@@ -1,7 +1,7 @@
 /** What ClickHouse is told of the deployment itself, for a rebuild. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
-import { allScopes } from '../../contracts/access.js';
-import type { DeploymentFacts, FactsHistory, KeptKey } from '../../services/rebuild/deployment-facts.js';
+import { allScopes, type StoredKey } from '../../contracts/access.js';
+import type { DeploymentFacts, FactsHistory } from '../../services/rebuild/deployment-facts.js';
 import { selectRows } from '../clickhouse/client.js';
 import type { Column, Table } from '../clickhouse/table.js';
 import { createKeySeal, type KeySeal } from './key-seal.js';
@@ -114,7 +114,7 @@ export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: stri
   };
 }
 
-const rowOf = (key: KeptKey, seal: KeySeal) => ({
+const rowOf = (key: StoredKey, seal: KeySeal) => ({
   tenant: key.tenant,
   key_id: seal.name(key.keyHash),
   updated_at: timeText(iso(Date.now())),
@@ -127,10 +127,10 @@ const rowOf = (key: KeptKey, seal: KeySeal) => ({
 
 /** Among the scopes, so that the seal holds it and older versions read the rest. */
 const developmentMark = 'development';
-const rightsOf = ({ scopes, development }: KeptKey): string =>
+const rightsOf = ({ scopes, development }: StoredKey): string =>
   [...scopes, ...(development ? [developmentMark] : [])].join();
 
-function keyOf(row: KeyRow, seal: KeySeal): KeptKey | null {
+function keyOf(row: KeyRow, seal: KeySeal): StoredKey | null {
   const keyHash = seal.open(row.sealed_hash, boundTo(row.tenant, row.scopes));
   if (keyHash === null) return null;
   const given = row.scopes.split(',');
