@@ -69,11 +69,7 @@ function routes(options: ApiOptions, health: Health, logger: Logger): readonly R
   const { engine, probesOnly, figures, metrics } = options;
   const tally: AnswerTally = {};
   addAnswerFigures(figures, engine, tally);
-  const recorder = createAttemptRecorder({
-    tracker: engine.compute,
-    now: Date.now,
-    tally,
-  });
+  const recorder = createAttemptRecorder(engine.compute, tally, Date.now);
   const { compute: forecaster, models, skills: directory, goals, catalogue } = engine;
   const now = Date.now;
   const limit = createReadLimiter();

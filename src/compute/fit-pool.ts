@@ -2,8 +2,7 @@ import { availableParallelism } from 'node:os';
 import type { AnswersReply, ItemsReply, PublishReply } from '../contracts/fit-tasks.js';
 import type { StageArguments, StageName, StageResults } from '../domain/fit/stages.js';
 import type { FitThreads } from '../services/models/fit-ports.js';
-import { served } from './limited-run.js';
-import { startPool } from './worker-entry.js';
+import { served, startPool } from './threads.js';
 
 interface StagePoolOptions {
   /** Where absent, as many as the machine has cores. */

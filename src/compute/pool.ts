@@ -1,8 +1,9 @@
+/** The threads that count answers, forecast, and replay learners. */
 import { availableParallelism } from 'node:os';
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import type { Piscina } from 'piscina';
 import { createLimiter, type LimiterOptions } from '../concurrency.js';
-import type { TakeBackReply } from '../contracts/take-back-tasks.js';
+import type { TakeBackReply, TakeBackTask } from '../contracts/take-back-tasks.js';
 import {
   type ForecastReply,
   slotCount,
@@ -13,28 +14,18 @@ import {
   type WorkerSettings,
 } from '../contracts/tasks.js';
 import { ApiError, notCounted, unavailable } from '../errors.js';
-import type { HistoryRewriter } from '../services/corrections/take-back.js';
 import type { Logger } from '../telemetry.js';
-import { createForecastBatcher, type Forecaster } from './forecast-batcher.js';
-import { createLaneLoad } from './lane-load.js';
-import { runLimited, runServed, TaskGivenUp } from './limited-run.js';
-import { type AttemptTracker, createTracker, type Tracker } from './tracking.js';
-import { startPool, tellThreadFailures } from './worker-entry.js';
-
-/** The workers that count answers and compute forecasts. */
-export interface Compute extends AttemptTracker, Forecaster, HistoryRewriter {
-  /** Requests with answers that wait for a batch. */
-  readonly waiting: () => number;
-  readonly threads: () => number;
-  close(): Promise<void>;
-}
+import { createForecastBatcher, type StillWanted } from './forecast-batcher.js';
+import { createLanes, type Lanes } from './lanes.js';
+import { watchRepeats } from './repeats.js';
+import { logThreadFailures, runLimited, runServed, startPool, TaskAborted } from './threads.js';
 
 /** Of one tenant. */
 const maxWaitingForecasts = 1000;
 /**
- * Learners of one task, and tasks that are away: while some are computed, the learners of the next are read and what the
- * last came to is told. Fewer and larger ones cost no less and keep the threads waiting for each other (measured: 25
- * and 2 served a fifth less). One tenant has half: with all of them, somebody else's forecast took 250 ms beside its classes.
+ * Learners of one task, and tasks in flight: while some are computed, the learners of the next are read and the last results
+ * are sent. Fewer and larger tasks cost no less and keep the threads waiting for each other (measured: 25 and 2 served a
+ * fifth less). One tenant has half: with all of them, another's forecast took 250 ms beside its classes.
  */
 const maxForecastBatch = 8;
 const forecastTasks = { tasks: 6, tasksOfTenant: 3 };
@@ -46,11 +37,13 @@ const planLimits: LimiterOptions = {
   refusal: 'Too many forecasts wait; try again later',
 };
 
-/** A batch and single answers of other tenants (compute/tracking.ts). */
+/** One of batches and one of single answers (lanes.ts). */
 const tasksOfLane = 2;
 
 /** The thread takes all that are let in: each is read while others are computed, and long learners take turns there. */
 const allForecasts = forecastTasks.tasks + planLimits.maxRunning;
+
+export type Compute = ReturnType<typeof startCompute>;
 
 /**
  * Starts the worker threads.
@@ -59,24 +52,26 @@ const allForecasts = forecastTasks.tasks + planLimits.maxRunning;
  * answer of one).
  *
  * @param partitionOf partition of a learner: it decides the lane
- * @param lanes 0: as many as the load asks for
+ * @param laneCount 0: as many as the load asks for
  */
 export function startCompute(
   settings: WorkerSettings,
   partitionOf: (tenant: string, userId: string) => number,
-  lanes: number,
+  laneCount: number,
   logger: Logger,
-): Compute {
-  const threads = lanes || Math.max(1, Math.min(4, availableParallelism() - 1));
+) {
+  const threads = laneCount || Math.max(1, Math.min(4, availableParallelism() - 1));
   const tracking = Array.from({ length: threads }, () => startThread('track', settings, tasksOfLane, logger));
   const forecasting = startThread('forecast', settings, allForecasts, logger);
-  const tracker = createTracker({
-    lanes: lanes || 1,
+  const rewriting = startReplays(settings, logger);
+  const lanes = createLanes({
+    lanes: laneCount || 1,
     slotOf: (tenant, userId) => partitionOf(tenant, userId) % slotCount,
     run: (task, lane) => track(tracking[lane] as Piscina, task, logger),
     onFailure: (error) => logger.error({ err: error }, 'answers failed'),
   });
-  const following = lanes === 0 ? followLoad(tracking, tracker) : undefined;
+  watchRepeats(lanes.open);
+  const following = laneCount === 0 ? followLoad(tracking, lanes) : undefined;
   const forecasts = createForecastBatcher({
     ...forecastTasks,
     maxLearners: maxForecastBatch,
@@ -84,27 +79,26 @@ export function startCompute(
     run: (task) => forecast<ForecastReply>(forecasting, task),
   });
   const limit = createLimiter(planLimits);
-  const takingBack = startReplays(settings, logger);
   return {
-    track: tracker.track,
-    trackOne: tracker.trackOne,
-    open: tracker.open,
-    full: tracker.full,
-    rewrite: (task) =>
-      runServed<TakeBackReply>(takingBack, task, 'The replay took too long; try again later'),
-    waiting: tracker.waiting,
+    track: lanes.track,
+    trackOne: lanes.trackOne,
+    full: lanes.full,
+    /** Requests with answers that wait for a task. */
+    waiting: lanes.waiting,
+    rewrite: (task: TakeBackTask) =>
+      runServed<TakeBackReply>(rewriting, task, 'The replay took too long; try again later'),
     threads: () => [...tracking, forecasting].reduce((sum, pool) => sum + pool.threads.length, 0),
     forecast: forecasts.forecast,
-    whatIf: (task, stillWanted) =>
+    whatIf: (task: Omit<WhatIfTask, 'kind'>, stillWanted: StillWanted) =>
       limit(task.tenant, () => {
         stillWanted();
         return whatIf(forecasting, { kind: 'what-if', ...task });
       }),
     close: async () => {
       clearInterval(following);
-      tracker.stop();
+      lanes.stop();
       forecasts.stop();
-      await Promise.all([...tracking, forecasting, takingBack].map((pool) => pool.close()));
+      await Promise.all([...tracking, forecasting, rewriting].map((pool) => pool.close()));
     },
   };
 }
@@ -112,23 +106,50 @@ export function startCompute(
 const lookMs = 1000;
 
 /** Lets the number of lanes follow how busy their threads are. */
-function followLoad(tracking: readonly Piscina[], tracker: Tracker): NodeJS.Timeout {
-  const load = createLaneLoad(tracking.length);
+function followLoad(tracking: readonly Piscina[], lanes: Lanes): NodeJS.Timeout {
+  const laneCount = createLaneLoad(tracking.length);
   const looks = tracking.map(busyLooks);
-  let lanes = 1;
+  let count = 1;
   return setInterval(() => {
     const busy = looks.map((look) => look());
-    lanes = load(busy.slice(0, lanes));
-    tracker.setLanes(lanes);
+    count = laneCount(busy.slice(0, count));
+    lanes.setLanes(count);
   }, lookMs).unref();
 }
 
-/** Tells the part of the time since the last look that a pool's thread was busy; 0 while it starts. */
+/** Part of its time that a saturated thread is busy at least. */
+const saturated = 0.9;
+/** A lane is given up when the others could do its work without being busier than this. */
+const easy = 0.6;
+/** Looks in a row that have to say so: the next rush is not far. */
+const quietLooks = 10;
+
+/**
+ * How many lanes the load asks for. More lanes make smaller batches, and a batch costs what it costs whatever its size: so
+ * a lane is added only when the threads have no time left.
+ *
+ * @returns called at even times with the parts of their time that the threads of the lanes were busy; returns how many lanes
+ * there are to be
+ */
+export function createLaneLoad(maxLanes: number): (busy: readonly number[]) => number {
+  let quiet = 0;
+  return (busy) => {
+    const lanes = busy.length;
+    const all = busy.reduce((sum, one) => sum + one, 0);
+    quiet = lanes > 1 && all < easy * (lanes - 1) ? quiet + 1 : 0;
+    if (all >= saturated * lanes) return Math.min(maxLanes, lanes + 1);
+    if (quiet < quietLooks) return lanes;
+    quiet = 0;
+    return lanes - 1;
+  };
+}
+
+/** Returns the part of the time since the last look that a pool's thread was busy; 0 while it starts. */
 function busyLooks(pool: Piscina): () => number {
   let before: EventLoopUtilization | undefined;
   return () => {
     const after = pool.threads[0]?.performance.eventLoopUtilization();
-    // Of one time alone this thread's own would be told.
+    // With one figure alone it would return this thread's own.
     const isKnown = after !== undefined && before !== undefined;
     const busy = isKnown ? performance.eventLoopUtilization(after, before).utilization : 0;
     before = after;
@@ -137,7 +158,7 @@ function busyLooks(pool: Piscina): () => number {
 }
 
 /**
- * A batch that was given up may have been committed, so the caller is to try again with its event ids.
+ * A batch that was aborted may have been committed, so the caller is to try again with its event ids.
  * @throws ApiError UNAVAILABLE, INTERNAL
  */
 async function track(pool: Piscina, task: TrackTask, logger: Logger): Promise<TrackReply> {
@@ -145,7 +166,7 @@ async function track(pool: Piscina, task: TrackTask, logger: Logger): Promise<Tr
     return await runLimited<TrackReply>(pool, task, [task.bodies.buffer as ArrayBuffer]);
   } catch (error) {
     logger.error({ err: error }, 'a batch of answers failed');
-    if (error instanceof TaskGivenUp)
+    if (error instanceof TaskAborted)
       throw unavailable('Counting took too long; try again with the same event_id', error);
     throw notCounted(error);
   }
@@ -154,6 +175,7 @@ async function track(pool: Piscina, task: TrackTask, logger: Logger): Promise<Tr
 const forecast = <Reply extends object>(pool: Piscina, task: unknown) =>
   runServed<Reply>(pool, task, 'Forecasting took too long; try again later');
 
+/** JSON of the result, null for a learner without answers. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */
 async function whatIf(pool: Piscina, task: WhatIfTask): Promise<string | null> {
   const reply = await forecast<WhatIfReply>(pool, task);
   if ('data' in reply) return reply.data;
@@ -164,7 +186,7 @@ async function whatIf(pool: Piscina, task: WhatIfTask): Promise<string | null> {
 /**
  * A pool of one thread, which stays and does several tasks at once; its queue is bounded.
  *
- * Its own balancer: Piscina's gives a thread nothing beside a task that can be aborted, as all of ours can (limited-run.ts).
+ * Its own balancer: Piscina's gives a thread nothing beside a task that can be aborted, as all of ours can (threads.ts).
  */
 function startThread(
   entry: 'track' | 'forecast',
@@ -180,19 +202,19 @@ function startThread(
     maxQueue: tasks,
     workerData,
   });
-  return tellThreadFailures(pool, logger);
+  return logThreadFailures(pool, logger);
 }
 
-/** The thread that replays learners without one answer; it is started when there is something to take back. */
+/** The thread that replays learners without one answer; it is started when there is something to retract. */
 function startReplays(workerData: WorkerSettings, logger: Logger): Piscina {
   const pool = startPool('takeBack', {
     minThreads: 0,
     maxThreads: 1,
-    // It holds a connection and models, which nobody needs while nothing is taken back.
+    // It holds a connection and models, which nobody needs while nothing is retracted.
     idleTimeout: 60_000,
-    // Far more than are let in at once (`limit`): Piscina's default queue has no bound.
+    // Far more than the limiter of retractions lets in: Piscina's default queue has no bound.
     maxQueue: 4,
     workerData,
   });
-  return tellThreadFailures(pool, logger);
+  return logThreadFailures(pool, logger);
 }

@@ -8,8 +8,7 @@ import type {
   RestoreTask,
 } from '../contracts/rebuild-tasks.js';
 import type { RebuildThreads } from '../services/rebuild/ports.js';
-import { served } from './limited-run.js';
-import { startPool } from './worker-entry.js';
+import { served, startPool } from './threads.js';
 
 /** Pages that wait for a thread: the reader keeps few in flight. */
 const maxQueue = 16;

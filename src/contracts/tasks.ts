@@ -28,11 +28,11 @@ export interface TrackEvent {
  * How a body of answers is to be read: one event, a JSON batch, a line of JSON for each event, or checked
  * `TrackEvent[]` as an import sends them.
  */
-export type SubmissionForm = 'event' | 'batch' | 'lines' | 'import';
+export type EventsForm = 'event' | 'batch' | 'lines' | 'import';
 
 /** Bodies of several requests, of one form; the lists have an entry for each. */
 export interface TrackTask {
-  readonly form: SubmissionForm;
+  readonly form: EventsForm;
   /** One after the other, a line feed behind each. */
   readonly bodies: Uint8Array;
   /** In bytes, without the line feed. */

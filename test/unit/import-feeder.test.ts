@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stopWithSignal } from '../../src/cli/import-count.js';
-import { createTracker } from '../../src/compute/tracking.js';
+import { createLanes } from '../../src/compute/lanes.js';
 import {
   dataSeparator,
   outcomeLetters,
@@ -66,7 +66,7 @@ function createCounter(random: () => number, trouble: number) {
       data: outcomes.map(() => '').join(dataSeparator),
     };
   };
-  const tracker = createTracker({
+  const tracker = createLanes({
     lanes,
     slotOf: (_, userId) => Number(userId) % shards,
     run,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLaneLoad } from '../../src/compute/lane-load.js';
+import { createLaneLoad } from '../../src/compute/pool.js';
 
 test('a lane is added where all threads have no time left, and never more than there may be', () => {
   const load = createLaneLoad(3);

@@ -1,19 +1,14 @@
 /** Where a batch holds nothing but faults, the thread that tells them has time for others meanwhile. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  allSlots,
-  type SubmissionForm,
-  type TrackTask,
-  type WorkerSettings,
-} from '../../src/contracts/tasks.js';
+import { allSlots, type EventsForm, type TrackTask, type WorkerSettings } from '../../src/contracts/tasks.js';
 import { inSlices } from '../../src/slices.js';
 import { placeEvents } from '../../workers/track/placing.js';
 import { createReply } from '../../workers/track/track-reply.js';
 
 const events = 1000;
 
-function taskOf(form: SubmissionForm, body: string): TrackTask {
+function taskOf(form: EventsForm, body: string): TrackTask {
   const bodies = Buffer.from(`${body}\n`);
   return {
     form,
@@ -49,7 +44,7 @@ const wrong = {
 
 for (const [form, body] of Object.entries(wrong)) {
   test(`${form}: all that is wrong is told in steps`, async () => {
-    const { turns, counts, told } = await turnsOfOthers(taskOf(form as SubmissionForm, body));
+    const { turns, counts, told } = await turnsOfOthers(taskOf(form as EventsForm, body));
     assert.deepEqual(counts, [events]);
     assert.match(told, /^(.)\1{999}$/);
     assert.ok(turns >= 10, `others had ${turns} turns`);

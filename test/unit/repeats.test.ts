@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OpenAnswer, Submission } from '../../src/compute/tracking.js';
+import { type OpenEvent, watchRepeats } from '../../src/compute/repeats.js';
+import type { SentEvents } from '../../src/compute/track-task.js';
 import { ApiError } from '../../src/errors.js';
-import { watchRepeats } from '../../src/services/record/repeats.js';
 
 const submissionOf = (
   body: unknown,
   tenant = 'default',
   idempotencyKey: string | null = null,
-): Submission => ({
+): SentEvents => ({
   form: 'event',
   tenant,
   body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
@@ -21,18 +21,22 @@ const submissionOf = (
 /** Watches submissions whose outcomes wait until they are let go, all at one time that the test moves. */
 function heldRepeats() {
   let now = 0;
-  const open = new Map<string, OpenAnswer>();
+  const open = new Map<string, OpenEvent>();
   watchRepeats(
     () => open.values(),
     () => now,
   );
   const told: string[] = [];
-  const watch = (name: string, submission: Submission): ((error?: Error) => void) => {
+  const watch = (name: string, sent: SentEvents): ((error?: Error) => void) => {
     const tell = (error?: Error): void => {
       if (!open.delete(name)) return;
       told.push(error ? `${name}: ${error instanceof ApiError ? error.code : error.message}` : name);
     };
-    open.set(name, { submission, since: now, refuse: tell });
+    open.set(name, {
+      sent,
+      since: now,
+      settle: (outcomes) => tell(outcomes instanceof Error ? outcomes : undefined),
+    });
     return tell;
   };
   /** Long enough for one more look. */

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import type { Submission, Tracked } from '../../src/compute/tracking.js';
-import { createTracker } from '../../src/compute/tracking.js';
+import { createLanes } from '../../src/compute/lanes.js';
+import type { SentEvents, Tracked } from '../../src/compute/track-task.js';
 import {
   dataSeparator,
+  type EventsForm,
   outcomeLetters,
-  type SubmissionForm,
   type TrackReply,
   type TrackTask,
   unreadable,
@@ -23,7 +23,7 @@ const live = null;
 
 type Event = { readonly user_id: string } | 'bad' | 'defect';
 
-const submissionOf = (form: SubmissionForm, body: unknown): Submission => ({
+const submissionOf = (form: EventsForm, body: unknown): SentEvents => ({
   form,
   tenant: 'default',
   body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
@@ -81,7 +81,7 @@ function heldTracker() {
       const letGo = (error?: Error): void => (error ? reject(error) : resolve(replyTo(task, lane)));
       held.push({ task, lane, bodies: bodiesOf(task), letGo });
     });
-  const tracker = createTracker({ lanes, slotOf, run, onFailure: (error) => failures.push(error) });
+  const tracker = createLanes({ lanes, slotOf, run, onFailure: (error) => failures.push(error) });
   const tasks = () => held.map(({ lane, bodies }) => `${lane}: ${bodies.join(' ')}`);
   const letAllGo = async (): Promise<void> => {
     for (let done = 0; done < held.length; await nextTurn()) held[done++]?.letGo();
@@ -257,7 +257,7 @@ function orderedWorkers(random: () => number) {
 test('while the lanes change under load, each answer is counted once, those of a learner in their order', async () => {
   const random = seeded(7);
   const { run, threads } = orderedWorkers(random);
-  const tracker = createTracker({ lanes: 1, slotOf, run, onFailure: () => assert.fail() });
+  const tracker = createLanes({ lanes: 1, slotOf, run, onFailure: () => assert.fail() });
   let place = 0;
   const told: Promise<void>[] = [];
   const send = (): void => {

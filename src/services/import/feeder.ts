@@ -10,7 +10,7 @@
  * 1. a learner belongs to one shard, and a shard has one group under way; the next group is sent only when
  *    every row of this one is counted or skipped. Refused rows are sent again, in order, before anything else;
  * 2. a group is one batch of the engine, so a learner's rows in it are one commit: all or nothing. It is one batch
- *    because an import's submission never shares one (compute/tracking.ts) and a worker never splits it
+ *    because an import's request never shares a task (compute/lanes.ts) and a worker never splits it
  *    (workers/track/tracking.ts). Were that ever broken, `checkOrder` stops the import instead of losing rows in silence;
  * 3. a row whose outcome is not known (`failed`, or `unavailable` because an answer of Redis was lost) is sent
  *    again like a refused one. If its commit took place, or still does later, the watch on the learner lets only one
@@ -19,12 +19,13 @@
  * even two runs of one import at once, each sending a learner's lines without gaps, cannot break the invariant.
  */
 
-import type { AttemptTracker, Submission, Tracked } from '../../compute/tracking.js';
+import type { Lanes } from '../../compute/lanes.js';
+import type { SentEvents, Tracked } from '../../compute/track-task.js';
 import type { TrackEvent } from '../../contracts/tasks.js';
 import { ApiError } from '../../errors.js';
 
 export interface FeederOptions {
-  readonly tracker: Pick<AttemptTracker, 'track'>;
+  readonly tracker: Pick<Lanes, 'track'>;
   /** Names the marks of this import. */
   readonly importId: string;
   readonly shards: number;
@@ -168,7 +169,7 @@ async function trackGroup(
   { tracker, importId }: FeederOptions,
   group: readonly TrackEvent[],
 ): Promise<readonly Tracked[]> {
-  const submission: Submission = {
+  const sent: SentEvents = {
     form: 'import',
     tenant: group[0]?.tenant ?? '',
     body: Buffer.from(JSON.stringify(group)),
@@ -176,7 +177,7 @@ async function trackGroup(
     receivedAt: 0,
   };
   try {
-    return await tracker.track(submission, importId);
+    return await tracker.track(sent, importId);
   } catch (error) {
     const outcome = error instanceof ApiError && error.code === 'UNAVAILABLE' ? 'unavailable' : 'failed';
     const data = error instanceof Error ? error.message : String(error);

@@ -1,13 +1,11 @@
-/** Counting answers: from what a platform sent to what it is told. */
-
-import type { AttemptTracker, Submission, Tracked } from '../../compute/tracking.js';
-import type { SubmissionForm, TrackOutcome } from '../../contracts/tasks.js';
+/** Counting answers: from the events of a request to their results. */
+import type { Lanes } from '../../compute/lanes.js';
+import { invalidEvent, type SentEvents, type Tracked } from '../../compute/track-task.js';
+import type { EventsForm, TrackOutcome } from '../../contracts/tasks.js';
 import { ApiError, notCounted, unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
-import { watchRepeats } from './repeats.js';
-import { invalidEvent } from './submissions.js';
 
-/** An answer to an event that was counted, now or before. */
+/** Result of an event that was counted, now or before. */
 export interface Recorded {
   /** JSON of the learning event result. */
   readonly data: string;
@@ -16,64 +14,50 @@ export interface Recorded {
 
 export type EventResult = Recorded | ApiError;
 
-/** What a recorder takes: the bytes as they came. */
-export interface Sent {
-  readonly tenant: string;
-  readonly body: Uint8Array;
-  /** Stands for event_id where an event has none. */
-  readonly idempotencyKey: string | null;
-}
-
-export interface AttemptRecorder {
-  /** Why nothing of the tenant would be taken now; asked first, refusing costs the front end half as much. */
-  full(tenant: string): ApiError | null;
-  /** Counts one event. @param told called once, perhaps at once */
-  recordOne(sent: Sent, told: (result: EventResult) => void): void;
-  /**
-   * Counts up to 1000 events, each standing alone, in their order.
-   * @throws ApiError for a body that is no batch, and where nothing could be taken
-   */
-  recordBatch(form: SubmissionForm, sent: Sent): Promise<EventResult[]>;
-}
-
-export interface RecorderOptions {
-  readonly tracker: AttemptTracker;
-  readonly now: () => number;
-  /** Counts what became of each event. */
-  readonly tally: AnswerTally;
-}
-
 /** Events by outcome, since the process started. */
 export type AnswerTally = Partial<Record<TrackOutcome, number>>;
 
-export function createAttemptRecorder({ tracker, now, tally }: RecorderOptions): AttemptRecorder {
-  watchRepeats(tracker.open);
-  const judge = (tracked: Tracked): EventResult => {
+type Request = Omit<SentEvents, 'form' | 'receivedAt'>;
+
+export type AttemptRecorder = ReturnType<typeof createAttemptRecorder>;
+
+/** @param tally counts what became of each event */
+export function createAttemptRecorder(
+  lanes: Pick<Lanes, 'full' | 'track' | 'trackOne'>,
+  tally: AnswerTally,
+  now: () => number,
+) {
+  const resultOf = (tracked: Tracked): EventResult => {
     tally[tracked.outcome] = (tally[tracked.outcome] ?? 0) + 1;
-    return resultOf(tracked);
+    return eventResult(tracked);
   };
   return {
-    full: tracker.full,
-    recordOne: (sent, told) =>
-      tracker.trackOne(submissionOf('event', sent, now()), (tracked) =>
-        told(tracked instanceof Error ? errorOf(tracked) : judge(tracked)),
+    full: lanes.full,
+    /** Counts one event. @param settle called once, perhaps at once */
+    recordOne: (request: Request, settle: (result: EventResult) => void): void =>
+      lanes.trackOne(sentEvents('event', request, now()), (tracked) =>
+        settle(tracked instanceof Error ? errorOf(tracked) : resultOf(tracked)),
       ),
-    recordBatch: async (form, sent) => {
-      const tracked = await tracker.track(submissionOf(form, sent, now()), null).catch(refusedBatch);
-      // A thousand that are refused take 14 ms.
-      return mapInSlices(tracked, judge);
+    /**
+     * Counts up to 1000 events, each standing alone, in their order.
+     * @throws ApiError for a body that is no batch, and where nothing could be taken
+     */
+    recordBatch: async (form: EventsForm, request: Request): Promise<EventResult[]> => {
+      const tracked = await lanes.track(sentEvents(form, request, now()), null).catch(refusedBatch);
+      // A thousand refusals take 14 ms.
+      return mapInSlices(tracked, resultOf);
     },
   };
 }
 
 /** Written out: a spread makes an object of a shape of its own, which slows whoever reads it (docs/performance.md). */
-const submissionOf = (
-  form: SubmissionForm,
-  { tenant, body, idempotencyKey }: Sent,
+const sentEvents = (
+  form: EventsForm,
+  { tenant, body, idempotencyKey }: Request,
   receivedAt: number,
-): Submission => ({ form, tenant, body, idempotencyKey, receivedAt });
+): SentEvents => ({ form, tenant, body, idempotencyKey, receivedAt });
 
-/** Where not even one event could be taken and it is our doing, the batch is to be sent again. */
+/** Where a defect of ours refused all events, the batch is to be sent again. */
 function refusedBatch(error: unknown): never {
   if (!(error instanceof ApiError) || error.code !== 'INTERNAL') throw error;
   throw unavailable(error.message, error);
@@ -81,7 +65,7 @@ function refusedBatch(error: unknown): never {
 
 const errorOf = (error: Error): ApiError => (error instanceof ApiError ? error : notCounted(error));
 
-function resultOf({ outcome, data }: Tracked): EventResult {
+function eventResult({ outcome, data }: Tracked): EventResult {
   switch (outcome) {
     case 'counted':
       return { data, replayed: false };

@@ -1,52 +1,75 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Batcher, type BatcherOptions } from '../../src/compute/batcher.js';
+import { createLanes, type LaneLimits } from '../../src/compute/lanes.js';
+import type { SentEvents } from '../../src/compute/track-task.js';
+import { dataSeparator, outcomeLetters, type TrackReply, type TrackTask } from '../../src/contracts/tasks.js';
 import { ApiError } from '../../src/errors.js';
 
-/** A batcher of texts whose batches wait until they are let go; texts of one first letter go together, `l` is large. */
-function heldBatcher(change: Partial<BatcherOptions<string, string>> = {}) {
-  const held: { items: readonly string[]; lane: number; letGo: (error?: Error) => void }[] = [];
-  const run = (items: readonly string[], lane: number): Promise<readonly string[]> =>
+/** A request named by a text: `l` leads the name of a batch; the tenant stands behind `@`. */
+const sentOf = (name: string, lane: number): SentEvents => ({
+  form: name[0] === 'l' ? 'batch' : 'event',
+  tenant: name.split('@')[1] ?? '',
+  body: Buffer.from(JSON.stringify({ user_id: `${lane}`, name })),
+  idempotencyKey: null,
+  receivedAt: 0,
+});
+
+const namesIn = ({ bodies }: TrackTask): string[] =>
+  Buffer.from(bodies)
+    .toString()
+    .trimEnd()
+    .split('\n')
+    .map((body) => JSON.parse(body).name);
+
+interface Change extends Partial<LaneLimits> {
+  readonly count?: number;
+  readonly now?: () => number;
+}
+
+/** Lanes whose tasks wait until they are let go. A request weighs 24 and its name. */
+function heldLanes({ count = 2, now = () => 0, ...limits }: Change = {}) {
+  const held: { names: readonly string[]; lane: number; letGo: (error?: Error) => void }[] = [];
+  const run = (task: TrackTask, lane: number): Promise<TrackReply> =>
     new Promise((resolve, reject) => {
-      const done = items.map((item) => `${item}!`);
-      held.push({ items, lane, letGo: (error) => (error ? reject(error) : resolve(done)) });
+      const names = namesIn(task);
+      const reply = {
+        counts: names.map(() => 1),
+        outcomes: outcomeLetters.counted.repeat(names.length),
+        data: names.map((name) => `${name}!`).join(dataSeparator),
+      };
+      held.push({ names, lane, letGo: (error) => (error ? reject(error) : resolve(reply)) });
     });
-  let lane: number | null = 0;
-  const batcher = new Batcher<string, string>({
-    lanes: 2,
-    laneOf: () => lane,
-    partsOf: () => assert.fail(),
-    join: () => assert.fail(),
-    beside: (away, item) => (away[0] === 'l') !== (item[0] === 'l'),
-    together: (first, item) => first[0] === item[0],
-    weightOf: (item) => item.length,
-    maxBatch: { items: 3, weight: 100 },
-    // Half of it for each tenant.
-    maxWaiting: { items: 10, weight: 2000 },
-    tenantOf: (item) => item.split('@')[1] ?? '',
-    patience: { ms: 100, least: { items: 2, weight: 500 } },
-    now: () => 0,
-    refusal: 'full',
+  const lanes = createLanes({
+    lanes: count,
+    slotOf: (_tenant, userId) => Number(userId),
     run,
-    ...change,
+    onFailure: () => assert.fail(),
+    limits: {
+      maxTask: { items: 3, weight: 1000 },
+      // Half of it for each tenant.
+      maxQueued: { items: 10, weight: 500_000 },
+      maxQueueWaitMs: 100,
+      minQueued: { items: 2, weight: 500_000 },
+      ...limits,
+    },
+    now,
   });
   const told: string[] = [];
-  const submit = (to: number, ...items: string[]): void => {
-    lane = to;
-    for (const item of items) {
-      batcher.submit(item, (result) => {
-        if (!(result instanceof Error)) told.push(result);
-        else told.push(`${item}: ${result instanceof ApiError ? result.code : result.message}`);
+  const submit = (to: number, ...names: string[]): void => {
+    for (const name of names) {
+      lanes.trackOne(sentOf(name, to), (result) => {
+        if (!(result instanceof Error)) told.push(result.data);
+        else told.push(`${name}: ${result instanceof ApiError ? result.code : result.message}`);
       });
     }
   };
-  const batches = () => held.map(({ items }) => items.join(' '));
-  return { batcher, held, batches, told, submit };
+  const batches = () => held.map(({ names }) => names.join(' '));
+  return { lanes, held, batches, told, submit };
 }
 
 test('what comes in one turn shares a batch, and the next batch waits for it', async () => {
-  const { held, batches, submit, told } = heldBatcher();
+  const { held, batches, submit, told } = heldLanes();
   submit(0, 'a1', 'a2');
   await nextTurn();
   submit(0, 'a3', 'a4', 'a5', 'a6');
@@ -58,13 +81,13 @@ test('what comes in one turn shares a batch, and the next batch waits for it', a
   assert.deepEqual(told, ['a1!', 'a2!']);
 });
 
-test('beside one that is large go those of another tenant that are not', async () => {
-  const { held, batches, submit, told } = heldBatcher();
+test('beside a batch go single answers of other tenants', async () => {
+  const { held, batches, submit, told } = heldLanes({ count: 1 });
   submit(0, 'l1@red');
   await nextTurn();
   submit(0, 'a1@red', 'l2@blue', 'a2@green');
   await nextTurn();
-  assert.deepEqual(batches(), ['l1@red', 'a2@green'], 'not those of its tenant, nor another large one');
+  assert.deepEqual(batches(), ['l1@red', 'a2@green'], 'not those of its tenant, nor another batch');
   submit(0, 'a3@green', 'a4@gold');
   await nextTurn();
   assert.equal(held.length, 2, 'of a kind one at a time');
@@ -84,26 +107,27 @@ test('beside one that is large go those of another tenant that are not', async (
 });
 
 test('it is full where every lane is, and no sooner', async () => {
-  const { batcher, held, submit } = heldBatcher({ lanes: 2 });
+  const { lanes, held, submit } = heldLanes();
   const fill = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8'];
   submit(0, ...fill);
-  assert.equal(batcher.full(''), null);
+  assert.equal(lanes.full(''), null);
   submit(1, ...fill);
-  assert.equal(batcher.full('')?.code, 'UNAVAILABLE');
+  assert.equal(lanes.full('')?.code, 'UNAVAILABLE');
   await nextTurn();
-  assert.equal(batcher.full(''), null, 'the first batches are away');
+  assert.equal(lanes.full(''), null, 'the first batches are away');
   submit(0, ...fill);
   submit(1, ...fill);
-  assert.equal(batcher.full('')?.message, 'full');
+  assert.equal(lanes.full('')?.message, 'Too many answers wait to be counted; try again later');
   held[1]?.letGo();
   await nextTurn();
-  assert.equal(batcher.full(''), null, 'one lane has room');
+  assert.equal(lanes.full(''), null, 'one lane has room');
 });
 
 test('lanes do not wait for one another, and a batch is of what goes together', async () => {
-  const { held, batches, submit } = heldBatcher();
-  submit(0, 'a1', 'b1');
+  const { held, batches, submit } = heldLanes();
+  submit(0, 'a1');
   submit(1, 'a2');
+  submit(0, 'l1');
   await nextTurn();
   assert.deepEqual(batches(), ['a1', 'a2']);
   assert.deepEqual(
@@ -112,11 +136,11 @@ test('lanes do not wait for one another, and a batch is of what goes together', 
   );
   held[0]?.letGo();
   await nextTurn();
-  assert.deepEqual(batches(), ['a1', 'a2', 'b1']);
+  assert.deepEqual(batches(), ['a1', 'a2', 'l1']);
 });
 
 test('a batch is bounded by weight too, but one item always goes', async () => {
-  const { held, batches, submit } = heldBatcher({ maxBatch: { items: 9, weight: 5 } });
+  const { held, batches, submit } = heldLanes({ maxTask: { items: 9, weight: 55 } });
   submit(0, 'a1', 'a2', 'a3', 'a-very-long-one', 'a4');
   for (let i = 0; i < 4; i++) {
     await nextTurn();
@@ -127,13 +151,13 @@ test('a batch is bounded by weight too, but one item always goes', async () => {
 });
 
 test('a full lane refuses, by items and by weight, and a failed batch fails alone', async () => {
-  const { held, submit, told } = heldBatcher({ maxWaiting: { items: 10, weight: 60 } });
+  const { held, submit, told } = heldLanes({ maxQueued: { items: 10, weight: 600 } });
   submit(0, 'a1');
   await nextTurn();
   submit(0, 'a2', 'a3', 'a4', 'a5', 'a6', 'a7');
-  submit(1, 'x'.repeat(40));
+  submit(1, 'x'.repeat(400));
   await nextTurn();
-  submit(1, 'y'.repeat(40), 'y2');
+  submit(1, 'y'.repeat(400), 'y2');
   await nextTurn();
   assert.deepEqual(told, ['a7: UNAVAILABLE', 'y2: UNAVAILABLE']);
   held[0]?.letGo(new Error('broken'));
@@ -144,13 +168,10 @@ test('a full lane refuses, by items and by weight, and a failed batch fails alon
 });
 
 test('tenants take turns, and what one of them sent keeps its order', async () => {
-  const { held, batches, submit } = heldBatcher({
-    together: () => true,
-    maxBatch: { items: 2, weight: 100 },
-  });
+  const { held, batches, submit } = heldLanes({ maxTask: { items: 2, weight: 1000 } });
   submit(0, 'a1@big', 'a2@big', 'a3@big', 'a4@big', 'a5@big');
   await nextTurn();
-  submit(0, 'b1@small', 'c1@other', 'b2@small', 'b3@small');
+  submit(0, 'a6@small', 'a7@other', 'a8@small', 'a9@small');
   for (let i = 0; i < 5; i++) {
     held[i]?.letGo();
     await nextTurn();
@@ -158,7 +179,7 @@ test('tenants take turns, and what one of them sent keeps its order', async () =
   const gone = batches().join(' ').split(' ');
   assert.deepEqual(
     batches().slice(0, 3),
-    ['a1@big a2@big', 'b1@small b2@small', 'c1@other a3@big'],
+    ['a1@big a2@big', 'a6@small a8@small', 'a7@other a3@big'],
     'who was served least goes first',
   );
   for (const tenant of ['big', 'small'])
@@ -170,7 +191,7 @@ test('tenants take turns, and what one of them sent keeps its order', async () =
 });
 
 test('who was served much owes it still when its last item is gone', async () => {
-  const { held, batches, submit } = heldBatcher({ maxBatch: { items: 2, weight: 100 } });
+  const { held, batches, submit } = heldLanes({ maxTask: { items: 2, weight: 1000 } });
   submit(0, 'a1@other');
   await nextTurn();
   submit(0, 'a2@long-name', 'a3@long-name', 'a4@x', 'a5@x', 'a6@x');
@@ -185,7 +206,7 @@ test('who was served much owes it still when its last item is gone', async () =>
 });
 
 test('a tenant alone never fills a lane', async () => {
-  const { batcher, submit, told } = heldBatcher();
+  const { lanes, submit, told } = heldLanes();
   submit(0, 'a1@big');
   submit(1, 'a1@big');
   await nextTurn();
@@ -196,13 +217,13 @@ test('a tenant alone never fills a lane', async () => {
   await nextTurn();
   assert.equal(told.length, 6, `${told}`);
   assert.ok(told.every((one) => one.endsWith('@big: UNAVAILABLE')));
-  assert.equal(batcher.full('big')?.code, 'UNAVAILABLE');
-  assert.equal(batcher.full('small'), null);
+  assert.equal(lanes.full('big')?.code, 'UNAVAILABLE');
+  assert.equal(lanes.full('small'), null);
 });
 
 test('no tenant adds to a lane where its first item has waited for long, unless little waits there', async () => {
   let now = 0;
-  const { held, submit, told } = heldBatcher({ maxBatch: { items: 1, weight: 100 }, now: () => now });
+  const { held, submit, told } = heldLanes({ maxTask: { items: 1, weight: 1000 }, now: () => now });
   submit(0, 'a1');
   await nextTurn();
   submit(0, 'a2');
@@ -222,29 +243,29 @@ test('no tenant adds to a lane where its first item has waited for long, unless 
 });
 
 test('stopping refuses what waits and what comes, and tells what is away', async () => {
-  const { batcher, held, submit, told } = heldBatcher();
+  const { lanes, held, submit, told } = heldLanes();
   submit(0, 'a1');
   await nextTurn();
   submit(0, 'a2');
-  batcher.stop();
+  lanes.stop();
   submit(0, 'a3');
   held[0]?.letGo();
   await nextTurn();
   assert.deepEqual(told, ['a2: UNAVAILABLE', 'a3: UNAVAILABLE', 'a1!']);
-  assert.equal(batcher.waiting(), 0);
+  assert.equal(lanes.waiting(), 0);
 });
 
 test('what was held back for other lanes goes when those that there are shall stay', async () => {
-  const { batcher, held, batches, submit } = heldBatcher();
+  const { lanes, held, batches, submit } = heldLanes();
   submit(0, 'a1');
   submit(1, 'b1');
   await nextTurn();
-  batcher.setLanes(3);
+  lanes.setLanes(3);
   submit(1, 'b2');
   held[1]?.letGo();
   await nextTurn();
   assert.deepEqual(batches(), ['a1', 'b1'], 'the first lane is not back yet');
-  batcher.setLanes(2);
+  lanes.setLanes(2);
   await nextTurn();
   assert.deepEqual(batches(), ['a1', 'b1', 'b2']);
 });

@@ -8,11 +8,10 @@ const skip = process.allowedNodeEnvironmentFlags.has(flag) ? false : `this Node 
 
 /** Gives each entry something that is no task, so that it is loaded and says so by failing. */
 const script = `(async () => {
-  const { Piscina } = await import('piscina');
-  const { workerEntry } = await import(${JSON.stringify(new URL('../../src/compute/worker-entry.js', import.meta.url).href)});
+  const { startPool } = await import(${JSON.stringify(new URL('../../src/compute/threads.js', import.meta.url).href)});
   const workerData = { redisUrl: 'redis://127.0.0.1:1', waitReplicas: 0, partitions: 1 };
   for (const name of ['track', 'forecast', 'fit']) {
-    const pool = new Piscina({ ...workerEntry(name), workerData, minThreads: 1, maxThreads: 1, atomics: 'disabled' });
+    const pool = startPool(name, { workerData, minThreads: 1, maxThreads: 1 });
     await pool.run(null).catch((error) => console.log(name, error.name));
     await pool.destroy();
   }

@@ -1,0 +1,298 @@
+/**
+ * Lanes: queues of the threads that count answers. What comes while a lane is busy shares the next task, so batches grow
+ * with the load and nothing waits for a timer. A learner has one lane, so its answers keep their order.
+ */
+import { allSlots, slotCount, type TrackReply, type TrackTask } from '../contracts/tasks.js';
+import { type ApiError, unavailable } from '../errors.js';
+import { createFairQueue, type FairQueue, type Queued } from '../fair-queue.js';
+import {
+  idsIn,
+  joinedOutcomes,
+  type Outcomes,
+  outcomesOf,
+  type SentEvents,
+  type SentPart,
+  type Tracked,
+  taskOf,
+} from './track-task.js';
+
+export interface LanesOptions {
+  /** Lanes at first. */
+  readonly lanes: number;
+  /** Slot of a learner, 0 to slotCount - 1: its lane is the slot modulo the lanes. */
+  readonly slotOf: (tenant: string, userId: string) => number;
+  /** Counts one task in the thread of a lane; settles in bounded time. */
+  readonly run: (task: TrackTask, lane: number) => Promise<TrackReply>;
+  /** Hears why events failed where callers must not see the reason. */
+  readonly onFailure: (error: unknown) => void;
+  readonly limits?: LaneLimits;
+  /** Monotonic clock in milliseconds. */
+  readonly now?: () => number;
+}
+
+interface Amount {
+  readonly items: number;
+  /** Bytes. */
+  readonly weight: number;
+}
+
+export interface LaneLimits {
+  /** Of a task. One request always goes, however large. */
+  readonly maxTask: Amount;
+  /** Of a lane's queue; of one tenant half as much. */
+  readonly maxQueued: Amount;
+  /** A tenant whose first request has waited longer adds nothing to the lane, unless it has less than `minQueued` there. */
+  readonly maxQueueWaitMs: number;
+  readonly minQueued: Amount;
+}
+
+const standardLimits: LaneLimits = {
+  maxTask: { items: 512, weight: 256 * 1024 },
+  maxQueued: { items: 10_000, weight: 32 * 1024 * 1024 },
+  maxQueueWaitMs: 1000,
+  // The contract refuses nobody below 1,000 waiting answers.
+  minQueued: { items: 1000, weight: 16 * 1024 * 1024 },
+};
+
+/** A batch of little text may have a thousand faults, each of which takes long to describe: it weighs as much as this. */
+const minBatchWeight = 64 * 1024;
+
+/** A request in a lane, or the part of it that the lane counts. */
+export interface Entry extends Queued, SentPart {
+  /** On the clock of the lanes. */
+  readonly since: number;
+  /** Called once, perhaps at once. Must not throw. */
+  settle: Settle;
+  /** Of a part. */
+  readonly whole?: Whole;
+}
+
+type Settle = (outcomes: Outcomes) => void;
+
+/** A request whose parts are in several lanes. */
+interface Whole {
+  open: number;
+  readonly outcomes: Outcomes[];
+  readonly settle: Settle;
+}
+
+interface Lane {
+  readonly number: number;
+  readonly queue: FairQueue<Entry>;
+  /**
+   * Tasks in flight: two at most, one of batches and one of single answers, and never two with one tenant's requests, so
+   * that these keep their order (docs/adr/0030-nobody-holds-up-others.md).
+   */
+  readonly inFlight: Set<readonly Entry[]>;
+  isScheduled: boolean;
+}
+
+export type Lanes = ReturnType<typeof createLanes>;
+
+export function createLanes(options: LanesOptions) {
+  const { slotOf, limits = standardLimits, now = () => performance.now() } = options;
+  let wanted = options.lanes;
+  let lanes = emptyLanes(wanted);
+  let isStopped = false;
+  // Made once: with a stack of its own for each, refusing cost more than accepting.
+  const refusal = unavailable('Too many answers wait to be counted; try again later');
+
+  function submit(sent: SentEvents, importId: string | null, settle: Settle): void {
+    if (isStopped) return void settle(stopping());
+    const { tenant, form, body } = sent;
+    const weight = form === 'event' ? body.length : Math.max(body.length, minBatchWeight);
+    route({ tenant, weight, sent, importId, slots: allSlots, since: now(), settle }, true);
+  }
+
+  /** Puts a request into its learner's lane, or its parts into theirs. */
+  function route(entry: Entry, mayRefuse: boolean): void {
+    const number = laneOf(entry.sent, lanes.length, slotOf);
+    if (number !== null) return void enqueue(lanes[number] as Lane, entry, mayRefuse);
+    const parts = slotsByLane(entry.slots, lanes.length);
+    const shared = partOf(entry, parts.filter((slots) => slots !== 0).length);
+    parts.forEach((slots, i) => {
+      if (slots !== 0) enqueue(lanes[i] as Lane, { ...entry, ...shared, slots }, mayRefuse);
+    });
+  }
+
+  function enqueue(lane: Lane, entry: Entry, mayRefuse: boolean): void {
+    if (mayRefuse && isFull(lane, entry.tenant, entry.since)) return void entry.settle(refusal);
+    lane.queue.add(entry);
+    if (lane.isScheduled || !mayGo(lane, entry)) return;
+    lane.isScheduled = true;
+    // Not at once: what the sockets deliver in this turn of the event loop shares the task.
+    setImmediate(() => {
+      lane.isScheduled = false;
+      send(lane);
+    });
+  }
+
+  function isFull({ queue }: Lane, tenant: string, time: number): boolean {
+    const { maxQueued, maxQueueWaitMs, minQueued } = limits;
+    if (reaches(queue.all, maxQueued, 1)) return true;
+    const { items, weight } = queue.of(tenant);
+    const own = { items: items.length, weight };
+    const [first] = items;
+    if (first === undefined) return false;
+    return (
+      reaches(own, maxQueued, 0.5) || (time - first.since > maxQueueWaitMs && reaches(own, minQueued, 1))
+    );
+  }
+
+  function mayGo({ inFlight }: Lane, { tenant, sent }: Entry): boolean {
+    if (lanes.length !== wanted) return false;
+    const [task] = inFlight;
+    if (task === undefined) return true;
+    const isOtherKind = isSingle(sent) !== isSingle((task[0] as Entry).sent);
+    return inFlight.size === 1 && isOtherKind && !task.some((other) => other.tenant === tenant);
+  }
+
+  function send(lane: Lane): void {
+    for (let task = takeTask(lane); task.length > 0; task = takeTask(lane)) {
+      const entries = task;
+      lane.inFlight.add(entries);
+      const finish = (outcomeOf: (i: number) => Outcomes): void => {
+        lane.inFlight.delete(entries);
+        regroup();
+        send(lane);
+        for (const [i, { settle }] of entries.entries()) settle(outcomeOf(i));
+      };
+      count(entries, lane.number).then(
+        (outcomes) => finish((i) => outcomes[i] as Outcomes),
+        (error) => finish(() => error),
+      );
+    }
+  }
+
+  const count = async (entries: readonly Entry[], lane: number): Promise<Outcomes[]> =>
+    outcomesOf(await options.run(taskOf(entries), lane), options.onFailure);
+
+  function takeTask(lane: Lane): Entry[] {
+    const { maxTask } = limits;
+    let first: Entry | undefined;
+    let items = 0;
+    let weight = 0;
+    return lane.queue.takeAll((entry) => {
+      const fits =
+        first === undefined ||
+        (items < maxTask.items && weight + entry.weight <= maxTask.weight && shareTask(first, entry));
+      if (!fits || !mayGo(lane, entry)) return false;
+      first ??= entry;
+      items += 1;
+      weight += entry.weight;
+      return true;
+    });
+  }
+
+  const takeQueued = (): Entry[] => lanes.flatMap(({ queue }) => queue.takeAll(() => true));
+
+  /**
+   * Changes the number of lanes once nothing is in flight. What waits is routed again in the order in which it came: what
+   * shares a lane before and after stood in that order already.
+   */
+  function regroup(): void {
+    if (lanes.length === wanted || lanes.some(({ inFlight }) => inFlight.size > 0)) return;
+    const queued = takeQueued().sort((a, b) => a.since - b.since);
+    lanes = emptyLanes(wanted);
+    for (const entry of queued) route(entry, false);
+  }
+
+  return {
+    /**
+     * Counts the events of a request in their order. Once an outcome is `counted`, the new mastery, the event id and the
+     * row are committed together.
+     *
+     * @param importId hash of the file being imported; null for live answers. An import's request is a task of its own,
+     * whose events must share a lane
+     * @throws ApiError INVALID_REQUEST for a body that holds no events, UNAVAILABLE where the lane is full, INTERNAL for a
+     * defect
+     */
+    track: (sent: SentEvents, importId: string | null): Promise<readonly Tracked[]> =>
+      new Promise((resolve, reject) =>
+        submit(sent, importId, (outcomes) =>
+          outcomes instanceof Error ? reject(outcomes) : resolve(outcomes),
+        ),
+      ),
+    /** As `track` for a single live event, without a promise: each costs more than handing the event on. */
+    trackOne: (sent: SentEvents, settle: (outcome: Tracked | Error) => void): void =>
+      submit(sent, null, (outcomes) =>
+        settle(outcomes instanceof Error ? outcomes : (outcomes[0] as Tracked)),
+      ),
+    /** The single events that are not settled, those of a learner in their order. */
+    *open(): Generator<Entry> {
+      for (const { inFlight, queue } of lanes) {
+        for (const task of inFlight) yield* task.filter(({ sent }) => isSingle(sent));
+        for (const entry of queue.items()) if (isSingle(entry.sent)) yield entry;
+      }
+    },
+    /** The refusal where every lane is full for the tenant: asked first, refusing costs half as much. */
+    full: (tenant: string): ApiError | null => {
+      const time = now();
+      return lanes.every((lane) => isFull(lane, tenant, time)) ? refusal : null;
+    },
+    /** Requests in queues. */
+    waiting: () => lanes.reduce((sum, { queue }) => sum + queue.all.items, 0),
+    /** @param count at most `slotCount`; holds once nothing is in flight any more */
+    setLanes: (count: number): void => {
+      wanted = count;
+      regroup();
+      // Where the number is the same again, what was held back meanwhile would wait for the next request.
+      for (const lane of lanes) send(lane);
+    },
+    /** Refuses what waits and what comes; tasks in flight are still settled. */
+    stop: (): void => {
+      isStopped = true;
+      for (const { settle } of takeQueued()) settle(stopping());
+    },
+  };
+}
+
+const stopping = () => unavailable('The service is stopping; try again later');
+
+const emptyLanes = (count: number): readonly Lane[] =>
+  Array.from({ length: count }, (_, number) => ({
+    number,
+    queue: createFairQueue(),
+    inFlight: new Set(),
+    isScheduled: false,
+  }));
+
+const reaches = ({ items, weight }: Amount, limit: Amount, share: number): boolean =>
+  items >= share * limit.items || weight >= share * limit.weight;
+
+const isSingle = ({ form }: SentEvents): boolean => form === 'event';
+
+/** An import's request is a task of its own: the feeder builds on it. */
+const shareTask = (first: Entry, entry: Entry): boolean =>
+  entry.importId === null &&
+  first.importId === null &&
+  first.sent.form === entry.sent.form &&
+  first.slots === entry.slots;
+
+/** Null for a batch, whose learners may have several lanes. */
+function laneOf(sent: SentEvents, lanes: number, slotOf: LanesOptions['slotOf']): number | null {
+  if (lanes === 1) return 0;
+  if (sent.form === 'batch' || sent.form === 'lines') return null;
+  // Where no learner can be read, any lane may refuse the body.
+  const { userId } = idsIn(sent);
+  return userId === null ? 0 : slotOf(sent.tenant, userId) % lanes;
+}
+
+function slotsByLane(slots: number, lanes: number): number[] {
+  const parts = Array.from({ length: lanes }, () => 0);
+  for (let slot = 0; slot < slotCount; slot++)
+    parts[slot % lanes] = (parts[slot % lanes] as number) | (slots & (1 << slot));
+  return parts;
+}
+
+/** What the parts of a request have in common; a part may be parted again. */
+function partOf(entry: Entry, parts: number): { readonly whole: Whole; readonly settle: Settle } {
+  const whole = entry.whole ?? { open: 1, outcomes: [], settle: entry.settle };
+  whole.open += parts - 1;
+  const settle = (outcomes: Outcomes): void => {
+    whole.outcomes.push(outcomes);
+    whole.open -= 1;
+    if (whole.open === 0) whole.settle(joinedOutcomes(whole.outcomes));
+  };
+  return { whole, settle };
+}

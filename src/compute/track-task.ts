@@ -1,0 +1,138 @@
+/** Requests with events, as the task of a worker thread; and its reply, as their outcomes. */
+import {
+  dataSeparator,
+  type EventsForm,
+  type InvalidEvent,
+  outcomeLetters,
+  type TrackOutcome,
+  type TrackReply,
+  type TrackTask,
+  unreadable,
+} from '../contracts/tasks.js';
+import { ApiError, invalid } from '../errors.js';
+
+/** The events of one request, as the bytes in which they came: the worker parses and checks them. */
+export interface SentEvents {
+  readonly form: EventsForm;
+  readonly tenant: string;
+  readonly body: Uint8Array;
+  /** Stands for event ids where the body has none. */
+  readonly idempotencyKey: string | null;
+  /** Unix milliseconds. */
+  readonly receivedAt: number;
+}
+
+/** What became of one event. */
+export interface Tracked {
+  readonly outcome: TrackOutcome;
+  /** JSON of the result when counted or replayed; the reason when beyond a limit or unavailable. */
+  readonly data: string;
+}
+
+/** One per event, in order; or an Error for the whole request. */
+export type Outcomes = readonly Tracked[] | Error;
+
+/** A request on its way to a thread. */
+export interface SentPart {
+  readonly sent: SentEvents;
+  /** Hash of the file being imported; null for live answers. */
+  readonly importId: string | null;
+  /** Slots of a batch whose events are counted, a bit for each. */
+  readonly slots: number;
+}
+
+/** @param entries of one form, import and slots */
+export function taskOf(entries: readonly SentPart[]): TrackTask {
+  const [{ sent, importId, slots }] = entries as [SentPart, ...SentPart[]];
+  const requests = entries.map((entry) => entry.sent);
+  return {
+    form: sent.form,
+    bodies: bytesOf(requests.map(({ body }) => body)),
+    lengths: requests.map(({ body }) => body.length),
+    tenants: requests.map(({ tenant }) => tenant),
+    idempotencyKeys: requests.map(({ idempotencyKey }) => idempotencyKey),
+    receivedAt: requests.map(({ receivedAt }) => receivedAt),
+    importId,
+    slots,
+  };
+}
+
+const lineFeed = 0x0a;
+
+function bytesOf(bodies: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(bodies.reduce((sum, { length }) => sum + length + 1, 0));
+  let at = 0;
+  for (const body of bodies) {
+    joined.set(body, at);
+    at += body.length;
+    joined[at++] = lineFeed;
+  }
+  return joined;
+}
+
+const outcomesByLetter = Object.fromEntries(
+  Object.entries(outcomeLetters).map(([outcome, letter]) => [letter, outcome]),
+) as Record<string, TrackOutcome>;
+
+/** The outcomes of each request. @param onFailure hears the cause of events that failed, once */
+export function outcomesOf(
+  { counts, outcomes, data }: TrackReply,
+  onFailure: (error: unknown) => void,
+): Outcomes[] {
+  const texts = data.split(dataSeparator);
+  const causes = new Set<string>();
+  let place = 0;
+  const next = (): Tracked => {
+    const outcome = outcomesByLetter[outcomes[place] as string] as TrackOutcome;
+    const text = texts[place++] as string;
+    if (outcome === 'failed') causes.add(text);
+    return { outcome, data: text };
+  };
+  const all = counts.map((count) =>
+    count === unreadable ? invalidEvent(next().data) : Array.from({ length: count }, next),
+  );
+  for (const cause of causes) onFailure(new Error(cause));
+  return all;
+}
+
+/** Outcomes of a request of which each lane counted a part: of each event that of its learner's lane. */
+export function joinedOutcomes(parts: readonly Outcomes[]): Outcomes {
+  const counted = parts.filter((part): part is readonly Tracked[] => !(part instanceof Error));
+  const failed = parts.filter((part) => part instanceof Error);
+  const refusal = failed.find((error) => !(error instanceof ApiError)) ?? failed[0];
+  // Either the body cannot be read, which all lanes say alike, or all lanes are full; else it is a defect.
+  if (refusal !== undefined && (counted.length === 0 || !(refusal instanceof ApiError))) return refusal;
+  const missing: Tracked = { outcome: 'unavailable', data: refusal?.message ?? '' };
+  const isHere = ({ outcome }: Tracked): boolean => outcome !== 'elsewhere';
+  return (counted[0] ?? []).map(
+    (_, place) => counted.map((part) => part[place] as Tracked).find(isHere) ?? missing,
+  );
+}
+
+/** @param data JSON of an `InvalidEvent` */
+export function invalidEvent(data: string): ApiError {
+  const { message, details }: InvalidEvent = JSON.parse(data);
+  return details.length === 0 ? invalid(message) : invalid(message, details);
+}
+
+/**
+ * The ids of an event, or of the first of an import's; null for what is not there or is no text. Whatever else is wrong with
+ * a body, a worker says.
+ */
+export function idsIn({ body, idempotencyKey }: SentEvents) {
+  const parsed = parsedOrNull(body);
+  const event = (Array.isArray(parsed) ? parsed[0] : parsed) ?? {};
+  const { user_id, userId, event_id } = event;
+  return { userId: textOrNull(user_id ?? userId), eventId: textOrNull(event_id ?? idempotencyKey) };
+}
+
+function parsedOrNull(body: Uint8Array) {
+  try {
+    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8'));
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null);
