@@ -103,7 +103,7 @@ test('the service takes the settings that it is given', () => {
   }
 });
 
-test('the commands of the README make the secrets that are mounted', () => {
+test('the commands of docs/deploying.md make the secrets that are mounted', () => {
   for (const secret of Object.keys(compose.secrets))
-    assert.ok(text('README.md').includes(`secrets/${secret}\n`), secret);
+    assert.ok(text('docs/deploying.md').includes(`secrets/${secret}\n`), secret);
 });
