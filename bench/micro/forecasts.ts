@@ -8,9 +8,9 @@ import { bench, do_not_optimize, group } from 'mitata';
 import { dayMs } from '../../src/domain/base/days.js';
 import type { Answer } from '../../src/domain/base/types.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
-import type { GoalSetting } from '../../src/domain/catalogue/goal-setting.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { viewSkills } from '../../src/domain/learner/skill-view.js';
+import type { GoalSetting } from '../../src/domain/score/goal.js';
 import { forecastLearner } from '../../src/domain/score/learner-forecast.js';
 import {
   decodeLearner,

@@ -1,7 +1,7 @@
 /** The body of PUT /api/v1/goals/{user_id}. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { GoalSetting } from '../domain/catalogue/goal-setting.js';
+import type { GoalSetting } from '../domain/score/goal.js';
 import { invalid } from '../errors.js';
 import { checked } from './checked.js';
 import { orNull } from './optional.js';

@@ -1,9 +1,9 @@
 import type { StudyAdvice } from '../domain/advice/study-advice.js';
 import { round1, round4, round6 } from '../domain/base/probability.js';
+import type { GoalOutlook } from '../domain/score/goal.js';
 import {
   type AccuracyOutlook,
   type ForecastRequest,
-  type GoalOutlook,
   type LearnerForecast,
   standardDays,
 } from '../domain/score/learner-forecast.js';

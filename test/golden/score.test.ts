@@ -7,6 +7,7 @@ import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalog
 import { skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
 import { startAccuracy } from '../../src/domain/prediction/accuracy-model.js';
+import { abilityChanges } from '../../src/domain/score/ability-changes.js';
 import { forecastUnder } from '../../src/domain/score/forecast.js';
 import { habitOf, presentPractice } from '../../src/domain/score/habit.js';
 import { forecastLearner } from '../../src/domain/score/learner-forecast.js';
@@ -124,12 +125,11 @@ for (const [name, vector] of Object.entries(vectors.forecast)) {
 
   test(`forecast ${name}`, () => {
     const subject = subjectOf(vector, null);
-    const { estimate, measures } = standingOf(subject);
-    const forecast = forecastUnder(
-      subject,
-      { estimate, measures },
-      habitOf({ estimate, measures }, presentPractice(subject)),
-    );
+    const standing = standingOf(subject);
+    const { estimate } = standing;
+    const habit = habitOf(standing, presentPractice(subject));
+    const forecast = forecastUnder(subject, standing, habit);
+    const changes = abilityChanges(subject.views, standing, habit, subject.now);
     const cases = Object.entries(vector.by_days).map(([days, expected]) => ({ days, level: 0.8, expected }));
     if (vector.days30_level95) cases.push({ days: '30', level: 0.95, expected: vector.days30_level95 });
     for (const { days, level, expected } of cases) {
@@ -138,7 +138,7 @@ for (const [name, vector] of Object.entries(vectors.forecast)) {
         close(estimate.theta[section], expected[`theta_${section}`] as number, 'theta');
         assert.equal(forecast.current[section], expected[`current_${section}`]);
         close(
-          forecast.changeIn(Number(days))[section],
+          changes(Number(days), Number(days))[section],
           expected[`dtheta_${section}`] as number,
           `change in ${days} days`,
         );

@@ -14,7 +14,7 @@ import {
   viewSkills,
 } from '../../src/domain/learner/skill-view.js';
 import { lacksBaseline } from '../../src/domain/score/goal.js';
-import { currentTotal } from '../../src/domain/score/standing.js';
+import { currentTotal } from '../../src/domain/score/score.js';
 import type { RememberedItem } from '../../src/domain/tracing/item-window.js';
 import type { LearnerState, SkillState } from '../../src/domain/tracing/states.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/states.js';

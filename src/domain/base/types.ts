@@ -4,6 +4,11 @@ export type Section = (typeof sections)[number];
 /** A value for each section. */
 export type PerSection<T> = Readonly<Record<Section, T>>;
 
+export const perSection = <T>(of: (section: Section) => T): PerSection<T> => ({
+  math: of('math'),
+  rw: of('rw'),
+});
+
 /** An answer as the models see it. */
 export interface Answer {
   readonly isCorrect: boolean;

@@ -3,7 +3,7 @@
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import { viewSkills } from '../learner/skill-view.js';
 import { lacksBaseline } from '../score/goal.js';
-import { currentTotal } from '../score/standing.js';
+import { currentTotal } from '../score/score.js';
 import type { Replay } from './replay.js';
 
 /** What a total depends on beside the learner. */

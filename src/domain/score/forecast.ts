@@ -1,11 +1,11 @@
 /** A learner's scores from today on, under a habit of practice. */
 
 import { goalModel } from '../base/params.js';
-import type { PerSection } from '../base/types.js';
+import { perSection } from '../base/types.js';
 import type { SkillView } from '../learner/skill-view.js';
-import { abilityPaths } from './ability-outlook.js';
+import { abilityChanges } from './ability-changes.js';
 import type { Habit } from './habit.js';
-import { forecastScores, type ScoreForecast, type Scores, scoresOf } from './score.js';
+import { type AbilityOutlook, forecastScores, type ScoreForecast, type Scores, scoresOf } from './score.js';
 import type { ForecastSubject, Standing } from './standing.js';
 
 /** Scores of one learner for every day within a year, under one habit. */
@@ -13,15 +13,13 @@ export interface Forecast {
   readonly current: Scores;
   /** @param days 0 to 365 */
   scoresIn(days: number): Scores;
-  /** Expected change of each ability until then, on the population's scale. */
-  changeIn(days: number): PerSection<number>;
   /** @param level of the intervals, 0.5 to 0.99 */
   forecastIn(days: number, level: number): ScoreForecast;
   /** Smallest number of days, 0 to 365, whose predicted total meets the target; null if none does. */
   daysTo(target: number): number | null;
 }
 
-/** @param added skills beside the learner's own that the habit brings in: so far they are as ability foretells */
+/** @param added skills beside the learner's own that the habit brings in: so far they are as ability predicts */
 export function forecastUnder(
   subject: ForecastSubject,
   standing: Standing,
@@ -31,25 +29,31 @@ export function forecastUnder(
   const views = added.length === 0 ? subject.views : [...subject.views, ...added];
   const { estimate } = standing;
   const { theta } = estimate;
-  const paths = abilityPaths(views, standing, habit, subject.now);
+  const changes = abilityChanges(views, standing, habit, subject.now);
   const current = scoresOf(theta);
   const bestScores = (from: number, to: number): Scores => {
-    const { math, rw } = paths.best(from, to);
+    const { math, rw } = changes(from, to);
     return scoresOf({ math: theta.math + math, rw: theta.rw + rw });
   };
   const bestTotal = (from: number, to: number): number => bestScores(from, to).total;
+  const outlook = (days: number): AbilityOutlook => {
+    const [lost, gained] = [changes(days, 0), changes(0, days)];
+    return {
+      change: changes(days, days),
+      swing: perSection((section) => Math.max(-lost[section], gained[section])),
+    };
+  };
   return {
     current,
     scoresIn: (days) => bestScores(days, days),
-    changeIn: (days) => paths.best(days, days),
-    forecastIn: (days, level) => forecastScores(estimate, paths.until(days), days, level),
+    forecastIn: (days, level) => forecastScores(estimate, outlook(days), days, level),
     daysTo: (target) => (current.total >= target ? 0 : firstDay(bestTotal, target, 1, goalModel.horizonDays)),
   };
 }
 
 /**
- * Forgetting and practice pull a total both ways, so that halving the days alone could miss the first one. A range
- * is left out where even the least forgetting and the most practice in it do not reach the target.
+ * Forgetting and practice pull a total both ways, so a plain binary search could miss the first day. A range is skipped
+ * where even the least forgetting and the most practice in it do not reach the target.
  */
 function firstDay(
   bestTotal: (from: number, to: number) => number,

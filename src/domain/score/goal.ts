@@ -1,30 +1,29 @@
+/** Goals, and the baseline that progress towards them is measured from (science notes 6.6). */
+
 import { dayOf } from '../base/days.js';
-import { goalModel } from '../base/params.js';
+import { normalCdf } from '../base/normal.js';
+import { goalModel, scoreModel } from '../base/params.js';
 import { clamp, round1 } from '../base/probability.js';
 import type { LearnerState } from '../tracing/states.js';
+import type { Forecast } from './forecast.js';
+import type { ScoreForecast } from './score.js';
+import type { ForecastSubject } from './standing.js';
 
-/** What a learner wants to reach. */
-export interface Goal {
+/** What a learner has set as a goal. */
+export interface GoalSetting {
   /** Total score, 400 to 1600 in tens. */
   readonly targetScore: number;
-  /** Days until the goal's date, 0 where it has come or passed; null where it has none. */
-  readonly daysLeft: number | null;
+  /** YYYY-MM-DD in UTC, perhaps passed by now; null: no date. */
+  readonly targetDate: string | null;
 }
 
-export interface GoalProgress {
-  readonly targetScore: number;
-  /** Smallest number of days whose predicted total meets the target; null if none within a year. */
-  readonly daysToGoal: number | null;
-  readonly progressPercent: number;
-  readonly onTrack: boolean;
-  /** Whether it is reached in time, or now, and forgotten by then. */
-  readonly isLost: boolean;
+/** A goal as it is kept. */
+export interface StoredGoal extends GoalSetting {
+  /** Unix milliseconds; grows with every change of the learner's goal. */
+  readonly updatedAt: number;
 }
 
-/**
- * Whether the baseline total that progress is measured from is due: it is stored once, when the learner first has
- * answers enough for one.
- */
+/** Whether the baseline is due: it is stored once, when the learner first has answers enough. */
 export const lacksBaseline = ({
   baselineTotal,
   attempts,
@@ -38,12 +37,6 @@ export const totalsSince = 4;
 export const tellsBaseline = ({ modelVersion }: { readonly modelVersion: number }): boolean =>
   modelVersion >= totalsSince;
 
-/** The goal of a learner who has set none: a round hundred points above the baseline. */
-export function defaultGoal(baselineTotal: number | null): Goal {
-  const base = baselineTotal ?? goalModel.defaultBaseline;
-  return { targetScore: clamp(50 * Math.ceil(base / 50) + 100, 500, 1600), daysLeft: null };
-}
-
 /**
  * @param targetDate YYYY-MM-DD in UTC; null: none
  * @param now Unix milliseconds
@@ -55,37 +48,59 @@ export const daysUntil = (targetDate: string | null, now: number): number | null
 export const isOver = (targetDate: string | null, now: number): boolean =>
   targetDate !== null && dayOf(Date.parse(targetDate)) < dayOf(now);
 
-/** Days that a forecast of the goal looks ahead: until its date, or a year. */
-export const horizonOf = ({ daysLeft }: Pick<Goal, 'daysLeft'>): number =>
-  Math.min(daysLeft ?? goalModel.horizonDays, goalModel.horizonDays);
+/** Days that a forecast of the goal looks ahead: until its date, at most and by default a year. */
+export const horizonOf = (targetDate: string | null, now: number): number =>
+  Math.min(daysUntil(targetDate, now) ?? goalModel.horizonDays, goalModel.horizonDays);
 
-/** Totals that a goal is held against. */
-export interface Trajectory {
-  readonly current: number;
-  /** At the goal's horizon. */
-  readonly inTime: number;
-  /** Smallest number of days whose predicted total meets the target; null: none. */
+/** Where a learner stands against a goal. */
+export interface GoalOutlook extends GoalSetting {
+  /** False for the default goal. */
+  readonly isSet: boolean;
+  /** Smallest number of days whose predicted total meets the target; null if none does within a year. */
   readonly daysToGoal: number | null;
+  readonly progressPercent: number;
+  /** Reached within the horizon, and still at its end. */
+  readonly onTrack: boolean;
+  /** Reached within the horizon, and forgotten by its end. */
+  readonly isLost: boolean;
+  /** Of a total at least the target's at the horizon. */
+  readonly probability: number;
 }
 
-/** Where the learner stands against a goal (science notes 6.6): one that is reached and lost again is not on track. */
-export function trackGoal(
-  { targetScore, daysLeft }: Goal,
-  baselineTotal: number | null,
-  { current, inTime, daysToGoal }: Trajectory,
-): GoalProgress {
-  const isReached = daysToGoal !== null && daysToGoal <= horizonOf({ daysLeft });
+/** @param set null: none was set, a default holds */
+export function goalOutlook(
+  { learner, now }: ForecastSubject,
+  forecast: Forecast,
+  set: GoalSetting | null,
+): GoalOutlook {
+  const base = learner.baselineTotal ?? goalModel.defaultBaseline;
+  const { targetScore, targetDate } = set ?? { targetScore: defaultTarget(base), targetDate: null };
+  const horizon = horizonOf(targetDate, now);
+  const inTime = forecast.forecastIn(horizon, scoreModel.defaultLevel);
+  const daysToGoal = forecast.daysTo(targetScore);
+  const isReached = daysToGoal !== null && daysToGoal <= horizon;
+  const isKept = inTime.scores.total >= targetScore;
   return {
     targetScore,
+    targetDate,
+    isSet: set !== null,
     daysToGoal,
-    progressPercent: progress(targetScore, baselineTotal ?? goalModel.defaultBaseline, current),
-    onTrack: isReached && inTime >= targetScore,
-    isLost: isReached && inTime < targetScore,
+    progressPercent: progress(targetScore, base, forecast.current.total),
+    onTrack: isReached && isKept,
+    isLost: isReached && !isKept,
+    probability: reachProbability(targetScore, inTime),
   };
 }
+
+/** A round hundred points above the baseline. */
+const defaultTarget = (base: number): number => clamp(50 * Math.ceil(base / 50) + 100, 500, 1600);
 
 function progress(target: number, base: number, current: number): number {
   if (current >= target) return 100;
   if (target <= base) return 0;
   return round1(100 * clamp((current - base) / (target - base), 0, 1));
 }
+
+/** Nobody misses the lowest score. */
+const reachProbability = (target: number, { totalCentre, totalSd }: ScoreForecast): number =>
+  target <= 2 * scoreModel.sectionMin ? 1 : 1 - normalCdf((target - totalCentre) / totalSd);

@@ -1,8 +1,8 @@
-/** How a learner goes on to practise. */
+/** How a learner is taken to go on practising. */
 
 import { dayOf } from '../base/days.js';
 import { activityModel, projectionModel, scoreModel } from '../base/params.js';
-import type { PerSection, Section } from '../base/types.js';
+import { type PerSection, perSection, type Section } from '../base/types.js';
 import type { SkillView } from '../learner/skill-view.js';
 import { assumedPractice, type Practice } from '../tracing/activity.js';
 import type { ForecastSubject, Standing } from './standing.js';
@@ -17,37 +17,35 @@ export interface SkillPractice {
   readonly rightDays: number;
 }
 
-/** How a learner goes on. */
 export interface Habit {
-  /** A skill without a section is asked for in both. Null: of skills that the learner never answered. */
+  /** @param view null: of skills that the learner never answered */
   of(view: SkillView | null, section: Section): SkillPractice;
-  /** Whether a skill is practised alike in both. */
+  /** Whether a skill is practised alike in both sections. */
   readonly isSame: boolean;
 }
 
-/** What the learner is taken to go on with, in answers on all skills of a section. */
+/** Present practice of all skills of a section, as it is taken to go on. */
 export const presentPractice = ({ learner, now }: ForecastSubject): PerSection<Practice> =>
   assumedPractice(learner.activity, learner.attempts, dayOf(now));
 
-/** Practice at steady rates, in answers per day. */
-export const steadyHabit = (standing: Standing, { math, rw }: PerSection<number>): Habit =>
-  habitOf(standing, { math: steadyPractice(math), rw: steadyPractice(rw) });
+/** @param rates answers per day, 0 or more */
+export const steadyHabit = (standing: Standing, rates: PerSection<number>): Habit =>
+  habitOf(
+    standing,
+    perSection((section) => steadyPractice(rates[section])),
+  );
 
-/**
- * Below one answer a day there are days without any.
- *
- * @param rate answers per day, 0 or more
- */
+/** Below one answer a day some days have none. */
 export const steadyPractice = (rate: number): Practice => ({
   rate,
   activeDays: activityModel.days * Math.min(1, rate),
 });
 
-/** A section's answers spread over its known skills: where there are few, each is many fine ones. */
+/** A section's answers spread over its known skills; where these are few, each stands for many fine ones. */
 export function habitOf({ measures }: Standing, practice: PerSection<Practice>): Habit {
-  const of = (section: Section): SkillPractice =>
-    skillPractice(practice[section], 1 / Math.max(measures[section].knownSkills, scoreModel.leastSkills));
-  const habits = { math: of('math'), rw: of('rw') };
+  const habits = perSection((section) =>
+    skillPractice(practice[section], 1 / Math.max(measures[section].knownSkills, scoreModel.leastSkills)),
+  );
   const isSame = habits.math.rate === habits.rw.rate && habits.math.freshness === habits.rw.freshness;
   return { of: (_, section) => habits[section], isSame };
 }

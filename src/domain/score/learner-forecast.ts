@@ -1,11 +1,9 @@
-/** What a learner is told of scores, goal and next steps: the whole of a predictions answer. */
+/** The whole forecast of a learner, as a predictions answer shows it: scores, goal, share of right answers. */
 
 import { dayOf } from '../base/days.js';
-import { normalCdf } from '../base/normal.js';
-import { accuracyConstants, scoreModel } from '../base/params.js';
+import { accuracyConstants } from '../base/params.js';
 import { clamp } from '../base/probability.js';
-import type { PerSection } from '../base/types.js';
-import type { GoalSetting } from '../catalogue/goal-setting.js';
+import { type PerSection, perSection } from '../base/types.js';
 import {
   type AccuracyForecast,
   type AccuracyModel,
@@ -14,10 +12,10 @@ import {
   type ShareInterval,
 } from '../prediction/accuracy-model.js';
 import { type Practice, practiceOf } from '../tracing/activity.js';
-import { type Forecast, forecastUnder } from './forecast.js';
-import { daysUntil, defaultGoal, type Goal, type GoalProgress, horizonOf, trackGoal } from './goal.js';
+import { forecastUnder } from './forecast.js';
+import { type GoalOutlook, type GoalSetting, goalOutlook, horizonOf } from './goal.js';
 import { habitOf, presentPractice, steadyHabit } from './habit.js';
-import type { AbilityEstimate, ScoreForecast, Scores } from './score.js';
+import type { ScoreForecast, Scores } from './score.js';
 import type { SectionMeasure } from './section-measure.js';
 import { type ForecastSubject, type Standing, standingOf } from './standing.js';
 
@@ -33,15 +31,7 @@ export interface ForecastRequest {
   readonly goal: GoalSetting | null;
 }
 
-/** A goal as it stands. */
-export interface GoalOutlook extends GoalProgress {
-  readonly targetDate: string | null;
-  readonly isSet: boolean;
-  /** Of a total at least the target's at the goal's date, or in a year where it has none. */
-  readonly probability: number;
-}
-
-/** Share of right answers over the requested days, as far as it can be told without knowing the questions. */
+/** Share of right answers over the requested days, as far as it is known without the questions. */
 export interface AccuracyOutlook extends AccuracyForecast {
   readonly interval: ShareInterval;
   /** Answers that the interval is for: as many as at the present rate, and at least 10. */
@@ -83,7 +73,7 @@ export function forecastLearner(
     neededRate: goal.isSet && !goal.onTrack ? neededRate(subject, standing, goal) : null,
     measures: standing.measures,
     practice,
-    reliability: reliabilityOf(standing.estimate),
+    reliability: perSection((section) => clamp(1 - standing.estimate.variance[section], 0, 1)),
   };
 }
 
@@ -98,51 +88,19 @@ function accuracyOutlook(
   return { ...forecast, answers, interval: accuracyInterval(model, forecast, answers, level) };
 }
 
-/** Where the learner stands against the goal that was set, or against a default. */
-export function goalOutlook(
-  { learner, now }: ForecastSubject,
-  forecast: Forecast,
-  set: GoalSetting | null,
-): GoalOutlook {
-  const goal: Goal =
-    set === null
-      ? defaultGoal(learner.baselineTotal)
-      : { targetScore: set.targetScore, daysLeft: daysUntil(set.targetDate, now) };
-  const inTime = forecast.forecastIn(horizonOf(goal), scoreModel.defaultLevel);
-  return {
-    ...trackGoal(goal, learner.baselineTotal, {
-      current: forecast.current.total,
-      inTime: inTime.scores.total,
-      daysToGoal: forecast.daysTo(goal.targetScore),
-    }),
-    targetDate: set?.targetDate ?? null,
-    isSet: set !== null,
-    probability: reachProbability(goal.targetScore, inTime),
-  };
-}
-
-/** Nobody misses the lowest score. */
-const reachProbability = (target: number, { totalCentre, totalSd }: ScoreForecast): number =>
-  target <= 2 * scoreModel.sectionMin ? 1 : 1 - normalCdf((target - totalCentre) / totalSd);
-
 /** Rates that are tried for advice, answers a day in each section. */
-const triedRates: readonly number[] = [1, 2, 5, 10, 20, 40];
+const triedRates = [1, 2, 5, 10, 20, 40];
 
 function neededRate(
   subject: ForecastSubject,
   standing: Standing,
   { targetScore, targetDate }: GoalOutlook,
 ): number | null {
-  const days = horizonOf({ daysLeft: daysUntil(targetDate, subject.now) });
+  const days = horizonOf(targetDate, subject.now);
   const reaches = (rate: number): boolean => {
     const practising = forecastUnder(subject, standing, steadyHabit(standing, { math: rate, rw: rate }));
     return practising.scoresIn(days).total >= targetScore;
   };
   // Most goals that are out of reach stay so at any rate: the highest is tried first.
-  return reaches(triedRates[triedRates.length - 1] as number) ? (triedRates.find(reaches) ?? null) : null;
+  return reaches(Math.max(...triedRates)) ? (triedRates.find(reaches) ?? null) : null;
 }
-
-const reliabilityOf = ({ variance }: AbilityEstimate): PerSection<number> => ({
-  math: clamp(1 - variance.math, 0, 1),
-  rw: clamp(1 - variance.rw, 0, 1),
-});

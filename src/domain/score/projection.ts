@@ -1,7 +1,7 @@
 /**
- * Rolling mastery forward: what practice at a rate adds to each skill, and what forgetting takes. A learner's own
- * past slope foretells next to nothing, in simulation its correlation with the next month's gain was .02; the rate
- * of practice, the probability of learning and the room that is left do better (science notes 6.3).
+ * Mastery rolled forward: what practice at a rate adds to a skill, and what forgetting takes. The learner's past slope
+ * predicts next to nothing (in simulation its correlation with the next month's gain was .02); the rate of practice, the
+ * probability of learning and the room that is left do better (science notes 6.3).
  *
  * Practice and forgetting go on side by side, du/dt = learn (1 - u) - forget (u - kept), the latter above `kept` alone:
  * each skill moves towards the one mastery at which both balance, and never turns back on its way.
@@ -18,11 +18,11 @@ export interface ProjectedSkill {
   readonly mastery: number;
   /** In the section's mean. */
   readonly weight: number;
-  /** What forgetting leaves of it in the end; see `keptMastery`. */
+  /** What forgetting leaves of it in the end (`keptMastery`). */
   readonly kept: number;
-  /** Share that a day's practice takes of what is left to learn, as a rate per day; see `learningRate`. */
+  /** Share that practice takes of what is left to learn, as a rate per day (`learningRate`). */
   readonly learn: number;
-  /** Share that a day takes of mastery above `kept`, as a rate per day; see `forgettingRate`. */
+  /** Share that forgetting takes of mastery above `kept`, as a rate per day (`forgettingRate`). */
   readonly forget: number;
   /** Days until forgetting begins, 0 or more. */
   readonly grace: number;
@@ -36,41 +36,32 @@ export interface ProjectedSkill {
 export const learningOf = (pLearn: number, slowed: boolean): number =>
   projectionModel.learningShare * pLearn * (slowed ? projectionModel.slowedShare : 1);
 
-/**
- * Rate of such learning.
- *
- * @param answersPerDay on the skill
- * @param learning as of `learningOf`
- */
+/** @param learning at an answer, as `learningOf` returns it */
 export const learningRate = (answersPerDay: number, learning: number): number =>
   -answersPerDay * Math.log1p(-learning);
 
 /**
- * The prior, and of the mastery above it the share that practice keeps: who goes on to practise on some days forgets,
- * but not all.
+ * The prior, and of the mastery above it the share that practice keeps.
  *
  * @param freshness that share, 0 to 1
  */
 export const keptMastery = (mastery: number, pInit: number, freshness: number): number =>
   pInit + freshness * Math.max(0, mastery - pInit);
 
-/**
- * @param correctDays days with a right answer, 0 or more
- * @param freshness as for `keptMastery`
- */
+/** @param correctDays days with a right answer, 0 or more */
 export const forgettingRate = (correctDays: number, freshness: number): number =>
   ((1 - freshness) * Math.LN2) / halfLifeDays(correctDays);
 
-/** @param idleMs since the last attempt; days of grace that are left */
+/** Days of grace that are left. */
 export const graceLeft = (idleMs: number): number =>
   Math.max(0, forgettingModel.graceDays - Math.max(0, idleMs) / dayMs);
 
 /**
- * Expected change of a section's ability, on the population's scale, once skills that fall have gone on for some days
- * and those that rise for some, 0 to 365 each. Both the same is the change until that day. Every skill goes one way, so
- * the earliest day for falling ones and the latest for rising ones bound all days between.
+ * Expected change of a section's ability, on the population's scale, once falling skills have gone on for some days and
+ * rising ones for some, 0 to 365 each. Both the same is the change until that day. Every skill goes one way, so the
+ * earliest day for falling ones and the latest for rising ones bound all days between.
  */
-export type Outlook = (fallingDays: number, risingDays: number) => number;
+type Outlook = (fallingDays: number, risingDays: number) => number;
 
 /** Figures of a skill in a row of the table, which is the inner loop of forecasts. */
 const start = 0;
@@ -86,10 +77,10 @@ const weight = 6;
 const width = 7;
 
 /**
- * Each skill goes into its row at once. The table is a list of numbers, for the memory of a typed array of this size is
- * taken from, and given back to, the system each time.
+ * The table is a list of numbers: the memory of a typed array of this size is taken from the system, and given back to
+ * it, each time.
  *
- * @param skills of a section: some, for what ability foretells is among them
+ * @param skills of a section, at least one
  */
 export function outlookOf(skills: Iterable<ProjectedSkill>): Outlook {
   const table: number[] = [];
@@ -104,10 +95,7 @@ export function outlookOf(skills: Iterable<ProjectedSkill>): Outlook {
     Math.min(projectionModel.maxChange, abilityOf(meanMastery(table, fallingDays, risingDays)) - now);
 }
 
-/**
- * In the order of the figures above. Mastery below its prior has nothing to forget until it is there; mastery that falls
- * waits for the end of its grace.
- */
+/** Mastery below its prior has nothing to forget until it is there; falling mastery waits for the end of its grace. */
 function addRow(table: number[], { mastery, weight, kept, learn, forget, grace }: ProjectedSkill): void {
   const rate = forget + learn;
   const balance = rate === 0 ? mastery : (forget * kept + learn) / rate;
@@ -117,9 +105,7 @@ function addRow(table: number[], { mastery, weight, kept, learn, forget, grace }
   } else table.push(mastery, balance, -rate, balance < mastery ? grace : 0, mastery, 0, weight);
 }
 
-/**
- * Skills that are practised alike follow one another with the same exponents, so a power is kept until it is another.
- */
+/** Skills that are practised alike follow one another with the same exponent: its power is kept until it changes. */
 function meanMastery(table: readonly number[], fallingDays: number, risingDays: number): number {
   const figure = (place: number): number => table[place] as number;
   let mean = 0;

@@ -1,39 +1,10 @@
+/** From abilities to scores. */
+
 import { normalQuantile } from '../base/normal.js';
 import { scoreModel } from '../base/params.js';
 import { clamp } from '../base/probability.js';
-import type { PerSection, Section } from '../base/types.js';
-import type { SectionMeasure } from './section-measure.js';
-
-/** Both abilities after shrinkage to the population, on its scale of mean 0 and variance 1. */
-export interface AbilityEstimate {
-  readonly theta: PerSection<number>;
-  readonly variance: PerSection<number>;
-  readonly covariance: number;
-  /** Variance of the error that all of a section's skills have in common; no part of `variance`. */
-  readonly distrust: PerSection<number>;
-}
-
-/**
- * Joint estimate of both abilities: the measures are shrunk together under the prior [[1, rho], [rho, 1]]. A section
- * without data borrows from the other. Source: science notes 6.2; all constants in params.ts.
- */
-export function estimateAbilities({ math, rw }: PerSection<SectionMeasure>): AbilityEstimate {
-  const rho = scoreModel.correlation;
-  const prior = 1 / (1 - rho * rho);
-  const a = prior + 1 / math.noise;
-  const d = prior + 1 / rw.noise;
-  const b = -rho * prior;
-  const determinant = a * d - b * b;
-  const variance = { math: d / determinant, rw: a / determinant };
-  const covariance = -b / determinant;
-  const pullMath = math.value / math.noise;
-  const pullRw = rw.value / rw.noise;
-  const theta = {
-    math: variance.math * pullMath + covariance * pullRw,
-    rw: covariance * pullMath + variance.rw * pullRw,
-  };
-  return { theta, variance, covariance, distrust: { math: math.distrust, rw: rw.distrust } };
-}
+import { type PerSection, perSection, type Section } from '../base/types.js';
+import { type AbilityEstimate, type ForecastSubject, standingOf } from './standing.js';
 
 const roundToStep = (score: number): number => scoreModel.step * Math.floor(score / scoreModel.step + 0.5);
 const floorToStep = (score: number): number => scoreModel.step * Math.floor(score / scoreModel.step);
@@ -56,6 +27,10 @@ export function scoresOf(theta: PerSection<number>): Scores {
   return { math, rw, total: math + rw };
 }
 
+/** Total score as it is now. */
+export const currentTotal = (subject: ForecastSubject): number =>
+  scoresOf(standingOf(subject).estimate.theta).total;
+
 export interface Interval {
   readonly low: number;
   readonly high: number;
@@ -71,10 +46,10 @@ export interface ScoreForecast {
   readonly sd: PerSection<number>;
 }
 
-/** How abilities go on until a day, on the population's scale. */
+/** How abilities change until a day, on the population's scale. */
 export interface AbilityOutlook {
   readonly change: PerSection<number>;
-  /** How far gains or losses alone would move them: what is not known of the change grows with it. */
+  /** How far gains or losses alone would move them: the uncertainty of the change grows with it. */
   readonly swing: PerSection<number>;
 }
 
@@ -90,40 +65,33 @@ export function forecastScores(
   days: number,
   level: number,
 ): ScoreForecast {
-  const theta = { math: estimate.theta.math + change.math, rw: estimate.theta.rw + change.rw };
+  const theta = perSection((section) => estimate.theta[section] + change[section]);
   const scores = scoresOf(theta);
-  const centre = { math: centreOf('math', theta.math), rw: centreOf('rw', theta.rw) };
-  const variance = {
-    math: sectionVariance(estimate.variance.math + estimate.distrust.math, swing.math, days),
-    rw: sectionVariance(estimate.variance.rw + estimate.distrust.rw, swing.rw, days),
-  };
+  const centre = perSection((section) => centreOf(section, theta[section]));
+  const variance = perSection((section) =>
+    sectionVariance(estimate.variance[section] + estimate.distrust[section], swing[section], days),
+  );
   const drift = scoreModel.driftCorrelation * scoreModel.driftPerDay * days;
   const shared = Math.sqrt(estimate.distrust.math * estimate.distrust.rw);
   const covariance = scoreModel.sd ** 2 * (estimate.covariance + shared + drift);
-  const sd = { math: Math.sqrt(variance.math), rw: Math.sqrt(variance.rw) };
+  const sd = perSection((section) => Math.sqrt(variance[section]));
   const totalSd = Math.sqrt(variance.math + variance.rw + 2 * covariance);
   const totalCentre = centre.math + centre.rw;
   const z = normalQuantile(0.5 + level / 2);
-  const math = sectionInterval(centre.math, z * sd.math, scores.math);
-  const rw = sectionInterval(centre.rw, z * sd.rw, scores.rw);
-  const total = totalInterval(totalCentre, z * totalSd, scores.total, math, rw);
-  return { scores, intervals: { math, rw, total }, totalCentre, totalSd, sd };
+  const { math, rw } = perSection((section) => {
+    const [low, high] = [centre[section] - z * sd[section], centre[section] + z * sd[section]];
+    return including(scores[section], clampSection(floorToStep(low)), clampSection(ceilToStep(high)));
+  });
+  // The total's interval claims no more than the sections' intervals allow.
+  const low = Math.max(floorToStep(totalCentre - z * totalSd), math.low + rw.low);
+  const high = Math.min(ceilToStep(totalCentre + z * totalSd), math.high + rw.high);
+  const intervals = { math, rw, total: including(scores.total, low, high) };
+  return { scores, intervals, totalCentre, totalSd, sd };
 }
 
 function sectionVariance(abilityVariance: number, swing: number, days: number): number {
   const ahead = abilityVariance + (0.5 * swing) ** 2 + scoreModel.driftPerDay * days;
   return scoreModel.sd ** 2 * ahead + scoreModel.testError ** 2;
-}
-
-function sectionInterval(centre: number, half: number, score: number): Interval {
-  return including(score, clampSection(floorToStep(centre - half)), clampSection(ceilToStep(centre + half)));
-}
-
-/** The total's interval never says more than the sections' intervals allow. */
-function totalInterval(centre: number, half: number, total: number, math: Interval, rw: Interval): Interval {
-  const low = Math.max(floorToStep(centre - half), math.low + rw.low);
-  const high = Math.min(ceilToStep(centre + half), math.high + rw.high);
-  return including(total, low, high);
 }
 
 const including = (point: number, low: number, high: number): Interval => ({

@@ -1,7 +1,7 @@
 /**
- * What answers say of a learner's ability in one section: the ability filter foretells every skill, and mastery corrects
+ * What answers say about a learner's ability in one section: the ability filter predicts every skill, and mastery corrects
  * that skill by skill, as far as the skill's parameters are trusted. Source of all formulas: science notes 6.2, each
- * chosen by simulation; constants in params.ts.
+ * chosen by simulation.
  */
 
 import { scoreModel } from '../base/params.js';
@@ -18,20 +18,20 @@ export interface SectionMeasure {
   /** Weight of the skills with answers, and of all that are known, never less. */
   readonly seenWeight: number;
   readonly knownWeight: number;
-  /** Number of skills that are known, no fewer than have answers; one without a section counts half. */
+  /** Number of known skills, never fewer than have answers; one without a section counts half. */
   readonly knownSkills: number;
   /** Mean mastery of the section's skills, answered or not, 0 to 1; one half without data. */
   readonly mastery: number;
-  /** Ability that this mastery stands for, as it is measured: the population's mean is 0, its variance 1. */
+  /** Ability that this mastery stands for, as measured: the population's mean is 0, its variance 1. */
   readonly value: number;
   /** Variance of that; infinite without data. */
   readonly noise: number;
-  /** Variance of the error that all the skills have in common: their parameters are unfitted, or do not describe this learner. */
+  /** Variance of the error that all skills have in common: their parameters are unfitted, or do not fit this learner. */
   readonly distrust: number;
 }
 
 /** What the measurement looks at. */
-export type MeasuredSkill = Pick<SkillView, 'state' | 'model' | 'placement' | 'mastery' | 'retention'>;
+type MeasuredSkill = Pick<SkillView, 'state' | 'model' | 'placement' | 'mastery' | 'retention'>;
 
 /** @param known the tenant's skills of the section */
 export function measureSection(
@@ -41,34 +41,23 @@ export function measureSection(
   known: SectionTotals,
 ): SectionMeasure {
   const sums = sumsOf(views, section, theta >= 0);
-  const weight = Math.max(known.weight, sums.weight);
+  const knownWeight = Math.max(known.weight, sums.weight);
   const knownSkills = Math.max(known.skills, sums.skills);
-  if (sums.answers === 0) return { ...nothing, knownWeight: weight, knownSkills };
-  const foretold = theta / (scoreModel.masteryLink * (1 + shrinkageOf(sums, weight)));
-  const base = sigmoid(foretold);
-  const mastery = base + correctionOf(views, section, foretold, base) / weight;
-  const noise = noiseOf(sums, weight);
+  if (sums.answers === 0) return { ...nothing, knownWeight, knownSkills };
+  const predicted = theta / (scoreModel.masteryLink * (1 + shrinkageOf(sums, knownWeight)));
+  const mastery = sigmoid(predicted) + correctionOf(views, section, predicted) / knownWeight;
+  const noise = noiseOf(sums, knownWeight);
   const unfitted = (scoreModel.distrust * sums.untrusted) / sums.weight;
   return {
     answers: sums.answers,
     seenWeight: sums.weight,
-    knownWeight: weight,
+    knownWeight,
     knownSkills,
     mastery,
     value: abilityOf(mastery) * (1 + noise),
     noise,
-    distrust: unfitted + disagreement(abilityOf(mastery), scoreModel.masteryLink * foretold),
+    distrust: unfitted + disagreement(abilityOf(mastery), scoreModel.masteryLink * predicted),
   };
-}
-
-/**
- * Variance of not knowing which of the two is right. By Bayesian Knowledge Tracing one has mastered a skill or has not;
- * who is right 3 times of 4 everywhere, and always has been, is taken for a master of all skills, and by the filter for
- * somebody above the mean.
- */
-function disagreement(byMastery: number, byAbility: number): number {
-  const { beyond, share } = scoreModel.disagreement;
-  return (share * Math.max(0, Math.abs(byMastery - byAbility) - beyond)) ** 2;
 }
 
 const nothing = {
@@ -80,6 +69,15 @@ const nothing = {
   distrust: 0,
 } as const;
 
+/**
+ * Variance of not knowing which of the two is right. By Bayesian Knowledge Tracing one has mastered a skill or has not:
+ * it takes somebody who is always right 3 times of 4 for a master of all skills, the filter for somebody above the mean.
+ */
+function disagreement(byMastery: number, byAbility: number): number {
+  const { beyond, share } = scoreModel.disagreement;
+  return (share * Math.max(0, Math.abs(byMastery - byAbility) - beyond)) ** 2;
+}
+
 /** Ability that a mean mastery stands for. */
 export const abilityOf = (mastery: number): number =>
   scoreModel.masteryLink * logit(clamp(mastery, 0.01, 0.99));
@@ -90,14 +88,14 @@ export const masteryOf = (ability: number): number => sigmoid(ability / scoreMod
 /** How far the skill's mastery is believed, 0 to 1. */
 export const trustOf = ({ model }: Pick<SkillView, 'model'>): number => scoreModel.trust[model.source];
 
+/** Of all skills with answers; squares are of answers. */
 interface Sums {
-  /** Of all the skills with answers; squares are of answers. */
   readonly skills: number;
   readonly answers: number;
   readonly squares: number;
   readonly weight: number;
   readonly untrusted: number;
-  /** Of those with an answer of the ability's own sign, which carry it: right for a high one, wrong for a low one. */
+  /** Of skills that carry the ability: with a right answer for a high one, with a wrong answer for a low one. */
   readonly carrying: { readonly skills: number; readonly weight: number };
   /** Wrong answers beside a high ability. */
   readonly against: number;
@@ -125,7 +123,7 @@ function sumsOf(views: readonly MeasuredSkill[], section: Section, isHigh: boole
 }
 
 /**
- * Variance of what the skills that carry the ability say about the rest. Wrong answers beside a high ability tell that
+ * Variance of what the skills that carry the ability say about the rest. Wrong answers beside a high ability show that
  * it was learned on these skills, which the others do not share; a low ability has no such cause.
  */
 function shrinkageOf({ answers, carrying, against }: Sums, knownWeight: number): number {
@@ -135,32 +133,28 @@ function shrinkageOf({ answers, carrying, against }: Sums, knownWeight: number):
   return (uncovered * (1 - carrying.weight / knownWeight) * (1 + perWrong * wrong)) / carrying.skills;
 }
 
-/** Sum over the skills of weight, times trust, times how far mastery is from what ability foretells. */
-function correctionOf(
-  views: readonly MeasuredSkill[],
-  section: Section,
-  foretold: number,
-  base: number,
-): number {
+/** Sum over the skills of weight, times trust, times how far mastery is from what ability predicts. */
+function correctionOf(views: readonly MeasuredSkill[], section: Section, predicted: number): number {
+  const base = sigmoid(predicted);
   let correction = 0;
   for (const view of views) {
     const share = shareOf(view.placement, section);
     if (share === 0 || view.state.attempts === 0) continue;
     const weight = share * view.placement.weight * trustOf(view);
-    correction += weight * (believedMastery(view, foretold) - base);
+    correction += weight * (believedMastery(view, predicted) - base);
   }
   return correction;
 }
 
 /**
- * Mastery within what the answers may move it from what ability foretells: few answers under default parameters bring
+ * Mastery, as far as the answers may move it from what ability predicts: few answers under default parameters bring
  * mastery near 1, which must not carry the section. The bounds fade as the skill does.
  */
-function believedMastery({ state, model, mastery, retention }: MeasuredSkill, foretold: number): number {
+function believedMastery({ state, model, mastery, retention }: MeasuredSkill, predicted: number): number {
   const { pInit } = model.parameters;
   const { attempts, correct } = state;
   const bound = (answers: number): number =>
-    faded(sigmoid(foretold + scoreModel.logitPerAnswer * answers), pInit, retention);
+    faded(sigmoid(predicted + scoreModel.logitPerAnswer * answers), pInit, retention);
   return clamp(mastery, bound(correct - attempts), bound(correct));
 }
 

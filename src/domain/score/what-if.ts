@@ -2,12 +2,13 @@
 
 import { dayOf } from '../base/days.js';
 import { scoreModel } from '../base/params.js';
-import type { PerSection, Section } from '../base/types.js';
+import { type PerSection, perSection } from '../base/types.js';
 import type { SkillView } from '../learner/skill-view.js';
 import { practiceOf } from '../tracing/activity.js';
 import { type Forecast, forecastUnder } from './forecast.js';
+import { type GoalOutlook, goalOutlook } from './goal.js';
 import { type Habit, habitOf, presentPractice, skillPractice, steadyHabit, steadyPractice } from './habit.js';
-import { type ForecastRequest, type GoalOutlook, goalOutlook } from './learner-forecast.js';
+import type { ForecastRequest } from './learner-forecast.js';
 import type { ScoreForecast, Scores } from './score.js';
 import { type ForecastSubject, type Standing, standingOf } from './standing.js';
 
@@ -24,10 +25,7 @@ export interface WhatIf {
   /** As the learner goes on now. */
   readonly unplanned: Scores;
   readonly goal: GoalOutlook;
-  /**
-   * Least whole number of answers a day, on the plan's skills, with which the learner stands at the target then; null
-   * where `maxAnswersPerDay` are not enough.
-   */
+  /** Least whole number of answers a day, on the plan's skills, that reaches the target; null above `maxAnswersPerDay`. */
   readonly neededAnswersPerDay: number | null;
   /** Days after which that is. */
   readonly neededInDays: number;
@@ -36,11 +34,11 @@ export interface WhatIf {
 /** More answers than this in a day are no plan. */
 export const maxAnswersPerDay = 1000;
 
-/** @param inDays when the learner is to stand at the target, 0 to 365 */
+/** @param inDays when the learner is to reach the target, 0 to 365 */
 export function forecastPlan(
   subject: ForecastSubject,
   plan: PracticePlan,
-  request: ForecastRequest,
+  { days, level, goal: set }: ForecastRequest,
   inDays: number,
 ): WhatIf {
   const standing = standingOf(subject);
@@ -48,21 +46,19 @@ export function forecastPlan(
   const under = (answersPerDay: number): Forecast =>
     forecastUnder(subject, standing, plannedHabit(subject, standing, { ...plan, answersPerDay }), added);
   const forecast = under(plan.answersPerDay);
-  const planned = forecast.forecastIn(request.days, request.level);
-  const goal = goalOutlook(subject, forecast, request.goal);
+  const present = forecastUnder(subject, standing, habitOf(standing, presentPractice(subject)));
+  const goal = goalOutlook(subject, forecast, set);
   return {
     current: forecast.current,
-    planned,
-    unplanned: forecastUnder(subject, standing, habitOf(standing, presentPractice(subject))).scoresIn(
-      request.days,
-    ),
+    planned: forecast.forecastIn(days, level),
+    unplanned: present.scoresIn(days),
     goal,
     neededAnswersPerDay: leastRate((rate) => under(rate).scoresIn(inDays).total >= goal.targetScore),
     neededInDays: inDays,
   };
 }
 
-/** More practice never lowers a forecast, so that halving finds the least rate. */
+/** More practice never lowers a forecast, so that a binary search finds the least rate. */
 function leastRate(reaches: (answersPerDay: number) => boolean): number | null {
   if (!reaches(maxAnswersPerDay)) return null;
   let [low, high] = [-1, maxAnswersPerDay];
@@ -79,17 +75,14 @@ function plannedHabit(
   standing: Standing,
   { answersPerDay, skills }: PracticePlan,
 ): Habit {
-  const { math, rw } = standing.measures;
-  const known = { math: math.knownSkills, rw: rw.knownSkills };
+  const known = perSection((section) => standing.measures[section].knownSkills);
   if (skills === null) return steadyHabit(standing, ratesOf(subject, known, answersPerDay));
   const chosen = new Set(skills.map(({ skillId }) => skillId));
   const practice = steadyPractice(answersPerDay);
-  // A skill of few is many fine ones, which share its answers.
-  const coarse = (section: Section): number => Math.min(1, known[section] / scoreModel.leastSkills);
-  const practised = {
-    math: skillPractice(practice, coarse('math') / chosen.size),
-    rw: skillPractice(practice, coarse('rw') / chosen.size),
-  };
+  // Where few skills are known, each stands for many fine ones, which share its answers.
+  const practised = perSection((section) =>
+    skillPractice(practice, Math.min(1, known[section] / scoreModel.leastSkills) / chosen.size),
+  );
   const left = skillPractice(steadyPractice(0), 0);
   return {
     of: (view, section) => (view !== null && chosen.has(view.skillId) ? practised[section] : left),
@@ -103,9 +96,8 @@ function ratesOf(
   skills: PerSection<number>,
   answersPerDay: number,
 ): PerSection<number> {
-  const practice = practiceOf(subject.learner.activity, dayOf(subject.now));
-  const present = { math: practice.math.rate, rw: practice.rw.rate };
-  const share = present.math + present.rw > 0 ? present : skills;
+  const { math, rw } = practiceOf(subject.learner.activity, dayOf(subject.now));
+  const share = math.rate + rw.rate > 0 ? { math: math.rate, rw: rw.rate } : skills;
   const sum = share.math + share.rw;
   const mathShare = sum > 0 ? share.math / sum : 0.5;
   return { math: answersPerDay * mathShare, rw: answersPerDay * (1 - mathShare) };

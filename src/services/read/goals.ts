@@ -1,7 +1,7 @@
 /** Goals of learners: a score to reach, perhaps by a day. */
 import { readGoalBody } from '../../contracts/goals.js';
 import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
-import type { GoalSetting } from '../../domain/catalogue/goal-setting.js';
+import type { GoalSetting } from '../../domain/score/goal.js';
 import { ApiError } from '../../errors.js';
 import type { GoalStore, GoalWrite } from '../../store/learners/goal-store.js';
 

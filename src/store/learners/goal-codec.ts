@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { StoredGoal } from '../../domain/catalogue/goal-setting.js';
+import type { StoredGoal } from '../../domain/score/goal.js';
 
 /** Field of the goal in the learner hash. */
 export const goalField = 'G';

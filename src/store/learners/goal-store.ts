@@ -1,7 +1,7 @@
 /** Goals: each a field of its learner's hash, so that whoever reads the learner has the goal too. */
 import { goalRow } from '../../contracts/journal.js';
 import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
-import type { GoalSetting, StoredGoal } from '../../domain/catalogue/goal-setting.js';
+import type { GoalSetting, StoredGoal } from '../../domain/score/goal.js';
 import { unavailable } from '../../errors.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { journalBound, journalKey, learnerKey, markerKey, partitionOf } from '../redis/keys.js';
