@@ -1,20 +1,24 @@
 import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
-import { authenticate } from '../../src/embedded/clickhouse/accounts.js';
 import { checkAnalystStatement } from '../../src/embedded/clickhouse/analyst-guard.js';
 import { engineFailure, failureOf } from '../../src/embedded/clickhouse/errors.js';
-import { answerFormat, insertFormat, isStreamable } from '../../src/embedded/clickhouse/formats.js';
+import { authenticate } from '../../src/embedded/clickhouse/http-server.js';
 import { goesByFile } from '../../src/embedded/clickhouse/insert-file.js';
-import { parseInsertHead } from '../../src/embedded/clickhouse/insert-head.js';
 import { checkOverruns, type Overrun, overrunOf } from '../../src/embedded/clickhouse/overruns.js';
 import { jobOf, laneOf } from '../../src/embedded/clickhouse/request.js';
 import {
   analystAssignments,
   dearAssignments,
-  literal,
   parameterAssignments,
 } from '../../src/embedded/clickhouse/settings.js';
+import {
+  answerFormat,
+  insertFormat,
+  isStreamable,
+  literal,
+  parseInsertHead,
+} from '../../src/embedded/clickhouse/sql.js';
 
 test('an insert head gives table, columns, settings, format and where the rows begin', () => {
   const text =

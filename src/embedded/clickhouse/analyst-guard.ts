@@ -1,7 +1,6 @@
 import { readableSystemTables } from './analyst-role.js';
 import { BridgeError, notAllowed } from './errors.js';
-import { checkHidden, withoutHidden } from './hidden-columns.js';
-import { isName, type Token, tokensOf } from './tokens.js';
+import { isName, type Token, tokensOf } from './sql.js';
 
 /*
  * readonly=1 and the role stop most, but in this engine (tried with 26.7) not: scalar file(), INTO OUTFILE, KILL,
@@ -11,34 +10,19 @@ import { isName, type Token, tokensOf } from './tokens.js';
  * no comment, quoting or spelling can mean two things.
  */
 
-const allowedVerbs: ReadonlySet<string> = new Set([
-  'SELECT',
-  'WITH',
-  'SHOW',
-  'DESCRIBE',
-  'DESC',
-  'EXISTS',
-  'EXPLAIN',
-  '(',
-]);
+const words = (list: string): ReadonlySet<string> => new Set(list.split(/\s+/));
+
+const allowedVerbs = words('SELECT WITH SHOW DESCRIBE DESC EXISTS EXPLAIN (');
+
+/** SHOW of anything else is about other people, queries or the server. */
+const shown = words(
+  'CHANGED COLUMNS CREATE DATABASES ENGINES EXTENDED FIELDS FULL FUNCTIONS INDEX INDEXES INDICES KEYS SETTING SETTINGS TABLE TABLES VIEW',
+);
 
 /** Table functions that read nothing but what may be read, or nothing at all. */
-const harmlessTableFunctions: ReadonlySet<string> = new Set([
-  'format',
-  'generate_series',
-  'generaterandom',
-  'generateseries',
-  'merge',
-  'null',
-  'numbers',
-  'numbers_mt',
-  'primes',
-  'values',
-  'view',
-  'viewifpermitted',
-  'zeros',
-  'zeros_mt',
-]);
+const harmlessTableFunctions = words(
+  'format generate_series generaterandom generateseries merge null numbers numbers_mt primes values view viewifpermitted zeros zeros_mt',
+);
 
 /**
  * Functions for which no right is needed and that read files, open connections or look into the process or its host;
@@ -47,52 +31,18 @@ const harmlessTableFunctions: ReadonlySet<string> = new Set([
 const forbiddenFunctions =
   /^(file|filesystem[a-z]*|catboostevaluate|ai[a-z]*|showcertificate|hostname|fqdn|fullhostname|getmacro|getserversetting|getserverport|tcpport|serveruuid|getoskernelversion)$/;
 
-/** SHOW of anything else is about other people, queries or the server. */
-const shown: ReadonlySet<string> = new Set(
-  'CHANGED COLUMNS CREATE DATABASES ENGINES EXTENDED FIELDS FULL FUNCTIONS INDEX INDEXES INDICES KEYS SETTING SETTINGS TABLE TABLES VIEW'.split(
-    ' ',
-  ),
+/**
+ * Columns of tables of `system` that tell where files are. The engine lets everybody read all columns of such a table, so
+ * they are refused by name, and left out of what stands for all columns.
+ */
+const hiddenColumns: readonly string[] = ['data_path', 'data_paths', 'metadata_path'];
+const narrowed = ` EXCEPT (${hiddenColumns.join(', ')})`;
+
+/** The engine's words, printed in capitals, behind which an expression begins. */
+const beforeExpressions = words(
+  `ALL AND ANY AS BETWEEN BY CASE DISTINCT DIV ELSE EXISTS FILL FROM GLOBAL HAVING ILIKE IN INTERVAL JOIN LIKE LIMIT MOD NOT
+   OFFSET ON OR PREWHERE QUALIFY REGEXP SAMPLE SELECT SET STEP THEN TO USING WHEN WHERE WITH`,
 );
-
-function denied(what: string): never {
-  throw new BridgeError(164, 'READONLY', `${what}: Cannot execute query in readonly mode`);
-}
-
-function checkVerb(tokens: readonly Token[]): void {
-  const verb = tokens[0]?.text.toUpperCase() ?? '';
-  if (!allowedVerbs.has(verb) || tokens[0]?.kind === 'quoted') denied(verb);
-  const what = tokens[1]?.text.toUpperCase() ?? '';
-  if (verb === 'SHOW' && !shown.has(what)) notAllowed(what);
-  // It tells the columns of tables that may not be read.
-  const words = new Set(tokens.map(({ text }) => text));
-  if (verb === 'EXPLAIN' && (words.has('TREE') || words.has('run_query_tree_passes')))
-    notAllowed('QUERY TREE');
-}
-
-function checkSystem(token: Token, next: Token | undefined, afterNext: Token | undefined): void {
-  if (!isName(token)) return;
-  checkHidden(token.text);
-  if (token.text !== 'system' || next?.text !== '.' || afterNext === undefined) return;
-  if (!readableSystemTables.has(afterNext.text)) notAllowed(`system.${afterNext.text}`);
-}
-
-function checkKeyword(token: Token, next: Token | undefined, afterNext: Token | undefined): void {
-  if (token.kind !== 'name') return;
-  const word = token.text.toUpperCase();
-  if (word === 'OUTFILE' || word === 'INFILE') denied(`INTO ${word}`);
-  const assigns = next !== undefined && next.kind !== 'sign' && afterNext?.text === '=';
-  if (word === 'SETTINGS' && assigns) denied('SETTINGS in the query (send them as URL parameters)');
-}
-
-function checkFunction(token: Token, next: Token | undefined, tableFunctions: ReadonlySet<string>): void {
-  if (!isName(token)) return;
-  const name = token.text.toLowerCase();
-  if (forbiddenFunctions.test(name)) denied(`Function ${name}`);
-  const called = next?.text === '(' && next.kind === 'sign';
-  if (called && tableFunctions.has(name) && !harmlessTableFunctions.has(name)) {
-    denied(`Table function ${name}`);
-  }
-}
 
 /**
  * Refuses, with code 164 or 497, whatever an analyst may not run.
@@ -104,9 +54,84 @@ export function checkAnalystStatement(statement: string, tableFunctions: Readonl
   const tokens = tokensOf(statement);
   checkVerb(tokens);
   for (const [index, token] of tokens.entries()) {
-    checkKeyword(token, tokens[index + 1], tokens[index + 2]);
-    checkFunction(token, tokens[index + 1], tableFunctions);
-    checkSystem(token, tokens[index + 1], tokens[index + 2]);
+    const [next, afterNext] = [tokens[index + 1], tokens[index + 2]];
+    if (token.kind === 'name') checkKeyword(token.text.toUpperCase(), next, afterNext);
+    if (isName(token)) checkName(token.text, next, afterNext, tableFunctions);
   }
   return withoutHidden(statement, tokens);
+}
+
+/** A parameter may stand for a name that is printed as its placeholder. */
+export function checkParameterValue(value: string): void {
+  const hidden = hiddenColumns.find((column) => value.includes(column));
+  if (hidden !== undefined) notAllowed(hidden);
+}
+
+function denied(what: string): never {
+  throw new BridgeError(164, 'READONLY', `${what}: Cannot execute query in readonly mode`);
+}
+
+function checkVerb(tokens: readonly Token[]): void {
+  const verb = tokens[0]?.text.toUpperCase() ?? '';
+  if (!allowedVerbs.has(verb) || tokens[0]?.kind === 'quoted') denied(verb);
+  const what = tokens[1]?.text.toUpperCase() ?? '';
+  if (verb === 'SHOW' && !shown.has(what)) notAllowed(what);
+  // It tells the columns of tables that may not be read.
+  if (verb === 'EXPLAIN' && tokens.some(({ text }) => text === 'TREE' || text === 'run_query_tree_passes'))
+    notAllowed('QUERY TREE');
+}
+
+function checkKeyword(word: string, next: Token | undefined, afterNext: Token | undefined): void {
+  if (word === 'OUTFILE' || word === 'INFILE') denied(`INTO ${word}`);
+  const assigns = next !== undefined && next.kind !== 'sign' && afterNext?.text === '=';
+  if (word === 'SETTINGS' && assigns) denied('SETTINGS in the query (send them as URL parameters)');
+}
+
+function checkName(
+  text: string,
+  next: Token | undefined,
+  afterNext: Token | undefined,
+  tableFunctions: ReadonlySet<string>,
+): void {
+  const name = text.toLowerCase();
+  if (forbiddenFunctions.test(name)) denied(`Function ${name}`);
+  const isCalled = next?.text === '(' && next.kind === 'sign';
+  if (isCalled && tableFunctions.has(name) && !harmlessTableFunctions.has(name))
+    denied(`Table function ${name}`);
+  if (hiddenColumns.includes(text)) notAllowed(text);
+  if (text !== 'system' || next?.text !== '.' || afterNext === undefined) return;
+  if (!readableSystemTables.has(afterNext.text)) notAllowed(`system.${afterNext.text}`);
+}
+
+/** The statement with each `*` and `COLUMNS` narrowed, which is harmless where a table has no such column. */
+function withoutHidden(statement: string, tokens: readonly Token[]): string {
+  let done = '';
+  let from = 0;
+  for (const [index, { end }] of tokens.entries()) {
+    if (!meansColumns(tokens, index) && !endsPattern(tokens, index)) continue;
+    done += statement.slice(from, end) + narrowed;
+    from = end;
+  }
+  return done + statement.slice(from);
+}
+
+/** Whether it is a `*` that neither multiplies nor counts. */
+function meansColumns(tokens: readonly Token[], index: number): boolean {
+  const [previous, token, next] = [tokens[index - 1], tokens[index], tokens[index + 1]];
+  if (token?.kind !== 'sign' || token.text !== '*' || previous === undefined) return false;
+  const isCount =
+    tokens[index - 2]?.text.toLowerCase() === 'count' && previous.text === '(' && next?.text === ')';
+  return !isCount && !endsOperand(previous);
+}
+
+/** Behind the end of an operand a printed `*` multiplies. */
+function endsOperand({ text, kind }: Token): boolean {
+  if (kind === 'sign') return /^(?:[)\]}]|\d.*)$/.test(text);
+  return kind !== 'name' || !beforeExpressions.has(text);
+}
+
+/** The end of `COLUMNS('pattern')`. */
+function endsPattern(tokens: readonly Token[], index: number): boolean {
+  const [word, open, pattern, close] = tokens.slice(Math.max(0, index - 3), index + 1);
+  return word?.text === 'COLUMNS' && open?.text === '(' && pattern?.kind === 'string' && close?.text === ')';
 }

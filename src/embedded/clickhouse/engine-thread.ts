@@ -5,7 +5,8 @@ import { takeAnalystRole } from './analyst-role.js';
 import { failureOf, queryCancelled } from './errors.js';
 import { goesByFile, insertByFile } from './insert-file.js';
 import type { EngineJob, FromThread, RowInsert, ToThread, WriteSummary } from './messages.js';
-import { dearAssignments, literal, quotedName } from './settings.js';
+import { dearAssignments } from './settings.js';
+import { literal, quotedName } from './sql.js';
 
 /*
  * One thread runs one query at a time. Each gets a session of its own (0.4 ms): settings, parameters and

@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Session } from 'chdb';
 import type { RowInsert, WriteSummary } from './messages.js';
-import { literal, quotedName } from './settings.js';
+import { literal, quotedName } from './sql.js';
 
 /*
  * Rows that come as text behind a statement are cut into SQL tokens by the engine before it reads them as rows

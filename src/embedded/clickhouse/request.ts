@@ -1,11 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { checkParameterValue } from './analyst-guard.js';
 import { BridgeError, notAllowed } from './errors.js';
-import { answerFormat, insertFormat, isStreamable } from './formats.js';
-import { checkParameterValue } from './hidden-columns.js';
-import { type InsertHead, parseInsertHead } from './insert-head.js';
 import type { Lane } from './lanes.js';
 import type { EngineJob, RowInsert } from './messages.js';
 import { analystAssignments, analystLimitMs, parameterAssignments, serviceAssignments } from './settings.js';
+import {
+  answerFormat,
+  type InsertHead,
+  insertFormat,
+  isStreamable,
+  leadingWord,
+  parseInsertHead,
+} from './sql.js';
 
 /** One request's say about how to run its statement. */
 export interface RequestOptions {
@@ -20,81 +26,36 @@ export interface RequestOptions {
 }
 
 /** URL parameters that concern the HTTP exchange, never the engine. */
-const exchangeParameters: ReadonlySet<string> = new Set([
-  'add_http_cors_header',
-  'buffer_size',
-  'cancel_http_readonly_queries_on_client_close',
-  'client_protocol_version',
-  'close_session',
-  'compress',
-  'database',
-  'decompress',
-  'default_format',
-  'enable_http_compression',
-  'http_headers_progress_interval_ms',
-  'http_write_exception_in_output_format',
-  'http_zlib_compression_level',
-  'password',
-  'query',
-  'query_id',
-  'quota_key',
-  'role',
-  'send_progress_in_http_headers',
-  'session_check',
-  'session_id',
-  'session_timeout',
-  'stacktrace',
-  'user',
-  'wait_end_of_query',
-]);
+const exchangeParameters: ReadonlySet<string> = new Set(
+  `add_http_cors_header buffer_size cancel_http_readonly_queries_on_client_close client_protocol_version close_session
+   compress database decompress default_format enable_http_compression http_headers_progress_interval_ms
+   http_write_exception_in_output_format http_zlib_compression_level password query query_id quota_key role
+   send_progress_in_http_headers session_check session_id session_timeout stacktrace user
+   wait_end_of_query`.split(/\s+/),
+);
 
 function header(headers: IncomingHttpHeaders, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : undefined;
 }
 
-function isInsert(text: string): boolean {
-  return leadingWord(text) === 'INSERT';
-}
+const isInsert = (text: string): boolean => leadingWord(text) === 'INSERT';
 
-function leadingWord(text: string): string {
-  return (
-    /^(?:\s|--[^\n]*\n|#[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*([A-Za-z]+|\()/.exec(text)?.[1]?.toUpperCase() ??
-    ''
-  );
-}
-
-const readingWords: ReadonlySet<string> = new Set([
-  'SELECT',
-  'WITH',
-  'FROM',
-  'SHOW',
-  'DESCRIBE',
-  'DESC',
-  'EXISTS',
-  'EXPLAIN',
-  '(',
-]);
+const readingWords: ReadonlySet<string> = new Set(
+  'SELECT WITH FROM SHOW DESCRIBE DESC EXISTS EXPLAIN ('.split(' '),
+);
+const isReading = (statement: string): boolean => readingWords.has(leadingWord(statement));
 
 /** Statements without an answer: the engine parses them only to refuse to stream it, as it does where there are two. */
-const answerlessWords: ReadonlySet<string> = new Set([
-  'ALTER',
-  'CREATE',
-  'DELETE',
-  'DROP',
-  'INSERT',
-  'OPTIMIZE',
-  'SYSTEM',
-  'TRUNCATE',
-]);
+const answerlessWords: ReadonlySet<string> = new Set(
+  'ALTER CREATE DELETE DROP INSERT OPTIMIZE SYSTEM TRUNCATE'.split(' '),
+);
 
 /** Only about who waits for whom; what a request may do is not decided here. */
 export function laneOf(statement: string, analyst: boolean): Lane {
   if (analyst) return 'analyst';
   return isReading(statement) ? 'read' : 'write';
 }
-
-const isReading = (statement: string): boolean => readingWords.has(leadingWord(statement));
 
 /** Where a statement with rows behind it is cut. */
 interface CutStatement {
@@ -143,9 +104,9 @@ function named(query: URLSearchParams, keep: (name: string) => string | null): M
   return found;
 }
 
-function settingName(key: string): string | null {
-  return key.startsWith('param_') || exchangeParameters.has(key) ? null : key;
-}
+const settingName = (key: string): string | null =>
+  key.startsWith('param_') || exchangeParameters.has(key) ? null : key;
+const parameterName = (key: string): string | null => (key.startsWith('param_') ? key.slice(6) : null);
 
 function refuseNativeCompression(query: URLSearchParams): void {
   if (query.get('compress') === '1' || query.get('decompress') === '1') {
@@ -158,7 +119,7 @@ function assignments(
   settings: ReadonlyMap<string, string>,
   clause: readonly string[],
 ): string[] {
-  const parameters = named(options.query, (key) => (key.startsWith('param_') ? key.slice(6) : null));
+  const parameters = named(options.query, parameterName);
   if (options.analyst) for (const value of parameters.values()) checkParameterValue(value);
   const own = options.analyst ? analystAssignments(settings) : [...serviceAssignments(settings), ...clause];
   return [...own, ...parameterAssignments(parameters)];

@@ -4,12 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { Worker } from 'node:worker_threads';
 import { Session } from 'chdb';
-import type { Account } from './accounts.js';
 import { writeAccess } from './analyst-role.js';
-import { createBridge } from './http-server.js';
+import { type Account, createBridge } from './http-server.js';
 import { type Lanes, startLanes } from './lanes.js';
 import { type Overrun, overrunOf } from './overruns.js';
-import { literal, quotedName } from './settings.js';
+import { literal, quotedName } from './sql.js';
 
 /*
  * The embedded ClickHouse server: one process, one data folder, the ClickHouse HTTP interface on

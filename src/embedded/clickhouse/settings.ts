@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { BridgeError } from './errors.js';
-import { isName, tokensOf } from './tokens.js';
+import { isName, literal, tokensOf } from './sql.js';
 
 /** Seconds that an analyst's query may take. */
 const analystSeconds = 60;
@@ -40,32 +40,10 @@ const serviceMemoryBytes = 4_000_000_000;
  * purpose: format_schema*, format_template_* and output_format_schema (they read and write files).
  */
 const analystPrefixes = ['output_format_', 'date_time_', 'format_csv_', 'format_custom_'];
-const analystNames: ReadonlySet<string> = new Set([
-  'bool_true_representation',
-  'bool_false_representation',
-  'extremes',
-  'join_use_nulls',
-  'limit',
-  'log_comment',
-  'max_result_bytes',
-  'max_result_rows',
-  'max_rows_to_read',
-  'offset',
-  'result_overflow_mode',
-  'session_timezone',
-]);
-const analystNever: ReadonlySet<string> = new Set(['output_format_schema']);
-
-/** Text as a ClickHouse string literal. */
-export function literal(text: string): string {
-  const escaped = text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\0', '\\0');
-  return `'${escaped}'`;
-}
-
-/** A name as a quoted ClickHouse identifier. */
-export function quotedName(name: string): string {
-  return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
-}
+const analystNames: ReadonlySet<string> = new Set(
+  `bool_true_representation bool_false_representation extremes join_use_nulls limit log_comment max_result_bytes
+   max_result_rows max_rows_to_read offset result_overflow_mode session_timezone`.split(/\s+/),
+);
 
 function checkedName(name: string): string {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
@@ -90,7 +68,7 @@ function analystAssignment(name: string, value: string): string[] {
   if (name === 'readonly' && (value === '1' || value === '2')) return [];
   if (analystCaps.has(name)) return [];
   const known = analystNames.has(name) || analystPrefixes.some((prefix) => name.startsWith(prefix));
-  if (!known || analystNever.has(name)) refuse(name);
+  if (!known || name === 'output_format_schema') refuse(name);
   return [`${name} = ${literal(value)}`];
 }
 

@@ -1,0 +1,145 @@
+/** The little that the bridge itself reads of SQL, and writes. Nothing here decides what a request may do. */
+import { BridgeError } from './errors.js';
+
+/** Text as a ClickHouse string literal. */
+export function literal(text: string): string {
+  const escaped = text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\0', '\\0');
+  return `'${escaped}'`;
+}
+
+/** A name as a quoted ClickHouse identifier. */
+export function quotedName(name: string): string {
+  return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
+}
+
+/** A token of a statement as the engine prints it: without comments. */
+export interface Token {
+  readonly text: string;
+  /** Numbers count as signs. */
+  readonly kind: 'name' | 'quoted' | 'string' | 'sign';
+  /** Where it ends in the statement. */
+  readonly end: number;
+}
+
+const tokenPattern =
+  /'(?:[^'\\]|\\[\s\S]|'')*'|`(?:[^`\\]|\\[\s\S]|``)*`|"(?:[^"\\]|\\[\s\S]|"")*"|[A-Za-z_]\w*|\d[\w.]*|\S/g;
+
+export const tokensOf = (statement: string): Token[] => [...statement.matchAll(tokenPattern)].map(tokenOf);
+
+function tokenOf({ 0: text, index }: RegExpExecArray): Token {
+  const first = text.charAt(0);
+  const end = index + text.length;
+  if (first === "'") return { text, kind: 'string', end };
+  if (first === '`' || first === '"') return { text: text.slice(1, -1), kind: 'quoted', end };
+  return { text, kind: /[A-Za-z_]/.test(first) ? 'name' : 'sign', end };
+}
+
+export const isName = ({ kind }: Token): boolean => kind === 'name' || kind === 'quoted';
+
+// Each comment can end in one place only: a lazy `[\s\S]*?` backtracks exponentially over many of them.
+const comment = String.raw`--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/`;
+const leading = new RegExp(String.raw`^(?:\s|#[^\n]*\n|${comment})*([A-Za-z]+|\()`);
+
+/** The first word of a statement, in capitals, or its opening bracket. */
+export const leadingWord = (statement: string): string => leading.exec(statement)?.[1]?.toUpperCase() ?? '';
+
+/** An `INSERT INTO t (columns) SETTINGS … FORMAT name` and where its rows begin. */
+export interface InsertHead {
+  readonly table: string;
+  readonly columns: readonly string[] | null;
+  /** `name = literal` pairs as written. */
+  readonly settings: readonly string[];
+  readonly format: string;
+  /** Offset of the first row in the text, in characters. */
+  readonly rowsAt: number;
+}
+
+const blank = String.raw`(?:\s|${comment})`;
+const name = String.raw`(?:[A-Za-z_]\w*|\`[A-Za-z_]\w*\`|"[A-Za-z_]\w*")`;
+const value = String.raw`(?:'(?:[^'\\]|\\.|'')*'|[-+\w.]+)`;
+const pair = `[A-Za-z_]\\w*\\s*=\\s*${value}`;
+const headPattern = new RegExp(
+  `^${blank}*INSERT${blank}+INTO${blank}+(?:TABLE${blank}+)?` +
+    `(?<table>${name}(?:\\.${name})?)${blank}*` +
+    `(?:\\((?<columns>${blank}*${name}(?:${blank}*,${blank}*${name})*)${blank}*\\)${blank}*)?` +
+    `(?:SETTINGS\\s+(?<settings>${pair}(?:\\s*,\\s*${pair})*)\\s+)?` +
+    `FORMAT\\s+(?<format>\\w+)[ \\t]*;?[ \\t]*(?:\\r?\\n|$)`,
+  'i',
+);
+
+/** Names come in quotes or bare; the engine's insert call takes them bare. */
+const bare = (quoted: string): string => quoted.replaceAll(/[`"]/g, '');
+
+const columnNames = (list: string): string[] =>
+  list
+    .replaceAll(new RegExp(comment, 'g'), ' ')
+    .split(',')
+    .map((column) => bare(column.trim()));
+
+/**
+ * Reads the head of an insert whose rows follow as bytes. null: not such a statement (INSERT … SELECT, VALUES, or names
+ * this pattern leaves to the engine), to be run as ordinary text.
+ */
+export function parseInsertHead(text: string): InsertHead | null {
+  const match = headPattern.exec(text);
+  const groups = match?.groups;
+  if (!match || !groups) return null;
+  return {
+    table: bare(groups.table ?? ''),
+    columns: groups.columns === undefined ? null : columnNames(groups.columns),
+    settings: groups.settings?.match(new RegExp(pair, 'g')) ?? [],
+    format: groups.format ?? '',
+    rowsAt: match[0].length,
+  };
+}
+
+/** Row formats that the embedded engine takes from memory (chdb's RawInsertFormat). */
+const rowFormats = [
+  ...['JSONEachRow', 'JSONCompactEachRow', 'CSV', 'CSVWithNames'],
+  ...['TabSeparated', 'TabSeparatedWithNames', 'TSV', 'TSVWithNames'],
+] as const;
+
+/** The engine's spelling of an insert format; others are refused. */
+export function insertFormat(wanted: string): (typeof rowFormats)[number] {
+  const known = rowFormats.find((one) => one.toLowerCase() === wanted.toLowerCase());
+  if (known !== undefined) return known;
+  const list = rowFormats.join(', ');
+  const reason = `The embedded server cannot read format ${wanted} from a request; it reads ${list}`;
+  throw new BridgeError(48, 'NOT_IMPLEMENTED', reason);
+}
+
+const contentTypes: readonly (readonly [RegExp, string])[] = [
+  [/^JSON(?!.*EachRow)/i, 'application/json; charset=UTF-8'],
+  [/^(JSON.*EachRow|NDJSON|JSONLines)/i, 'application/x-ndjson; charset=UTF-8'],
+  [/^(TabSeparated|TSV)/i, 'text/tab-separated-values; charset=UTF-8'],
+  [/^CSV/i, 'text/csv; charset=UTF-8; header=absent'],
+  [/^XML/i, 'application/xml; charset=UTF-8'],
+  [/^(RowBinary|Native|Parquet|Arrow|ORC|Avro|MsgPack|Protobuf)/i, 'application/octet-stream'],
+];
+
+/** Content-Type of an answer in this format. */
+export const contentType = (format: string): string =>
+  contentTypes.find(([pattern]) => pattern.test(format))?.[1] ?? 'text/plain; charset=UTF-8';
+
+/*
+ * The engine formats each streamed block as an answer of its own (tried with chdb 3.4: JSON became several documents,
+ * WithNames repeated its names): only rows without head and tail may be streamed.
+ */
+const streamable: ReadonlySet<string> = new Set(
+  `csv jsoncompacteachrow jsoncompactstringseachrow jsoneachrow jsonlines jsonstringseachrow lineasstring ndjson
+   rawblob rowbinary tabseparated tabseparatedraw tsv tsvraw`.split(/\s+/),
+);
+
+/** Every `FORMAT name` in a text; some may stand in a string or a comment. */
+const formatClause = new RegExp(String.raw`\bFORMAT(?:(?:\s|#[^\n]*\n|${comment})+[\`"]?|[\`"])(\w+)`, 'gi');
+
+const namedFormats = (statement: string): string[] =>
+  [...statement.matchAll(formatClause)].map((match) => match[1] ?? '');
+
+/** Whether an answer may be streamed for sure; false is always right, only slower. */
+export const isStreamable = (statement: string, fallback: string): boolean =>
+  [fallback, ...namedFormats(statement)].every((one) => streamable.has(one.toLowerCase()));
+
+/** The format an answer will have, for headers only: the engine itself obeys the FORMAT clause. */
+export const answerFormat = (statement: string, fallback: string): string =>
+  namedFormats(statement).at(-1) ?? fallback;
