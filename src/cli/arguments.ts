@@ -1,4 +1,4 @@
-/** Reading a command's arguments: whatever does not fit ends it with one line and a hint at --help. */
+/** Reading a command's arguments: one that does not fit ends it with one line and a hint at --help. */
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { StartError } from '../lifecycle.js';
 

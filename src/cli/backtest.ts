@@ -29,11 +29,11 @@ const { horizons, minAnswers } = accuracyConstants;
 
 const help = `Usage: npm run backtest -- FILE [options]
 
-Tells how far forecasts of the share of right answers can be relied on: each learner of FILE is looked at
-after so many answers, the share of right answers over the next days is forecast with its interval by models
-that were trained on the learners of the other folds, and then held against what was answered.
+Measures how far forecasts of the share of right answers can be relied on. After so many answers of each
+learner of FILE the share of right answers over the next days is forecast with its interval, by models that
+were trained on the learners of the other folds, and compared with what was answered.
 
-FILE is as for npm run evaluate (its --help tells the columns). With times, horizons are
+FILE is as for npm run evaluate (its --help lists the columns). With times, horizons are
 ${horizons.days.join(', ')} days from the last answer on; without any, they are the next ${horizons.answers.join(', ')} answers.
 Moments with fewer than ${minAnswers} answers inside the horizon are left out; a horizon in answers is always complete.
 
@@ -111,10 +111,10 @@ async function forecastTable(
 
 /** Folds to forecast in turn: those of the file, unless it has all learners in one. */
 function crossFolds(table: AnswerTable, { stderr }: CommandContext): Uint16Array {
-  const told = foldsOf(table);
+  const ofFile = foldsOf(table);
   const byHash = foldsOf({ ...table, folds: new Map() });
-  const [fold, another] = foldsPresent(told);
-  if (another !== undefined || foldsPresent(byHash).length === 1) return told;
+  const [fold, another] = foldsPresent(ofFile);
+  if (another !== undefined || foldsPresent(byHash).length === 1) return ofFile;
   stderr.write(`Every learner is in fold ${fold}: folds are 1 to 5 by a hash of user_id instead\n`);
   return byHash;
 }

@@ -84,7 +84,7 @@ const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 /**
  * Runs a command to its end, or until a signal stops it, and closes what it opened.
  *
- * @param work does it; a StartError is told in one line, everything else is a defect
+ * @param work does it; a StartError is printed as one line, everything else is a defect
  */
 async function runCommand(
   host: CommandHost,
@@ -128,6 +128,6 @@ async function runCommand(
   }
 }
 
-/** What the service's callers may be told, the user of a command may be told too. */
+/** The message of an error that callers of the service see is fit for the user of a command, too. */
 const forUser = (error: unknown): unknown =>
   error instanceof ApiError ? new StartError(error.message, { cause: error }) : error;

@@ -25,17 +25,17 @@ import {
 
 const help = `Usage: npm run evaluate -- FILE [options]
 
-Tells how well the models foretell the answers of FILE: they are trained on the learners of all folds but
+Measures how well the models predict the answers of FILE. They are trained on the learners of all folds but
 one, and predict every answer of that fold's learners from the learner's own earlier answers, through the
 code that serves. What is known of skills and items comes from the training learners alone.
 
 FILE is CSV with a header, or NDJSON, both also as gzip. Columns: user_id, skill_id, correct, and
 optionally item_id, order, ts, fold, response_time_s, question_difficulty, each of which may be empty in a
-row; others are ignored. Rows that do not fit are left out, counted and told on standard error.
+row; others are ignored. Rows that do not fit are left out, counted and reported on standard error.
   order                a learner's answers are sorted by it where all of them have one, else by ts where
                        all of them have one, else they come as in the file
   ts                   RFC 3339, or Unix seconds
-  fold                 integer 0 to ${maxFold}; the first one told holds for all rows of a learner. Learners
+  fold                 integer 0 to ${maxFold}; the first one holds for all rows of a learner. Learners
                        without any are in fold 1 to 5 by a hash of user_id, the same in every run
   question_difficulty  -3 to 3
 
@@ -49,7 +49,7 @@ Figures: auc (ties count half; null where all answers are alike), rmse, log_loss
 of ${logLossClip} at least), accuracy (at .5), ece (calibration error over ${reliabilityBins} bins of equal width).
 In JSON, rows and learners are those that were predicted, the training ones stand under train;
 fit.seconds is the time of the BKT fit with the preparation of its data, fit.iterations the EM iterations
-of all skills together, fit.observations the answers fitted on. monotone tells how often, of probes tried,
+of all skills together, fit.observations the answers fitted on. monotone counts how often, of probes tried,
 a right answer lowered (right_lowers) or a wrong one raised (wrong_raises) the served probability for
 another item of the skill.
 `;

@@ -162,7 +162,7 @@ function notesOn({ learners, folds, foldConflicts }: AnswerTable, leftOut: LeftO
   if (rows > examples.length) notes.push(`  and ${grouped(rows - examples.length)} more`);
   if (foldConflicts > 0) {
     notes.push(
-      `${grouped(foldConflicts)} rows tell another fold than their learner's first: the first one holds`,
+      `${grouped(foldConflicts)} rows have another fold than their learner's first: the first one holds`,
     );
   }
   const without = learners.all.length - folds.size;

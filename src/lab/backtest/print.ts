@@ -5,7 +5,7 @@ import { resamples, seed } from './bootstrap.js';
 import { levels, type ModelName, modelNames } from './forecasts.js';
 import type { BacktestResults, Band, Estimate, ModelLosses, Summary } from './results.js';
 
-/** What is told beside the results. */
+/** What is printed beside the results. */
 export interface BacktestSummary {
   readonly file: string;
   /** null: all. */

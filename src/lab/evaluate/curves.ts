@@ -12,11 +12,11 @@ export interface CurvePoint {
 }
 
 /** Attempts on a skill that have a point of their own; later ones are few. */
-const mostAttempts = 30;
+const maxAttempts = 30;
 
 /** By the number of the learner's attempt on the skill. */
 export function attemptsOnSkill(log: AnswerLog, predictions: readonly Float64Array[]): CurvePoint[] {
-  const ends = Array.from({ length: mostAttempts }, (_, i) => i + 1);
+  const ends = Array.from({ length: maxAttempts }, (_, i) => i + 1);
   const attempts = new Uint32Array(log.skills);
   return curve(log, predictions, ends, (place, isFirst) => {
     if (isFirst) attempts.fill(0);
@@ -40,7 +40,7 @@ export function answersByLearner(log: AnswerLog, predictions: readonly Float64Ar
 const ratioEnds = [...new Set(Array.from({ length: 33 }, (_, i) => Math.round(2 ** (i / 2))))];
 
 /** A point with fewer answers than this share of the fullest one is left out: it would only show noise. */
-const leastShare = 0.005;
+const minShare = 0.005;
 
 interface Sums {
   answers: number;
@@ -67,10 +67,10 @@ function curve(
     const point = points[ends.findIndex((end) => number <= end)];
     if (point !== undefined) addAnswer(point, correct[place] as number, predictions, place);
   }
-  const least = leastShare * Math.max(...points.map(({ answers }) => answers));
+  const minAnswers = minShare * Math.max(...points.map(({ answers }) => answers));
   return points
     .map((point, i) => meansOf(point, (ends[i - 1] ?? 0) + 1, ends[i] as number))
-    .filter(({ answers }) => answers > 0 && answers >= least);
+    .filter(({ answers }) => answers > 0 && answers >= minAnswers);
 }
 
 function addAnswer(point: Sums, correct: number, predictions: readonly Float64Array[], place: number): void {

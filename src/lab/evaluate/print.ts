@@ -5,7 +5,7 @@ import type { ModelResult, Results } from './results.js';
 import type { MonotoneCheck } from './served.js';
 import type { FitFigures } from './train.js';
 
-/** What is told beside the results. */
+/** What is printed beside the results. */
 export interface Summary {
   readonly file: string;
   readonly fold: number;

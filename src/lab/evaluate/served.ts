@@ -21,8 +21,8 @@ export interface ServedModel {
 }
 
 /**
- * For another item of the same skill, a right answer must not lower the probability, nor a wrong one raise it. Items
- * that a learner's memory drops with the answer are left out: they become unknown, whatever the answer was.
+ * For another item of the same skill, a right answer must not lower the probability, nor a wrong one raise it. An item that
+ * drops out of the learner's window with the answer is not probed: it becomes unknown after either outcome.
  */
 export interface MonotoneCheck {
   /** Answers after which both outcomes were tried. */
@@ -32,7 +32,7 @@ export interface MonotoneCheck {
 }
 
 export interface ServedPredictions {
-  /** Probability of a right answer, told before the answer, by its place in the log. */
+  /** Probability of a right answer before the answer, by its index in the log. */
   readonly predictions: Float64Array;
   readonly monotone: MonotoneCheck;
 }
@@ -44,7 +44,7 @@ export interface History {
   readonly items: Map<number, RememberedItem<ItemTrace>>;
 }
 
-/** About as many answers are probed, evenly over the log. */
+/** Answers to probe, evenly spread over the log. */
 const wantedProbes = 50_000;
 
 export function predictServed(served: ServedModel, log: AnswerLog): ServedPredictions {
@@ -64,11 +64,11 @@ export function predictServed(served: ServedModel, log: AnswerLog): ServedPredic
   return { predictions, monotone };
 }
 
-/** What is told of every answer of a log, in its order. */
+/** Called for every answer of a log, in its order. */
 export interface ReplayListener {
   /** @param learner index in the log */
   before(history: History, place: number, learner: number): void;
-  /** @param pCorrect as it was told before the answer was counted */
+  /** @param pCorrect as served before the answer was counted */
   after?(place: number, pCorrect: number): void;
 }
 
@@ -85,7 +85,7 @@ export function replayServed(served: ServedModel, log: AnswerLog, listener: Repl
   }
 }
 
-/** @returns the probability that was told before the answer was counted */
+/** @returns the probability served before the answer was counted */
 function countAnswer(served: ServedModel, history: History, log: AnswerLog, place: number): number {
   const [skill, item] = [log.skill[place] as number, log.item[place] as number];
   const before = statesOf(served, history, skill, item);
@@ -126,8 +126,8 @@ const answerOf = (log: AnswerLog, place: number): Answer => ({
 });
 
 /**
- * Tries both outcomes of an answer and looks what they do to another item of the skill: the one that was answered
- * before it, by whomever, so that items known and unknown to the learner are met; none where there was no other.
+ * Tries both outcomes of an answer and compares the probability for another item of the skill: the item that any learner
+ * answered before it, so that items known and unknown to the learner occur. Does nothing where there was no other.
  *
  * @param others that item by skill, kept here
  */

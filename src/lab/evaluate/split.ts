@@ -1,4 +1,4 @@
-/** From the answers of a file to the log that is learned from and the log that is foretold. */
+/** Splits the answers of a file into a training log and a test log. */
 import { createHash } from 'node:crypto';
 import type { AnswerLog } from '../../domain/base/answer-log.js';
 import type { AnswerTable } from './table.js';
@@ -23,10 +23,10 @@ export function splitByFold(table: AnswerTable, folds: Uint16Array, testFold: nu
   };
 }
 
-/** Folds of learners whose rows tell none. */
+/** Folds of learners whose rows have none. */
 const hashFolds = 5;
 
-/** The fold of each learner: what the file tells, else 1 to 5 by SHA-256 of the id, the same on every machine. */
+/** The fold of each learner: as in the file, else 1 to 5 by SHA-256 of the id, the same on every machine. */
 export const foldsOf = ({ learners, folds }: AnswerTable): Uint16Array =>
   Uint16Array.from(learners.all, (userId, learner) => folds.get(learner) ?? hashFold(userId));
 

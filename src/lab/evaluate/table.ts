@@ -28,9 +28,9 @@ export interface AnswerTable {
   readonly learners: Names;
   readonly skills: Names;
   readonly items: Names;
-  /** The fold of each learner that has one, by the first row that told it. */
+  /** The fold of each learner that has one, by the first row that has it. */
   readonly folds: ReadonlyMap<number, number>;
-  /** Rows that told another fold than an earlier row of the learner. */
+  /** Rows with another fold than an earlier row of the learner. */
   readonly foldConflicts: number;
   add(row: LogRow): void;
 }

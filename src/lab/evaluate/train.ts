@@ -27,7 +27,7 @@ export interface Trained {
   readonly figures: FitFigures;
 }
 
-/** @param onStep told what begins, for a progress line */
+/** @param onStep called when a step begins, for a progress line */
 export async function trainModels(
   log: AnswerLog,
   stages: StageRunner,
@@ -57,7 +57,7 @@ function itemsOf({ items }: FittedModel): ServedModel['itemOf'] {
 /** The time of an evaluation changes nothing in it. */
 const epoch = new Date(0).toISOString();
 
-/** What a fit's stages tell of its BKT part. */
+/** The BKT part of a fit, watched from its stages. */
 interface BktWatch {
   chosen: Candidate | null;
   iterations: number;

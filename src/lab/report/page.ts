@@ -30,7 +30,7 @@ export function tag(
 export const textTag = (name: string, attributes: Readonly<Record<string, string>>, text: string): string =>
   tag(name, attributes, escapeText(text));
 
-/** Okabe and Ito's colours, which colour-blind readers tell apart, lightened for a dark page. */
+/** Okabe and Ito's colours, which colour-blind readers can distinguish, lightened for a dark page. */
 const style = `
 :root { color-scheme: light dark; --page: #ffffff; --text: #1c2430; --soft: #5b6676; --line: #d9dee5;
   --panel: #f6f8fa; --bar: #b6c0cd; --a: #0072b2; --b: #d55e00; --c: #00876a; --d: #86709e;
