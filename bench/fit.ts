@@ -5,21 +5,20 @@
  */
 import { availableParallelism } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import type { AnswerLog } from '../src/domain/base/answer-log.js';
+import { type AnswerLog, everyone } from '../src/domain/base/answer-log.js';
 import { fitBounds, priorStrengths } from '../src/domain/base/params.js';
 import type { SkillEstimate } from '../src/domain/fit/bkt/em.js';
 import {
   type BktFit,
   type FitOptions,
   type FitRound,
-  fitBkt,
   fitRange,
-  fitRounds,
+  fitTrees,
+  type SkillFit,
 } from '../src/domain/fit/bkt/fit.js';
 import { type AnswerTrees, growTrees } from '../src/domain/fit/bkt/trees.js';
 
 const options: FitOptions = { bounds: fitBounds.narrow, strengths: priorStrengths, difficultyScale: 0 };
-const everyone = (): boolean => true;
 const attempts = 20;
 
 /** Learners with 20 attempts on each of five skills, who answer right more and more often; each its own pace. */
@@ -53,20 +52,17 @@ interface Share {
 
 /** Fits with a thread for each range of skills, round by round. */
 async function fitInThreads(log: AnswerLog, threads: number): Promise<BktFit> {
-  const trees = growTrees(log, everyone);
+  const trees = growTrees(log, everyone(log));
   const bound = (thread: number): number => Math.round((thread * log.skills) / threads);
   const workers = Array.from({ length: threads }, (_, thread) => {
     const share: Share = { trees, from: bound(thread), to: bound(thread + 1) };
     return new Worker(new URL(import.meta.url), { workerData: share });
   });
-  const rounds = fitRounds(trees, options);
-  let round = rounds.next();
-  while (!round.done) {
-    const now = round.value;
-    round = rounds.next((await Promise.all(workers.map((worker) => ask(worker, now)))).flat());
-  }
+  const fit = await fitTrees(trees, options, async (round) =>
+    (await Promise.all(workers.map((worker) => ask(worker, round)))).flat(),
+  );
   await Promise.all(workers.map((worker) => worker.terminate()));
-  return round.value;
+  return fit;
 }
 
 function ask(worker: Worker, round: FitRound): Promise<SkillEstimate[]> {
@@ -78,22 +74,28 @@ function ask(worker: Worker, round: FitRound): Promise<SkillEstimate[]> {
 
 async function time(name: string, fit: () => BktFit | Promise<BktFit>): Promise<void> {
   const start = performance.now();
-  const { totals } = await fit();
+  const { skills } = await fit();
   const ms = performance.now() - start;
-  const each = (ms * 1e6) / totals.observationIterations;
-  const { observations, iterations } = totals;
+  const sum = (of: (skill: SkillFit) => number): number =>
+    skills.reduce((total, skill) => total + of(skill), 0);
+  const observations = sum((skill) => skill.observations);
+  const iterations = sum((skill) => skill.iterations);
+  const each = (ms * 1e6) / sum((skill) => skill.iterations * skill.observations);
   process.stdout.write(
     `${name.padEnd(28)}${ms.toFixed(0).padStart(7)} ms${each.toFixed(1).padStart(7)} ns per observation and iteration` +
       ` (${observations} observations, ${iterations} skill iterations)\n`,
   );
 }
 
+const fitBkt = (log: AnswerLog, fitted: FitOptions): Promise<BktFit> =>
+  fitTrees(growTrees(log, everyone(log), { withDifficulty: fitted.difficultyScale > 0 }), fitted);
+
 async function main(answers = 1_000_000, skills = 200): Promise<void> {
   const log = makeLog(answers, skills);
   const threads = availableParallelism();
-  fitBkt(makeLog(50_000, skills), everyone, options); // compiles
-  await time('one thread', () => fitBkt(log, everyone, options));
-  await time('one thread, difficulties', () => fitBkt(log, everyone, { ...options, difficultyScale: 0.5 }));
+  await fitBkt(makeLog(50_000, skills), options); // compiles
+  await time('one thread', () => fitBkt(log, options));
+  await time('one thread, difficulties', () => fitBkt(log, { ...options, difficultyScale: 0.5 }));
   await time(`${threads} threads`, () => fitInThreads(log, threads));
 }
 
@@ -102,6 +104,6 @@ if (isMainThread) {
 } else {
   const { trees, from, to }: Share = workerData;
   parentPort?.on('message', (round: FitRound) => {
-    parentPort?.postMessage(fitRange(trees, from, to, round, options));
+    parentPort?.postMessage(fitRange(trees, from, to, round));
   });
 }

@@ -1,5 +1,6 @@
 /** What a fit tells: a summary for people, and one line of JSON. */
-import type { AccuracyReport, Comparison } from '../domain/fit/report.js';
+import type { AccuracyReport } from '../domain/fit/accuracy/fit.js';
+import type { Comparison } from '../domain/fit/report.js';
 import { grouped } from '../lab/report/numbers.js';
 import type { TenantFit } from '../services/models/fit-models.js';
 import type { KeptVersion } from '../services/models/fit-ports.js';

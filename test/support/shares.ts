@@ -1,6 +1,5 @@
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
-import type { AccuracyCase } from '../../src/domain/fit/accuracy/cases.js';
-import type { TracedCase } from '../../src/domain/fit/accuracy/fit.js';
+import type { AccuracyCase, TracedCase } from '../../src/domain/fit/accuracy/cases.js';
 import type { AccuracyTrace } from '../../src/domain/prediction/accuracy-figures.js';
 import {
   type LearnerTrace,

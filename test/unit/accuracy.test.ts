@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
+import { learnersWhere } from '../../src/domain/base/answer-log.js';
+import { defaultParameters, fitBounds } from '../../src/domain/base/params.js';
 import { sigmoid } from '../../src/domain/base/probability.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { accuracyCases, unitOf } from '../../src/domain/fit/accuracy/cases.js';
-import { fitAccuracy } from '../../src/domain/fit/accuracy/fit.js';
-import { judgeAccuracy } from '../../src/domain/fit/accuracy/judge.js';
-import { fitAccuracyStage } from '../../src/domain/fit/accuracy.js';
+import { fitAccuracy, fitJudgedAccuracy, judgeAccuracy } from '../../src/domain/fit/accuracy/fit.js';
 import { newFeatureStore, replayLearners } from '../../src/domain/fit/prediction/replay.js';
 import { historyBands, isInBand } from '../../src/domain/prediction/accuracy-bands.js';
 import {
@@ -35,7 +35,7 @@ const steady = (learners: number, answersEach: number, seed: number) =>
   steadyLog({ learners, answersEach, chance: steadyChance, random: seeded(seed) });
 
 function casesOf(log: ReturnType<typeof steady>, takes: (learner: number) => boolean = () => true) {
-  return tracedCases(log, accuracyCases(log, unitOf(log), takes));
+  return tracedCases(log, accuracyCases(log, unitOf(log), learnersWhere(log, takes)));
 }
 
 const fitted = fitAccuracy(casesOf(steady(150, 120, 1)), 'answers') ?? assert.fail('enough learners');
@@ -163,7 +163,7 @@ test('cases in answers: the next so many, complete; in days: what was answered u
       at: dayMs * (1 + i * everyDays),
     }));
   const untimed = answerLog(1, [timed(121, 0).map((answer) => ({ ...answer, at: 0 }))]);
-  const answers = accuracyCases(untimed, unitOf(untimed), () => true);
+  const answers = accuracyCases(untimed, unitOf(untimed));
   assert.deepEqual(answers[0], { learner: 0, history: 1, horizon: 20, answers: 20, right: 10 });
   assert.deepEqual(
     answers.filter(({ history }) => history === 20).map((one) => [one.horizon, one.answers]),
@@ -175,7 +175,7 @@ test('cases in answers: the next so many, complete; in days: what was answered u
   );
   assert.ok(answers.every(({ history, horizon }) => history + horizon <= 121));
   const daily = answerLog(1, [timed(50, 0.5), timed(5, 1), [{ skill: 0, correct: true, at: 0 }]]);
-  const days = accuracyCases(daily, unitOf(daily), () => true);
+  const days = accuracyCases(daily, unitOf(daily));
   assert.deepEqual(
     days.filter(({ history }) => history === 10).map((one) => [one.learner, one.horizon, one.answers]),
     [
@@ -198,20 +198,31 @@ test('every history is in exactly one band, which stands inside itself', () => {
 
 /** The features of a log as a fit has them; nothing is known of skills and items. */
 function storeOf(log: ReturnType<typeof steady>) {
-  const store = newFeatureStore(log.correct.length);
+  const store = newFeatureStore(log);
   const offsets = { mean: 0, skills: new Float32Array(1), items: new Float32Array(1) };
-  const bkt = new Float32Array(log.correct.length).fill(0.5);
-  replayLearners(log, 0, log.starts.length - 1, { bkt, shifts: null, difficultyMeans: [0], offsets }, store);
+  const model = {
+    skills: [{ parameters: defaultParameters, difficultyMean: 0 }],
+    difficultyScale: 0,
+    bounds: fitBounds.narrow,
+  };
+  replayLearners(log, 0, log.starts.length - 1, model, offsets, store);
   assert.equal(store.rows.length, rowWidth * log.correct.length);
   return store;
 }
 
-/** Every fifth learner is held out. */
-const training = (learners: number) => Uint8Array.from({ length: learners }, (_, i) => (i % 5 === 0 ? 0 : 1));
+/** Fitted on four of five learners and judged by the fifth. */
+const fitJudged = (log: ReturnType<typeof steady>, inForce: AccuracyModel) =>
+  fitJudgedAccuracy(
+    log,
+    learnersWhere(log, (learner) => learner % 5 > 0),
+    learnersWhere(log, (learner) => learner % 5 === 0),
+    storeOf(log),
+    inForce,
+  );
 
 test('a fit is published where held-out learners are forecast no worse, else what is in force stays', () => {
   const log = steady(100, 100, 4);
-  const first = fitAccuracyStage(log, training(100), storeOf(log), startAccuracy);
+  const first = fitJudged(log, startAccuracy);
   assert.deepEqual([first.report.published, first.report.reason], [true, '']);
   assert.equal(first.model.learners, 80);
   assert.ok(first.report.learners === 20 && first.report.cases > 500);
@@ -221,7 +232,7 @@ test('a fit is published where held-out learners are forecast no worse, else wha
     ...log,
     correct: log.correct.map((c, i) => (Math.floor(i / 100) % 5 > 0 && i % 100 > 40 ? 1 - c : c)),
   };
-  const second = fitAccuracyStage(turned, training(100), storeOf(turned), first.model);
+  const second = fitJudged(turned, first.model);
   assert.deepEqual([second.report.published, second.report.reason], [false, 'held-out log loss is worse']);
   assert.deepEqual(second.model, first.model);
 });
@@ -229,14 +240,14 @@ test('a fit is published where held-out learners are forecast no worse, else wha
 test('figures in another unit than those in force are published, though nothing can be compared', () => {
   const log = steady(100, 100, 4);
   const inForce: AccuracyModel = { ...fitted, unit: 'days' };
-  const { model, report } = fitAccuracyStage(log, training(100), storeOf(log), inForce);
+  const { model, report } = fitJudged(log, inForce);
   assert.deepEqual([report.published, report.reason, report.oldLogLoss], [true, '', null]);
   assert.ok(model.unit === 'answers' && (report.newLogLoss ?? 1) < 0.7);
 });
 
 test('too few learners: the figures from before a fit, in the unit of the log', () => {
   const log = steady(15, 60, 5);
-  const { model, report } = fitAccuracyStage(log, training(15), storeOf(log), startAccuracy);
+  const { model, report } = fitJudged(log, startAccuracy);
   assert.deepEqual(model, { ...startAccuracy, unit: 'answers' });
   assert.equal(report.published, false);
   assert.match(report.reason, /too few/);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { AnswerLog } from '../../src/domain/base/answer-log.js';
+import { type AnswerLog, everyone, learnersWhere } from '../../src/domain/base/answer-log.js';
 import {
   type BktParameters,
   defaultParameters,
@@ -9,15 +9,18 @@ import {
   fitPriorMeans,
   priorStrengths,
 } from '../../src/domain/base/params.js';
-import { chooseFitOptions } from '../../src/domain/fit/bkt/choose.js';
-import { type FitOptions, fitBkt, fitRange, fitRounds, fitTrees } from '../../src/domain/fit/bkt/fit.js';
-import { heldOutLogLoss, isHeldOut, mayPublish, traceLog } from '../../src/domain/fit/bkt/held-out.js';
+import { chooseFitOptions, isHeldOut } from '../../src/domain/fit/bkt/choose.js';
+import { type BktFit, type FitOptions, fitRange, fitTrees } from '../../src/domain/fit/bkt/fit.js';
+import { heldOutLogLoss, traceLog } from '../../src/domain/fit/bkt/trace.js';
 import { growTrees } from '../../src/domain/fit/bkt/trees.js';
+import { mayPublish } from '../../src/domain/fit/parameters.js';
 import { syntheticLog } from '../support/answer-logs.js';
 import { seeded } from '../support/random.js';
 
-const everyone = () => true;
 const options: FitOptions = { bounds: fitBounds.narrow, strengths: priorStrengths, difficultyScale: 0 };
+
+const fitBkt = (log: AnswerLog, fitted: FitOptions): Promise<BktFit> =>
+  fitTrees(growTrees(log, everyone(log), { withDifficulty: fitted.difficultyScale > 0 }), fitted);
 
 /** Skills as a tenant might have them, about the prior means. */
 function skillsOf(count: number, seed: number): BktParameters[] {
@@ -38,13 +41,13 @@ const model = (parameters: readonly BktParameters[]) => ({
 });
 
 function lossesOf(log: AnswerLog, candidate: readonly BktParameters[], current: readonly BktParameters[]) {
-  const compared = heldOutLogLoss(log, everyone, model(candidate), model(current));
+  const compared = heldOutLogLoss(log, everyone(log), model(candidate), model(current));
   const mean = (of: 'candidate' | 'current') =>
     compared.reduce((sum, skill) => sum + skill[of], 0) / compared.length;
   return { candidate: mean('candidate'), current: mean('current') };
 }
 
-test('on new learners a fit beats the defaults from few learners on, and nears the truth with many', () => {
+test('on new learners a fit beats the defaults from few learners on, and nears the truth with many', async () => {
   const truth = skillsOf(12, 1);
   const fresh = syntheticLog({ learners: 300, truth, seed: 2 });
   for (const [learners, fromTruth] of [
@@ -52,7 +55,7 @@ test('on new learners a fit beats the defaults from few learners on, and nears t
     [200, 0.004],
     [1000, 0.0015],
   ] as const) {
-    const { skills } = fitBkt(syntheticLog({ learners, truth, seed: 3 }), everyone, options);
+    const { skills } = await fitBkt(syntheticLog({ learners, truth, seed: 3 }), options);
     const fitted = skills.map(({ parameters }) => parameters);
     const against = lossesOf(fresh, fitted, truth);
     assert.ok(against.candidate - against.current < fromTruth, `${learners}: ${JSON.stringify(against)}`);
@@ -65,33 +68,25 @@ test('on new learners a fit beats the defaults from few learners on, and nears t
   }
 });
 
-test('the same answers give the same fit, whole or by ranges of skills', () => {
+test('the same answers give the same fit, whole or by ranges of skills', async () => {
   const log = syntheticLog({ learners: 220, truth: skillsOf(7, 4), seed: 5 });
-  const trees = growTrees(log, everyone);
-  const whole = fitTrees(trees, options);
-  const rounds = fitRounds(trees, options);
-  let round = rounds.next();
-  while (!round.done) {
-    const now = round.value;
-    const ranges = [
-      [0, 3],
-      [3, 4],
-      [4, 7],
-    ] as const;
-    round = rounds.next(ranges.flatMap(([from, to]) => fitRange(trees, from, to, now, options)));
-  }
-  assert.deepEqual(round.value, whole);
-  assert.deepEqual(fitBkt(log, everyone, options), whole);
-  const sum = (of: (skill: (typeof whole.skills)[number]) => number) =>
-    whole.skills.reduce((total, skill) => total + of(skill), 0);
-  assert.deepEqual(whole.totals, {
-    iterations: sum(({ iterations }) => iterations),
-    observations: log.skill.length,
-    observationIterations: sum(({ iterations, observations }) => iterations * observations),
-  });
+  const trees = growTrees(log, everyone(log));
+  const whole = await fitTrees(trees, options);
+  const ranges = [
+    [0, 3],
+    [3, 4],
+    [4, 7],
+  ] as const;
+  const inParts = await fitTrees(trees, options, async (round) =>
+    ranges.flatMap(([from, to]) => fitRange(trees, from, to, round)),
+  );
+  assert.deepEqual(inParts, whole);
+  assert.deepEqual(await fitBkt(log, options), whole);
+  const observations = whole.skills.reduce((total, skill) => total + skill.observations, 0);
+  assert.equal(observations, log.skill.length);
 });
 
-test('skills with few learners are served the mean of the fitted ones; with too few of those the defaults', () => {
+test('skills with few learners are served the mean of the fitted ones; with too few of those the defaults', async () => {
   const log = syntheticLog({ learners: 30, truth: skillsOf(7, 6), seed: 7 });
   const few = (limit: number): AnswerLog => {
     // Skill 0 has answers of the first 10 learners only; beyond the limit skills have none.
@@ -100,7 +95,7 @@ test('skills with few learners are served the mean of the fitted ones; with too 
     );
     return { ...log, skill };
   };
-  const { skills, prior } = fitBkt(few(6), everyone, options);
+  const { skills, prior } = await fitBkt(few(6), options);
   assert.deepEqual(
     skills.map(({ source }) => source),
     ['prior', ...Array(6).fill('fitted')],
@@ -108,7 +103,7 @@ test('skills with few learners are served the mean of the fitted ones; with too 
   const mean = skills.slice(1).reduce((sum, { parameters }) => sum + parameters.pInit, 0) / 6;
   assert.ok(Math.abs(prior.parameters.pInit - mean) < 1e-12);
   assert.deepEqual(skills[0]?.parameters, prior.parameters);
-  const tiny = fitBkt(few(3), everyone, options);
+  const tiny = await fitBkt(few(3), options);
   assert.deepEqual(tiny.means, fitPriorMeans);
   assert.deepEqual(
     tiny.skills.map(({ source }) => source),
@@ -117,38 +112,39 @@ test('skills with few learners are served the mean of the fitted ones; with too 
   assert.deepEqual(tiny.skills[6]?.parameters, defaultParameters);
 });
 
-test('a warm start takes fewer iterations; a cold one beside it saves a fit from a bad start', () => {
+test('a warm start takes fewer iterations; a cold one beside it saves a fit from a bad start', async () => {
   const log = syntheticLog({ learners: 400, truth: skillsOf(6, 8), seed: 9 });
-  const cold = fitBkt(log, everyone, options);
+  const cold = await fitBkt(log, options);
   const warm = cold.skills.map(({ parameters }) => parameters);
-  assert.ok(fitBkt(log, everyone, { ...options, warm }).totals.iterations < cold.totals.iterations);
+  const iterations = ({ skills }: BktFit): number => skills.reduce((sum, skill) => sum + skill.iterations, 0);
+  assert.ok(iterations(await fitBkt(log, { ...options, warm })) < iterations(cold));
   const bad = warm.map(() => ({ pInit: 0.9, pLearn: 0.005, pGuess: 0.02, pSlip: 0.2 }));
-  const lossFrom = (coldStart: boolean): number => {
-    const { skills } = fitBkt(log, everyone, { ...options, warm: bad, coldStart });
+  const lossFrom = async (coldStart: boolean): Promise<number> => {
+    const { skills } = await fitBkt(log, { ...options, warm: bad, coldStart });
     return lossesOf(
       log,
       skills.map(({ parameters }) => parameters),
       warm,
     ).candidate;
   };
-  assert.ok(lossFrom(true) <= lossFrom(false) + 1e-6);
+  assert.ok((await lossFrom(true)) <= (await lossFrom(false)) + 1e-6);
 });
 
-test('options: few learners keep the strongest prior, many give the data more say', () => {
+test('options: few learners keep the strongest prior, many give the data more say', async () => {
   const wide = skillsOf(8, 10).map((skill) => ({ ...skill, pGuess: 0.45, pSlip: 0.35, pLearn: 0.05 }));
-  const few = chooseFitOptions(syntheticLog({ learners: 4, truth: skillsOf(8, 10), seed: 11 }), everyone);
-  assert.deepEqual(few.chosen.bounds, fitBounds.narrow);
-  const many = chooseFitOptions(syntheticLog({ learners: 500, truth: wide, seed: 12 }), everyone);
-  assert.deepEqual(many.chosen.bounds, fitBounds.wide);
-  assert.equal(many.chosen.difficultyScale, 0);
-  const again = chooseFitOptions(syntheticLog({ learners: 500, truth: wide, seed: 12 }), everyone);
+  const few = await chooseFitOptions(syntheticLog({ learners: 4, truth: skillsOf(8, 10), seed: 11 }));
+  assert.deepEqual(few.bounds, fitBounds.narrow);
+  const many = await chooseFitOptions(syntheticLog({ learners: 500, truth: wide, seed: 12 }));
+  assert.deepEqual(many.bounds, fitBounds.wide);
+  assert.equal(many.difficultyScale, 0);
+  const again = await chooseFitOptions(syntheticLog({ learners: 500, truth: wide, seed: 12 }));
   assert.deepEqual(many, again);
 });
 
-test('options: the scale of the difficulty is found where difficulties are supplied', () => {
+test('options: the scale of the difficulty is found where difficulties are supplied', async () => {
   for (const difficultyScale of [0, 0.5, 1]) {
     const log = syntheticLog({ learners: 250, truth: skillsOf(6, 13), seed: 14, difficultyScale });
-    assert.equal(chooseFitOptions(log, everyone).chosen.difficultyScale, difficultyScale);
+    assert.equal((await chooseFitOptions(log)).difficultyScale, difficultyScale);
   }
 });
 
@@ -161,14 +157,15 @@ test('parameters that foretell held-out answers worse may not be published, othe
   const truth = skillsOf(3, 15);
   const log = syntheticLog({ learners: 200, truth, seed: 16 });
   const worse = [...truth.slice(0, 2), { pInit: 0.9, pLearn: 0.005, pGuess: 0.02, pSlip: 0.01 }];
-  const compared = heldOutLogLoss(log, isHeldOut, model(worse), model(truth));
+  const heldOut = learnersWhere(log, isHeldOut);
+  const compared = heldOutLogLoss(log, heldOut, model(worse), model(truth));
   assert.deepEqual(compared.map(mayPublish), [true, true, false]);
   assert.equal(compared[0]?.candidate, compared[0]?.current);
   const answers = compared.reduce((sum, skill) => sum + skill.answers, 0);
   let traced = 0;
-  traceLog(log, isHeldOut, model(truth), () => traced++);
+  traceLog(log, heldOut, model(truth), () => traced++);
   assert.equal(answers, traced);
-  const nobody = heldOutLogLoss(log, () => false, model(worse), model(truth));
+  const nobody = heldOutLogLoss(log, new Uint8Array(200), model(worse), model(truth));
   assert.deepEqual(nobody.map(mayPublish), [true, true, true]);
 });
 
@@ -177,7 +174,7 @@ test('a prediction rests on earlier answers only', () => {
   const log = syntheticLog({ learners: 20, truth, seed: 18 });
   const predict = (of: AnswerLog): number[] => {
     const told: number[] = [];
-    traceLog(of, everyone, model(truth), (place, pCorrect) => {
+    traceLog(of, everyone(of), model(truth), (place, pCorrect) => {
       told[place] = pCorrect;
     });
     return told;

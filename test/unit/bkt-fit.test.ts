@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { AnswerLog } from '../../src/domain/base/answer-log.js';
+import { type AnswerLog, everyone, learnersWhere } from '../../src/domain/base/answer-log.js';
 import {
   type BktParameters,
   defaultParameters,
@@ -24,7 +24,6 @@ import { effectiveMastery } from '../../src/domain/tracing/forgetting.js';
 import { answerLog, type LoggedAnswer, syntheticLog } from '../support/answer-logs.js';
 
 const dayMs = 86_400_000;
-const everyone = () => true;
 const written: FitRules = { bounds: fitBounds.narrow, strengths: priorStrengths };
 /** A pull of next to nothing, so that the data speak. */
 const weak = { pInit: 0.01, pLearn: 0.01, pGuess: 0.01, pSlip: 0.01 };
@@ -40,7 +39,11 @@ const answers = (pattern: string): LoggedAnswer[] =>
 const logOf = (patterns: readonly string[]): AnswerLog => answerLog(1, patterns.map(answers));
 
 function treeOf(log: AnswerLog, difficultyScale = 0): SkillTree {
-  return skillTree(growTrees(log, everyone, { withDifficulty: difficultyScale > 0 }), 0, difficultyScale);
+  return skillTree(
+    growTrees(log, everyone(log), { withDifficulty: difficultyScale > 0 }),
+    0,
+    difficultyScale,
+  );
 }
 
 function fit(log: AnswerLog, rules: FitRules, start = defaultParameters, difficultyScale = 0) {
@@ -125,7 +128,8 @@ test('the smoother expects what a sum over all hidden paths gives, shared nodes 
 });
 
 test('a tree shares what learners have in common, and keeps all counts', () => {
-  const trees = growTrees(logOf(['110', '11', '111', '0']), everyone);
+  const log = logOf(['110', '11', '111', '0']);
+  const trees = growTrees(log, everyone(log));
   assert.equal(trees.starts[1], 5);
   assert.deepEqual([...trees.parent.slice(0, 5)], [-1, 0, 1, 1, -1]);
   assert.deepEqual([...trees.through.slice(0, 5)], [3, 3, 1, 1, 1]);
@@ -136,9 +140,9 @@ test('a tree shares what learners have in common, and keeps all counts', () => {
 test('a fit reads the first 60 attempts of the chosen learners, without rapid answers', () => {
   const long = Array.from({ length: 70 }, (_, i) => ({ skill: 0, correct: true, seconds: i < 5 ? 0.5 : 20 }));
   const untimed = answers('101');
-  const trees = growTrees(answerLog(1, [long, untimed, long]), (learner) => learner < 2, {
-    rapidBelow: () => 3,
-  });
+  const log = answerLog(1, [long, untimed, long]);
+  const firstTwo = learnersWhere(log, (learner) => learner < 2);
+  const trees = growTrees(log, firstTwo, { rapidBelow: [3] });
   assert.equal(trees.observations[0], 60 + 3);
   assert.equal(trees.learners[0], 2);
 });

@@ -1,19 +1,28 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { AnswerLog, LearnerFilter } from '../../src/domain/base/answer-log.js';
-import { type BktParameters, defaultParameters, predictionModel } from '../../src/domain/base/params.js';
+import { type AnswerLog, everyone, type Learners, learnersWhere } from '../../src/domain/base/answer-log.js';
+import {
+  type BktParameters,
+  defaultParameters,
+  fitBounds,
+  predictionModel,
+} from '../../src/domain/base/params.js';
 import { logit, sigmoid } from '../../src/domain/base/probability.js';
-import { type FittedPrediction, fitSteps, fittedPrediction } from '../../src/domain/fit/prediction/fit.js';
-import { newFitMemory } from '../../src/domain/fit/prediction/fit-blocks.js';
-import { solveStep } from '../../src/domain/fit/prediction/fit-solve.js';
-import { moveRanges, sumRanges } from '../../src/domain/fit/prediction/fit-sums.js';
+import {
+  type FittedPrediction,
+  fitSteps,
+  fittedPrediction,
+  newFitMemory,
+} from '../../src/domain/fit/prediction/blocks.js';
 import { abilityOffset, fitOffsets } from '../../src/domain/fit/prediction/offsets.js';
 import {
   type FeatureStore,
   newFeatureStore,
   replayLearners,
 } from '../../src/domain/fit/prediction/replay.js';
+import { solveStep } from '../../src/domain/fit/prediction/solve.js';
+import { moveRanges, sumRanges } from '../../src/domain/fit/prediction/sums.js';
 import {
   columnOf,
   type FeatureInput,
@@ -56,18 +65,19 @@ interface Logged {
   readonly at: number;
 }
 
-const everyone = (): boolean => true;
-
 const logOf = (learners: readonly (readonly Logged[])[], skills: number, items: number): AnswerLog =>
   answerLog(skills, learners, items);
 
 /** Features of a log under the default parameters of BKT. */
 function replayAll(log: AnswerLog, ranges: readonly (readonly [number, number])[]): FeatureStore {
-  const bkt = new Float32Array(log.skill.length).fill(0.6);
-  const offsets = fitOffsets(log, everyone, null);
-  const store = newFeatureStore(log.skill.length);
-  const input = { bkt, shifts: null, difficultyMeans: new Float64Array(log.skills), offsets };
-  for (const [from, to] of ranges) replayLearners(log, from, to, input, store);
+  const offsets = fitOffsets(log);
+  const store = newFeatureStore(log);
+  const model = {
+    skills: Array.from({ length: log.skills }, () => ({ parameters: defaultParameters, difficultyMean: 0 })),
+    difficultyScale: 0,
+    bounds: fitBounds.narrow,
+  };
+  for (const [from, to] of ranges) replayLearners(log, from, to, model, offsets, store);
   return store;
 }
 
@@ -75,8 +85,8 @@ interface Fitted extends FittedPrediction {
   readonly itemCounts: readonly ItemCounts[];
 }
 
-function fitOn(log: AnswerLog, learners: LearnerFilter, store: FeatureStore): Fitted {
-  const { itemVariance } = fitOffsets(log, learners, null);
+function fitOn(log: AnswerLog, learners: Learners, store: FeatureStore): Fitted {
+  const { itemVariance } = fitOffsets(log, learners);
   const memory = newFitMemory(log, learners, store, itemVariance);
   moveRanges(memory, 'weights', 0, memory.ranges);
   for (const step of fitSteps()) {
@@ -86,7 +96,7 @@ function fitOn(log: AnswerLog, learners: LearnerFilter, store: FeatureStore): Fi
   }
   const fitted = fittedPrediction(memory, itemVariance);
   const itemCounts = Array.from({ length: log.items + 1 }, () => ({ answers: 0, right: 0, expected: 0 }));
-  const end = log.starts.findIndex((_, learner) => !learners(learner));
+  const end = learners.indexOf(0);
   const answers = log.starts[end < 0 ? log.starts.length - 1 : end] as number;
   for (let i = 0; i < answers; i++) {
     const item = log.item[i] as number;
@@ -104,7 +114,8 @@ function fitOn(log: AnswerLog, learners: LearnerFilter, store: FeatureStore): Fi
 const rowAt = ({ rows }: FeatureStore, i: number): Float32Array =>
   rows.subarray(i * rowWidth, (i + 1) * rowWidth);
 
-const fitAll = (log: AnswerLog): Fitted => fitOn(log, everyone, replayAll(log, [[0, log.starts.length - 1]]));
+const fitAll = (log: AnswerLog): Fitted =>
+  fitOn(log, everyone(log), replayAll(log, [[0, log.starts.length - 1]]));
 
 const noAnswers: ItemCounts = { answers: 0, right: 0, expected: 0 };
 
@@ -503,7 +514,11 @@ function synthetic(learners: number, answersEach: number): Truth {
 test('a fit finds the items of a synthetic log and foretells its other learners', () => {
   const { log, items } = synthetic(300, 40);
   const store = replayAll(log, [[0, 300]]);
-  const fitted = fitOn(log, (learner) => learner < 200, store);
+  const fitted = fitOn(
+    log,
+    learnersWhere(log, (learner) => learner < 200),
+    store,
+  );
   const { itemPriorAnswers } = fitted.model;
   const found = fitted.itemCounts.slice(1).map((own) => itemDifficulty(own, itemPriorAnswers));
   assert.ok(correlation(found, items.slice(1)) > 0.85);
@@ -533,7 +548,11 @@ function drawn(learners: number, items: number, sd: number): AnswerLog {
 test('where items and skills tell nothing, the fit says so', () => {
   const log = drawn(750, 900, 0);
   const store = replayAll(log, [[0, 750]]);
-  const fitted = fitOn(log, (learner) => learner < 600, store);
+  const fitted = fitOn(
+    log,
+    learnersWhere(log, (learner) => learner < 600),
+    store,
+  );
   const share = meanOf([...log.correct].slice(0, log.starts[600]));
   const constant = heldOutLoss(log, store, 600, () => share);
   const bins = new Float64Array(10);
@@ -550,7 +569,7 @@ test('where items and skills tell nothing, the fit says so', () => {
 });
 
 test('the variance of item effects is found, whatever else answers differ by', () => {
-  const variance = (log: AnswerLog): number => fitOffsets(log, everyone, null).itemVariance;
+  const variance = (log: AnswerLog): number => fitOffsets(log).itemVariance;
   const { start } = predictionModel.items.variance;
   assert.ok(variance(drawn(600, 300, 0)) < 0.02);
   const one = variance(drawn(600, 300, 1));
@@ -597,7 +616,7 @@ test('a fit of the same log gives the same figures, and its replay may be done i
     [0, 20],
   ]);
   assert.deepEqual(parts, whole);
-  assert.deepEqual(fitOn(log, everyone, parts), fitOn(log, everyone, whole));
+  assert.deepEqual(fitOn(log, everyone(log), parts), fitOn(log, everyone(log), whole));
 });
 
 test('of one learner, the first few answers count for an item, and then one a day', () => {
@@ -645,5 +664,5 @@ function assertUsable(log: AnswerLog): void {
   assert.ok(figures.every(Number.isFinite));
   const pCorrect = predict(fitted.model, log.skills === 0 ? noTerms : termsOf(fitted, 0, 0), firstRow({}));
   assert.ok(pCorrect > 0 && pCorrect < 1);
-  assert.ok(Number.isFinite(abilityOffset(fitOffsets(log, everyone, null), 0, 0, 0)));
+  assert.ok(Number.isFinite(abilityOffset(fitOffsets(log), 0, 0, 0)));
 }

@@ -1,7 +1,6 @@
-/**
- * Answers in columns, as fits and evaluations read them: typed arrays that threads may share, sorted by learner
- * and, within a learner, in the order in which the answers were given.
- */
+/** Answers in columns, as fits and evaluations read them, and the passes over them. */
+
+/** Typed arrays that threads may share, sorted by learner and, within a learner, in the order of the answers. */
 export interface AnswerLog {
   /** Answers of learner l are the places `starts[l]` to `starts[l + 1] - 1`; one entry more than learners. */
   readonly starts: Uint32Array;
@@ -11,7 +10,7 @@ export interface AnswerLog {
   readonly item: Uint32Array;
   /** 1 for a right answer, 0 for a wrong one. */
   readonly correct: Uint8Array;
-  /** When it was given, Unix milliseconds; one same value everywhere in a log without times. */
+  /** Unix milliseconds; one same value everywhere in a log without times. */
   readonly at: Float64Array;
   /** Seconds spent, NaN where not reported. */
   readonly seconds: Float32Array;
@@ -21,5 +20,94 @@ export interface AnswerLog {
   readonly items: number;
 }
 
-/** Which learners take part, by their index. */
-export type LearnerFilter = (learner: number) => boolean;
+/** Columns in memory that threads share. */
+export const shared = {
+  bytes: (n: number) => new Uint8Array(new SharedArrayBuffer(n)),
+  ints: (n: number) => new Int32Array(new SharedArrayBuffer(4 * n)),
+  counts: (n: number) => new Uint32Array(new SharedArrayBuffer(4 * n)),
+  floats: (n: number) => new Float32Array(new SharedArrayBuffer(4 * n)),
+  doubles: (n: number) => new Float64Array(new SharedArrayBuffer(8 * n)),
+};
+
+/** A copy in single precision. */
+export function sharedFloats(values: ArrayLike<number>): Float32Array {
+  const column = shared.floats(values.length);
+  column.set(values);
+  return column;
+}
+
+/** Which learners take part in a step, one byte each: 1 for those who do. */
+export type Learners = Uint8Array;
+
+export const everyone = ({ starts }: AnswerLog): Learners => shared.bytes(starts.length - 1).fill(1);
+
+/** @param takes is asked once for each learner's index */
+export function learnersWhere(log: AnswerLog, takes: (learner: number) => boolean): Learners {
+  const learners = everyone(log);
+  for (let learner = 0; learner < learners.length; learner++) learners[learner] = takes(learner) ? 1 : 0;
+  return learners;
+}
+
+/** A learner's answers: the places from `start` to `end` - 1. */
+export interface LearnerPlaces {
+  readonly learner: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+export function* placesByLearner(
+  { starts }: AnswerLog,
+  learners: Learners,
+  from = 0,
+  to = learners.length,
+): Generator<LearnerPlaces, void> {
+  for (let learner = from; learner < to; learner++) {
+    if (learners[learner] === 1)
+      yield { learner, start: starts[learner] as number, end: starts[learner + 1] as number };
+  }
+}
+
+/** Places of all answers of these learners, ascending. */
+export function placesOf(log: AnswerLog, learners: Learners): Uint32Array {
+  let count = 0;
+  for (const { start, end } of placesByLearner(log, learners)) count += end - start;
+  const places = shared.counts(count);
+  let next = 0;
+  for (const { start, end } of placesByLearner(log, learners)) {
+    for (let place = start; place < end; place++) places[next++] = place;
+  }
+  return places;
+}
+
+/** Places by the member that each belongs to: those of member m are `order[starts[m]]` to `order[starts[m + 1] - 1]`. */
+export interface Sorted {
+  readonly order: Uint32Array;
+  readonly starts: Uint32Array;
+}
+
+/**
+ * A stable counting sort: each member's places stay in their order.
+ *
+ * @param members the member of each answer of the log, below `size`
+ */
+export function sortedBy(members: Uint32Array, size: number, places: Uint32Array): Sorted {
+  const starts = shared.counts(size + 1);
+  for (const place of places) {
+    const after = (members[place] as number) + 1;
+    starts[after] = (starts[after] as number) + 1;
+  }
+  for (let member = 1; member <= size; member++)
+    starts[member] = (starts[member] as number) + (starts[member - 1] as number);
+  const next = starts.slice();
+  const order = shared.counts(places.length);
+  for (const place of places) {
+    const member = members[place] as number;
+    const at = next[member] as number;
+    order[at] = place;
+    next[member] = at + 1;
+  }
+  return { order, starts };
+}
+
+/** Whether any difficulty was supplied. */
+export const hasDifficulty = ({ difficulty }: AnswerLog): boolean => difficulty.some((b) => !Number.isNaN(b));

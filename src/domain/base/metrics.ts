@@ -1,4 +1,5 @@
-/** How well probabilities of a right answer foretell the answers: discrimination, error and calibration. */
+/** How well probabilities of a right answer predict the answers: discrimination, error and calibration. */
+
 /** Figures of one model over one set of answers. */
 export interface Metrics {
   /**
@@ -59,6 +60,10 @@ export function measure(correct: Uint8Array, predictions: Float64Array): Metrics
 
 /** @param given the probability given to what happened */
 const natsOf = (given: number): number => -Math.log(Math.max(given, logLossClip));
+
+/** Log loss of one answer. @param correct 1 for a right answer, 0 for a wrong one */
+export const answerLoss = (pCorrect: number, correct: number): number =>
+  natsOf(correct === 1 ? pCorrect : 1 - pCorrect);
 
 /**
  * Mean log loss of single answers that were all given one probability.

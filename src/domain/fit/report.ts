@@ -1,4 +1,6 @@
-/** What a fit tells about itself; published with the model. */
+/** What a fit reports about itself; published with the model. */
+import type { AccuracyReport } from './accuracy/fit.js';
+import type { LossComparison } from './bkt/trace.js';
 
 /** Mean log loss on the same held-out answers, with what was in force and with what was fitted; null: no answers. */
 export interface Comparison {
@@ -7,26 +9,20 @@ export interface Comparison {
   readonly newLogLoss: number | null;
 }
 
-export interface SkillReport extends Comparison {
-  readonly skillId: string;
-  /** Whether the fit of this version brought the skill's parameters. */
+export const comparisonOf = ({ answers, candidate, current }: LossComparison): Comparison => ({
+  answers,
+  oldLogLoss: answers === 0 ? null : current,
+  newLogLoss: answers === 0 ? null : candidate,
+});
+
+/** Whether the fit of this version brought what is in force, and why not; the reason is empty where it did. */
+export interface Verdict {
   readonly published: boolean;
-  /** Why not; empty where they were. */
   readonly reason: string;
 }
 
-/** On the held-out learners' moments, with what was in force and with what was fitted; null: not measured. */
-export interface AccuracyReport {
-  readonly cases: number;
-  readonly learners: number;
-  readonly oldLogLoss: number | null;
-  readonly newLogLoss: number | null;
-  /** Share of cases inside the 80 % interval. */
-  readonly oldCoverage80: number | null;
-  readonly newCoverage80: number | null;
-  readonly published: boolean;
-  /** Why not; empty where they were. */
-  readonly reason: string;
+export interface SkillReport extends Comparison, Verdict {
+  readonly skillId: string;
 }
 
 export interface FitReport {
@@ -41,7 +37,7 @@ export interface FitReport {
   /** BKT alone, over all skills as published. */
   readonly bkt: Comparison;
   /** The served probability. */
-  readonly served: Comparison & { readonly published: boolean; readonly reason: string };
+  readonly served: Comparison & Verdict;
   /** Forecasts of the share of right answers. */
   readonly accuracy: AccuracyReport;
   readonly seconds: number;

@@ -1,186 +1,148 @@
 /**
- * The served probability over a whole log, as steps of a fit: BKT and traces replayed for every learner, terms
- * summed up, items counted, and what the held-out learners say. Columns are by place in the log and shared, so that
- * each step may run for a range of learners in another thread.
+ * The served probability's part of a fit: offsets, replay, weights and terms, items; then the judgement of all that
+ * would be served. Where the new weights do worse than what is in force, the old ones are tried with the new
+ * parameters of BKT; where those do worse too, nothing changes.
  */
 
-import type { AnswerLog } from '../base/answer-log.js';
-import { sigmoid } from '../base/probability.js';
-import { rowWidth } from '../prediction/features.js';
-import { itemDifficulty } from '../prediction/items.js';
-import {
-  itemTermCount,
-  logOddsWithoutItem,
-  type PredictionModel,
-  skillTermCount,
-} from '../prediction/model.js';
-import { difficultyShift } from '../tracing/bkt.js';
-import { lossOf, type TracedModel, traceLog } from './bkt/held-out.js';
+import { everyone, placesOf, shared, sharedFloats } from '../base/answer-log.js';
+import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
+import { itemTermCount, skillTermCount } from '../prediction/model.js';
+import { mayPublish, tracedBy } from './parameters.js';
+import { type BlockName, type FittedPrediction, fitSteps } from './prediction/blocks.js';
 import type { AbilityOffsets } from './prediction/offsets.js';
-import { type FeatureStore, newFeatureStore, replayLearners } from './prediction/replay.js';
+import type { FeatureStore } from './prediction/replay.js';
+import type { FittedItems, ItemFigures } from './prediction/served.js';
+import { comparisonOf, type FitReport } from './report.js';
+import { type FitWork, inRanges } from './stages.js';
 
-/** Which learners a fit learns from, one byte each: 1 for those, 0 for the held-out ones. */
-export type Training = Uint8Array;
-
-/** Memory for one replay at a time. */
-export interface ServedMemory {
-  /** Probability of a right answer by BKT. */
-  readonly bkt: Float32Array;
-  /** Shift of log-odds by the supplied difficulty; null in a log without difficulties. */
-  readonly shifts: Float32Array | null;
-  readonly store: FeatureStore;
-  /** Log-odds of a right answer, the item's own term left out. */
-  readonly logits: Float32Array;
+export interface ServedFit {
+  readonly model: TenantModel;
+  /** null: those of the model in force go on. */
+  readonly items: FittedItems | null;
+  /** Whether the parameters of BKT in `model` are the new ones. */
+  readonly parametersHold: boolean;
+  readonly report: FitReport['served'];
 }
 
-export function newServedMemory({ skill, difficulty }: AnswerLog): ServedMemory {
-  const answers = skill.length;
-  const column = (): Float32Array => new Float32Array(new SharedArrayBuffer(4 * answers));
+/**
+ * @param base the current model with the new parameters of BKT
+ * @param store is left as replayed by the offsets that will be served: the new ones, or those in force
+ */
+export async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore): Promise<ServedFit> {
+  const { log, heldOut, current, stages, onStep } = work;
+  const answers = placesOf(log, heldOut).length;
+  onStep('what is in force, on learners whom the fit does not see');
+  const before = answers === 0 ? 0 : await judgeModel(work, current, store);
+  onStep('served probability');
+  const fitted = await fitTerms(work, base, store);
+  onStep('judgement');
+  const after = await judge(work, fitted.prediction, store);
+  const report = comparisonOf({ answers, candidate: after, current: before });
+  if (answers === 0 || mayPublish({ candidate: after, current: before })) {
+    const sums = await stages.run('countItems', log, everyone(log), store);
+    return {
+      model: withTerms(work, base, fitted),
+      items: { ...fitted.items, sums },
+      parametersHold: true,
+      report: { ...report, published: true, reason: '' },
+    };
+  }
+  const parametersHold = mayPublish({ candidate: await judgeModel(work, base, store), current: before });
+  const reason = `held-out log loss is worse than with version ${current.version}`;
   return {
-    bkt: column(),
-    shifts: difficulty.some((b) => !Number.isNaN(b)) ? column() : null,
-    store: newFeatureStore(answers),
-    logits: column(),
+    model: parametersHold ? base : current,
+    items: null,
+    parametersHold,
+    report: { ...report, published: false, reason },
   };
 }
 
-/** Terms of the served probability, by index of skill and item. */
-export interface ServedTerms {
-  readonly prediction: PredictionModel;
-  /** `skillTermCount` per skill. */
-  readonly skillTerms: Float32Array;
-  /** `itemTermCount` per item, place 0 being none. */
-  readonly itemTerms: Float32Array;
+/** Replays the log as the model serves it, with the items' figures in force. @returns held-out loss */
+async function judgeModel(work: FitWork, model: TenantModel, store: FeatureStore): Promise<number> {
+  const { skillIds, log, currentItems } = work;
+  const skills = skillIds.map((skillId) => skillModelOf(model, skillId));
+  const items = currentItems ?? {
+    terms: shared.floats((log.items + 1) * itemTermCount),
+    offsets: shared.floats(log.items + 1),
+  };
+  const offsets = {
+    mean: model.abilityOffset,
+    skills: skills.map(({ abilityOffset }) => abilityOffset),
+    items: items.offsets,
+  };
+  await replay(work, model, offsets, store);
+  const skillTerms = sharedFloats(skills.flatMap(({ terms }) => terms));
+  return judge(work, { model: model.prediction, skillTerms, itemTerms: items.terms }, store);
 }
 
-/** What answers on each item came to, place 0 being none. */
-export interface ItemSums {
-  readonly answers: Uint32Array;
-  readonly right: Uint32Array;
-  readonly expected: Float64Array;
+interface FittedTerms {
+  readonly prediction: FittedPrediction;
+  readonly offsets: AbilityOffsets;
+  readonly items: ItemFigures;
 }
 
-const inRange = (from: number, to: number) => (learner: number) => learner >= from && learner < to;
-
-/** How many learners a step went through. */
-export interface Done {
-  readonly learners: number;
+async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore): Promise<FittedTerms> {
+  const { log, training, skillIds, stages } = work;
+  const found = await stages.run('fitOffsets', log, training, tracedBy(base, skillIds));
+  // As they are served: item figures have single precision.
+  const items = sharedFloats(found.items);
+  const offsets = { ...found, items };
+  await replay(work, base, offsets, store);
+  const prediction = await fitPrediction(work, store, found.itemVariance);
+  return { prediction, offsets, items: { terms: prediction.itemTerms, offsets: items } };
 }
 
-/** BKT's probabilities and difficulty shifts of the learners `from` to `to` - 1. */
-export function traceBkt(
-  log: AnswerLog,
-  from: number,
-  to: number,
-  model: TracedModel,
-  { bkt, shifts }: ServedMemory,
-): Done {
-  traceLog(log, inRange(from, to), model, (place, pCorrect) => {
-    bkt[place] = pCorrect;
-    if (shifts !== null) shifts[place] = shiftAt(log, place, model);
-  });
-  return { learners: to - from };
+async function fitPrediction(
+  { log, training, stages }: FitWork,
+  store: FeatureStore,
+  itemVariance: number,
+): Promise<FittedPrediction> {
+  const fit = await stages.run('newFitMemory', log, training, store, itemVariance);
+  const ranges = Uint32Array.from({ length: fit.ranges + 1 }, (_, i) => i);
+  const move = (name: BlockName) =>
+    inRanges(stages, ranges, (from, to) => stages.run('moveRanges', fit, name, from, to));
+  await move('weights');
+  for (const step of fitSteps()) {
+    await inRanges(stages, ranges, (from, to) => stages.run('sumRanges', fit, step, from, to));
+    await stages.run('solveStep', fit, step.name);
+    await move(step.name);
+  }
+  return stages.run('fittedPrediction', fit, itemVariance);
 }
 
-function shiftAt(log: AnswerLog, place: number, { skills, difficultyScale, bounds }: TracedModel): number {
-  const difficulty = log.difficulty[place] as number;
-  const { parameters, difficultyMean } = skills[log.skill[place] as number] as TracedModel['skills'][number];
-  if (Number.isNaN(difficulty)) return 0;
-  return difficultyShift(parameters, difficulty - difficultyMean, difficultyScale, bounds);
-}
-
-/** Features of the same learners, after `traceBkt`. */
-export function replayRange(
-  log: AnswerLog,
-  from: number,
-  to: number,
-  difficultyMeans: readonly number[],
+function replay(
+  { log, skillIds, stages }: FitWork,
+  model: TenantModel,
   offsets: AbilityOffsets,
-  { bkt, shifts, store }: ServedMemory,
-): Done {
-  replayLearners(log, from, to, { bkt, shifts, difficultyMeans, offsets }, store);
-  return { learners: to - from };
-}
-
-/** Log-odds of the same learners' answers, after `replayRange`. */
-export function predictRange(
-  log: AnswerLog,
-  from: number,
-  to: number,
-  { prediction, skillTerms, itemTerms }: ServedTerms,
-  { store, logits }: ServedMemory,
-): Done {
-  const end = log.starts[to] as number;
-  for (let place = log.starts[from] as number; place < end; place++) {
-    const skill = log.skill[place] as number;
-    const item = log.item[place] as number;
-    const terms = skillTerms.subarray(skill * skillTermCount, (skill + 1) * skillTermCount);
-    const own = item === 0 ? null : itemTerms.subarray(item * itemTermCount, (item + 1) * itemTermCount);
-    logits[place] = logOddsWithoutItem(prediction, terms, own, store.rows, place * rowWidth);
-  }
-  return { learners: to - from };
-}
-
-/** Counts the items' answers of all learners, or of those who train alone, as serving would have counted them. */
-export function countItems(
-  log: AnswerLog,
-  training: Training | null,
-  { store, logits }: Pick<ServedMemory, 'store' | 'logits'>,
-): ItemSums {
-  const sums = newItemSums(log.items);
-  for (let learner = 0; learner + 1 < log.starts.length; learner++) {
-    if (training !== null && training[learner] === 0) continue;
-    const end = log.starts[learner + 1] as number;
-    for (let place = log.starts[learner] as number; place < end; place++) {
-      if (store.countsForItem[place] === 1) countAnswer(sums, log, place, logits[place] as number);
-    }
-  }
-  return sums;
-}
-
-const newItemSums = (items: number): ItemSums => ({
-  answers: new Uint32Array(new SharedArrayBuffer(4 * (items + 1))),
-  right: new Uint32Array(new SharedArrayBuffer(4 * (items + 1))),
-  expected: new Float64Array(new SharedArrayBuffer(8 * (items + 1))),
-});
-
-function countAnswer(
-  { answers, right, expected }: ItemSums,
-  log: AnswerLog,
-  place: number,
-  logits: number,
-): void {
-  const item = log.item[place] as number;
-  answers[item] = (answers[item] as number) + 1;
-  right[item] = (right[item] as number) + (log.correct[place] as number);
-  expected[item] = (expected[item] as number) + sigmoid(logits);
-}
-
-/** Log loss of the served probability on the held-out learners' answers, items as the training learners left them. */
-export function judgeServed(
-  log: AnswerLog,
-  training: Training,
-  { answers, right, expected }: ItemSums,
-  { logits }: Pick<ServedMemory, 'logits'>,
-  itemPriorAnswers: number,
-): { readonly answers: number; readonly logLoss: number } {
-  const difficulty = Float64Array.from(answers, (count, item) =>
-    itemDifficulty(
-      { answers: count, right: right[item] as number, expected: expected[item] as number },
-      itemPriorAnswers,
-    ),
+  store: FeatureStore,
+) {
+  const traced = tracedBy(model, skillIds);
+  return inRanges(stages, log.starts, (from, to) =>
+    stages.run('replayLearners', log, from, to, traced, offsets, store),
   );
-  let judged = 0;
-  let loss = 0;
-  for (let learner = 0; learner + 1 < log.starts.length; learner++) {
-    if (training[learner] === 1) continue;
-    const end = log.starts[learner + 1] as number;
-    for (let place = log.starts[learner] as number; place < end; place++) {
-      const item = log.item[place] as number;
-      const own = item === 0 ? 0 : (difficulty[item] as number);
-      loss += lossOf(sigmoid((logits[place] as number) + own), log.correct[place] as number);
-      judged++;
-    }
+}
+
+/** After the replay: the held-out loss, with items as the training learners' answers leave them. */
+async function judge(work: FitWork, prediction: FittedPrediction, store: FeatureStore): Promise<number> {
+  const { log, training, heldOut, stages } = work;
+  await inRanges(stages, log.starts, (from, to) =>
+    stages.run('predictRange', log, from, to, prediction, store),
+  );
+  return stages.run('judgeServed', log, training, heldOut, store, prediction.model.itemPriorAnswers);
+}
+
+function withTerms(
+  { skillIds }: FitWork,
+  base: TenantModel,
+  { prediction, offsets }: FittedTerms,
+): TenantModel {
+  const skills = new Map(base.skills);
+  for (const [k, skillId] of skillIds.entries()) {
+    skills.set(skillId, {
+      ...skillModelOf(base, skillId),
+      terms: [...prediction.skillTerms.subarray(k * skillTermCount, (k + 1) * skillTermCount)],
+      abilityOffset: offsets.skills[k] ?? 0,
+    });
   }
-  return { answers: judged, logLoss: loss / Math.max(1, judged) };
+  return { ...base, skills, prediction: prediction.model, abilityOffset: offsets.mean };
 }

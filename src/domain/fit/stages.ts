@@ -3,52 +3,32 @@
  * over the shared columns.
  */
 
-import type { AnswerLog, LearnerFilter } from '../base/answer-log.js';
-import { fitAccuracyStage } from './accuracy.js';
+import { type AnswerLog, type Learners, shared } from '../base/answer-log.js';
+import { type Range, splitEvenly } from '../base/ranges.js';
+import type { TenantModel } from '../catalogue/tenant-model.js';
+import { fitJudgedAccuracy } from './accuracy/fit.js';
 import { chooseFitOptions } from './bkt/choose.js';
-import { type FitOptions, type FitRound, fitRange } from './bkt/fit.js';
-import { heldOutLogLoss, type TracedModel } from './bkt/held-out.js';
-import { type AnswerTrees, growTrees } from './bkt/trees.js';
-import { fittedPrediction } from './prediction/fit.js';
-import { newFitMemory } from './prediction/fit-blocks.js';
-import { solveStep } from './prediction/fit-solve.js';
-import { moveRanges, sumRanges } from './prediction/fit-sums.js';
+import { fitRange } from './bkt/fit.js';
+import { heldOutLogLoss, shiftsOf, type TracedModel } from './bkt/trace.js';
+import { growTrees } from './bkt/trees.js';
+import { fittedPrediction, newFitMemory } from './prediction/blocks.js';
 import { fitOffsets } from './prediction/offsets.js';
-import type { FeatureStore } from './prediction/replay.js';
-import { countItems, judgeServed, predictRange, replayRange, type Training, traceBkt } from './served.js';
+import { replayLearners } from './prediction/replay.js';
+import { countItems, type ItemFigures, judgeServed, predictRange } from './prediction/served.js';
+import { solveStep } from './prediction/solve.js';
+import { moveRanges, sumRanges } from './prediction/sums.js';
 import { measureTimes } from './times.js';
-
-export type { Training };
-
-const trainers =
-  (training: Training): LearnerFilter =>
-  (learner) =>
-    training[learner] === 1;
-
-const heldOut =
-  (training: Training): LearnerFilter =>
-  (learner) =>
-    training[learner] === 0;
-
-const below = (seconds: readonly number[]) => (skill: number) => seconds[skill] ?? 0;
 
 const fitStages = {
   measureTimes,
-  /** @param rapidBelow per skill, seconds */
-  choose: (log: AnswerLog, training: Training, rapidBelow: readonly number[]) =>
-    chooseFitOptions(log, trainers(training), { rapidBelow: below(rapidBelow) }),
-  grow: (log: AnswerLog, training: Training, rapidBelow: readonly number[], withDifficulty: boolean) =>
-    growTrees(log, trainers(training), { rapidBelow: below(rapidBelow), withDifficulty }),
-  fitRange: (trees: AnswerTrees, from: number, to: number, round: FitRound, options: FitOptions) =>
-    fitRange(trees, from, to, round, options),
-  compareBkt: (log: AnswerLog, training: Training, candidate: TracedModel, current: TracedModel) =>
-    heldOutLogLoss(log, heldOut(training), candidate, current),
-  traceBkt,
-  fitOffsets: (log: AnswerLog, training: Training, shifts: Float32Array | null) =>
-    fitOffsets(log, trainers(training), shifts),
-  replayRange,
-  startTerms: (log: AnswerLog, training: Training, store: FeatureStore, itemVariance: number) =>
-    newFitMemory(log, trainers(training), store, itemVariance),
+  chooseFitOptions,
+  growTrees,
+  fitRange,
+  heldOutLogLoss,
+  fitOffsets: (log: AnswerLog, learners: Learners, model: TracedModel) =>
+    fitOffsets(log, learners, shiftsOf(log, model)),
+  replayLearners,
+  newFitMemory,
   sumRanges,
   solveStep,
   moveRanges,
@@ -56,13 +36,13 @@ const fitStages = {
   predictRange,
   countItems,
   judgeServed,
-  fitAccuracy: fitAccuracyStage,
+  fitJudgedAccuracy,
 } as const;
 
 type Stages = typeof fitStages;
 export type StageName = keyof Stages;
 export type StageArguments = { [Name in StageName]: Parameters<Stages[Name]> };
-export type StageResults = { [Name in StageName]: ReturnType<Stages[Name]> };
+export type StageResults = { [Name in StageName]: Awaited<ReturnType<Stages[Name]>> };
 
 /** Runs a stage, wherever. */
 export interface StageRunner {
@@ -72,15 +52,50 @@ export interface StageRunner {
 }
 
 /** The table once more, in the form in which the compiler ties a name to its arguments. */
-const byName: { [Name in StageName]: (...args: StageArguments[Name]) => StageResults[Name] } = fitStages;
+const byName: {
+  [Name in StageName]: (...args: StageArguments[Name]) => StageResults[Name] | Promise<StageResults[Name]>;
+} = fitStages;
 
-export const runStage = <Name extends StageName>(
+export const runStage = async <Name extends StageName>(
   name: Name,
   args: StageArguments[Name],
-): StageResults[Name] => byName[name](...args);
+): Promise<StageResults[Name]> => byName[name](...args);
 
 /** In this very thread. */
-export const runHere: StageRunner = {
-  threads: 1,
-  run: async (name, ...args) => runStage(name, args),
+export const runHere: StageRunner = { threads: 1, run: (name, ...args) => runStage(name, args) };
+
+/** Runs something for ranges of about the same size, side by side. @param starts where each member begins, and the end */
+export const inRanges = <Result>(
+  { threads }: StageRunner,
+  starts: Uint32Array,
+  run: (...range: Range) => Promise<Result>,
+): Promise<Result[]> => Promise.all(splitEvenly(starts, threads).map((range) => run(...range)));
+
+export interface FitInput {
+  readonly log: AnswerLog;
+  /** By skill index. */
+  readonly skillIds: readonly string[];
+  /** Those whom the fit sees; it is judged by the others. */
+  readonly training: Learners;
+  /** Model in force, which the new one has to hold its own against. */
+  readonly current: TenantModel;
+  /** Of the model in force; null where no fit found any. */
+  readonly currentItems?: ItemFigures | null;
+  /** Number of the new model, and its time, RFC 3339. */
+  readonly version: number;
+  readonly fittedAt: string;
+}
+
+/** A fit at work. */
+export interface FitWork extends FitInput {
+  readonly heldOut: Learners;
+  readonly stages: StageRunner;
+  /** Is called with what begins, for a progress line. */
+  readonly onStep: (step: string) => void;
+}
+
+export const workOf = (input: FitInput, stages: StageRunner, onStep: FitWork['onStep']): FitWork => {
+  const heldOut = shared.bytes(input.training.length);
+  heldOut.set(input.training.map((trains) => 1 - trains));
+  return { ...input, heldOut, stages, onStep };
 };

@@ -28,10 +28,7 @@ export interface ScoredCase extends AccuracyCase {
 
 /** All cases of the test log; in each, only what the learner had answered by then is known. */
 export function forecastFold({ training, test }: Split, served: ServedModel, fold: number): ScoredCase[] {
-  const cases = casesByPlace(
-    test,
-    accuracyCases(test, served.model.accuracy.unit, () => true),
-  );
+  const cases = casesByPlace(test, accuracyCases(test, served.model.accuracy.unit));
   const baselines = baselineShares(training, test);
   const scored: ScoredCase[] = [];
   replayServed(served, test, {

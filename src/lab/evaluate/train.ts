@@ -1,12 +1,12 @@
 /** Learns everything from the training log, by the fit that the service publishes with. */
 
-import type { AnswerLog } from '../../domain/base/answer-log.js';
+import { type AnswerLog, everyone, type Learners } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/params.js';
 import { skillModelOf, unfittedModel } from '../../domain/catalogue/tenant-model.js';
 import type { Candidate } from '../../domain/fit/bkt/choose.js';
-import { fitRounds } from '../../domain/fit/bkt/fit.js';
-import { itemModelAt } from '../../domain/fit/prediction.js';
-import type { StageName, StageResults, StageRunner, Training } from '../../domain/fit/stages.js';
+import { fitTrees } from '../../domain/fit/bkt/fit.js';
+import { itemModelAt } from '../../domain/fit/prediction/served.js';
+import type { StageRunner } from '../../domain/fit/stages.js';
 import { type FittedModel, fitTenant } from '../../domain/fit/tenant.js';
 import { rapidThreshold } from '../../domain/tracing/rapid.js';
 import type { TrainedModels } from './predict.js';
@@ -36,7 +36,7 @@ export async function trainModels(
   const since = performance.now();
   const watch = watchBkt(stages);
   // The fit of a service judges by learners whom it leaves out; here the test learners are those.
-  const training = new Uint8Array(new SharedArrayBuffer(log.starts.length - 1)).fill(1);
+  const training = everyone(log);
   const skillIds = Array.from({ length: log.skills }, (_, skill) => String(skill));
   const input = { log, skillIds, training, current: unfittedModel, version: 1, fittedAt: epoch };
   const fitted = await fitTenant(input, watch.stages, onStep);
@@ -68,21 +68,18 @@ interface BktWatch {
 function watchBkt(stages: StageRunner): { readonly stages: StageRunner; readonly seen: BktWatch } {
   let [from, to] = [0, 0];
   const seen: BktWatch = { chosen: null, iterations: 0, seconds: () => (to - from) / 1000 };
-  const note = (result: StageResults[StageName]): void => {
-    if (typeof result !== 'object') return;
-    if ('chosen' in result) seen.chosen = result.chosen;
-    if (!Array.isArray(result)) return;
-    for (const one of result) if ('iterations' in one) seen.iterations += one.iterations;
-  };
   return {
     seen,
     stages: {
       threads: stages.threads,
       run: async (name, ...args) => {
-        if (name === 'grow') from = performance.now();
+        if (name === 'growTrees') from = performance.now();
         const result = await stages.run(name, ...args);
         if (name === 'fitRange') to = performance.now();
-        note(result);
+        if (typeof result !== 'object') return result;
+        if ('difficultyScale' in result) seen.chosen = result;
+        if (Array.isArray(result))
+          for (const one of result) if ('iterations' in one) seen.iterations += one.iterations;
         return result;
       },
     },
@@ -92,7 +89,7 @@ function watchBkt(stages: StageRunner): { readonly stages: StageRunner; readonly
 /** Plain BKT knows no difficulty: where the served model uses it, plain parameters are fitted apart. */
 async function plainBkt(
   log: AnswerLog,
-  training: Training,
+  training: Learners,
   skillIds: readonly string[],
   { model }: FittedModel,
   { chosen }: BktWatch,
@@ -102,11 +99,9 @@ async function plainBkt(
     return skillIds.map((skillId) => skillModelOf(model, skillId).parameters);
   const rapidBelow = skillIds.map((skillId) => rapidThreshold(skillModelOf(model, skillId).times));
   const options = { ...chosen, difficultyScale: 0 };
-  const trees = await stages.run('grow', log, training, rapidBelow, false);
-  const rounds = fitRounds(trees, options);
-  let round = rounds.next();
-  while (!round.done) {
-    round = rounds.next(await stages.run('fitRange', trees, 0, log.skills, round.value, options));
-  }
-  return round.value.skills.map(({ parameters }) => parameters);
+  const trees = await stages.run('growTrees', log, training, { rapidBelow });
+  const { skills } = await fitTrees(trees, options, (round) =>
+    stages.run('fitRange', trees, 0, log.skills, round),
+  );
+  return skills.map(({ parameters }) => parameters);
 }

@@ -1,7 +1,7 @@
 /** What fits need from Redis, ClickHouse and the workers, and what these guarantee. */
 import type { AnswersReply, PublishTask } from '../../contracts/fit-tasks.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
-import type { ItemFigures } from '../../domain/fit/prediction.js';
+import type { ItemFigures } from '../../domain/fit/prediction/served.js';
 import type { StageRunner } from '../../domain/fit/stages.js';
 
 /** How much a tenant has in ClickHouse. */

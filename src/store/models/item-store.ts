@@ -5,7 +5,7 @@
  */
 
 import type { ItemModel } from '../../domain/catalogue/tenant-model.js';
-import { type FittedItems, type ItemFigures, itemModelAt } from '../../domain/fit/prediction.js';
+import { type FittedItems, type ItemFigures, itemModelAt } from '../../domain/fit/prediction/served.js';
 import type { ItemCounts } from '../../domain/prediction/items.js';
 import { itemTermCount } from '../../domain/prediction/model.js';
 import { inParts } from '../../lists.js';

@@ -15,7 +15,7 @@ import {
   varianceFactor,
   widthLevels,
 } from '../../prediction/accuracy-model.js';
-import type { Observation } from './fit-expected.js';
+import type { Observation } from './cases.js';
 
 export type Calibration = Pick<AccuracyModel, 'byHorizon' | 'byHistory' | 'below' | 'above'>;
 

@@ -1,9 +1,18 @@
-/** Moments in learners' histories, and what came after: what forecasts are fitted on and measured by. */
+/** Moments of learners, and what came after: what forecasts are fitted on and measured by. */
 
-import type { AnswerLog, LearnerFilter } from '../../base/answer-log.js';
+import {
+  type AnswerLog,
+  everyone,
+  type LearnerPlaces,
+  type Learners,
+  placesByLearner,
+} from '../../base/answer-log.js';
 import { dayMs } from '../../base/days.js';
 import { accuracyConstants as constants } from '../../base/params.js';
+import type { AccuracyTrace } from '../../prediction/accuracy-figures.js';
 import type { HorizonUnit } from '../../prediction/accuracy-model.js';
+import { columnOf, rowWidth } from '../../prediction/features.js';
+import type { FeatureStore } from '../prediction/replay.js';
 
 /** A learner after so many answers, and the answers inside the horizon from then on. */
 export interface AccuracyCase {
@@ -17,18 +26,26 @@ export interface AccuracyCase {
   readonly right: number;
 }
 
+/** A case with what the learner's state said at its moment. */
+export interface TracedCase extends AccuracyCase {
+  readonly trace: AccuracyTrace;
+}
+
+/** A case with the share that was expected. */
+export interface Observation extends AccuracyCase {
+  readonly expected: number;
+}
+
 /** Days where any learner's answers differ in time, else answers. */
 export function unitOf(log: AnswerLog): HorizonUnit {
-  for (let learner = 0; learner + 1 < log.starts.length; learner++) {
-    if (isTimed(log, learner)) return 'days';
+  for (const own of placesByLearner(log, everyone(log))) {
+    if (isTimed(log, own)) return 'days';
   }
   return 'answers';
 }
 
-function isTimed({ starts, at }: AnswerLog, learner: number): boolean {
-  const [start, end] = [starts[learner] as number, starts[learner + 1] as number];
-  return end > start && (at[end - 1] as number) > (at[start] as number);
-}
+const isTimed = ({ at }: AnswerLog, { start, end }: LearnerPlaces): boolean =>
+  end > start && (at[end - 1] as number) > (at[start] as number);
 
 /** Whether a learner with so many answers is looked at. */
 const isCut = (history: number): boolean => history < lowestCuts || laterCuts.has(history);
@@ -43,13 +60,12 @@ const laterCuts: ReadonlySet<number> = new Set(
  * All cases of some learners, in the order of the log. In days the horizon begins with the last answer before the cut
  * and may reach beyond the end of the log; in answers it is complete.
  */
-export function accuracyCases(log: AnswerLog, unit: HorizonUnit, takes: LearnerFilter): AccuracyCase[] {
+export function accuracyCases(log: AnswerLog, unit: HorizonUnit, learners = everyone(log)): AccuracyCase[] {
   const cases: AccuracyCase[] = [];
-  for (let learner = 0; learner + 1 < log.starts.length; learner++) {
-    if (!takes(learner) || (unit === 'days' && !isTimed(log, learner))) continue;
-    const length = (log.starts[learner + 1] as number) - (log.starts[learner] as number);
-    for (let history = 1; history < length; history++) {
-      if (isCut(history)) addCases(cases, log, unit, learner, history);
+  for (const own of placesByLearner(log, learners)) {
+    if (unit === 'days' && !isTimed(log, own)) continue;
+    for (let history = 1; history < own.end - own.start; history++) {
+      if (isCut(history)) addCases(cases, log, unit, own, history);
     }
   }
   return cases;
@@ -57,13 +73,12 @@ export function accuracyCases(log: AnswerLog, unit: HorizonUnit, takes: LearnerF
 
 function addCases(
   cases: AccuracyCase[],
-  { starts, at, correct }: AnswerLog,
+  { at, correct }: AnswerLog,
   unit: HorizonUnit,
-  learner: number,
+  { learner, start, end }: LearnerPlaces,
   history: number,
 ): void {
-  const first = (starts[learner] as number) + history;
-  const end = starts[learner + 1] as number;
+  const first = start + history;
   const now = at[first - 1] as number;
   let place = first;
   let right = 0;
@@ -76,4 +91,52 @@ function addCases(
     if (isComplete && answers >= constants.minAnswers)
       cases.push({ learner, history, horizon, answers, right });
   }
+}
+
+/** The cases with the figures that serving had at the moment: those that the next answer was predicted from. */
+export function tracedCases(
+  log: AnswerLog,
+  unit: HorizonUnit,
+  learners: Learners,
+  store: FeatureStore,
+): TracedCase[] {
+  const traces = new Map<number, AccuracyTrace>();
+  return accuracyCases(log, unit, evenly(learners)).map((one) => {
+    const start = log.starts[one.learner] as number;
+    const place = start + one.history;
+    const trace = traces.get(place) ?? traceAt(log, start, place, store);
+    traces.set(place, trace);
+    return { ...one, trace };
+  });
+}
+
+/** Of too many learners some, evenly over all. */
+function evenly(learners: Learners): Learners {
+  const all = learners.reduce((count, takesPart) => count + takesPart, 0);
+  const every = Math.ceil(all / constants.fit.maxLearners);
+  let met = 0;
+  return learners.map((takesPart) => (takesPart === 1 && met++ % every === 0 ? 1 : 0));
+}
+
+const columns = {
+  ability: columnOf('ability'),
+  recent: columnOf('recentAnswers'),
+  slow: columnOf('slowAnswers'),
+} as const;
+
+function traceAt(
+  { correct }: AnswerLog,
+  start: number,
+  place: number,
+  { rows }: FeatureStore,
+): AccuracyTrace {
+  const right = correct.subarray(start, place).reduce((sum, value) => sum + value, 0);
+  const figure = (column: number): number => rows[place * rowWidth + column] as number;
+  return {
+    ability: figure(columns.ability),
+    recent: figure(columns.recent),
+    slow: figure(columns.slow),
+    right,
+    wrong: place - start - right,
+  };
 }

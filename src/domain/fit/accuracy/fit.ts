@@ -1,22 +1,21 @@
 /** Fits the forecast of the share of right answers on what came after the moments of training learners. */
-import { accuracyConstants as constants } from '../../base/params.js';
+import type { AnswerLog, Learners } from '../../base/answer-log.js';
+import { shareLogLoss } from '../../base/metrics.js';
+import { accuracyConstants as constants, fitModel } from '../../base/params.js';
 import { clamp } from '../../base/probability.js';
-import type { AccuracyTrace } from '../../prediction/accuracy-figures.js';
 import {
   type AccuracyModel,
+  accuracyInterval,
   expectedShare,
+  forecastAccuracy,
   type HorizonUnit,
   startAccuracy,
 } from '../../prediction/accuracy-model.js';
+import type { FeatureStore } from '../prediction/replay.js';
 import { calibrate } from './calibrate.js';
-import type { AccuracyCase } from './cases.js';
-import { type FittedExpected, fitExpected, type Observation } from './fit-expected.js';
-import { fitVariance } from './fit-variance.js';
-
-/** A case with what the learner's state told at its moment. */
-export interface TracedCase extends AccuracyCase {
-  readonly trace: AccuracyTrace;
-}
+import { type Observation, type TracedCase, tracedCases, unitOf } from './cases.js';
+import { fitExpected } from './expected.js';
+import { fitVariance } from './variance.js';
 
 const { fit: rules } = constants;
 
@@ -28,11 +27,17 @@ const { fit: rules } = constants;
 export function fitAccuracy(cases: readonly TracedCase[], unit: HorizonUnit): AccuracyModel | null {
   const learners = new Set(cases.map(({ learner }) => learner));
   if (learners.size < rules.minLearners || cases.length < rules.minCases) return null;
-  const mean = meanShare(cases);
-  const base = { ...startAccuracy, unit, learners: learners.size, cases: cases.length, mean };
-  const fitted = fitExpected(base, cases, learners.size);
-  const model = { ...base, ...fitted };
-  return { ...model, ...fitSpread(model, observe(base, fitted, cases, learners)) };
+  const base = {
+    ...startAccuracy,
+    unit,
+    learners: learners.size,
+    cases: cases.length,
+    mean: meanShare(cases),
+  };
+  const model = { ...base, ...fitExpected(base, cases, learners.size) };
+  const observed = observe(model, cases, learners);
+  const variance = fitVariance(observed);
+  return { ...model, variance, ...calibrate({ ...model, variance }, observed) };
 }
 
 function meanShare(cases: readonly TracedCase[]): number {
@@ -40,28 +45,119 @@ function meanShare(cases: readonly TracedCase[]): number {
   return clamp(sum / cases.length, constants.shareBounds.low, constants.shareBounds.high);
 }
 
-function fitSpread(model: AccuracyModel, observed: readonly Observation[]) {
-  const variance = fitVariance(observed);
-  return { variance, ...calibrate({ ...model, variance }, observed) };
-}
-
 /**
  * Every case against the share expected by a fit on other learners: on its own learners a fit looks better than it
  * is, the more so the fewer they are.
+ *
+ * @param start fitted on all; where the fits on parts begin
  */
 function observe(
-  base: AccuracyModel,
-  start: FittedExpected,
+  start: AccuracyModel,
   cases: readonly TracedCase[],
   learners: ReadonlySet<number>,
 ): Observation[] {
   const parts = new Map([...learners].map((learner, i) => [learner, i % rules.parts]));
-  const models = Array.from({ length: rules.parts }, (_, part) => {
+  const models = Array.from({ length: rules.parts }, (_, part): AccuracyModel => {
     const others = cases.filter(({ learner }) => parts.get(learner) !== part);
-    return { ...base, ...fitExpected({ ...base, ...start }, others, learners.size * (1 - 1 / rules.parts)) };
+    return { ...start, ...fitExpected(start, others, learners.size * (1 - 1 / rules.parts)) };
   });
   return cases.map((one) => {
-    const model = models[parts.get(one.learner) as number] as AccuracyModel;
+    const model = models[parts.get(one.learner) ?? 0] ?? start;
     return { ...one, expected: expectedShare(model, one.trace, one.horizon) };
   });
+}
+
+/** How well forecasts do on learners whom the fit did not see. */
+interface AccuracyQuality {
+  /** Mean log loss of single answers, each case counted once. */
+  readonly logLoss: number;
+  /** Share of cases inside the 80 % interval. */
+  readonly coverage80: number;
+}
+
+const judgedLevel = 0.8;
+
+/** @param cases at least one, with horizons in the model's unit */
+export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]): AccuracyQuality {
+  let loss = 0;
+  let inside = 0;
+  for (const { trace, horizon, answers, right } of cases) {
+    const share = right / answers;
+    const forecast = forecastAccuracy(model, { trace }, horizon);
+    const { low, high } = accuracyInterval(model, forecast, answers, judgedLevel);
+    loss += shareLogLoss(forecast.expected, share);
+    if (low <= share && share <= high) inside++;
+  }
+  return { logLoss: loss / cases.length, coverage80: inside / cases.length };
+}
+
+/** Distance from .80 that is more than what counts as calibrated. */
+const miscalibration = ({ coverage80 }: AccuracyQuality): number =>
+  Math.max(0, Math.abs(coverage80 - judgedLevel) - constants.coverageSlack);
+
+/** On the held-out learners' moments, with what was in force and with what was fitted; null: not measured. */
+export interface AccuracyReport {
+  readonly cases: number;
+  readonly learners: number;
+  readonly oldLogLoss: number | null;
+  readonly newLogLoss: number | null;
+  /** Share of cases inside the 80 % interval. */
+  readonly oldCoverage80: number | null;
+  readonly newCoverage80: number | null;
+  readonly published: boolean;
+  /** Why not; empty where they were. */
+  readonly reason: string;
+}
+
+export interface AccuracyFit {
+  /** What is to be served: the new figures, or those in force. */
+  readonly model: AccuracyModel;
+  readonly report: AccuracyReport;
+}
+
+/** Fits on the training learners, and judges by the others. @param store as the served probability was replayed */
+export function fitJudgedAccuracy(
+  log: AnswerLog,
+  training: Learners,
+  heldOut: Learners,
+  store: FeatureStore,
+  current: AccuracyModel,
+): AccuracyFit {
+  const unit = unitOf(log);
+  const fitted = fitAccuracy(tracedCases(log, unit, training, store), unit);
+  const cases = tracedCases(log, unit, heldOut, store);
+  // Figures from before a fit are rough enough for either unit.
+  const inForce = current.cases === 0 ? { ...current, unit } : current;
+  const before = cases.length > 0 && inForce.unit === unit ? judgeAccuracy(inForce, cases) : null;
+  const after = cases.length > 0 && fitted !== null ? judgeAccuracy(fitted, cases) : null;
+  const reason = heldBackBecause(fitted, before, after);
+  return {
+    model: reason === '' && fitted !== null ? fitted : inForce,
+    report: {
+      cases: cases.length,
+      learners: new Set(cases.map(({ learner }) => learner)).size,
+      oldLogLoss: before?.logLoss ?? null,
+      newLogLoss: after?.logLoss ?? null,
+      oldCoverage80: before?.coverage80 ?? null,
+      newCoverage80: after?.coverage80 ?? null,
+      published: reason === '',
+      reason,
+    },
+  };
+}
+
+/**
+ * Why new figures are not published; empty where they are. Without held-out cases, or where the figures in force are
+ * in another unit, they are published without judgement: nothing speaks against them. A loss that is no number counts
+ * as worse.
+ */
+function heldBackBecause(
+  fitted: AccuracyModel | null,
+  before: AccuracyQuality | null,
+  after: AccuracyQuality | null,
+): string {
+  if (fitted === null) return 'too few learners with enough answers';
+  if (after === null || before === null) return '';
+  if (!(after.logLoss - before.logLoss <= fitModel.heldOutSlack)) return 'held-out log loss is worse';
+  return miscalibration(after) <= miscalibration(before) ? '' : 'held-out coverage is worse';
 }

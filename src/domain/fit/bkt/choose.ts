@@ -1,60 +1,63 @@
 /** Bounds, strength of the priors and scale of the difficulty, chosen on learners that the fit has not seen. */
 
-import type { AnswerLog, LearnerFilter } from '../../base/answer-log.js';
-import { difficultyModel, fitBounds, type PriorStrengths, priorStrengths } from '../../base/params.js';
-import type { FitRules } from './em.js';
+import {
+  type AnswerLog,
+  everyone,
+  hasDifficulty,
+  type Learners,
+  learnersWhere,
+} from '../../base/answer-log.js';
+import { answerLoss } from '../../base/metrics.js';
+import { difficultyModel, fitBounds, fitModel, priorStrengths } from '../../base/params.js';
+import { type FitRules, parametersBy } from './em.js';
 import { fitTrees } from './fit.js';
-import { isHeldOut, lossOf, traceLog } from './held-out.js';
+import { traceLog } from './trace.js';
 import { type AnswerTrees, growTrees, type TreeOptions } from './trees.js';
 
 export interface Candidate extends FitRules {
   readonly difficultyScale: number;
 }
 
-/** What was chosen, and the mean held-out log loss of all that were tried. */
-export interface FitChoice {
-  readonly chosen: Candidate;
-  readonly tried: readonly { readonly candidate: Candidate; readonly logLoss: number }[];
-}
-
-const scaled = (share: number): PriorStrengths => ({
-  pInit: share * priorStrengths.pInit,
-  pLearn: share * priorStrengths.pLearn,
-  pGuess: share * priorStrengths.pGuess,
-  pSlip: share * priorStrengths.pSlip,
-});
-
 /** From the strongest to the weakest hold on a fit. */
 const ruleCandidates: readonly FitRules[] = [
   { bounds: fitBounds.narrow, strengths: priorStrengths },
-  ...[1, 1 / 2, 1 / 6, 1 / 20].map((share) => ({ bounds: fitBounds.wide, strengths: scaled(share) })),
+  ...[1, 1 / 2, 1 / 6, 1 / 20].map((share) => ({
+    bounds: fitBounds.wide,
+    strengths: parametersBy((name) => share * priorStrengths[name]),
+  })),
 ];
 
 /** The default comes first: to leave it takes evidence. */
 const scaleCandidates: readonly number[] = [difficultyModel.scale, 0.25, 0.75, 0, 1];
 
 /**
- * Chooses how to fit: every candidate is fitted on four fifths of the learners and foretells the answers of the
+ * Chooses how to fit: every candidate is fitted on four fifths of the learners and predicts the answers of the
  * others. First the bounds and strengths, then, where difficulties are supplied, their scale.
  *
  * @param learners who may be looked at: for an evaluation, those of the training folds only
  */
-export function chooseFitOptions(
+export async function chooseFitOptions(
   log: AnswerLog,
-  learners: LearnerFilter,
-  options: Pick<TreeOptions, 'rapidBelow'> = {},
-): FitChoice {
-  const fitted = (learner: number): boolean => learners(learner) && !isHeldOut(learner);
-  const heldOut = (learner: number): boolean => learners(learner) && isHeldOut(learner);
-  const plain = growTrees(log, fitted, options);
+  learners = everyone(log),
+  { rapidBelow = [] }: TreeOptions = {},
+): Promise<Candidate> {
+  const fitted = learnersWhere(log, (learner) => learners[learner] === 1 && !isHeldOut(learner));
+  const heldOut = learnersWhere(log, (learner) => learners[learner] === 1 && isHeldOut(learner));
+  const plain = growTrees(log, fitted, { rapidBelow });
   const rules = ruleCandidates.map((rule) => ({ ...rule, difficultyScale: 0 }));
-  const byRule = tryAll(log, heldOut, plain, rules);
-  const rule = preferred(byRule);
-  if (!log.difficulty.some((b) => !Number.isNaN(b))) return choiceOf(rule, byRule);
-  const shifted = growTrees(log, fitted, { ...options, withDifficulty: true });
-  const scales = scaleCandidates.map((difficultyScale) => ({ ...rule.candidate, difficultyScale }));
-  const byScale = tryAll(log, heldOut, shifted, scales);
-  return choiceOf(preferred(byScale), [...byRule, ...byScale]);
+  const rule = await preferred(log, heldOut, plain, rules);
+  if (!hasDifficulty(log)) return rule;
+  const shifted = growTrees(log, fitted, { rapidBelow, withDifficulty: true });
+  const scales = scaleCandidates.map((difficultyScale) => ({ ...rule, difficultyScale }));
+  return preferred(log, heldOut, shifted, scales);
+}
+
+/** A fixed fifth of the learners, picked by a hash of their index (the finaliser of MurmurHash3). */
+export function isHeldOut(learner: number): boolean {
+  let hash = learner + 1;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32 < fitModel.heldOutShare;
 }
 
 /** One candidate's log losses, summed by learner, with the learner's answers. */
@@ -64,28 +67,33 @@ interface Trial {
   readonly answers: Uint32Array;
 }
 
-function tryAll(
+/** The first candidate that loses no more to the best one than chance may account for: one standard error. */
+async function preferred(
   log: AnswerLog,
-  heldOut: LearnerFilter,
+  heldOut: Learners,
   trees: AnswerTrees,
   candidates: readonly Candidate[],
-): Trial[] {
-  return candidates.map((candidate) => {
-    const losses = new Float64Array(log.starts.length - 1);
-    const answers = new Uint32Array(losses.length);
-    const model = { ...candidate, skills: fitTrees(trees, candidate).skills };
-    traceLog(log, heldOut, model, (place, pCorrect, learner) => {
-      losses[learner] = (losses[learner] as number) + lossOf(pCorrect, log.correct[place] as number);
-      answers[learner] = (answers[learner] as number) + 1;
-    });
-    return { candidate, losses, answers };
-  });
+): Promise<Candidate> {
+  const trials: Trial[] = [];
+  for (const candidate of candidates) trials.push(await tryOut(log, heldOut, trees, candidate));
+  const best = trials.reduce((a, b) => (meanLoss(b) < meanLoss(a) ? b : a));
+  return (trials.find((trial) => isNear(trial, best)) ?? best).candidate;
 }
 
-/** The first trial that loses no more to the best one than chance may account for: one standard error. */
-function preferred(trials: readonly Trial[]): Trial {
-  const best = trials.reduce((a, b) => (meanLoss(b) < meanLoss(a) ? b : a));
-  return trials.find((trial) => isNear(trial, best)) ?? best;
+async function tryOut(
+  log: AnswerLog,
+  heldOut: Learners,
+  trees: AnswerTrees,
+  candidate: Candidate,
+): Promise<Trial> {
+  const losses = new Float64Array(heldOut.length);
+  const answers = new Uint32Array(heldOut.length);
+  const { skills } = await fitTrees(trees, candidate);
+  traceLog(log, heldOut, { ...candidate, skills }, (place, pCorrect, learner) => {
+    losses[learner] = (losses[learner] as number) + answerLoss(pCorrect, log.correct[place] as number);
+    answers[learner] = (answers[learner] as number) + 1;
+  });
+  return { candidate, losses, answers };
 }
 
 const sum = (values: Float64Array | Uint32Array): number => {
@@ -111,8 +119,3 @@ function isNear(trial: Trial, best: Trial): boolean {
   const error = Math.sqrt((squares * learners) / (learners - 1)) / sum(trial.answers);
   return difference <= error;
 }
-
-const choiceOf = ({ candidate }: Trial, trials: readonly Trial[]): FitChoice => ({
-  chosen: candidate,
-  tried: trials.map((trial) => ({ candidate: trial.candidate, logLoss: meanLoss(trial) })),
-});

@@ -28,6 +28,13 @@ export interface SkillEstimate {
 
 const names = ['pInit', 'pLearn', 'pGuess', 'pSlip'] as const;
 
+export const parametersBy = (of: (name: keyof BktParameters) => number): BktParameters => ({
+  pInit: of('pInit'),
+  pLearn: of('pLearn'),
+  pGuess: of('pGuess'),
+  pSlip: of('pSlip'),
+});
+
 /** Within the bounds, and nowhere degenerate: 1 - slip > guess by the margin, P* below its share of pInit. */
 export function constrain(wanted: BktParameters, bounds: FitBounds): BktParameters {
   const guess = within(wanted.pGuess, bounds.pGuess);

@@ -3,12 +3,11 @@
  * that mean is refreshed round by round (empirical Bayes).
  */
 
-import type { AnswerLog, LearnerFilter } from '../../base/answer-log.js';
 import { type BktParameters, defaultParameters, fitModel, fitPriorMeans } from '../../base/params.js';
 import type { ParameterSource } from '../../catalogue/tenant-model.js';
-import { constrain, type FitRules, fitSkill, type SkillEstimate } from './em.js';
+import { constrain, type FitRules, fitSkill, parametersBy, type SkillEstimate } from './em.js';
 import { newWorkspace, type SkillTree, skillTree, type Workspace } from './filter.js';
-import { type AnswerTrees, growTrees, type TreeOptions } from './trees.js';
+import type { AnswerTrees } from './trees.js';
 
 export interface FitOptions extends FitRules {
   /** k of the difficulty's logit shift; 0 leaves difficulty out. */
@@ -19,11 +18,9 @@ export interface FitOptions extends FitRules {
   readonly coldStart?: boolean;
 }
 
-/** Skills to fit now, all with the same prior means: from the second round on from where the last one ended. */
-export interface FitRound {
+/** What all skills are fitted with in one round: from the second on they start where the last one ended. */
+export interface FitRound extends FitOptions {
   readonly means: BktParameters;
-  readonly warm: readonly (BktParameters | undefined)[];
-  readonly coldStart: boolean;
 }
 
 export interface SkillFit {
@@ -40,60 +37,33 @@ export interface SkillFit {
 export interface BktFit {
   readonly skills: readonly SkillFit[];
   /** What skills without a fit of their own are served. */
-  readonly prior: { readonly parameters: BktParameters; readonly source: ParameterSource };
+  readonly prior: Pick<SkillFit, 'parameters' | 'source'>;
   /** Means that the skills were drawn to in the last round. */
   readonly means: BktParameters;
-  readonly totals: {
-    readonly iterations: number;
-    readonly observations: number;
-    /** Sum of observations times iterations: what the work grows with. */
-    readonly observationIterations: number;
-  };
 }
 
-/** Fits every skill on the answers of these learners, in this thread. */
-export function fitBkt(
-  log: AnswerLog,
-  learners: LearnerFilter,
-  options: FitOptions & Pick<TreeOptions, 'rapidBelow'>,
-): BktFit {
-  const trees = growTrees(log, learners, { ...options, withDifficulty: options.difficultyScale > 0 });
-  return fitTrees(trees, options);
-}
-
-export function fitTrees(trees: AnswerTrees, options: FitOptions): BktFit {
-  const rounds = fitRounds(trees, options);
-  let round = rounds.next();
-  while (!round.done) round = rounds.next(fitRange(trees, 0, trees.learners.length, round.value, options));
-  return round.value;
-}
-
-/** Rounds of the prior means; a round that moves none of them by more than `settled` is the last. */
-const mostRounds = 4;
+/** A round that moves no prior mean by more than `settled` is the last. */
+const maxRounds = 4;
 const settled = 0.005;
 
-/**
- * The rounds of a fit, without the work: yields what to fit with and takes the estimates of all skills in order,
- * so that the caller may spread `fitRange` over threads.
- */
-export function* fitRounds(
+/** @param estimate fits all skills, in order, with a round's means: by `fitRange`, here or spread over threads */
+export async function fitTrees(
   trees: AnswerTrees,
   options: FitOptions,
-): Generator<FitRound, BktFit, readonly SkillEstimate[]> {
+  estimate = async (round: FitRound): Promise<readonly SkillEstimate[]> =>
+    fitRange(trees, 0, trees.learners.length, round),
+): Promise<BktFit> {
   const iterations = new Uint32Array(trees.learners.length);
-  let means = fitPriorMeans;
-  let warm = options.warm ?? [];
-  let estimates: readonly SkillEstimate[] = [];
-  for (let round = 0; round < mostRounds; round++) {
-    estimates = yield { means, warm, coldStart: round === 0 && options.coldStart === true };
-    for (const [skill, estimate] of estimates.entries())
-      iterations[skill] = (iterations[skill] as number) + estimate.iterations;
-    const next = tenantMeans(trees, estimates);
-    if (next === null || distance(next, means) <= settled) break;
-    warm = estimates.map(({ parameters }) => parameters);
-    means = next;
+  let round: FitRound = { ...options, means: fitPriorMeans };
+  for (let n = 1; ; n++) {
+    const estimates = await estimate(round);
+    for (const [skill, one] of estimates.entries())
+      iterations[skill] = (iterations[skill] as number) + one.iterations;
+    const means = tenantMeans(trees, estimates);
+    if (n === maxRounds || means === null || distance(means, round.means) <= settled)
+      return fitOf(trees, estimates, iterations, round);
+    round = { ...round, means, warm: estimates.map(({ parameters }) => parameters), coldStart: false };
   }
-  return assemble(trees, estimates, iterations, means, options);
 }
 
 /**
@@ -101,20 +71,37 @@ export function* fitRounds(
  *
  * @returns one estimate per skill; for a skill with too few learners to be served a fit, the prior means
  */
-export function fitRange(
-  trees: AnswerTrees,
-  from: number,
-  to: number,
+export function fitRange(trees: AnswerTrees, from: number, to: number, round: FitRound): SkillEstimate[] {
+  const skills = Array.from({ length: to - from }, (_, i) => from + i);
+  const work = newWorkspace(skills.reduce((most, skill) => Math.max(most, sizeOf(trees, skill)), 0));
+  return skills.map((skill) =>
+    isFitted(trees, skill)
+      ? fitFromStarts(skillTree(trees, skill, round.difficultyScale), startsOf(round, skill), round, work)
+      : { parameters: round.means, objective: 0, iterations: 0 },
+  );
+}
+
+const sizeOf = ({ starts }: AnswerTrees, skill: number): number =>
+  (starts[skill + 1] as number) - (starts[skill] as number);
+
+const isFitted = (trees: AnswerTrees, skill: number): boolean =>
+  (trees.learners[skill] as number) >= fitModel.minLearners;
+
+function startsOf({ means, warm, coldStart }: FitRound, skill: number): BktParameters[] {
+  const start = warm?.[skill];
+  if (start === undefined) return [means];
+  return coldStart ? [start, means] : [start];
+}
+
+function fitFromStarts(
+  tree: SkillTree,
+  starts: readonly BktParameters[],
   round: FitRound,
-  options: FitOptions,
-): SkillEstimate[] {
-  const work = newWorkspace(largestTree(trees, from, to));
-  return Array.from({ length: to - from }, (_, i) => {
-    const skill = from + i;
-    if (!isFitted(trees, skill)) return { parameters: round.means, objective: 0, iterations: 0 };
-    const tree = skillTree(trees, skill, options.difficultyScale);
-    return fitFromStarts(tree, startsOf(round, skill), round.means, options, work);
-  });
+  work: Workspace,
+): SkillEstimate {
+  const fits = starts.map((start) => fitSkill(tree, start, round.means, round, work));
+  const best = fits.reduce((a, b) => (b.objective > a.objective ? b : a));
+  return { ...best, iterations: fits.reduce((sum, fit) => sum + fit.iterations, 0) };
 }
 
 /**
@@ -130,59 +117,26 @@ function tenantMeans(trees: AnswerTrees, estimates: readonly SkillEstimate[]): B
   return null;
 }
 
-const isFitted = (trees: AnswerTrees, skill: number): boolean =>
-  (trees.learners[skill] as number) >= fitModel.minLearners;
-
-function largestTree({ starts }: AnswerTrees, from: number, to: number): number {
-  let most = 0;
-  for (let skill = from; skill < to; skill++)
-    most = Math.max(most, (starts[skill + 1] as number) - (starts[skill] as number));
-  return most;
-}
-
-function startsOf({ means, warm, coldStart }: FitRound, skill: number): BktParameters[] {
-  const start = warm[skill];
-  if (start === undefined) return [means];
-  return coldStart ? [start, means] : [start];
-}
-
-function fitFromStarts(
-  tree: SkillTree,
-  starts: readonly BktParameters[],
-  means: BktParameters,
-  rules: FitRules,
-  work: Workspace,
-): SkillEstimate {
-  const fits = starts.map((start) => fitSkill(tree, start, means, rules, work));
-  const best = fits.reduce((a, b) => (b.objective > a.objective ? b : a));
-  return { ...best, iterations: fits.reduce((sum, fit) => sum + fit.iterations, 0) };
-}
-
-function meanOf(estimates: readonly SkillEstimate[]): BktParameters {
-  const mean = (name: keyof BktParameters): number =>
-    estimates.reduce((sum, { parameters }) => sum + parameters[name], 0) / estimates.length;
-  return { pInit: mean('pInit'), pLearn: mean('pLearn'), pGuess: mean('pGuess'), pSlip: mean('pSlip') };
-}
-
-const distance = (a: BktParameters, b: BktParameters): number =>
-  Math.max(
-    Math.abs(a.pInit - b.pInit),
-    Math.abs(a.pLearn - b.pLearn),
-    Math.abs(a.pGuess - b.pGuess),
-    Math.abs(a.pSlip - b.pSlip),
+const meanOf = (estimates: readonly SkillEstimate[]): BktParameters =>
+  parametersBy(
+    (name) => estimates.reduce((sum, { parameters }) => sum + parameters[name], 0) / estimates.length,
   );
 
-function assemble(
+const distance = (a: BktParameters, b: BktParameters): number =>
+  Math.max(...Object.values(parametersBy((name) => Math.abs(a[name] - b[name]))));
+
+function fitOf(
   trees: AnswerTrees,
   estimates: readonly SkillEstimate[],
   iterations: Uint32Array,
-  means: BktParameters,
-  options: FitOptions,
+  { means, bounds }: FitRound,
 ): BktFit {
-  const prior = servedPrior(
-    estimates.filter((_, skill) => isFitted(trees, skill)),
-    options,
-  );
+  const fitted = estimates.filter((_, skill) => isFitted(trees, skill));
+  // The mean of all fitted skills; with too few of them, the defaults.
+  const prior: BktFit['prior'] =
+    fitted.length < fitModel.minFittedSkills
+      ? { parameters: defaultParameters, source: 'default' }
+      : { parameters: constrain(meanOf(fitted), bounds), source: 'prior' };
   const skills = estimates.map(({ parameters }, skill) => ({
     ...(isFitted(trees, skill) ? { parameters, source: 'fitted' as const } : prior),
     learners: trees.learners[skill] as number,
@@ -190,24 +144,5 @@ function assemble(
     iterations: iterations[skill] as number,
     difficultyMean: trees.difficultyMean[skill] as number,
   }));
-  return { skills, prior, means, totals: totalsOf(skills) };
-}
-
-/** The mean of all fitted skills; with too few of them, the defaults. */
-function servedPrior(fitted: readonly SkillEstimate[], { bounds }: FitOptions): BktFit['prior'] {
-  return fitted.length < fitModel.minFittedSkills
-    ? { parameters: defaultParameters, source: 'default' }
-    : { parameters: constrain(meanOf(fitted), bounds), source: 'prior' };
-}
-
-function totalsOf(skills: readonly SkillFit[]): BktFit['totals'] {
-  let iterations = 0;
-  let observations = 0;
-  let observationIterations = 0;
-  for (const skill of skills) {
-    iterations += skill.iterations;
-    observations += skill.observations;
-    observationIterations += skill.iterations * skill.observations;
-  }
-  return { iterations, observations, observationIterations };
+  return { skills, prior, means };
 }

@@ -4,10 +4,19 @@
  * linear in the number that runs through a node. Every parent stands before its children.
  */
 
-import type { AnswerLog, LearnerFilter } from '../../base/answer-log.js';
+import {
+  type AnswerLog,
+  everyone,
+  type Learners,
+  placesByLearner,
+  placesOf,
+  type Sorted,
+  shared,
+  sortedBy,
+} from '../../base/answer-log.js';
 import { dayMs } from '../../base/days.js';
-import { fitModel } from '../../base/params.js';
-import { keptAfterPause } from './pauses.js';
+import { fitModel, forgettingModel } from '../../base/params.js';
+import { halfLifeDays } from '../../tracing/forgetting.js';
 
 /** Trees of all skills, in columns over shared memory, so that threads can fit a range of skills each. */
 export interface AnswerTrees {
@@ -32,78 +41,33 @@ export interface AnswerTrees {
 }
 
 export interface TreeOptions {
-  /** Answers given in fewer seconds are rapid guesses and left out; per skill, none where absent. */
-  readonly rapidBelow?: (skill: number) => number;
+  /** By skill: answers given in fewer seconds are rapid guesses and left out; none where absent. */
+  readonly rapidBelow?: readonly number[];
   /** Keeps each answer's difficulty, at the price of sharing no nodes on skills that have any. */
   readonly withDifficulty?: boolean;
 }
-
-/** Places of the answers in use, by skill, then learner, then the learner's own order. */
-interface Sorted {
-  readonly starts: Uint32Array;
-  readonly place: Uint32Array;
-  readonly learner: Uint32Array;
-}
-
-const shared = {
-  bytes: (n: number) => new Uint8Array(new SharedArrayBuffer(n)),
-  ints: (n: number) => new Int32Array(new SharedArrayBuffer(4 * n)),
-  counts: (n: number) => new Uint32Array(new SharedArrayBuffer(4 * n)),
-  floats: (n: number) => new Float32Array(new SharedArrayBuffer(4 * n)),
-  doubles: (n: number) => new Float64Array(new SharedArrayBuffer(8 * n)),
-};
 
 /**
  * Trees of the first `fitModel.maxAttempts` answers per learner and skill. A pause of more than
  * `fitModel.splitDays` starts a branch of its own, which continues from the decayed mastery.
  */
-export function growTrees(log: AnswerLog, learners: LearnerFilter, options: TreeOptions = {}): AnswerTrees {
-  const sorted = sortBySkill(log, learners, options.rapidBelow);
-  const growth = newGrowth(log, sorted.place.length, options.withDifficulty === true);
+export function growTrees(log: AnswerLog, learners: Learners, options: TreeOptions = {}): AnswerTrees {
+  const { rapidBelow = [], withDifficulty = false } = options;
+  // Seconds that were not reported are NaN, which is below nothing.
+  const isRapid = (place: number): boolean =>
+    (log.seconds[place] as number) < (rapidBelow[log.skill[place] as number] ?? 0);
+  const used = placesOf(log, learners).filter((place) => !isRapid(place));
+  const sorted = sortedBy(log.skill, log.skills, used);
+  const growth = newGrowth(log, used.length, withDifficulty);
   for (let skill = 0; skill < log.skills; skill++) growSkill(growth, sorted, skill);
   return growth.trees;
-}
-
-function sortBySkill(log: AnswerLog, learners: LearnerFilter, rapidBelow = (_skill: number) => 0): Sorted {
-  const rapid = Float64Array.from({ length: log.skills }, (_, skill) => rapidBelow(skill));
-  const ends = new Uint32Array(log.skills + 1);
-  eachAnswer(log, learners, rapid, (skill) => {
-    ends[skill + 1] = (ends[skill + 1] as number) + 1;
-  });
-  for (let skill = 0; skill < log.skills; skill++)
-    ends[skill + 1] = (ends[skill + 1] as number) + (ends[skill] as number);
-  const starts = ends.slice();
-  const used = ends[log.skills] as number;
-  const sorted = { starts, place: new Uint32Array(used), learner: new Uint32Array(used) };
-  eachAnswer(log, learners, rapid, (skill, place, learner) => {
-    const to = ends[skill] as number;
-    sorted.place[to] = place;
-    sorted.learner[to] = learner;
-    ends[skill] = to + 1;
-  });
-  return sorted;
-}
-
-function eachAnswer(
-  log: AnswerLog,
-  learners: LearnerFilter,
-  rapid: Float64Array,
-  visit: (skill: number, place: number, learner: number) => void,
-): void {
-  for (let learner = 0; learner + 1 < log.starts.length; learner++) {
-    if (!learners(learner)) continue;
-    const end = log.starts[learner + 1] as number;
-    for (let place = log.starts[learner] as number; place < end; place++) {
-      const skill = log.skill[place] as number;
-      // Seconds that were not reported are NaN, which is below nothing.
-      if (!((log.seconds[place] as number) < (rapid[skill] as number))) visit(skill, place, learner);
-    }
-  }
 }
 
 interface Growth {
   readonly log: AnswerLog;
   readonly trees: AnswerTrees;
+  /** The learner of each answer of the log. */
+  readonly learner: Uint32Array;
   /** Next node, plus one, by node and answer; row 0 is before the first attempt. 0 where there is none yet. */
   readonly children: Int32Array;
   /** Of the skill that grows now: its first place, its nodes so far, and whether answers share nodes. */
@@ -135,24 +99,27 @@ function newGrowth(log: AnswerLog, answers: number, withDifficulty: boolean): Gr
     learners: shared.counts(log.skills),
     observations: shared.counts(log.skills),
   };
-  return { log, trees, children: new Int32Array(2 * (answers + 1)), first: 0, size: 0, sharing: true };
+  const learner = new Uint32Array(log.skill.length);
+  for (const own of placesByLearner(log, everyone(log))) learner.fill(own.learner, own.start, own.end);
+  const children = new Int32Array(2 * (answers + 1));
+  return { log, trees, learner, children, first: 0, size: 0, sharing: true };
 }
 
-function growSkill(growth: Growth, { starts, place, learner }: Sorted, skill: number): void {
+function growSkill(growth: Growth, { starts, order }: Sorted, skill: number): void {
   const { trees, log } = growth;
-  const from = starts[skill] as number;
-  const to = starts[skill + 1] as number;
+  const places = order.subarray(starts[skill], starts[skill + 1]);
   growth.first = trees.starts[skill] as number;
   growth.size = 0;
-  growth.sharing = trees.difficulty === null || !anyDifficulty(log, place.subarray(from, to));
+  growth.sharing = trees.difficulty === null || !places.some((place) => !Number.isNaN(log.difficulty[place]));
   let way = startOf(-1);
   let learners = 0;
-  for (let i = from; i < to; i++) {
-    if (learner[i] !== way.learner) {
-      way = startOf(learner[i] as number);
+  for (const place of places) {
+    const learner = growth.learner[place] as number;
+    if (learner !== way.learner) {
+      way = startOf(learner);
       learners++;
     }
-    if (way.attempts < fitModel.maxAttempts) follow(growth, way, place[i] as number);
+    if (way.attempts < fitModel.maxAttempts) follow(growth, way, place);
   }
   trees.starts[skill + 1] = growth.first + growth.size;
   trees.learners[skill] = learners;
@@ -169,9 +136,6 @@ const startOf = (learner: number): Way => ({
   correctDays: 0,
   lastCorrectDay: -1,
 });
-
-const anyDifficulty = (log: AnswerLog, places: Uint32Array): boolean =>
-  places.some((place) => !Number.isNaN(log.difficulty[place]));
 
 /** Takes the learner one answer further. */
 function follow(growth: Growth, way: Way, place: number): void {
@@ -190,6 +154,17 @@ function follow(growth: Growth, way: Way, place: number): void {
     way.correctDays++;
     way.lastCorrectDay = day;
   }
+}
+
+/**
+ * What a pause leaves of the mastery above pInit, by the rule that serves (see `effectiveMastery`), for pauses
+ * long enough to split a sequence; 1 for the others, over which fits take nothing to be forgotten.
+ */
+function keptAfterPause(idleMs: number, correctDays: number): number {
+  const days = idleMs / dayMs;
+  return days > fitModel.splitDays
+    ? 2 ** ((forgettingModel.graceDays - days) / halfLifeDays(correctDays))
+    : 1;
 }
 
 function nextNode(growth: Growth, parent: number, correct: number, kept: number): number {

@@ -1,7 +1,6 @@
-import type { AnswerLog, LearnerFilter } from '../../base/answer-log.js';
+import { type AnswerLog, everyone, type Learners, placesByLearner, placesOf } from '../../base/answer-log.js';
 import { predictionModel } from '../../base/params.js';
-import { logit, sigmoid } from '../../base/probability.js';
-import { type ItemDeviations, itemVariance, newItemDeviations, noteDeviation } from './item-variance.js';
+import { clamp, logit, sigmoid } from '../../base/probability.js';
 
 /** How easy skills and items are for the ability filter: log-odds of a right answer of a new learner. */
 export interface AbilityOffsets {
@@ -11,7 +10,6 @@ export interface AbilityOffsets {
   readonly items: ArrayLike<number>;
 }
 
-/** What a log tells of them. */
 export interface FittedOffsets extends AbilityOffsets {
   /** Variance of the items' effects within their skills, logits squared. */
   readonly itemVariance: number;
@@ -33,31 +31,45 @@ interface Ratings {
   readonly itemAnswers: Float64Array;
 }
 
+type Pass = (ratings: Ratings, itemFrom: number, deviations: ItemDeviations | null) => void;
+
 /**
  * Offsets by Elo ratings with falling steps (Pelánek 2016) in two passes over the learners, each of whom starts
  * with an ability of 0: the second pass starts from the ratings of the first with small steps, so that the order of
  * the learners hardly matters. A pass before them, without items, tells how much items differ: a rating's first step
  * is 1 / (1 / variance + ...), as of a Bayesian one, but not above what is tuned.
  *
- * @param shifts by place in the log; null where no difficulties were supplied
+ * @param shifts of log-odds by the supplied difficulties, by place in the log; null where none were supplied
  */
 export function fitOffsets(
   log: AnswerLog,
-  learners: LearnerFilter,
-  shifts: Float32Array | null,
+  learners = everyone(log),
+  shifts: Float32Array | null = null,
 ): FittedOffsets {
   const { passes, warmSkill, warmItem, itemFrom } = predictionModel.offsets;
   const mean = logit(shareRight(log, learners));
+  const rate: Pass = (ratings, from, deviations) => {
+    for (const { learner, start, end } of placesByLearner(log, learners))
+      rateLearner(ratings, log, learner, start, end, shifts, from, deviations);
+  };
   const deviations = newItemDeviations(log.items);
-  rateAll(newRatings(log, mean), log, learners, shifts, { deviations, itemFrom });
+  rate(newRatings(log, mean), itemFrom, deviations);
   const variance = itemVariance(deviations);
   const ratings = newRatings(log, mean);
   for (let pass = 0; pass < passes; pass++) {
     ratings.skillAnswers.fill(pass === 0 ? 0 : warmSkill);
     ratings.itemAnswers.fill(pass === 0 ? 0 : warmItem);
-    rateAll(ratings, log, learners, shifts, { deviations: null, itemFrom: Math.max(itemFrom, 1 / variance) });
+    rate(ratings, Math.max(itemFrom, 1 / variance), null);
   }
   return { mean, skills: ratings.skills, items: ratings.items, itemVariance: variance };
+}
+
+/** One right and one wrong answer added, so that logs of one kind of answer only have one too. */
+function shareRight(log: AnswerLog, learners: Learners): number {
+  const places = placesOf(log, learners);
+  let right = 1;
+  for (const place of places) right += log.correct[place] as number;
+  return right / (places.length + 2);
 }
 
 const newRatings = (log: AnswerLog, mean: number): Ratings => ({
@@ -68,56 +80,24 @@ const newRatings = (log: AnswerLog, mean: number): Ratings => ({
   itemAnswers: new Float64Array(log.items + 1),
 });
 
-/** What a pass does with items. */
-interface ItemPass {
-  /** Where their deviations are noted, and they are not rated; null: they are rated. */
-  readonly deviations: ItemDeviations | null;
-  readonly itemFrom: number;
-}
-
-function rateAll(
-  ratings: Ratings,
-  log: AnswerLog,
-  learners: LearnerFilter,
-  shifts: Float32Array | null,
-  pass: ItemPass,
-): void {
-  for (let learner = 0; learner + 1 < log.starts.length; learner++) {
-    if (learners(learner)) rateLearner(ratings, log, learner, shifts, pass);
-  }
-}
-
-/** One right and one wrong answer added, so that logs of one kind of answer only have one too. */
-function shareRight({ starts, correct }: AnswerLog, learners: LearnerFilter): number {
-  let answers = 2;
-  let right = 1;
-  for (let learner = 0; learner + 1 < starts.length; learner++) {
-    if (!learners(learner)) continue;
-    const end = starts[learner + 1] as number;
-    for (let place = starts[learner] as number; place < end; place++) {
-      answers++;
-      right += correct[place] as number;
-    }
-  }
-  return right / answers;
-}
-
+/** @param deviations where those of items are noted, which are then not rated; null: items are rated */
 function rateLearner(
-  ratings: Ratings,
+  { mean, skills, items, skillAnswers, itemAnswers }: Ratings,
   log: AnswerLog,
   learner: number,
+  start: number,
+  end: number,
   shifts: Float32Array | null,
-  { deviations, itemFrom }: ItemPass,
+  itemFrom: number,
+  deviations: ItemDeviations | null,
 ): void {
   const { learnerStep, learnerFall, skillStep, skillFrom, skillFall, itemFall } = predictionModel.offsets;
-  const { skills, items, skillAnswers, itemAnswers } = ratings;
-  const start = log.starts[learner] as number;
-  const end = log.starts[learner + 1] as number;
+  const offsets = { mean, skills, items };
   let ability = 0;
   for (let place = start; place < end; place++) {
     const skill = log.skill[place] as number;
     const item = log.item[place] as number;
-    const offset = abilityOffset(ratings, skill, item, shifts === null ? 0 : (shifts[place] as number));
+    const offset = abilityOffset(offsets, skill, item, shifts === null ? 0 : (shifts[place] as number));
     const expected = sigmoid(ability + offset);
     const surprise = (log.correct[place] as number) - expected;
     ability += (learnerStep * surprise) / (1 + learnerFall * (place - start));
@@ -133,4 +113,67 @@ function rateLearner(
     items[item] = (items[item] as number) + surprise / (itemFrom + itemFall * itemCount);
     itemAnswers[item] = itemCount + 1;
   }
+}
+
+/**
+ * What the answers on each item deviate by from what was expected without it, first answers of each learner only:
+ * later ones deviate alike, whatever the item is. Places are items.
+ */
+interface ItemDeviations {
+  /** Sums of r = y - p, of r², of v = p (1 - p) and of v². */
+  readonly sum: Float64Array;
+  readonly squares: Float64Array;
+  readonly information: Float64Array;
+  readonly informationSquares: Float64Array;
+  /** The learner who answered last, from 1; 0: nobody. */
+  readonly last: Uint32Array;
+}
+
+const newItemDeviations = (items: number): ItemDeviations => ({
+  sum: new Float64Array(items + 1),
+  squares: new Float64Array(items + 1),
+  information: new Float64Array(items + 1),
+  informationSquares: new Float64Array(items + 1),
+  last: new Uint32Array(items + 1),
+});
+
+/** Learners come one after the other. */
+function noteDeviation(
+  { sum, squares, information, informationSquares, last }: ItemDeviations,
+  item: number,
+  learner: number,
+  r: number,
+  v: number,
+): void {
+  if (last[item] === learner + 1) return;
+  last[item] = learner + 1;
+  sum[item] = (sum[item] as number) + r;
+  squares[item] = (squares[item] as number) + r * r;
+  information[item] = (information[item] as number) + v;
+  informationSquares[item] = (informationSquares[item] as number) + v * v;
+}
+
+const varianceRounds = 20;
+
+/**
+ * Variance of the items' effects by moments, in logits squared: two learners' deviations on the same item have the
+ * product tau² v v' on average, whatever else they deviate by. Items are weighed by how exactly they tell it, which
+ * depends on tau² itself; the start value counts like a few of them.
+ */
+function itemVariance({ sum, squares, information, informationSquares }: ItemDeviations): number {
+  const { low, high, start, startItems } = predictionModel.items.variance;
+  let variance: number = start;
+  for (let round = 0; round < varianceRounds; round++) {
+    let weights = startItems / start ** 2;
+    let products = start * weights;
+    for (let item = 1; item < sum.length; item++) {
+      const v = information[item] as number;
+      if (v === 0) continue;
+      const trust = 1 / (1 + variance * v) ** 2;
+      products += trust * ((sum[item] as number) ** 2 - (squares[item] as number));
+      weights += trust * (v * v - (informationSquares[item] as number));
+    }
+    variance = clamp(products / weights, low, high);
+  }
+  return variance;
 }

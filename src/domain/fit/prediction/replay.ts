@@ -1,9 +1,9 @@
 /** Replays a log as it would have been served, and keeps the features of every answer for the fit. */
 
-import type { AnswerLog } from '../../base/answer-log.js';
+import { type AnswerLog, everyone, shared } from '../../base/answer-log.js';
 import { dayOf } from '../../base/days.js';
 import { predictionModel } from '../../base/params.js';
-import { type FeatureInput, rowWidth, writeFeatures } from '../../prediction/features.js';
+import { rowWidth, writeFeatures } from '../../prediction/features.js';
 import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../../tracing/item-window.js';
 import {
   type ItemTrace,
@@ -15,30 +15,23 @@ import {
   type TracedAnswer,
   updateTraces,
 } from '../../tracing/traces.js';
+import { difficultyAt, shiftAt, type TracedModel, traceLog } from '../bkt/trace.js';
 import { type AbilityOffsets, abilityOffset } from './offsets.js';
 
-/** What a replay takes beside the answers; columns by place in the log. */
-export interface ReplayInput {
-  /** Probability of a right answer by BKT, told before the answer. */
-  readonly bkt: Float32Array;
-  /** Shift of log-odds by the supplied difficulty; null where no difficulties were supplied. */
-  readonly shifts: Float32Array | null;
-  /** Mean of the supplied difficulties by skill. */
-  readonly difficultyMeans: ArrayLike<number>;
-  readonly offsets: AbilityOffsets;
-}
-
-/** Features of all answers of a log. Memory that threads share: each may fill a range of learners. */
+/** What is known of all answers of a log, by place. Memory that threads share: each may fill a range of learners. */
 export interface FeatureStore {
-  /** `rowWidth` figures per answer, by place in the log. */
+  /** `rowWidth` figures per answer. */
   readonly rows: Float32Array;
   /** 1 for answers that count for their item: a learner's first few, and the first of any further day. */
   readonly countsForItem: Uint8Array;
+  /** Log-odds of a right answer without the item's own term, by the last `predictRange`. */
+  readonly logits: Float32Array;
 }
 
-export const newFeatureStore = (answers: number): FeatureStore => ({
-  rows: new Float32Array(new SharedArrayBuffer(4 * rowWidth * answers)),
-  countsForItem: new Uint8Array(new SharedArrayBuffer(answers)),
+export const newFeatureStore = ({ skill }: AnswerLog): FeatureStore => ({
+  rows: shared.floats(rowWidth * skill.length),
+  countsForItem: shared.bytes(skill.length),
+  logits: shared.floats(skill.length),
 });
 
 interface SkillHistory {
@@ -55,40 +48,45 @@ interface History {
   window: typeof newItemWindow;
 }
 
-/** Fills the store for the learners from `from` to below `to`, each answer from the learner's earlier ones. */
+const newHistory = (): History => ({
+  learner: newLearnerTrace,
+  skills: new Map(),
+  items: new Map(),
+  window: newItemWindow,
+});
+
+/** Fills the store for the learners from `from` to `to` - 1, each answer from the learner's earlier ones. */
 export function replayLearners(
   log: AnswerLog,
   from: number,
   to: number,
-  input: ReplayInput,
+  model: TracedModel,
+  offsets: AbilityOffsets,
   store: FeatureStore,
 ): void {
-  for (let learner = from; learner < to; learner++) {
-    const history: History = {
-      learner: newLearnerTrace,
-      skills: new Map(),
-      items: new Map(),
-      window: newItemWindow,
-    };
-    const start = log.starts[learner] as number;
-    const end = log.starts[learner + 1] as number;
-    for (let place = start; place < end; place++) {
-      replayAnswer(history, log, place, place - start + 1, input, store);
-    }
-  }
+  let history = newHistory();
+  const replay = (place: number, pCorrect: number, learner: number): void => {
+    const nth = place - (log.starts[learner] as number) + 1;
+    if (nth === 1) history = newHistory();
+    replayAnswer(history, log, place, nth, pCorrect, model, offsets, store);
+  };
+  traceLog(log, everyone(log), model, replay, from, to);
 }
 
+/** @param nth of the answer among all of the learner, from 1 */
 function replayAnswer(
   history: History,
   log: AnswerLog,
-  at: number,
   place: number,
-  input: ReplayInput,
+  nth: number,
+  pCorrect: number,
+  model: TracedModel,
+  offsets: AbilityOffsets,
   store: FeatureStore,
 ): void {
-  const skill = log.skill[at] as number;
-  const item = log.item[at] as number;
-  const answer = { isCorrect: log.correct[at] === 1, occurredAt: log.at[at] as number };
+  const skill = log.skill[place] as number;
+  const item = log.item[place] as number;
+  const answer = { isCorrect: log.correct[place] === 1, occurredAt: log.at[place] as number };
   const own = skillHistory(history, skill);
   const remembered = item === 0 ? undefined : history.items.get(item);
   const recalled = recallItem(history.window, remembered);
@@ -97,25 +95,25 @@ function replayAnswer(
     skill: own.trace,
     item: item === 0 ? null : (recalled ?? newItemTrace),
   };
-  const before: FeatureInput = {
+  writeFeatures(store.rows, place * rowWidth, {
     traces,
-    bktProbability: input.bkt[at] as number,
+    bktProbability: Math.fround(pCorrect),
     skillAttempts: own.attempts,
     skillRight: own.right,
-    place,
+    place: nth,
     at: answer.occurredAt,
-    difficulty: difficultyAt(log, at, input.difficultyMeans),
-  };
-  writeFeatures(store.rows, at * rowWidth, before);
-  store.countsForItem[at] = item !== 0 && countsForItem(recalled, answer) ? 1 : 0;
-  const shift = input.shifts === null ? 0 : (input.shifts[at] as number);
-  const offset = abilityOffset(input.offsets, skill, item, shift);
-  const after = updateTraces(traces, answer, place, own.attempts, offset);
+    difficulty: difficultyAt(log, place, model),
+  });
+  store.countsForItem[place] = item !== 0 && countsForItem(recalled, answer) ? 1 : 0;
+  const offset = abilityOffset(offsets, skill, item, Math.fround(shiftAt(log, place, model)));
+  const after = updateTraces(traces, answer, nth, own.attempts, offset);
   history.learner = after.learner;
   own.trace = after.skill;
   own.attempts++;
   if (answer.isCorrect) own.right++;
-  if (after.item !== null) keepItem(history, item, remembered, after.item);
+  if (after.item === null) return;
+  history.window = openWindow(history.window, remembered);
+  history.items.set(item, { generation: history.window.generation, trace: after.item });
 }
 
 function skillHistory({ skills }: History, skill: number): SkillHistory {
@@ -124,21 +122,6 @@ function skillHistory({ skills }: History, skill: number): SkillHistory {
   const fresh = { trace: newSkillTrace, attempts: 0, right: 0 };
   skills.set(skill, fresh);
   return fresh;
-}
-
-function keepItem(
-  history: History,
-  item: number,
-  remembered: RememberedItem<ItemTrace> | undefined,
-  trace: ItemTrace,
-): void {
-  history.window = openWindow(history.window, remembered);
-  history.items.set(item, { generation: history.window.generation, trace });
-}
-
-function difficultyAt({ difficulty, skill }: AnswerLog, at: number, means: ArrayLike<number>): number | null {
-  const supplied = difficulty[at] as number;
-  return Number.isNaN(supplied) ? null : supplied - (means[skill[at] as number] ?? 0);
 }
 
 /**

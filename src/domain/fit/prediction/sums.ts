@@ -6,7 +6,7 @@ import {
   type FitStep,
   rangeAnswers,
   sumsPerMember,
-} from './fit-blocks.js';
+} from './blocks.js';
 
 /** Answers that are added to the sums at once: sums are then read and written less often. */
 const together = 4;
@@ -16,42 +16,42 @@ const together = 4;
  * of the answers in the block's order. Ranges may run side by side: a range's members are next to each other, so the
  * sums of member m in range r stand in a place m + r of their own.
  */
-export function sumRanges(memory: FitMemory, { name, fresh }: FitStep, from: number, to: number): Done {
+export function sumRanges(memory: FitMemory, { name, fresh }: FitStep, from: number, to: number): void {
   const block = memory.blocks[name];
-  const sumOne = fresh ? sumMember : sumSlopes;
   const batch = newBatch(block.width);
-  for (let range = from; range < to; range++) {
-    const end = endOf(block, range);
-    let at = range * rangeAnswers;
-    for (let member = memberAt(block, at); at < end; member++) {
-      const next = Math.min(end, block.starts[member + 1] as number);
-      sumOne(memory, block, batch, (member + range) * sumsPerMember(block.width), at, next);
-      at = next;
-    }
-  }
-  return { ranges: to - from };
+  eachPart(block, from, to, (member, range, start, end) => {
+    const sum = (member + range) * sumsPerMember(block.width);
+    if (fresh) sumMember(memory, block, batch, sum, start, end);
+    else sumSlopes(memory, block, sum, start, end);
+  });
 }
 
 /** Adds the block's last moves to the log-odds of the answers in the ranges `from` to `to` - 1. */
-export function moveRanges(memory: FitMemory, name: BlockName, from: number, to: number): Done {
+export function moveRanges(memory: FitMemory, name: BlockName, from: number, to: number): void {
   const block = memory.blocks[name];
+  eachPart(block, from, to, (member, _, start, end) =>
+    moveMember(memory, block, member * block.width, start, end),
+  );
+}
+
+/** Visits the answers of each member in each range: the places from `start` to `end` - 1 of the block's order. */
+function eachPart(
+  block: Block,
+  from: number,
+  to: number,
+  visit: (member: number, range: number, start: number, end: number) => void,
+): void {
+  const { order, starts } = block;
   for (let range = from; range < to; range++) {
-    const end = endOf(block, range);
+    const last = Math.min(order.length, (range + 1) * rangeAnswers);
     let at = range * rangeAnswers;
-    for (let member = memberAt(block, at); at < end; member++) {
-      const next = Math.min(end, block.starts[member + 1] as number);
-      moveMember(memory, block, member * block.width, at, next);
-      at = next;
+    for (let member = memberAt(block, at); at < last; member++) {
+      const end = Math.min(last, starts[member + 1] as number);
+      visit(member, range, at, end);
+      at = end;
     }
   }
-  return { ranges: to - from };
 }
-
-interface Done {
-  readonly ranges: number;
-}
-
-const endOf = ({ order }: Block, range: number): number => Math.min(order.length, (range + 1) * rangeAnswers);
 
 /** The member to whom a place in the block's order belongs: the last one that begins there or before. */
 function memberAt({ starts }: Block, at: number): number {
@@ -115,7 +115,6 @@ function sumMember(
 function sumSlopes(
   { logits, correct }: FitMemory,
   { width, means, sums, order, rows, stride, isPacked }: Block,
-  _batch: Batch,
   sum: number,
   from: number,
   to: number,

@@ -1,53 +1,33 @@
+import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
 import { features, skillColumns } from '../../prediction/features.js';
-import { type Block, type BlockName, type FitMemory, rangeAnswers, sumsPerMember } from './fit-blocks.js';
+import { type Block, type BlockName, type FitMemory, rangeAnswers, sumsPerMember } from './blocks.js';
+
+const descent = { maxRounds: 3000, tolerance: 1e-7, ridge: 0 };
+/** Members below have no terms: no item, and no wrong answer in a row. */
+const firstMember: Readonly<Record<BlockName, 0 | 1>> = { weights: 0, skills: 0, items: 1, runs: 1 };
 
 /** Moves every member's terms to the optimum of what the ranges summed up, inside the signs of the features. */
-export function solveStep(memory: FitMemory, name: BlockName): Solved {
+export function solveStep(memory: FitMemory, name: BlockName): void {
   const block = memory.blocks[name];
   const { width, terms, moves, starts } = block;
-  const problem = newProblem(width);
+  const problem = newQuadratic(width);
   moves.fill(0);
   for (let member = firstMember[name]; member + 1 < starts.length; member++) {
     if (starts[member] === starts[member + 1]) continue;
+    const at = member * width;
     addUp(problem, block, member);
     limit(problem, memory, name, member);
-    const at = member * width;
-    descend(problem, block, at);
+    addRidges(problem, block, at);
+    descend(problem, descent);
     for (let j = 0; j < width; j++) {
       moves[at + j] = (problem.solution[j] as number) - (terms[at + j] as number);
       terms[at + j] = problem.solution[j] as number;
     }
   }
-  return { members: starts.length - 1 };
 }
-
-interface Solved {
-  readonly members: number;
-}
-
-/** Members below have no terms: no item, and no wrong answer in a row. */
-const firstMember: Readonly<Record<BlockName, 0 | 1>> = { weights: 0, skills: 0, items: 1, runs: 1 };
-
-/** A quadratic inside a box: the log loss of one member's answers to second order. */
-interface Problem {
-  readonly gradient: Float64Array;
-  /** Symmetric, by rows. */
-  readonly hessian: Float64Array;
-  readonly low: Float64Array;
-  readonly high: Float64Array;
-  readonly solution: Float64Array;
-}
-
-const newProblem = (width: number): Problem => ({
-  gradient: new Float64Array(width),
-  hessian: new Float64Array(width * width),
-  low: new Float64Array(width),
-  high: new Float64Array(width),
-  solution: new Float64Array(width),
-});
 
 /** The sums of all ranges in which the member has answers, in their order. */
-function addUp({ gradient, hessian }: Problem, { width, sums, starts }: Block, member: number): void {
+function addUp({ gradient, hessian }: BoxedQuadratic, { width, sums, starts }: Block, member: number): void {
   const size = sumsPerMember(width);
   const last = Math.floor(((starts[member + 1] as number) - 1) / rangeAnswers);
   gradient.fill(0);
@@ -62,13 +42,11 @@ function addUp({ gradient, hessian }: Problem, { width, sums, starts }: Block, m
       }
     }
   }
-  for (let i = 0; i < width; i++) {
-    for (let j = 0; j < i; j++) hessian[j * width + i] = hessian[i * width + j] as number;
-  }
+  mirror(hessian, width);
 }
 
 /** How far each term may go: one step's length, and not where the feature's whole weight would lose its sign. */
-function limit({ low, high }: Problem, memory: FitMemory, name: BlockName, member: number): void {
+function limit({ low, high }: BoxedQuadratic, memory: FitMemory, name: BlockName, member: number): void {
   const { width, columns, terms, maxMoves } = memory.blocks[name];
   const at = member * width;
   for (let j = 0; j < width; j++) {
@@ -78,13 +56,9 @@ function limit({ low, high }: Problem, memory: FitMemory, name: BlockName, membe
     const sign = column === undefined ? 0 : (features[column]?.sign ?? 0);
     if (column === undefined || sign === 0) continue;
     const zero = -weightBelow(memory, name, member, column);
-    if (sign > 0) {
-      low[j] = Math.max(low[j] as number, zero);
-      high[j] = Math.max(high[j] as number, zero);
-    } else {
-      low[j] = Math.min(low[j] as number, zero);
-      high[j] = Math.min(high[j] as number, zero);
-    }
+    const bound = sign > 0 ? Math.max : Math.min;
+    low[j] = bound(low[j] as number, zero);
+    high[j] = bound(high[j] as number, zero);
   }
 }
 
@@ -103,15 +77,15 @@ function weightBelow(
   return weight + (blocks.skills.terms[skill * blocks.skills.width + 1 + inSkill] as number);
 }
 
-const maxRounds = 3000;
-const tolerance = 1e-7;
 /** Keeps the quadratic of an intercept without a ridge a quadratic where every answer is certain. */
 const tinyRidge = 1e-6;
 
-/** Minimum of the quadratic and the ridges by coordinate descent; `at` is where the member's terms stand. */
-function descend(problem: Problem, { terms, ridges, centres }: Block, at: number): void {
-  const { gradient, hessian, solution } = problem;
-  const width = solution.length;
+/** @param at where the member's terms stand, from which the descent starts */
+function addRidges(
+  { gradient, hessian, solution }: BoxedQuadratic,
+  { width, terms, ridges, centres }: Block,
+  at: number,
+): void {
   for (let j = 0; j < width; j++) {
     const term = terms[at + j] as number;
     const ridge = ridges[j] as number;
@@ -119,24 +93,4 @@ function descend(problem: Problem, { terms, ridges, centres }: Block, at: number
     gradient[j] = (gradient[j] as number) + ridge * (term - (centres[j] as number));
     hessian[j * width + j] = (hessian[j * width + j] as number) + ridge + tinyRidge;
   }
-  for (let round = 0; round < maxRounds; round++) {
-    let largest = 0;
-    for (let j = 0; j < width; j++) largest = Math.max(largest, moveTerm(problem, j));
-    if (largest < tolerance) return;
-  }
-}
-
-/** Moves one term to its best place with the others as they are. @returns how far */
-function moveTerm({ gradient, hessian, low, high, solution }: Problem, j: number): number {
-  const width = solution.length;
-  const old = solution[j] as number;
-  const aim = old - (gradient[j] as number) / (hessian[j * width + j] as number);
-  const next = Math.min(Math.max(aim, low[j] as number), high[j] as number);
-  const move = next - old;
-  if (move === 0) return 0;
-  solution[j] = next;
-  for (let i = 0; i < width; i++) {
-    gradient[i] = (gradient[i] as number) + (hessian[j * width + i] as number) * move;
-  }
-  return Math.abs(move);
 }

@@ -1,15 +1,10 @@
 /** The expected share as a logistic regression on the learner's figures. */
+import { descend, mirror, newQuadratic } from '../../base/descend.js';
 import { accuracyConstants as constants } from '../../base/params.js';
 import { sigmoid } from '../../base/probability.js';
-import { type AccuracyTrace, figureCount, figuresOf, memoryOf } from '../../prediction/accuracy-figures.js';
+import { figureCount, figuresOf, memoryOf } from '../../prediction/accuracy-figures.js';
 import { type AccuracyModel, startAccuracy } from '../../prediction/accuracy-model.js';
-import type { AccuracyCase } from './cases.js';
-import { descend } from './descend.js';
-
-/** A case with the share that was expected. */
-export interface Observation extends AccuracyCase {
-  readonly expected: number;
-}
+import type { TracedCase } from './cases.js';
 
 export type FittedExpected = Pick<AccuracyModel, 'bias' | 'trend' | 'lasting' | 'fading'>;
 
@@ -27,7 +22,7 @@ const tolerance = 1e-6;
  */
 export function fitExpected(
   from: AccuracyModel,
-  cases: readonly (AccuracyCase & { readonly trace: AccuracyTrace })[],
+  cases: readonly TracedCase[],
   learners: number,
 ): FittedExpected {
   const rows = new Float64Array(cases.length * width);
@@ -41,21 +36,17 @@ export function fitExpected(
     at = next;
     if (moved < tolerance) break;
   }
-  return {
-    bias: at[0] as number,
-    trend: at[1] as number,
-    lasting: at.slice(free, free + figureCount),
-    fading: at.slice(free + figureCount),
-  };
+  const [bias = 0, trend = 0, ...weights] = at;
+  return { bias, trend, lasting: weights.slice(0, figureCount), fading: weights.slice(figureCount) };
 }
 
-function rowOf({ trace, horizon }: { trace: AccuracyTrace; horizon: number }, mean: number): number[] {
+function rowOf({ trace, horizon }: TracedCase, mean: number): number[] {
   const figures = figuresOf(trace, mean);
   const memory = memoryOf(horizon);
   return [1, Math.log1p(horizon), ...figures, ...figures.map((figure) => memory * figure)];
 }
 
-const coefficientsOf = ({ bias, trend, lasting, fading }: FittedExpected): number[] => [
+const coefficientsOf = ({ bias, trend, lasting, fading }: FittedExpected): readonly number[] => [
   bias,
   trend,
   ...lasting,
@@ -63,6 +54,23 @@ const coefficientsOf = ({ bias, trend, lasting, fading }: FittedExpected): numbe
 ];
 
 const centres = coefficientsOf(startAccuracy);
+
+const descent = { maxRounds: 2000, tolerance: 1e-9, ridge: 1e-9 };
+
+/** Lowest point of a quadratic whose coefficients from `free` on may not be negative. @param start where the gradient is */
+export function lowestPoint(
+  hessian: Float64Array,
+  gradient: Float64Array,
+  start: readonly number[],
+  free: number,
+): number[] {
+  const problem = { ...newQuadratic(start.length), hessian, gradient };
+  problem.solution.set(start);
+  problem.low.fill(Number.NEGATIVE_INFINITY, 0, free);
+  problem.high.fill(Number.POSITIVE_INFINITY);
+  descend(problem, descent);
+  return [...problem.solution];
+}
 
 function newtonStep(
   rows: Float64Array,
@@ -80,10 +88,8 @@ function newtonStep(
     gradient[j] = (gradient[j] as number) + own * ((at[j] as number) - (centres[j] as number));
     hessian[j * width + j] = (hessian[j * width + j] as number) + own;
   }
-  for (let j = 0; j < width; j++) {
-    for (let k = 0; k < j; k++) hessian[k * width + j] = hessian[j * width + k] as number;
-  }
-  return descend(hessian, gradient, at, free);
+  mirror(hessian, width);
+  return lowestPoint(hessian, gradient, at, free);
 }
 
 /** Adds to the gradient and to the lower half of the Hessian. */

@@ -2,8 +2,8 @@
 
 import { chanceVariance, sumOfParts, varianceParts } from '../../prediction/accuracy-figures.js';
 import { stabilised } from '../../prediction/accuracy-model.js';
-import { descend } from './descend.js';
-import type { Observation } from './fit-expected.js';
+import type { Observation } from './cases.js';
+import { lowestPoint } from './expected.js';
 
 /** Rounds of weights that follow from the variance of the round before. */
 const rounds = 3;
@@ -45,5 +45,5 @@ function leastSquares(cases: readonly Moment[], before: readonly number[]): numb
     }
   }
   // The gradient is that at 0, where the search begins.
-  return descend(hessian, gradient, new Array<number>(width).fill(0), 0);
+  return lowestPoint(hessian, gradient, new Array<number>(width).fill(0), 0);
 }

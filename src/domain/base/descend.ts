@@ -1,0 +1,62 @@
+/** A quadratic inside a box. */
+export interface BoxedQuadratic {
+  /** At `solution`, and kept so. */
+  readonly gradient: Float64Array;
+  /** Symmetric, by rows, with a diagonal above 0. */
+  readonly hessian: Float64Array;
+  readonly low: Float64Array;
+  readonly high: Float64Array;
+  readonly solution: Float64Array;
+}
+
+export const newQuadratic = (width: number): BoxedQuadratic => ({
+  gradient: new Float64Array(width),
+  hessian: new Float64Array(width * width),
+  low: new Float64Array(width),
+  high: new Float64Array(width),
+  solution: new Float64Array(width),
+});
+
+export interface Descent {
+  readonly maxRounds: number;
+  /** A round that moves nothing by as much is the last. */
+  readonly tolerance: number;
+  /** Keeps a term in place that nothing else holds: is added to the curvature. */
+  readonly ridge: number;
+}
+
+/** Moves `solution` to the minimum by coordinate descent. */
+export function descend(problem: BoxedQuadratic, { maxRounds, tolerance, ridge }: Descent): void {
+  for (let round = 0; round < maxRounds; round++) {
+    let largest = 0;
+    for (let j = 0; j < problem.solution.length; j++)
+      largest = Math.max(largest, moveTerm(problem, j, ridge));
+    if (largest < tolerance) return;
+  }
+}
+
+/** Moves one term to its best place with the others as they are. @returns how far */
+function moveTerm(
+  { gradient, hessian, low, high, solution }: BoxedQuadratic,
+  j: number,
+  ridge: number,
+): number {
+  const width = solution.length;
+  const old = solution[j] as number;
+  const aim = old - (gradient[j] as number) / ((hessian[j * width + j] as number) + ridge);
+  const next = Math.min(Math.max(aim, low[j] as number), high[j] as number);
+  const move = next - old;
+  if (move === 0) return 0;
+  solution[j] = next;
+  for (let i = 0; i < width; i++) {
+    gradient[i] = (gradient[i] as number) + (hessian[j * width + i] as number) * move;
+  }
+  return Math.abs(move);
+}
+
+/** Fills the upper half of a symmetric matrix from the lower one. */
+export function mirror(matrix: Float64Array, width: number): void {
+  for (let i = 0; i < width; i++) {
+    for (let j = 0; j < i; j++) matrix[j * width + i] = matrix[i * width + j] as number;
+  }
+}

@@ -1,0 +1,260 @@
+/**
+ * The terms of the served probability in blocks of shared memory, and the steps that fit them: block Newton with boxes.
+ * Deterministic: the same log gives the same figures, in any number of threads.
+ */
+import {
+  type AnswerLog,
+  type Learners,
+  placesOf,
+  type Sorted,
+  shared,
+  sharedFloats,
+  sortedBy,
+} from '../../base/answer-log.js';
+import { predictionModel } from '../../base/params.js';
+import { features, itemColumns, rowWidth, runColumn, skillColumns } from '../../prediction/features.js';
+import { priorAnswersFor } from '../../prediction/items.js';
+import { itemTermCount, type PredictionModel } from '../../prediction/model.js';
+import { maxItemRun } from '../../tracing/traces.js';
+import type { FeatureStore } from './replay.js';
+
+const { fit: rules } = predictionModel;
+
+/**
+ * Terms that are fitted together: for each member (all answers, a skill, an item, a length of the run of wrong
+ * answers) an intercept, then slopes on some features about their means. `order` has the places of the fit's answers.
+ */
+export interface Block extends Sorted {
+  /** Terms per member. */
+  readonly width: number;
+  /** Features of the slopes, those of terms 1 and up. */
+  readonly columns: readonly number[];
+  /** By term, over the answers of the fit; that of the intercept is 0. */
+  readonly means: Float64Array;
+  /**
+   * The features of the slopes, `stride` apart: packed in the block's order, for a pass over far-apart rows waits for
+   * memory most of the time, or else all features by place in the log.
+   */
+  readonly rows: Float32Array;
+  readonly stride: number;
+  readonly isPacked: boolean;
+  /** By term: how strongly it is drawn to its centre, and how far it may move in one step. */
+  readonly ridges: Float64Array;
+  readonly centres: Float64Array;
+  readonly maxMoves: Float64Array;
+  /** `width` per member. */
+  readonly terms: Float64Array;
+  /** The last change of the terms. */
+  readonly moves: Float64Array;
+  /** What the ranges of a pass summed up (see `sumRanges`). */
+  readonly sums: Float64Array;
+}
+
+const blockNames = ['weights', 'skills', 'items', 'runs'] as const;
+export type BlockName = (typeof blockNames)[number];
+
+/** One Newton step of all terms of a block. */
+export interface FitStep {
+  readonly name: BlockName;
+  /** Whether the Hessian is summed up again, or that of an earlier step is near enough. */
+  readonly fresh: boolean;
+}
+
+/**
+ * The steps in their order. `moveRanges` of the weights, which start somewhere, comes before them; each step is
+ * `sumRanges` over all ranges, `solveStep`, then `moveRanges`. Hessians hardly change after a few sweeps and take most
+ * of the time: later steps use the last ones.
+ */
+export const fitSteps = (): FitStep[] =>
+  Array.from({ length: rules.sweeps }, (_, sweep) =>
+    blockNames.map((name) => ({ name, fresh: sweep < rules.freshSweeps })),
+  ).flat();
+
+/** All that the steps work on. */
+export interface FitMemory {
+  /** The answers, by place in the log. */
+  readonly correct: Uint8Array;
+  /** Log-odds of a right answer by the terms so far, by place in the log. */
+  readonly logits: Float64Array;
+  /** How many ranges the answers of the fit are summed up in. */
+  readonly ranges: number;
+  /** The skill that each item was last asked for. */
+  readonly skillOf: Uint32Array;
+  readonly blocks: Readonly<Record<BlockName, Block>>;
+}
+
+/** Answers in a range of a pass; the same for any number of threads, for sums depend on it in their last digits. */
+export const rangeAnswers = 1 << 12;
+
+/** @param itemVariance of the items' effects (see `fitOffsets`), which tells how far their terms are trusted */
+export function newFitMemory(
+  log: AnswerLog,
+  learners: Learners,
+  { rows }: FeatureStore,
+  itemVariance: number,
+): FitMemory {
+  const places = placesOf(log, learners);
+  const answers = { places, rows, ...momentsOf(rows, places) };
+  const { correct, skill, item, skills, items } = log;
+  // All answers belong to the one member 0 of the weights.
+  const [all, run] = [shared.counts(correct.length), shared.counts(correct.length)];
+  const skillOf = shared.counts(items + 1);
+  for (const place of places) {
+    run[place] = Math.min(maxItemRun, rows[place * rowWidth + runColumn] as number);
+    skillOf[item[place] as number] = skill[place] as number;
+  }
+  const itemRidge = Math.max(rules.itemRidge, 1 / itemVariance);
+  return {
+    correct,
+    logits: shared.doubles(correct.length),
+    ranges: rangesOf(places),
+    skillOf,
+    blocks: {
+      weights: startingAt(
+        startWeights(correct, places),
+        places,
+        newBlock(answers, all, 1, allColumns, 0, () => rules.ridge),
+      ),
+      skills: newBlock(answers, skill, skills, skillColumns, rules.skillRidge, () => rules.slopeRidge),
+      // Items' terms are normal about 0 with the variance of their effects: the ridge is one by it.
+      items: newBlock(answers, item, items + 1, itemColumns, itemRidge, (column) =>
+        slopeRidge(column, itemRidge),
+      ),
+      runs: newBlock(answers, run, maxItemRun + 1, [], rules.runRidge, () => 0),
+    },
+  };
+}
+
+const allColumns = features.map((_, column) => column);
+
+const rangesOf = (places: Uint32Array): number => Math.ceil(places.length / rangeAnswers);
+
+/** Items' slopes are trusted less where items differ less. */
+const slopeRidge = (column: number, itemRidge: number): number =>
+  (itemRidge / rules.itemRidge) *
+  (features[column]?.name === 'ability' ? rules.itemAbilityRidge : rules.itemSlopeRidge);
+
+/** Mean and sd of every feature; small sds count as the least one. */
+function momentsOf(rows: Float32Array, places: Uint32Array) {
+  const sums = new Float64Array(features.length);
+  const squares = new Float64Array(features.length);
+  for (let i = 0; i < places.length; i++) {
+    const from = (places[i] as number) * rowWidth;
+    for (let column = 0; column < sums.length; column++) {
+      const value = rows[from + column] as number;
+      sums[column] = (sums[column] as number) + value;
+      squares[column] = (squares[column] as number) + value * value;
+    }
+  }
+  const answers = Math.max(1, places.length);
+  const means = sums.map((sum) => sum / answers);
+  const sds = squares.map((square, column) => {
+    const variance = square / answers - (means[column] as number) ** 2;
+    return Math.max(Math.sqrt(Math.max(0, variance)), rules.minSd);
+  });
+  return { means, sds };
+}
+
+interface FitAnswers {
+  readonly places: Uint32Array;
+  readonly rows: Float32Array;
+  /** By column. */
+  readonly means: Float64Array;
+  readonly sds: Float64Array;
+}
+
+/**
+ * A block whose terms are 0 and drawn there; ridges in standardised units.
+ *
+ * @param members the member of each answer of the log
+ */
+function newBlock(
+  { places, rows, means, sds }: FitAnswers,
+  members: Uint32Array,
+  size: number,
+  columns: readonly number[],
+  interceptRidge: number,
+  ridgeOf: (column: number) => number,
+): Block {
+  const width = 1 + columns.length;
+  const sorted = sortedBy(members, size, places);
+  const sdOf = (column: number): number => sds[column] as number;
+  return {
+    ...sorted,
+    ...rowsOf(rows, columns, sorted.order),
+    width,
+    columns,
+    means: Float64Array.of(0, ...columns.map((column) => means[column] as number)),
+    ridges: Float64Array.of(interceptRidge, ...columns.map((c) => ridgeOf(c) * sdOf(c) * sdOf(c))),
+    maxMoves: Float64Array.of(rules.maxGroupStep, ...columns.map((c) => rules.maxGroupStep / sdOf(c))),
+    centres: new Float64Array(width),
+    terms: shared.doubles(size * width),
+    moves: shared.doubles(size * width),
+    sums: shared.doubles((size + rangesOf(places)) * sumsPerMember(width)),
+  };
+}
+
+function rowsOf(
+  rows: Float32Array,
+  columns: readonly number[],
+  order: Uint32Array,
+): Pick<Block, 'rows' | 'stride' | 'isPacked'> {
+  const stride = columns.length;
+  if (stride === features.length) return { rows, stride: rowWidth, isPacked: false };
+  const packed = shared.floats(stride * order.length);
+  for (let i = 0; i < order.length; i++) {
+    const from = (order[i] as number) * rowWidth;
+    for (let j = 0; j < stride; j++) packed[i * stride + j] = rows[from + (columns[j] as number)] as number;
+  }
+  return { rows: packed, stride, isPacked: true };
+}
+
+/** Gradient, then the lower triangle of the Hessian by rows. */
+export const sumsPerMember = (width: number): number => width + (width * (width + 1)) / 2;
+
+/** The bias of the overall share, one right and one wrong answer added, and the features' own start values. */
+function startWeights(correct: Uint8Array, places: Uint32Array): Float64Array {
+  let right = 1;
+  for (const place of places) right += correct[place] as number;
+  const bias = Math.log(right / (places.length + 2 - right));
+  return Float64Array.of(bias, ...features.map(({ start }) => start));
+}
+
+/** Terms that start at their centres and move freely; with few answers the intercept alone moves. */
+function startingAt(start: Float64Array, places: Uint32Array, block: Block): Block {
+  block.terms.set(start);
+  block.moves.set(start);
+  block.centres.set(start);
+  block.maxMoves.fill(places.length < rules.minAnswers ? 0 : Number.POSITIVE_INFINITY);
+  block.maxMoves[0] = Number.POSITIVE_INFINITY;
+  return block;
+}
+
+/** What the steps have led to. */
+export interface FittedPrediction {
+  readonly model: PredictionModel;
+  /** `skillTermCount` terms for each skill. */
+  readonly skillTerms: Float32Array;
+  /** `itemTermCount` terms for each item index, from 0, which is none. */
+  readonly itemTerms: Float32Array;
+}
+
+export function fittedPrediction({ blocks }: FitMemory, itemVariance: number): FittedPrediction {
+  const { weights, skills, items, runs } = blocks;
+  const [bias, ...own] = weights.terms;
+  // An item's intercept is not published: its counters stand for it.
+  const itemTerms = shared.floats((items.starts.length - 1) * itemTermCount);
+  for (let at = 0; at < itemTerms.length; at++)
+    itemTerms[at] = items.terms[at + Math.floor(at / itemTermCount) + 1] as number;
+  return {
+    model: {
+      bias: bias as number,
+      weights: own,
+      means: [...weights.means.subarray(1)],
+      runs: [...runs.terms.subarray(1)],
+      itemPriorAnswers: priorAnswersFor(itemVariance),
+    },
+    skillTerms: sharedFloats(skills.terms),
+    itemTerms,
+  };
+}
