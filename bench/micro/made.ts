@@ -1,14 +1,18 @@
 /** Made-up learners of the micro-benchmarks, the same in every run. */
 
-import type { AnswerStates } from '../../src/domain/answer/answer-states.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { type Conditions, conditionsFor } from '../../src/domain/answer/conditions.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
 import type { Answer } from '../../src/domain/base/types.js';
 import { type ItemModel, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import type { RememberedItem } from '../../src/domain/tracing/item-window.js';
-import type { LearnerState, SkillState } from '../../src/domain/tracing/states.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
+import {
+  type AnswerStates,
+  type LearnerState,
+  newLearner,
+  newSkill,
+  type SkillState,
+} from '../../src/domain/tracing/states.js';
 import type { ItemTrace } from '../../src/domain/tracing/traces.js';
 
 export const start = Date.UTC(2026, 0, 1);

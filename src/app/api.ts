@@ -1,7 +1,6 @@
 /** The front end of one process: routes, checks and what they need of the engine. */
 
-import type { Limiter } from '../concurrency.js';
-import { singleFlight } from '../concurrency.js';
+import { type Limiter, singleFlight } from '../concurrency.js';
 import type { Config } from '../config.js';
 import { ApiError } from '../errors.js';
 import { createAuthenticator } from '../http/auth.js';

@@ -12,8 +12,7 @@ import {
   type SkillRow,
   skillColumns,
 } from '../services/catalogue/skill-rows.js';
-import type { SkillWrite } from '../store/catalogue/catalogue-store.js';
-import { putSkills, readCatalogue } from '../store/catalogue/catalogue-store.js';
+import { putSkills, readCatalogue, type SkillWrite } from '../store/catalogue/catalogue-store.js';
 import { addKnownSkills } from '../store/catalogue/known-skills.js';
 import type { RedisClient } from '../store/redis/client.js';
 import type { Logger } from '../telemetry.js';

@@ -11,8 +11,11 @@ import {
   type ServedModels,
   type ServedModelsOptions,
 } from '../../src/store/catalogue/catalogue-cache.js';
-import type { SkillWrite } from '../../src/store/catalogue/catalogue-store.js';
-import { putSkills, readCatalogue as readMarked } from '../../src/store/catalogue/catalogue-store.js';
+import {
+  putSkills,
+  readCatalogue as readMarked,
+  type SkillWrite,
+} from '../../src/store/catalogue/catalogue-store.js';
 import { countKnownSkills, forgetSkill } from '../../src/store/catalogue/known-skills.js';
 import { createModelCache } from '../../src/store/models/model-cache.js';
 import { publishModel } from '../../src/store/models/model-store.js';

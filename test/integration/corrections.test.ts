@@ -13,8 +13,7 @@ import type {
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { eraseLearner } from '../../src/store/corrections/correction-scripts.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
-import type { Outbox } from '../../src/store/outbox/outbox.js';
-import { createOutbox } from '../../src/store/outbox/outbox.js';
+import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import { erasuresKey, markerKey, outboxKey, removedKey } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';

@@ -4,12 +4,13 @@ import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
 import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
-import type { Outbox } from '../../src/store/outbox/outbox.js';
-import { createOutbox } from '../../src/store/outbox/outbox.js';
+import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import { outboxKey, outboxRowsKey } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
-import type { AttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
-import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
+import {
+  type AttemptWarehouse,
+  createAttemptWarehouse,
+} from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { fillOutbox } from '../support/attempt-rows.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';

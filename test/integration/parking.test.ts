@@ -6,8 +6,7 @@ import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
 import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
-import type { Outbox } from '../../src/store/outbox/outbox.js';
-import { createOutbox } from '../../src/store/outbox/outbox.js';
+import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import {
   parkableStreams,
   parkedEntries,
@@ -25,8 +24,10 @@ import {
 } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import type { AttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
-import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
+import {
+  type AttemptWarehouse,
+  createAttemptWarehouse,
+} from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { encodedRow, fillOutbox } from '../support/attempt-rows.js';
 import { runCommand } from '../support/command.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';

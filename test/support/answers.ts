@@ -1,9 +1,8 @@
-import type { AnswerStates } from '../../src/domain/answer/answer-states.js';
 import { type AnswerEffect, applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import type { Answer } from '../../src/domain/base/types.js';
 import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
+import { type AnswerStates, newLearner, newSkill } from '../../src/domain/tracing/states.js';
 
 const anAnswer: Answer = {
   isCorrect: true,

@@ -9,8 +9,7 @@ import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tena
 import { type SkillView, viewSkills } from '../../src/domain/learner/skill-view.js';
 import type { SectionMeasure } from '../../src/domain/score/section-measure.js';
 import { standingOf } from '../../src/domain/score/standing.js';
-import type { SkillState } from '../../src/domain/tracing/states.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
+import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 
 /** Time of all views. */
 export const now = 20_000 * dayMs;

@@ -22,8 +22,7 @@ import { type ForecastSubject, standingOf } from '../../src/domain/score/standin
 import { forecastPlan, maxAnswersPerDay } from '../../src/domain/score/what-if.js';
 import { type Activity, countActivity, newActivity, practiceOf } from '../../src/domain/tracing/activity.js';
 import { retentionOf } from '../../src/domain/tracing/forgetting.js';
-import type { SkillState } from '../../src/domain/tracing/states.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
+import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 
 const now = Date.UTC(2026, 5, 1, 15);
 const within = (min: number, max: number) => fc.double({ min, max, noNaN: true });

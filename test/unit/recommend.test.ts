@@ -4,8 +4,7 @@ import fc from 'fast-check';
 import { type Advice, adviceCodes, adviceText, adviseOn } from '../../src/domain/advice/answer-advice.js';
 import { dayMs } from '../../src/domain/base/days.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import type { SkillState } from '../../src/domain/tracing/states.js';
-import { newSkill } from '../../src/domain/tracing/states.js';
+import { newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 
 const skill = (state: Partial<SkillState>): SkillState => ({ ...newSkill(defaultParameters), ...state });
 

@@ -17,8 +17,7 @@ import {
 import { viewSkills } from '../../src/domain/learner/skill-view.js';
 import { scoresOf } from '../../src/domain/score/score.js';
 import { type ForecastSubject, standingOf } from '../../src/domain/score/standing.js';
-import type { LearnerState, SkillState } from '../../src/domain/tracing/states.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
+import { type LearnerState, newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 
 const within = (min: number, max: number) => fc.double({ min, max, noNaN: true });
 

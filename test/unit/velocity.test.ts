@@ -17,8 +17,7 @@ import {
 import { newActivity } from '../../src/domain/tracing/activity.js';
 import { effectiveMastery } from '../../src/domain/tracing/forgetting.js';
 import { closeDay, type MomentumState, momentumOf, newMomentum } from '../../src/domain/tracing/momentum.js';
-import type { SkillState } from '../../src/domain/tracing/states.js';
-import { newSkill } from '../../src/domain/tracing/states.js';
+import { newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 import { between, rounding, upTo } from '../support/arbitraries.js';
 
 const today = 20_000;

@@ -15,8 +15,7 @@ import {
 } from '../../src/domain/score/learner-forecast.js';
 import type { ForecastSubject } from '../../src/domain/score/standing.js';
 import { forecastPlan } from '../../src/domain/score/what-if.js';
-import type { LearnerState, SkillState } from '../../src/domain/tracing/states.js';
-import { newSkill } from '../../src/domain/tracing/states.js';
+import { type LearnerState, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 import { decodeGoal } from '../../src/store/learners/goal-codec.js';
 
 /** What forecasts of a tenant's learners have in common. */

@@ -1,7 +1,6 @@
 import type { TrackEvent, TrackOutcome } from '../../src/contracts/tasks.js';
 import { adviseOn } from '../../src/domain/advice/answer-advice.js';
-import { type AnswerStates, isFirstOfDay } from '../../src/domain/answer/answer-states.js';
-import { type AnswerEffect, applyAnswer, closesDay } from '../../src/domain/answer/apply-answer.js';
+import { type AnswerEffect, applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { type Conditions, conditionsFor } from '../../src/domain/answer/conditions.js';
 import { dayMs, dayOf } from '../../src/domain/base/days.js';
 import { logit, sigmoid } from '../../src/domain/base/probability.js';
@@ -16,8 +15,15 @@ import {
 import { lacksBaseline } from '../../src/domain/score/goal.js';
 import { currentTotal } from '../../src/domain/score/score.js';
 import type { RememberedItem } from '../../src/domain/tracing/item-window.js';
-import type { LearnerState, SkillState } from '../../src/domain/tracing/states.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
+import {
+  type AnswerStates,
+  closesDay,
+  isFirstOfDay,
+  type LearnerState,
+  newLearner,
+  newSkill,
+  type SkillState,
+} from '../../src/domain/tracing/states.js';
 import type { ItemTrace } from '../../src/domain/tracing/traces.js';
 import {
   decodeFirstAnswer,

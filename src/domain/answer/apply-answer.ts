@@ -11,9 +11,8 @@ import { closeDay } from '../tracing/momentum.js';
 import { updatePace } from '../tracing/pace.js';
 import { updatePlateau } from '../tracing/plateau.js';
 import { isRapid, updateRapid } from '../tracing/rapid.js';
-import type { LearnerState, SkillState } from '../tracing/states.js';
+import { type AnswerStates, type LearnerState, type SkillState, tracesOf } from '../tracing/states.js';
 import { type LearnerTrace, type SkillTrace, updateTraces } from '../tracing/traces.js';
-import { type AnswerStates, tracesOf } from './answer-states.js';
 import type { Conditions } from './conditions.js';
 
 /** The states after one answer, and the step that led there. */
@@ -107,7 +106,3 @@ function countAnswer(
     items,
   };
 }
-
-/** Whether the answer is the learner's first on a later day than any before: the last day with answers closes. */
-export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answer, 'occurredAt'>): boolean =>
-  activity.day >= 0 && dayOf(occurredAt) > activity.day;

@@ -15,7 +15,7 @@ import { difficultyShift, itemGuessSlip, predictCorrect } from '../tracing/bkt.j
 import { effectiveMastery } from '../tracing/forgetting.js';
 import { type SkillTimes, type TimeNorm, timeNorm } from '../tracing/pace.js';
 import { rapidThreshold } from '../tracing/rapid.js';
-import { type AnswerStates, tracesOf } from './answer-states.js';
+import { type AnswerStates, tracesOf } from '../tracing/states.js';
 
 /**
  * Every number that the update takes from outside the learner's own state. All of it stands in the attempt row, so

@@ -4,7 +4,6 @@
  */
 
 import { type Advice, adviseOn } from '../advice/answer-advice.js';
-import type { AnswerStates } from '../answer/answer-states.js';
 import { type AnswerEffect, applyAnswer } from '../answer/apply-answer.js';
 import type { Conditions } from '../answer/conditions.js';
 import type { Answer } from '../base/types.js';
@@ -12,8 +11,13 @@ import { lacksBaseline, tellsBaseline } from '../score/goal.js';
 import type { RememberedItem } from '../tracing/item-window.js';
 import { timeNorm } from '../tracing/pace.js';
 import { rapidThreshold } from '../tracing/rapid.js';
-import type { LearnerState, SkillState } from '../tracing/states.js';
-import { newLearner, newSkill } from '../tracing/states.js';
+import {
+  type AnswerStates,
+  type LearnerState,
+  newLearner,
+  newSkill,
+  type SkillState,
+} from '../tracing/states.js';
 import type { ItemTrace } from '../tracing/traces.js';
 
 /** An attempt row, as far as a replay looks at it. */

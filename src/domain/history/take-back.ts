@@ -3,14 +3,12 @@
  * what followed from the learner's states follows from the new ones.
  */
 
-import type { AnswerStates } from '../answer/answer-states.js';
-import { closesDay } from '../answer/apply-answer.js';
 import { type Conditions, predictAgain } from '../answer/conditions.js';
 import { dayMs } from '../base/days.js';
 import { modelVersion } from '../base/params.js';
 import type { ItemModel, TenantModel } from '../catalogue/tenant-model.js';
 import { meanMastery, practisedSkills } from '../learner/skill-view.js';
-import type { LearnerState } from '../tracing/states.js';
+import { type AnswerStates, closesDay, type LearnerState } from '../tracing/states.js';
 import { type TotalContext, takeBaseline } from './baseline.js';
 import {
   type Replay,

@@ -10,8 +10,8 @@ export interface Ability {
 
 export const newAbility: Ability = { theta: 0, variance: abilityModel.variance };
 
-/** What one answer says of ability, before it is known to which section it belongs. */
-export interface AbilityEvidence {
+/** What one answer says about ability, in whichever section. */
+interface AbilityEvidence {
   readonly isCorrect: boolean;
   /** Of the question, logits: at this ability a right answer is as likely as a wrong one. */
   readonly difficulty: number;
@@ -21,7 +21,7 @@ export interface AbilityEvidence {
 
 /**
  * Guess and slip of the skill imply a difficulty of their own, so that ability 0 means mastery one half: without it an
- * average learner would be taken for a better one (science notes 6.2).
+ * average learner would look better than average (science notes 6.2).
  *
  * @param attempts answers of the learner on the skill before this one
  */
@@ -38,10 +38,9 @@ export function abilityEvidence(
 }
 
 /**
- * One answer's update of the ability: a Bayesian Rasch filter with constant state (an Elo rating whose step
- * follows its own uncertainty; cf. Pelánek 2016).
+ * A Bayesian Rasch filter with constant state: an Elo rating whose step follows its own uncertainty (cf. Pelánek 2016).
  *
- * @param share how much of the answer belongs to this section: 0 leaves the ability as it is, .5, 1
+ * @param share how much of the answer belongs to this section: 0, .5 or 1
  */
 export function updateAbility(
   ability: Ability,
@@ -54,8 +53,5 @@ export function updateAbility(
   const expected = sigmoid(ability.theta - difficulty);
   const variance = 1 / (1 / drifted + information * expected * (1 - expected));
   const step = variance * information * ((isCorrect ? 1 : 0) - expected);
-  return {
-    theta: clamp(ability.theta + step, -abilityModel.bound, abilityModel.bound),
-    variance,
-  };
+  return { theta: clamp(ability.theta + step, -abilityModel.bound, abilityModel.bound), variance };
 }

@@ -1,17 +1,16 @@
-/** How much a learner practises: answers by UTC day, over the last days only. */
+/** How much a learner practises: answers by UTC day, over the last 14 days only. */
 import { activityModel } from '../base/params.js';
-import { type PerSection, sections } from '../base/types.js';
+import { type PerSection, perSection, sections } from '../base/types.js';
 
 const { days } = activityModel;
 
-/**
- * Answers of the last days. Counts are in halves, for an answer on a skill without a section counts half in each;
- * the newest day comes first, math before reading and writing.
- */
 export interface Activity {
   /** Newest day with an answer, UTC days since 1970; -1 before the first. */
   readonly day: number;
-  /** 14 days of math, then 14 of reading and writing; each count stops at 65,535. */
+  /**
+   * Half answers, for an answer on a skill without a section counts half in each: 14 days of math, the newest first, then
+   * 14 of reading and writing. Each count stops at 65,535.
+   */
   readonly halves: Uint16Array;
 }
 
@@ -20,7 +19,7 @@ const maxHalves = 65_535;
 export const newActivity: Activity = { day: -1, halves: new Uint16Array(sections.length * days) };
 
 /**
- * Counts an answer on its day; one on a day that has left the window changes nothing.
+ * Counts an answer on its day; a day before the window changes nothing.
  *
  * @param share how much of the answer belongs to each section: 0, .5 or 1
  */
@@ -42,10 +41,8 @@ function add(halves: Uint16Array, place: number, count: number): void {
 function shifted(halves: Uint16Array, by: number): Uint16Array {
   const moved = new Uint16Array(halves.length);
   if (by >= days) return moved;
-  for (let section = 0; section < sections.length; section++) {
-    const start = section * days;
+  for (let start = 0; start < halves.length; start += days)
     moved.set(halves.subarray(start, start + days - by), start + by);
-  }
   return moved;
 }
 
@@ -57,43 +54,36 @@ export interface Practice {
   readonly activeDays: number;
 }
 
-const noPractice: Practice = { rate: 0, activeDays: 0 };
-
 /**
- * What the learner did in the 14 days up to today, by section. Days that are ahead of today (a clock may be) count
- * as today.
- *
- * @param today UTC day since 1970
+ * Practice in the 14 days up to today, a UTC day since 1970. Days ahead of today (clocks differ) count as today.
  */
 export function practiceOf({ day, halves }: Activity, today: number): PerSection<Practice> {
-  const gone = Math.max(0, today - day);
-  if (gone >= days || day < 0) return { math: noPractice, rw: noPractice };
-  const of = (section: number): Practice => {
+  const gone = day < 0 ? days : Math.max(0, today - day);
+  return perSection((section) => {
+    const start = sections.indexOf(section) * days;
     let [sum, activeDays] = [0, 0];
-    for (let i = section * days; i < (section + 1) * days - gone; i++) {
+    for (let i = start; i < start + days - gone; i++) {
       const count = halves[i] as number;
       sum += count;
       if (count > 0) activeDays += 1;
     }
     return { rate: sum / (2 * days), activeDays };
-  };
-  return { math: of(0), rw: of(1) };
+  });
 }
 
 /**
- * Practice that is taken to go on: as much as in the last 14 days, on as many of them; of a learner whose first answer is
- * younger, the days before it count as partly active where the section was practised at all.
+ * Practice that is taken to go on: as much as in the last 14 days, on as many of them. For a learner whose first answer is
+ * younger, days before it count as partly active where the section was practised at all.
  *
  * @param attempts answers that the learner ever gave
  */
 export function assumedPractice(activity: Activity, attempts: number, today: number): PerSection<Practice> {
-  const { math, rw } = practiceOf(activity, today);
+  const practice = practiceOf(activity, today);
   const unknown = activityModel.unknownDay * unknownDays(activity, attempts, today);
-  const assumed = ({ rate, activeDays }: Practice): Practice => ({
-    rate,
-    activeDays: activeDays === 0 ? 0 : activeDays + unknown,
+  return perSection((section) => {
+    const { rate, activeDays } = practice[section];
+    return { rate, activeDays: activeDays === 0 ? 0 : activeDays + unknown };
   });
-  return { math: assumed(math), rw: assumed(rw) };
 }
 
 /** Days of the last 14 before the learner's first answer; 0 where some answers are older, or late. */

@@ -1,23 +1,23 @@
 import { calibrationModel } from '../base/params.js';
 
 /**
- * Sums over the answers for which a confidence was sent, of confidence as a probability p minus y, 1 for a right
- * answer. Whole numbers, so that any order gives the same sums.
+ * Sums over the answers with a confidence, of confidence as a probability p minus y, 1 for a right answer. Whole numbers,
+ * so that any order gives the same sums.
  */
-export interface CalibrationState {
-  readonly answers: number;
+export const newCalibration = {
+  answers: 0,
   /** Sum of 10 (p - y). */
-  readonly biasTenths: number;
+  biasTenths: 0,
   /** Sum of 100 (p - y)². */
-  readonly squaredHundredths: number;
-}
+  squaredHundredths: 0,
+};
 
-export const newCalibration: CalibrationState = { answers: 0, biasTenths: 0, squaredHundredths: 0 };
+export type CalibrationState = Readonly<typeof newCalibration>;
 
 /** Over-confident, under-confident. */
 export type CalibrationFlag = 'over' | 'under';
 
-export interface Calibration {
+interface Calibration {
   /** Mean of (p - y)², 0 to 1. */
   readonly brier: number;
   /** Mean confidence minus accuracy, above 0 where confidence is ahead. */

@@ -7,7 +7,7 @@ import type { SkillState } from './states.js';
  * Days after which half of what mastery has above its prior is gone: spaced practice decays more slowly.
  * Source: half-life regression (Settles & Meeder 2016), by the number of distinct days with a right answer.
  *
- * @param correctDays 0 or more; parts of a day where they are expected ones
+ * @param correctDays 0 or more; fractions where they are expected values
  */
 export function halfLifeDays(correctDays: number): number {
   const { baseDays, doublingDays, maxDays } = forgettingModel;
@@ -18,8 +18,8 @@ export function halfLifeDays(correctDays: number): number {
 type Remembered = Pick<SkillState, 'correctDays' | 'lastAttemptAt' | 'attempts'>;
 
 /**
- * Share of what mastery has above its prior that is left since the last attempt, 0 to 1: all of it within the grace of
- * a day. A time before the last attempt counts as no time.
+ * Share of what mastery has above its prior that is left since the last attempt, 0 to 1; 1 within a day of grace, and
+ * before the attempt.
  *
  * @param now Unix milliseconds
  */
@@ -28,14 +28,13 @@ export function retentionOf({ attempts, correctDays, lastAttemptAt }: Remembered
   return attempts === 0 || idleDays <= 0 ? 1 : 2 ** (-idleDays / halfLifeDays(correctDays));
 }
 
-/** What is left of a mastery: it decays towards the prior; at or below the prior it stays, and so does all, bit for bit. */
+/** What is left of a mastery: it decays towards the prior; at or below the prior nothing is forgotten. */
 export const faded = (mastery: number, pInit: number, retention: number): number =>
   mastery <= pInit || retention === 1 ? mastery : pInit + (mastery - pInit) * retention;
 
 /**
  * Mastery at a time, after forgetting since the last attempt; without an attempt the prior in force.
  *
- * @param pInit prior mastery of the skill
  * @param now Unix milliseconds
  */
 export const effectiveMastery = (

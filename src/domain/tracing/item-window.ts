@@ -1,22 +1,21 @@
 /**
- * Which items a learner is remembered by: two generations of at most `generationSize` items each. An answer writes
- * its item into the current generation; when that is full, the one before it is forgotten as a whole, and a new one
- * begins. So at least the last `generationSize` different items are remembered, forgetting costs the same however
- * many there are, and the same answers in the same order always leave the same items.
+ * Which items of a learner are remembered: two generations of at most `generationSize` items each. An answer writes its
+ * item into the current generation; when that is full, a new one begins and the one before it is forgotten as a whole. So
+ * at least the last `generationSize` different items are remembered, and the same answers in the same order leave the
+ * same items.
  */
 
-/** Most items in one generation. Redis keeps hashes of up to 128 small fields in its compact form. */
+/** Redis keeps hashes of up to 128 small fields in its compact form. */
 const generationSize = 128;
 
-/** Where the learner's memory of items stands. */
-export interface ItemWindow {
+export const newItemWindow = {
   /** Number of the current generation, from 0. */
-  readonly generation: number;
+  generation: 0,
   /** Items in it. */
-  readonly size: number;
-}
+  size: 0,
+};
 
-export const newItemWindow: ItemWindow = { generation: 0, size: 0 };
+export type ItemWindow = Readonly<typeof newItemWindow>;
 
 /** An item's figures, and the generation that they were written in. */
 export interface RememberedItem<Trace> {

@@ -1,18 +1,20 @@
+/** Momentum: whether a learner's mastery has been rising or falling lately, by two moving averages. */
+
 import { momentumModel } from '../base/params.js';
 
 /** Moving averages of the mean mastery at the close of each day with answers. */
-export interface MomentumState {
+export const newMomentum = {
   /** Last closed day, UTC days since 1970; -1 before the first. */
-  readonly day: number;
+  day: -1,
   /** Over about 3 days and over about 14. */
-  readonly short: number;
-  readonly long: number;
-}
+  short: 0,
+  long: 0,
+};
 
-export const newMomentum: MomentumState = { day: -1, short: 0, long: 0 };
+export type MomentumState = Readonly<typeof newMomentum>;
 
 /**
- * The averages after one more day. They know time: a longer gap weighs the new value more. The first day sets both.
+ * The averages after one more day: after a longer gap the new value weighs more. The first day sets both.
  *
  * @param day at whose close the value holds, UTC days since 1970; one that is not later changes nothing
  * @param mastery weighted mean of the learner's effective masteries then, 0 to 1
@@ -21,23 +23,19 @@ export function closeDay(state: MomentumState, day: number, mastery: number): Mo
   if (state.day < 0) return { day, short: mastery, long: mastery };
   const gap = day - state.day;
   if (gap <= 0) return state;
-  const { shortDays, longDays } = momentumModel;
+  const approach = (from: number, halfLife: number): number =>
+    from + (1 - 2 ** (-gap / halfLife)) * (mastery - from);
   return {
     day,
-    short: approach(state.short, mastery, gap, shortDays),
-    long: approach(state.long, mastery, gap, longDays),
+    short: approach(state.short, momentumModel.shortDays),
+    long: approach(state.long, momentumModel.longDays),
   };
 }
-
-const approach = (from: number, to: number, days: number, halfLife: number): number =>
-  from + (1 - 2 ** (-days / halfLife)) * (to - from);
-
-export type MomentumLabel = 'building' | 'steady' | 'fading';
 
 export interface Momentum {
   /** Short minus long average: above 0 where mastery has been rising. */
   readonly value: number;
-  readonly label: MomentumLabel;
+  readonly label: 'building' | 'steady' | 'fading';
 }
 
 /** Null before the first day. */

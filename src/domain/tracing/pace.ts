@@ -3,16 +3,16 @@ import { paceModel, rapidModel } from '../base/params.js';
 import { clamp } from '../base/probability.js';
 
 /** Solution times of one skill, rapid answers left out; all zero where none was measured. */
-export interface SkillTimes {
-  readonly answers: number;
+export const noTimes = {
+  answers: 0,
   /** Mean of seconds. */
-  readonly meanSeconds: number;
+  meanSeconds: 0,
   /** Mean of ln seconds, and the sum of squared deviations from it. */
-  readonly logMean: number;
-  readonly logM2: number;
-}
+  logMean: 0,
+  logM2: 0,
+};
 
-export const noTimes: SkillTimes = { answers: 0, meanSeconds: 0, logMean: 0, logM2: 0 };
+export type SkillTimes = Readonly<typeof noTimes>;
 
 /** What is usual for a skill: mean and standard deviation of ln seconds. */
 export interface TimeNorm {
@@ -20,24 +20,13 @@ export interface TimeNorm {
   readonly logSd: number;
 }
 
-/** Pace of one learner on one skill, over answers that were timed and not rapid. */
-export interface PaceState {
-  readonly timed: number;
-  readonly timedCorrect: number;
-  readonly seconds: number;
-  /** Running mean of (accuracy - time) / sqrt 2, both standardised; 0 is as expected for the skill. */
-  readonly efficiency: number;
-}
-
-export const newPace: PaceState = { timed: 0, timedCorrect: 0, seconds: 0, efficiency: 0 };
-
 /**
  * The skill's time norm, drawn to a general prior while few times are known. Times are taken for log-normal
  * (van der Linden 2006).
  */
 export function timeNorm(times: Pick<SkillTimes, 'answers' | 'logMean' | 'logM2'> | null): TimeNorm {
   const { prior, minVariance } = paceModel;
-  const { answers, logMean, logM2 } = times ?? { answers: 0, logMean: 0, logM2: 0 };
+  const { answers, logMean, logM2 } = times ?? noTimes;
   const total = prior.answers + answers;
   const between = ((prior.answers * answers) / total) * (logMean - prior.logMean) ** 2;
   const variance = (prior.answers * prior.logSd ** 2 + logM2 + between) / total;
@@ -47,11 +36,22 @@ export function timeNorm(times: Pick<SkillTimes, 'answers' | 'logMean' | 'logM2'
   };
 }
 
+/** Pace of one learner on one skill, over answers that were timed and not rapid. */
+export const newPace = {
+  timed: 0,
+  timedCorrect: 0,
+  seconds: 0,
+  /** Running mean of (accuracy - time) / sqrt 2, both standardised; 0 is as expected for the skill. */
+  efficiency: 0,
+};
+
+export type PaceState = Readonly<typeof newPace>;
+
 /**
- * Counts an answer; one that is rapid, has no time, or whose time says that the learner was away, changes nothing.
+ * Counts an answer; one that is rapid, has no time, or so long a time that the learner was away, changes nothing.
  * The running mean is plain over the first ten, then weighs the last one by a tenth.
  *
- * @param pCorrect probability of a right answer, told before it was seen
+ * @param pCorrect probability of a right answer before it was given
  * @param seconds 0 or more; null: not reported
  */
 export function updatePace(
@@ -91,11 +91,9 @@ function relativeEfficiency(isCorrect: boolean, pCorrect: number, seconds: numbe
  * Time-based efficiency from 0 to 100, 50 being as expected of this learner; null before the third timed answer, and
  * while none of them is right: to be wrong fast is no efficiency.
  */
-export function efficiencyIndex({ timed, timedCorrect, efficiency }: PaceState): number | null {
-  return timed < paceModel.minTimed || timedCorrect === 0 ? null : 100 * normalCdf(efficiency);
-}
+export const efficiencyIndex = ({ timed, timedCorrect, efficiency }: PaceState): number | null =>
+  timed < paceModel.minTimed || timedCorrect === 0 ? null : 100 * normalCdf(efficiency);
 
 /** Right answers per minute of timed work (rate-correct score; Woltz & Was 2006); null without a time. */
-export function correctPerMinute({ timed, timedCorrect, seconds }: PaceState): number | null {
-  return timed === 0 ? null : (60 * timedCorrect) / seconds;
-}
+export const correctPerMinute = ({ timed, timedCorrect, seconds }: PaceState): number | null =>
+  timed === 0 ? null : (60 * timedCorrect) / seconds;

@@ -4,25 +4,24 @@ import { masteredAt, plateauModel } from '../base/params.js';
  * Recent progress on one skill: sums of an exponentially weighted regression of mastery on the attempt's number,
  * counted back from the last attempt (0, -1, -2, ...). The sums of the weights alone follow from `attempts`.
  */
-export interface PlateauState {
+export const newPlateau = {
   /** Attempts since the last long pause, counted up to `plateauModel.maxAttempts`. */
-  readonly attempts: number;
+  attempts: 0,
   /** Weighted sums of mastery, of mastery times number, and of mastery squared. */
-  readonly sum: number;
-  readonly timeSum: number;
-  readonly squareSum: number;
+  sum: 0,
+  timeSum: 0,
+  squareSum: 0,
   /** Attempts in a row, up to now, on which the test for a plateau held; at most 255. */
-  readonly run: number;
-}
+  run: 0,
+};
 
-export const newPlateau: PlateauState = { attempts: 0, sum: 0, timeSum: 0, squareSum: 0, run: 0 };
+export type PlateauState = Readonly<typeof newPlateau>;
 
 const maxRun = 255;
 
 /**
- * What the weights come to after each number of attempts: their sum, the weighted sum of numbers, the
- * determinant of the regression, and the divisor of the slope's squared error; the last is 0 where there is
- * nothing to decide on yet (fewer than 3 attempts or 2 effective ones).
+ * By the number of attempts: the sum of the weights, the weighted sum of numbers, the determinant of the regression, and
+ * the divisor of the slope's squared error, 0 where it is too early (fewer than 3 attempts or 2 effective ones).
  */
 const weights = weightTable();
 
@@ -51,14 +50,13 @@ function weightTable() {
   return table;
 }
 
-/** An entry of the table; 0 attempts or more, as the state counts them. */
 const at = (column: Float64Array, attempts: number): number => column[attempts] ?? Number.NaN;
 
 /**
  * The state after one more attempt, at constant cost.
  *
  * @param masteryAfter mastery right after the attempt
- * @param idleDays days since the attempt before; a long pause starts anew, a negative one (a late answer) does not
+ * @param idleDays days since the attempt before; a long pause starts again, a negative one (a late answer) does not
  */
 export function updatePlateau(state: PlateauState, masteryAfter: number, idleDays: number): PlateauState {
   const { decay, maxAttempts, resetDays } = plateauModel;
@@ -105,6 +103,5 @@ export function plateauSlope(state: PlateauState): { slope: number; standardErro
 }
 
 /** Exponentially weighted mean of mastery over the recent attempts; null before the first. */
-export function smoothedMastery({ attempts, sum }: PlateauState): number | null {
-  return attempts === 0 ? null : sum / at(weights.sum, attempts);
-}
+export const smoothedMastery = ({ attempts, sum }: PlateauState): number | null =>
+  attempts === 0 ? null : sum / at(weights.sum, attempts);

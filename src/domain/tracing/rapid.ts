@@ -3,22 +3,22 @@ import { clamp } from '../base/probability.js';
 import type { SkillTimes } from './pace.js';
 
 /** Rapid answers of one learner on one skill. */
-export interface RapidState {
+export const newRapid = {
   /** All rapid answers so far. */
-  readonly answers: number;
+  answers: 0,
   /** The last timed answers, the newest in the lowest bit: 1 for a rapid one. */
-  readonly recent: number;
+  recent: 0,
   /** How many of the bits stand for an answer, 0 to `rapidModel.window`. */
-  readonly recentTimed: number;
-}
+  recentTimed: 0,
+};
 
-export const newRapid: RapidState = { answers: 0, recent: 0, recentTimed: 0 };
+export type RapidState = Readonly<typeof newRapid>;
 
 const windowMask = 2 ** rapidModel.window - 1;
 
 /**
- * Seconds below which an answer on the skill is taken for rapid guessing: a tenth of the mean time, at most 10 s
- * (Wise & Ma 2012), and 3 s for all while few times are known (Kong, Wise & Bhola 2007).
+ * Seconds below which an answer on the skill counts as rapid guessing: a tenth of the mean time, at most 10 s
+ * (Wise & Ma 2012), and 3 s while few times are known (Kong, Wise & Bhola 2007).
  */
 export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'> | null): number {
   const { minAnswers, defaultSeconds, shareOfMean, minSeconds, maxSeconds } = rapidModel;
@@ -30,10 +30,7 @@ export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'
 export const isRapid = (seconds: number | null, threshold: number): boolean =>
   seconds !== null && seconds < threshold;
 
-/**
- * Counts an answer. One without a time, or with a time that says that the learner was away, counts as not timed;
- * 0 seconds counts as rapid.
- */
+/** Counts an answer. One without a time, or so long a time that the learner was away, is not timed; 0 s is rapid. */
 export function updateRapid(state: RapidState, seconds: number | null, threshold: number): RapidState {
   if (seconds === null || seconds > rapidModel.awaySeconds) return state;
   const bit = isRapid(seconds, threshold) ? 1 : 0;
@@ -44,13 +41,9 @@ export function updateRapid(state: RapidState, seconds: number | null, threshold
   };
 }
 
-/**
- * Whether many of the recent timed answers were rapid. Below ten timed ones there is no flag: a share of 30 % would
- * be one or two answers, which anybody gives now and then.
- */
-export function rapidFlag({ recent, recentTimed }: RapidState): boolean {
-  return recentTimed >= rapidModel.minTimed && countBits(recent) >= rapidModel.flagShare * recentTimed;
-}
+/** Whether many recent timed answers were rapid. Below ten there is no flag: everybody gives one or two now and then. */
+export const rapidFlag = ({ recent, recentTimed }: RapidState): boolean =>
+  recentTimed >= rapidModel.minTimed && countBits(recent) >= rapidModel.flagShare * recentTimed;
 
 function countBits(bits: number): number {
   let count = 0;

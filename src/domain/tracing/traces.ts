@@ -5,62 +5,55 @@
 import { predictionModel as model } from '../base/params.js';
 import { clamp, sigmoid } from '../base/probability.js';
 
+const startVariance: number = model.abilityVariance;
+
 /** Figures of one learner over all skills. */
-export interface LearnerTrace {
+export const newLearnerTrace = {
   /** Ability in logits above a new learner's, and its variance. */
-  readonly ability: number;
-  readonly variance: number;
+  ability: 0,
+  variance: startVariance,
   /** Moving averages of the answers, right as .5 and wrong as -.5: over a few answers and over dozens. */
-  readonly recent: number;
-  readonly slow: number;
-  readonly right: number;
-  readonly wrong: number;
+  recent: 0,
+  slow: 0,
+  right: 0,
+  wrong: 0,
   /** Wrong answers in a row up to now. */
-  readonly wrongRun: number;
+  wrongRun: 0,
   /** Of the last right answer, Unix milliseconds; 0: never. */
-  readonly lastRightAt: number;
-}
+  lastRightAt: 0,
+};
+
+export type LearnerTrace = Readonly<typeof newLearnerTrace>;
 
 /** Figures of one learner on one skill. Places number a learner's answers over all skills from 1; 0: never. */
-export interface SkillTrace {
+export const newSkillTrace = {
   /** How much better than by ability the learner does on the skill, logits. */
-  readonly residual: number;
-  readonly lastPlace: number;
-  readonly lastRightPlace: number;
+  residual: 0,
+  lastPlace: 0,
+  lastRightPlace: 0,
   /** Whole Unix seconds. */
-  readonly lastRightAt: number;
-}
+  lastRightAt: 0,
+};
+
+export type SkillTrace = Readonly<typeof newSkillTrace>;
 
 /** Figures of one learner on one item; counts stop at 255. */
-export interface ItemTrace {
-  readonly right: number;
-  readonly wrong: number;
+export const newItemTrace = {
+  right: 0,
+  wrong: 0,
   /** Wrong answers in a row up to its last one, at most 8. */
-  readonly wrongRun: number;
+  wrongRun: 0,
   /**
    * Answers that the learner had given to other skills when the item was last answered. The lag since then, counted
    * so, stands still while other items of the skill are answered: else a right answer on one of them could lower
    * the prediction for this one.
    */
-  readonly elsewhere: number;
+  elsewhere: 0,
   /** Of the last answer, whole Unix seconds. */
-  readonly at: number;
-}
-
-export const newLearnerTrace: LearnerTrace = {
-  ability: 0,
-  variance: model.abilityVariance,
-  recent: 0,
-  slow: 0,
-  right: 0,
-  wrong: 0,
-  wrongRun: 0,
-  lastRightAt: 0,
+  at: 0,
 };
 
-export const newSkillTrace: SkillTrace = { residual: 0, lastPlace: 0, lastRightPlace: 0, lastRightAt: 0 };
-
-export const newItemTrace: ItemTrace = { right: 0, wrong: 0, wrongRun: 0, elsewhere: 0, at: 0 };
+export type ItemTrace = Readonly<typeof newItemTrace>;
 
 export interface Traces {
   readonly learner: LearnerTrace;

@@ -1,14 +1,18 @@
 /** The served model over a log: each learner is counted answer by answer by the very code that serves. */
 
-import type { AnswerStates } from '../../domain/answer/answer-states.js';
 import { applyAnswer } from '../../domain/answer/apply-answer.js';
 import { conditionsFor } from '../../domain/answer/conditions.js';
 import type { AnswerLog } from '../../domain/base/answer-log.js';
 import type { Answer } from '../../domain/base/types.js';
 import { type ItemModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { type RememberedItem, recallItem } from '../../domain/tracing/item-window.js';
-import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
-import { newLearner, newSkill } from '../../domain/tracing/states.js';
+import {
+  type AnswerStates,
+  type LearnerState,
+  newLearner,
+  newSkill,
+  type SkillState,
+} from '../../domain/tracing/states.js';
 import type { ItemTrace } from '../../domain/tracing/traces.js';
 
 /** A fitted model for logs whose skills and items have the same numbers as in the one that it was fitted on. */

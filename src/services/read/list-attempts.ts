@@ -1,8 +1,7 @@
 /** A learner's counted answers, newest first, in pages. */
 import type { AttemptRow } from '../../contracts/attempt-row.js';
 import { round4 } from '../../domain/base/probability.js';
-import type { LearnerState } from '../../domain/tracing/states.js';
-import { newLearner } from '../../domain/tracing/states.js';
+import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
 import { unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-attempts.js';
 import type { StoredAttempts } from '../../warehouse/reads/stored-attempts.js';

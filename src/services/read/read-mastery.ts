@@ -6,8 +6,7 @@ import { calibration } from '../../domain/tracing/calibration.js';
 import { effectiveMastery } from '../../domain/tracing/forgetting.js';
 import { correctPerMinute, efficiencyIndex } from '../../domain/tracing/pace.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
-import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
-import { isMastered } from '../../domain/tracing/states.js';
+import { isMastered, type LearnerState, type SkillState } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
 import { idAfter, type PageQuery, pageLimit, pageOfIds, sortedAfter, tellList } from './pages.js';
 

@@ -1,8 +1,7 @@
 /** What is read and written of learners (watched-learners.ts), and what their records mean. */
 import { randomInt } from 'node:crypto';
 import type { RememberedItem } from '../../domain/tracing/item-window.js';
-import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
-import { newLearner } from '../../domain/tracing/states.js';
+import { type LearnerState, newLearner, type SkillState } from '../../domain/tracing/states.js';
 import type { ItemTrace } from '../../domain/tracing/traces.js';
 import { decodeItem } from './learner-codec.js';
 import { hasAny, type IdFields, type StoredIds } from './learner-ids.js';

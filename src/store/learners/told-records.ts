@@ -1,7 +1,6 @@
 /** What Redis holds of one learner beside answers, as records of an export. */
 import type { ExportRecord } from '../../contracts/export-record.js';
-import type { LearnerState } from '../../domain/tracing/states.js';
-import { newLearner } from '../../domain/tracing/states.js';
+import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
 import { waitingRecords } from '../outbox/waiting-records.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { itemTracesKey, learnerKey, partitionOf } from '../redis/keys.js';
