@@ -10,8 +10,8 @@ import { childEnvironment } from '../src/config.js';
 import { drainShards } from '../src/contracts/jobs.js';
 import { freePort } from '../src/embedded/ports.js';
 import { startEmbedded } from '../src/embedded/servers.js';
-import { connectQueues } from '../src/jobs/connection.js';
-import { armShard, createDrainQueue } from '../src/jobs/drain-queue.js';
+import { connectQueues } from '../src/jobs/consumer.js';
+import { armShard, openDrainQueue } from '../src/jobs/drain-queue.js';
 import { type Closers, StartError } from '../src/lifecycle.js';
 import { createOutbox, type PipelineFacts } from '../src/store/outbox/outbox.js';
 import { connectRedis, type RedisClient, whenReady } from '../src/store/redis/client.js';
@@ -145,7 +145,7 @@ function serverPids(dataDir: string): Record<string, number> {
 function drainOrders(redisUrl: string, logger: Logger, closers: Closers): () => Promise<void> {
   let closed = false;
   const connection = connectQueues(redisUrl, logger, () => closed);
-  const queue = createDrainQueue(connection);
+  const queue = openDrainQueue(connection);
   closers.add('drain queue', async () => {
     closed = true;
     await queue.close();

@@ -67,21 +67,31 @@ export function createClosers(logger: Logger, deadlineMs = CLOSE_DEADLINE_MS): C
 }
 
 async function closeOne(name: string, close: Closer, limitMs: number, logger: Logger): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeUp = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not closed after ${Math.round(limitMs)} ms`)), limitMs);
-  });
   try {
     // The async function turns a throw into a rejection.
-    await Promise.race([(async () => close(limitMs))(), timeUp]);
+    await inTime((async () => close(limitMs))(), limitMs);
     return true;
   } catch (error) {
     logger.error({ err: error, closer: name }, 'closer failed');
     return false;
-  } finally {
-    clearTimeout(timer);
   }
 }
+
+/** The outcome of the work. @throws Error where there is none after `ms` */
+export function inTime<Value>(work: Promise<Value>, ms: number): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done after ${Math.round(ms)} ms`)), ms);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
+/** Waits until the work has ended, well or not, or for `ms`. */
+export const within = (work: Promise<unknown>, ms: number): Promise<void> =>
+  inTime(work, ms).then(
+    () => undefined,
+    () => undefined,
+  );
 
 /** What the shutdown needs of a process; `process` itself, except in tests. */
 export type Host = Pick<NodeJS.EventEmitter, 'on'> & { exit(code: number): unknown };

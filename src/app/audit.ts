@@ -1,7 +1,7 @@
 /** Audits of one process: their parts over the engine's connections, the scheduled runs, and their figures. */
 import type { Endpoints } from '../embedded/data-dir.js';
-import type { ScheduledJob } from '../jobs/scheduled.js';
-import { auditWork, scheduleWork } from '../jobs/scheduled-work.js';
+import type { WatchedConsumer } from '../jobs/consumer.js';
+import { schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
 import type { Closers } from '../lifecycle.js';
 import type { AuditParts } from '../services/audit/checks.js';
 import { auditAndRecord } from '../services/audit/record.js';
@@ -37,7 +37,7 @@ export function scheduleAudits(
   endpoints: Endpoints,
   logger: Logger,
   closers: Closers,
-): ScheduledJob {
+): WatchedConsumer {
   const run = async (signal: AbortSignal): Promise<void> => {
     const parts = openAudit(engine, endpoints);
     try {
@@ -48,7 +48,13 @@ export function scheduleAudits(
   };
   const everyMs = Math.round(intervalHours * hourMs);
   const { blocked } = engine;
-  const audits = scheduleWork(auditWork, { redisUrl: endpoints.redisUrl, everyMs, blocked, run, logger });
+  const audits = startScheduledRuns(schedules.audit, {
+    redisUrl: endpoints.redisUrl,
+    everyMs,
+    blocked,
+    run,
+    logger,
+  });
   closers.add('scheduled audits', () => audits.close());
   return audits;
 }

@@ -1,8 +1,8 @@
 /** Fits of one process: their parts over the engine's connections, and the scheduled runs. */
 import { createFitPool } from '../compute/fit-pool.js';
 import type { Endpoints } from '../embedded/data-dir.js';
-import type { ScheduledJob } from '../jobs/scheduled.js';
-import { fitWork, scheduleWork } from '../jobs/scheduled-work.js';
+import type { WatchedConsumer } from '../jobs/consumer.js';
+import { schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
 import type { Closers } from '../lifecycle.js';
 import { type FitParts, runFits } from '../services/models/fit-models.js';
 import { createModelPublisher } from '../store/models/model-store.js';
@@ -39,7 +39,7 @@ export function scheduleFits(
   endpoints: Endpoints,
   logger: Logger,
   closers: Closers,
-): ScheduledJob {
+): WatchedConsumer {
   const parts = fitParts(engine, endpoints, { beside: true }, logger);
   const run = async (signal: AbortSignal): Promise<void> => {
     await runFits(parts, { signal });
@@ -47,7 +47,13 @@ export function scheduleFits(
   const everyMs = Math.round(intervalHours * hourMs);
   // Of a Redis that came back empty versions would begin anew, beside those in ClickHouse.
   const { blocked } = engine;
-  const fits = scheduleWork(fitWork, { redisUrl: endpoints.redisUrl, everyMs, blocked, run, logger });
+  const fits = startScheduledRuns(schedules.fit, {
+    redisUrl: endpoints.redisUrl,
+    everyMs,
+    blocked,
+    run,
+    logger,
+  });
   closers.add('scheduled fits', () => fits.close());
   return fits;
 }

@@ -1,10 +1,9 @@
 /** The journal of one process: its parts over the engine's connections, and the scheduled runs. */
 
 import type { Endpoints } from '../embedded/data-dir.js';
-import { startJournalRuns } from '../jobs/journal-queue.js';
-import type { ScheduledJob } from '../jobs/scheduled.js';
-import { within } from '../jobs/worker.js';
-import type { Closers } from '../lifecycle.js';
+import type { WatchedConsumer } from '../jobs/consumer.js';
+import { schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
+import { type Closers, within } from '../lifecycle.js';
 import { createJournalDrain } from '../services/pipeline/drain-journal.js';
 import { createFactsRecorder } from '../services/rebuild/deployment-facts.js';
 import { createKeyStore } from '../store/access/api-keys.js';
@@ -24,12 +23,17 @@ import type { Engine } from './engine.js';
  */
 const drainingShare = 2 / 3;
 
+/** What waits is no older than this and a run; ClickHouse merges a part every so often with ease. */
+const everyMs = 2000;
+/** Less than what counts as a stall. */
+const runMs = 15_000;
+
 export function runJournal(
   endpoints: Endpoints,
   engine: Engine,
   logger: Logger,
   closers: Closers,
-): ScheduledJob {
+): WatchedConsumer {
   const { redisUrl } = endpoints;
   const { redis, clickhouse, partitions } = engine;
   const journal = createJournal(redis, partitions);
@@ -44,7 +48,13 @@ export function runJournal(
     await finishErasures(signal);
     await recordFacts();
   };
-  const runs = startJournalRuns({ redisUrl, run, logger });
+  const runs = startScheduledRuns(schedules.journal, {
+    redisUrl,
+    everyMs,
+    // One that has more to do than it gets done goes on with the next.
+    run: (signal) => run(AbortSignal.any([signal, AbortSignal.timeout(runMs)])),
+    logger,
+  });
   closers.add('journal', async (limitMs) => {
     const until = performance.now() + drainingShare * limitMs;
     await runs.close();

@@ -1,7 +1,8 @@
 /** The stream pipeline of one process: outbox and drain jobs over the engine's connections. */
 
 import type { Endpoints } from '../embedded/data-dir.js';
-import { startWatchedPipeline, type WatchedPipeline } from '../jobs/watched-pipeline.js';
+import type { WatchedConsumer } from '../jobs/consumer.js';
+import { startDrains } from '../jobs/drain-queue.js';
 import type { Closers } from '../lifecycle.js';
 import { createDrain } from '../services/pipeline/drain-outbox.js';
 import type { Outbox } from '../store/outbox/outbox.js';
@@ -10,20 +11,18 @@ import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js
 import { carryOutOf } from './corrections.js';
 import type { Engine } from './engine.js';
 
-type RunningPipeline = Pick<WatchedPipeline, 'stalled' | 'counts'>;
-
 export function runPipeline(
   endpoints: Endpoints,
   engine: Engine,
   outbox: Outbox,
   logger: Logger,
   closers: Closers,
-): RunningPipeline {
+): WatchedConsumer {
   const warehouse = createAttemptWarehouse(engine.clickhouse, endpoints.clickhouseCluster);
   const { redisUrl } = endpoints;
   const correct = carryOutOf(endpoints, engine, logger);
   const drain = createDrain({ outbox, warehouse, logger, correct });
-  const pipeline = startWatchedPipeline({ redisUrl, partitions: engine.partitions, outbox, drain, logger });
+  const pipeline = startDrains({ redisUrl, partitions: engine.partitions, outbox, drain, logger });
   closers.add('pipeline', () => pipeline.close());
   return pipeline;
 }

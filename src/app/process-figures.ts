@@ -1,6 +1,6 @@
 /** The figures of a process, and of the deployment as it sees it; docs/operations.md has them in a table. */
 
-import type { ProgressWatch, StallCounts } from '../jobs/progress-watch.js';
+import type { StallCounts, WatchedConsumer } from '../jobs/consumer.js';
 import type { Figures } from '../services/read/figures.js';
 import type { AnswerTally } from '../services/record/record-attempts.js';
 import { createJournal } from '../store/outbox/journal.js';
@@ -86,7 +86,7 @@ export function addClickhouseEnds(figures: Figures, ends: Readonly<Record<string
 }
 
 /** What moves by itself in a process, by the name that labels have. */
-export type Consumers = Readonly<Record<string, Pick<ProgressWatch, 'stalled' | 'counts'>>>;
+export type Consumers = Readonly<Record<string, Pick<WatchedConsumer, 'stalled' | 'counts'>>>;
 
 export function addStallFigures(figures: Figures, consumers: Consumers): void {
   const samples = (of: keyof StallCounts) =>

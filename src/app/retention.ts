@@ -1,7 +1,7 @@
 /** Dropping old answers, in one process: its parts over the engine's connections, and the scheduled runs. */
 import type { Endpoints } from '../embedded/data-dir.js';
-import type { ScheduledJob } from '../jobs/scheduled.js';
-import { retentionWork, scheduleWork } from '../jobs/scheduled-work.js';
+import type { WatchedConsumer } from '../jobs/consumer.js';
+import { schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
 import type { Closers } from '../lifecycle.js';
 import {
   createSnapshotWriter,
@@ -46,7 +46,7 @@ export function scheduleRetention(
   endpoints: Endpoints,
   logger: Logger,
   closers: Closers,
-): ScheduledJob {
+): WatchedConsumer {
   const run = async (signal: AbortSignal): Promise<void> => {
     const parts = openRetention(engine, endpoints, logger);
     try {
@@ -61,7 +61,13 @@ export function scheduleRetention(
   const everyMs = days > 0 ? lookMs : 0;
   // What Redis has lost is rebuilt from the rows.
   const { blocked } = engine;
-  const runs = scheduleWork(retentionWork, { redisUrl: endpoints.redisUrl, everyMs, blocked, run, logger });
+  const runs = startScheduledRuns(schedules.retention, {
+    redisUrl: endpoints.redisUrl,
+    everyMs,
+    blocked,
+    run,
+    logger,
+  });
   closers.add('retention', () => runs.close());
   return runs;
 }

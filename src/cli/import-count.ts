@@ -1,8 +1,7 @@
 /** One run over the file: from its position to the end, or until it is stopped. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../errors.js';
-import { within } from '../jobs/worker.js';
-import { StartError } from '../lifecycle.js';
+import { StartError, within } from '../lifecycle.js';
 import { createFeeder, type Feeder, StalledError } from '../services/import/feeder.js';
 import { type ImportFigures, importAttempts, newFigures } from '../services/import/import-attempts.js';
 import { partitionOf } from '../store/redis/keys.js';

@@ -1,5 +1,5 @@
-/** The BullMQ side of draining: one job per shard that is tried until it succeeds. */
-import { type Job, Queue, Worker } from 'bullmq';
+/** Drains the outbox: one job per group of partitions, started again and again while rows wait, tried until it succeeds. */
+import type { Job, Queue } from 'bullmq';
 import type { Cluster, Redis } from 'ioredis';
 import {
   type DrainJobData,
@@ -7,35 +7,131 @@ import {
   drainQueueName,
   drainShards,
   type FixedBatch,
-  queuePrefix,
 } from '../contracts/jobs.js';
 import type { DrainResult, DrainShard } from '../services/pipeline/complete-block.js';
+import type { Outbox } from '../store/outbox/outbox.js';
+import type { Logger } from '../telemetry.js';
+import { type Consumer, openConsumer, openQueue, startWatched, type WatchedConsumer } from './consumer.js';
 
 /**
- * A dead worker's job is found by the first check after its lock has ended that is not the first to see the job:
+ * The job of a dead worker is found by the first check after its lock has ended that is not the first to see the job:
  * 5 s and at most one more interval, so within 8 s.
  */
 const lockMs = 5000;
 const stalledCheckMs = 3000;
 /** BullMQ's bounds turned off: a job that failed for good would swallow every later one of its id. */
 const unlimited = Number.MAX_SAFE_INTEGER;
-const firstRetryMs = 250;
-const lastRetryMs = 5000;
+const minRetryMs = 250;
+const maxRetryMs = 5000;
+const sweepMs = 500;
+/** How long a block in hand may take to its end when the process stops. */
+const finishMs = 3000;
 
-/** Milliseconds before the next attempt: doubling, capped, with up to a fifth more so that shards part. */
-export function retryDelay(attempt: number, random: number): number {
-  const delay = Math.min(firstRetryMs * 2 ** Math.min(attempt - 1, 10), lastRetryMs);
-  return Math.round(delay * (1 + random / 5));
+/** A few rows are drained about once a second, so that an answer is soon to be seen. */
+const restMs = 900;
+/**
+ * A block of a hundred rows costs ClickHouse almost as much as one of thousands, and small parts are merged again and again:
+ * where rows keep coming, longer rests make fewer and larger blocks.
+ */
+const busyRows = 200;
+const busyRestMs = 2000;
+/** This many rows do not wait for the second to end. */
+const eagerRows = 20_000;
+
+export interface DrainsOptions {
+  readonly redisUrl: string;
+  readonly partitions: number;
+  readonly outbox: Pick<Outbox, 'backlog'>;
+  readonly drain: DrainShard;
+  readonly logger: Logger;
 }
 
-export const partitionsOf = (shard: number, partitions: number): number[] =>
-  Array.from({ length: partitions }, (_, partition) => partition).filter((p) => p % drainShards === shard);
+/** Closing lets a running block finish or puts it back, within six seconds. */
+export function startDrains(options: DrainsOptions): WatchedConsumer {
+  const { outbox, partitions, logger } = options;
+  return startWatched({
+    name: 'the pipeline',
+    start: (isRestart, ended) => startConsumer(options, isRestart, ended),
+    waiting: async () => {
+      const backlog = await outbox.backlog(Array.from({ length: partitions }, (_, partition) => partition));
+      const heads = backlog.flatMap(({ partition, head, length, due }) =>
+        length + due > 0 ? [`${partition} ${head} ${due}`] : [],
+      );
+      return heads.length === 0 ? null : heads.join();
+    },
+    logger,
+    finishMs,
+  });
+}
 
-export function createDrainQueue(connection: Redis | Cluster): Queue<DrainJobData> {
-  return new Queue<DrainJobData>(drainQueueName, {
-    connection,
-    prefix: queuePrefix,
-    streams: { events: { maxLen: 100 } },
+function startConsumer(
+  { redisUrl, partitions, outbox, drain, logger }: DrainsOptions,
+  isRestart: boolean,
+  ended: () => void,
+): Pick<Consumer<never, never>, 'close'> {
+  const consumer = openDrainConsumer({ redisUrl, partitions, drain, logger });
+  const { connection, queue, worker, stopping } = consumer;
+  const sweep = createSweep(outbox, partitions, (shard) => armShard(queue, shard));
+  const look = (): Promise<void> =>
+    sweep(performance.now()).catch((error: unknown) => {
+      if (!stopping.aborted)
+        logger.debug({ err: error }, 'Redis is unavailable: the outbox is looked at later');
+    });
+  const timer = setInterval(look, sweepMs);
+  worker.on('completed', () => {
+    ended();
+    // The next block may be due at once.
+    void look();
+  });
+  worker.on('failed', (job, error) => {
+    if (stopping.aborted) return;
+    ended();
+    logger.warn({ err: error, job: job?.id, attempt: job?.attemptsMade }, 'drain failed');
+  });
+  const freed = isRestart ? freeShards(queue, connection) : Promise.resolve();
+  freed
+    .catch((error: unknown) => {
+      if (!stopping.aborted)
+        logger.warn({ err: error }, 'the jobs of the pipeline could not be looked after');
+    })
+    .then(() => worker.run())
+    .catch((error: unknown) => logger.debug({ err: error }, 'drain worker'));
+  return {
+    close: (closeMs) => {
+      clearInterval(timer);
+      return consumer.close(closeMs);
+    },
+  };
+}
+
+/** The queue's worker, not running yet. */
+export function openDrainConsumer({
+  redisUrl,
+  partitions,
+  drain,
+  logger,
+}: Omit<DrainsOptions, 'outbox'>): Consumer<DrainJobData, DrainResult> {
+  const inTurn = createTurns();
+  const run = async (job: DrainJob, token: string, signal: AbortSignal): Promise<DrainResult> => {
+    const { v, shard, batch } = job.data;
+    if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
+    const save = (fixed: FixedBatch): Promise<void> => keepBatch(consumer, job, token, fixed);
+    return inTurn(shard, () => drain({ partitions: partitionsOf(shard, partitions), batch, save, signal }));
+  };
+  const consumer = openConsumer<DrainJobData, DrainResult>({ redisUrl, logger }, openDrainQueue, run, {
+    concurrency: drainShards,
+    lockDuration: lockMs,
+    stalledInterval: stalledCheckMs,
+    maxStalledCount: unlimited,
+    settings: { backoffStrategy: (attempt) => retryDelay(attempt, Math.random()) },
+  });
+  return consumer;
+}
+
+type DrainJob = Job<DrainJobData, DrainResult>;
+
+export const openDrainQueue = (connection: Redis | Cluster): Queue<DrainJobData> =>
+  openQueue(drainQueueName, connection, {
     defaultJobOptions: {
       attempts: unlimited,
       backoff: { type: 'custom' },
@@ -44,7 +140,15 @@ export function createDrainQueue(connection: Redis | Cluster): Queue<DrainJobDat
       stackTraceLimit: 1,
     },
   });
+
+/** Milliseconds before the next attempt: doubling, capped, with up to a fifth more so that shards part. */
+export function retryDelay(attempt: number, random: number): number {
+  const delay = Math.min(minRetryMs * 2 ** Math.min(attempt - 1, 10), maxRetryMs);
+  return Math.round(delay * (1 + random / 5));
 }
+
+export const partitionsOf = (shard: number, partitions: number): number[] =>
+  Array.from({ length: partitions }, (_, partition) => partition).filter((p) => p % drainShards === shard);
 
 /** Does nothing where the shard's job is outstanding already. */
 export async function armShard(queue: Queue<DrainJobData>, shard: number): Promise<void> {
@@ -52,68 +156,56 @@ export async function armShard(queue: Queue<DrainJobData>, shard: number): Promi
 }
 
 /**
- * Takes away what keeps a shard's job from running: a queue that was paused, a lock that never ends, and a job in a
- * state in which no worker looks for it (failed, far ahead, in no list), which would swallow every later one of its id.
- * A job that waits, or that somebody runs, stays. What was fixed in one that is taken away is found by its age
- * (services/pipeline/drain-outbox.ts).
+ * Starts the jobs of shards in which rows or erasures wait, also one that the queue has forgotten.
+ *
+ * @returns looks once, at `now` on a clock in milliseconds that only goes forward
  */
-export async function freeShard(
-  queue: Queue<DrainJobData>,
-  connection: Redis | Cluster,
-  shard: number,
-): Promise<void> {
-  const id = drainJobId(shard);
-  const lock = `${queue.toKey(id)}:lock`;
-  if (await queue.isPaused()) await queue.resume();
-  if ((await connection.pttl(lock)) === neverEnds) await connection.del(lock);
-  const state = await queue.getJobState(id);
-  if (state !== 'active' && state !== 'waiting') await queue.remove(id);
-}
-
-/** What PTTL tells of a key without an end. */
-const neverEnds = -1;
-
-export function createDrainWorker(
-  connection: Redis | Cluster,
+export function createSweep(
+  outbox: Pick<Outbox, 'backlog'>,
   partitions: number,
-  drain: DrainShard,
-  signal: AbortSignal,
-): Worker<DrainJobData, DrainResult> {
-  const oneByOne = createTurns();
-  const keep = async (job: DrainJob, token: string, batch: FixedBatch): Promise<void> => {
-    const key = worker.toKey(`${job.id}`);
-    const data = JSON.stringify({ ...job.data, batch });
-    const kept = await connection.eval(keepScript, 2, `${key}:lock`, key, token, data);
-    if (kept !== 1) throw new Error('the job was given to another worker meanwhile');
+  arm: (shard: number) => Promise<void>,
+): (now: number) => Promise<void> {
+  const armedAt = Array.from({ length: drainShards }, () => Number.NEGATIVE_INFINITY);
+  return async (now) => {
+    await Promise.all(
+      armedAt.map(async (before, shard) => {
+        const backlog = await outbox.backlog(partitionsOf(shard, partitions));
+        const rows = backlog.reduce((total, { length, due }) => total + length + due, 0);
+        if (rows === 0 || now - before < restBefore(rows)) return;
+        armedAt[shard] = now;
+        await arm(shard);
+      }),
+    );
   };
-  const run = (job: DrainJob, token: string): Promise<DrainResult> => {
-    const { v, shard, batch } = job.data;
-    if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
-    const save = (fixed: FixedBatch): Promise<void> => keep(job, token, fixed);
-    return oneByOne(shard, () => drain({ partitions: partitionsOf(shard, partitions), batch, save, signal }));
-  };
-  const worker = new Worker<DrainJobData, DrainResult>(
-    drainQueueName,
-    async (job, token = '') => run(job, token),
-    {
-      connection,
-      prefix: queuePrefix,
-      concurrency: drainShards,
-      lockDuration: lockMs,
-      stalledInterval: stalledCheckMs,
-      maxStalledCount: unlimited,
-      settings: { backoffStrategy: (attempt) => retryDelay(attempt, Math.random()) },
-    },
-  );
-  return worker;
 }
 
-type DrainJob = Job<DrainJobData, DrainResult>;
+/** Milliseconds from one block to the next. */
+function restBefore(rows: number): number {
+  if (rows >= eagerRows) return 0;
+  return rows < busyRows ? restMs : busyRestMs;
+}
 
 /**
- * Keeps a fixed batch in the job's data, but only for the worker that holds the job: one that was stopped between
- * reading and fixing may wake up when another has drained the same rows, and BullMQ's own updateData would let it
- * fix them again. KEYS: lock, job. ARGV: the worker's token, data. Result: 1 if kept.
+ * Removes what keeps a shard's job from running: a paused queue, a lock that never ends, and a job in a state in which no
+ * worker looks for it (failed, far ahead, in no list), which would swallow every later one of its id. A job that waits or
+ * runs stays. What a removed job had fixed is found by its age (services/pipeline/drain-outbox.ts).
+ */
+async function freeShards(queue: Queue<DrainJobData>, connection: Redis | Cluster): Promise<void> {
+  if (await queue.isPaused()) await queue.resume();
+  for (let shard = 0; shard < drainShards; shard++) {
+    const id = drainJobId(shard);
+    const lock = `${queue.toKey(id)}:lock`;
+    const hasNoEnd = (await connection.pttl(lock)) === -1;
+    if (hasNoEnd) await connection.del(lock);
+    const state = await queue.getJobState(id);
+    if (state !== 'active' && state !== 'waiting') await queue.remove(id);
+  }
+}
+
+/**
+ * Keeps a fixed batch in the job's data, but only for the worker that holds the job: one that stood still between reading and
+ * fixing may wake up when another has drained the same rows, and BullMQ's own updateData would let it fix them again.
+ * KEYS: lock, job. ARGV: the worker's token, data. Result: 1 if kept.
  */
 const keepScript = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -121,7 +213,19 @@ redis.call('HSET', KEYS[2], 'data', ARGV[2])
 return 1
 `;
 
-/** A job whose lock was lost may be handed out again while it runs: the second run of a shard waits its turn. */
+async function keepBatch(
+  { connection, queue }: Pick<Consumer<DrainJobData, DrainResult>, 'connection' | 'queue'>,
+  job: DrainJob,
+  token: string,
+  batch: FixedBatch,
+): Promise<void> {
+  const key = queue.toKey(`${job.id}`);
+  const data = JSON.stringify({ ...job.data, batch });
+  const kept = await connection.eval(keepScript, 2, `${key}:lock`, key, token, data);
+  if (kept !== 1) throw new Error('the job was given to another worker meanwhile');
+}
+
+/** A job whose lock was lost may be handed out again while it runs: the second run of a shard waits for the first. */
 function createTurns(): <T>(shard: number, run: () => Promise<T>) => Promise<T> {
   const last = new Map<number, Promise<unknown>>();
   return (shard, run) => {

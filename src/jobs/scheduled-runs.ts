@@ -1,151 +1,173 @@
-/** The queue, worker and schedule of a job that comes every so often, of which one runs at a time, wherever. */
-import { once } from 'node:events';
-import { Queue, Worker } from 'bullmq';
-import { queuePrefix, type ScheduledJobData } from '../contracts/jobs.js';
-import { connectQueues } from './connection.js';
-import { type ScheduledJobOptions, setSchedule } from './schedule.js';
-import { within } from './worker.js';
+/** Work that comes every so often, of which one run goes on at a time, wherever. */
+import type { Queue } from 'bullmq';
+import type { Logger } from '../telemetry.js';
+import { type Consumer, openConsumer, openQueue, startWatched, type WatchedConsumer } from './consumer.js';
 
-/** A dead worker's job is found within these two together; the run is then made again, which does no harm. */
+/** The job of a dead worker is found within these two together; the run is then repeated, which does no harm. */
 const lockMs = 10_000;
 const stalledCheckMs = 5000;
 /** A job that ends its process again and again is given up: the next one comes with the schedule. */
 const maxStalled = 3;
-/** How long close() waits for the run at hand and for BullMQ to put its job back, then for the connections. */
-const finishMs = 2000;
-const disconnectMs = 500;
-/** What a run that got its signal still gets. */
-const graceMs = 5000;
-/** How long Redis may take to tell of a schedule, and how far its next run may be off its time. */
-const tellMs = 5000;
+/** How far the next run may be off its time. */
 const slackMs = 5000;
-/** A Redis that took over may know of no schedule, or have lost its next job. Setting one again that is there does nothing. */
+/** A Redis that took over may know of no schedule, or have lost its next job. Setting one that is there does nothing. */
 const rescheduleMs = 30_000;
+/** Asking costs Redis three commands. */
+const lookMs = 5000;
 
-export interface ScheduledRuns {
-  /**
-   * Null while all is well; else what is wrong with the schedule, where nobody runs the job although its time has come,
-   * or its time lies further ahead than the schedule allows. Rejects where Redis does not tell.
-   */
-  overdue(): Promise<string | null>;
-  /** Gives the run its signal and waits for it; one that does not end is repeated by a later process. */
-  close(): Promise<void>;
+export interface Schedule {
+  /** Of the queue, also the schedule's and the job's. */
+  readonly name: string;
+  /** A run that fails is repeated so often in all, with growing pauses from the given one on. */
+  readonly attempts: number;
+  readonly firstRetryMs: number;
+  /** Logged for a run that failed. */
+  readonly failure: string;
+  /** Runs end within seconds: one that goes on for 20 s is a stall, and of failures in a row only the first is a warning. */
+  readonly areShort?: boolean;
+  /** Logged for the first run that succeeds after one failed. */
+  readonly recovery?: string;
 }
 
-export interface RunsHooks {
-  /** Hears of every run that came to its end by itself, well or not. */
-  ended(): void;
-  /** Hears of a run that was given up. */
-  givenUp(): void;
+const retries = { attempts: 5, firstRetryMs: 30_000 };
+
+export const schedules = {
+  fit: { name: 'fit', ...retries, failure: 'a fit failed' },
+  audit: { name: 'audit', ...retries, failure: 'an audit could not compare anything' },
+  retention: {
+    ...{ name: 'retention', attempts: 3, firstRetryMs: 60_000 },
+    failure: 'old answers could not be dropped yet',
+  },
+  /** A run that failed is not repeated: the next one takes up what it left. */
+  journal: {
+    ...{ name: 'journal', attempts: 1, firstRetryMs: 0, areShort: true },
+    failure: 'the journal waits: it does not reach ClickHouse',
+    recovery: 'the journal reaches ClickHouse again',
+  },
+} satisfies Record<string, Schedule>;
+
+export interface ScheduledRunsOptions {
+  readonly redisUrl: string;
+  /** 0: never. All processes set the same; with different ones the last one to start decides. */
+  readonly everyMs: number;
+  /** Why there can be no run now, or null. */
+  readonly blocked?: () => string | null;
+  /** The signal comes when the process stops. */
+  readonly run: (signal: AbortSignal) => Promise<unknown>;
+  readonly logger: Logger;
 }
 
-/** @throws nothing while Redis is away: everything waits for it */
-export function startRuns(options: ScheduledJobOptions, hooks: RunsHooks): ScheduledRuns {
-  const { name, everyMs, logger } = options;
-  const stop = new AbortController();
-  const connection = connectQueues(options.redisUrl, logger, () => stop.signal.aborted);
-  const queue = new Queue<ScheduledJobData>(name, {
-    connection,
-    prefix: queuePrefix,
-    streams: { events: { maxLen: 100 } },
+/** Closing gives a run its signal; a later process repeats it or goes on. @throws nothing while Redis is unavailable */
+export function startScheduledRuns(schedule: Schedule, options: ScheduledRunsOptions): WatchedConsumer {
+  const { name, areShort = false } = schedule;
+  const { everyMs, blocked, logger } = options;
+  /** A run that has not ended, until one ends. */
+  let open: string | null = null;
+  const run = async (signal: AbortSignal): Promise<void> => {
+    const reason = blocked?.() ?? null;
+    if (reason !== null) throw new Error(`no ${name}: ${reason}`);
+    open ??= `a run since ${Date.now()}`;
+    await options.run(signal).finally(() => {
+      open = null;
+    });
+  };
+  return startWatched({
+    name: `the schedule of ${name}`,
+    start: (isRestart) => startConsumer(schedule, { ...options, run }, isRestart),
+    waiting: async ({ queue }) => (areShort && open !== null ? open : overdue(queue, everyMs)),
+    logger,
+    lookMs,
   });
-  const worker = everyMs === 0 ? null : createWorker();
-  queue.on('error', (error) => logger.debug({ err: error }, `${name} queue`));
-  let scheduling = Promise.resolve();
-  let due = false;
-  // One that is wanted while another is under way follows it: Redis may have been replaced between its steps.
-  const wantSchedule = (): void => {
-    if (due) return;
-    due = true;
-    scheduling = scheduling.then(setDueSchedule).catch((error: unknown) => {
-      if (!stop.signal.aborted) logger.error({ err: error }, `runs of ${name} are not scheduled`);
+}
+
+function startConsumer(schedule: Schedule, options: ScheduledRunsOptions, isRestart: boolean) {
+  const { name } = schedule;
+  const { everyMs, run, logger } = options;
+  const consumer = openConsumer<object, unknown>(
+    options,
+    (connection) => openQueue(name, connection),
+    (_job, _token, signal) => run(signal),
+    { lockDuration: lockMs, stalledInterval: stalledCheckMs, maxStalledCount: maxStalled },
+  );
+  const { connection, queue, worker, stopping } = consumer;
+  logRuns(consumer, schedule, logger);
+  const set = (): Promise<void> =>
+    setSchedule(queue, schedule, everyMs).catch((error: unknown) => {
+      if (!stopping.aborted) logger.error({ err: error }, `runs of ${name} are not scheduled`);
     });
+  connection.on('ready', set);
+  const timer = setInterval(set, rescheduleMs);
+  const begin = async (): Promise<void> => {
+    if (isRestart) await free(queue);
+    void set();
+    if (everyMs > 0) await worker.run();
   };
-  const setDueSchedule = async (): Promise<void> => {
-    due = false;
-    if (!stop.signal.aborted) await setSchedule(queue, options);
-  };
-  connection.on('ready', wantSchedule);
-  const again = setInterval(wantSchedule, rescheduleMs);
-
-  function createWorker(): Worker<ScheduledJobData> {
-    const created = new Worker<ScheduledJobData>(
-      name,
-      async ({ data }) => {
-        if (data.v !== 1)
-          throw new Error(`${name} job of version ${String(data.v)}: this process knows version 1`);
-        await runOnce();
-      },
-      {
-        connection,
-        prefix: queuePrefix,
-        concurrency: 1,
-        lockDuration: lockMs,
-        stalledInterval: stalledCheckMs,
-        maxStalledCount: maxStalled,
-      },
-    );
-    created.on('error', (error) => logger.debug({ err: error }, `${name} worker`));
-    created.on('failed', (job, error) => {
-      if (!stop.signal.aborted) options.failed(error, job?.attemptsMade);
-    });
-    return created;
-  }
-
-  async function runOnce(): Promise<void> {
-    const { limitMs } = options;
-    if (limitMs === undefined) return options.run(stop.signal).finally(hooks.ended);
-    const timeUp = new AbortController();
-    const gaveUp = new AbortController();
-    const soft = setTimeout(() => timeUp.abort(), limitMs);
-    const hard = setTimeout(() => gaveUp.abort(), limitMs + graceMs);
-    const run = options.run(AbortSignal.any([stop.signal, timeUp.signal])).finally(hooks.ended);
-    try {
-      await orAborted(run, gaveUp.signal);
-    } catch (error) {
-      if (gaveUp.signal.aborted) hooks.givenUp();
-      throw error;
-    } finally {
-      clearTimeout(soft);
-      clearTimeout(hard);
-    }
-  }
-
-  async function overdue(): Promise<string | null> {
-    if (everyMs === 0) return null;
-    const asked = Promise.all([queue.getJobScheduler(name), queue.getActiveCount(), queue.isPaused()]);
-    const [found, active, paused] = await orAborted(asked, AbortSignal.timeout(tellMs));
-    // Setting the schedule again moves the next run, also of a queue that gives out none.
-    if (paused) return 'paused';
-    const next = found?.next ?? 0;
-    const isInTime = next > Date.now() - slackMs && next < Date.now() + everyMs + slackMs;
-    return active > 0 || isInTime ? null : `${next}`;
-  }
-
-  async function close(): Promise<void> {
-    stop.abort();
-    clearInterval(again);
-    const closed = worker?.close(connection.status !== 'ready') ?? Promise.resolve();
-    await within(closed, finishMs);
-    // Whatever still waits for Redis fails now; a job that could not be put back is found by its lock.
-    connection.disconnect();
-    await within(Promise.all([worker?.disconnect(), queue.close(), closed, scheduling]), disconnectMs);
-  }
-
-  let closing: Promise<void> | undefined;
+  begin().catch((error: unknown) => logger.debug({ err: error }, `${name} worker`));
   return {
-    overdue,
-    close: () => {
-      closing ??= close();
-      return closing;
+    queue,
+    close: (finishMs: number) => {
+      clearInterval(timer);
+      return consumer.close(finishMs);
     },
   };
 }
 
-/** @throws Error once the signal comes, whatever becomes of the work */
-async function orAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  // Whoever gave it up does not hear of it any more.
-  work.catch(() => undefined);
-  const aborted = once(signal, 'abort').then(() => Promise.reject(new Error('it did not end in time')));
-  return Promise.race([work, aborted]);
+function logRuns(
+  { worker, stopping }: Consumer<object, unknown>,
+  { failure, recovery, areShort = false }: Schedule,
+  logger: Logger,
+): void {
+  let isFailing = false;
+  worker.on('failed', (job, error) => {
+    if (stopping.aborted) return;
+    const level = isFailing && areShort ? 'debug' : 'warn';
+    logger[level]({ err: error, attempt: job?.attemptsMade }, failure);
+    isFailing = true;
+  });
+  worker.on('completed', () => {
+    if (isFailing && recovery !== undefined) logger.info(recovery);
+    isFailing = false;
+  });
+}
+
+/** Does nothing where it is set already. */
+async function setSchedule(
+  queue: Queue<object>,
+  { name, attempts, firstRetryMs }: Schedule,
+  everyMs: number,
+): Promise<void> {
+  await queue.setGlobalConcurrency(1);
+  if (everyMs === 0) {
+    await queue.removeJobScheduler(name);
+    return;
+  }
+  const opts = {
+    ...{ attempts, backoff: { type: 'exponential', delay: firstRetryMs }, stackTraceLimit: 1 },
+    ...{ removeOnComplete: true, removeOnFail: true },
+  };
+  await queue.upsertJobScheduler(name, { every: everyMs }, { name, data: {}, opts });
+}
+
+/** Removes what keeps runs from coming: a paused queue, and a schedule with its next run where nobody finds it. */
+async function free(queue: Queue<object>): Promise<void> {
+  if (await queue.isPaused()) await queue.resume();
+  await queue.removeJobScheduler(queue.name);
+}
+
+/**
+ * Null while all is well; else what is wrong with the schedule, where nobody runs the job although its time has come, or its
+ * time lies further ahead than the schedule allows. Rejects where Redis does not answer.
+ */
+async function overdue(queue: Queue<object>, everyMs: number): Promise<string | null> {
+  if (everyMs === 0) return null;
+  const [found, active, paused] = await Promise.all([
+    queue.getJobScheduler(queue.name),
+    queue.getActiveCount(),
+    queue.isPaused(),
+  ]);
+  // Setting the schedule again moves the next run, also of a queue that gives out none.
+  if (paused) return 'paused';
+  const next = found?.next ?? 0;
+  const isInTime = next > Date.now() - slackMs && next < Date.now() + everyMs + slackMs;
+  return active > 0 || isInTime ? null : `${next}`;
 }

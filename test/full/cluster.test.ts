@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { Cluster } from 'ioredis';
 import { childEnvironment } from '../../src/config.js';
 import { unsetSkill } from '../../src/domain/catalogue/skill-setting.js';
-import { connectQueues } from '../../src/jobs/connection.js';
+import { connectQueues } from '../../src/jobs/consumer.js';
 import { createServedModels } from '../../src/store/catalogue/catalogue-cache.js';
 import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
 import { createModelCache } from '../../src/store/models/model-cache.js';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
-import { connectQueues } from '../../src/jobs/connection.js';
-import { armShard, createDrainQueue, createDrainWorker } from '../../src/jobs/drain-queue.js';
+import { armShard, openDrainConsumer } from '../../src/jobs/drain-queue.js';
 import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
 import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
@@ -15,8 +14,7 @@ const batch: FixedBatch = {
 };
 
 test('only the worker that holds the job may fix its batch', { timeout: 30_000 }, async (t) => {
-  const connection = connectQueues(await startTestRedis(t), createLogger('fatal', 'test'), () => false);
-  const queue = createDrainQueue(connection);
+  const redisUrl = await startTestRedis(t);
   const seen: (FixedBatch | null)[] = [];
   const refusals: unknown[] = [];
   let finished = (): void => undefined;
@@ -34,8 +32,14 @@ test('only the worker that holds the job may fix its batch', { timeout: 30_000 }
     else throw new Error('and once more, with what was kept');
     return { rows: 0, present: 0 };
   };
-  const worker = createDrainWorker(connection, 2, drain, new AbortController().signal);
-  worker.on('error', () => undefined);
+  const consumer = openDrainConsumer({
+    redisUrl,
+    partitions: 2,
+    drain,
+    logger: createLogger('fatal', 'test'),
+  });
+  const { connection, queue } = consumer;
+  void consumer.worker.run();
   try {
     await armShard(queue, 0);
     await done;
@@ -43,8 +47,6 @@ test('only the worker that holds the job may fix its batch', { timeout: 30_000 }
     assert.equal(refusals.length, 1);
     assert.deepEqual(seen, [null, null, batch]);
   } finally {
-    await worker.close(true);
-    await queue.close();
-    connection.disconnect();
+    await consumer.close(0);
   }
 });

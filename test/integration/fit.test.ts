@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { fitParts } from '../../src/app/fits.js';
-import { fitQueueName, queuePrefix } from '../../src/contracts/jobs.js';
-import { fitWork, scheduleWork, type WorkOptions } from '../../src/jobs/scheduled-work.js';
+import { queuePrefix } from '../../src/contracts/jobs.js';
+import { type ScheduledRunsOptions, schedules, startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import { runFits } from '../../src/services/models/fit-models.js';
 import { readItems } from '../../src/store/models/item-store.js';
 import { createModelPublisher } from '../../src/store/models/model-store.js';
@@ -176,8 +176,8 @@ test('scheduled fits', { timeout: 600_000 }, async (t) => {
   const models = createModelPublisher(redis);
   const endpoints = { redisUrl, clickhouseUrl, analystUrl: null };
   const parts = fitParts({ redis, clickhouse }, endpoints, { beside: true }, logger);
-  const startFits = (everyMs: number, run: WorkOptions['run']) =>
-    scheduleWork(fitWork, { redisUrl, everyMs, blocked: () => null, run, logger });
+  const startFits = (everyMs: number, run: ScheduledRunsOptions['run']) =>
+    startScheduledRuns(schedules.fit, { redisUrl, everyMs, run, logger });
 
   await t.test('run by themselves, again after new answers', async (t) => {
     await storeAnswers(clickhouse, madeAnswers('default', bigSkills, 8, 3));
@@ -228,7 +228,7 @@ test('scheduled fits', { timeout: 600_000 }, async (t) => {
 
 async function obliterate(redisUrl: string): Promise<void> {
   const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
-  const queue = new Queue(fitQueueName, { connection, prefix: queuePrefix });
+  const queue = new Queue(schedules.fit.name, { connection, prefix: queuePrefix });
   await queue.obliterate({ force: true });
   await queue.close();
   connection.disconnect();

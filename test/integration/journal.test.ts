@@ -13,7 +13,7 @@ import {
 } from '../../src/contracts/journal.js';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { freePort } from '../../src/embedded/ports.js';
-import { startJournalRuns } from '../../src/jobs/journal-queue.js';
+import { type ScheduledRunsOptions, schedules, startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { createJournalDrain } from '../../src/services/pipeline/drain-journal.js';
 import { createJournal, type Journal, noteForecasts } from '../../src/store/outbox/journal.js';
@@ -311,7 +311,7 @@ test('the journal', { timeout: 600_000 }, async (t) => {
         running -= 1;
       }
     };
-    const runs = [1, 2].map(() => startJournalRuns({ redisUrl, run, logger: silent }));
+    const runs = [1, 2].map(() => startRuns({ redisUrl, run, logger: silent }));
     t.after(() => Promise.all(runs.map((one) => one.close())));
     for (let i = 1; i <= 3; i++) {
       await addGoal(redis, firstAt, { userId: `learner-${i}` });
@@ -321,6 +321,9 @@ test('the journal', { timeout: 600_000 }, async (t) => {
     assert.equal(most, 1);
   });
 });
+
+const startRuns = (options: Omit<ScheduledRunsOptions, 'everyMs'>) =>
+  startScheduledRuns(schedules.journal, { everyMs: 2000, ...options });
 
 test('the journal waits for ClickHouse', { timeout: 600_000 }, async (t) => {
   // Before the hooks of what it uses, which run in the order of their registration.
@@ -341,7 +344,7 @@ test('the journal waits for ClickHouse', { timeout: 600_000 }, async (t) => {
   await addGoal(redis, firstAt, { userId: 'before' });
   const log = heard();
   const drain = createJournalDrain({ journal, warehouse: createJournalWarehouse(client), logger: silent });
-  const runs = startJournalRuns({ redisUrl, run: drain, logger: log.logger });
+  const runs = startRuns({ redisUrl, run: drain, logger: log.logger });
   closers.add('runs', () => runs.close());
   await waitFor('the goal', async () => (await countOf(client, 'goals')) === 1, limitMs);
   await server.stop(10_000);
@@ -365,7 +368,7 @@ test('a Redis that came back empty gets its schedule again', { timeout: 600_000 
   const run = async (): Promise<void> => {
     count += 1;
   };
-  const runs = startJournalRuns({ redisUrl: redis.url, run, logger: silent });
+  const runs = startRuns({ redisUrl: redis.url, run, logger: silent });
   t.after(() => runs.close());
   await waitFor('a run', () => count > 0, limitMs);
   await redis.kill();

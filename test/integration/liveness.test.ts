@@ -4,9 +4,9 @@ import { describe, type TestContext, test } from 'node:test';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { type DrainJobData, drainJobId, drainShards, queuePrefix } from '../../src/contracts/jobs.js';
-import { createDrainQueue } from '../../src/jobs/drain-queue.js';
-import { startScheduledJob } from '../../src/jobs/scheduled.js';
-import { startWatchedPipeline, type WatchedPipeline } from '../../src/jobs/watched-pipeline.js';
+import type { WatchedConsumer } from '../../src/jobs/consumer.js';
+import { openDrainQueue, startDrains } from '../../src/jobs/drain-queue.js';
+import { startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import type { DrainShard } from '../../src/services/pipeline/complete-block.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
@@ -38,8 +38,8 @@ function watched(
   redisUrl: string,
   outbox: Outbox,
   drain: DrainShard = takeAll(outbox),
-): WatchedPipeline {
-  const pipeline = startWatchedPipeline({ redisUrl, partitions, outbox, drain, logger });
+): WatchedConsumer {
+  const pipeline = startDrains({ redisUrl, partitions, outbox, drain, logger });
   t.after(() => pipeline.close());
   return pipeline;
 }
@@ -58,33 +58,34 @@ const throughPort = (url: string, port: number): string => {
   return through.href;
 };
 
+const schedule = { name: 'test', attempts: 1, firstRetryMs: 1000, failure: 'a run failed' };
+
 const portOf = (url: string): number => Number(new URL(url).port);
 
 /** Jobs in states in which nobody takes them, and nobody can add one of the same id. */
-const stuck: Readonly<Record<string, (redis: Redis, queue: ReturnType<typeof createDrainQueue>) => unknown>> =
-  {
-    'the queue is paused': (_, queue) => queue.pause(),
-    'the jobs are far ahead': (_, queue) => addAll(queue, { delay: 86_400_000 }),
-    'the jobs are in no list': async (redis, queue) => {
-      await addAll(queue, {});
-      await redis.del(queue.toKey('wait'));
-    },
-    'the jobs have failed': async (redis, queue) => {
-      await addAll(queue, {});
-      await redis.del(queue.toKey('wait'));
-      await eachShard((shard) => redis.zadd(queue.toKey('failed'), Date.now(), drainJobId(shard)));
-    },
-    'the jobs are locked by nobody, for ever': async (redis, queue) => {
-      await addAll(queue, {});
-      await redis.rename(queue.toKey('wait'), queue.toKey('active'));
-      await eachShard((shard) => redis.set(`${queue.toKey(drainJobId(shard))}:lock`, 'nobody'));
-    },
-  };
+const stuck: Readonly<Record<string, (redis: Redis, queue: ReturnType<typeof openDrainQueue>) => unknown>> = {
+  'the queue is paused': (_, queue) => queue.pause(),
+  'the jobs are far ahead': (_, queue) => addAll(queue, { delay: 86_400_000 }),
+  'the jobs are in no list': async (redis, queue) => {
+    await addAll(queue, {});
+    await redis.del(queue.toKey('wait'));
+  },
+  'the jobs have failed': async (redis, queue) => {
+    await addAll(queue, {});
+    await redis.del(queue.toKey('wait'));
+    await eachShard((shard) => redis.zadd(queue.toKey('failed'), Date.now(), drainJobId(shard)));
+  },
+  'the jobs are locked by nobody, for ever': async (redis, queue) => {
+    await addAll(queue, {});
+    await redis.rename(queue.toKey('wait'), queue.toKey('active'));
+    await eachShard((shard) => redis.set(`${queue.toKey(drainJobId(shard))}:lock`, 'nobody'));
+  },
+};
 
 const eachShard = (work: (shard: number) => Promise<unknown>): Promise<unknown> =>
   Promise.all(Array.from({ length: drainShards }, (_, shard) => work(shard)));
 
-const addAll = (queue: ReturnType<typeof createDrainQueue>, options: { delay?: number }) =>
+const addAll = (queue: ReturnType<typeof openDrainQueue>, options: { delay?: number }) =>
   eachShard((shard) => {
     const data: DrainJobData = { v: 1, shard, batch: null };
     return queue.add('drain', data, { jobId: drainJobId(shard), ...options });
@@ -132,7 +133,7 @@ describe('each consumer', { concurrency: true }, () => {
         const { redisUrl, redis, outbox, isEmpty } = await setUp(t);
         const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
         connection.on('error', () => undefined);
-        const queue = createDrainQueue(connection);
+        const queue = openDrainQueue(connection);
         t.after(async () => {
           await queue.close();
           connection.disconnect();
@@ -180,16 +181,12 @@ describe('each consumer', { concurrency: true }, () => {
         queue.on('error', () => undefined);
         t.after(() => queue.close());
         let runs = 0;
-        const job = startScheduledJob({
+        const job = startScheduledRuns(schedule, {
           redisUrl,
-          name: 'test',
           everyMs: 1000,
-          attempts: 1,
-          firstRetryMs: 1000,
           run: async () => {
             runs += 1;
           },
-          failed: () => undefined,
           logger,
         });
         t.after(() => job.close());
@@ -214,20 +211,18 @@ describe('each consumer', { concurrency: true }, () => {
 
   test('a run that does not end is given up, and the next one comes', { timeout: 600_000 }, async (t) => {
     let runs = 0;
-    const job = startScheduledJob({
-      redisUrl: await startTestRedis(t),
-      name: 'test',
-      everyMs: 1000,
-      attempts: 1,
-      firstRetryMs: 1000,
-      limitMs: 1000,
-      run: () => {
-        runs += 1;
-        return runs === 1 ? new Promise(() => undefined) : Promise.resolve();
+    const job = startScheduledRuns(
+      { ...schedule, areShort: true },
+      {
+        redisUrl: await startTestRedis(t),
+        everyMs: 1000,
+        run: () => {
+          runs += 1;
+          return runs === 1 ? new Promise(() => undefined) : Promise.resolve();
+        },
+        logger,
       },
-      failed: () => undefined,
-      logger,
-    });
+    );
     t.after(() => job.close());
     await waitFor('the first run to be given up', () => job.counts().stalls === 1, limitMs);
     await waitFor('the next one', () => runs > 1, limitMs);

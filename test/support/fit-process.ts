@@ -1,12 +1,11 @@
 // Scheduled fits in a process of their own whose run never ends, for tests that kill it: REDIS_URL.
-import { fitWork, scheduleWork } from '../../src/jobs/scheduled-work.js';
+import { schedules, startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import { createLogger } from '../../src/telemetry.js';
 
 const [, , redisUrl = ''] = process.argv;
-scheduleWork(fitWork, {
+startScheduledRuns(schedules.fit, {
   redisUrl,
   everyMs: 86_400_000,
-  blocked: () => null,
   run: () => {
     process.stdout.write('running\n');
     return new Promise(() => undefined);

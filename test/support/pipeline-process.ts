@@ -1,5 +1,5 @@
 // A pipeline in a process of its own, for tests that kill it: REDIS_URL CLICKHOUSE_URL PARTITIONS.
-import { startPipeline } from '../../src/jobs/worker.js';
+import { startDrains } from '../../src/jobs/drain-queue.js';
 import { createCarryOut } from '../../src/services/corrections/carry-out.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
@@ -22,7 +22,7 @@ const correct = createCarryOut({
   warehouse: createCorrectionWarehouse(clickhouse),
   logger,
 });
-startPipeline({
+startDrains({
   redisUrl,
   partitions: Number(partitions),
   outbox,

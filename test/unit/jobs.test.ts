@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { drainShards } from '../../src/contracts/jobs.js';
-import { partitionsOf, retryDelay } from '../../src/jobs/drain-queue.js';
-import { createSweep } from '../../src/jobs/sweep.js';
+import { createSweep, partitionsOf, retryDelay } from '../../src/jobs/drain-queue.js';
 import type { Outbox } from '../../src/store/outbox/outbox.js';
 
 test('retries back off from a quarter of a second to a cap, however many there were', () => {
@@ -23,27 +22,21 @@ test('every partition belongs to exactly one shard', () => {
   }
 });
 
-test('a few rows are drained after a second, many after two, very many and hurried ones at once', async () => {
-  let time = 0;
+test('a few rows are drained after a second, many after two, very many at once', async () => {
   let rows = 0;
   let armed = 0;
   const backlog: Outbox['backlog'] = async () => [{ partition: 0, length: rows, head: '1-0', due: 0 }];
-  const sweep = createSweep({
-    outbox: { backlog } as Outbox,
-    partitions: drainShards,
-    arm: async () => {
-      armed++;
-    },
-    now: () => time,
+  const sweep = createSweep({ backlog }, drainShards, async () => {
+    armed++;
   });
-  const armedAt = async (at: number, waiting: number, hurry = false): Promise<boolean> => {
-    [time, rows, armed] = [at, waiting, 0];
-    await sweep.look(hurry);
+  const armedAt = async (at: number, waiting: number): Promise<boolean> => {
+    [rows, armed] = [waiting, 0];
+    await sweep(at);
     return armed === drainShards;
   };
   assert.equal(await armedAt(0, 1), true);
   assert.deepEqual([await armedAt(800, 1), await armedAt(1000, 1)], [false, true]);
   assert.deepEqual([await armedAt(2900, 5000), await armedAt(3000, 5000)], [false, true]);
   assert.equal(await armedAt(3001, 20_000), true);
-  assert.deepEqual([await armedAt(3002, 1), await armedAt(3002, 1, true)], [false, true]);
+  assert.equal(await armedAt(3002, 1), false);
 });

@@ -15,7 +15,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
   'src/embedded': ['src/contracts', 'src'],
   'src/services': ['src/domain', 'src/contracts', 'src/store', 'src/warehouse', 'src/compute', 'src'],
   'src/http': ['src/contracts', 'src/services', 'src'],
-  'src/jobs': ['src/contracts', 'src/services', 'src'],
+  'src/jobs': ['src/contracts', 'src/store', 'src/services', 'src'],
   'src/app': [
     ...['src/domain', 'src/contracts', 'src/store', 'src/warehouse', 'src/compute', 'src/embedded'],
     ...['src/services', 'src/http', 'src/jobs', 'src'],
