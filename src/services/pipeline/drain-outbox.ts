@@ -40,7 +40,7 @@ const tokenTrustMs = 60_000;
  */
 const settleMs = 3000;
 
-/** Younger rows are of no job but the one at hand: nobody takes a job away that soon (jobs/progress-watch.ts). */
+/** Younger rows are of no job but the one at hand: nobody takes a job away that soon (jobs/consumer.ts). */
 const quickMs = 10_000;
 
 /** Up to 100,000 rows a block, the size that ClickHouse likes; bytes bound the memory of long ids. */
