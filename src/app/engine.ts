@@ -6,10 +6,11 @@ import type { SkillLimits } from '../contracts/tasks.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { unavailable } from '../errors.js';
 import { type Closers, StartError } from '../lifecycle.js';
+import type { SkillWritePorts } from '../services/catalogue/write-skill.js';
 import type { MasteryPorts } from '../services/read/read-mastery.js';
 import type { SkillPorts } from '../services/read/read-skills.js';
 import { createServedModels, type ServedModels } from '../store/catalogue/catalogue-cache.js';
-import { type CatalogueStore, createCatalogueStore } from '../store/catalogue/catalogue-store.js';
+import { putSkills, type SkillWritten } from '../store/catalogue/catalogue-store.js';
 import { forgetSkill, isKnownSkill, listKnownSkills } from '../store/catalogue/known-skills.js';
 import { createGoalStore, type GoalStore } from '../store/learners/goal-store.js';
 import { readLearner, readOwnRecord } from '../store/learners/learner-reads.js';
@@ -32,7 +33,7 @@ export interface Engine {
   readonly skills: SkillPorts['skills'];
   readonly models: MasteryPorts['models'];
   readonly goals: GoalStore;
-  readonly catalogue: CatalogueStore;
+  readonly catalogue: SkillWritePorts['catalogue'];
   /** Why the state in Redis cannot be used, or null. */
   readonly blocked: () => string | null;
   readonly onReturn: DeploymentWatch['onReturn'];
@@ -127,7 +128,6 @@ function statePorts(
 ): StatePorts {
   const models = servedModels(redis, logger, closers);
   const goals = createGoalStore(redis, partitions);
-  const catalogue = createCatalogueStore(redis, knownSkills);
   const inOrder = createLimiter(writesOfSkills);
   const placeOf = (tenant: string, userId: string) => ({
     partition: partitionOf(tenant, userId, partitions),
@@ -151,7 +151,11 @@ function statePorts(
       write: (write) => usable(() => goals.write(write)),
     },
     catalogue: {
-      put: (tenant, write, now) => inOrder(tenant, () => usable(() => catalogue.put(tenant, write, now))),
+      put: async (tenant, write, now) => {
+        const put = () => putSkills(redis, tenant, [write], now, { knownSkills });
+        const [written] = await inOrder(tenant, () => usable(put));
+        return written as SkillWritten;
+      },
     },
   };
 }

@@ -4,12 +4,13 @@ import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
 import { readSkillBody } from '../../contracts/skills.js';
 import type { SkillEntry } from '../../domain/catalogue/catalogue.js';
 import { ApiError, unavailable } from '../../errors.js';
-import type { CatalogueStore } from '../../store/catalogue/catalogue-store.js';
+import type { SkillWrite, SkillWritten } from '../../store/catalogue/catalogue-store.js';
 import { preconditionFailed } from '../read/goals.js';
 import { describeSkill, findSkill, type SkillPorts, skillNotFound, tagOfSkill } from '../read/read-skills.js';
 
 export interface SkillWritePorts extends SkillPorts {
-  readonly catalogue: CatalogueStore;
+  /** Once it has resolved, every reader sees the change. @throws ApiError UNAVAILABLE */
+  readonly catalogue: { put(tenant: string, write: SkillWrite, now: number): Promise<SkillWritten> };
   /** Unix milliseconds. */
   readonly now: () => number;
 }

@@ -5,6 +5,7 @@ import { skillRow } from '../../contracts/journal.js';
 import { type Catalogue, catalogueOf, type SkillEntry } from '../../domain/catalogue/catalogue.js';
 import { type SkillSetting, unsetSkill } from '../../domain/catalogue/skill-setting.js';
 import { unavailable } from '../../errors.js';
+import { inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import {
   catalogueChangesKey,
@@ -15,15 +16,15 @@ import {
   metaKey,
 } from '../redis/keys.js';
 import { replicated } from '../redis/replication.js';
-import { catalogueSinceScript, putSkillsScript } from './catalogue-scripts.js';
+import { defineScript } from '../redis/script.js';
 import { addKnownSkills, unknownBeyond } from './known-skills.js';
 
-/** One skill of a catalogue as it is to be. */
+/** A change of one skill. */
 export interface SkillWrite {
   readonly skillId: string;
-  /** Null: it is taken off the catalogue. */
+  /** Null: the skill is taken off the catalogue. */
   readonly setting: SkillSetting | null;
-  /** Revisions of the entry, as text, that it may replace (0: none yet); null: any. */
+  /** Revisions of the entry, as text, that may be replaced (0: none yet); null: any. */
   readonly ifRevision: readonly string[] | null;
 }
 
@@ -31,9 +32,6 @@ export interface SkillWrite {
 export type SkillWritten =
   | { readonly status: 'written'; readonly entry: SkillEntry }
   | { readonly status: 'mismatch' | 'full' | 'removed' };
-
-/** Skills of one script call: it must not hold Redis up. */
-const chunkSkills = 200;
 
 const Probability = Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 });
 const Stored = Type.Object({
@@ -63,6 +61,79 @@ function decodeEntry(value: string): SkillEntry {
 const encodeSetting = ({ name, section, weight, parameters }: SkillSetting): string =>
   JSON.stringify({ name, section, weight, parameters }).slice(1);
 
+/** Changes that are kept beside a catalogue: a reader who missed more reads it whole. */
+const maxChanges = 1000;
+
+/**
+ * Writes skills of one tenant; each stands alone.
+ * KEYS: the tenant's skills, the marks of all tenants, the catalogues' journal, the tenant's changes.
+ * ARGV: tenant; Unix milliseconds; most entries of the journal; then for each skill its id, the revisions it may
+ *   replace, each between spaces ('': any; 0: never set), the value after `updatedAt` ('': it is taken off) and the row
+ *   after it.
+ * Result: for each skill its value now, '' where it is taken off, or why it was not written: `mismatch`, `journal` (full).
+ */
+const writeSkills = defineScript(4)<
+  [...keys: [string, string, string, string], tenant: string, now: number, maxJournal: number, ...string[]],
+  string[]
+>(`
+local tenant, now = ARGV[1], ARGV[2]
+local journalRoom = tonumber(ARGV[3]) - redis.call('XLEN', KEYS[3])
+local mark = redis.call('HGET', KEYS[2], tenant) or '0 0'
+local before = tonumber(string.match(mark, '^%d+'))
+-- Clocks of processes differ: a later change never has an earlier time.
+if tonumber(now) < tonumber(string.match(mark, '%d+$')) then now = string.match(mark, '%d+$') end
+local revision = before
+local function put(skill, expected, rest, row)
+  local stored = redis.call('HGET', KEYS[1], skill)
+  local current = stored and string.match(stored, '"revision":(%d+)') or '0'
+  if expected ~= '' and not string.find(expected, ' ' .. current .. ' ', 1, true) then return 'mismatch' end
+  if not stored and rest == '' then return '' end
+  if journalRoom <= 0 then return 'journal' end
+  journalRoom = journalRoom - 1
+  revision = revision + 1
+  local number = string.format('%.0f', revision)
+  local value = rest ~= '' and '{"v":1,"revision":' .. number .. ',"updatedAt":' .. now .. ',' .. rest or ''
+  if value == '' then redis.call('HDEL', KEYS[1], skill) else redis.call('HSET', KEYS[1], skill, value) end
+  redis.call('LPUSH', KEYS[4], number .. ' ' .. now .. ' ' .. skill)
+  redis.call('XADD', KEYS[3], '*', 'k', 'skill', 'r', number .. '\\t' .. now .. '\\t' .. row)
+  return value
+end
+local results = {}
+for i = 4, #ARGV, 4 do
+  results[#results + 1] = put(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+end
+if revision > before then
+  redis.call('HSET', KEYS[2], tenant, string.format('%.0f', revision) .. ' ' .. now)
+  redis.call('LTRIM', KEYS[4], 0, ${maxChanges} - 1)
+end
+return results
+`);
+
+/**
+ * What changed since a mark.
+ * KEYS: the marks of all tenants, the tenant's skills, its changes. ARGV: tenant, mark.
+ * Result: the mark now, then each skill that changed since and its value ('': taken off). Empty where that is not known any
+ *   more: too much changed, or the mark is one that Redis lost.
+ */
+const readChanges = defineScript(3)<
+  [...keys: [string, string, string], tenant: string, mark: string],
+  string[]
+>(`
+local mark, since = redis.call('HGET', KEYS[1], ARGV[1]) or '', ARGV[2]
+local result, seen = { mark }, {}
+if mark == since then return result end
+for _, change in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do
+  if since ~= '' and string.sub(change, 1, #since + 1) == since .. ' ' then return result end
+  local skill = string.match(change, '^%d+ %d+ (.*)$')
+  if not seen[skill] then
+    seen[skill] = true
+    result[#result + 1] = skill
+    result[#result + 1] = redis.call('HGET', KEYS[2], skill) or ''
+  end
+end
+return {}
+`);
+
 /**
  * Mark of the tenant's catalogue, another one after every change; '' before the first. It has the number of changes
  * and the time, for a Redis that lost its last second counts the same numbers again.
@@ -70,7 +141,7 @@ const encodeSetting = ({ name, section, weight, parameters }: SkillSetting): str
 export const catalogueMark = async (client: RedisClient, tenant: string): Promise<string> =>
   (await whileRedisServes(client.hget(catalogueRevisionsKey, tenant))) ?? '';
 
-/** Puts entries back as they were; the tenant's mark is for the caller to put behind them. */
+/** Restores entries as they were; the caller writes the tenant's mark behind them. */
 export async function putCatalogueEntries(
   client: RedisClient,
   tenant: string,
@@ -88,8 +159,8 @@ export interface MarkedCatalogue {
   readonly catalogue: Catalogue;
 }
 
-/** Fields of one HSCAN, which holds Redis up no longer than a batch of answers does. */
-const scanned = 500;
+/** Fields of one HSCAN, which blocks Redis no longer than a batch of answers does. */
+const scanFields = 500;
 const maxTries = 5;
 
 /**
@@ -118,7 +189,7 @@ async function scanEntries(client: RedisClient, tenant: string): Promise<Catalog
   const entries = new Map<string, SkillEntry>();
   let cursor = '0';
   do {
-    const page = client.hscan(catalogueKey(tenant), cursor, 'COUNT', scanned);
+    const page = client.hscan(catalogueKey(tenant), cursor, 'COUNT', scanFields);
     const [next, fields] = await whileRedisServes(page);
     for (let i = 0; i < fields.length; i += 2)
       entries.set(fields[i] as string, decodeEntry(fields[i + 1] as string));
@@ -134,15 +205,13 @@ async function changedSince(
   since: string,
   entries: Catalogue['entries'],
 ): Promise<MarkedCatalogue | null> {
-  const keys = [catalogueRevisionsKey, catalogueKey(tenant), catalogueChangesKey(tenant)];
-  const reply = client.eval(catalogueSinceScript, keys.length, ...keys, tenant, since);
-  const [mark, ...changes] = (await whileRedisServes(reply)) as string[];
+  const keys = [catalogueRevisionsKey, catalogueKey(tenant), catalogueChangesKey(tenant)] as const;
+  const [mark, ...changes] = await whileRedisServes(readChanges(client, ...keys, tenant, since));
   if (mark === undefined) return null;
-  const decoded: [skillId: string, entry: SkillEntry | null][] = [];
-  for (let i = 0; i < changes.length; i += 2) {
-    const value = changes[i + 1] as string;
-    decoded.push([changes[i] as string, value === '' ? null : decodeEntry(value)]);
-  }
+  // Decoded before any is applied: an entry that cannot be read leaves the catalogue as it was.
+  const decoded = inParts(changes, 2).map(
+    ([skillId = '', value = '']) => [skillId, value === '' ? null : decodeEntry(value)] as const,
+  );
   const all = entries as Map<string, SkillEntry>;
   for (const [skillId, entry] of decoded) {
     if (entry === null) all.delete(skillId);
@@ -151,16 +220,6 @@ async function changedSince(
   return { mark, catalogue: catalogueOf(Number(mark.split(' ', 1)[0]), all) };
 }
 
-/** Writes one skill, as `putSkills` does. @param knownSkills most skills that a tenant may know */
-export const createCatalogueStore = (client: RedisClient, knownSkills: number) => ({
-  put: async (tenant: string, write: SkillWrite, now: number): Promise<SkillWritten> => {
-    const [written] = await putSkills(client, tenant, [write], now, { knownSkills });
-    return written as SkillWritten;
-  },
-});
-
-export type CatalogueStore = ReturnType<typeof createCatalogueStore>;
-
 export interface CatalogueBounds {
   /** Most skills that the tenant may know. */
   readonly knownSkills: number;
@@ -168,12 +227,15 @@ export interface CatalogueBounds {
   readonly journal?: number;
 }
 
+/** Skills of one script call, so that it does not block Redis. */
+const chunkSkills = 200;
+
 /**
- * Writes skills; those that are written are known from then on.
+ * Writes skills, which are known from then on, and adds the changes to the journal.
  *
- * They are made known after they are written, for only then is it sure which they are: what is refused leaves nothing.
- * Whoever dies in between leaves some too few, until they are answered or set again; the tenant's limit may be passed by
- * writes in flight, as by answers.
+ * They are made known after they are written, for only then is it sure which they are: a refused one leaves nothing. A
+ * kill in between leaves some unknown until they are answered or set again. Writes in flight may pass the tenant's limit,
+ * as answers may.
  *
  * @returns one result for each, in their order
  * @throws ApiError UNAVAILABLE, also for a Redis that came back empty, and where the journal is full: those before
@@ -190,10 +252,8 @@ export async function putSkills(
     throw unavailable('The state store came back empty and has to be rebuilt first');
   }
   const results: SkillWritten[] = [];
-  for (let at = 0; at < writes.length; at += chunkSkills) {
-    const chunk = writes.slice(at, at + chunkSkills);
+  for (const chunk of inParts(writes, chunkSkills))
     results.push(...(await putChunk(client, tenant, chunk, now, bounds)));
-  }
   return results;
 }
 
@@ -207,38 +267,36 @@ async function putChunk(
   const set = idsOf(chunk.filter(({ setting }) => setting !== null));
   const refused = set.length === 0 ? [] : (await unknownBeyond(client, tenant, set, knownSkills)).refused;
   const open = chunk.filter(({ skillId }) => !refused.includes(skillId));
-  const replies = await runPut(client, tenant, open, now, journal);
-  const written = idsOf(open.filter((write) => replies.get(write)?.startsWith('{')));
-  await addKnownSkills(client, tenant, written);
-  return chunk.map((write) => writtenOf(replies.get(write) ?? 'full'));
+  const values = open.length === 0 ? [] : await runWrites(client, tenant, open, now, journal);
+  await addKnownSkills(client, tenant, idsOf(open.filter((_, i) => values[i]?.startsWith('{'))));
+  return chunk.map((write) => writtenOf(values[open.indexOf(write)] ?? 'full'));
 }
 
 const idsOf = (writes: readonly SkillWrite[]): string[] => [...new Set(writes.map(({ skillId }) => skillId))];
 
-/** @returns what the script says of each skill */
-async function runPut(
+/** @returns what the script returns for each skill */
+function runWrites(
   client: RedisClient,
   tenant: string,
-  chunk: readonly SkillWrite[],
+  writes: readonly SkillWrite[],
   now: number,
-  journal: number,
-): Promise<ReadonlyMap<SkillWrite, string>> {
-  if (chunk.length === 0) return new Map();
-  const keys = [
-    catalogueKey(tenant),
-    catalogueRevisionsKey,
-    catalogueJournalKey,
-    catalogueChangesKey(tenant),
-  ];
-  const skills = chunk.flatMap(({ skillId, setting, ifRevision }) => [
+  maxJournal: number,
+): Promise<string[]> {
+  const skills = writes.flatMap(({ skillId, setting, ifRevision }) => [
     skillId,
     ifRevision === null ? '' : ` ${ifRevision.join(' ')} `,
     setting === null ? '' : encodeSetting(setting),
     skillRow({ tenant, skillId, ...(setting ?? takenOff) }),
   ]);
-  const put = () => client.eval(putSkillsScript, keys.length, ...keys, tenant, now, journal, ...skills);
-  const replies = await replicated(client, catalogueRevisionsKey, () => whileRedisServes(put()));
-  return new Map(chunk.map((write, i) => [write, (replies as string[])[i] as string]));
+  const keys = [
+    catalogueKey(tenant),
+    catalogueRevisionsKey,
+    catalogueJournalKey,
+    catalogueChangesKey(tenant),
+  ] as const;
+  return replicated(client, catalogueRevisionsKey, () =>
+    whileRedisServes(writeSkills(client, ...keys, tenant, now, maxJournal, ...skills)),
+  );
 }
 
 /** In ClickHouse a skill that is taken off weighs nothing, which one that is set never does. */
