@@ -2,11 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
 import { readSkillBody } from '../../contracts/skills.js';
-import type { SkillEntry } from '../../domain/catalogue/catalogue.js';
 import { ApiError, unavailable } from '../../errors.js';
 import type { SkillWrite, SkillWritten } from '../../store/catalogue/catalogue-store.js';
 import { preconditionFailed } from '../read/goals.js';
-import { describeSkill, findSkill, type SkillPorts, skillNotFound, tagOfSkill } from '../read/read-skills.js';
+import { findSkill, type SkillPorts, skillNotFound, taggedSkill } from '../read/read-skills.js';
 
 export interface SkillWritePorts extends SkillPorts {
   /** Once it has resolved, every reader sees the change. @throws ApiError UNAVAILABLE */
@@ -40,7 +39,8 @@ export async function putSkill(
   if (ifMatch !== null && (await findSkill(ports, tenant, skillId)) === null) throw preconditionFailed();
   const ifRevision = ifMatch === '*' ? null : ifMatch;
   const written = await ports.catalogue.put(tenant, { skillId, setting, ifRevision }, ports.now());
-  if (written.status === 'written') return describeWritten(ports, tenant, skillId, written.entry);
+  if (written.status === 'written')
+    return taggedSkill(await ports.models.current(tenant), skillId, written.entry);
   throw written.status === 'full' ? noRoom() : preconditionFailed();
 }
 
@@ -94,13 +94,4 @@ export async function allStored({
     if (waited > waitMs) throw unavailable('Answers wait to be stored; try again later');
     await sleep(lookMs);
   }
-}
-
-/** What was written, which may be replaced already. */
-async function describeWritten(ports: SkillPorts, tenant: string, skillId: string, entry: SkillEntry) {
-  const model = await ports.models.current(tenant);
-  return {
-    value: { ...describeSkill(model, skillId, entry), model_version: model.version },
-    tag: tagOfSkill(entry),
-  };
 }

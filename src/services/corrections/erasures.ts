@@ -1,5 +1,6 @@
 /** Erasing a learner, as callers see it. */
 import { ApiError, unavailable } from '../../errors.js';
+import { nothingKnown } from '../read/read-mastery.js';
 import type { ErasureReceipt, ErasureStore, ErasureWarehouse, OpenErasure } from './erasure-ports.js';
 
 export interface ErasurePorts {
@@ -21,9 +22,6 @@ export async function eraseLearner(
   if (!('id' in begun)) throw refusalOf(begun.status);
   return { erasure_id: begun.id, status_url: `/api/v1/erasures/${begun.id}` };
 }
-
-export const nothingKnown = (): ApiError =>
-  new ApiError('USER_NOT_FOUND', 'This user_id has no counted answers and no goal');
 
 function refusalOf(status: 'absent' | 'full' | 'emptied'): ApiError {
   if (status === 'absent') return nothingKnown();

@@ -22,54 +22,53 @@ export interface HealthPorts {
   readonly version: string;
 }
 
-export type HealthStatus = 'ok' | 'degraded' | 'down';
-
-export interface Health {
-  /** Data of GET /api/v1/health. */
-  health(): Promise<{ readonly status: HealthStatus } & Readonly<Record<string, unknown>>>;
-  livez(): { readonly status: 'ok' | 'failing'; readonly reasons: readonly string[] };
-  readyz(): Promise<{ readonly status: 'ready' | 'not ready'; readonly reasons: readonly string[] }>;
-}
+export type Health = ReturnType<typeof createHealth>;
 
 /** @param ports asked at every call: nothing is remembered here */
-export function createHealth(ports: HealthPorts): Health {
-  return {
-    health: async () => {
-      const [redis, clickhouse, facts, journal] = await Promise.all([
-        ports.redis(),
-        ports.clickhouse(),
-        ports.pipelineFacts(),
-        ports.journalFacts(),
-      ]);
-      const blocked = redis ?? ports.blocked();
-      const waits = ports.stalled() ?? fullyParked(facts, journal);
-      const status = blocked !== null ? 'down' : clickhouse !== null || waits !== null ? 'degraded' : 'ok';
-      return {
-        status,
-        version: ports.version,
-        uptime_seconds: Math.floor(ports.uptimeSeconds()),
-        idempotency_window_seconds: ports.idempotencyWindowSeconds,
-        idempotency_min_window_seconds: ports.idempotencyMinWindowSeconds,
-        checks: {
-          redis: check(blocked),
-          clickhouse: check(clickhouse),
-          workers: { status: 'ok', ...ports.workers() },
-          pipeline: { ...check(waits), ...pipelineData(facts, journal) },
+export const createHealth = (ports: HealthPorts) => ({
+  /** Data of GET /api/v1/health. */
+  health: async () => {
+    const [redis, clickhouse, facts, journal] = await Promise.all([
+      ports.redis(),
+      ports.clickhouse(),
+      ports.pipelineFacts(),
+      ports.journalFacts(),
+    ]);
+    const blocked = redis ?? ports.blocked();
+    const delayed = ports.stalled() ?? fullyParked(facts, journal);
+    const status = blocked !== null ? 'down' : clickhouse !== null || delayed !== null ? 'degraded' : 'ok';
+    return {
+      status,
+      version: ports.version,
+      uptime_seconds: Math.floor(ports.uptimeSeconds()),
+      idempotency_window_seconds: ports.idempotencyWindowSeconds,
+      idempotency_min_window_seconds: ports.idempotencyMinWindowSeconds,
+      checks: {
+        redis: check(blocked),
+        clickhouse: check(clickhouse),
+        workers: { status: 'ok', ...ports.workers() },
+        pipeline: {
+          ...check(delayed),
+          outbox_length: facts?.outboxLength ?? null,
+          erasures_due: facts?.erasuresDue ?? null,
+          oldest_pending_seconds: facts?.oldestPendingSeconds ?? null,
+          journal_length: journal?.journalLength ?? null,
+          parked: facts === null || journal === null ? null : facts.parked + journal.parked,
         },
-      };
-    },
-    livez: () => {
-      const stalled = ports.stalled();
-      return { status: stalled === null ? 'ok' : 'failing', reasons: stalled === null ? [] : [stalled] };
-    },
-    readyz: async () => {
-      const [redis, clickhouse] = await Promise.all([ports.redis(), ports.clickhouse()]);
-      const blockers = [ports.draining() ? 'shutting down' : null, redis ?? ports.blocked()].filter(isText);
-      const warnings = [clickhouse === null ? null : `warning: ${clickhouse}`].filter(isText);
-      return { status: blockers.length === 0 ? 'ready' : 'not ready', reasons: [...blockers, ...warnings] };
-    },
-  };
-}
+      },
+    };
+  },
+  livez: () => {
+    const stalled = ports.stalled();
+    return { status: stalled === null ? 'ok' : 'failing', reasons: stalled === null ? [] : [stalled] };
+  },
+  readyz: async () => {
+    const [redis, clickhouse] = await Promise.all([ports.redis(), ports.clickhouse()]);
+    const blockers = [ports.draining() ? 'shutting down' : null, redis ?? ports.blocked()].filter(isText);
+    const warnings = clickhouse === null ? [] : [`warning: ${clickhouse}`];
+    return { status: blockers.length === 0 ? 'ready' : 'not ready', reasons: [...blockers, ...warnings] };
+  },
+});
 
 const isText = (text: string | null): text is string => text !== null;
 
@@ -80,11 +79,3 @@ const fullyParked = (facts: PipelineFacts | null, journal: JournalFacts | null):
   (facts?.fullyParked ?? 0) + (journal?.fullyParked ?? 0) > 0
     ? 'no more rows can be parked: what ClickHouse refuses waits, and what is behind it'
     : null;
-
-const pipelineData = (facts: PipelineFacts | null, journal: JournalFacts | null): object => ({
-  outbox_length: facts?.outboxLength ?? null,
-  erasures_due: facts?.erasuresDue ?? null,
-  oldest_pending_seconds: facts?.oldestPendingSeconds ?? null,
-  journal_length: journal?.journalLength ?? null,
-  parked: facts === null || journal === null ? null : facts.parked + journal.parked,
-});

@@ -5,7 +5,7 @@ import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
 import { unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-attempts.js';
 import type { StoredAttempts } from '../../warehouse/reads/stored-attempts.js';
-import { createCursors, type PageQuery, pageLimit, tellList } from './pages.js';
+import { createCursors, listJson, type PageQuery, pageLimit } from './pages.js';
 import { findLearner, type MasteryPorts } from './read-mastery.js';
 
 export interface AttemptPorts extends Pick<MasteryPorts, 'learners'> {
@@ -14,11 +14,11 @@ export interface AttemptPorts extends Pick<MasteryPorts, 'learners'> {
 }
 
 /** A correction may change what is stored while it is read. */
-const tries = 5;
+const maxTries = 5;
 
 /**
- * JSON of the data of GET /api/v1/learners/{user_id}/attempts. What Redis says is true: only answers that it counts are listed,
- * also where ClickHouse still has others; and each one that it counts is listed, or counted as missing.
+ * JSON of the data of GET /api/v1/learners/{user_id}/attempts. Redis decides which answers count: only those are listed,
+ * also where ClickHouse still has others; and each of them is listed, or counted as missing.
  *
  * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND; UNAVAILABLE where ClickHouse does not answer, for a part would look
  * like the whole
@@ -30,12 +30,22 @@ export async function listAttempts(
   { limit = pageLimit, cursor }: PageQuery,
 ): Promise<string> {
   const before = cursors.decode(cursor) ?? Number.POSITIVE_INFINITY;
-  for (let attempt = 0; attempt < tries; attempt++) {
+  for (let tries = 0; tries < maxTries; tries++) {
     const learner = await findLearner(ports, tenant, userId);
     const to = Math.min(learner.attempts, before - 1);
     const found = await newestUpTo(ports, tenant, userId, to, limit);
-    if (follows(learner, await findLearner(ports, tenant, userId)))
-      return tellPage(userId, learner.attempts, found, to, limit);
+    if (!follows(learner, await findLearner(ports, tenant, userId))) continue;
+    const last = found.at(-1);
+    const isFull = found.length === limit && last !== undefined && seqOf(last) > 1;
+    const first = isFull ? seqOf(last) : 1;
+    return listJson(
+      { user_id: userId, total_attempts: learner.attempts },
+      { name: 'attempts', items: found, describe: describeAttempt },
+      {
+        missing: Math.max(0, to - first + 1) - found.length,
+        next_cursor: isFull ? cursors.encode(first) : null,
+      },
+    );
   }
   throw unavailable('The answers of this learner are being corrected; try again later');
 }
@@ -49,7 +59,12 @@ export const follows = (before: LearnerState, now: LearnerState): boolean =>
   before.version === newLearner.version ||
   (now.version >= before.version && now.attempts - before.attempts >= now.version - before.version);
 
-/** First what waits in Redis, then ClickHouse: an answer that moves in between is found there. */
+const seqOf = ({ figures }: AttemptRow): number => figures.learnerSeq;
+
+/**
+ * The answers with the highest numbers, highest first, one of each. First what waits in Redis, then ClickHouse: an answer
+ * that moves in between is found there.
+ */
 async function newestUpTo(
   { waiting, stored }: AttemptPorts,
   tenant: string,
@@ -57,56 +72,21 @@ async function newestUpTo(
   to: number,
   atMost: number,
 ): Promise<AttemptRow[]> {
-  const newest = createNewest(atMost);
-  for await (const page of waiting.of(tenant, userId)) {
-    for (const { row } of page) {
-      if (row !== null && row.figures.learnerSeq <= to) newest.offer(row);
-    }
-  }
-  const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
-  const rows = await stored.read(range).catch((error: unknown) => {
-    throw unavailable('The answers that are stored cannot be read right now; try again later', error);
-  });
-  for (const attempt of rows) newest.offer(attempt);
-  return newest.all();
-}
-
-/** Keeps the answers with the highest numbers, one of each. */
-function createNewest(atMost: number) {
-  let kept = new Map<number, AttemptRow>();
-  const all = (): AttemptRow[] => [...kept.values()].sort((a, b) => seqOf(b) - seqOf(a)).slice(0, atMost);
-  return {
-    /** Takes no account of one whose number has come before. */
-    offer: (attempt: AttemptRow): void => {
-      if (kept.has(seqOf(attempt))) return;
-      kept.set(seqOf(attempt), attempt);
-      if (kept.size > 4 * atMost) kept = new Map(all().map((one) => [seqOf(one), one]));
-    },
-    all,
+  let newest: AttemptRow[] = [];
+  // Of rows with one number the first counts.
+  const add = (rows: readonly AttemptRow[]): void => {
+    const bySeq = new Map([...newest, ...rows].toReversed().map((row) => [seqOf(row), row]));
+    newest = [...bySeq.values()].sort((a, b) => seqOf(b) - seqOf(a)).slice(0, atMost);
   };
-}
-
-const seqOf = ({ figures }: AttemptRow): number => figures.learnerSeq;
-
-/** @param to number that the page begins with, if its answer is there */
-function tellPage(
-  userId: string,
-  attempts: number,
-  found: readonly AttemptRow[],
-  to: number,
-  limit: number,
-): Promise<string> {
-  const last = found.at(-1);
-  const isWhole = found.length === limit && last !== undefined && seqOf(last) > 1;
-  const first = isWhole ? seqOf(last) : 1;
-  return tellList(
-    { user_id: userId, total_attempts: attempts },
-    { name: 'attempts', items: found, describe: describeAttempt },
-    {
-      missing: Math.max(0, to - first + 1) - found.length,
-      next_cursor: isWhole ? cursors.encode(first) : null,
-    },
+  for await (const page of waiting.of(tenant, userId))
+    add(page.flatMap(({ row }) => (row !== null && seqOf(row) <= to ? [row] : [])));
+  const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
+  add(
+    await stored.read(range).catch((error: unknown) => {
+      throw unavailable('The answers that are stored cannot be read right now; try again later', error);
+    }),
   );
+  return newest;
 }
 
 function describeAttempt({ event, figures, conditions }: AttemptRow): object {

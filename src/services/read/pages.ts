@@ -15,8 +15,8 @@ export type PageQuery = Static<typeof PageQuery>;
 export const pageLimit = 100;
 
 /**
- * @param mark tells a cursor from any other base64 text
- * @param read null for what is no value of such a cursor
+ * @param mark distinguishes a cursor from any other base64 text
+ * @param read returns null for what is no value of such a cursor
  */
 export function createCursors<Value extends string | number>(
   mark: string,
@@ -37,36 +37,32 @@ export function createCursors<Value extends string | number>(
   };
 }
 
-/** JSON of an object with the list in its middle, which is told in slices. */
-export async function tellList<Item>(
+/** JSON of an object with a list in its middle, which is made in slices. */
+export async function listJson<Item>(
   before: object,
-  list: { readonly name: string; readonly items: readonly Item[]; readonly describe: (item: Item) => object },
+  { name, items, describe }: { name: string; items: readonly Item[]; describe: (item: Item) => object },
   after: object,
 ): Promise<string> {
-  const told = await mapInSlices(list.items, (item) => JSON.stringify(list.describe(item)));
-  const head = JSON.stringify({ ...before, [list.name]: [] }).slice(0, -2);
-  return `${head}${told.join()}],${JSON.stringify(after).slice(1)}`;
+  const entries = await mapInSlices(items, (item) => JSON.stringify(describe(item)));
+  const head = JSON.stringify({ ...before, [name]: [] }).slice(0, -2);
+  return `${head}${entries.join()}],${JSON.stringify(after).slice(1)}`;
 }
 
 /** One character per byte: the language's own order of such texts is that of the bytes. */
 const bytesOf = (id: string): string => Buffer.from(id).toString('latin1');
 const textOf = (bytes: string): string => Buffer.from(bytes, 'latin1').toString();
 
-export interface IdPage {
-  readonly ids: readonly string[];
-  /** Stands for the rest; null at the end. */
-  readonly nextCursor: string | null;
-}
-
 const idCursors = createCursors('after:', (id) => (learningIdProblem(id) === null ? id : null));
 
 /** The id that a cursor holds; null without one. @throws ApiError INVALID_REQUEST */
 export const idAfter = idCursors.decode;
 
-/** @param ids in their order, from the first of the page on; one more than the page has tells that there is another */
-export function pageOfIds(ids: readonly string[], limit: number): IdPage {
+/** @param ids in their order, from the first of the page on; one more than the limit if there is another page */
+export function pageOfIds(ids: readonly string[], limit: number) {
   const page = ids.slice(0, limit);
-  return { ids: page, nextCursor: ids.length > limit ? idCursors.encode(page.at(-1) as string) : null };
+  const last = page.at(-1);
+  const isLast = ids.length <= limit || last === undefined;
+  return { ids: page, nextCursor: isLast ? null : idCursors.encode(last) };
 }
 
 /**

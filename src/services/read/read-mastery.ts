@@ -1,14 +1,13 @@
 import { round1, round4 } from '../../domain/base/probability.js';
-import type { Section } from '../../domain/base/types.js';
 import { placementOf } from '../../domain/catalogue/catalogue.js';
-import { type SkillModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
+import { skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { calibration } from '../../domain/tracing/calibration.js';
 import { effectiveMastery } from '../../domain/tracing/forgetting.js';
 import { correctPerMinute, efficiencyIndex } from '../../domain/tracing/pace.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
 import { isMastered, type LearnerState, type SkillState } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
-import { idAfter, type PageQuery, pageLimit, pageOfIds, sortedAfter, tellList } from './pages.js';
+import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds, sortedAfter } from './pages.js';
 
 /** All throw ApiError UNAVAILABLE. */
 export interface MasteryPorts {
@@ -31,87 +30,18 @@ export interface MasteryPorts {
 export const userNotFound = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'No answer of this user_id was counted');
 
-/**
- * JSON of the data of GET /api/v1/mastery/{user_id}: all skills, where neither a limit nor a cursor is given.
- * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND, UNAVAILABLE
- */
-export async function readMastery(
-  ports: MasteryPorts,
-  tenant: string,
-  userId: string,
-  { limit, cursor }: PageQuery,
-): Promise<string> {
-  const after = idAfter(cursor);
-  const { skills, model } = await readLearner(ports, tenant, userId);
-  const now = ports.now();
-  const atMost = limit ?? (cursor === undefined ? skills.size : pageLimit);
-  const { ids, nextCursor } = pageOfIds(sortedAfter(skills.keys(), after), atMost);
-  const describe = (skillId: string): object =>
-    describeSkill({
-      skillId,
-      skill: skills.get(skillId) as SkillState,
-      model: skillModelOf(model, skillId),
-      section: placementOf(model.catalogue, skillId).section,
-      now,
-    });
-  return tellList({ user_id: userId }, { name: 'skills', items: ids, describe }, { next_cursor: nextCursor });
-}
+/** For calls that a goal is enough for. */
+export const nothingKnown = (): ApiError =>
+  new ApiError('USER_NOT_FOUND', 'This user_id has no counted answers and no goal');
 
-/** Data of GET /api/v1/mastery/{user_id}/{skill_id}. @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
-export async function readSkillMastery(
-  ports: MasteryPorts,
-  tenant: string,
-  userId: string,
-  skillId: string,
-): Promise<object> {
-  return { user_id: userId, ...describeSkill(await readTracedSkill(ports, tenant, userId, skillId)) };
-}
-
-/** One skill of one learner, with the model that is in force for it. */
-export interface TracedSkill {
-  readonly skillId: string;
-  readonly skill: SkillState;
-  readonly model: SkillModel;
-  /** By the catalogue; null: none. */
-  readonly section: Section | null;
-  /** When it is looked at, Unix milliseconds. */
-  readonly now: number;
-}
-
-/** @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
-export async function readTracedSkill(
-  ports: MasteryPorts,
-  tenant: string,
-  userId: string,
-  skillId: string,
-): Promise<TracedSkill & { readonly learner: LearnerState; readonly tenantModel: TenantModel }> {
-  const { learner, skills, model } = await readLearner(ports, tenant, userId);
-  const skill = skillOf(skills, skillId);
-  const now = ports.now();
-  return {
-    skillId,
-    skill,
-    model: skillModelOf(model, skillId),
-    section: placementOf(model.catalogue, skillId).section,
-    now,
-    learner,
-    tenantModel: model,
-  };
-}
-
-/** One of a learner's skills. @throws ApiError SKILL_NOT_FOUND */
-export function skillOf(skills: ReadonlyMap<string, SkillState>, skillId: string): SkillState {
-  const skill = skills.get(skillId);
-  if (skill !== undefined) return skill;
-  throw new ApiError('SKILL_NOT_FOUND', 'No answer of this user_id on this skill_id was counted');
-}
-
-/** A learner's states, and the model that is in force. @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
+/** A learner's states, and the model in force. @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
 export async function readLearner({ learners, models }: MasteryPorts, tenant: string, userId: string) {
   const [found, model] = await Promise.all([learners.read(tenant, userId), models.current(tenant)]);
   if (found === null) throw userNotFound();
   return { ...found, model };
 }
+
+type FoundLearner = Awaited<ReturnType<typeof readLearner>>;
 
 /** A learner's own state. @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
 export async function findLearner(
@@ -124,14 +54,69 @@ export async function findLearner(
   return learner;
 }
 
+/** One of a learner's skills. @throws ApiError SKILL_NOT_FOUND */
+export function skillOf(skills: ReadonlyMap<string, SkillState>, skillId: string): SkillState {
+  const skill = skills.get(skillId);
+  if (skill !== undefined) return skill;
+  throw new ApiError('SKILL_NOT_FOUND', 'No answer of this user_id on this skill_id was counted');
+}
+
+/** One skill of one learner, with the model in force for it, at a time in Unix milliseconds. */
+export type TracedSkill = ReturnType<typeof traced>;
+
+const traced = ({ skills, model }: FoundLearner, skillId: string, now: number) => ({
+  skillId,
+  skill: skillOf(skills, skillId),
+  model: skillModelOf(model, skillId),
+  /** By the catalogue; null: none. */
+  section: placementOf(model.catalogue, skillId).section,
+  now,
+});
+
+/** @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
+export async function readTracedSkill(ports: MasteryPorts, tenant: string, userId: string, skillId: string) {
+  const found = await readLearner(ports, tenant, userId);
+  return { ...traced(found, skillId, ports.now()), learner: found.learner, tenantModel: found.model };
+}
+
+/**
+ * JSON of the data of GET /api/v1/mastery/{user_id}: all skills, where neither a limit nor a cursor is given.
+ * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND, UNAVAILABLE
+ */
+export async function readMastery(
+  ports: MasteryPorts,
+  tenant: string,
+  userId: string,
+  { limit, cursor }: PageQuery,
+): Promise<string> {
+  const after = idAfter(cursor);
+  const found = await readLearner(ports, tenant, userId);
+  const now = ports.now();
+  const max = limit ?? (cursor === undefined ? found.skills.size : pageLimit);
+  const { ids, nextCursor } = pageOfIds(sortedAfter(found.skills.keys(), after), max);
+  const describe = (skillId: string): object => describeSkill(traced(found, skillId, now));
+  return listJson({ user_id: userId }, { name: 'skills', items: ids, describe }, { next_cursor: nextCursor });
+}
+
+/** Data of GET /api/v1/mastery/{user_id}/{skill_id}. @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
+export const readSkillMastery = async (
+  ports: MasteryPorts,
+  tenant: string,
+  userId: string,
+  skillId: string,
+): Promise<object> => ({
+  user_id: userId,
+  ...describeSkill(await readTracedSkill(ports, tenant, userId, skillId)),
+});
+
 /** Mastery now, after forgetting, unrounded. */
 export const masteryNow = ({ skill, model, now }: TracedSkill): number =>
   effectiveMastery(model.parameters.pInit, skill, now);
 
 /** A skill's entry in the answers. Answers per minute have 4 decimals, for slow work has few. */
-export function describeSkill(traced: TracedSkill): object {
-  const { skillId, skill, section } = traced;
-  const mastery = masteryNow(traced);
+export function describeSkill(subject: TracedSkill): object {
+  const { skillId, skill, section } = subject;
+  const mastery = masteryNow(subject);
   return {
     skill_id: skillId,
     section,

@@ -11,7 +11,7 @@ import {
 import { type SkillTimes, timeNorm } from '../../domain/tracing/pace.js';
 import { rapidThreshold } from '../../domain/tracing/rapid.js';
 import { ApiError } from '../../errors.js';
-import { idAfter, type PageQuery, pageLimit, pageOfIds, tellList } from './pages.js';
+import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds } from './pages.js';
 import type { MasteryPorts } from './read-mastery.js';
 
 /** All throw ApiError UNAVAILABLE. */
@@ -41,25 +41,27 @@ export async function listSkills(
     ports.models.current(tenant),
   ]);
   const { ids, nextCursor } = pageOfIds(known, limit);
-  const describe = (skillId: string): object =>
-    describeSkill(model, skillId, model.catalogue.entries.get(skillId));
-  return tellList(
-    {},
-    { name: 'skills', items: ids, describe },
-    { next_cursor: nextCursor, model_version: model.version },
-  );
+  const describe = (skillId: string) => describeSkill(model, skillId, model.catalogue.entries.get(skillId));
+  const end = { next_cursor: nextCursor, model_version: model.version };
+  return listJson({}, { name: 'skills', items: ids, describe }, end);
 }
 
 /** Data of GET /api/v1/skills/{skill_id}. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */
 export async function readSkill(ports: SkillPorts, tenant: string, skillId: string): Promise<Tagged<object>> {
   const model = await findSkill(ports, tenant, skillId);
   if (model === null) throw skillNotFound();
-  const entry = model.catalogue.entries.get(skillId);
-  return {
-    value: { ...describeSkill(model, skillId, entry), model_version: model.version },
-    tag: tagOfSkill(entry),
-  };
+  return taggedSkill(model, skillId, model.catalogue.entries.get(skillId));
 }
+
+/** The data of one skill; the tag changes with the entry, not with what a fit finds. */
+export const taggedSkill = (
+  model: TenantModel,
+  skillId: string,
+  entry: SkillEntry | undefined,
+): Tagged<object> => ({
+  value: { ...describeSkill(model, skillId, entry), model_version: model.version },
+  tag: `${entry?.revision ?? 0}`,
+});
 
 export const skillNotFound = () =>
   new ApiError('SKILL_NOT_FOUND', 'This skill_id was neither set nor answered');
@@ -74,11 +76,8 @@ export async function findSkill(
   return isKnown || model.skills.has(skillId) || model.catalogue.entries.has(skillId) ? model : null;
 }
 
-/** Changes with the entry; what a fit finds does not count. */
-export const tagOfSkill = (entry: SkillEntry | undefined): string => `${entry?.revision ?? 0}`;
-
 /** A skill as the answers show it. @param entry undefined: it was never set */
-export function describeSkill(model: TenantModel, skillId: string, entry: SkillEntry | undefined): object {
+function describeSkill(model: TenantModel, skillId: string, entry: SkillEntry | undefined): object {
   const skill = skillModelOf(model, skillId);
   const { name, section, weight } = entry ?? unsetSkill;
   return {
