@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { startClickhouse } from '../src/embedded/clickhouse.js';
-import { freePort } from '../src/embedded/ports.js';
+import { freePort } from '../src/embedded/free-port.js';
 import { startRedis } from '../src/embedded/redis.js';
 import { type Closers, StartError } from '../src/lifecycle.js';
 import { createLogger } from '../src/telemetry.js';

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { childEnvironment } from '../src/config.js';
 import { drainShards } from '../src/contracts/jobs.js';
-import { freePort } from '../src/embedded/ports.js';
+import { freePort } from '../src/embedded/free-port.js';
 import { startEmbedded } from '../src/embedded/servers.js';
 import { connectQueues } from '../src/jobs/consumer.js';
 import { armShard, openDrainQueue } from '../src/jobs/drain-queue.js';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '../src/config.js';
-import { freePort } from '../src/embedded/ports.js';
+import { freePort } from '../src/embedded/free-port.js';
 import { familySeconds, memoryMb, startProcess, stopProcess } from './processes.js';
 import { cpuByThreads, memoryOfNotes, type ThreadNote } from './threads.js';
 

@@ -1,7 +1,7 @@
 /** The API keys at a start: those of the configuration, and the development key. */
 import type { ApiKeySetting, Config } from '../config.js';
 import { allScopes, defaultScopes, type Grant } from '../contracts/access.js';
-import { developmentKeyFile, makeDevelopmentKey, readDevelopmentKey } from '../embedded/development-key.js';
+import { developmentKeyFile, makeDevelopmentKey, readDevelopmentKey } from '../embedded/data-dir.js';
 import { hashKey, shortHash } from '../http/auth.js';
 import { isLoopbackHost } from '../http/loopback.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { analystTables } from '../contracts/analyst-tables.js';
 import { programPath } from '../programs.js';
 import type { Logger } from '../telemetry.js';
-import { hasCode } from './error-code.js';
+import { hasCode } from './private-file.js';
 import { type Supervised, supervise } from './supervisor.js';
 
 /** It died, or was ended because nothing else ended an analyst's query. */
@@ -25,28 +26,24 @@ export type ClickhouseOptions = {
   /** What the analyst may read, as GRANT has it; by default the tables of the service that are for analysts. */
   readable?: readonly string[];
   logger: Logger;
-  /** Told at every end that nobody asked for. */
+  /** Called at every end that nobody asked for. */
   onEnd?: (reason: ClickhouseEnd) => void;
-  /** Told the process id at every start. */
+  /** Gets the process id at every start. */
   onSpawn?: (pid: number) => void;
 };
 
-const DATABASE = 'skilltrace';
+const database = 'skilltrace';
 /** More than decide anything. */
-const OVERRUNS_KEPT = 20;
-const CHILD = programPath('clickhouse.js');
+const maxOverruns = 20;
 /** Each engine lane may hold a thread of libuv's pool, and gzip needs some as well. */
-const CHILD_ENVIRONMENT = ['UV_THREADPOOL_SIZE=16'];
+const childEnvironment = ['UV_THREADPOOL_SIZE=16'];
 /**
  * How far the engine steps back behind what answers requests, whom inserts and merges delay. With 15 they delayed them
  * half as much, but from 10 on the engine starves where other programs want the processor too (docs/performance.md).
  */
-const NICENESS = 5;
-/** Unless root writes, Linux takes one such change in 100 ms, of all processes together (sched/autogroup.c). */
-const AUTOGROUP_MS = 110;
-const AUTOGROUP_TRIES = 10;
+const defaultNiceness = 5;
 /** Opening a large data folder takes its time. */
-const READY_MS = 120_000;
+const readyMs = 120_000;
 
 /**
  * Starts the ClickHouse engine behind its HTTP interface on loopback and keeps it running.
@@ -57,26 +54,40 @@ const READY_MS = 120_000;
 export function startClickhouse(
   options: ClickhouseOptions,
 ): Supervised & { clickhouseUrl: string; analystUrl: string } {
-  const { port, password, analystPassword, niceness = NICENESS, logger } = options;
-  const overruns = keepOverruns(logger);
+  const { port, password, analystPassword, niceness = defaultNiceness, logger } = options;
+  /** The child refuses statements by them, so its next one must know them. */
+  const overruns: Overrun[] = [];
+  let isOverrun = false;
   const server = supervise({
     name: 'embedded ClickHouse',
     logger,
     spawn() {
-      const child = spawnChild(options, niceness, overruns.kept);
+      const child = spawnChild(options, niceness, overruns);
       if (child.pid === undefined) return child;
       options.onSpawn?.(child.pid);
-      if (niceness > 0) void stepBack(child.pid, niceness, options.logger);
+      if (niceness > 0) void stepBack(child.pid, niceness, logger);
       return child;
     },
-    ready: (child, signal) => untilListening(child, signal, overruns.told),
+    ready: (child, signal) =>
+      untilListening(child, signal, (overrun) => {
+        overruns.splice(0, overruns.length - maxOverruns + 1);
+        overruns.push(overrun);
+        isOverrun = true;
+        logger.error(
+          { query: overrun.query },
+          "an analyst's query outlived its limit and could not be ended",
+        );
+        // The child asks for it: only so is it certain that its reason was read before its end.
+        child.kill('SIGKILL');
+      }),
     whyEnded() {
-      const isOverrun = overruns.ended();
+      const why = isOverrun ? "was ended for an analyst's query" : null;
       options.onEnd?.(isOverrun ? 'analyst_query' : 'died');
-      return isOverrun ? "was ended for an analyst's query" : null;
+      isOverrun = false;
+      return why;
     },
   });
-  const url = (user: string, secret: string) => `http://${user}:${secret}@127.0.0.1:${port}/${DATABASE}`;
+  const url = (user: string, secret: string) => `http://${user}:${secret}@127.0.0.1:${port}/${database}`;
   return {
     ...server,
     clickhouseUrl: url('skilltrace', password),
@@ -84,31 +95,8 @@ export function startClickhouse(
   };
 }
 
-/** As the child tells it (src/embedded/clickhouse/overruns.ts); `query` without the strings in it. */
+/** As the child writes it (src/embedded/clickhouse/overruns.ts); `query` without the strings in it. */
 type Overrun = { query: string };
-
-/** The child decides by them whom it refuses, and its next one must know them. */
-function keepOverruns(logger: Logger) {
-  const kept: Overrun[] = [];
-  let isEnding = false;
-  return {
-    kept,
-    /** Kills the child, which asks for it: only so is it certain that its reason was read before its end. */
-    told(child: ChildProcess, overrun: Overrun): void {
-      kept.splice(0, kept.length - OVERRUNS_KEPT + 1);
-      kept.push(overrun);
-      isEnding = true;
-      logger.error({ query: overrun.query }, "an analyst's query outlived its limit and could not be ended");
-      child.kill('SIGKILL');
-    },
-    /** Whether the last end was for one; asked once. */
-    ended(): boolean {
-      const was = isEnding;
-      isEnding = false;
-      return was;
-    },
-  };
-}
 
 function spawnChild(
   options: ClickhouseOptions,
@@ -116,8 +104,8 @@ function spawnChild(
   overruns: readonly Overrun[],
 ): ChildProcess {
   // nice(1) and env(1) set what must be known before Node starts, and then become the child.
-  const words = ['-n', `${niceness}`, 'env', ...CHILD_ENVIRONMENT, process.execPath, CHILD];
-  const child = spawn('nice', words, {
+  const program = [process.execPath, programPath('clickhouse.js')];
+  const child = spawn('nice', ['-n', `${niceness}`, 'env', ...childEnvironment, ...program], {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   });
@@ -125,21 +113,29 @@ function spawnChild(
   const settings = {
     dataDir: options.dir,
     port: options.port,
-    database: DATABASE,
+    database,
     accounts: [
       { name: 'skilltrace', password: options.password, readonly: false },
       { name: 'analyst', password: options.analystPassword, readonly: true },
     ],
-    readable: options.readable ?? analystTables.map((table) => `${DATABASE}.${table}`),
+    readable: options.readable ?? analystTables.map((table) => `${database}.${table}`),
     overruns,
   };
   // A child that died already is reported by its exit; the broken pipe says nothing more.
   child.stdin.on('error', (error) => options.logger.debug({ err: error }, 'embedded ClickHouse: stdin'));
   // Left open: its end tells the child that this process is gone.
   child.stdin.write(`${JSON.stringify(settings)}\n`);
-  passLogOn(child, options.logger);
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    // The child logs JSON lines; anything else is the engine's own complaint.
+    const isHarmless = line.trim() === '' || /"level":[123]0\b/.test(line);
+    options.logger[isHarmless ? 'debug' : 'warn']({ child: child.pid }, `embedded ClickHouse: ${line}`);
+  });
   return child;
 }
+
+/** Unless root writes, Linux takes one such change in 100 ms, of all processes together (sched/autogroup.c). */
+const autogroupMs = 110;
+const maxAutogroupTries = 10;
 
 /** Linux shares the processor between sessions before it looks at processes, and the child leads a session. */
 async function stepBack(pid: number, niceness: number, logger: Logger): Promise<void> {
@@ -147,42 +143,27 @@ async function stepBack(pid: number, niceness: number, logger: Logger): Promise<
     try {
       return await writeFile(`/proc/${pid}/autogroup`, `${niceness}`);
     } catch (error) {
-      if (!hasCode(error, 'EAGAIN') || tries === AUTOGROUP_TRIES) {
+      if (!hasCode(error, 'EAGAIN') || tries === maxAutogroupTries)
         return logger.debug({ err: error }, 'embedded ClickHouse: this system does not share by sessions');
-      }
     }
-    await sleep(AUTOGROUP_MS);
+    await sleep(autogroupMs);
   }
-}
-
-function passLogOn(child: ChildProcess, logger: Logger): void {
-  if (child.stderr === null) return;
-  createInterface({ input: child.stderr }).on('line', (line) => {
-    // The child logs JSON lines; anything else is the engine's own complaint.
-    const harmless = line.trim() === '' || /"level":[123]0\b/.test(line);
-    logger[harmless ? 'debug' : 'warn']({ child: child.pid }, `embedded ClickHouse: ${line}`);
-  });
 }
 
 /** The child's first line on standard output says that it serves, another one that it has to be ended. */
 async function untilListening(
   child: ChildProcess,
   signal: AbortSignal,
-  onOverrun: (child: ChildProcess, overrun: Overrun) => void,
+  onOverrun: (overrun: Overrun) => void,
 ): Promise<void> {
   if (child.stdout === null) throw new Error('embedded ClickHouse has no standard output');
   const lines = createInterface({ input: child.stdout });
-  let timer: NodeJS.Timeout | undefined;
-  const listening = new Promise<void>((resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new Error(`embedded ClickHouse is not ready after ${READY_MS / 1000} s`));
-    }, READY_MS);
-    signal.addEventListener('abort', () => reject(signal.reason));
-    lines.on('line', (line) => {
-      if (line.startsWith('{"overrun":'))
-        onOverrun(child, (JSON.parse(line) as { overrun: Overrun }).overrun);
-      else resolve();
-    });
+  lines.on('line', (line) => {
+    if (line.startsWith('{"overrun":')) onOverrun((JSON.parse(line) as { overrun: Overrun }).overrun);
   });
-  await listening.finally(() => clearTimeout(timer));
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(readyMs)]);
+  await once(lines, 'line', { signal: limit }).catch(() => {
+    signal.throwIfAborted();
+    throw new Error(`embedded ClickHouse is not ready after ${readyMs / 1000} s`);
+  });
 }

@@ -1,14 +1,14 @@
+/** The data folder: who owns it, its secrets, where its servers are, and its development key. */
 import { randomBytes } from 'node:crypto';
-import { rmSync, statSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { StartError } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
-import { lockDir } from './dir-lock.js';
-import { makeFolder, readJson, writePrivate } from './private-file.js';
-import { identify, isAlive, type ProcessIdentity } from './process-identity.js';
+import { identify, isAlive, lockDir, type ProcessIdentity } from './dir-lock.js';
+import { hasCode, makeFolder, readJson, writePrivate } from './private-file.js';
 
 const storedEndpoints = Type.Object({
   redis_url: Type.String({ minLength: 1 }),
@@ -35,35 +35,20 @@ export type Endpoints = {
   analystUrl: string | null;
 };
 
-/** Passwords of the embedded servers. */
-export type Secrets = Static<typeof storedSecrets>;
-
 /** A data folder that this process owns. */
-export type DataDir = {
-  path: string;
-  /** Made at the first start, the same ever after. */
-  secrets: Secrets;
-  /** Notes a server's process, so that the next start can wait for its end. */
-  recordServer(name: string, pid: number): void;
-  /** Publishes the servers' addresses in endpoints.json, mode 600. */
-  writeEndpoints(endpoints: Endpoints): void;
-  removeEndpoints(): void;
-  /** Lets another instance use the folder. */
-  release(): void;
-};
+export type DataDir = Awaited<ReturnType<typeof openDataDir>>;
 
 /** A dead predecessor's servers end by themselves within 5 s. */
-const PREDECESSOR_MS = 10_000;
-const POLL_MS = 50;
+const predecessorMs = 10_000;
+const pollMs = 50;
 
 /**
- * Makes the folder when missing, takes it for this process and waits for the end of a dead predecessor's
- * servers.
+ * Makes the folder when missing, takes it for this process and waits for the end of a dead predecessor's servers.
  *
  * @param waitMs how long to wait for them
  * @throws StartError when another instance, or a server of a dead one, still uses the folder
  */
-export async function openDataDir(path: string, waitMs = PREDECESSOR_MS): Promise<DataDir> {
+export async function openDataDir(path: string, waitMs = predecessorMs) {
   makeFolder(path);
   const lock = lockDir(path);
   if ('heldBy' in lock) throw inUse(path, `by another instance (process ${lock.heldBy.pid})`);
@@ -72,20 +57,24 @@ export async function openDataDir(path: string, waitMs = PREDECESSOR_MS): Promis
     await waitForServers(path, waitMs);
     return {
       path,
+      /** Passwords of the embedded servers: made at the first start, the same ever after. */
       secrets: readSecrets(path),
-      recordServer(name, pid) {
+      /** Notes a server's process, so that the next start can wait for its end. */
+      recordServer(name: string, pid: number): void {
         const identity = identify(pid);
         if (identity !== null) servers.set(name, identity);
         writePrivate(serversFile(path), Object.fromEntries(servers));
       },
-      writeEndpoints: (endpoints) =>
+      /** Publishes the servers' addresses in endpoints.json, mode 600. */
+      writeEndpoints: ({ redisUrl, clickhouseUrl, clickhouseCluster, analystUrl }: Endpoints): void =>
         writePrivate(endpointsFile(path), {
-          redis_url: endpoints.redisUrl,
-          clickhouse_url: endpoints.clickhouseUrl,
-          ...(endpoints.clickhouseCluster && { clickhouse_cluster: endpoints.clickhouseCluster }),
-          analyst_url: endpoints.analystUrl,
+          redis_url: redisUrl,
+          clickhouse_url: clickhouseUrl,
+          ...(clickhouseCluster && { clickhouse_cluster: clickhouseCluster }),
+          analyst_url: analystUrl,
         }),
-      removeEndpoints: () => rmSync(endpointsFile(path), { force: true }),
+      removeEndpoints: (): void => rmSync(endpointsFile(path), { force: true }),
+      /** Lets another instance use the folder. */
       release: lock.release,
     };
   } catch (error) {
@@ -114,6 +103,38 @@ export function readStoredEndpoints(path: string): Endpoints | null {
   };
 }
 
+/** Where a data folder has its development key. */
+export const developmentKeyFile = (path: string): string => join(path, 'api-key');
+
+/** The development key of a data folder, or null if none was made there. */
+export function readDevelopmentKey(path: string): string | null {
+  try {
+    return readFileSync(developmentKeyFile(path), 'utf8').trim();
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return null;
+    throw error;
+  }
+}
+
+/**
+ * Makes the development key, readable by its owner only; of several processes at once the first one's counts.
+ * @param revoked the key that is in the file, for the fresh one to replace; null where there is none
+ */
+export function makeDevelopmentKey(path: string, revoked: string | null): string {
+  makeFolder(path);
+  // Asked again, for another process may have replaced it meanwhile.
+  if (revoked !== null && readDevelopmentKey(path) === revoked) rmSync(developmentKeyFile(path));
+  const key = `dev-${randomBytes(18).toString('base64url')}`;
+  try {
+    writeFileSync(developmentKeyFile(path), `${key}\n`, { mode: 0o600, flag: 'wx' });
+    return key;
+  } catch (error) {
+    const made = hasCode(error, 'EEXIST') ? readDevelopmentKey(path) : null;
+    if (made === null) throw error;
+    return made;
+  }
+}
+
 const endpointsFile = (path: string): string => join(path, 'endpoints.json');
 const serversFile = (path: string): string => join(path, 'servers.json');
 const secretsFile = (path: string): string => join(path, 'secrets.json');
@@ -127,14 +148,14 @@ async function waitForServers(path: string, waitMs: number): Promise<void> {
   for (;;) {
     const [left] = recorded.filter(([, identity]) => isAlive(identity));
     if (left === undefined) return;
-    if (performance.now() > deadline) {
-      throw inUse(path, `by the ${left[0]} of another instance (process ${left[1].pid})`);
-    }
-    await sleep(POLL_MS);
+    const [name, { pid }] = left;
+    if (performance.now() > deadline)
+      throw inUse(path, `by the ${name} of another instance (process ${pid})`);
+    await sleep(pollMs);
   }
 }
 
-function readSecrets(path: string): Secrets {
+function readSecrets(path: string): Static<typeof storedSecrets> {
   const known = readChecked(secretsFile(path), storedSecrets);
   if (known !== null) return known;
   const secret = (): string => randomBytes(24).toString('hex');

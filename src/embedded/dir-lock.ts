@@ -1,12 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { linkSync, readdirSync, rmSync } from 'node:fs';
+import { linkSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { StartError } from '../lifecycle.js';
-import { hasCode } from './error-code.js';
-import { readJson, writePrivate } from './private-file.js';
-import { identify, isAlive, type ProcessIdentity } from './process-identity.js';
+import { hasCode, readJson, writePrivate } from './private-file.js';
 
 /** `released`: its owner has let go of it. */
 const holder = Type.Object({
@@ -18,8 +17,8 @@ const holder = Type.Object({
 /** Each is lost to a process that began at the same moment; so many are lost to none. */
 const maxTries = 20;
 
-/** A held lock, or the process that holds it. */
-export type LockResult = { release(): void } | { heldBy: ProcessIdentity };
+/** A process for good: the id alone is reused, after a container's restart even by the same program. */
+export type ProcessIdentity = { pid: number; startedAt: string };
 
 /**
  * Takes the lock of a folder for this process, without waiting.
@@ -29,7 +28,7 @@ export type LockResult = { release(): void } | { heldBy: ProcessIdentity };
  * one wins. Numbers only grow, and the highest file is never removed, so a starter that slept since it looked
  * cannot take a lock that moved on: it sees a higher number and steps back.
  */
-export function lockDir(dir: string): LockResult {
+export function lockDir(dir: string): { release(): void } | { heldBy: ProcessIdentity } {
   const self = identify(process.pid);
   if (self === null) throw new Error(`process ${process.pid} cannot see itself`);
   for (let tries = 0; tries < maxTries; tries++) {
@@ -76,5 +75,42 @@ function create(dir: string, n: number, self: ProcessIdentity): boolean {
     throw error;
   } finally {
     rmSync(fresh);
+  }
+}
+
+/** The identity of a living process, or null when there is none (a zombie is none: it holds nothing). */
+export function identify(pid: number): ProcessIdentity | null {
+  const startedAt = process.platform === 'linux' ? startedOnLinux(pid) : startedByPs(pid);
+  return startedAt === null ? null : { pid, startedAt };
+}
+
+/** Whether the very process that was identified still lives. */
+export const isAlive = (identity: ProcessIdentity): boolean =>
+  identify(identity.pid)?.startedAt === identity.startedAt;
+
+/** proc(5): field 3 is the state, field 22 the start in clock ticks since boot; the name in field 2 has spaces. */
+function startedOnLinux(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [state, ticks] = [fields[0], fields[22 - 3]];
+    if (state === 'Z' || state === 'X' || ticks === undefined) return null;
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${ticks}`;
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ESRCH')) return null;
+    throw error;
+  }
+}
+
+function startedByPs(pid: number): string | null {
+  try {
+    const env = { LC_ALL: 'C', TZ: 'UTC', PATH: '/bin:/usr/bin' };
+    const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8', env });
+    const [, state = 'Z', started = ''] = /^(\S+)\s+(.*)$/.exec(line.trim()) ?? [];
+    return state.startsWith('Z') ? null : started;
+  } catch (error) {
+    // ps exits with 1 when there is no such process.
+    if (error instanceof Error && 'status' in error && error.status === 1) return null;
+    throw error;
   }
 }

@@ -1,22 +1,20 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { troubleOf } from '../connection-trouble.js';
 import { StartError } from '../lifecycle.js';
-import { hasCode } from './error-code.js';
+import { hasCode } from './private-file.js';
 
 /** XRANGE with exclusive bounds, XTRIM MINID and BullMQ want it. */
-const OLDEST = [6, 2] as const;
-const LAST_OUTPUT_LINES = 5;
+const oldest = [6, 2] as const;
+const maxOutputLines = 5;
 
-/** How one package manager installs redis-server: the commands are run in turn until one of `install` works. */
-type Recipe = { tool: string; asRoot: boolean; prepare: string[][]; install: string[][]; advice: string };
-
-const APT = ['apt-get', '-y', '-o', 'DPkg::Lock::Timeout=120'];
-const recipes: Recipe[] = [
+const apt = 'apt-get -y -o DPkg::Lock::Timeout=120';
+/** How each package manager installs redis-server: the commands of `install` are run in turn until one works. */
+const recipes = [
   {
     tool: 'apt-get',
     asRoot: true,
-    prepare: [[...APT, 'update']],
-    install: [[...APT, 'install', '--no-install-recommends', 'redis-server']],
+    prepare: [`${apt} update`],
+    install: [`${apt} install --no-install-recommends redis-server`],
     advice: 'sudo apt-get update && sudo apt-get install redis-server',
   },
   {
@@ -24,17 +22,14 @@ const recipes: Recipe[] = [
     asRoot: true,
     prepare: [],
     // Newer Fedora and RHEL have Valkey in its place, under the old command's name.
-    install: [
-      ['dnf', 'install', '-y', 'redis'],
-      ['dnf', 'install', '-y', 'valkey-compat-redis'],
-    ],
+    install: ['dnf install -y redis', 'dnf install -y valkey-compat-redis'],
     advice: 'sudo dnf install redis',
   },
   {
     tool: 'brew',
     asRoot: false,
     prepare: [],
-    install: [['brew', 'install', 'redis']],
+    install: ['brew install redis'],
     advice: 'brew install redis',
   },
 ];
@@ -43,7 +38,7 @@ const recipes: Recipe[] = [
  * Makes sure that a usable `redis-server` is on PATH: installs it through apt, dnf or brew when it is absent
  * and that needs no password.
  *
- * @param say told one line before an installation, which may take a minute
+ * @param say gets one line before an installation, which may take a minute
  * @param signal ends an installation
  * @throws StartError whose one line says what to type
  */
@@ -55,9 +50,9 @@ export async function ensureRedisServer(say: (line: string) => void, signal?: Ab
   }
   if (version === null) throw new StartError('redis-server was installed, but is not on PATH');
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
+  if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
     throw new StartError(
-      `redis-server ${version} is too old; install ${OLDEST.join('.')} or newer (https://redis.io/downloads) or set REDIS_URL`,
+      `redis-server ${version} is too old; install ${oldest.join('.')} or newer (https://redis.io/downloads) or set REDIS_URL`,
     );
   }
 }
@@ -74,52 +69,44 @@ async function versionOnPath(): Promise<string | null> {
 }
 
 async function install(say: (line: string) => void, signal?: AbortSignal): Promise<void> {
-  const recipe = recipes.find(({ tool }) => works(tool, ['--version']));
-  if (recipe === undefined) {
+  const recipe = recipes.find(({ tool }) => works(tool, '--version'));
+  if (recipe === undefined)
     throw new StartError('redis-server is not installed; install Redis 6.2 or newer, or set REDIS_URL');
-  }
-  const prefix = privilege(recipe);
-  if (prefix === null) throw new StartError(`redis-server is not installed; type: ${recipe.advice}`);
-  say(`redis-server is missing: installing it with ${recipe.tool}`);
+  const { tool, asRoot, prepare, advice } = recipe;
+  const prefix = asRoot ? privilege() : [];
+  if (prefix === null) throw new StartError(`redis-server is not installed; type: ${advice}`);
+  say(`redis-server is missing: installing it with ${tool}`);
+  const quietly = [...prefix, 'env', 'DEBIAN_FRONTEND=noninteractive'];
   // A failed update (one unreachable list of many) need not stop the installation.
-  for (const command of recipe.prepare) await run([...prefix, ...command], signal);
+  for (const command of prepare) await run([...quietly, ...command.split(' ')], signal);
   let output = '';
   for (const command of recipe.install) {
-    const result = await run([...prefix, ...command], signal);
+    const result = await run([...quietly, ...command.split(' ')], signal);
     if (result.code === 0) return;
     output = result.output;
   }
-  const reason = output.trim().split('\n').slice(-LAST_OUTPUT_LINES).join('\n');
-  throw new StartError(`redis-server could not be installed; type: ${recipe.advice}\n${reason}`);
+  const reason = output.trim().split('\n').slice(-maxOutputLines).join('\n');
+  throw new StartError(`redis-server could not be installed; type: ${advice}\n${reason}`);
 }
 
-/** @returns what to put before the command, or null when it would need a password */
-function privilege({ asRoot }: Recipe): string[] | null {
-  const quietly = ['env', 'DEBIAN_FRONTEND=noninteractive'];
-  const isRoot = process.getuid?.() === 0;
-  if (!asRoot || isRoot) return quietly;
-  return works('sudo', ['-n', 'true']) ? ['sudo', '-n', ...quietly] : null;
+/** @returns what makes a command root's, or null when that would need a password */
+function privilege(): string[] | null {
+  if (process.getuid?.() === 0) return [];
+  return works('sudo', '-n', 'true') ? ['sudo', '-n'] : null;
 }
 
-function works(command: string, args: string[]): boolean {
-  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
-}
+const works = (command: string, ...args: string[]): boolean =>
+  spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 
-function run(
-  [command = '', ...args]: string[],
-  signal?: AbortSignal,
-): Promise<{ code: number; output: string }> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      ...(signal === undefined ? {} : { signal }),
-    });
+function run([command = '', ...args]: string[], signal?: AbortSignal) {
+  return new Promise<{ code: number; output: string }>((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...(signal && { signal }) });
     let output = '';
     const keep = (chunk: Buffer): void => {
       output = (output + chunk.toString()).slice(-10_000);
     };
     child.once('error', reject);
-    // None where file descriptors ran out, of which the error tells.
+    // No streams where file descriptors ran out, which the error says.
     child.stdout?.on('data', keep);
     child.stderr?.on('data', keep);
     child.once('close', (code) => resolve({ code: code ?? 1, output }));

@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { StartError } from '../lifecycle.js';
-import { hasCode } from './error-code.js';
+
+/** Whether an error of Node or of the system has one of these codes. */
+export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
+  error instanceof Error && 'code' in error && codes.includes(String(error.code));
 
 /**
  * Makes a folder of mode 700, and those above it, where they are missing.

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
-import { hasCode } from './error-code.js';
+import { hasCode } from './private-file.js';
 
-const PROBE_MS = 2_000;
+const probeMs = 2_000;
 
 /** Why a server does not answer. `refused`: nobody listens there, so it does not only stand still. */
 export type Silence = { reason: string; refused: boolean };
@@ -27,8 +27,8 @@ async function pingNode(url: string): Promise<Silence | null> {
   const client = new Redis(url, {
     lazyConnect: true,
     enableReadyCheck: false,
-    connectTimeout: PROBE_MS,
-    commandTimeout: PROBE_MS,
+    connectTimeout: probeMs,
+    commandTimeout: probeMs,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   });
@@ -51,7 +51,7 @@ async function pingNode(url: string): Promise<Silence | null> {
 export async function probeClickhouse(url: string): Promise<Silence | null> {
   const { protocol, host } = new URL(url);
   try {
-    const answer = await fetch(`${protocol}//${host}/ping`, { signal: AbortSignal.timeout(PROBE_MS) });
+    const answer = await fetch(`${protocol}//${host}/ping`, { signal: AbortSignal.timeout(probeMs) });
     await answer.arrayBuffer();
     return answer.ok ? null : { reason: `status ${answer.status}`, refused: false };
   } catch (error) {
@@ -59,15 +59,15 @@ export async function probeClickhouse(url: string): Promise<Silence | null> {
   }
 }
 
-const silenceOf = (error: unknown): Silence => ({ reason: messageOf(error), refused: isRefusal(error) });
-
-function isRefusal(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.every(isRefusal);
-  return hasCode(error, 'ECONNREFUSED');
-}
-
 /** An AggregateError (all addresses of a host refused) has no message of its own. */
-function messageOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
+function silenceOf(error: unknown): Silence {
+  if (error instanceof AggregateError) {
+    const all = error.errors.map(silenceOf);
+    return {
+      reason: all.map(({ reason }) => reason).join('; '),
+      refused: all.every(({ refused }) => refused),
+    };
+  }
+  const reason = error instanceof Error ? error.message : String(error);
+  return { reason, refused: hasCode(error, 'ECONNREFUSED') };
 }

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,17 +17,17 @@ export type RedisOptions = {
   /** Bytes; absent: no bound. */
   maxmemory?: number | undefined;
   logger: Logger;
-  /** Told the process id at every start. */
+  /** Gets the process id at every start. */
   onSpawn?: (pid: number) => void;
 };
 
 /** A port that does not answer for this long means a broken start; reading the data may take any time. */
-const ANSWER_MS = 15_000;
-const POLL_MS = 25;
-const LOADING_NOTE_MS = 5_000;
+const answerMs = 15_000;
+const pollMs = 25;
+const loadingNoteMs = 5_000;
 
 /** redis-server has no setting "end with my parent": end-of-file on fd 3, which only the parent holds, does it. */
-const START_SCRIPT = '(cat <&3 >/dev/null; kill -TERM $$) & exec redis-server "$0" 3<&-';
+const startScript = '(cat <&3 >/dev/null; kill -TERM $$) & exec redis-server "$0" 3<&-';
 
 /**
  * Starts a real redis-server on loopback, append-only and without eviction, and keeps it running.
@@ -42,26 +42,21 @@ export function startRedis(options: RedisOptions): Supervised & { url: string } 
   makeFolder(dir);
   const configFile = join(dir, 'redis.conf');
   writeFileSync(configFile, redisConfig(options), { mode: 0o600 });
+  const logFile = join(dir, 'redis.log');
   const server = supervise({
     name: 'redis-server',
     logger,
-    logFile: join(dir, 'redis.log'),
+    logFile,
     spawn() {
-      const child = spawnTethered(configFile);
+      const stdio: StdioOptions = ['ignore', 'ignore', 'ignore', 'pipe'];
+      const child = spawn('sh', ['-c', startScript, configFile], { detached: true, stdio });
+      // It is redis-server's: the shell replaces itself.
       if (child.pid !== undefined) options.onSpawn?.(child.pid);
       return child;
     },
-    ready: (child, signal) => untilLoaded(child, url, join(dir, 'redis.log'), logger, signal),
+    ready: (child, signal) => untilLoaded(child, url, logFile, logger, signal),
   });
   return { ...server, url };
-}
-
-/** The process id of the child is redis-server's: the shell replaces itself. */
-function spawnTethered(configFile: string): ChildProcess {
-  return spawn('sh', ['-c', START_SCRIPT, configFile], {
-    detached: true,
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-  });
 }
 
 async function untilLoaded(
@@ -73,8 +68,8 @@ async function untilLoaded(
 ): Promise<void> {
   // Loaded beside the start of the servers, not before it.
   const { probeRedis } = await import('./probe.js');
-  const deadline = performance.now() + ANSWER_MS;
-  let nextNote = performance.now() + LOADING_NOTE_MS;
+  const deadline = performance.now() + answerMs;
+  let nextNote = performance.now() + loadingNoteMs;
   for (;;) {
     const silence = await probeRedis(url);
     signal.throwIfAborted();
@@ -85,35 +80,30 @@ async function untilLoaded(
       throw new Error(`redis-server does not answer: ${silence.reason}; see ${logFile}`);
     if (loading && now > nextNote) {
       logger.info({ pid: child.pid }, 'redis-server is reading its append-only file');
-      nextNote = now + LOADING_NOTE_MS;
+      nextNote = now + loadingNoteMs;
     }
-    await sleep(POLL_MS);
+    await sleep(pollMs);
   }
 }
 
-/**
- * The configuration file. `hash-max-ziplist-*` is the name of `hash-max-listpack-*` that Redis 6, 7, 8 and
- * Valkey all know.
- */
-function redisConfig({ dir, port, password, fsync, maxmemory = 0 }: RedisOptions): string {
-  return `${[
-    'bind 127.0.0.1',
-    `port ${port}`,
-    'protected-mode yes',
-    `requirepass ${password}`,
-    'daemonize no',
-    `dir ${JSON.stringify(dir)}`,
-    `logfile ${JSON.stringify(join(dir, 'redis.log'))}`,
-    'appendonly yes',
-    `appendfsync ${fsync}`,
-    'aof-use-rdb-preamble yes',
-    'aof-load-truncated yes',
-    'save ""',
-    'stop-writes-on-bgsave-error no',
-    `maxmemory ${maxmemory}`,
-    'maxmemory-policy noeviction',
-    'hash-max-ziplist-entries 128',
-    `hash-max-ziplist-value ${listpackBytes}`,
-    `auto-aof-rewrite-min-size ${rewriteSize}`,
-  ].join('\n')}\n`;
-}
+/** `hash-max-ziplist-*` is the name of `hash-max-listpack-*` that Redis 6, 7, 8 and Valkey all know. */
+const redisConfig = ({ dir, port, password, fsync, maxmemory = 0 }: RedisOptions): string =>
+  `bind 127.0.0.1
+port ${port}
+protected-mode yes
+requirepass ${password}
+daemonize no
+dir ${JSON.stringify(dir)}
+logfile ${JSON.stringify(join(dir, 'redis.log'))}
+appendonly yes
+appendfsync ${fsync}
+aof-use-rdb-preamble yes
+aof-load-truncated yes
+save ""
+stop-writes-on-bgsave-error no
+maxmemory ${maxmemory}
+maxmemory-policy noeviction
+hash-max-ziplist-entries 128
+hash-max-ziplist-value ${listpackBytes}
+auto-aof-rewrite-min-size ${rewriteSize}
+`;

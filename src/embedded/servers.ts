@@ -4,9 +4,10 @@ import { type Closers, StartError } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 import { type ClickhouseEnd, startClickhouse } from './clickhouse.js';
 import { type DataDir, type Endpoints, openDataDir, readStoredEndpoints } from './data-dir.js';
+import { isFree, startOnFreePort } from './free-port.js';
 import { ensureRedisServer } from './install-redis.js';
-import { isFree, startOnFreePort } from './ports.js';
 import { startRedis } from './redis.js';
+import type { Supervised } from './supervisor.js';
 
 /** The part of the configuration that concerns the servers. */
 export type ServerSettings = {
@@ -27,8 +28,8 @@ export type ClickhouseEnds = Record<ClickhouseEnd, number>;
 export type FoundEndpoints = { endpoints: Endpoints } | { problem: string };
 
 /** A server that stands still this long counts as gone. */
-const STANDSTILL_MS = 10_000;
-const POLL_MS = 100;
+const maxStandstillMs = 10_000;
+const pollMs = 100;
 
 /**
  * Takes DATA_DIR, starts the servers for which no URL is set and publishes all addresses in endpoints.json.
@@ -45,10 +46,11 @@ export async function startEmbedded(
 ): Promise<Endpoints> {
   const dir = await openDataDir(settings.dataDir);
   closers.add('data folder', dir.release);
+  const host = { settings, dir, logger, closers };
   const [redisUrl, clickhouse] = await Promise.all([
-    settings.redisUrl ?? runRedis(settings, dir, logger, closers),
+    settings.redisUrl ?? runRedis(host),
     settings.clickhouseUrl === null
-      ? runClickhouse(settings, dir, logger, closers, ends)
+      ? runClickhouse(host, ends)
       : { clickhouseUrl: settings.clickhouseUrl, analystUrl: null },
   ]);
   const endpoints = { redisUrl, ...clickhouse, ...clusterOf(settings) };
@@ -100,14 +102,14 @@ export async function joinOrStart(
  *
  * @param limitMs how long to ask again
  */
-export async function findEndpoints(dataDir: string, limitMs = STANDSTILL_MS): Promise<FoundEndpoints> {
+export async function findEndpoints(dataDir: string, limitMs = maxStandstillMs): Promise<FoundEndpoints> {
   const deadline = performance.now() + limitMs;
   for (;;) {
     // Looked at before asking: after a standstill of this process they are asked once more.
     const isLast = performance.now() >= deadline;
     const asked = await askServers(dataDir);
     if ('endpoints' in asked || asked.isOver || isLast) return asked;
-    await sleep(POLL_MS);
+    await sleep(pollMs);
   }
 }
 
@@ -133,41 +135,37 @@ async function askServers(
   return { problem: `the ${server} of ${dataDir} does not answer (${reason})`, isOver: refused };
 }
 
-async function runRedis(
-  settings: ServerSettings,
-  dir: DataDir,
-  logger: Logger,
-  closers: Closers,
-): Promise<string> {
+/** What the two servers are started with. */
+interface Host {
+  readonly settings: ServerSettings;
+  readonly dir: DataDir;
+  readonly logger: Logger;
+  readonly closers: Closers;
+}
+
+async function runRedis(host: Host): Promise<string> {
+  const { settings, dir, logger, closers } = host;
   const abort = new AbortController();
   closers.add('installation of redis-server', () => abort.abort());
   await ensureRedisServer((line) => logger.info(line), abort.signal);
-  return startOnPort('EMBEDDED_REDIS_PORT', settings.embeddedRedisPort, async (port) => {
-    const server = startRedis({
+  const server = await run(host, 'Redis', settings.embeddedRedisPort, (port) =>
+    startRedis({
       dir: join(dir.path, 'redis'),
       port,
       password: dir.secrets.redis,
       fsync: settings.embeddedRedisFsync,
       maxmemory: settings.embeddedRedisMaxmemory,
       logger,
-      onSpawn: (pid) => noteServer(dir, 'redis', pid, logger),
-    });
-    closers.add('embedded Redis', server.stop);
-    await server.ready;
-    logger.info({ port, pid: server.pid() }, 'embedded Redis is ready');
-    return server.url;
-  });
+      onSpawn: (pid) => noteServer(host, 'redis', pid),
+    }),
+  );
+  return server.url;
 }
 
-async function runClickhouse(
-  settings: ServerSettings,
-  dir: DataDir,
-  logger: Logger,
-  closers: Closers,
-  ends: ClickhouseEnds,
-): Promise<{ clickhouseUrl: string; analystUrl: string }> {
-  return startOnPort('EMBEDDED_CLICKHOUSE_PORT', settings.embeddedClickhousePort, async (port) => {
-    const server = startClickhouse({
+async function runClickhouse(host: Host, ends: ClickhouseEnds) {
+  const { settings, dir, logger } = host;
+  const server = await run(host, 'ClickHouse', settings.embeddedClickhousePort, (port) =>
+    startClickhouse({
       dir: join(dir.path, 'clickhouse'),
       port,
       password: dir.secrets.clickhouse,
@@ -176,35 +174,39 @@ async function runClickhouse(
       onEnd: (reason) => {
         ends[reason] += 1;
       },
-      onSpawn: (pid) => noteServer(dir, 'clickhouse', pid, logger),
-    });
-    closers.add('embedded ClickHouse', server.stop);
+      onSpawn: (pid) => noteServer(host, 'clickhouse', pid),
+    }),
+  );
+  return { clickhouseUrl: server.clickhouseUrl, analystUrl: server.analystUrl };
+}
+
+/** Starts a server and waits until it is ready. @param pinned its port; 0: any free one */
+async function run<Server extends Supervised>(
+  { logger, closers }: Host,
+  name: 'Redis' | 'ClickHouse',
+  pinned: number,
+  start: (port: number) => Server,
+): Promise<Server> {
+  const startOn = async (port: number): Promise<Server> => {
+    const server = start(port);
+    closers.add(`embedded ${name}`, server.stop);
     await server.ready;
-    logger.info({ port, pid: server.pid() }, 'embedded ClickHouse is ready');
-    return { clickhouseUrl: server.clickhouseUrl, analystUrl: server.analystUrl };
-  });
+    logger.info({ port, pid: server.pid() }, `embedded ${name} is ready`);
+    return server;
+  };
+  if (pinned === 0) return startOnFreePort(startOn);
+  if (await isFree(pinned)) return startOn(pinned);
+  throw new StartError(
+    `EMBEDDED_${name.toUpperCase()}_PORT: port ${pinned} on 127.0.0.1 is taken; choose another one, or 0 for any free port`,
+  );
 }
 
 /** On a full disk a server that died has to start again all the same. */
-function noteServer(dir: DataDir, name: string, pid: number, logger: Logger): void {
+function noteServer({ dir, logger }: Host, name: string, pid: number): void {
   try {
     dir.recordServer(name, pid);
   } catch (error) {
-    logger.warn(
-      { err: error, name, pid },
-      'a server could not be noted: a start after a kill does not wait for it',
-    );
+    const facts = { err: error, name, pid };
+    logger.warn(facts, 'a server could not be noted: a start after a kill does not wait for it');
   }
-}
-
-async function startOnPort<Server>(
-  name: string,
-  pinned: number,
-  start: (port: number) => Promise<Server>,
-): Promise<Server> {
-  if (pinned === 0) return startOnFreePort(start);
-  if (await isFree(pinned)) return start(pinned);
-  throw new StartError(
-    `${name}: port ${pinned} on 127.0.0.1 is taken; choose another one, or 0 for any free port`,
-  );
 }

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { troubleOf } from '../connection-trouble.js';
 import type { Logger } from '../telemetry.js';
-import { hasCode } from './error-code.js';
+import { hasCode } from './private-file.js';
 
 /** A child process to keep running. */
 export type ChildSpec = {
@@ -40,11 +40,9 @@ export type Supervised = {
 };
 
 /** A child that lived this long was healthy: the next restart is quick again. */
-const HEALTHY_MS = 10_000;
-/** Not 0, which would not grow where such a start fails. */
-const AT_ONCE_MS = 1;
+const healthyMs = 10_000;
 /** Time between SIGKILL and the end of the limit. */
-const KILL_MARGIN_MS = 250;
+const killMarginMs = 250;
 
 type Life = {
   child: ChildProcess;
@@ -88,32 +86,26 @@ export function supervise(spec: ChildSpec): Supervised {
     return new Error(`${name} ended before it was ready: ${lastWords(child)}${log}`);
   }
 
-  async function relaunch(delayMs: number): Promise<Life | undefined> {
-    for (let delay = delayMs; !stopping.signal.aborted; delay = Math.min(delay * 2, maxDelayMs)) {
-      await pause(delay, stopping.signal);
-      if (stopping.signal.aborted) return undefined;
-      try {
-        return await launch();
-      } catch (error) {
-        if (!stopping.signal.aborted) logger.error({ err: error }, `${name} did not start again`);
-      }
-    }
-    return undefined;
-  }
-
   async function keepAlive(first: Life): Promise<void> {
-    let delay = minDelayMs;
-    for (let current: Life | undefined = first; current !== undefined; ) {
-      const since = performance.now();
-      await current.ended;
+    let current: Life | null = first;
+    for (let delay = minDelayMs; !stopping.signal.aborted; delay = Math.min(delay * 2, maxDelayMs)) {
+      let delayMs = delay;
+      if (current !== null) {
+        const since = performance.now();
+        await current.ended;
+        if (stopping.signal.aborted) return;
+        const why = spec.whyEnded?.() ?? null;
+        if (why !== null || performance.now() - since > healthyMs) delay = minDelayMs;
+        delayMs = why === null ? delay : 0;
+        logger.warn({ delayMs }, `${name} ${why ?? `died (${lastWords(current.child)})`}, starting it again`);
+      }
+      await pause(delayMs, stopping.signal);
       if (stopping.signal.aborted) return;
-      const why = spec.whyEnded?.() ?? null;
-      if (why !== null || performance.now() - since > HEALTHY_MS) delay = minDelayMs;
-      const delayMs = why === null ? delay : AT_ONCE_MS;
-      logger.warn({ delayMs }, `${name} ${why ?? `died (${lastWords(current.child)})`}, starting it again`);
-      current = await relaunch(delayMs);
-      delay = Math.min(delay * 2, maxDelayMs);
-      if (current !== undefined) logger.info({ pid: current.child.pid }, `${name} runs again`);
+      current = await launch().catch((error: unknown) => {
+        if (!stopping.signal.aborted) logger.error({ err: error }, `${name} did not start again`);
+        return null;
+      });
+      if (current !== null) logger.info({ pid: current.child.pid }, `${name} runs again`);
     }
   }
 
@@ -158,7 +150,7 @@ function endGroup(child: ChildProcess): void {
 async function terminate(life: Life, limitMs: number): Promise<void> {
   life.over.abort();
   life.child.kill('SIGTERM');
-  const timer = setTimeout(() => life.child.kill('SIGKILL'), Math.max(0, limitMs - KILL_MARGIN_MS));
+  const timer = setTimeout(() => life.child.kill('SIGKILL'), Math.max(0, limitMs - killMarginMs));
   await life.ended;
   clearTimeout(timer);
 }

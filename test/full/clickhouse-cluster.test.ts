@@ -14,7 +14,7 @@ import { Session } from 'chdb';
 import { takenBackRow } from '../../src/contracts/journal.js';
 import { createBridge } from '../../src/embedded/clickhouse/http-server.js';
 import { startLanes } from '../../src/embedded/clickhouse/lanes.js';
-import { freePort } from '../../src/embedded/ports.js';
+import { freePort } from '../../src/embedded/free-port.js';
 import { planRetention, retainAnswers } from '../../src/services/retention/retain-answers.js';
 import { acceptedField, acceptedKey } from '../../src/store/redis/keys.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { analystTables } from '../../src/contracts/analyst-tables.js';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
-import { startOnFreePort } from '../../src/embedded/ports.js';
+import { startOnFreePort } from '../../src/embedded/free-port.js';
 import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { migrate } from '../../src/warehouse/schema/migrations.js';

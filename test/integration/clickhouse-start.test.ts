@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { type ClickhouseOptions, startClickhouse } from '../../src/embedded/clickhouse.js';
-import { freePort } from '../../src/embedded/ports.js';
+import { freePort } from '../../src/embedded/free-port.js';
 import { createLogger } from '../../src/telemetry.js';
 import { exitOf, spawnChild } from '../support/clickhouse-child.js';
 import { takePort } from '../support/ports.js';

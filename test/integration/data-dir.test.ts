@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openDataDir, readStoredEndpoints, warnOfReaders } from '../../src/embedded/data-dir.js';
-import { identify, isAlive } from '../../src/embedded/process-identity.js';
+import { identify, isAlive } from '../../src/embedded/dir-lock.js';
 import { findEndpoints, joinOrStart, resolveEndpoints, startEmbedded } from '../../src/embedded/servers.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createClosers, StartError } from '../../src/lifecycle.js';

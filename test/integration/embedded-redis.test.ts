@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { freePort, startOnFreePort } from '../../src/embedded/ports.js';
+import { freePort, startOnFreePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { redisWarnings } from '../../src/store/redis/deployment.js';

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { startOnFreePort } from '../../src/embedded/ports.js';
+import { startOnFreePort } from '../../src/embedded/free-port.js';
 import { root } from '../support/root.js';
 
 /** Of `localhost`, signed by itself, good for a hundred years; made for these tests. */

@@ -12,7 +12,7 @@ import {
   skillRow,
 } from '../../src/contracts/journal.js';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
-import { freePort } from '../../src/embedded/ports.js';
+import { freePort } from '../../src/embedded/free-port.js';
 import { type ScheduledRunsOptions, schedules, startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { createJournalDrain } from '../../src/services/pipeline/drain-journal.js';

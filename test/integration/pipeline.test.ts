@@ -9,7 +9,7 @@ import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { drainQueueName, drainShards, queuePrefix } from '../../src/contracts/jobs.js';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
-import { freePort } from '../../src/embedded/ports.js';
+import { freePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import { startDrains } from '../../src/jobs/drain-queue.js';
 import type { DrainShard } from '../../src/services/pipeline/complete-block.js';

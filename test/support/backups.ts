@@ -10,7 +10,7 @@ import {
   drainShards,
   queuePrefix,
 } from '../../src/contracts/jobs.js';
-import { startOnFreePort } from '../../src/embedded/ports.js';
+import { startOnFreePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { createLogger } from '../../src/telemetry.js';

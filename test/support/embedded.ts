@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startOnFreePort } from '../../src/embedded/ports.js';
+import { startOnFreePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import type { Supervised } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/telemetry.js';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { listpackBytes } from '../../src/contracts/redis-settings.js';
-import { freePort, isFree } from '../../src/embedded/ports.js';
+import { freePort, isFree } from '../../src/embedded/free-port.js';
 import { whenReady } from '../../src/store/redis/client.js';
 import type { Scoped } from './service.js';
 import { waitFor } from './wait.js';

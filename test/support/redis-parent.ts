@@ -1,5 +1,5 @@
 // A process that owns an embedded Redis, for tests that kill it: prints {"url","pid"} and waits.
-import { freePort } from '../../src/embedded/ports.js';
+import { freePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import { createLogger } from '../../src/telemetry.js';
 

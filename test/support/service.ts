@@ -10,7 +10,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { type Config, loadConfig } from '../../src/config.js';
 import { defaultScopes, type Scope } from '../../src/contracts/access.js';
 import { readStoredEndpoints } from '../../src/embedded/data-dir.js';
-import { startOnFreePort } from '../../src/embedded/ports.js';
+import { startOnFreePort } from '../../src/embedded/free-port.js';
 import { probeRedis } from '../../src/embedded/probe.js';
 import { hashKey } from '../../src/http/auth.js';
 import { createClosers } from '../../src/lifecycle.js';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readStoredEndpoints } from '../../../src/embedded/data-dir.js';
-import { freePort } from '../../../src/embedded/ports.js';
+import { freePort } from '../../../src/embedded/free-port.js';
 import { startEmbedded } from '../../../src/embedded/servers.js';
 import { createClosers } from '../../../src/lifecycle.js';
 import { createLogger } from '../../../src/telemetry.js';

@@ -2,23 +2,22 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /** Below the systems' ranges for outgoing connections, so that a port stays free while its server restarts. */
-const FIRST = 20_000;
-const LAST = 29_999;
-const TRIES = 50;
-const STARTS = 3;
+const firstPort = 20_000;
+const lastPort = 29_999;
+const maxTries = 50;
+const maxStarts = 3;
 
 /** A loopback port that nobody listens on right now, 20000 to 29999. */
 export async function freePort(): Promise<number> {
-  for (let i = 0; i < TRIES; i++) {
-    const port = randomInt(FIRST, LAST + 1);
+  for (let i = 0; i < maxTries; i++) {
+    const port = randomInt(firstPort, lastPort + 1);
     if (await isFree(port)) return port;
   }
-  throw new Error(`no free port on 127.0.0.1 between ${FIRST} and ${LAST} after ${TRIES} tries`);
+  throw new Error(`no free port on 127.0.0.1 between ${firstPort} and ${lastPort} after ${maxTries} tries`);
 }
 
 /**
  * Starts a server on a free port, and on another one where somebody else took it before the server did.
- *
  * @param start rejects when the server cannot start
  */
 export async function startOnFreePort<Server>(start: (port: number) => Promise<Server>): Promise<Server> {
@@ -27,7 +26,7 @@ export async function startOnFreePort<Server>(start: (port: number) => Promise<S
     try {
       return await start(port);
     } catch (error) {
-      if (starts === STARTS || (await isFree(port))) throw error;
+      if (starts === maxStarts || (await isFree(port))) throw error;
     }
   }
 }
