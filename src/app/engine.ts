@@ -5,7 +5,7 @@ import { createLimiter, type LimiterOptions } from '../concurrency.js';
 import type { SkillLimits } from '../contracts/tasks.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { unavailable } from '../errors.js';
-import { type Closers, StartError } from '../lifecycle.js';
+import type { Closers } from '../lifecycle.js';
 import type { SkillWritePorts } from '../services/catalogue/write-skill.js';
 import type { MasteryPorts } from '../services/read/read-mastery.js';
 import type { SkillPorts } from '../services/read/read-skills.js';
@@ -15,10 +15,9 @@ import { forgetSkill, isKnownSkill, listKnownSkills } from '../store/catalogue/k
 import { createGoalStore, type GoalStore } from '../store/learners/goal-store.js';
 import { readLearner, readOwnRecord } from '../store/learners/learner-reads.js';
 import { createModelCache } from '../store/models/model-cache.js';
-import { connectRedis, type RedisClient } from '../store/redis/client.js';
-import { firstReady, unreachable } from '../store/redis/first-ready.js';
+import type { RedisClient } from '../store/redis/client.js';
 import { partitionOf } from '../store/redis/keys.js';
-import { tellLosses } from '../store/redis/redis-trouble.js';
+import { openRedis } from '../store/redis/open-redis.js';
 import type { Logger } from '../telemetry.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
 import { type DeploymentWatch, watchDeployment } from './deployment-watch.js';
@@ -41,7 +40,6 @@ export interface Engine {
 
 /** About 26 MB of Redis for all partitions together. */
 const forecastsBound = 10_000;
-const redisTimeoutMs = 10_000;
 
 /** What an engine is told by the configuration. */
 export interface EngineSettings {
@@ -55,23 +53,13 @@ export interface EngineSettings {
 }
 
 /** @throws StartError when Redis cannot be reached, or holds learners of another version */
-export async function connectState(
+export const connectState = (
   { redisUrl }: Endpoints,
   { redisWaitReplicas }: EngineSettings,
   logger: Logger,
   closers: Closers,
-): Promise<RedisClient> {
-  const redis = connectRedis(redisUrl, redisWaitReplicas);
-  closers.add('Redis connection', () => redis.disconnect());
-  redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
-  await redisReady(redis, redisUrl);
-  tellLosses(
-    redis,
-    (text) => logger.warn(`Redis cannot be reached: ${text}`),
-    () => logger.info('Redis can be reached again'),
-  );
-  return redis;
-}
+): Promise<RedisClient> =>
+  openRedis(redisUrl, { logger, closers, waitReplicas: redisWaitReplicas, check: refuseOtherVersion });
 
 /** @param redis connected by `connectState` */
 export async function startEngine(
@@ -184,16 +172,4 @@ export async function whileUsable<Value>(
   const reason = blocked();
   if (reason !== null) throw unavailable('The state of the learners is not available right now');
   return read();
-}
-
-async function redisReady(redis: RedisClient, url: string): Promise<void> {
-  try {
-    await firstReady(redis, url, redisTimeoutMs);
-    await refuseOtherVersion(redis);
-  } catch (error) {
-    if (error instanceof StartError) throw error;
-    throw new StartError(`REDIS_URL: ${unreachable(url, error)}; start it or correct the URL`, {
-      cause: error,
-    });
-  }
 }

@@ -9,8 +9,6 @@ import {
   reportStartFailure,
   StartError,
 } from '../lifecycle.js';
-import { connectRedis, type RedisClient } from '../store/redis/client.js';
-import { firstReady, unreachable } from '../store/redis/first-ready.js';
 import { createLogger, type Logger } from '../telemetry.js';
 
 /** What a command has of its process: `process` itself, except in tests, which keep what is written. */
@@ -64,19 +62,6 @@ export const commandOf =
     const wanted = args;
     await runCommand(host, name, failure, (context) => work(context, wanted));
   };
-
-const redisTimeoutMs = 10_000;
-
-/** A connection that lasts as long as the command. @throws StartError where Redis cannot be reached */
-export async function openRedis(redisUrl: string, { logger, closers }: CommandContext): Promise<RedisClient> {
-  const redis = connectRedis(redisUrl);
-  closers.add('Redis connection', () => redis.disconnect());
-  redis.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
-  await firstReady(redis, redisUrl, redisTimeoutMs).catch((cause: unknown) => {
-    throw new StartError(`${unreachable(redisUrl, cause)}; start it or correct REDIS_URL`, { cause });
-  });
-  return redis;
-}
 
 /** A shell calls the end by a signal 128 and its number; an unfinished command has not succeeded. */
 const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;

@@ -6,8 +6,9 @@ import { joinOrStart } from '../embedded/servers.js';
 import { hashKey, shortHash } from '../http/auth.js';
 import { StartError } from '../lifecycle.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
+import { openRedis } from '../store/redis/open-redis.js';
 import { parseArguments, readInteger, readTenant, usageOf } from './arguments.js';
-import { type CommandContext, commandOf, openRedis } from './command.js';
+import { type CommandContext, commandOf } from './command.js';
 
 const help = `Usage: npm run keys -- create [options]
        npm run keys -- list

@@ -2,8 +2,9 @@
 import { joinOrStart } from '../embedded/servers.js';
 import { type ParkedEntry, parkableStreams, parkedEntries, redrive } from '../store/outbox/parked-store.js';
 import type { RedisClient } from '../store/redis/client.js';
+import { openRedis } from '../store/redis/open-redis.js';
 import { parseArguments, readInteger, usageOf } from './arguments.js';
-import { type CommandContext, commandOf, openRedis } from './command.js';
+import { type CommandContext, commandOf } from './command.js';
 
 const help = `Usage: npm run parked -- list [--json] [--partition N]
        npm run parked -- redrive [--partition N]

@@ -8,8 +8,9 @@ import { joinOrStart } from '../embedded/servers.js';
 import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
 import type { RedisClient } from '../store/redis/client.js';
+import { openRedis } from '../store/redis/open-redis.js';
 import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/clickhouse/client.js';
-import { type CommandContext, openRedis } from './command.js';
+import type { CommandContext } from './command.js';
 
 export interface Servers {
   readonly endpoints: Endpoints;

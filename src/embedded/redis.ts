@@ -2,7 +2,7 @@ import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listpackBytes, rewriteSize } from '../contracts/redis-settings.js';
+import { listpackBytes, rewriteSize } from '../contracts/redis.js';
 import type { Logger } from '../telemetry.js';
 import { makeFolder } from './private-file.js';
 import { type Supervised, supervise } from './supervisor.js';

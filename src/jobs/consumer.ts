@@ -2,7 +2,7 @@
 import { type Job, Queue, type QueueOptions, Worker, type WorkerOptions } from 'bullmq';
 import { Cluster, Redis } from 'ioredis';
 import { queuePrefix } from '../contracts/jobs.js';
-import { redisAddress } from '../contracts/redis-address.js';
+import { redisAddress } from '../contracts/redis.js';
 import { inTime, within } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 

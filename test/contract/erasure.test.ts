@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { LearnerState } from '../../src/domain/tracing/states.js';
 import { watchLearners } from '../../src/store/learners/watched-learners.js';
+import { hashText } from '../../src/store/redis/binary.js';
 import { openHotConnections } from '../../src/store/redis/hot-connections.js';
 import {
   acceptedKey,
@@ -12,7 +13,6 @@ import {
   rareSkillsKey,
   removedKey,
 } from '../../src/store/redis/keys.js';
-import { hashText } from '../../src/store/redis/text-hash.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { erasureDone } from '../support/learner-data.js';

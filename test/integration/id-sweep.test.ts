@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
-import { listpackBytes } from '../../src/contracts/redis-settings.js';
+import { listpackBytes } from '../../src/contracts/redis.js';
 import { answerBytes, idBytes } from '../../src/store/learners/event-ids.js';
 import { idWindowSeconds } from '../../src/store/learners/id-ledger.js';
 import { sweepIds, takeSweepTurn } from '../../src/store/learners/id-sweep.js';

@@ -16,10 +16,10 @@ import {
 } from '../../src/store/catalogue/known-skills.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-records.js';
 import { createRebuildStore } from '../../src/store/rebuild/rebuild-store.js';
+import { hashText } from '../../src/store/redis/binary.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { knownSkillsKey, learnerKey, rareSkillsKey } from '../../src/store/redis/keys.js';
-import { hashText } from '../../src/store/redis/text-hash.js';
 import { answeredSkills, tenantsOf } from '../../src/warehouse/reads/rebuild-state.js';
 import { createKnownSkills } from '../../workers/track/known-skills.js';
 import { groupByLearner } from '../../workers/track/learner-works.js';

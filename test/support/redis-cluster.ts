@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { listpackBytes } from '../../src/contracts/redis-settings.js';
+import { listpackBytes } from '../../src/contracts/redis.js';
 import { freePort, isFree } from '../../src/embedded/free-port.js';
 import { whenReady } from '../../src/store/redis/client.js';
 import type { Scoped } from './service.js';

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config.js';
 import { environmentSchema } from '../../src/contracts/environment.js';
-import { listpackBytes, rewriteSize } from '../../src/contracts/redis-settings.js';
+import { listpackBytes, rewriteSize } from '../../src/contracts/redis.js';
 import { root } from '../support/root.js';
 
 interface ComposeService {

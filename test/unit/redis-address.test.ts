@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { redisAddress } from '../../src/contracts/redis-address.js';
+import { redisAddress } from '../../src/contracts/redis.js';
 
 test('the first node says how to log in to all', () => {
   assert.deepEqual(redisAddress('rediss://us%40er:p%3Aw@a:7000, rediss://b:7001'), {

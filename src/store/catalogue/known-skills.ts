@@ -1,10 +1,10 @@
 /** Which skills a tenant's learners answer, and which of them count as known. */
 import { learnersOfKnownSkill } from '../../domain/base/params.js';
 import { inParts } from '../../lists.js';
+import { hashText } from '../redis/binary.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import { catalogueKey, knownSkillsKey, rareSkillsKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
-import { hashText } from '../redis/text-hash.js';
 
 /**
  * Notes learners who answered skills; those who are noted already change nothing. A skill is rare from its first answer

@@ -4,8 +4,7 @@
  */
 import type { TrackEvent } from '../../contracts/tasks.js';
 import { type Advice, adviceCodes } from '../../domain/advice/answer-advice.js';
-import { readCount, viewOf, writeCount } from '../redis/records.js';
-import { hashText } from '../redis/text-hash.js';
+import { hashText, readCount, viewOf, writeCount } from '../redis/binary.js';
 
 /**
  * Bytes of an id's hash. It has to be found among the ids of one learner alone, of whom there are 20,000 at most: 64 bits

@@ -1,8 +1,8 @@
 /** Looks for event ids that are over, of learners who did not come back. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { groupedBy, inParts } from '../../lists.js';
-import { scanKeys } from '../rebuild/learner-scan.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { scanKeys } from '../redis/fan-out.js';
 import { idSweepKey } from '../redis/keys.js';
 import { takeTurn } from '../redis/lock.js';
 import { defineScript } from '../redis/script.js';

@@ -17,7 +17,7 @@ import type { PlateauState } from '../../domain/tracing/plateau.js';
 import type { RapidState } from '../../domain/tracing/rapid.js';
 import { type LearnerState, newLearner, newSkill, type SkillState } from '../../domain/tracing/states.js';
 import type { ItemTrace, LearnerTrace, SkillTrace } from '../../domain/tracing/traces.js';
-import { readCount, viewOf, write3Bytes, writeCount } from '../redis/records.js';
+import { readCount, viewOf, write3Bytes, writeCount } from '../redis/binary.js';
 
 const format = 1;
 const learnerBytes = 198;

@@ -23,8 +23,7 @@ import {
   waitKey,
 } from '../redis/keys.js';
 import { notSafe, waitMs } from '../redis/replication.js';
-import { outcomeOf, type Replies, readReplies } from '../redis/replies.js';
-import type { Reply } from '../redis/reply-reader.js';
+import { outcomeOf, type Replies, type Reply, readReplies } from '../redis/replies.js';
 import { countAccepted } from './accepted.js';
 import { decodeLearner, decodeSkill, encodeItem, encodeLearner, encodeSkill } from './learner-codec.js';
 import { idFieldsOf, storedIds } from './learner-ids.js';

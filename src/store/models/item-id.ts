@@ -1,4 +1,4 @@
-import { hashText } from '../redis/text-hash.js';
+import { hashText } from '../redis/binary.js';
 
 /** Bytes under which an item is kept: 64 bits make two of a million items meet with a chance of 3e-8. */
 export const itemIdBytes = 8;

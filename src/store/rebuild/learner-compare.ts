@@ -6,8 +6,8 @@ import { goalField } from '../learners/goal-codec.js';
 import { decodeLearner } from '../learners/learner-codec.js';
 import { learnerField, type Placed } from '../learners/learner-records.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
+import { perCall } from '../redis/fan-out.js';
 import { itemTracesKey, learnerKey } from '../redis/keys.js';
-import { perCall } from '../redis/per-call.js';
 import { dumpOf, type Fields, type LearnerDump } from './learner-dump.js';
 
 /** Learners that are read at a time. */

@@ -2,8 +2,8 @@
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { IdFields } from '../learners/learner-ids.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
+import { perCall } from '../redis/fan-out.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
-import { perCall } from '../redis/per-call.js';
 import { dumpOf, type Fields } from './learner-dump.js';
 
 export interface RestoredLearner {

@@ -1,13 +1,12 @@
 /** Looks through all of Redis for learners and their rows, for comparing them with ClickHouse. */
-import type { Redis } from 'ioredis';
 import { unescapeText } from '../../contracts/attempt-row-reader.js';
 import type { LearnerPlace } from '../../services/rebuild/ports.js';
 import { learnerField } from '../learners/learner-records.js';
-import { isCluster, type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
+import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
+import { scanKeys } from '../redis/fan-out.js';
 import { learnerKey, outboxKey, parkedKey, partitionOf } from '../redis/keys.js';
 import { fieldOf, streamPages } from '../redis/streams.js';
 
-const scanned = 1000;
 const learnerPattern = 'st:{p*}:l:*';
 const namePattern = /^st:\{p\d+\}:l:([^:]+):(.*)$/s;
 
@@ -18,21 +17,6 @@ export async function* scanLearners(client: RedisClient): AsyncGenerator<Learner
     for (const key of keys) commands.hexists(key, learnerField);
     const found = await whileRedisServes(resultsOf(commands));
     yield keys.flatMap((key, i) => (found[i] === 1 ? placeOf(key) : []));
-  }
-}
-
-/** Keys with the node that has them, each once a page. */
-export async function* scanKeys(
-  client: RedisClient,
-  pattern: string,
-): AsyncGenerator<readonly [node: Redis, keys: readonly string[]]> {
-  for (const node of isCluster(client) ? client.nodes('master') : [client]) {
-    let cursor = '0';
-    do {
-      const [next, keys] = await whileRedisServes(node.scan(cursor, 'MATCH', pattern, 'COUNT', scanned));
-      yield [node, [...new Set(keys)]];
-      cursor = next;
-    } while (cursor !== '0');
   }
 }
 

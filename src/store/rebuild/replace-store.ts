@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { ReplaceStore } from '../../services/rebuild/replace.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import { notedKept, type OtherVersion, replacesField } from '../redis/deployment.js';
+import { scanKeys } from '../redis/fan-out.js';
 import {
   asideKey,
   catalogueJournalKey,
@@ -14,7 +15,6 @@ import {
   parkedKey,
 } from '../redis/keys.js';
 import { streamLengths } from '../redis/streams.js';
-import { scanKeys } from './learner-scan.js';
 import { checkpointKey } from './rebuild-store.js';
 
 /** How long what was moved stays, in days. */

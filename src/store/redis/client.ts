@@ -1,10 +1,10 @@
+import type { EventEmitter } from 'node:events';
 import { type ChainableCommander, Cluster, Redis, type RedisOptions } from 'ioredis';
 import { troubleOf } from '../../connection-trouble.js';
-import { redisAddress } from '../../contracts/redis-address.js';
+import { redisAddress } from '../../contracts/redis.js';
 import { unavailable } from '../../errors.js';
-import { connectCluster, type Timeouts } from './cluster.js';
+import { connectCluster } from './cluster.js';
 import { makeStringsFast } from './fast-strings.js';
-import { lastErrorOf, noteErrors } from './redis-trouble.js';
 
 // What ioredis declares has made them slow.
 makeStringsFast();
@@ -12,22 +12,19 @@ makeStringsFast();
 /** A single node or a Cluster: everything above works on both. */
 export type RedisClient = Redis | Cluster;
 
-/** After this long without an answer a command counts as failed: the caller gets a 503 and may try again. */
+/** After this long without a reply a command counts as failed: the caller gets a 503 and may try again. */
 export const commandTimeoutMs = 5000;
-/** A connection over which nothing comes back is given up for another: what is behind it may be gone without a word. */
-const socketTimeoutMs = 10_000;
-/** After this long a connection counts as not to be had. */
 export const connectTimeoutMs = 5000;
-const timeouts: Timeouts = {
+const timeouts = {
   commandTimeout: commandTimeoutMs,
   connectTimeout: connectTimeoutMs,
-  socketTimeout: socketTimeoutMs,
+  /** A connection over which nothing comes back is replaced: what is behind it may be gone without a word. */
+  socketTimeout: 10_000,
 };
 
 /**
- * A command whose answer was lost may have been carried out, so none is ever sent twice: with
- * `maxRetriesPerRequest: 0` every open command fails the moment the connection does, and nothing waits in a
- * queue while Redis is away.
+ * A command whose reply was lost may have been carried out, so none is sent twice: with `maxRetriesPerRequest: 0` every
+ * command in flight fails with its connection, and nothing is queued while Redis is unavailable.
  */
 const options = {
   ...timeouts,
@@ -41,9 +38,9 @@ const options = {
 
 const { socketTimeout: _, ...withoutSocketTimeout } = options;
 /**
- * Of a connection whose replies ioredis does not read (hot-connection.ts): whoever does waits for them not too long. While
- * Redis loads, ioredis asks again after a time that must be over before it connects anew: asked by a timer of the connection
- * before, the next one would bring a reply that nobody waits for.
+ * Of a connection whose replies ioredis does not read (hot-connection.ts), which has a time-out of its own. While Redis
+ * loads, ioredis asks again by a timer; that must end before it reconnects, or the new connection would bring a reply that
+ * nobody waits for.
  */
 export const hotOptions = {
   ...withoutSocketTimeout,
@@ -55,7 +52,7 @@ export const hotOptions = {
  * Connects to Redis and stays connected: reconnects for ever, with back-off.
  *
  * @param url one `redis://` or `rediss://` URL, or several of a Cluster's nodes separated by commas
- * @param waitReplicas how many replicas must have what is told as done (replication.ts)
+ * @param waitReplicas how many replicas must have a write before it is confirmed (replication.ts)
  */
 export function connectRedis(url: string, waitReplicas = 0): RedisClient {
   const address = redisAddress(url);
@@ -70,10 +67,34 @@ export function connectRedis(url: string, waitReplicas = 0): RedisClient {
 /** Beside the connections, because it goes wherever they go. */
 const waits = new WeakMap<RedisClient, number>();
 
-/** How many replicas must have what is written over the connection before it is told as done. */
+/** How many replicas must have a write over the connection before it is confirmed. */
 export const replicasToWaitFor = (client: RedisClient): number => waits.get(client) ?? 0;
 
 export const isCluster = (client: RedisClient): client is Cluster => client instanceof Cluster;
+
+/** The last error of each connection since it served. */
+const lastErrors = new WeakMap<EventEmitter, Error>();
+
+/** Messages that follow from an earlier error. */
+const consequences = new Set(['Connection is closed.', 'Failed to refresh slots cache.']);
+
+/** Calls `hear` for a connection's errors that are causes; of a Cluster every node's count. */
+export function onCause(client: EventEmitter, hear: (error: Error) => void): void {
+  const listen = (error: Error): void => {
+    if (!consequences.has(error.message)) hear(error);
+  };
+  client.on('error', listen);
+  client.on('node error', listen);
+}
+
+/** @param client from its first moment on */
+export function noteErrors(client: EventEmitter): void {
+  onCause(client, (error) => lastErrors.set(client, error));
+  client.on('ready', () => lastErrors.delete(client));
+}
+
+/** Undefined for a connection that serves, or has not failed yet. */
+export const lastErrorOf = (client: EventEmitter): Error | undefined => lastErrors.get(client);
 
 /** Replies by which Redis says that it cannot serve now; any other error reply is a defect of ours. */
 const passingReplies = new Set([
@@ -88,15 +109,15 @@ const passingReplies = new Set([
   'NOREPLICAS',
   // A master that became a replica ends who waits for its replicas.
   'UNBLOCKED',
-  // Alone, for a memory that ran full with the last command; what is wrong with a command is told before it.
+  // Alone: memory ran full with the last command. What is wrong with a command is replied before it.
   'EXECABORT',
   'MOVED',
   'ASK',
 ]);
 
 /**
- * Waits for commands of Redis; where it cannot be reached or cannot serve now, the caller gets the error to be
- * told: UNAVAILABLE. Whether a command whose answer was lost was carried out is not known.
+ * Waits for commands of Redis. Whether a command whose reply was lost was carried out is not known.
+ * @throws ApiError UNAVAILABLE where Redis cannot be reached or cannot serve now; an error reply that is a defect of ours
  */
 export async function whileRedisServes<Value>(commands: Promise<Value>): Promise<Value> {
   try {
@@ -112,7 +133,7 @@ function isDefect(error: unknown): boolean {
   return code !== null && !passingReplies.has(code);
 }
 
-/** The first word of an error reply (Redis protocol); null for what is none: a connection's own error. */
+/** The first word of an error reply (Redis protocol); null for another error, such as a connection's own. */
 export function codeOf(error: unknown): string | null {
   if (!(error instanceof Error) || error.name !== 'ReplyError') return null;
   return error.message.split(' ', 1)[0] ?? '';
@@ -133,7 +154,7 @@ export async function whenReady(client: RedisClient, timeoutMs: number): Promise
   if (isCluster(client)) await mastersTried(client);
 }
 
-/** Of each Cluster since it became ready; all who come meanwhile wait for the same. */
+/** Of each Cluster since it became ready. */
 const tried = new WeakMap<Cluster, Promise<unknown>>();
 
 /**

@@ -1,19 +1,16 @@
 /** A Redis Cluster as the state store wants it. */
-import { Cluster, type ClusterOptions, Command } from 'ioredis';
-import type { RedisAddress } from '../../contracts/redis-address.js';
+import { Cluster, type ClusterOptions, Command, type CommonRedisOptions } from 'ioredis';
+import type { RedisAddress } from '../../contracts/redis.js';
 
-/**
- * How often a client asks where the slots are, in milliseconds. Mostly a node says so by itself (MOVED), but one that
- * hangs says nothing, and nobody tells which replicas are there.
- */
+/** Mostly a node says by itself where a slot is (MOVED), but one that hangs says nothing, and none names its replicas. */
 const slotsRefreshMs = 5000;
 
 /**
- * Follows a node that says where a slot lives now, and repeats nothing else.
+ * Follows MOVED and repeats nothing else.
  *
- * ioredis would also send a command again whose connection was lost: it may have been carried out, and counting an
- * answer or a request again is wrong. And it would follow to the node that a slot is moving to key by key: there a
- * script finds nothing of a learner yet and would begin a new one. Both fail here and are told as 503.
+ * ioredis would also repeat a command whose connection was lost: it may have been carried out, and would count twice. And
+ * it would follow ASK to the node that a slot is moving to key by key: there a script finds nothing of a learner yet and
+ * would begin a new one. Both fail here and end as 503.
  */
 class CarefulCluster extends Cluster {
   override handleError(...[error, ttl, handlers]: Parameters<Cluster['handleError']>): void {
@@ -22,17 +19,14 @@ class CarefulCluster extends Cluster {
   }
 }
 
-export interface Timeouts {
-  readonly commandTimeout: number;
-  readonly connectTimeout: number;
-  readonly socketTimeout: number;
-}
-
-/** @param timeouts of each node's connection, in milliseconds */
-export function connectCluster({ nodes, login }: RedisAddress, timeouts: Timeouts): Cluster {
+/** @param timeouts of each node's connection */
+export function connectCluster(
+  { nodes, login }: RedisAddress,
+  timeouts: Pick<CommonRedisOptions, 'commandTimeout' | 'connectTimeout' | 'socketTimeout'>,
+): Cluster {
   const client = new CarefulCluster([...nodes], {
-    // A command must not wait for a connection that is being made; all are made at once, to replicas too. The check
-    // would be such a command, and start everything anew.
+    // A command must not wait for a connection that is being made; all are made at once, to replicas too. The ready check
+    // would be such a command, and start everything again.
     enableOfflineQueue: false,
     enableReadyCheck: false,
     redisOptions: { ...timeouts, ...login, lazyConnect: false },
@@ -42,16 +36,11 @@ export function connectCluster({ nodes, login }: RedisAddress, timeouts: Timeout
   return client;
 }
 
-/** Where a key is, as far as the client knows. */
-export interface ClusterPlace {
-  /** Host and port, with a colon between them. */
-  readonly master: string;
-  /** How many replicas its master has that the Cluster does not hold for dead: it does not list those. */
-  readonly replicas: number;
-}
-
-/** Null where nobody is known to have the key. */
-export function placeInCluster(client: Cluster, key: string): ClusterPlace | null {
+/**
+ * Where a key is, as far as the client knows: its master (host:port) and the number of replicas that the Cluster does not
+ * hold for dead, for it does not list those. Null where no node is known to have it.
+ */
+export function placeInCluster(client: Cluster, key: string) {
   const [master, ...others] = client.slots[new Command('get', [key]).getSlot()] ?? [];
   if (master === undefined) return null;
   return { master, replicas: others.filter((other) => other !== master).length };

@@ -1,21 +1,4 @@
-/**
- * Commands as Redis reads them (RESP), written into one buffer. For the path of every answer: there an object, an
- * array and a promise for each command cost more than the command itself (docs/performance.md).
- */
-export interface CommandBytes {
-  /** Begins a command of so many words, its name among them. */
-  command(words: number, name: string): void;
-  text(word: string): void;
-  bytes(word: Uint8Array): void;
-  /** Commands begun so far; Redis gives as many replies. */
-  count(): number;
-  /** What was written; nothing is to be written after it. */
-  done(): Buffer;
-  /** Nobody needs the bytes any more: the next commands are written over them. */
-  release(): void;
-}
-
-/** A buffer of this size is kept, a larger one is not. */
+/** A larger buffer is not kept. */
 const maxSpareBytes = 1024 * 1024;
 /**
  * The last buffer that was released. Without it each batch takes new memory outside of V8's heap, and V8 collects all
@@ -38,8 +21,15 @@ const maxUnitBytes = 3;
 const frameBytes = 16;
 const [star, dollar, carriageReturn, lineFeed, zero] = [0x2a, 0x24, 0x0d, 0x0a, 0x30];
 
-/** @param size bytes to begin with; a buffer that is too small grows */
-export function createCommandBytes(size: number): CommandBytes {
+export type CommandBytes = ReturnType<typeof createCommandBytes>;
+
+/**
+ * Commands as Redis reads them (RESP), written into one buffer. For the path of every answer: there an object, an
+ * array and a promise for each command cost more than the command itself (docs/performance.md).
+ *
+ * @param size bytes to begin with; a buffer that is too small grows
+ */
+export function createCommandBytes(size: number) {
   let buffer = takeBuffer(size);
   let end = 0;
   let commands = 0;
@@ -64,7 +54,7 @@ export function createCommandBytes(size: number): CommandBytes {
     lineEnd();
   }
 
-  /** @returns whether it was; other words are left to `write` */
+  /** @returns whether the word was written; others are left to `writeWord` */
   function wroteShortAscii(word: string): boolean {
     if (word.length > shortWord) return false;
     for (let i = 0; i < word.length; i++) {
@@ -76,7 +66,7 @@ export function createCommandBytes(size: number): CommandBytes {
     return true;
   }
 
-  /** @param start of its frame, which tells its length as if all of it were ASCII */
+  /** @param start of the word's frame, which has the length of an ASCII text */
   function writeWord(word: string, start: number): void {
     let written = buffer.write(word, end);
     if (written !== word.length) {
@@ -90,30 +80,41 @@ export function createCommandBytes(size: number): CommandBytes {
   function text(word: string): void {
     reserve(maxUnitBytes * word.length);
     const start = end;
-    // Nearly all words are ASCII: nobody has to count their bytes first.
+    // Nearly all words are ASCII: their bytes need not be counted first.
     head(dollar, word.length);
     if (!wroteShortAscii(word)) writeWord(word, start);
     lineEnd();
   }
 
+  /** Begins a command of so many words, its name among them. */
+  function command(words: number, name: string): void {
+    reserve(0);
+    head(star, words);
+    commands += 1;
+    text(name);
+  }
+
   return {
-    command: (words, name) => {
-      reserve(0);
-      head(star, words);
-      commands += 1;
-      text(name);
+    command,
+    /** A whole command. */
+    whole: (name: string, ...words: readonly string[]): void => {
+      command(1 + words.length, name);
+      for (const word of words) text(word);
     },
     text,
-    bytes: (word) => {
+    bytes: (word: Uint8Array): void => {
       reserve(word.length);
       head(dollar, word.length);
       buffer.set(word, end);
       end += word.length;
       lineEnd();
     },
-    count: () => commands,
-    done: () => buffer.subarray(0, end),
-    release: () => {
+    /** Commands begun so far; Redis gives as many replies. */
+    count: (): number => commands,
+    /** What was written; nothing is to be written after it. */
+    done: (): Buffer => buffer.subarray(0, end),
+    /** Nobody needs the bytes any more: the next commands are written over them. */
+    release: (): void => {
       if (buffer.length <= maxSpareBytes) spare = buffer;
     },
   };

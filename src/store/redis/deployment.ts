@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { listpackBytes } from '../../contracts/redis-settings.js';
+import { listpackBytes } from '../../contracts/redis.js';
 import type { DeploymentFacts } from '../../services/rebuild/deployment-facts.js';
 import { isCluster, type RedisClient, whileRedisServes } from './client.js';
 import { keptNow, type LearnersKept, markerKey, metaKey, unnotedLayout, unnotedVersion } from './keys.js';

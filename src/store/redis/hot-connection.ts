@@ -1,7 +1,7 @@
 /**
- * A connection that carries the commands of answers and nothing else. ioredis connects, authenticates, encrypts and
- * reconnects as on any other; what is written and what comes back goes past it: a command object, a place in its queue and
- * a reply that is dispatched cost a worker more than all that it does with them (docs/performance.md).
+ * A connection for the commands of answers alone. ioredis connects, authenticates, encrypts and reconnects; commands and
+ * replies go past it: its object, queue entry and dispatch for each cost a worker more than all that it does with them
+ * (docs/performance.md).
  */
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
@@ -10,34 +10,34 @@ import {
   commandTimeoutMs,
   connectTimeoutMs,
   hotOptions,
+  noteErrors,
   whenReady,
   whileRedisServes,
 } from './client.js';
 import type { CommandBytes } from './command-bytes.js';
-import { noteErrors } from './redis-trouble.js';
-import { createReplyReader, type Reply } from './reply-reader.js';
+import { createReplyReader, type Reply } from './replies.js';
 
 export interface HotConnection {
-  /** Whether it leads to all keys, and not to those of one master of a Cluster alone. */
+  /** False for a connection to one master of a Cluster. */
   readonly reachesAll: boolean;
-  /** How many replicas must have what is told as done, as of now. */
+  /** How many replicas must have a write before it is confirmed, as of now. */
   waitReplicas(): number;
-  /** Whether it leads to where the keys are, as far as is known by now. */
+  /** Whether its server still is the master of the keys, as far as is known. */
   isMaster(): boolean;
   isOpen(): boolean;
   /** Resolves when commands may be sent. @throws ApiError UNAVAILABLE */
   ready(): Promise<void>;
-  /** What stands for the connection as it is now: after it was replaced, nothing is watched any more. */
+  /** Identity of the socket: after a reconnect nothing is watched any more. */
   current(): object;
   /**
-   * Sends commands in one write and gives their replies in order, an error reply as an Error at its place.
+   * Sends commands in one write and returns their replies in order, an error reply as an Error in its place.
    * @throws Error where there is no connection, or it is lost before the last reply: what was carried out is not known
    */
   send(commands: CommandBytes): Promise<Reply[]>;
   /**
-   * Leaves the connection where its Redis says that another one serves by now.
-   * @param error that was met
-   * @returns whether nothing was carried out, and it is known who serves
+   * Leaves the connection where its Redis replied that another one serves now.
+   * @param error of `send`, or a reply
+   * @returns whether nothing was carried out, and the new server is known
    */
   leave(error: unknown): Promise<boolean>;
   close(): void;

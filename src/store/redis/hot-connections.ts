@@ -1,11 +1,10 @@
 /**
- * The hot connections of a thread, for one task at a time. What is watched belongs to its connection, and any EXEC ends all
- * of it. A single Redis takes the learners of all partitions in one transaction, over one connection. On a Cluster a
- * transaction has one slot, which is a partition's: so each partition has a connection of its own there, to the master of
- * its slot, opened when it is first needed.
+ * The hot connections of a thread, for one task at a time: a WATCH belongs to its connection, and any EXEC ends it. A single
+ * Redis takes the learners of all partitions in one transaction, over one connection. On a Cluster a transaction has one
+ * slot: so each partition has a connection there, to the master of its slot, opened when it is first needed.
  */
 import { type Cluster, Redis } from 'ioredis';
-import { type RedisAddress, redisAddress } from '../../contracts/redis-address.js';
+import { type RedisAddress, redisAddress } from '../../contracts/redis.js';
 import { unavailable } from '../../errors.js';
 import {
   codeOf,
@@ -69,16 +68,13 @@ function connectMasters(
   };
 }
 
-/** Replies of a node whose slots are another one's, or of a Cluster that is not whole. */
+/** Replies of a node that is not the slot's master any more, or of a Cluster that is not whole. */
 const elsewhere: ReadonlySet<string | null> = new Set(['MOVED', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY']);
 
-/**
- * Nobody waits for a master that restarts: it says to each command that it loads. What ioredis asks before a connection is
- * ready is answered by then without that check too.
- */
+/** Without the ready check nobody waits for a master that restarts: it replies to each command that it loads. */
 const once = { lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null };
 
-/** Connects once: who comes when it has ended asks anew who is the master. @throws ApiError UNAVAILABLE where there is none */
+/** Connects once: after its end the caller asks again who is the master. @throws ApiError UNAVAILABLE where there is none */
 function masterOf(
   client: Cluster,
   partition: number,

@@ -1,5 +1,6 @@
 /** A lock that ends with its holder, and turns that end by themselves. */
 import { type RedisClient, whileRedisServes } from './client.js';
+import { defineScript } from './script.js';
 
 /** A holder that takes the lock every two seconds keeps it; a dead one loses it after this long. */
 const lockMs = 10_000;
@@ -8,22 +9,24 @@ const lockMs = 10_000;
  * KEYS: lock. ARGV: holder, milliseconds. Result: 0 when it is the holder's now, else the milliseconds left; 1 also in
  * the last one, where Redis says 0.
  */
-const lockScript = `
+const lock = defineScript(1)<[key: string, holder: string, ms: number], number>(`
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return math.max(redis.call('PTTL', KEYS[1]), 1) end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 0
-`;
+`);
 
 /** KEYS: lock. ARGV: holder. */
-const unlockScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`;
+const unlock = defineScript(1)<[key: string, holder: string], null>(
+  `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`,
+);
 
 /** @returns 0, or for how long another holder has it, in milliseconds. @throws ApiError UNAVAILABLE */
-export const takeLock = async (client: RedisClient, key: string, holder: string): Promise<number> =>
-  Number(await whileRedisServes(client.eval(lockScript, 1, key, holder, lockMs)));
+export const takeLock = (client: RedisClient, key: string, holder: string): Promise<number> =>
+  whileRedisServes(lock(client, key, holder, lockMs));
 
 export async function releaseLock(client: RedisClient, key: string, holder: string): Promise<void> {
-  await whileRedisServes(client.eval(unlockScript, 1, key, holder));
+  await whileRedisServes(unlock(client, key, holder));
 }
 
 /** Whether it is the caller's turn to do what one process does every so many seconds. @throws ApiError UNAVAILABLE */

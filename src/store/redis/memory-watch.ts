@@ -4,35 +4,30 @@
  */
 import { isCluster, type RedisClient } from './client.js';
 
-export interface MemoryWatch {
-  /** As of the last look; false where Redis has no `maxmemory`, or could not be asked yet. */
-  isFull(): boolean;
-  /** Looks once. @throws where Redis cannot be asked; what was known stays */
-  look(): Promise<void>;
-}
-
 /** Kept free: a twentieth of `maxmemory`, within these bounds. Between two looks far less than that arrives. */
-const reserve = { share: 0.05, least: 8 * 2 ** 20, most: 256 * 2 ** 20 };
+const reserve = { share: 0.05, min: 8 * 2 ** 20, max: 256 * 2 ** 20 };
 
 /** Of a Cluster any node counts: the queues are on one of them, and all partitions go to ClickHouse through those. */
-export function createMemoryWatch(redis: () => Promise<RedisClient>): MemoryWatch {
+export function createMemoryWatch(redis: () => Promise<RedisClient>) {
   let full = false;
   return {
+    /** As of the last look; false where Redis has no `maxmemory`, or could not be asked yet. */
     isFull: () => full,
-    look: async () => {
+    /** Looks once. @throws where Redis cannot be asked; what was known stays */
+    look: async (): Promise<void> => {
       const client = await redis();
       const servers = isCluster(client) ? client.nodes('master') : [client];
-      const told = await Promise.all(servers.map((server) => server.info('memory')));
-      full = told.some(isNearlyFull);
+      const infos = await Promise.all(servers.map((server) => server.info('memory')));
+      full = infos.some(isNearlyFull);
     },
   };
 }
 
-/** @param info what INFO memory tells */
+/** @param info reply of INFO memory */
 export function isNearlyFull(info: string): boolean {
   const used = numberIn(info, /^used_memory:(\d+)/m);
   const most = numberIn(info, /^maxmemory:(\d+)/m);
-  const free = Math.min(reserve.most, Math.max(reserve.least, reserve.share * most));
+  const free = Math.min(reserve.max, Math.max(reserve.min, reserve.share * most));
   return most > 0 && used > most - free;
 }
 

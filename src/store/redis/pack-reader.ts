@@ -2,28 +2,18 @@
  * Reads what Redis's scripts pack as MessagePack, as far as they use it: lists and strings, one after another.
  * Source: the MessagePack specification, formats fixarray, array 16 and 32, fixstr, str 8, 16 and 32, each length big-endian.
  */
-export interface PackReader {
-  /** @returns how many values follow that belong to the list */
-  list(): number;
-  text(): string;
-  /** A part of the packed bytes, not a copy. */
-  bytes(): Buffer;
-  /** Passes over a string. */
-  skip(): void;
-  /** Where the next value begins. */
-  position(): number;
-}
+export type PackReader = ReturnType<typeof createPackReader>;
 
 /**
  * Its functions throw an Error at anything else than what they are asked for.
- *
- * @param from where its first value begins
+ * @param from where the first value begins
  */
-export function createPackReader(packed: Buffer, from = 0): PackReader {
+export function createPackReader(packed: Buffer, from = 0) {
   let at = from;
   const byte = (): number => packed[at++] ?? -1;
   const u16 = (): number => 256 * byte() + byte();
 
+  /** @returns how many of the following values belong to the list */
   function list(): number {
     const head = byte();
     if (head >= 0x90 && head <= 0x9f) return head - 0x90;
@@ -49,8 +39,9 @@ export function createPackReader(packed: Buffer, from = 0): PackReader {
     return at - size;
   }
 
-  // Two steps: `at` must be read after the pass.
+  /** A part of the packed bytes, not a copy. */
   function bytes(): Buffer {
+    // Two steps: `at` must be read after the pass.
     const from = pass();
     return packed.subarray(from, at);
   }
@@ -59,7 +50,9 @@ export function createPackReader(packed: Buffer, from = 0): PackReader {
     list,
     bytes,
     text: () => packed.toString('utf8', pass(), at),
+    /** Passes over a string. */
     skip: pass,
+    /** Where the next value begins. */
     position: () => at,
   };
 }

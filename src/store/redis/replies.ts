@@ -1,21 +1,122 @@
-/** What the replies of commands that were sent together mean. */
-import type { Reply } from './reply-reader.js';
+/** Replies of Redis (RESP2): read as they come, cut anywhere, and taken as the commands ask for them. */
 
-/** Replies to be taken one after another. Each must be what is asked for: one out of place could tell a lie. */
-export interface Replies {
-  skip(count: number): void;
-  list(): readonly (Buffer | null)[];
+/** Texts are parts of the bytes that came, not copies. */
+export type Reply = Buffer | number | null | Error | Reply[];
+
+const [plus, minus, colon, dollar, star, carriageReturn, zero] = [0x2b, 0x2d, 0x3a, 0x24, 0x2a, 0x0d, 0x30];
+const lineEnd = 2;
+const none = Buffer.alloc(0);
+
+/** Named as ioredis names it. */
+class ReplyError extends Error {
+  override readonly name = 'ReplyError';
 }
 
-/** @throws Error the first error reply */
-export function readReplies(replies: readonly Reply[]): Replies {
+export function createReplyReader() {
+  let bytes: Buffer = none;
+  let at = 0;
+
+  /** The bytes up to the line's end; undefined while it is not there. */
+  function line(): Buffer | undefined {
+    const end = bytes.indexOf(carriageReturn, at);
+    if (end < 0 || end + lineEnd > bytes.length) return undefined;
+    const found = bytes.subarray(at, end);
+    at = end + lineEnd;
+    return found;
+  }
+
+  /** Digit by digit: each reply has one at least. */
+  function number(): number | undefined {
+    const negative = bytes[at] === minus;
+    let value = 0;
+    for (let i = negative ? at + 1 : at; i < bytes.length - 1; i++) {
+      const byte = bytes[i] as number;
+      if (byte === carriageReturn) {
+        at = i + lineEnd;
+        return negative ? -value : value;
+      }
+      value = 10 * value + (byte - zero);
+    }
+    return undefined;
+  }
+
+  function text(): Buffer | null | undefined {
+    const length = number();
+    if (length === undefined) return undefined;
+    if (length < 0) return null;
+    const end = at + length;
+    if (end + lineEnd > bytes.length) return undefined;
+    const found = bytes.subarray(at, end);
+    at = end + lineEnd;
+    return found;
+  }
+
+  function list(): Reply[] | null | undefined {
+    const length = number();
+    if (length === undefined) return undefined;
+    if (length < 0) return null;
+    const found: Reply[] = [];
+    for (let i = 0; i < length; i++) {
+      const reply = read();
+      if (reply === undefined) return undefined;
+      found.push(reply);
+    }
+    return found;
+  }
+
+  function error(): Error | undefined {
+    const message = line();
+    return message && new ReplyError(message.toString());
+  }
+
+  function read(): Reply | undefined {
+    if (at >= bytes.length) return undefined;
+    const sign = bytes[at++];
+    switch (sign) {
+      case dollar:
+        return text();
+      case star:
+        return list();
+      case colon:
+        return number();
+      case plus:
+        return line();
+      case minus:
+        return error();
+      default:
+        throw new Error(`Redis sent something that is no reply: byte ${sign}`);
+    }
+  }
+
+  return {
+    add: (more: Buffer): void => {
+      bytes = at === bytes.length ? more : Buffer.concat([bytes.subarray(at), more]);
+      at = 0;
+    },
+    /** The next reply; undefined while not all of it is there. @throws Error for what is no reply */
+    next: (): Reply | undefined => {
+      const start = at;
+      const reply = read();
+      if (reply === undefined) at = start;
+      return reply;
+    },
+  };
+}
+
+export type Replies = ReturnType<typeof readReplies>;
+
+/**
+ * Replies to be taken one after another. Each must be what is asked for: one out of place could be taken for another's.
+ * @throws Error the first error reply
+ */
+export function readReplies(replies: readonly Reply[]) {
   for (const reply of replies) if (reply instanceof Error) throw reply;
   let at = 0;
   return {
-    skip: (count) => {
+    skip: (count: number): void => {
       at += count;
     },
-    list: () => {
+    list: (): readonly (Buffer | null)[] => {
       const reply = replies[at++];
       return Array.isArray(reply) ? (reply as (Buffer | null)[]) : misplaced(reply);
     },
@@ -26,21 +127,16 @@ function misplaced(reply: Reply | undefined): never {
   throw new Error(`Redis sent something else than was asked for: ${typeof reply}`);
 }
 
-/** What became of a transaction. */
-export interface Outcome {
-  /** Not where something watched was written. */
-  readonly done: boolean;
-  /** How many replicas have it, as WAIT behind it tells; 0 where that was not asked. */
-  readonly reached: number;
-}
-
 /**
- * @param commands of the transaction, between MULTI and EXEC
+ * What became of a transaction.
+ *
+ * @param commands their number, between MULTI and EXEC
  * @param replies to MULTI, these, EXEC, and WAIT where that is asked
- * @throws Error the first error reply: of a command that was refused, which refuses all; or of one that failed. WAIT's is
- * none of the transaction's: no replica is known to have it
+ * @returns whether it was done, which it is not where something watched was written; and how many replicas have it, 0 where
+ * WAIT was not asked or failed
+ * @throws Error the first error reply of the transaction: one refused command refuses all
  */
-export function outcomeOf(commands: number, replies: readonly Reply[]): Outcome {
+export function outcomeOf(commands: number, replies: readonly Reply[]) {
   const [exec, wait] = replies.slice(commands + 1);
   readReplies(replies.slice(0, commands + 2));
   if (exec === null) return { done: false, reached: 0 };

@@ -1,6 +1,27 @@
+/** Binary records, little-endian, and hashes of texts. */
+
+/** DataView reads and writes a record in a tenth of the time that Buffer's methods take. */
+export const viewOf = (record: Buffer): DataView =>
+  new DataView(record.buffer, record.byteOffset, record.byteLength);
+
+const maxCount = 2 ** 24 - 1;
+
+/** Three bytes. A count stops at what they hold: a record that cannot be written would end its learner for ever. */
+export function writeCount(record: DataView, count: number, at: number): void {
+  write3Bytes(record, Math.min(count, maxCount), at);
+}
+
+export function write3Bytes(record: DataView, bits: number, at: number): void {
+  record.setUint16(at, bits & 0xffff, true);
+  record.setUint8(at + 2, bits >>> 16);
+}
+
+export const readCount = (record: DataView, at: number): number =>
+  record.getUint16(at, true) | (record.getUint8(at + 2) << 16);
+
 /**
  * 64-bit hash of a text: two murmur3-like hashes of its UTF-16 code units. The same in every process and for ever.
- * Not against attackers, who can make texts that meet.
+ * Not against attackers, who can make texts that collide.
  */
 export function hashText(text: string): Buffer {
   let low = 0x9747b28c;

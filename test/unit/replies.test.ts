@@ -1,8 +1,7 @@
 /** Replies of Redis are read whole, however the socket cuts them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { outcomeOf, readReplies } from '../../src/store/redis/replies.js';
-import { createReplyReader, type Reply } from '../../src/store/redis/reply-reader.js';
+import { createReplyReader, outcomeOf, type Reply, readReplies } from '../../src/store/redis/replies.js';
 import { fc } from '../support/properties.js';
 
 const bulk = (value: Buffer | null): Buffer =>

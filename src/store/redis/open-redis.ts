@@ -1,0 +1,108 @@
+/** The first connection of a process: where there is none, the error says why. */
+import { connect as connectPlain, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { troubleOf } from '../../connection-trouble.js';
+import { redisAddress } from '../../contracts/redis.js';
+import { type Closers, StartError } from '../../lifecycle.js';
+import type { Logger } from '../../telemetry.js';
+import { connectRedis, onCause, type RedisClient, whenReady } from './client.js';
+
+const readyTimeoutMs = 10_000;
+
+interface OpenOptions {
+  readonly logger: Logger;
+  readonly closers: Closers;
+  readonly waitReplicas?: number;
+  /** Done before anything else over the connection. */
+  readonly check?: (client: RedisClient) => Promise<void>;
+}
+
+/**
+ * Connects, waits until Redis serves, and logs when the connection is lost and when it is back.
+ * @throws StartError with the reason
+ */
+export async function openRedis(
+  url: string,
+  { logger, closers, waitReplicas = 0, check = async () => undefined }: OpenOptions,
+): Promise<RedisClient> {
+  const client = connectRedis(url, waitReplicas);
+  closers.add('Redis connection', () => client.disconnect());
+  client.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
+  try {
+    await readyOrMismatch(client, url);
+    await check(client);
+  } catch (cause) {
+    if (cause instanceof StartError) throw cause;
+    const hosts = redisAddress(url).nodes.map((node) => new URL(node).host);
+    const what = `Redis cannot be reached at ${hosts.join()}: ${troubleOf(cause).text}`;
+    throw new StartError(`REDIS_URL: ${what}; start it or correct the URL`, { cause });
+  }
+  logLosses(client, logger);
+  return client;
+}
+
+const logAgainMs = 60_000;
+
+/** Logs the causes of lost connections, each once a minute, and their end. */
+function logLosses(client: RedisClient, logger: Logger): void {
+  const logged = new Map<string, number>();
+  let isLost = false;
+  onCause(client, (error) => {
+    const { text } = troubleOf(error);
+    if (performance.now() - (logged.get(text) ?? Number.NEGATIVE_INFINITY) < logAgainMs) return;
+    isLost = true;
+    logged.set(text, performance.now());
+    logger.warn(`Redis cannot be reached: ${text}`);
+  });
+  client.on('ready', () => {
+    if (isLost) logger.info('Redis can be reached again');
+    isLost = false;
+  });
+}
+
+/** After this time without a connection, the TLS of both sides is compared. */
+const mismatchAfterMs = 1000;
+const probeMs = 2000;
+
+async function readyOrMismatch(client: RedisClient, url: string): Promise<void> {
+  const over = new AbortController();
+  const ready = whenReady(client, readyTimeoutMs);
+  const [node] = redisAddress(url).nodes;
+  try {
+    await Promise.race([ready, refuseMismatch(node as string, over.signal).then(() => ready)]);
+  } finally {
+    over.abort();
+  }
+}
+
+/**
+ * Where one side alone speaks TLS, the connection looks as if it broke, or as if the server never answered.
+ * Nothing secret is sent.
+ */
+async function refuseMismatch(url: string, signal: AbortSignal): Promise<void> {
+  await sleep(mismatchAfterMs, undefined, { signal });
+  const { protocol, hostname, port } = new URL(url);
+  const place = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) };
+  if (protocol === 'rediss:') {
+    const socket = connectPlain(place);
+    socket.write('PING\r\n');
+    // Whatever the server says to a stranger, it says it in the protocol's plain text.
+    if (await emits(socket, 'data')) throw new Error('rediss:// but the server speaks no TLS');
+  } else if (await emits(connectTls({ ...place, rejectUnauthorized: false }), 'secureConnect')) {
+    throw new Error('redis:// but the server wants TLS');
+  }
+}
+
+function emits(socket: Socket, event: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (emitted: boolean): void => {
+      socket.destroy();
+      resolve(emitted);
+    };
+    socket.setTimeout(probeMs, () => end(false));
+    socket.once(event, () => end(true));
+    socket.once('error', () => end(false));
+    socket.once('close', () => end(false));
+  });
+}
