@@ -94,7 +94,7 @@ export function noteErrors(client: EventEmitter): void {
 }
 
 /** Undefined for a connection that serves, or has not failed yet. */
-export const lastErrorOf = (client: EventEmitter): Error | undefined => lastErrors.get(client);
+const lastErrorOf = (client: EventEmitter): Error | undefined => lastErrors.get(client);
 
 /** Replies by which Redis says that it cannot serve now; any other error reply is a defect of ours. */
 const passingReplies = new Set([
