@@ -5,55 +5,10 @@ import { type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { type Environment, type EnvironmentName, environmentSchema } from './contracts/environment.js';
 import { plainName } from './contracts/ids.js';
-import type { SkillLimits } from './contracts/tasks.js';
 import { StartError } from './lifecycle.js';
 
 /** An API key as configured; `requestsPerMinute` is its quota, 1 to 10^9. */
 export type ApiKeySetting = { key: string; tenant: string; requestsPerMinute: number };
-
-/** The checked settings of this process. */
-export type Config = {
-  host: string;
-  /** 0 to 65535; 0 means any free port. */
-  port: number;
-  /** Whether PORT was given, so that a taken default port can be explained differently. */
-  portIsSet: boolean;
-  apiProcesses: number;
-  /** Absolute path. */
-  dataDir: string;
-  /** From API_KEYS and API_KEYS_FILE together, each key once. */
-  apiKeys: ApiKeySetting[];
-  /** One URL, or the comma-separated nodes of a cluster; null: embedded. */
-  redisUrl: string | null;
-  /** Replicas that must have an answer before it is confirmed. */
-  redisWaitReplicas: number;
-  /** null: embedded. */
-  clickhouseUrl: string | null;
-  /** null: one server. */
-  clickhouseCluster: string | null;
-  /** 0: any free port. */
-  embeddedRedisPort: number;
-  /** 0: any free port. */
-  embeddedClickhousePort: number;
-  embeddedRedisFsync: Environment['EMBEDDED_REDIS_FSYNC'];
-  /** Bytes. */
-  embeddedRedisMaxmemory: number;
-  /** Of all partitions together. */
-  outboxMaxRows: number;
-  /** Of an API process; 0: as many as the load asks for. */
-  lanes: number;
-  skillLimits: SkillLimits;
-  /** 0: no scheduled fits. */
-  fitIntervalHours: number;
-  /** 0: no audits but by command. */
-  auditIntervalHours: number;
-  /** 0: answers are kept for ever. */
-  attemptRetentionDays: number;
-  role: Environment['ROLE'];
-  /** Absolute path of a file that was readable at start, or null. */
-  skillsFile: string | null;
-  logLevel: Environment['LOG_LEVEL'];
-};
 
 /** One or more settings are wrong; the message has a line for each. */
 export class ConfigError extends StartError {
@@ -75,8 +30,8 @@ const annotations = Type.Object({
 });
 const explain = (name: EnvironmentName) => Value.Parse(annotations, schemaOf(name));
 
-const DEFAULT_QUOTA = 100;
-const MAX_QUOTA = 1_000_000_000;
+const defaultQuota = 100;
+const maxQuota = 1_000_000_000;
 
 /**
  * Reads and checks all settings. An empty variable counts as unset.
@@ -147,36 +102,50 @@ function textOf(env: Source, name: EnvironmentName): string | undefined {
   return raw === '' ? undefined : raw;
 }
 
-function toConfig(values: Environment, env: Source, complain: Complain): Config {
+function toConfig(values: Environment, env: Source, complain: Complain) {
   checkPorts(values, complain);
   checkReplicas(values, complain);
   checkCluster(values, complain);
   return {
     host: values.HOST,
+    /** 0 to 65535; 0 means any free port. */
     port: values.PORT,
+    /** Whether PORT was given, so that a taken default port can be explained differently. */
     portIsSet: textOf(env, 'PORT') !== undefined,
     apiProcesses: values.API_PROCESSES,
+    /** Absolute path. */
     dataDir: resolve(values.DATA_DIR),
+    /** From API_KEYS and API_KEYS_FILE together, each key once. */
     apiKeys: readKeys(values, complain),
+    /** One URL, or the comma-separated nodes of a cluster; null: embedded. */
     redisUrl: readRedisUrl(values.REDIS_URL, complain),
     redisWaitReplicas: values.REDIS_WAIT_REPLICAS,
+    /** null: embedded. */
     clickhouseUrl: readClickhouseUrl(values.CLICKHOUSE_URL, complain),
+    /** null: one server. */
     clickhouseCluster: values.CLICKHOUSE_CLUSTER ?? null,
     embeddedRedisPort: values.EMBEDDED_REDIS_PORT,
     embeddedClickhousePort: values.EMBEDDED_CLICKHOUSE_PORT,
     embeddedRedisFsync: values.EMBEDDED_REDIS_FSYNC,
+    /** Bytes. */
     embeddedRedisMaxmemory: readBytes(values.EMBEDDED_REDIS_MAXMEMORY, complain),
+    /** Of all partitions together. */
     outboxMaxRows: values.OUTBOX_MAX_ROWS,
+    /** Of an API process; 0: as many as the load asks for. */
     lanes: values.LANES,
     skillLimits: { perLearner: values.MAX_SKILLS_PER_LEARNER, perTenant: values.MAX_SKILLS_PER_TENANT },
     fitIntervalHours: values.FIT_INTERVAL_HOURS,
     auditIntervalHours: values.AUDIT_INTERVAL_HOURS,
     attemptRetentionDays: values.ATTEMPT_RETENTION_DAYS,
     role: values.ROLE,
+    /** Absolute path of a file that was readable at start, or null. */
     skillsFile: readableFile('SKILLS_FILE', values.SKILLS_FILE, complain),
     logLevel: values.LOG_LEVEL,
   };
 }
+
+/** The checked settings of this process. */
+export type Config = ReturnType<typeof toConfig>;
 
 function checkPorts(values: Environment, complain: Complain): void {
   const taken = new Map<number, EnvironmentName>();
@@ -205,14 +174,14 @@ function checkCluster(
 }
 
 const unitBytes: Readonly<Record<string, number>> = { kb: 2 ** 10, mb: 2 ** 20, gb: 2 ** 30 };
-const leastMaxmemory = 64 * 2 ** 20;
+const minMaxmemory = 64 * 2 ** 20;
 
 /** As Redis reads it: 1kb is 1024 bytes. */
 function readBytes(text: string | undefined, complain: Complain): number {
   if (text === undefined) return Math.floor(availableMemory() / 2);
   const [, digits, unit = ''] = /^(\d+)(\w*)$/.exec(text) ?? [];
   const bytes = Number(digits) * (unitBytes[unit] ?? 1);
-  if (bytes < leastMaxmemory) complain('EMBEDDED_REDIS_MAXMEMORY', quote(text), 'too little');
+  if (bytes < minMaxmemory) complain('EMBEDDED_REDIS_MAXMEMORY', quote(text), 'too little');
   if (!Number.isSafeInteger(bytes)) complain('EMBEDDED_REDIS_MAXMEMORY', quote(text), 'too much');
   return bytes;
 }
@@ -257,12 +226,12 @@ function addKey(setting: ApiKeySetting, keys: Map<string, ApiKeySetting>): boole
 
 /** @returns the setting, or what is wrong with it */
 function parseKey(entry: string): ApiKeySetting | string {
-  const [key = '', tenant = 'default', quota = String(DEFAULT_QUOTA), ...rest] = entry.split(':');
+  const [key = '', tenant = 'default', quota = String(defaultQuota), ...rest] = entry.split(':');
   if (rest.length > 0) return 'more than three parts';
   if (!plainName.test(key)) return 'bad key';
   if (!plainName.test(tenant)) return 'bad tenant';
   const requestsPerMinute = /^\d{1,10}$/.test(quota) ? Number(quota) : 0;
-  if (requestsPerMinute < 1 || requestsPerMinute > MAX_QUOTA) return 'bad requests_per_minute';
+  if (requestsPerMinute < 1 || requestsPerMinute > maxQuota) return 'bad requests_per_minute';
   return { key, tenant, requestsPerMinute };
 }
 

@@ -3,9 +3,22 @@ import { type Static, type TProperties, type TSchemaOptions, Type } from 'typebo
 /** `description` says what a setting means, `allowed` which values it takes; both end up in help and errors. */
 type Explained = TSchemaOptions & { description: string; allowed: string };
 
-const port = (fallback: number, about: Explained) =>
-  Type.Integer({ minimum: 0, maximum: 65535, default: fallback, ...about });
-const text = (about: Explained) => Type.String({ minLength: 1, ...about });
+/** @param note on what a value among the allowed ones means */
+const integer = (minimum: number, maximum: number, fallback: number, description: string, note = '') => {
+  const allowed = `an integer from ${minimum} to ${maximum}${note}`;
+  return Type.Integer({ minimum, maximum, default: fallback, description, allowed });
+};
+const port = (fallback: number, description: string) =>
+  integer(0, 65_535, fallback, description, ' (0: any free port)');
+const text = (about: Explained) => Type.Optional(Type.String({ minLength: 1, ...about }));
+const oneOf = <const Values extends string[]>(
+  values: readonly [...Values],
+  fallback: Values[number],
+  description: string,
+) => {
+  const allowed = `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
+  return Type.Enum(values, { default: fallback, description, allowed });
+};
 
 const properties = {
   HOST: Type.String({
@@ -14,76 +27,53 @@ const properties = {
     description: 'address to listen on',
     allowed: 'an IP address or a host name',
   }),
-  PORT: port(3000, {
-    description: 'port to listen on; a taken port is an error',
-    allowed: 'an integer from 0 to 65535 (0: any free port)',
-  }),
-  API_PROCESSES: Type.Integer({
-    minimum: 1,
-    maximum: 64,
-    default: 1,
-    description: 'API processes that share HOST:PORT, started and watched by this one',
-    allowed: 'an integer from 1 to 64',
-  }),
-  LANES: Type.Integer({
-    minimum: 0,
-    maximum: 16,
-    default: 0,
-    description:
-      'threads of a process that count answers; 0: as many as the load asks for, up to 4 and one fewer than CPU cores',
-    allowed: 'an integer from 0 to 16',
-  }),
+  PORT: port(3000, 'port to listen on; a taken port is an error'),
+  API_PROCESSES: integer(1, 64, 1, 'API processes that share HOST:PORT, started and watched by this one'),
+  LANES: integer(
+    0,
+    16,
+    0,
+    'threads of a process that count answers; 0: as many as the load asks for, up to 4 and one fewer than CPU cores',
+  ),
   DATA_DIR: Type.String({
     minLength: 1,
     default: './data',
     description: "folder of the embedded servers' files, the development key and endpoints.json",
     allowed: 'a folder that this user may write and no other instance uses',
   }),
-  API_KEYS: Type.Optional(
-    text({
-      description: 'API keys added at start',
-      allowed:
-        'comma- or line-separated key[:tenant[:requests_per_minute]]; ' +
-        'key and tenant 1 to 128 of A-Za-z0-9._~-, requests_per_minute 1 to 1000000000 (default 100)',
-    }),
-  ),
-  API_KEYS_FILE: Type.Optional(
-    text({
-      description: 'file with API keys added at start',
-      allowed: 'a readable file in the syntax of API_KEYS',
-    }),
-  ),
-  REDIS_URL: Type.Optional(
-    text({
-      description: 'Redis to use instead of the embedded one',
-      allowed: 'redis:// or rediss:// with a host; several comma-separated ones are nodes of a Redis Cluster',
-    }),
-  ),
-  REDIS_URL_FILE: Type.Optional(
-    text({
-      description: 'file with the value of REDIS_URL, which holds a password',
-      allowed: 'a readable file; not beside REDIS_URL',
-    }),
-  ),
-  REDIS_WAIT_REPLICAS: Type.Integer({
-    minimum: 0,
-    maximum: 10,
-    default: 0,
-    description: 'replicas of REDIS_URL that must have an answer before it is confirmed',
-    allowed: 'an integer from 0 to 10; above 0 with REDIS_URL only',
+  API_KEYS: text({
+    description: 'API keys added at start',
+    allowed:
+      'comma- or line-separated key[:tenant[:requests_per_minute]]; ' +
+      'key and tenant 1 to 128 of A-Za-z0-9._~-, requests_per_minute 1 to 1000000000 (default 100)',
   }),
-  CLICKHOUSE_URL: Type.Optional(
-    text({
-      description: 'ClickHouse to use instead of the embedded one',
-      allowed: 'http(s)://user:password@host:8123/database',
-    }),
+  API_KEYS_FILE: text({
+    description: 'file with API keys added at start',
+    allowed: 'a readable file in the syntax of API_KEYS',
+  }),
+  REDIS_URL: text({
+    description: 'Redis to use instead of the embedded one',
+    allowed: 'redis:// or rediss:// with a host; several comma-separated ones are nodes of a Redis Cluster',
+  }),
+  REDIS_URL_FILE: text({
+    description: 'file with the value of REDIS_URL, which holds a password',
+    allowed: 'a readable file; not beside REDIS_URL',
+  }),
+  REDIS_WAIT_REPLICAS: integer(
+    0,
+    10,
+    0,
+    'replicas of REDIS_URL that must have an answer before it is confirmed',
+    '; above 0 with REDIS_URL only',
   ),
-  CLICKHOUSE_URL_FILE: Type.Optional(
-    text({
-      description: 'file with the value of CLICKHOUSE_URL, which holds a password',
-      allowed: 'a readable file; not beside CLICKHOUSE_URL',
-    }),
-  ),
+  CLICKHOUSE_URL: text({
+    description: 'ClickHouse to use instead of the embedded one',
+    allowed: 'http(s)://user:password@host:8123/database',
+  }),
+  CLICKHOUSE_URL_FILE: text({
+    description: 'file with the value of CLICKHOUSE_URL, which holds a password',
+    allowed: 'a readable file; not beside CLICKHOUSE_URL',
+  }),
   CLICKHOUSE_CLUSTER: Type.Optional(
     Type.String({
       pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
@@ -91,19 +81,13 @@ const properties = {
       allowed: 'name of a cluster in remote_servers, of A-Za-z0-9_; with CLICKHOUSE_URL only',
     }),
   ),
-  EMBEDDED_REDIS_PORT: port(0, {
-    description: 'loopback port of the embedded Redis',
-    allowed: 'an integer from 0 to 65535 (0: any free port)',
-  }),
-  EMBEDDED_CLICKHOUSE_PORT: port(0, {
-    description: 'loopback port of the embedded ClickHouse',
-    allowed: 'an integer from 0 to 65535 (0: any free port)',
-  }),
-  EMBEDDED_REDIS_FSYNC: Type.Union([Type.Literal('everysec'), Type.Literal('always')], {
-    default: 'everysec',
-    description: 'what a killed embedded Redis may lose: its last second, or nothing',
-    allowed: 'everysec or always',
-  }),
+  EMBEDDED_REDIS_PORT: port(0, 'loopback port of the embedded Redis'),
+  EMBEDDED_CLICKHOUSE_PORT: port(0, 'loopback port of the embedded ClickHouse'),
+  EMBEDDED_REDIS_FSYNC: oneOf(
+    ['everysec', 'always'],
+    'everysec',
+    'what a killed embedded Redis may lose: its last second, or nothing',
+  ),
   EMBEDDED_REDIS_MAXMEMORY: Type.Optional(
     Type.String({
       pattern: '^\\d{1,15}([kmg]b)?$',
@@ -113,70 +97,60 @@ const properties = {
       allowed: 'bytes, or a number with kb, mb or gb behind it; at least 64mb',
     }),
   ),
-  OUTBOX_MAX_ROWS: Type.Integer({
-    minimum: 16_000,
-    maximum: 10_000_000_000,
-    default: 4_000_000,
-    description: 'bound on answers that wait for ClickHouse, shared evenly by the partitions',
-    allowed: 'an integer from 16000 to 10000000000',
-  }),
-  MAX_SKILLS_PER_LEARNER: Type.Integer({
-    minimum: 1,
-    maximum: 100_000,
-    default: 2_000,
-    description: 'bound on the skills that one learner answers: each read of the learner takes them all',
-    allowed: 'an integer from 1 to 100000',
-  }),
-  MAX_SKILLS_PER_TENANT: Type.Integer({
-    minimum: 1,
-    maximum: 1_000_000,
-    default: 50_000,
-    description: 'bound on the skills that a tenant knows, answered or set',
-    allowed: 'an integer from 1 to 1000000',
-  }),
-  FIT_INTERVAL_HOURS: Type.Integer({
-    minimum: 0,
-    maximum: 8760,
-    default: 24,
-    description: "hours between two fits of the models' parameters",
-    allowed: 'an integer from 0 to 8760 (0: no fits but by command)',
-  }),
-  AUDIT_INTERVAL_HOURS: Type.Integer({
-    minimum: 0,
-    maximum: 8760,
-    default: 6,
-    description: 'hours between two audits of what is stored',
-    allowed: 'an integer from 0 to 8760 (0: no audits but by command)',
-  }),
-  ATTEMPT_RETENTION_DAYS: Type.Integer({
-    minimum: 0,
-    maximum: 36_500,
-    default: 0,
-    description: 'age from which stored answers and served forecasts are dropped, month by month; sums stay',
-    allowed: 'an integer from 0 to 36500 (0: never)',
-  }),
-  ROLE: Type.Union([Type.Literal('all'), Type.Literal('api'), Type.Literal('pipeline')], {
-    default: 'all',
-    description: 'what this process does; api and pipeline need both URLs, or a DATA_DIR in use by a service',
-    allowed: 'all, api or pipeline',
-  }),
-  SKILLS_FILE: Type.Optional(
-    text({
-      description: 'catalogue of skills, checked and set at each start; it wins for the skills that it names',
-      allowed:
-        'a readable CSV or JSON file with skill_id and, as wanted, tenant, name, section (math or rw), weight, ' +
-        'p_init, p_learn, p_guess, p_slip',
-    }),
+  OUTBOX_MAX_ROWS: integer(
+    16_000,
+    10_000_000_000,
+    4_000_000,
+    'bound on answers that wait for ClickHouse, shared evenly by the partitions',
   ),
-  LOG_LEVEL: Type.Union(
-    (['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const).map((level) =>
-      Type.Literal(level),
-    ),
-    {
-      default: 'info',
-      description: 'least level that is logged',
-      allowed: 'trace, debug, info, warn, error, fatal or silent',
-    },
+  MAX_SKILLS_PER_LEARNER: integer(
+    1,
+    100_000,
+    2_000,
+    'bound on the skills that one learner answers: each read of the learner takes them all',
+  ),
+  MAX_SKILLS_PER_TENANT: integer(
+    1,
+    1_000_000,
+    50_000,
+    'bound on the skills that a tenant knows, answered or set',
+  ),
+  FIT_INTERVAL_HOURS: integer(
+    0,
+    8760,
+    24,
+    "hours between two fits of the models' parameters",
+    ' (0: no fits but by command)',
+  ),
+  AUDIT_INTERVAL_HOURS: integer(
+    0,
+    8760,
+    6,
+    'hours between two audits of what is stored',
+    ' (0: no audits but by command)',
+  ),
+  ATTEMPT_RETENTION_DAYS: integer(
+    0,
+    36_500,
+    0,
+    'age from which stored answers and served forecasts are dropped, month by month; sums stay',
+    ' (0: never)',
+  ),
+  ROLE: oneOf(
+    ['all', 'api', 'pipeline'],
+    'all',
+    'what this process does; api and pipeline need both URLs, or a DATA_DIR in use by a service',
+  ),
+  SKILLS_FILE: text({
+    description: 'catalogue of skills, checked and set at each start; it wins for the skills that it names',
+    allowed:
+      'a readable CSV or JSON file with skill_id and, as wanted, tenant, name, section (math or rw), weight, ' +
+      'p_init, p_learn, p_guess, p_slip',
+  }),
+  LOG_LEVEL: oneOf(
+    ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+    'info',
+    'least level that is logged',
   ),
 } satisfies TProperties;
 
