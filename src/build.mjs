@@ -27,7 +27,7 @@ const GROUPS = [
   { forecast: 'workers/forecast.ts' },
   { fit: 'workers/fit.ts' },
   { rebuild: 'workers/rebuild.ts' },
-  { 'take-back': 'workers/take-back.ts' },
+  { retract: 'workers/retract.ts' },
   { clickhouse: 'src/embedded/clickhouse/server.ts' },
   { 'engine-thread': 'src/embedded/clickhouse/engine-thread.ts' },
   { 'source-maps': 'src/source-maps.ts' },

@@ -22,8 +22,8 @@ export = {
   get rebuild() {
     return entry(import('./rebuild.js'));
   },
-  get takeBack() {
-    return entry(import('./take-back.js'));
+  get retract() {
+    return entry(import('./retract.js'));
   },
   get fit() {
     return entry(import('./fit.js'));

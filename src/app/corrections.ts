@@ -1,25 +1,21 @@
-/** What takes rows back out of ClickHouse, over the engine's connections. */
+/** Corrections over the engine's connections. */
 import type { Endpoints } from '../embedded/data-dir.js';
-import { createCarryOut } from '../services/corrections/carry-out.js';
+import { createCorrections } from '../services/corrections/apply-corrections.js';
 import { createErasureFinisher } from '../services/corrections/finish-erasures.js';
-import type { CarryOut } from '../services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../store/corrections/corrections.js';
-import { createEndedHistories } from '../store/corrections/ended-histories.js';
-import { createErasureLeftovers } from '../store/corrections/erasure-leftovers.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
 import { tellOnce } from '../store/redis/recent.js';
 import type { Logger } from '../telemetry.js';
 import { createCorrectionWarehouse } from '../warehouse/maintenance/correction-warehouse.js';
-import { createErasureWarehouse } from '../warehouse/maintenance/erasure-warehouse.js';
 import type { Engine } from './engine.js';
 
 /** For the drain. */
-export const carryOutOf = (
+export const correctionsOf = (
   { clickhouseCluster }: Endpoints,
   { redis, clickhouse }: Engine,
   logger: Logger,
-): CarryOut =>
-  createCarryOut({
+) =>
+  createCorrections({
     store: createCorrectionStore(redis),
     warehouse: createCorrectionWarehouse(clickhouse, clickhouseCluster),
     logger,
@@ -27,22 +23,18 @@ export const carryOutOf = (
 
 const unreadableErasure = 'an erasure cannot be read: it stays open, the others go on';
 
-/** For the journal's runs. */
-export const erasureFinisherOf = (
+/** For the journal's drain and what runs behind it. */
+export function journalErasures(
   { clickhouseCluster }: Endpoints,
   { redis, clickhouse, partitions }: Engine,
   logger: Logger,
-): ((signal: AbortSignal) => Promise<number>) =>
-  createErasureFinisher({
-    erasures: createErasureStore(
-      redis,
-      partitions,
-      // The runs come every second.
-      tellOnce((error, erasure) => logger.error({ err: error, erasure }, unreadableErasure), 1000),
-    ),
-    ended: createEndedHistories(redis, partitions),
-    leftovers: createErasureLeftovers(redis, partitions),
-    warehouse: createErasureWarehouse(clickhouse, clickhouseCluster),
-    logger,
-    now: Date.now,
-  });
+) {
+  // The runs come every second.
+  const tell = tellOnce((error, erasure) => logger.error({ err: error, erasure }, unreadableErasure), 1000);
+  const store = createErasureStore(redis, partitions, tell);
+  const warehouse = createCorrectionWarehouse(clickhouse, clickhouseCluster);
+  return {
+    late: store.lateAmong,
+    finish: createErasureFinisher({ store, warehouse, logger, now: Date.now }),
+  };
+}

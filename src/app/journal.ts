@@ -7,14 +7,13 @@ import { type Closers, within } from '../lifecycle.js';
 import { createJournalDrain } from '../services/pipeline/drain-journal.js';
 import { createFactsRecorder } from '../services/rebuild/deployment-facts.js';
 import { createKeyStore } from '../store/access/api-keys.js';
-import { createEndedHistories } from '../store/corrections/ended-histories.js';
 import { createJournal } from '../store/outbox/journal.js';
 import { readDeployment } from '../store/redis/deployment.js';
 import { tellOnce } from '../store/redis/recent.js';
 import type { Logger } from '../telemetry.js';
 import { createJournalWarehouse } from '../warehouse/ingest/journal-warehouse.js';
 import { createFactsHistory } from '../warehouse/reads/deployment.js';
-import { erasureFinisherOf } from './corrections.js';
+import { journalErasures } from './corrections.js';
 import type { Engine } from './engine.js';
 
 /**
@@ -38,14 +37,13 @@ export function runJournal(
   const { redis, clickhouse, partitions } = engine;
   const journal = createJournal(redis, partitions);
   const warehouse = createJournalWarehouse(clickhouse);
-  const { lateAmong } = createEndedHistories(redis, partitions);
-  const drain = createJournalDrain({ journal, warehouse, late: lateAmong, logger });
-  const finishErasures = erasureFinisherOf(endpoints, engine, logger);
+  const erasures = journalErasures(endpoints, engine, logger);
+  const drain = createJournalDrain({ journal, warehouse, late: erasures.late, logger });
   const recordFacts = factsRecorder(endpoints, engine, logger);
   // What is due anyway comes first: facts that cannot be told hold nothing else up.
   const run = async (signal: AbortSignal): Promise<void> => {
     await drain(signal);
-    await finishErasures(signal);
+    await erasures.finish(signal);
     await recordFacts();
   };
   const runs = startScheduledRuns(schedules.journal, {

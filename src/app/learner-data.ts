@@ -1,14 +1,14 @@
 /** What tells a learner's data as it is stored: ports over Redis and ClickHouse. */
 
 import { createLimiter, type Limiter, type LimiterOptions } from '../concurrency.js';
-import type { ErasurePorts } from '../services/corrections/erasures.js';
-import type { TakeBackPorts } from '../services/corrections/take-back.js';
+import type { Erasures } from '../services/corrections/erasures.js';
+import type { RetractionPorts } from '../services/corrections/retract-answer.js';
 import { createLearnerExports, type ExportLearner } from '../services/read/export-learner.js';
 import type { AttemptPorts } from '../services/read/list-attempts.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
 import { createLearnerRecords } from '../store/learners/told-records.js';
 import { createWaitingAttempts } from '../store/outbox/waiting-attempts.js';
-import { createErasureWarehouse } from '../warehouse/maintenance/erasure-warehouse.js';
+import { createCorrectionWarehouse } from '../warehouse/maintenance/correction-warehouse.js';
 import {
   type AttemptRange,
   createStoredAttempts,
@@ -19,8 +19,8 @@ import { type Engine, whileUsable } from './engine.js';
 
 interface LearnerDataPorts {
   readonly attempts: AttemptPorts;
-  readonly takeBack: TakeBackPorts;
-  readonly erasures: ErasurePorts;
+  readonly retraction: RetractionPorts;
+  readonly erasures: Erasures;
   readonly exportLearner: ExportLearner;
 }
 
@@ -47,7 +47,7 @@ const exportLimits: LimiterOptions = {
 };
 
 /** Each of 20,000 answers takes a hundred megabytes; the one thread replays one while the next is read. */
-const takeBackLimits: LimiterOptions = {
+const retractionLimits: LimiterOptions = {
   maxRunning: 2,
   maxRunningOfTenant: 1,
   maxQueuedOfTenant: 10,
@@ -64,7 +64,7 @@ export function learnerDataPorts(engine: Engine, limit: Limiter): LearnerDataPor
   const waiting = createWaitingAttempts(redis, partitions);
   const stored = createStoredAttempts(clickhouse);
   const histories = createStoredHistories(clickhouse);
-  const receipts = createErasureWarehouse(clickhouse);
+  const receipts = createCorrectionWarehouse(clickhouse);
   const inExport = createLimiter(exportLimits);
   const records = createLearnerRecords(redis, partitions);
   const exportLearner = createLearnerExports({
@@ -81,7 +81,7 @@ export function learnerDataPorts(engine: Engine, limit: Limiter): LearnerDataPor
     erasures: createErasureStore(redis, partitions),
     receipts: { find: (tenant: string, id: string) => limit(tenant, () => receipts.find(tenant, id)) },
   };
-  const takeBack = {
+  const retraction = {
     learners,
     models,
     now: Date.now,
@@ -91,12 +91,12 @@ export function learnerDataPorts(engine: Engine, limit: Limiter): LearnerDataPor
         limit(tenant, () => histories.read(tenant, userId, to)),
     },
     rewriter: compute,
-    limit: createLimiter(takeBackLimits),
+    limit: createLimiter(retractionLimits),
   };
   const attempts = {
     learners,
     waiting,
     stored: { read: (range: AttemptRange) => limit(range.tenant, () => stored.read(range)) },
   };
-  return { attempts, takeBack, erasures, exportLearner };
+  return { attempts, retraction, erasures, exportLearner };
 }

@@ -8,7 +8,7 @@ import { createDrain } from '../services/pipeline/drain-outbox.js';
 import type { Outbox } from '../store/outbox/outbox.js';
 import type { Logger } from '../telemetry.js';
 import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js';
-import { carryOutOf } from './corrections.js';
+import { correctionsOf } from './corrections.js';
 import type { Engine } from './engine.js';
 
 export function runPipeline(
@@ -20,8 +20,8 @@ export function runPipeline(
 ): WatchedConsumer {
   const warehouse = createAttemptWarehouse(engine.clickhouse, endpoints.clickhouseCluster);
   const { redisUrl } = endpoints;
-  const correct = carryOutOf(endpoints, engine, logger);
-  const drain = createDrain({ outbox, warehouse, logger, correct });
+  const applyCorrections = correctionsOf(endpoints, engine, logger);
+  const drain = createDrain({ outbox, warehouse, logger, applyCorrections });
   const pipeline = startDrains({ redisUrl, partitions: engine.partitions, outbox, drain, logger });
   closers.add('pipeline', () => pipeline.close());
   return pipeline;

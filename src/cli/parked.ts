@@ -1,6 +1,11 @@
 /** Lists rows that ClickHouse refused and that were put aside, and puts them back. */
 import { joinOrStart } from '../embedded/servers.js';
-import { type ParkedEntry, parkableStreams, parkedEntries, redrive } from '../store/outbox/parked-store.js';
+import {
+  type ParkedEntry,
+  parkableStreams,
+  parkedEntries,
+  redrive,
+} from '../store/corrections/parked-rows.js';
 import type { RedisClient } from '../store/redis/client.js';
 import { openRedis } from '../store/redis/open-redis.js';
 import { parseArguments, readInteger, usageOf } from './arguments.js';

@@ -3,9 +3,10 @@ import { availableParallelism } from 'node:os';
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import type { Piscina } from 'piscina';
 import { createLimiter, type LimiterOptions } from '../concurrency.js';
-import type { TakeBackReply, TakeBackTask } from '../contracts/take-back-tasks.js';
 import {
   type ForecastReply,
+  type RetractionReply,
+  type RetractionTask,
   slotCount,
   type TrackReply,
   type TrackTask,
@@ -63,7 +64,7 @@ export function startCompute(
   const threads = laneCount || Math.max(1, Math.min(4, availableParallelism() - 1));
   const tracking = Array.from({ length: threads }, () => startThread('track', settings, tasksOfLane, logger));
   const forecasting = startThread('forecast', settings, allForecasts, logger);
-  const rewriting = startReplays(settings, logger);
+  const retracting = startReplays(settings, logger);
   const lanes = createLanes({
     lanes: laneCount || 1,
     slotOf: (tenant, userId) => partitionOf(tenant, userId) % slotCount,
@@ -85,8 +86,9 @@ export function startCompute(
     full: lanes.full,
     /** Requests with answers that wait for a task. */
     waiting: lanes.waiting,
-    rewrite: (task: TakeBackTask) =>
-      runServed<TakeBackReply>(rewriting, task, 'The replay took too long; try again later'),
+    /** Replays a learner without one answer, and commits what comes out. @throws ApiError UNAVAILABLE */
+    retract: (task: RetractionTask) =>
+      runServed<RetractionReply>(retracting, task, 'The replay took too long; try again later'),
     threads: () => [...tracking, forecasting].reduce((sum, pool) => sum + pool.threads.length, 0),
     forecast: forecasts.forecast,
     whatIf: (task: Omit<WhatIfTask, 'kind'>, stillWanted: StillWanted) =>
@@ -98,7 +100,7 @@ export function startCompute(
       clearInterval(following);
       lanes.stop();
       forecasts.stop();
-      await Promise.all([...tracking, forecasting, rewriting].map((pool) => pool.close()));
+      await Promise.all([...tracking, forecasting, retracting].map((pool) => pool.close()));
     },
   };
 }
@@ -207,7 +209,7 @@ function startThread(
 
 /** The thread that replays learners without one answer; it is started when there is something to retract. */
 function startReplays(workerData: WorkerSettings, logger: Logger): Piscina {
-  const pool = startPool('takeBack', {
+  const pool = startPool('retract', {
     minThreads: 0,
     maxThreads: 1,
     // It holds a connection and models, which nobody needs while nothing is retracted.

@@ -10,7 +10,7 @@ import type { Logger } from '../telemetry.js';
  * meanwhile, so replies, time-outs and reconnects would wait for the next task.
  */
 export const startPool = (
-  name: 'track' | 'forecast' | 'fit' | 'rebuild' | 'takeBack',
+  name: 'track' | 'forecast' | 'fit' | 'rebuild' | 'retract',
   options: NonNullable<ConstructorParameters<typeof Piscina>[0]>,
 ): Piscina =>
   new Piscina({

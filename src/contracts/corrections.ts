@@ -1,66 +1,69 @@
 /**
- * Corrections: control entries among the rows of an outbox, field `c`. They stand in order with the rows. The drain
- * carries a rewriting out when every row before it is stored and none after it is; an erasure goes to the partition's
- * due ones when every row before it is stored, and rows behind it flow on (ADR 27).
+ * Corrections: control entries among the rows of an outbox, in the field `c`. The drain applies a rewrite when every row
+ * before it is stored and reads none behind it. It reads across an erasure, which moves to the partition's due ones when
+ * every row before it is stored (ADR 27).
  */
-import { Type } from 'typebox';
+import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { firstRowOf, type OutboxId } from './outbox-ids.js';
 
-/** Everything that was stored of the learner before the correction goes. */
-export interface EraseCorrection {
-  readonly v: 1;
-  readonly kind: 'erase';
-  readonly erasureId: string;
+const learner = { v: Type.Literal(1), tenant: Type.String(), userId: Type.String() };
+
+/** Everything of the learner that was committed before the correction goes. */
+const Erase = Type.Object({
+  ...learner,
+  kind: Type.Literal('erase'),
+  erasureId: Type.String(),
   /** Unix milliseconds of the learner's last goal, which the script adds; 0: there was none. */
-  readonly goalAt: number;
-  readonly tenant: string;
-  readonly userId: string;
-}
+  goalAt: Type.Integer(),
+});
 
-/** The learner's rows from this sequence number on go: they follow behind the correction once more, computed anew. */
-export interface RewriteCorrection {
-  readonly v: 1;
-  readonly kind: 'rewrite';
-  readonly tenant: string;
-  readonly userId: string;
-  readonly fromSeq: number;
-  /**
-   * UTC day (number since 1970) on which the answer arrived that is taken back; null where it was never counted among
-   * the accepted ones (older versions did not).
-   */
-  readonly takenBackDay: number | null;
-}
+/** The learner's rows from `fromSeq` on go. All but the retracted one follow behind the correction, computed again. */
+const Rewrite = Type.Object({
+  ...learner,
+  kind: Type.Literal('rewrite'),
+  fromSeq: Type.Integer({ minimum: 1 }),
+  /** UTC day (number since 1970) on which the retracted answer arrived. */
+  takenBackDay: Type.Integer(),
+});
 
-export type Correction = EraseCorrection | RewriteCorrection;
+export type RewriteCorrection = Static<typeof Rewrite>;
+export type Correction = Static<typeof Erase> | RewriteCorrection;
+const check = Compile(Type.Union([Erase, Rewrite]));
 
-/** A correction in its place: the outbox, or the due ones. */
+/** A correction where it stands: in the outbox, or among the due ones. */
 export interface PendingCorrection {
   readonly partition: number;
   /** Outbox id, `milliseconds-sequence`. */
   readonly id: string;
-  /** As it stands there: what cannot be read holds up its own partition alone. */
+  /** As it stands there: one that cannot be read holds up its own partition alone. */
   readonly text: string;
 }
 
-const learner = { v: Type.Literal(1), tenant: Type.String(), userId: Type.String() };
-const check = Compile(
-  Type.Union([
-    Type.Object({
-      ...learner,
-      kind: Type.Literal('erase'),
-      erasureId: Type.String(),
-      goalAt: Type.Integer(),
-    }),
-    Type.Object({
-      ...learner,
-      kind: Type.Literal('rewrite'),
-      fromSeq: Type.Integer({ minimum: 1 }),
-      takenBackDay: Type.Union([Type.Integer(), Type.Null()]),
-    }),
-  ]),
-);
+/** The rows of a learner that a correction removes. */
+export interface CorrectedRows {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly partition: number;
+  /** They have a lower id: those of entries before the correction. */
+  readonly below: OutboxId;
+  /** First `learner_seq`; 0: the whole history, which is an erasure. */
+  readonly fromSeq: number;
+  /** Unix milliseconds of the last goal of the erased history. */
+  readonly goalAt: number;
+}
 
-/** Processes and Redis tell the time a little differently: what follows a correction within it may be of before. */
+export type Counts = Readonly<Record<string, number>>;
+
+/** What a correction removes, counted before anything is removed. */
+export interface Removal {
+  /** Answers that do not come again, by UTC day of arrival (number since 1970). */
+  readonly answers: Counts;
+  /** Rows of an erased history by table. */
+  readonly before: Counts;
+}
+
+/** Clocks of processes and Redis differ: what is dated up to this long after a correction may be of before it. */
 export const clockMs = 5000;
 
 export const encodeCorrection = (correction: Correction): string => JSON.stringify(correction);
@@ -78,7 +81,14 @@ export function isErasure(text: string): boolean {
   return check.Check(found) && found.kind === 'erase';
 }
 
-/** Undefined for what is no JSON, which no version knows. */
+export const rowsOf = ({ partition, id }: PendingCorrection, correction: Correction): CorrectedRows => ({
+  ...{ tenant: correction.tenant, userId: correction.userId, partition, below: firstRowOf(id) },
+  ...(correction.kind === 'erase'
+    ? { fromSeq: 0, goalAt: correction.goalAt }
+    : { fromSeq: correction.fromSeq, goalAt: 0 }),
+});
+
+/** Undefined for what is no JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

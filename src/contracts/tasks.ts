@@ -172,6 +172,34 @@ interface Refused {
   readonly unavailable: string;
 }
 
+/** A history that is to be replayed without one answer. */
+export interface RetractionTask {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly eventId: string;
+  /** The learner's record as it was read before the rows. */
+  readonly version: number;
+  readonly attempts: number;
+  readonly baselineTotal: number | null;
+  /** Rows that wait in Redis, as they stand there; of several with one number the first counts, and before stored ones. */
+  readonly waiting: readonly string[];
+  /** Rows in ClickHouse, a line feed behind each, times as Unix seconds. */
+  readonly stored: string;
+  /** State that the rows follow on where older ones were dropped for their age. */
+  readonly snapshot: string | null;
+}
+
+/**
+ * `absent`: none of the rows has the event id. `incomplete`: a row is missing. `archived`: rows that are to be written
+ * again are sums by now, or were committed with the answer. `conflict`: another process wrote the learner. `full`: the
+ * outbox or the journal. `emptied`: data loss, Redis came back empty.
+ */
+export type RetractionResult =
+  | { readonly status: 'done'; readonly skillId: string }
+  | { readonly status: 'absent' | 'incomplete' | 'archived' | 'conflict' | 'full' | 'emptied' };
+
+export type RetractionReply = RetractionResult | Refused;
+
 /** Beyond these an answer that would begin another skill is refused. */
 export interface SkillLimits {
   /** Skills that one learner has answered. */

@@ -3,8 +3,8 @@ import type { TObject } from 'typebox';
 import { checkShape, parseJson } from '../contracts/json.js';
 import { unavailable } from '../errors.js';
 import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/catalogue/write-skill.js';
-import { type ErasurePorts, eraseLearner, readErasure } from '../services/corrections/erasures.js';
-import { type TakeBackPorts, takeBackAnswer } from '../services/corrections/take-back.js';
+import { type Erasures, eraseLearner, readErasure } from '../services/corrections/erasures.js';
+import { type RetractionPorts, retractAnswer } from '../services/corrections/retract-answer.js';
 import { type ExplainPorts, ExplainQuery, explainMastery } from '../services/read/explain-mastery.js';
 import type { ExportLearner } from '../services/read/export-learner.js';
 import {
@@ -33,8 +33,8 @@ export interface RoutePorts {
   readonly goals: GoalPorts;
   readonly skills: SkillDeletePorts;
   readonly attempts: AttemptPorts;
-  readonly takeBack: TakeBackPorts;
-  readonly erasures: ErasurePorts;
+  readonly retraction: RetractionPorts;
+  readonly erasures: Erasures;
   readonly exportLearner: ExportLearner;
   readonly health: Health;
   /** Figures in the Prometheus text format. */
@@ -67,7 +67,7 @@ export const routesOf = ({
   goals,
   skills,
   attempts,
-  takeBack,
+  retraction,
   erasures,
   exportLearner,
   health,
@@ -138,7 +138,7 @@ export const routesOf = ({
     ok(await listAttempts(attempts, tenant, userId, query)),
   ),
   route('DELETE', '/api/v1/learners/:user_id/attempts/:event_id', writes(), async (call, userId, eventId) =>
-    ok(await takeBackAnswer(takeBack, call.tenant, userId, eventId), 'Answer taken back'),
+    ok(await retractAnswer(retraction, call.tenant, userId, eventId), 'Answer taken back'),
   ),
   route('GET', '/api/v1/learners/:user_id/export', administers(), async ({ tenant }, userId) => {
     const { lines, release } = await exportLearner(tenant, userId);

@@ -5,10 +5,8 @@ import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { forecastRow, goalRow } from '../../src/contracts/journal.js';
 import { learnerHash } from '../../src/contracts/learner-name.js';
 import { createErasureFinisher } from '../../src/services/corrections/finish-erasures.js';
-import { createEndedHistories } from '../../src/store/corrections/ended-histories.js';
-import { createErasureLeftovers } from '../../src/store/corrections/erasure-leftovers.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
-import { redrive } from '../../src/store/outbox/parked-store.js';
+import { redrive } from '../../src/store/corrections/parked-rows.js';
 import {
   endedKey,
   forecastsKey,
@@ -20,7 +18,7 @@ import {
 } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { createErasureWarehouse } from '../../src/warehouse/maintenance/erasure-warehouse.js';
+import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
 import { attemptRow } from '../support/attempt-rows.js';
 import { callerOf, event } from '../support/http.js';
 import { servedForecast } from '../support/journal-rows.js';
@@ -98,10 +96,8 @@ test('goals and forecasts of before that come late are not stored', async () => 
 /** Looks for late rows as if so much time had passed. The service looks too, when it is its turn. */
 async function lookLater(ms: number): Promise<void> {
   const finish = createErasureFinisher({
-    erasures: createErasureStore(redis, partitions),
-    ended: createEndedHistories(redis, partitions),
-    leftovers: createErasureLeftovers(redis, partitions),
-    warehouse: createErasureWarehouse(clickhouse),
+    store: createErasureStore(redis, partitions),
+    warehouse: createCorrectionWarehouse(clickhouse),
     logger: createLogger('silent', 'test'),
     now: () => Date.now() + ms,
   });

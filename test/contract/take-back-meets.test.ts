@@ -6,10 +6,10 @@ import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
 import { encodeModel } from '../../src/contracts/model.js';
 import { type SkillModel, skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { startReplay } from '../../src/domain/history/replay.js';
+import { redrive } from '../../src/store/corrections/parked-rows.js';
 import { forgetIds } from '../../src/store/learners/id-sweep.js';
 import { encodeSnapshot } from '../../src/store/learners/snapshot-codec.js';
 import { publishModel } from '../../src/store/models/model-store.js';
-import { redrive } from '../../src/store/outbox/parked-store.js';
 import {
   archivedKey,
   eventIdsKey,

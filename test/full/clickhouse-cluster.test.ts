@@ -22,7 +22,6 @@ import { catchUp, deleteFrom } from '../../src/warehouse/clickhouse/cluster.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
-import { createErasureWarehouse } from '../../src/warehouse/maintenance/erasure-warehouse.js';
 import {
   migrate,
   migrations,
@@ -168,7 +167,7 @@ test('a schema on a cluster', limit, async (t) => {
     assert.equal(Object.values((await corrections.count(whole))[0]?.answers ?? {})[0], 2);
     await corrections.remove(whole);
     assert.deepEqual(await counts(single), allOnce(49));
-    const erasures = createErasureWarehouse(single, cluster);
+    const erasures = createCorrectionWarehouse(single, cluster);
     const answer = { tenant: 'default', userId, eventId: 'gone', skillId: 'skill', learnerSeq: 2 };
     const row = takenBackRow({ ...answer, receivedAt: 1.7e12, firstAnswer: '' });
     await createJournalWarehouse(single).insert('taken_back', [Buffer.from(`${1.75e12}\t${row}`)]);

@@ -2,10 +2,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { encodeCorrection } from '../../src/contracts/corrections.js';
-import { createCarryOut } from '../../src/services/corrections/carry-out.js';
-import type { CorrectedRows } from '../../src/services/corrections/correction-ports.js';
-import { oneStatement } from '../../src/services/corrections/one-statement.js';
+import { type CorrectedRows, encodeCorrection } from '../../src/contracts/corrections.js';
+import { createCorrections, oneStatement } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
@@ -14,7 +12,6 @@ import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
-import { createErasureWarehouse } from '../../src/warehouse/maintenance/erasure-warehouse.js';
 import { attemptRow, encoded, encodedRows, fillOutbox } from '../support/attempt-rows.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
@@ -82,7 +79,7 @@ test('learners of any name are told apart in one statement', { timeout: 600_000 
   );
   assert.deepEqual(left, stay);
   assert.deepEqual(await counts(client), { ...allOnce(stay.reduce((sum, { n }) => sum + n, 0)) });
-  const proof = await createErasureWarehouse(client).prove(meant);
+  const proof = await warehouse.prove(meant);
   assert.ok(proof.every((places) => Object.values(places).every((n) => n === 0)));
 });
 
@@ -97,8 +94,8 @@ test('no names are too long for a statement', { timeout: 600_000 }, async (t) =>
   ] as const;
   for (const [letter, length] of longest) {
     const names = Array.from({ length: 100 }, (_, i) => `${i}`.padStart(3, '0') + letter.repeat(length - 3));
-    const all = names.map((userId) => erased(userId));
-    const some = oneStatement(all, (one) => one);
+    const all = names.map((userId) => ({ rows: erased(userId) }));
+    const some = oneStatement(all).map(({ rows }) => rows);
     assert.equal((await warehouse.count(some)).length, some.length);
     await warehouse.remove(some);
   }
@@ -109,13 +106,16 @@ async function refusals(t: TestContext) {
   const redis = (await redisOf(t, redisUrl)) as Redis;
   const { client } = await testDatabase(t, clickhouseUrl);
   const outbox = createOutbox(redis, 2);
-  const parts = { ...createCorrectionStore(redis), ...createCorrectionWarehouse(client) };
   const logger = createLogger('fatal', 'test');
   const drain = createDrain({
     outbox,
     warehouse: createAttemptWarehouse(client),
     logger,
-    correct: createCarryOut({ store: parts, warehouse: parts, logger }),
+    applyCorrections: createCorrections({
+      store: createCorrectionStore(redis),
+      warehouse: createCorrectionWarehouse(client),
+      logger,
+    }),
   });
   const drainOnce = () => drain({ partitions: [0, 1], batch: null, save: async () => undefined });
   const erase = async (i: number): Promise<void> => {

@@ -6,13 +6,13 @@ import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
 import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
-import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import {
   parkableStreams,
   parkedEntries,
   type Redriven,
   redrive,
-} from '../../src/store/outbox/parked-store.js';
+} from '../../src/store/corrections/parked-rows.js';
+import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import {
   dueKey,
   journalKey,

@@ -17,11 +17,11 @@ import {
 import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
 import { itemTermCount, skillTermCount } from '../../src/domain/prediction/model.js';
 import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/learners/event-ids.js';
+import { dumpOf, type Fields } from '../../src/store/learners/learner-dump.js';
 import { readIds } from '../../src/store/learners/learner-reads.js';
 import { hashItem } from '../../src/store/models/item-id.js';
 import { encodeItems } from '../../src/store/models/item-store.js';
 import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';
-import { dumpOf, type Fields } from '../../src/store/rebuild/learner-dump.js';
 import { itemTracesKey, learnerKey, metaKey, partitionOf } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { figuresOf } from '../../workers/track/told.js';

@@ -52,7 +52,7 @@ test('an erasure that cannot be read does not hold up the others', async (t) => 
   await redis.hset(erasuresKey(3), '3-odd', '{"v":2}');
   const told: string[] = [];
   const open = await createErasureStore(redis, 16, (_, id) => told.push(id)).open();
-  assert.deepEqual([open.map(({ userId }) => userId), told], [['ada'], ['3-odd']]);
+  assert.deepEqual([open.map(({ rows }) => rows.userId), told], [['ada'], ['3-odd']]);
 });
 
 test('a comparison tells of a learner whose records cannot be read', async (t) => {

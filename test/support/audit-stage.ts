@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { createCarryOut } from '../../src/services/corrections/carry-out.js';
+import { createCorrections } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
@@ -69,12 +69,17 @@ function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
 /** As a job of the pipeline does. */
 async function drain(redis: RedisClient, clickhouse: ClickHouseClient): Promise<void> {
   const outbox = createOutbox(redis, defaultPartitions);
-  const correct = createCarryOut({
+  const applyCorrections = createCorrections({
     store: createCorrectionStore(redis),
     warehouse: createCorrectionWarehouse(clickhouse),
     logger,
   });
-  const drainShard = createDrain({ outbox, warehouse: createAttemptWarehouse(clickhouse), logger, correct });
+  const drainShard = createDrain({
+    outbox,
+    warehouse: createAttemptWarehouse(clickhouse),
+    logger,
+    applyCorrections,
+  });
   while ((await outbox.facts()).outboxLength > 0)
     await drainShard({ partitions, batch: null, save: async () => undefined });
 }

@@ -1,6 +1,6 @@
 // A pipeline in a process of its own, for tests that kill it: REDIS_URL CLICKHOUSE_URL PARTITIONS.
 import { startDrains } from '../../src/jobs/drain-queue.js';
-import { createCarryOut } from '../../src/services/corrections/carry-out.js';
+import { createCorrections } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
@@ -17,7 +17,7 @@ await whenReady(redis, 10_000);
 const outbox = createOutbox(redis, Number(partitions));
 const clickhouse = connectWarehouse(clickhouseUrl);
 const warehouse = createAttemptWarehouse(clickhouse);
-const correct = createCarryOut({
+const applyCorrections = createCorrections({
   store: createCorrectionStore(redis),
   warehouse: createCorrectionWarehouse(clickhouse),
   logger,
@@ -26,7 +26,7 @@ startDrains({
   redisUrl,
   partitions: Number(partitions),
   outbox,
-  drain: createDrain({ outbox, warehouse, logger, correct }),
+  drain: createDrain({ outbox, warehouse, logger, applyCorrections }),
   logger,
 });
 process.stdout.write('started\n');

@@ -1,113 +1,98 @@
 /**
- * Finishes erasures whose corrections were carried out, many together: what came over the journal, marks of imports, and
- * the proof. Runs with the journal, behind its drain, so that no page of it is under way; each step may be repeated.
+ * Finishes erasures whose corrections were applied, many together: what came over the journal, marks of imports, and the
+ * proof. Runs with the journal, behind its drain, so that no page of it is in flight. Each step may be repeated.
  */
-import { firstRowOf } from '../../contracts/outbox-ids.js';
+import type { CorrectedRows, Counts } from '../../contracts/corrections.js';
 import { inParts } from '../../lists.js';
+import type { ErasureStore, OpenErasure } from '../../store/corrections/erasures.js';
 import type { Logger } from '../../telemetry.js';
-import type { CorrectedRows } from './correction-ports.js';
 import type {
-  EndedHistories,
-  EndedLearner,
-  ErasureLeftovers,
+  CorrectionWarehouse,
   ErasureReceipt,
-  ErasureStore,
-  ErasureWarehouse,
-  OpenErasure,
-} from './erasure-ports.js';
-import { oneStatement } from './one-statement.js';
+} from '../../warehouse/maintenance/correction-warehouse.js';
+import { oneStatement } from './apply-corrections.js';
 
-/** How long a forecast may be under way that was made from the erased states, in milliseconds. */
+/** How long a forecast from the erased states may be in flight, in milliseconds. */
 const forecastMs = 3000;
 
 /**
- * A process that stood still may bring something after the end: it is looked for after an hour and after some days, when
- * the learner is forgotten. In milliseconds.
+ * A process that stood still may bring rows after the end. ClickHouse is asked for them after an hour and after some days,
+ * when the learner is forgotten. In milliseconds.
  */
 const looksAfter = [3_600_000, 7 * 86_400_000] as const;
 /** Learners of one question. */
 const lookedTogether = 200;
 
 export interface FinishOptions {
-  readonly erasures: ErasureStore;
-  readonly ended: EndedHistories;
-  readonly leftovers: ErasureLeftovers;
-  readonly warehouse: ErasureWarehouse;
+  readonly store: ErasureStore;
+  readonly warehouse: CorrectionWarehouse;
   readonly logger: Logger;
   /** Unix milliseconds. */
   readonly now: () => number;
 }
 
 /** Errors are those of Redis and ClickHouse: the next run goes on. @returns how many are done now */
-export function createErasureFinisher(options: FinishOptions): (signal?: AbortSignal) => Promise<number> {
-  const { erasures, ended, leftovers, warehouse, logger, now } = options;
-
-  return async (signal) => {
+export function createErasureFinisher({ store, warehouse, logger, now }: FinishOptions) {
+  return async (signal?: AbortSignal): Promise<number> => {
     let done = 0;
-    for (let left = (await erasures.open()).flatMap(carriedOut); left.length > 0 && !signal?.aborted; ) {
-      const some = oneStatement(left, (erasure) => erasure);
+    for (let left = (await store.open()).filter(isApplied); left.length > 0 && !signal?.aborted; ) {
+      const some = oneStatement(left);
       done += await finish(some);
       left = left.filter((erasure) => !some.includes(erasure));
     }
-    if (await erasures.takeHourlyTurn()) await lookAgain();
-    if (await erasures.takeDailyTurn()) await warehouse.purge();
+    if (await store.takeTurn('look')) await lookAgain();
+    if (await store.takeTurn('purge')) await warehouse.purge();
     return done;
   };
 
+  function isApplied(erasure: OpenErasure): erasure is AppliedErasure {
+    return erasure.before !== null && now() - erasure.requestedAt >= forecastMs;
+  }
+
+  /** @returns of how many nothing is left */
+  async function finish(some: readonly AppliedErasure[]): Promise<number> {
+    const rows = some.map((erasure) => erasure.rows);
+    const marked = await store.removeMarks(rows);
+    await store.forgetSkills(rows);
+    await removeLate(rows);
+    const left = await warehouse.prove(rows);
+    const receipts = some.flatMap((erasure, i) => {
+      const after = left[i] ?? {};
+      if (!marked.has(erasure.rows) && Object.values(after).every((n) => n === 0))
+        return [receiptOf(erasure, after)];
+      logger.debug({ erasure: erasure.id, after }, 'an erasure is not done yet');
+      return [];
+    });
+    if (receipts.length > 0) await warehouse.keep(receipts);
+    for (const { id, before } of receipts) {
+      await store.close(some.find((erasure) => erasure.id === id) as OpenErasure);
+      logger.info({ erasure: id, before }, 'an erasure is done');
+    }
+    return receipts.length;
+  }
+
+  async function removeLate(rows: readonly CorrectedRows[]): Promise<void> {
+    await store.removeWaiting(rows);
+    await warehouse.removeLate(rows);
+  }
+
+  function receiptOf({ rows, ...erasure }: AppliedErasure, after: Counts): ErasureReceipt {
+    return { ...erasure, tenant: rows.tenant, doneAt: now(), after, proof: warehouse.proofOf(rows) };
+  }
+
   async function lookAgain(): Promise<void> {
-    const due = (await ended.all()).filter((one) => isDue(one, now()));
+    const due = (await store.erased()).filter(({ at, looks }) => now() - at >= (looksAfter[looks] ?? 0));
     for (const some of inParts(due, lookedTogether)) {
       const byHash = new Map(some.map((one) => [one.hash, one]));
       for (const { hash, userId } of await warehouse.findAgain(some)) {
         const one = byHash.get(hash);
         if (one !== undefined) await removeLate([{ ...one, userId, fromSeq: 0 }]);
       }
-      for (const one of some) await ended.looked(one, one.looks + 1 < looksAfter.length);
+      for (const one of some) await store.noteLook(one, one.looks + 1 === looksAfter.length);
     }
-  }
-
-  async function removeLate(rows: readonly CorrectedRows[]): Promise<void> {
-    await leftovers.removeWaiting(rows);
-    await warehouse.removeLate(rows);
-  }
-
-  /** @returns of how many nothing is left */
-  async function finish(some: readonly CarriedOut[]): Promise<number> {
-    const rows = some.map(rowsOf);
-    const marks = await leftovers.removeMarks(rows);
-    await leftovers.forgetSkills(rows);
-    await removeLate(rows);
-    const left = await warehouse.prove(rows);
-    const done = some.flatMap((erasure, i) => {
-      const after = left[i] ?? {};
-      if (marks[i] === 0 && Object.values(after).every((n) => n === 0)) return { erasure, after };
-      logger.debug({ erasure: erasure.id, after, marks: marks[i] }, 'an erasure is not done yet');
-      return [];
-    });
-    if (done.length > 0) await warehouse.keep(done.map(({ erasure, after }) => receiptOf(erasure, after)));
-    for (const { erasure } of done) {
-      await erasures.close(erasure);
-      logger.info({ erasure: erasure.id, before: erasure.before }, 'an erasure is done');
-    }
-    return done.length;
-  }
-
-  function receiptOf(erasure: CarriedOut, after: ErasureReceipt['after']): ErasureReceipt {
-    const { id, tenant, requestedAt, removed, before } = erasure;
-    const proof = warehouse.proofOf(rowsOf(erasure));
-    return { id, tenant, requestedAt, doneAt: now(), removed, before, after, proof };
-  }
-
-  function carriedOut(erasure: OpenErasure): CarriedOut[] {
-    const { before } = erasure;
-    return before === null || now() - erasure.requestedAt < forecastMs ? [] : [{ ...erasure, before }];
   }
 }
 
-type CarriedOut = OpenErasure & Pick<ErasureReceipt, 'before'>;
-
-const isDue = ({ at, looks }: EndedLearner, now: number): boolean => now - at >= (looksAfter[looks] ?? 0);
-
-function rowsOf({ tenant, userId, partition, correction, goalAt }: OpenErasure): CorrectedRows {
-  return { tenant, userId, partition, below: firstRowOf(correction), fromSeq: 0, goalAt };
+interface AppliedErasure extends OpenErasure {
+  readonly before: Counts;
 }

@@ -13,7 +13,6 @@
  * - Rows that waited for long, of which ClickHouse has some: the job that stored them is gone.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PendingCorrection } from '../../contracts/corrections.js';
 import type { FixedBatch } from '../../contracts/jobs.js';
 import type { BatchLimits, OutboxBatch, OutboxEpoch } from '../../store/outbox/outbox.js';
 import { ContentRefused } from '../../warehouse/clickhouse/content-errors.js';
@@ -46,25 +45,15 @@ const quickMs = 10_000;
 /** Up to 100,000 rows a block, the size that ClickHouse likes; bytes bound the memory of long ids. */
 const defaultLimits: BatchLimits = { maxRows: 100_000, maxBytes: 32 * 2 ** 20 };
 
-/**
- * Carries out some of the partitions' due erasures, and corrections at the heads of their outboxes. May be repeated after
- * any step, also by another process.
- */
-export type CarryOut = (
-  partitions: readonly number[],
-  heads: readonly PendingCorrection[],
-  signal?: AbortSignal,
-) => Promise<void>;
-
 export interface DrainOptions extends DrainPlaces {
   limits?: BatchLimits;
-  /** Carries corrections out, or leaves them for a later run. */
-  correct?: CarryOut;
+  /** Applies corrections that are due, or leaves them for a later run. */
+  applyCorrections?: (partitions: readonly number[], signal?: AbortSignal) => Promise<void>;
 }
 
 /** Errors are those of Redis and ClickHouse: nothing is lost by one, the caller tries the same task again. */
 export function createDrain(options: DrainOptions): DrainShard {
-  const { outbox, warehouse, limits = defaultLimits, correct = refuseCorrection } = options;
+  const { outbox, warehouse, limits = defaultLimits, applyCorrections = async () => undefined } = options;
   const watch = createEpochWatch();
   const sieve = createSieve(options);
   const drain = sieve.over(drainBlock);
@@ -73,7 +62,7 @@ export function createDrain(options: DrainOptions): DrainShard {
       if (error instanceof ParkedFull) {
         // What waits for room must not be all that the next attempt looks at.
         await task.save(nothing);
-        await correct(task.partitions, [], task.signal);
+        await applyCorrections(task.partitions, task.signal);
       }
       throw error;
     });
@@ -89,7 +78,7 @@ export function createDrain(options: DrainOptions): DrainShard {
     // Where there is nothing else: all that came before them is stored.
     if (read.rows === 0) await outbox.trim(read);
     // Behind the rows, which no correction that fails holds up.
-    await correct(task.partitions, read.corrections, task.signal);
+    await applyCorrections(task.partitions, task.signal);
     return moved;
   }
 
@@ -147,10 +136,6 @@ export function createDrain(options: DrainOptions): DrainShard {
 
 const noneRefused: ReadonlySet<string> = new Set();
 const nothing: FixedBatch = { ranges: [], rows: 0, fixedAt: 0, verify: false };
-
-const refuseCorrection: CarryOut = async (_, [head]) => {
-  if (head !== undefined) throw new Error(`nothing here carries out the correction ${head.id}`);
-};
 
 /**
  * Remembers since when the epoch in force was seen: rows added later cannot have come back. Callers read the

@@ -56,11 +56,9 @@ export function createSieve(places: DrainPlaces): Sieve {
   const log = createParkedLog(logger, () => performance.now());
 
   async function clear({ unreadable }: OutboxBatch): Promise<void> {
-    for (const { partition, ids } of unreadable) {
-      const stayed = await outbox.park({ partition, ids }, noRow);
-      const [id = ''] = ids;
-      if (stayed < ids.length) log.parked({ partition, id, reason: noRow }, ids.length - stayed);
-      if (stayed > 0) throw new ParkedFull([partition]);
+    for (const { partition, id } of unreadable) {
+      if (!(await outbox.park(partition, id, noRow))) throw new ParkedFull([partition]);
+      log.parked({ partition, id, reason: noRow }, 1);
     }
   }
 

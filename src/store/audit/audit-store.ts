@@ -3,7 +3,7 @@ import { rowColumns } from '../../contracts/attempt-row.js';
 import { learnerHash } from '../../contracts/learner-name.js';
 import { firstRowOf, lastRowOf, type OutboxId } from '../../contracts/outbox-ids.js';
 import { readTenantDay, type Tally, tenantDay } from '../../contracts/tenant-day.js';
-import { findEnded } from '../corrections/ended-histories.js';
+import { findErased } from '../corrections/erased-learners.js';
 import { epochOf } from '../outbox/outbox.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { acceptedKey, auditKey, dueKey, outboxKey, parkedKey, removedKey } from '../redis/keys.js';
@@ -69,7 +69,7 @@ export function createAuditStore(client: RedisClient, partitions: number) {
       learners: readonly { tenant: string; userId: string }[],
     ): Promise<(OutboxId | null)[]> => {
       const hashes = learners.map(({ tenant, userId }) => learnerHash(tenant, userId));
-      const ended = await findEnded(client, partition, hashes);
+      const ended = await findErased(client, partition, hashes);
       return ended.map((one) => one?.below ?? null);
     },
     /** Redis' clock. The id changes when a server restarts: what was read before and after does not fit together. */

@@ -61,8 +61,7 @@ async function endOf(redis: RedisClient, partition: number): Promise<string> {
 /** Whether a parked row belongs to the month or one before; one that cannot be read may. */
 async function hasParked(redis: RedisClient, partition: number, month: number): Promise<boolean> {
   const parked = parkedKey(outboxKey(partition));
-  const read = (from: string, size: number) => redis.xrange(parked, from, '+', 'COUNT', size);
-  for await (const page of streamPages(pageRows, read)) {
+  for await (const page of streamPages(redis, parked, pageRows)) {
     if (page.some(([, fields]) => arrivalMonth(fields) <= month)) return true;
   }
   return false;

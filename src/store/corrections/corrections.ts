@@ -1,141 +1,176 @@
-/** Corrections in Redis, for the drain that carries them out. */
-
-import { rowColumns } from '../../contracts/attempt-row.js';
-import { unescapeText } from '../../contracts/attempt-row-reader.js';
+/** Corrections in Redis, for the drain that applies them. Everything before them in the outbox is stored. */
+import {
+  type CorrectedRows,
+  decodeCorrection,
+  type PendingCorrection,
+  type Removal,
+  rowsOf,
+} from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
 import { isBefore, parseId } from '../../contracts/outbox-ids.js';
-import { byPartition } from '../../lists.js';
-import type {
-  CorrectedRows,
-  CorrectionStore,
-  DueErasure,
-  KeptPlan,
-  Removal,
-} from '../../services/corrections/correction-ports.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { acceptedField, outboxKey, parkedKey, partitionPrefix } from '../redis/keys.js';
+import { acceptedField, partitionPrefix } from '../redis/keys.js';
 import { readReplicated } from '../redis/replication.js';
-import { fieldOf, streamPages } from '../redis/streams.js';
-import {
-  planCorrection,
-  readDueEntries,
-  removeParkedEntries,
-  settleCorrection,
-} from './correction-scripts.js';
+import { defineScript, nowLua } from '../redis/script.js';
+import { maxOpenErasures } from './erasures.js';
+import { removeParked } from './parked-rows.js';
 
-/** Parked rows of one read: nobody waits long behind it. */
-const chunk = 500;
-
-export function createCorrectionStore(client: RedisClient): CorrectionStore {
-  return {
-    due: (partition, most) => readDue(client, partition, most),
-    plan: async ({ partition, id, text }, removal) => {
-      const kept = removal === null ? '' : JSON.stringify(removal);
-      const call = planCorrection(client, partitionPrefix(partition), id, text, kept);
-      const [found = '', ageMs = 0] = await whileRedisServes(call);
-      return planOf(found, ageMs);
-    },
-    removeParked: async (rows, count) => {
-      for (const [partition, own] of byPartition(rows)) await removeParked(client, partition, own, count);
-    },
-    settle: async ({ partition, id, text }, correction, { answers, before }) => {
-      const erasureId = correction.kind === 'erase' ? correction.erasureId : '';
-      const removed = Object.entries(answers).flatMap(([day, n]) => [
-        acceptedField(correction.tenant, Number(day)),
-        n,
-      ]);
-      const told = JSON.stringify(before);
-      const prefix = partitionPrefix(partition);
-      await whileRedisServes(settleCorrection(client, prefix, id, text, erasureId, told, ...removed));
-    },
-  };
+/** An erasure that left the outbox, or a rewrite at its head. */
+export interface DueCorrection extends PendingCorrection {
+  readonly rows: CorrectedRows;
+  /** Null: a rewrite. */
+  readonly erasureId: string | null;
+  /** What it removes, and for how many milliseconds Redis has that; null: its rows have to be counted first. */
+  readonly plan: { readonly removal: Removal; readonly ageMs: number } | null;
 }
 
-/** They are on the replicas where that is asked for: a failover must not forget what ClickHouse has obeyed. */
-async function readDue(client: RedisClient, partition: number, most: number): Promise<DueErasure[]> {
+export interface PlannedCorrection extends DueCorrection {
+  readonly plan: NonNullable<DueCorrection['plan']>;
+}
+
+export type CorrectionStore = ReturnType<typeof createCorrectionStore>;
+
+/** Due erasures of a partition that are looked at: more than are applied at once. */
+const dueAtOnce = 200;
+
+/** Its functions throw ApiError UNAVAILABLE. */
+export const createCorrectionStore = (client: RedisClient) => ({
+  /**
+   * The oldest erasures that are due, then the rewrite at the head of the outbox; the first of each learner: a second
+   * erasure would count the rows of both, and a rewrite would remove rows that an erasure has counted.
+   */
+  due: async (partition: number): Promise<DueCorrection[]> => {
+    const some = await dueIn(client, partition, dueAtOnce);
+    // An erasure of the learner who is rewritten may be behind those.
+    return firstOfLearners(some.length > dueAtOnce ? await dueIn(client, partition, maxOpenErasures) : some);
+  },
+  /** Keeps what an erasure removes, unless that is kept already: a repeat would not count what is deleted. */
+  plan: async ({ partition, id, text }: DueCorrection, removal: Removal): Promise<void> => {
+    await whileRedisServes(keepPlan(client, partitionPrefix(partition), id, text, JSON.stringify(removal)));
+  },
+  /** Removes the parked ones of the rows. */
+  removeParked: (rows: readonly CorrectedRows[]) => removeParked(client, rows),
+  /** Counts what was removed, notes it in the erasure's record, and removes the correction: in one step, once. */
+  settle: async ({ partition, id, text, rows, erasureId, plan }: PlannedCorrection): Promise<void> => {
+    const { answers, before } = plan.removal;
+    const removed = Object.entries(answers).flatMap(([day, n]) => [
+      acceptedField(rows.tenant, Number(day)),
+      n,
+    ]);
+    const prefix = partitionPrefix(partition);
+    await whileRedisServes(
+      settleCorrection(client, prefix, id, text, erasureId ?? '', JSON.stringify(before), ...removed),
+    );
+  },
+});
+
+async function dueIn(client: RedisClient, partition: number, atMost: number): Promise<DueCorrection[]> {
   const prefix = partitionPrefix(partition);
-  const read = () => whileRedisServes(readDueEntries(client, prefix, most));
-  const [head, ...found] = await readReplicated(client, partition, read, ({ length }) => length > 1);
-  const due: DueErasure[] = [];
-  for (let i = 0; i < found.length; i += 4) {
-    const [id, text, kept, ageMs] = found.slice(i, i + 4) as [string, string, string, number];
+  const read = () => whileRedisServes(readDue(client, prefix, atMost));
+  // On the replicas where that is asked for: a failover must not forget what ClickHouse has applied.
+  const isAny = ([, , rewrite, ...due]: readonly string[]) => rewrite !== '' || due.length > 0;
+  const [now, head, atHead, ...found] = await readReplicated(client, partition, read, isAny);
+  const due: DueCorrection[] = [];
+  for (let i = 0; i < found.length; i += 3) {
+    const [id, text, plan] = found.slice(i, i + 3) as [string, string, string];
     // A Redis that took over may have got back rows of before.
     if (head !== '' && isBefore(parseId(head), parseId(id))) break;
-    due.push({ pending: { partition, id, text }, plan: planOf(kept, ageMs) });
+    due.push(erasureOf({ partition, id, text }, plan, Number(now)));
   }
-  return due;
+  const rewrite = atHead === '' ? null : rewriteOf({ partition, id: head, text: atHead }, Number(now));
+  return rewrite === null ? due : [...due, rewrite];
 }
 
-const planOf = (kept: string, ageMs: number): KeptPlan | null =>
-  kept === '' ? null : { removal: JSON.parse(kept) as Removal, ageMs };
-
-/** Page by page through all that is parked in the partition: seldom anything. */
-async function removeParked(
-  client: RedisClient,
-  partition: number,
-  rows: readonly CorrectedRows[],
-  count: boolean,
-): Promise<void> {
-  const byName = new Map(rows.map((one) => [learnerName(one.tenant, one.userId), one]));
-  const parked = parkedKey(outboxKey(partition));
-  const read = (from: string, size: number) =>
-    whileRedisServes(client.xrange(parked, from, '+', 'COUNT', size));
-  for await (const page of streamPages(chunk, read)) {
-    const found = page.flatMap(([id, fields]) => corrected(byName, id, fields) ?? []);
-    await takeParked(client, partition, found, count);
-  }
-}
-
-/** Takes refused rows away. @param count whether they are answers that are gone for good. @returns how many */
-export async function takeParked(
-  client: RedisClient,
-  partition: number,
-  rows: readonly ParkedRow[],
-  count: boolean,
-): Promise<number> {
-  if (rows.length === 0) return 0;
-  const args = rows.flatMap(({ id, tenant, day, counted }) => [
-    id,
-    count && counted ? acceptedField(tenant, day) : '',
-  ]);
-  return whileRedisServes(removeParkedEntries(client, partitionPrefix(partition), ...args));
-}
-
-/** A refused row, as far as it can be told. */
-export interface ParkedRow {
-  /** Of the parked entry, and what it had in the outbox. */
-  readonly id: string;
-  readonly outboxId: string;
-  readonly tenant: string;
-  readonly userId: string;
-  readonly learnerSeq: number;
-  /** UTC day of arrival, number since 1970. */
-  readonly day: number;
-  /** Whether it is among the accepted answers (warehouse/schema/attempts.ts, countedRows). */
-  readonly counted: boolean;
-}
-
-const column = Object.fromEntries(rowColumns.map((name, i) => [name, i])) as Record<string, number>;
-
-export function readParked(id: string, fields: readonly string[]): ParkedRow {
-  // Not as a row: what ClickHouse refused may be none.
-  const values = (fieldOf(fields, 'r') ?? '').split('\t');
-  const of = (name: string): string => unescapeText(values[column[name] as number] ?? '');
+/** @param plan as it is kept: since when, and what; '' for none */
+function erasureOf(pending: PendingCorrection, plan: string, now: number): DueCorrection {
+  const correction = decodeCorrection(pending.text);
+  if (correction.kind !== 'erase') throw new Error('what is due is no erasure');
+  const [, since, removal] = /^(\d+) (.*)$/.exec(plan) ?? [];
   return {
-    ...{ id, outboxId: fieldOf(fields, 'id') ?? '', tenant: of('tenant'), userId: of('user_id') },
-    ...{ learnerSeq: Number(of('learner_seq')), counted: Number(of('learner_version')) > 0 },
-    day: Math.floor(Number(of('received_at')) / 86_400),
+    ...pending,
+    rows: rowsOf(pending, correction),
+    erasureId: correction.erasureId,
+    plan: removal === undefined ? null : { removal: JSON.parse(removal), ageMs: now - Number(since) },
   };
 }
 
-/** Null for a row that is not meant, or that cannot be told whose it is. */
-function corrected(
-  byName: ReadonlyMap<string, CorrectedRows>,
-  id: string,
-  fields: readonly string[],
-): ParkedRow | null {
-  const row = readParked(id, fields);
-  const rows = byName.get(learnerName(row.tenant, row.userId));
-  if (rows === undefined || row.learnerSeq < rows.fromSeq) return null;
-  return isBefore(parseId(row.outboxId), rows.below) ? row : null;
+/** Its plan is in itself: the rows are written again, but for one answer. Null for an erasure, which is not due yet. */
+function rewriteOf(pending: PendingCorrection, now: number): DueCorrection | null {
+  const correction = decodeCorrection(pending.text);
+  if (correction.kind !== 'rewrite') return null;
+  const plan = {
+    removal: { answers: { [correction.takenBackDay]: 1 }, before: {} },
+    ageMs: now - parseId(pending.id).ms,
+  };
+  return { ...pending, rows: rowsOf(pending, correction), erasureId: null, plan };
 }
+
+function firstOfLearners(due: readonly DueCorrection[]): DueCorrection[] {
+  const names = new Set<string>();
+  return due.filter(({ rows }) => names.size < names.add(learnerName(rows.tenant, rows.userId)).size);
+}
+
+/**
+ * KEYS: the partition's prefix. ARGV: most erasures.
+ * Result: Redis' clock; id of the outbox' oldest entry or '', and its text where it is a correction or ''; then of the oldest
+ *   due erasures id, text, and since when (Unix milliseconds) which removal is kept or '', in turn.
+ */
+const readDue = defineScript(1)<
+  [prefix: string, atMost: number],
+  [now: string, head: string, atHead: string, ...due: string[]]
+>(`
+${nowLua}
+local head = redis.call('XRANGE', KEYS[1] .. ':out', '-', '+', 'COUNT', 1)[1]
+local found = { now(), head and head[1] or '', head and head[2][1] == 'c' and head[2][2] or '' }
+for _, entry in ipairs(redis.call('XRANGE', KEYS[1] .. ':due', '-', '+', 'COUNT', ARGV[1])) do
+  local plan = redis.call('HGET', KEYS[1] .. ':plans', entry[1]) or ''
+  for _, value in ipairs({ entry[1], entry[2][2], plan }) do found[#found + 1] = value end
+end
+return found
+`);
+
+/** A Redis that took over may have given the id of a correction to something else. */
+const standsInLua = `
+local function standsIn(stream, id, text)
+  local entry = redis.call('XRANGE', stream, id, id)[1]
+  return entry and entry[2][1] == 'c' and entry[2][2] == text
+end
+`;
+
+/** KEYS: the partition's prefix. ARGV: outbox id, the erasure, its removal. Does nothing for an erasure that is not due. */
+const keepPlan = defineScript(1)<[prefix: string, id: string, text: string, removal: string], null>(`
+${nowLua}
+${standsInLua}
+if not standsIn(KEYS[1] .. ':due', ARGV[1], ARGV[2]) then return end
+redis.call('HSETNX', KEYS[1] .. ':plans', ARGV[1], now() .. ' ' .. ARGV[3])
+`);
+
+/**
+ * KEYS: the partition's prefix. ARGV: outbox id, the correction, the erasure's id or '', JSON of what its tables had; then
+ *   fields of the removed answers and what they grow by, in turn. Does nothing for a correction that was settled before.
+ */
+const settleCorrection = defineScript(1)<
+  [
+    prefix: string,
+    id: string,
+    text: string,
+    erasureId: string,
+    before: string,
+    ...removed: (string | number)[],
+  ],
+  null
+>(`
+${standsInLua}
+local prefix, id, erasureId = KEYS[1], ARGV[1], ARGV[3]
+local place = prefix .. (erasureId == '' and ':out' or ':due')
+if not standsIn(place, id, ARGV[2]) then return end
+redis.call('XDEL', place, id)
+redis.call('HDEL', prefix .. ':plans', id)
+for i = 5, #ARGV, 2 do redis.call('HINCRBY', prefix .. ':removed', ARGV[i], ARGV[i + 1]) end
+local stored = erasureId ~= '' and redis.call('HGET', prefix .. ':erasures', erasureId)
+if stored then
+  local record = cjson.decode(stored)
+  record.before = cjson.decode(ARGV[4])
+  redis.call('HSET', prefix .. ':erasures', erasureId, cjson.encode(record))
+end
+`);

@@ -1,53 +1,66 @@
-/** Erasures in Redis: a record each in the learner's partition, until it is done. */
+/** Erasures in Redis: a record of each in the learner's partition, until it is done. */
 import { randomUUID } from 'node:crypto';
-import { Type } from 'typebox';
+import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { encodeCorrection } from '../../contracts/corrections.js';
+import { type CorrectedRows, type Counts, encodeCorrection, rowsOf } from '../../contracts/corrections.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
-import type { BegunErasure, ErasureStore, OpenErasure } from '../../services/corrections/erasure-ports.js';
+import { modelVersion } from '../../domain/base/params.js';
+import { groupedBy } from '../../lists.js';
+import { forgetLearners } from '../catalogue/known-skills.js';
 import { decodeEach, refuseUnreadable, type TellUnreadable } from '../learners/decode-each.js';
+import type { JournalEntry } from '../outbox/journal.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { erasuresKey, partitionOf, partitionPrefix } from '../redis/keys.js';
+import { erasuresKey, markerName, partitionOf, partitionPrefix, unnotedVersion } from '../redis/keys.js';
 import { takeTurn } from '../redis/lock.js';
 import { replicated } from '../redis/replication.js';
-import { closeErasure, eraseLearner } from './correction-scripts.js';
+import { defineScript, nowLua } from '../redis/script.js';
+import { type ErasedLearner, lateAmong, listErased, noteLook } from './erased-learners.js';
+import { removeMarks, removeWaiting } from './leftovers.js';
 
-/** Most erasures of a partition that are not done. */
-const mostOpen = 10_000;
-/** Most learners of a partition that are remembered as erased: 15 MB. */
-const mostEnded = 100_000;
+/** An erasure that is not done. */
+export interface OpenErasure {
+  readonly id: string;
+  readonly rows: CorrectedRows;
+  /** Unix milliseconds on Redis' clock. */
+  readonly requestedAt: number;
+  /** What the first step took out of Redis. */
+  readonly removed: { readonly records: number; readonly items: number };
+  /** Rows of the history by table; null until its correction was applied. */
+  readonly before: Counts | null;
+}
 
-/** There for a day after deleted rows were last taken off the disk, and for an hour after looking for late ones. */
-const purgeTurnKey = 'st:purged';
-const daySeconds = 86_400;
-const lookTurnKey = 'st:erased:looked';
-const hourSeconds = 3600;
+/** `open`: the learner has nothing new since an erasure that is not done, and this is its id. */
+export type BegunErasure =
+  | { readonly status: 'begun' | 'open'; readonly id: string }
+  | { readonly status: 'absent' | 'full' | 'emptied' };
 
-/** An id begins with the number of the partition, which says where its record is. */
+export type ErasureStore = ReturnType<typeof createErasureStore>;
+
+/** Erasures of a partition that are not done. */
+export const maxOpenErasures = 10_000;
+/** Learners of a partition that are remembered as erased: 15 MB. */
+const maxErased = 100_000;
+
+/** What one process does every so many seconds: take masked rows off the disk, look for late rows. */
+const turns = {
+  purge: ['st:purged', 86_400],
+  look: ['st:erased:looked', 3600],
+} as const;
+
+/** An id begins with the number of the partition, which has its record. */
 const idShape = /^(\d{1,5})-[0-9a-f-]{36}$/;
 
-/** @param tell of erasures that cannot be read, when all are asked for: they stay open, and the others are given */
+/**
+ * Its functions throw ApiError UNAVAILABLE.
+ * @param tell of erasures that cannot be read, when all are asked for: they stay open, and the others are given
+ */
 export function createErasureStore(
   client: RedisClient,
   partitions: number,
   tell: TellUnreadable = refuseUnreadable,
-): ErasureStore {
-  async function begin(tenant: string, userId: string): Promise<BegunErasure> {
-    const partition = partitionOf(tenant, userId, partitions);
-    const erasureId = `${partition}-${randomUUID()}`;
-    const record = JSON.stringify({ v: 1, tenant, userId });
-    const correction = encodeCorrection({ v: 1, kind: 'erase', erasureId, tenant, userId, goalAt: 0 });
-    const prefix = partitionPrefix(partition);
-    const name = learnerName(tenant, userId);
-    const call = () =>
-      eraseLearner(
-        client,
-        ...([prefix, name, erasureId, record, correction, mostOpen] as const),
-        ...([learnerHash(tenant, userId), mostEnded] as const),
-      );
-    const [status, id] = await replicated(client, prefix, () => whileRedisServes(call()));
-    return (id === '' ? { status } : { status, id }) as BegunErasure;
-  }
+) {
+  const inEach = async <One>(read: (partition: number) => Promise<One[]>): Promise<One[]> =>
+    (await Promise.all(Array.from({ length: partitions }, (_, partition) => read(partition)))).flat();
 
   async function openIn(partition: number): Promise<OpenErasure[]> {
     const stored = await whileRedisServes(client.hgetall(erasuresKey(partition)));
@@ -56,43 +69,133 @@ export function createErasureStore(
   }
 
   return {
-    begin,
-    find: async (id) => {
+    /** Erases the learner's states and orders the rest, in one step. */
+    begin: async (tenant: string, userId: string): Promise<BegunErasure> => {
+      const partition = partitionOf(tenant, userId, partitions);
+      const erasureId = `${partition}-${randomUUID()}`;
+      const record = JSON.stringify({ v: 1, tenant, userId });
+      const correction = encodeCorrection({ v: 1, kind: 'erase', erasureId, tenant, userId, goalAt: 0 });
+      const prefix = partitionPrefix(partition);
+      const call = () =>
+        eraseLearner(
+          ...([client, prefix, learnerName(tenant, userId), erasureId, record, correction] as const),
+          ...([maxOpenErasures, learnerHash(tenant, userId), maxErased] as const),
+        );
+      const [status, id] = await replicated(client, prefix, () => whileRedisServes(call()));
+      return (id === '' ? { status } : { status, id }) as BegunErasure;
+    },
+    find: async (id: string): Promise<OpenErasure | null> => {
       const partition = Number(idShape.exec(id)?.[1] ?? partitions);
       if (partition >= partitions) return null;
       const text = await whileRedisServes(client.hget(erasuresKey(partition), id));
       return text === null ? null : decode(id, partition, text);
     },
-    open: async () => {
-      const all = await Promise.all(Array.from({ length: partitions }, (_, partition) => openIn(partition)));
-      return all.flat();
-    },
-    takeDailyTurn: () => takeTurn(client, purgeTurnKey, daySeconds),
-    takeHourlyTurn: () => takeTurn(client, lookTurnKey, hourSeconds),
-    close: async ({ id, tenant, userId, partition }) => {
+    /** All that are not done. */
+    open: () => inEach(openIn),
+    /** Forgets an erasure that is done, and whose it was. */
+    close: async ({ id, rows: { tenant, userId, partition } }: OpenErasure): Promise<void> => {
       await whileRedisServes(
         closeErasure(client, partitionPrefix(partition), id, learnerName(tenant, userId)),
       );
     },
+    takeTurn: (turn: keyof typeof turns): Promise<boolean> =>
+      takeTurn(client, ...(turns[turn] as readonly [string, number])),
+    removeMarks: (rows: readonly CorrectedRows[]) => removeMarks(client, rows),
+    removeWaiting: (rows: readonly CorrectedRows[]) => removeWaiting(client, partitions, rows),
+    /** Forgets which of their tenants' rare skills the learners answered. */
+    forgetSkills: async (rows: readonly CorrectedRows[]): Promise<void> => {
+      for (const [tenant, own] of groupedBy(rows, (one) => one.tenant)) {
+        const userIds = own.map(({ userId }) => userId);
+        await forgetLearners(client, tenant, userIds);
+      }
+    },
+    /** Who was erased in the last days. */
+    erased: () => inEach((partition) => listErased(client, partition)),
+    noteLook: (learner: ErasedLearner, forget: boolean) => noteLook(client, learner, forget),
+    lateAmong: (entries: readonly JournalEntry[]) => lateAmong(client, partitions, entries),
   };
 }
 
-const Stored = Type.Object({
-  v: Type.Literal(1),
-  tenant: Type.String(),
-  userId: Type.String(),
-  requestedAt: Type.Integer(),
-  correction: Type.String(),
-  goalAt: Type.Integer(),
-  removed: Type.Object({ records: Type.Integer(), items: Type.Integer() }),
-  before: Type.Optional(Type.Record(Type.String(), Type.Integer())),
-});
-const storedCheck = Compile(Stored);
+const check = Compile(
+  Type.Object({
+    v: Type.Literal(1),
+    tenant: Type.String(),
+    userId: Type.String(),
+    requestedAt: Type.Integer(),
+    correction: Type.String(),
+    goalAt: Type.Integer(),
+    removed: Type.Object({ records: Type.Integer(), items: Type.Integer() }),
+    before: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+  }),
+);
 
 /** @throws Error for what this version of the service does not know */
 function decode(id: string, partition: number, text: string): OpenErasure {
   const stored: unknown = JSON.parse(text);
-  if (!storedCheck.Check(stored)) throw new Error('an erasure is not known to this version');
-  const { v: _, ...record } = stored;
-  return { ...record, id, partition, before: record.before ?? null };
+  if (!check.Check(stored)) throw new Error('an erasure is not known to this version');
+  const { tenant, userId, goalAt, requestedAt, correction, removed, before = null } = stored;
+  const ofHistory = { v: 1, kind: 'erase', erasureId: id, tenant, userId, goalAt } as const;
+  const rows = rowsOf({ partition, id: correction, text: '' }, ofHistory);
+  return { id, rows, requestedAt, removed, before };
 }
+
+/** Versions of which an upgrade may have moved learners aside. */
+const asideVersions = Array.from({ length: modelVersion - unnotedVersion + 1 }, (_, i) => unnotedVersion + i);
+
+/**
+ * Erases a learner's states and orders the rest: the correction, the erasure's record, and the learner's hash.
+ * KEYS: the partition's prefix. ARGV: name of the learner, id of the erasure, its record as JSON, the correction, most
+ *   erasures that may be open, the learner's hash, most learners that are remembered as erased.
+ * Result: what became of it and an id: `begun`; `open` (nothing new since the erasure of that id, which is not done);
+ *   `absent`, `full`, `emptied` (data loss: Redis came back empty).
+ */
+export const eraseLearner = defineScript(1)<
+  [
+    ...[prefix: string, name: string, id: string, record: string, correction: string],
+    ...[maxOpen: number, hash: string, maxErased: number],
+  ],
+  [status: string, id: string]
+>(`
+${nowLua}
+local prefix, name, id = KEYS[1], ARGV[1], ARGV[2]
+local erasures, key = prefix .. ':erasures', prefix .. ':l:' .. name
+if redis.call('EXISTS', prefix .. ':${markerName}') == 0 then return { 'emptied', '' } end
+if redis.call('HEXISTS', key, 'L') == 0 and redis.call('HEXISTS', key, 'G') == 0 then
+  local open = redis.call('HGET', erasures, '@' .. name)
+  return { open and 'open' or 'absent', open or '' }
+end
+local ended, hash = prefix .. ':erased', ARGV[6]
+local earlier = redis.call('HGET', ended, hash)
+if redis.call('HLEN', erasures) >= 2 * tonumber(ARGV[5]) then return { 'full', '' } end
+if not earlier and redis.call('HLEN', ended) >= tonumber(ARGV[7]) then return { 'full', '' } end
+local record = cjson.decode(ARGV[3])
+local goal = redis.call('HGET', key, 'G')
+local items = redis.call('HLEN', prefix .. ':h0:' .. name) + redis.call('HLEN', prefix .. ':h1:' .. name)
+record.removed = { records = redis.call('HLEN', key), items = items }
+local correction = cjson.decode(ARGV[4])
+correction.goalAt = goal and tonumber(string.match(goal, '"updatedAt":(%d+)')) or 0
+record.goalAt = correction.goalAt
+record.requestedAt = tonumber(now())
+redis.call('DEL', key, prefix .. ':e:' .. name, prefix .. ':h0:' .. name, prefix .. ':h1:' .. name)
+for _, version in ipairs({ ${asideVersions} }) do
+  local aside = 'st:v' .. version .. string.sub(prefix, 3)
+  redis.call('DEL', aside .. ':l:' .. name, aside .. ':h0:' .. name, aside .. ':h1:' .. name)
+end
+record.correction = redis.call('XADD', prefix .. ':out', '*', 'c', cjson.encode(correction))
+redis.call('HSET', erasures, id, cjson.encode(record), '@' .. name, id)
+redis.call('HSET', ended, hash, cjson.encode({
+  v = 1, tenant = record.tenant, at = record.requestedAt, correction = record.correction, looks = 0,
+  goalAt = math.max(record.goalAt, earlier and cjson.decode(earlier).goalAt or 0),
+}))
+return { 'begun', id }
+`);
+
+/**
+ * A later erasure of the same learner stays.
+ * KEYS: the partition's prefix. ARGV: id of the erasure, name of the learner.
+ */
+const closeErasure = defineScript(1)<[prefix: string, id: string, name: string], number>(`
+local erasures, field = KEYS[1] .. ':erasures', '@' .. ARGV[2]
+if redis.call('HGET', erasures, field) == ARGV[1] then redis.call('HDEL', erasures, field) end
+return redis.call('HDEL', erasures, ARGV[1])
+`);

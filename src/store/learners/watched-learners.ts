@@ -11,6 +11,7 @@ import { whileRedisServes } from '../redis/client.js';
 import { type CommandBytes, createCommandBytes } from '../redis/command-bytes.js';
 import type { HotConnection } from '../redis/hot-connection.js';
 import {
+  acceptedField,
   acceptedKey,
   catalogueRevisionsKey,
   eventIdsKey,
@@ -24,7 +25,6 @@ import {
 } from '../redis/keys.js';
 import { notSafe, waitMs } from '../redis/replication.js';
 import { outcomeOf, type Replies, type Reply, readReplies } from '../redis/replies.js';
-import { countAccepted } from './accepted.js';
 import { decodeLearner, decodeSkill, encodeItem, encodeLearner, encodeSkill } from './learner-codec.js';
 import { idFieldsOf, storedIds } from './learner-ids.js';
 import {
@@ -353,7 +353,13 @@ function writeMark(
 
 /** One command for all answers of a tenant and day in a partition. */
 function writeAccepted(request: CommandBytes, partition: number, commits: readonly LearnerCommit[]): void {
-  for (const [field, count] of countAccepted(commits)) {
+  const counts = new Map<string, number>();
+  for (const { tenant, arrivalDays } of commits)
+    for (const day of arrivalDays) {
+      const field = acceptedField(tenant, day);
+      counts.set(field, (counts.get(field) ?? 0) + 1);
+    }
+  for (const [field, count] of counts) {
     request.command(4, 'HINCRBY');
     request.text(acceptedKey(partition));
     request.text(field);

@@ -8,7 +8,7 @@ import { catalogueJournalKey, forecastsKey, journalKey, parkedBound, parkedKey }
 import { defineScript } from '../redis/script.js';
 import { fieldOf, streamLengths } from '../redis/streams.js';
 import type { StreamEntry } from './outbox-page.js';
-import { moveToParked } from './parked-scripts.js';
+import { parkEntry } from './parked.js';
 
 /** One fact on its way. */
 export interface JournalEntry {
@@ -66,9 +66,7 @@ export function createJournal(redis: RedisClient, partitions: number) {
   }
 
   async function park({ source, id }: JournalEntry, reason: string): Promise<string | null> {
-    const key = parkedKey(source);
-    const stayed = await moveToParked(redis, source, key, parkedBound, reason, id);
-    return stayed === 0 ? key : null;
+    return (await parkEntry(redis, source, id, reason)) ? parkedKey(source) : null;
   }
 
   async function facts(): Promise<JournalFacts> {

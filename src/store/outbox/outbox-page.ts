@@ -20,10 +20,10 @@ export const correctionOf = (partition: number, [id, fields]: StreamEntry): Pend
 /** The entries up to the first that holds up what is behind it: a correction that is no erasure. */
 export function passable(entries: readonly StreamEntry[]): {
   readonly passed: readonly StreamEntry[];
-  readonly stop: StreamEntry | undefined;
+  readonly isStopped: boolean;
 } {
   const at = entries.findIndex((entry) => isCorrection(entry) && !isErasure(correctionOf(0, entry).text));
-  return at < 0 ? { passed: entries, stop: undefined } : { passed: entries.slice(0, at), stop: entries[at] };
+  return { passed: at < 0 ? entries : entries.slice(0, at), isStopped: at >= 0 };
 }
 
 /** An entry that is no correction. */

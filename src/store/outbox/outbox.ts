@@ -20,7 +20,7 @@ import {
   rowsEntry,
   type StreamEntry,
 } from './outbox-page.js';
-import { type OutboxEntries, parkEntries, parkRows, type RefusedRow, type StoredEntry } from './parked.js';
+import { parkEntry, parkRows, type RefusedRow, type StoredEntry } from './parked.js';
 
 /** Rows of the outbox as TSV lines: outbox columns, then the encoded row (contracts/attempt-row.ts). */
 export interface OutboxBatch {
@@ -32,14 +32,9 @@ export interface OutboxBatch {
   /** Whole lines, each ending in a line feed, in the order of the outbox. */
   chunks: Buffer[];
   /** Entries between the rows that hold no row at all, which no table could take. */
-  unreadable: OutboxEntries[];
+  unreadable: { partition: number; id: string }[];
   /** Erasures before, among and behind the rows, in order; the ranges have those that have rows behind them. */
   erasures: PendingCorrection[];
-  /**
-   * Other corrections, of partitions where one comes before everything. What is behind such a one is never read before
-   * it is gone.
-   */
-  corrections: PendingCorrection[];
 }
 
 export interface BatchLimits {
@@ -180,7 +175,8 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     next,
     read,
     trim,
-    park: (entries: OutboxEntries, reason: string) => parkEntries(redis, entries, reason),
+    park: (partition: number, id: string, reason: string) =>
+      parkEntry(redis, outboxKey(partition), id, reason),
     parkRows: (entry: StoredEntry, refused: readonly RefusedRow[]) => parkRows(redis, entry, refused),
     facts,
     epoch: () => epochOf(redis),
@@ -189,7 +185,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
 
 const emptyBatch = (): OutboxBatch => ({
   ...{ ranges: [], rows: 0, entries: 0, chunks: [], unreadable: [] },
-  ...{ erasures: [], corrections: [] },
+  ...{ erasures: [] },
 });
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
@@ -233,11 +229,10 @@ async function readPages(
     const entries = await redis.xrangeBuffer(outboxKey(partition), start, to, 'COUNT', count);
     const last = entries.at(-1)?.[0].toString('latin1');
     if (last === undefined) return;
-    const { passed, stop } = passable(entries);
-    if (start === '-' && passed.length === 0 && stop) batch.corrections.push(correctionOf(partition, stop));
+    const { passed, isStopped } = passable(entries);
     const page = firstOf(passed, left, left === rows);
     bytes += append(batch, partition, page, skip);
-    if (stop || page.isCut) return;
+    if (isStopped || page.isCut) return;
     // Redis is quicker than we are: its next page may be there at once and be read before all else that waits in the loop.
     await nextTurn();
     if (entries.length < count) return;
@@ -282,7 +277,7 @@ function append(
 ): number {
   const held = entries.filter(({ lines }) => lines.length > 0);
   const unreadable = entries.filter(({ lines }) => lines.length === 0).map(({ id }) => id);
-  if (unreadable.length > 0) batch.unreadable.push({ partition, ids: unreadable });
+  batch.unreadable.push(...unreadable.map((id) => ({ partition, id })));
   batch.erasures.push(...erasures.map((entry) => correctionOf(partition, entry)));
   const { rows, bytes } = encodePage(partition, held, skip);
   const readable = ids.filter((id) => !unreadable.includes(id));
@@ -320,7 +315,7 @@ function after(id: string): string {
 
 /**
  * Rows that wait, and corrections among them: as many as there are entries, or more. A count that is too high, since a
- * drain that stood still has trimmed what another had, ends where the outbox is empty (correction-scripts.ts).
+ * drain that stood still has trimmed what another had, ends where the outbox is empty.
  */
 async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
   const [entries, rows] = await Promise.all([

@@ -1,15 +1,11 @@
-/** What ClickHouse refuses of the outbox leaves it out of turn. */
+/**
+ * Parking: what ClickHouse refuses, or nobody can read, leaves its stream for the stream of its parked entries. A script moves
+ * it, so that nothing is in both or in neither.
+ */
 import { createHash } from 'node:crypto';
-import { inParts } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { outboxKey, parkedBound, parkedKey } from '../redis/keys.js';
-import { moveRowsToParked, moveToParked } from './parked-scripts.js';
-
-/** Entries of one partition's outbox, by their ids. */
-export interface OutboxEntries {
-  partition: number;
-  ids: string[];
-}
+import { defineScript } from '../redis/script.js';
 
 /** An entry of the outbox with its rows, without their outbox columns. */
 export interface StoredEntry {
@@ -27,45 +23,74 @@ export interface RefusedRow {
   reason: string;
 }
 
-/** Of one command: a fraction of a millisecond of Redis, which answers learners meanwhile. */
-const pageIds = 200;
-
-/** @returns how many had to stay where they are, for want of room */
-export async function parkEntries(
+/**
+ * Parks an entry as it is.
+ * @returns whether it is gone; false where there is no room for it
+ */
+export const parkEntry = async (
   redis: RedisClient,
-  { partition, ids }: OutboxEntries,
+  stream: string,
+  id: string,
   reason: string,
-): Promise<number> {
-  const stream = outboxKey(partition);
-  let stayed = 0;
-  for (const page of inParts(ids, pageIds)) {
-    stayed += await moveToParked(redis, stream, parkedKey(stream), parkedBound, reason, ...page);
-  }
-  return stayed;
-}
+): Promise<boolean> => (await moveEntry(redis, stream, parkedKey(stream), parkedBound, id, reason)) === 1;
 
-/** @returns whether there was room; false leaves the entry as it is */
+/**
+ * Removes an entry of which all other rows are stored, and parks those that are refused, each as an entry.
+ * @returns whether there was room; false leaves the entry as it is
+ */
 export async function parkRows(
   redis: RedisClient,
-  { partition, id: entryId, rows }: StoredEntry,
+  { partition, id, rows }: StoredEntry,
   refused: readonly RefusedRow[],
 ): Promise<boolean> {
   const stream = outboxKey(partition);
   const sha1 = createHash('sha1');
-  rows.forEach((row, place) => {
-    sha1.update(place === 0 ? '' : '\n').update(row);
-  });
-  const each = refused.flatMap(({ id, reason, row }) => [id, reason, row]);
-  const parked = parkedKey(stream);
-  const done = await moveRowsToParked(
-    redis,
-    stream,
-    parked,
-    parkedBound,
-    entryId,
-    sha1.digest('hex'),
-    rows.length,
-    ...each,
+  for (const [place, row] of rows.entries()) sha1.update(place === 0 ? '' : '\n').update(row);
+  const done = await moveRows(
+    ...([redis, stream, parkedKey(stream), parkedBound, id, sha1.digest('hex'), rows.length] as const),
+    ...refused.flatMap((one) => [one.id, one.reason, one.row]),
   );
   return done === 1;
 }
+
+/**
+ * KEYS: the stream, its parked entries. ARGV: most entries that may be parked, id, reason. Does nothing where the entry is
+ * gone. Result: 0 where there is no room for it, else 1.
+ */
+const moveEntry = defineScript(2)<
+  [stream: string, parked: string, bound: number, id: string, reason: string],
+  0 | 1
+>(`
+local id = ARGV[2]
+local entry = redis.call('XRANGE', KEYS[1], id, id)[1]
+if not entry then return 1 end
+if redis.call('XLEN', KEYS[2]) >= tonumber(ARGV[1]) then return 0 end
+redis.call('XADD', KEYS[2], '*', 'id', id, 'reason', ARGV[3], unpack(entry[2]))
+redis.call('XDEL', KEYS[1], id)
+return 1
+`);
+
+/**
+ * KEYS: the stream, its parked entries. ARGV: most entries that may be parked; id of the entry, SHA-1 of its rows and their
+ *   number; then of each refused row its id, the reason and the row. Does nothing where the entry is gone, or is another
+ *   one: a Redis that took over may have given its id again.
+ * Result: 0 where there is no room for them, else 1.
+ */
+const moveRows = defineScript(2)<
+  [
+    ...[stream: string, parked: string, bound: number, entry: string, sha1: string, rows: number],
+    ...refused: (string | Buffer)[],
+  ],
+  0 | 1
+>(`
+local entry = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])[1]
+if not entry or entry[2][1] ~= 'r' or redis.sha1hex(entry[2][2]) ~= ARGV[3] then return 1 end
+-- The rows of an entry go together, a little beyond the bound at most.
+if #ARGV > 4 and redis.call('XLEN', KEYS[2]) >= tonumber(ARGV[1]) then return 0 end
+for i = 5, #ARGV, 3 do
+  redis.call('XADD', KEYS[2], '*', 'id', ARGV[i], 'reason', ARGV[i + 1], 'r', ARGV[i + 2])
+end
+redis.call('XDEL', KEYS[1], ARGV[2])
+redis.call('DECRBY', KEYS[1] .. ':rows', ARGV[4])
+return 1
+`);

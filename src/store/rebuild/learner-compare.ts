@@ -4,11 +4,11 @@ import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { LearnerState } from '../../domain/tracing/states.js';
 import { goalField } from '../learners/goal-codec.js';
 import { decodeLearner } from '../learners/learner-codec.js';
+import { dumpOf, type Fields, type LearnerDump } from '../learners/learner-dump.js';
 import { learnerField, type Placed } from '../learners/learner-records.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import { perCall } from '../redis/fan-out.js';
 import { itemTracesKey, learnerKey } from '../redis/keys.js';
-import { dumpOf, type Fields, type LearnerDump } from './learner-dump.js';
 
 /** Learners that are read at a time. */
 const together = 200;

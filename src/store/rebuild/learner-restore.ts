@@ -1,10 +1,10 @@
 /** Writes learners as a rebuild finds them. Nobody else writes them: their partition is not restored yet. */
 import type { ReplayedStates } from '../../domain/history/replay.js';
+import { dumpOf, type Fields } from '../learners/learner-dump.js';
 import type { IdFields } from '../learners/learner-ids.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import { perCall } from '../redis/fan-out.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
-import { dumpOf, type Fields } from './learner-dump.js';
 
 export interface RestoredLearner {
   readonly partition: number;

@@ -53,8 +53,7 @@ export async function waitingRows(
 }
 
 async function* rowsOf(client: RedisClient, key: string): AsyncGenerator<string> {
-  const read = (from: string, size: number) => whileRedisServes(client.xrange(key, from, '+', 'COUNT', size));
-  for await (const page of streamPages(entriesTogether, read)) {
+  for await (const page of streamPages(client, key, entriesTogether)) {
     for (const [, fields] of page) yield* fieldOf(fields, 'r')?.split('\n') ?? [];
   }
 }

@@ -65,10 +65,10 @@ export const parkedKey = (stream: string): string => `${stream}:parked`;
 export const parkedBound = 10_000;
 /**
  * Hash of the erasures that are not done: field = erasure, value = its record as JSON; field = `@TENANT:USER`, value =
- * the erasure of that learner. Beside it `…:plans`, hash of the corrections under way (correction-scripts.ts).
+ * the erasure of that learner. Beside it `…:plans`, hash of what due erasures remove (corrections.ts).
  */
 export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
-/** Hash of the learners who were erased in the last days: field = contracts/learner-name.ts (ended-histories.ts). */
+/** Hash of the learners who were erased in the last days: field = contracts/learner-name.ts (erased-learners.ts). */
 export const endedKey = (partition: number): string => `${partitionPrefix(partition)}:erased`;
 /** How learners are kept. */
 export interface LearnersKept {

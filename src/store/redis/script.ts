@@ -21,3 +21,11 @@ export const defineScript =
       return Reflect.get(client, command).apply(client, args);
     };
   };
+
+/** What scripts begin with that use `now()`: Redis' clock in Unix milliseconds, as text. */
+export const nowLua = `
+local function now()
+  local time = redis.call('TIME')
+  return time[1] .. string.format('%03d', math.floor(time[2] / 1000))
+end
+`;

@@ -2,9 +2,9 @@
 
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { ItemTrace } from '../../domain/tracing/traces.js';
-import { encodeItem, encodeLearner, encodeSkill } from '../learners/learner-codec.js';
-import { learnerField, skillField } from '../learners/learner-records.js';
 import { hashItem } from '../models/item-id.js';
+import { encodeItem, encodeLearner, encodeSkill } from './learner-codec.js';
+import { learnerField, skillField } from './learner-records.js';
 
 /** Fields of a hash with their values. */
 export type Fields = readonly (readonly [field: Buffer, value: Buffer])[];

@@ -4,19 +4,19 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createLimiter } from '../../src/concurrency.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { type TakeBackPorts, takeBackAnswer } from '../../src/services/corrections/take-back.js';
+import { type RetractionPorts, retractAnswer } from '../../src/services/corrections/retract-answer.js';
 import { countAnswers } from '../support/answers.js';
 
 test('no history is read before there is a place for it, and beyond a short line none ever', async () => {
   const { learner } = countAnswers([{}]);
   const reads: ((history: { stored: string; snapshot: null }) => void)[] = [];
-  const ports: TakeBackPorts = {
+  const ports: RetractionPorts = {
     learners: { read: async () => null, own: async () => learner },
     models: { current: async () => unfittedModel },
     now: Date.now,
     waiting: { of: async function* () {} },
     histories: { read: () => new Promise((resolve) => reads.push(resolve)) },
-    rewriter: { rewrite: async () => ({ status: 'absent' }) },
+    rewriter: { retract: async () => ({ status: 'absent' }) },
     limit: createLimiter({
       maxRunning: 1,
       maxRunningOfTenant: 1,
@@ -25,7 +25,7 @@ test('no history is read before there is a place for it, and beyond a short line
       refusal: 'Too many',
     }),
   };
-  const [first, second, third] = ['a', 'b', 'c'].map((id) => takeBackAnswer(ports, 'school', 'ada', id));
+  const [first, second, third] = ['a', 'b', 'c'].map((id) => retractAnswer(ports, 'school', 'ada', id));
   await assert.rejects(third as Promise<object>, { code: 'UNAVAILABLE' });
   for (const [i, answer] of [first, second].entries()) {
     await nextTurn();

@@ -1,0 +1,90 @@
+/**
+ * Applies corrections, for the drain that holds their partitions: everything before them in the outbox is stored. Many are
+ * applied together, each step in one statement. A step may be repeated, so that the process may be killed after any.
+ */
+import type { CorrectedRows } from '../../contracts/corrections.js';
+import { learnerName } from '../../contracts/learner-name.js';
+import type {
+  CorrectionStore,
+  DueCorrection,
+  PlannedCorrection,
+} from '../../store/corrections/corrections.js';
+import type { Logger } from '../../telemetry.js';
+import type { CorrectionWarehouse } from '../../warehouse/maintenance/correction-warehouse.js';
+
+/**
+ * How long a correction and its plan are in Redis before anything is deleted, in milliseconds: a Redis that loses its last
+ * second (everysec, up to two while the disk is busy) must not forget what ClickHouse has applied.
+ */
+const settleMs = 2000;
+
+export interface ApplyOptions {
+  readonly store: CorrectionStore;
+  readonly warehouse: Pick<CorrectionWarehouse, 'count' | 'remove'>;
+  readonly logger: Logger;
+}
+
+/**
+ * Applies what is due in the partitions, or leaves it for a later run where it is too young or too much. May be repeated
+ * after any step, also by another process. Errors are those of Redis and ClickHouse: try again.
+ */
+export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
+  return async (partitions: readonly number[], signal?: AbortSignal): Promise<void> => {
+    const found = await Promise.allSettled(partitions.map(store.due));
+    const due = found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    await planSome(due, signal);
+    await applySome(due.filter(isPlanned), signal);
+    // One that cannot be read holds up its own partition alone.
+    for (const one of found) if (one.status === 'rejected') throw one.reason;
+  };
+
+  async function planSome(due: readonly DueCorrection[], signal: AbortSignal | undefined): Promise<void> {
+    const some = oneStatement(due.filter((one) => !isPlanned(one)));
+    if (some.length === 0) return;
+    const removals = await warehouse.count(some.map(rowsOf), signal);
+    for (const [i, removal] of removals.entries()) await store.plan(some[i] as DueCorrection, removal);
+  }
+
+  async function applySome(
+    due: readonly PlannedCorrection[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const ripe = due.filter(({ plan }) => plan.ageMs >= settleMs);
+    // Rewrites first: they hold up the rows behind them.
+    const some = oneStatement(
+      ripe.toSorted((one, other) => Number(isErasure(one)) - Number(isErasure(other))),
+    );
+    if (some.length === 0) return;
+    const rows = some.map(rowsOf);
+    await store.removeParked(rows);
+    await warehouse.remove(rows, signal);
+    for (const one of some) await store.settle(one);
+    const erasures = some.filter(isErasure).length;
+    logger.info({ erasures, rewritten: some.length - erasures }, 'corrections were applied');
+  }
+}
+
+const rowsOf = ({ rows }: { readonly rows: CorrectedRows }): CorrectedRows => rows;
+const isErasure = ({ erasureId }: DueCorrection): boolean => erasureId !== null;
+const isPlanned = (one: DueCorrection): one is PlannedCorrection => one.plan !== null;
+
+/**
+ * Learners, whom answers wait for, and bytes of their names: a statement of at most 256 KB (max_query_size) has them
+ * twenty times, with a backslash before every quote.
+ */
+const together = 100;
+const togetherBytes = 5000;
+
+/** @returns the first ones, as many as a statement takes, and each learner once */
+export function oneStatement<One extends { readonly rows: CorrectedRows }>(all: readonly One[]): One[] {
+  const names = new Set<string>();
+  let bytes = 0;
+  return all.filter(({ rows: { tenant, userId } }) => {
+    const name = learnerName(tenant, userId);
+    if (names.has(name) || names.size === together) return false;
+    bytes += Buffer.byteLength(name);
+    if (names.size > 0 && bytes > togetherBytes) return false;
+    names.add(name);
+    return true;
+  });
+}

@@ -1,0 +1,93 @@
+/** Retracting one answer that was wrongly reported. */
+import type { Limiter } from '../../concurrency.js';
+import type { RetractionResult, RetractionTask } from '../../contracts/tasks.js';
+import { ApiError, unavailable } from '../../errors.js';
+import type { WaitingAttempts } from '../../store/outbox/waiting-attempts.js';
+import type { StoredHistories } from '../../warehouse/reads/stored-attempts.js';
+import { describeSkill, findLearner, type MasteryPorts, readTracedSkill } from '../read/read-mastery.js';
+
+export interface RetractionPorts extends MasteryPorts {
+  readonly waiting: WaitingAttempts;
+  readonly histories: StoredHistories;
+  /** Replays the learner without the answer, and commits what comes out. @throws ApiError UNAVAILABLE */
+  readonly rewriter: { retract(task: RetractionTask): Promise<RetractionResult> };
+  /** Each holds a whole history, perhaps several times: who waits must not have read it yet. */
+  readonly limit: Limiter;
+}
+
+/** Answers that arrive in between make it start again. */
+const maxTries = 20;
+
+/** A history is replayed as a whole, and what follows the answer is written in one step: about half a second of Redis. */
+const maxAnswers = 50_000;
+
+/**
+ * Data of DELETE /api/v1/learners/{user_id}/attempts/{event_id}. The learner is as if the answer had never come when it
+ * resolves; the rows in ClickHouse follow. The event id stays taken, so that a late repeat does not bring the answer back.
+ *
+ * @throws ApiError USER_NOT_FOUND; NOT_FOUND where no answer has the id (any more); TOO_LATE; UNAVAILABLE where not all of
+ * the learner's answers can be read, too many arrive meanwhile, or too much is retracted already
+ */
+export async function retractAnswer(
+  ports: RetractionPorts,
+  tenant: string,
+  userId: string,
+  eventId: string,
+): Promise<object> {
+  const skillId = await ports.limit(tenant, () => rewriteWithout(ports, tenant, userId, eventId));
+  const traced = await readTracedSkill(ports, tenant, userId, skillId).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  });
+  return {
+    user_id: userId,
+    event_id: eventId,
+    skill_id: skillId,
+    total_attempts: traced?.skill.attempts ?? 0,
+    /** Null where no answer on it is left. */
+    skill: traced === null ? null : describeSkill(traced),
+  };
+}
+
+/** @returns the skill of the answer that is gone */
+async function rewriteWithout(
+  ports: RetractionPorts,
+  tenant: string,
+  userId: string,
+  eventId: string,
+): Promise<string> {
+  for (let attempt = 0; attempt < maxTries; attempt++) {
+    const result = await ports.rewriter.retract(await readTask(ports, tenant, userId, eventId));
+    if (result.status === 'done') return result.skillId;
+    if (result.status !== 'conflict' && result.status !== 'incomplete') throw refusals[result.status]();
+  }
+  throw unavailable('Not all answers of this learner can be read right now, or more arrive; try again later');
+}
+
+/** The learner's record first, then Redis, then ClickHouse: whatever moves in between is found. */
+async function readTask(
+  ports: RetractionPorts,
+  tenant: string,
+  userId: string,
+  eventId: string,
+): Promise<RetractionTask> {
+  const { version, attempts, baselineTotal } = await findLearner(ports, tenant, userId);
+  if (attempts > maxAnswers)
+    throw tooLate(`Answers of learners with more than ${maxAnswers} are not taken back`);
+  const waiting: string[] = [];
+  for await (const page of ports.waiting.of(tenant, userId))
+    waiting.push(...page.flatMap(({ line, row }) => (row === null ? [] : [line])));
+  const history = await ports.histories.read(tenant, userId, attempts).catch((error: unknown) => {
+    throw unavailable('The answers that are stored cannot be read right now; try again later', error);
+  });
+  return { tenant, userId, eventId, version, attempts, baselineTotal, waiting, ...history };
+}
+
+const tooLate = (message: string): ApiError => new ApiError('TOO_LATE', message);
+
+const refusals = {
+  absent: () => new ApiError('NOT_FOUND', 'No answer of this user_id that is stored has this event_id'),
+  archived: () => tooLate('The answer, or one that is written with it, is kept as part of a sum alone'),
+  full: () => unavailable('Too many answers wait to be stored; try again later'),
+  emptied: () => unavailable('The state store came back empty and has to be rebuilt first'),
+};

@@ -1,0 +1,217 @@
+/** Parked rows of the outbox and of the journal: removed with their learner, listed, and moved back (redrive). */
+import { rowColumns } from '../../contracts/attempt-row.js';
+import { unescapeText } from '../../contracts/attempt-row-reader.js';
+import type { CorrectedRows } from '../../contracts/corrections.js';
+import { journalColumns, journalKinds } from '../../contracts/journal.js';
+import { learnerHash, learnerName } from '../../contracts/learner-name.js';
+import { isBefore, parseId } from '../../contracts/outbox-ids.js';
+import { byPartition } from '../../lists.js';
+import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import {
+  acceptedField,
+  catalogueJournalKey,
+  forecastsKey,
+  journalBound,
+  journalKey,
+  metaKey,
+  outboxKey,
+  parkedKey,
+  partitionPrefix,
+} from '../redis/keys.js';
+import { defineScript } from '../redis/script.js';
+import { fieldOf, streamPages, type TextEntry } from '../redis/streams.js';
+import { findErased } from './erased-learners.js';
+
+/** A stream that rows are moved back into stays below what refuses answers: half of the outbox' bound. */
+const outboxRoom = 125_000;
+/** Entries of a step of a redrive; those of the outbox have many rows each. */
+const pageRows = 200;
+
+/** Removes the parked ones of the rows, each counted among the removed answers where it does not come again. */
+export async function removeParked(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
+  for (const [partition, own] of byPartition(rows)) {
+    const byName = new Map(own.map((one) => [learnerName(one.tenant, one.userId), one]));
+    for await (const page of streamPages(client, parkedKey(outboxKey(partition)))) {
+      const meant = page.flatMap((entry) => {
+        const row = readParked(entry);
+        const one = byName.get(learnerName(row.tenant, row.userId));
+        if (one === undefined || row.learnerSeq < one.fromSeq) return [];
+        return isBefore(parseId(row.outboxId), one.below) ? [row.id, one.fromSeq === 0 ? row.field : ''] : [];
+      });
+      await remove(client, partition, meant);
+    }
+  }
+}
+
+/** @param entries ids of parked entries, each with its field of the removed answers, or ''. @returns how many are gone */
+const remove = async (client: RedisClient, partition: number, entries: readonly string[]): Promise<number> =>
+  entries.length === 0 ? 0 : whileRedisServes(removeEntries(client, partitionPrefix(partition), ...entries));
+
+/** KEYS: the partition's prefix. ARGV: see `remove`. */
+const removeEntries = defineScript(1)<[prefix: string, ...entries: string[]], number>(`
+local removed = 0
+for i = 1, #ARGV, 2 do
+  if redis.call('XDEL', KEYS[1] .. ':out:parked', ARGV[i]) == 1 then
+    if ARGV[i + 1] ~= '' then redis.call('HINCRBY', KEYS[1] .. ':removed', ARGV[i + 1], 1) end
+    removed = removed + 1
+  end
+end
+return removed
+`);
+
+const column = (name: (typeof rowColumns)[number]): number => rowColumns.indexOf(name);
+
+/** A parked row of the outbox, as far as it can be read: what ClickHouse refused may be no row. */
+function readParked([id, fields]: TextEntry) {
+  const values = (fieldOf(fields, 'r') ?? '').split('\t');
+  const of = (name: (typeof rowColumns)[number]): string => unescapeText(values[column(name)] ?? '');
+  const day = Math.floor(Number(of('received_at')) / 86_400);
+  return {
+    ...{ id, outboxId: fieldOf(fields, 'id') ?? '', tenant: of('tenant'), userId: of('user_id') },
+    learnerSeq: Number(of('learner_seq')),
+    /** Of the accepted answers; '' where it is not among them (warehouse/schema/attempts.ts, countedRows). */
+    field: Number(of('learner_version')) > 0 ? acceptedField(of('tenant'), day) : '',
+  };
+}
+
+/** A parked row, as it is listed. */
+export interface ParkedEntry {
+  /** Stream that it was in, and its id there. */
+  readonly stream: string;
+  readonly id: string;
+  /** Null where no row can be read. */
+  readonly tenant: string | null;
+  readonly reason: string;
+  /** Unix milliseconds on Redis' clock. */
+  readonly parkedAt: number;
+}
+
+/** @returns streams that may have parked rows: of one partition, or of all and of the catalogues */
+export async function parkableStreams(redis: RedisClient, partition: number | null): Promise<string[]> {
+  const partitions = Number((await redis.hget(metaKey, 'partitions')) ?? 0);
+  const all = Array.from({ length: partitions }, (_, i) => i);
+  const wanted = partition === null ? all : all.filter((one) => one === partition);
+  const streams = wanted.flatMap((one) => [outboxKey(one), journalKey(one), forecastsKey(one)]);
+  return partition === null ? [...streams, catalogueJournalKey] : streams;
+}
+
+/** The stream's parked rows, oldest first. */
+export async function* parkedEntries(redis: RedisClient, stream: string): AsyncGenerator<ParkedEntry> {
+  for await (const page of streamPages(redis, parkedKey(stream))) {
+    for (const [parkedId, fields] of page)
+      yield {
+        stream,
+        id: fieldOf(fields, 'id') ?? '',
+        tenant: tenantOf(fieldOf(fields, 'k'), fieldOf(fields, 'r')),
+        reason: fieldOf(fields, 'reason') ?? '',
+        parkedAt: Number.parseInt(parkedId, 10),
+      };
+  }
+}
+
+/** Column of the tenant, by the kind of the journal's rows. */
+const tenantColumns: ReadonlyMap<string, number> = new Map(
+  journalKinds.map((kind) => [kind, (journalColumns[kind] as readonly string[]).indexOf('tenant')]),
+);
+const tenantShape = /^[A-Za-z0-9._~-]{1,128}$/;
+
+/** Of a row that may be anything, only what can be a tenant. @param kind null: an answer */
+function tenantOf(kind: string | null, row: string | null): string | null {
+  const tenant = row?.split('\t')[kind === null ? column('tenant') : (tenantColumns.get(kind) ?? 0)];
+  return tenant !== undefined && tenantShape.test(tenant) ? tenant : null;
+}
+
+export interface Redriven {
+  readonly moved: number;
+  /** Rows of erased learners, which are gone. */
+  readonly erased: number;
+  /** Rows that stayed because their stream is full, or a correction waits there. */
+  readonly stayed: number;
+}
+
+/**
+ * Moves what is parked now back into its stream, each row in one step. What is refused again meanwhile stays, so that this
+ * ends.
+ */
+export async function redrive(redis: RedisClient, stream: string): Promise<Redriven> {
+  const parked = parkedKey(stream);
+  const [newest] = await redis.xrevrange(parked, '+', '-', 'COUNT', 1);
+  const total = { moved: 0, stayed: 0, erased: 0 };
+  if (newest === undefined) return total;
+  const room = stream.endsWith(':out') ? outboxRoom : journalBound;
+  for await (const page of streamPages(redis, parked, pageRows, newest[0])) {
+    total.erased += await removeErased(redis, stream, page);
+    const searchedTo = await beforeCorrections(redis, stream);
+    const ids = page.map(([id]) => id);
+    const [moved, stayed] = await moveBack(redis, parked, stream, room, searchedTo, ...ids);
+    total.moved += moved;
+    total.stayed += stayed;
+  }
+  return total;
+}
+
+/** Removes rows from before their learner was erased; of the journal, its drain drops them. @returns how many */
+async function removeErased(redis: RedisClient, stream: string, page: readonly TextEntry[]): Promise<number> {
+  const [, partition] = /^st:\{p(\d+)\}:out$/.exec(stream) ?? [];
+  if (partition === undefined) return 0;
+  const rows = page.map(readParked);
+  const hashes = rows.map(({ tenant, userId }) => learnerHash(tenant, userId));
+  const erased = await findErased(redis, Number(partition), hashes);
+  const over = rows.flatMap(({ id, outboxId, field }, i) => {
+    const end = erased[i];
+    return end && isBefore(parseId(outboxId), end.below) ? [id, field] : [];
+  });
+  return remove(redis, Number(partition), over);
+}
+
+/** Id of the stream's first correction, or of its last entry: none is before it. */
+async function beforeCorrections(redis: RedisClient, stream: string): Promise<string> {
+  let last = '-';
+  for await (const page of streamPages(redis, stream, pageRows)) {
+    const correction = page.find(([, [name]]) => name === 'c');
+    if (correction !== undefined) return correction[0];
+    last = page.at(-1)?.[0] ?? last;
+  }
+  return last;
+}
+
+/**
+ * Moves parked entries back, behind all that waits.
+ * KEYS: the parked entries, the stream. ARGV: most entries that the stream may hold, id up to which the stream is known
+ *   to hold no correction, then ids among the parked ones; those that are gone are passed over.
+ * Result: how many were moved, how many stayed: for want of room, or because a correction waits, there or among the due
+ *   ones. Rows behind it would escape it.
+ */
+const moveBack = defineScript(2)<
+  [parked: string, stream: string, bound: number, searchedTo: string, ...ids: string[]],
+  [moved: number, stayed: number]
+>(`
+local room, moved, stay = tonumber(ARGV[1]) - redis.call('XLEN', KEYS[2]), 0, 0
+for _, entry in ipairs(redis.call('XRANGE', KEYS[2], ARGV[2], '+')) do
+  if entry[2][1] == 'c' then room = 0 end
+end
+local prefix = string.match(KEYS[2], '^(.*):out$')
+if prefix and redis.call('XLEN', prefix .. ':due') > 0 then room = 0 end
+for i = 3, #ARGV do
+  local id = ARGV[i]
+  local entry = redis.call('XRANGE', KEYS[1], id, id)[1]
+  if entry and room <= 0 then
+    stay = stay + 1
+  elseif entry then
+    local fields, parked = {}, entry[2]
+    for j = 1, #parked, 2 do
+      if parked[j] ~= 'id' and parked[j] ~= 'reason' then
+        fields[#fields + 1], fields[#fields + 2] = parked[j], parked[j + 1]
+      end
+    end
+    -- An entry without a field of its own cannot be written again: it was nothing.
+    if #fields > 0 then
+      redis.call('XADD', KEYS[2], '*', unpack(fields))
+      if prefix then redis.call('INCR', KEYS[2] .. ':rows') end
+    end
+    redis.call('XDEL', KEYS[1], id)
+    room, moved = room - 1, moved + 1
+  end
+end
+return { moved, stay }
+`);

@@ -1,0 +1,99 @@
+/** Writes a learner without a retracted answer to Redis. */
+import { encodeCorrection, type RewriteCorrection } from '../../contracts/corrections.js';
+import { type TakenBackAnswer, takenBackRow } from '../../contracts/journal.js';
+import { learnerName } from '../../contracts/learner-name.js';
+import { entriesOf } from '../../contracts/outbox-ids.js';
+import type { ReplayedStates } from '../../domain/history/replay.js';
+import { dumpOf } from '../learners/learner-dump.js';
+import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { journalBound, markerName, partitionPrefix } from '../redis/keys.js';
+import { replicated } from '../redis/replication.js';
+import { defineScript, nowLua } from '../redis/script.js';
+
+export interface Retraction {
+  readonly partition: number;
+  /** Of the state that it was computed from. */
+  readonly expectedVersion: number;
+  readonly correction: RewriteCorrection;
+  readonly answer: TakenBackAnswer;
+  /** Null where no answer is left. */
+  readonly states: ReplayedStates | null;
+  /** Encoded attempt rows, in order. */
+  readonly rows: readonly string[];
+  /** Month of arrival, as 202601, of the oldest row that goes, the answer's own among them. */
+  readonly month: number;
+}
+
+/**
+ * `conflict`: another process wrote the learner. `archived`: answers of that month are sums by now. `full`: outbox or
+ * journal. `emptied`: data loss, Redis came back empty.
+ */
+type RetractionStatus = 'done' | 'conflict' | 'archived' | 'full' | 'emptied';
+
+/** All of it or nothing. @throws ApiError UNAVAILABLE */
+export function commitRetraction(
+  client: RedisClient,
+  { partition, expectedVersion, month, correction, answer, states, rows }: Retraction,
+  outboxBound: number,
+): Promise<RetractionStatus> {
+  const { records, items } = states === null ? { records: [], items: [[], []] as const } : dumpOf(states);
+  const lists = [...[records, ...items].map((fields) => fields.flat()), entriesOf(rows)];
+  const prefix = partitionPrefix(partition);
+  const call = () =>
+    rewriteLearner(
+      ...([client, prefix, learnerName(correction.tenant, correction.userId), expectedVersion] as const),
+      ...([outboxBound, journalBound, month, encodeCorrection(correction)] as const),
+      ...([takenBackRow(answer), rows.length] as const),
+      ...lists.flatMap((values) => [values.length, ...values]),
+    );
+  return replicated(client, prefix, () => whileRedisServes(call()));
+}
+
+/**
+ * Replaces a learner's records, and orders what follows from it: the correction, and behind it the rows that were computed
+ * again. The ids of answers stay taken.
+ * KEYS: the partition's prefix. ARGV: name of the learner, version that was read, outbox bound, journal bound, month of
+ *   arrival of the oldest row that is written again (as 202601), correction, the journal's row after its time, number of
+ *   rows; then lists, each behind the number of its values: fields and records, items and their records of the even and of
+ *   the odd generation, entries of rows.
+ */
+const rewriteLearner = defineScript(1)<
+  [
+    ...[prefix: string, name: string, version: number, outboxBound: number, journalBound: number],
+    ...[month: number, correction: string, journalRow: string, rows: number],
+    ...lists: (string | number | Buffer)[],
+  ],
+  RetractionStatus
+>(`
+${nowLua}
+local prefix, name, rows = KEYS[1], ARGV[1], tonumber(ARGV[8])
+local key, out, journal = prefix .. ':l:' .. name, prefix .. ':out', prefix .. ':journal'
+if redis.call('EXISTS', prefix .. ':${markerName}') == 0 then return 'emptied' end
+local record = redis.call('HGET', key, 'L')
+if not record or struct.unpack('<I4', record, 5) ~= tonumber(ARGV[2]) then return 'conflict' end
+local fence = redis.call('ZSCORE', prefix .. ':archived', 'month')
+if fence and tonumber(fence) >= tonumber(ARGV[5]) then return 'archived' end
+if tonumber(redis.call('GET', out .. ':rows') or 0) + rows > tonumber(ARGV[3]) then return 'full' end
+if redis.call('XLEN', journal) >= tonumber(ARGV[4]) then return 'full' end
+
+-- The places of the next list.
+local from, to = nil, 8
+local function nextList() from, to = to + 2, to + 1 + tonumber(ARGV[to + 1]) end
+local function replace(hash)
+  nextList()
+  redis.call('DEL', hash)
+  -- Lua hands so many over on its stack.
+  for i = from, to, 1000 do redis.call('HSET', hash, unpack(ARGV, i, math.min(i + 999, to))) end
+end
+local goal = redis.call('HGET', key, 'G')
+replace(key)
+if goal then redis.call('HSET', key, 'G', goal) end
+replace(prefix .. ':h0:' .. name)
+replace(prefix .. ':h1:' .. name)
+redis.call('XADD', out, '*', 'c', ARGV[6])
+nextList()
+for i = from, to do redis.call('XADD', out, '*', 'r', ARGV[i]) end
+redis.call('INCRBY', out .. ':rows', rows)
+redis.call('XADD', journal, '*', 'k', 'taken_back', 'r', now() .. '\\t' .. ARGV[7])
+return 'done'
+`);
