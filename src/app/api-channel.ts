@@ -1,6 +1,6 @@
 /** What an API process of several and the process that started it say to each other, over Node's own channel. */
 import type { ChildProcess } from 'node:child_process';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { inTime } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 import type { CollectedFigures } from './metrics.js';
 
@@ -103,14 +103,11 @@ function createReplies<Reply>() {
   return {
     ask: async (send: (id: number) => void, limitMs: number): Promise<Reply | null> => {
       const id = ++last;
-      const over = new AbortController();
-      const told = new Promise<Reply>((resolve) => open.set(id, resolve));
+      const reply = new Promise<Reply>((resolve) => open.set(id, resolve));
       send(id);
-      const late = sleep(limitMs, null, { signal: over.signal, ref: false }).catch(() => null);
-      const reply = await Promise.race([told, late]);
-      open.delete(id);
-      over.abort();
-      return reply;
+      return inTime(reply, limitMs)
+        .catch(() => null)
+        .finally(() => open.delete(id));
     },
     settle: (id: number, reply: Reply): void => open.get(id)?.(reply),
   };

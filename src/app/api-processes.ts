@@ -5,11 +5,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import type { Config } from '../config.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { supervise } from '../embedded/supervisor.js';
-import type { Closers } from '../lifecycle.js';
 import { programPath } from '../programs.js';
-import type { Figures } from '../services/read/figures.js';
-import type { Logger } from '../telemetry.js';
 import { type ChildWatch, watchChild } from './api-channel.js';
+import type { Engine } from './engine.js';
 import type { CollectedFigures, Metrics } from './metrics.js';
 
 /** What a process is told when it starts: not by its environment or arguments, where others can read it. */
@@ -25,9 +23,8 @@ export const readyMessage = 'ready';
 
 const entry = programPath('api-process.js');
 
-export interface ApiProcessParts {
+export interface ApiProcessesOptions {
   readonly config: Config;
-  readonly endpoints: Endpoints;
   /** Why the consumers of this process do not move, or null. */
   readonly stalled: () => string | null;
   readonly metrics: Metrics;
@@ -35,13 +32,23 @@ export interface ApiProcessParts {
 
 /** Resolves when all of them serve; one that dies or hangs is started again. */
 export async function startApiProcesses(
-  { config, endpoints, stalled, metrics }: ApiProcessParts,
-  logger: Logger,
-  closers: Closers,
+  { endpoints, logger, closers }: Engine,
+  { config, stalled, metrics }: ApiProcessesOptions,
 ): Promise<void> {
   const watches = new Map<number, ChildWatch>();
   let hung = 0;
-  addProcessFigures(metrics, watches, () => hung);
+  metrics.add({
+    name: 'api_processes_answering',
+    help: 'API processes that serve and answer the one that started them',
+    type: 'gauge',
+    read: () => [...watches.values()].filter((watch) => watch.answering()).length,
+  });
+  metrics.add({
+    name: 'api_processes_hung_total',
+    help: 'API processes that hung and were ended, to be started again',
+    type: 'counter',
+    read: () => hung,
+  });
   const collectAll = async (): Promise<CollectedFigures[]> => {
     const children = [...watches.values()].map((watch) => watch.collect());
     const told = await Promise.all([metrics.collect(), ...children]);
@@ -71,25 +78,6 @@ export async function startApiProcesses(
     await Promise.all(processes.map((process) => process.stop(limitMs)));
   });
   await Promise.all(processes.map(({ ready }) => ready));
-}
-
-function addProcessFigures(
-  figures: Figures,
-  watches: ReadonlyMap<number, ChildWatch>,
-  hung: () => number,
-): void {
-  figures.add({
-    name: 'api_processes_answering',
-    help: 'API processes that serve and answer the one that started them',
-    type: 'gauge',
-    read: () => [...watches.values()].filter((watch) => watch.answering()).length,
-  });
-  figures.add({
-    name: 'api_processes_hung_total',
-    help: 'API processes that hung and were ended, to be started again',
-    type: 'counter',
-    read: hung,
-  });
 }
 
 /** A child gives up by itself where Redis is away; one that says nothing at all for so long hangs. */

@@ -12,16 +12,12 @@ import type { Route } from '../http/route.js';
 import { routesOf } from '../http/routes.js';
 import { startServer } from '../http/server.js';
 import { createUnreadAnswers } from '../http/unread-answers.js';
-import { type Closers, StartError } from '../lifecycle.js';
-import type { ExplainPorts } from '../services/read/explain-mastery.js';
+import { StartError } from '../lifecycle.js';
 import type { Figures } from '../services/read/figures.js';
 import type { Health } from '../services/read/health.js';
-import type { VelocityPorts } from '../services/read/velocity.js';
 import { type AnswerTally, createAttemptRecorder } from '../services/record/record-attempts.js';
 import { createKeyRing, createQuotaCounter } from '../store/access/api-keys.js';
 import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
-import type { Outbox } from '../store/outbox/outbox.js';
-import type { Logger } from '../telemetry.js';
 import { createReadGuard } from '../warehouse/clickhouse/read-guard.js';
 import { createAttemptHistory } from '../warehouse/reads/attempt-history.js';
 import { countSkillAnswers } from '../warehouse/reads/skill-answers.js';
@@ -33,18 +29,15 @@ import { connectionBound } from './open-files.js';
 import { addAnswerFigures } from './process-figures.js';
 
 export interface ApiOptions {
-  readonly config: Config;
-  readonly engine: Engine;
-  readonly outbox: Outbox;
+  readonly config: Pick<Config, 'host' | 'port'>;
   /** Several processes listen on the port. */
   readonly sharePort: boolean;
   /** Only the probes and health, for a process that takes no answers. */
   readonly probesOnly: boolean;
   readonly stalled: () => string | null;
-  /** Where this process registers what it knows, and the text that tells it and the rest. */
+  /** Where this process registers its figures, and the text of these and the rest. */
   readonly figures: Figures;
   readonly metrics: () => Promise<string>;
-  readonly version: string;
 }
 
 const idSweepMs = 60_000;
@@ -52,40 +45,37 @@ const idSweepMs = 60_000;
 const inFlightMs = 4000;
 
 /** @returns the port that is listened on. @throws StartError when it is taken */
-export async function startApi(options: ApiOptions, logger: Logger, closers: Closers): Promise<number> {
-  startIdSweep(options.engine, logger, closers);
+export async function startApi(engine: Engine, options: ApiOptions): Promise<number> {
+  startIdSweep(engine);
   let draining = false;
-  const health = healthOf({ ...options, draining: () => draining });
-  const server = await listen(options, routes(options, health, logger), logger);
-  closers.add('HTTP server', () => {
+  const health = healthOf(engine, options.stalled, () => draining);
+  const server = await listen(engine, options, routes(engine, options, health));
+  engine.closers.add('HTTP server', () => {
     draining = true;
     return server.close(inFlightMs);
   });
   return server.port;
 }
 
-function routes(options: ApiOptions, health: Health, logger: Logger): readonly Route[] {
-  const { engine, probesOnly, figures, metrics } = options;
+function routes(
+  engine: Engine,
+  { probesOnly, figures, metrics }: ApiOptions,
+  health: Health,
+): readonly Route[] {
+  const { compute: forecaster, models, skills, goals, catalogue, outbox, clickhouse } = engine;
+  const now = Date.now;
   const tally: AnswerTally = {};
   addAnswerFigures(figures, engine, tally);
-  const recorder = createAttemptRecorder(engine.compute, tally, Date.now);
-  const { compute: forecaster, models, skills: directory, goals, catalogue } = engine;
-  const now = Date.now;
   const limit = createReadLimiter();
-  const histories = historyPorts(options, limit, logger);
   const all = routesOf({
-    recorder,
+    recorder: createAttemptRecorder(forecaster, tally, now),
     forecaster,
-    ...histories,
+    ...historyPorts(engine, limit),
     goals: { goals, now },
     skills: {
-      models,
-      skills: directory,
-      catalogue,
-      now,
-      answers: (tenant, skillId) =>
-        limit(tenant, () => countSkillAnswers(engine.clickhouse, tenant, skillId)),
-      oldestPendingSeconds: async () => (await options.outbox.facts()).oldestPendingSeconds,
+      ...{ models, skills, catalogue, now },
+      answers: (tenant, skillId) => limit(tenant, () => countSkillAnswers(clickhouse, tenant, skillId)),
+      oldestPendingSeconds: async () => (await outbox.facts()).oldestPendingSeconds,
     },
     ...learnerDataPorts(engine, limit),
     health,
@@ -95,12 +85,7 @@ function routes(options: ApiOptions, health: Health, logger: Logger): readonly R
 }
 
 /** Both can do without ClickHouse. */
-function historyPorts(
-  { engine, outbox }: ApiOptions,
-  limit: Limiter,
-  logger: Logger,
-): { mastery: ExplainPorts; velocity: VelocityPorts } {
-  const { learners, models, clickhouse } = engine;
+function historyPorts({ learners, models, clickhouse, outbox, logger }: Engine, limit: Limiter) {
   const sourceLagSeconds = () =>
     outbox.facts().then(
       ({ oldestPendingSeconds }) => oldestPendingSeconds,
@@ -115,54 +100,45 @@ function historyPorts(
 }
 
 async function listen(
-  { config, engine, sharePort, figures }: ApiOptions,
+  { redis, logger }: Engine,
+  { config, sharePort, figures }: ApiOptions,
   table: readonly Route[],
-  logger: Logger,
 ) {
   const { host, port } = config;
   const gate = createGate(
-    createAuthenticator(createKeyRing(engine.redis), () => performance.now()),
-    createQuotaGate(createQuotaCounter(engine.redis), Date.now),
+    createAuthenticator(createKeyRing(redis), () => performance.now()),
+    createQuotaGate(createQuotaCounter(redis), Date.now),
   );
   try {
     return await startServer({
-      host,
-      port,
-      sharePort,
-      routes: table,
-      gate,
+      ...{ host, port, sharePort, routes: table, gate, logger },
       figures: createRequestFigures(figures),
       unread: createUnreadAnswers(figures),
       connections: createConnections(connectionBound(), figures, logger),
-      logger,
     });
   } catch (error) {
     throw portTaken(config, error);
   }
 }
 
-export const portTaken = ({ host, port }: Config, cause: unknown): StartError =>
+export const portTaken = ({ host, port }: Pick<Config, 'host' | 'port'>, cause: unknown): StartError =>
   new StartError(
     `PORT: ${host}:${port} cannot be listened on: it is taken or not allowed; choose another PORT`,
     { cause },
   );
 
 /** Old event ids are looked for every few hours, by whichever process' turn it is. */
-function startIdSweep({ redis }: Engine, logger: Logger, closers: Closers): void {
-  let running = false;
-  const sweep = async (): Promise<void> => {
-    if (running) return;
-    running = true;
+function startIdSweep({ redis, logger, closers }: Engine): void {
+  const sweep = singleFlight(async () => {
     try {
       if (await takeSweepTurn(redis))
         logger.info({ forgotten: await sweepIds(redis, Date.now()) }, 'old event ids');
     } catch (error) {
       if (error instanceof ApiError)
-        logger.debug({ err: error }, 'Redis is away: old event ids are forgotten later');
+        logger.debug({ err: error }, 'Redis is unavailable: old event ids are forgotten later');
       else logger.error({ err: error }, 'old event ids cannot be looked for');
     }
-    running = false;
-  };
+  });
   const timer = setInterval(sweep, idSweepMs);
   closers.add('sweep of event ids', () => clearInterval(timer));
 }

@@ -1,21 +1,16 @@
-/** Audits of one process: their parts over the engine's connections, the scheduled runs, and their figures. */
+/** Audits of one process: their parts over the engine's connections, one run, and their figures. */
 import type { Endpoints } from '../embedded/data-dir.js';
-import type { WatchedConsumer } from '../jobs/consumer.js';
-import { schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
-import type { Closers } from '../lifecycle.js';
 import type { AuditParts } from '../services/audit/checks.js';
 import { auditAndRecord } from '../services/audit/record.js';
 import { mismatchKinds } from '../services/audit/report.js';
 import type { Figures } from '../services/read/figures.js';
 import { type AuditRecord, createAuditStore, lastAudit } from '../store/audit/audit-store.js';
-import type { Logger } from '../telemetry.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
 import { createAuditWarehouse } from '../warehouse/maintenance/audit-warehouse.js';
 import type { Engine } from './engine.js';
 
 /** Of one question to ClickHouse; a month of a large table takes a while with one thread. */
 const questionTimeoutMs = 1_800_000;
-const hourMs = 3_600_000;
 
 /** A connection of its own, because it may wait long for an answer. Close it at the end. */
 export function openAudit(
@@ -30,33 +25,13 @@ export function openAudit(
   };
 }
 
-/** @param intervalHours 0: no audits but by command */
-export function scheduleAudits(
-  intervalHours: number,
-  engine: Engine,
-  endpoints: Endpoints,
-  logger: Logger,
-  closers: Closers,
-): WatchedConsumer {
-  const run = async (signal: AbortSignal): Promise<void> => {
-    const parts = openAudit(engine, endpoints);
-    try {
-      await auditAndRecord({ ...parts, logger }, { days: null, signal });
-    } finally {
-      await parts.close();
-    }
-  };
-  const everyMs = Math.round(intervalHours * hourMs);
-  const { blocked } = engine;
-  const audits = startScheduledRuns(schedules.audit, {
-    redisUrl: endpoints.redisUrl,
-    everyMs,
-    blocked,
-    run,
-    logger,
-  });
-  closers.add('scheduled audits', () => audits.close());
-  return audits;
+export async function runAudit(engine: Engine, signal: AbortSignal): Promise<void> {
+  const parts = openAudit(engine, engine.endpoints);
+  try {
+    await auditAndRecord({ ...parts, logger: engine.logger }, { days: null, signal });
+  } finally {
+    await parts.close();
+  }
 }
 
 /** The last audit, whichever process has made it. */

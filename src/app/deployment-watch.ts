@@ -1,11 +1,13 @@
 /** Whether the state in Redis can be used: looked at again and again, for it may come back empty at any time. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { Closers } from '../lifecycle.js';
-import type { RedisClient } from '../store/redis/client.js';
+import { singleFlight } from '../concurrency.js';
+import { type Closers, StartError } from '../lifecycle.js';
+import { type RedisClient, whileRedisServes } from '../store/redis/client.js';
 import {
   type Deployment,
   defaultPartitions,
   openDeployment,
+  otherVersion,
   unusableReason,
 } from '../store/redis/deployment.js';
 import type { Logger } from '../telemetry.js';
@@ -36,7 +38,6 @@ export async function watchDeployment(
   /** Connections lost until now, and until what is known of the deployment was asked for. */
   let lost = 0;
   let lostBefore = 0;
-  let looking = false;
   const listeners: (() => void)[] = [];
 
   function keep(found: Deployment, askedAfter: number): void {
@@ -59,20 +60,13 @@ export async function watchDeployment(
     }
   }
 
-  async function lookAgain(): Promise<void> {
-    if (looking) return;
-    looking = true;
-    await look();
-    looking = false;
-  }
-
   redis.on('close', () => {
     lost += 1;
   });
   // Also beside a look that is under way: that one may have asked over the connection before.
   redis.on('ready', look);
   await look();
-  const timer = setInterval(lookAgain, watchMs);
+  const timer = setInterval(singleFlight(look), watchMs);
   closers.add('deployment watch', () => clearInterval(timer));
   const first = deployment as Deployment | null;
   // While Redis cannot tell how many there are, nothing is read or written.
@@ -96,3 +90,14 @@ function blockedReason(deployment: Deployment | null, partitions: number): strin
 
 /** Of a process that started while Redis was empty, where the deployment is of another size than new ones are. */
 const otherPartitions = 'Redis was rebuilt with another number of partitions: start this process again';
+
+/**
+ * To be called before the schema is brought up to date: the version before has to drain what it left, and refuses a newer
+ * schema.
+ *
+ * @throws StartError for a deployment of another version; ApiError UNAVAILABLE
+ */
+export async function refuseOtherVersion(redis: RedisClient): Promise<void> {
+  const other = await whileRedisServes(otherVersion(redis));
+  if (other !== null) throw new StartError(unusableReason(other));
+}

@@ -1,7 +1,7 @@
-/** The state store and the workers over it: what counts answers, for the API and for imports alike. */
+/** The state store, ClickHouse and the workers over both: what counts answers, for the API and for imports alike. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type Compute, startCompute } from '../compute/pool.js';
-import { createLimiter, type LimiterOptions } from '../concurrency.js';
+import { createLimiter } from '../concurrency.js';
 import type { SkillLimits } from '../contracts/tasks.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { unavailable } from '../errors.js';
@@ -15,27 +15,30 @@ import { forgetSkill, isKnownSkill, listKnownSkills } from '../store/catalogue/k
 import { createGoalStore, type GoalStore } from '../store/learners/goal-store.js';
 import { readLearner, readOwnRecord } from '../store/learners/learner-reads.js';
 import { createModelCache } from '../store/models/model-cache.js';
+import { createJournal, type Journal } from '../store/outbox/journal.js';
+import { createOutbox, type Outbox } from '../store/outbox/outbox.js';
 import type { RedisClient } from '../store/redis/client.js';
 import { partitionOf } from '../store/redis/keys.js';
 import { openRedis } from '../store/redis/open-redis.js';
 import type { Logger } from '../telemetry.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
-import { type DeploymentWatch, watchDeployment } from './deployment-watch.js';
-import { refuseOtherVersion } from './model-version.js';
+import { type DeploymentWatch, refuseOtherVersion, watchDeployment } from './deployment-watch.js';
 
-export interface Engine {
+/** What the parts of a process share. */
+export interface Engine extends DeploymentWatch {
+  readonly endpoints: Endpoints;
+  readonly logger: Logger;
+  readonly closers: Closers;
   readonly redis: RedisClient;
   readonly clickhouse: ClickHouseClient;
-  readonly partitions: number;
+  readonly outbox: Outbox;
+  readonly journal: Journal;
   readonly compute: Compute;
   readonly learners: MasteryPorts['learners'];
   readonly skills: SkillPorts['skills'];
   readonly models: MasteryPorts['models'];
   readonly goals: GoalStore;
   readonly catalogue: SkillWritePorts['catalogue'];
-  /** Why the state in Redis cannot be used, or null. */
-  readonly blocked: () => string | null;
-  readonly onReturn: DeploymentWatch['onReturn'];
 }
 
 /** About 26 MB of Redis for all partitions together. */
@@ -55,7 +58,7 @@ export interface EngineSettings {
 /** @throws StartError when Redis cannot be reached, or holds learners of another version */
 export const connectState = (
   { redisUrl }: Endpoints,
-  { redisWaitReplicas }: EngineSettings,
+  { redisWaitReplicas }: Pick<EngineSettings, 'redisWaitReplicas'>,
   logger: Logger,
   closers: Closers,
 ): Promise<RedisClient> =>
@@ -72,80 +75,68 @@ export async function startEngine(
   const clickhouse = connectWarehouse(endpoints.clickhouseUrl, endpoints.clickhouseCluster);
   closers.add('ClickHouse connection', () => clickhouse.close());
   const watch = await watchDeployment(redis, clickhouse, logger, closers);
-  const { partitions } = watch;
-  const { redisUrl } = endpoints;
-  const outboxBound = Math.floor(outboxMaxRows / partitions);
-  const settings = { redisUrl, waitReplicas, partitions, outboxBound, forecastsBound, skillLimits };
-  const partitionOfUser = (tenant: string, userId: string) => partitionOf(tenant, userId, partitions);
-  const compute = startCompute(settings, partitionOfUser, lanes, logger);
-  closers.add('workers', () => compute.close());
-  const { blocked } = watch;
-  return {
-    redis,
-    clickhouse,
-    partitions,
-    compute: {
-      ...compute,
-      forecast: (...order) => whileUsable(blocked, () => compute.forecast(...order)),
-      whatIf: (...order) => whileUsable(blocked, () => compute.whatIf(...order)),
+  const { partitions, blocked } = watch;
+  const compute = startCompute(
+    {
+      redisUrl: endpoints.redisUrl,
+      waitReplicas,
+      partitions,
+      outboxBound: Math.floor(outboxMaxRows / partitions),
+      forecastsBound,
+      skillLimits,
     },
-    ...statePorts(redis, skillLimits.perTenant, watch, logger, closers),
-    blocked,
-    onReturn: watch.onReturn,
-  };
-}
-
-/** One at a time of a tenant: each looks first whether the tenant has room for another skill. */
-const writesOfSkills: LimiterOptions = {
-  maxRunning: 64,
-  maxRunningOfTenant: 1,
-  maxQueuedOfTenant: 1000,
-  maxQueueWaitMs: 5000,
-  refusal: 'Too many skills are set at the same time; try again later',
-};
-
-type StatePorts = Pick<Engine, 'learners' | 'skills' | 'models' | 'goals' | 'catalogue'>;
-
-/** What requests read and write in Redis beside answers. */
-function statePorts(
-  redis: RedisClient,
-  knownSkills: number,
-  { partitions, blocked }: DeploymentWatch,
-  logger: Logger,
-  closers: Closers,
-): StatePorts {
-  const models = servedModels(redis, logger, closers);
-  const goals = createGoalStore(redis, partitions);
-  const inOrder = createLimiter(writesOfSkills);
+    (tenant, userId) => partitionOf(tenant, userId, partitions),
+    lanes,
+    logger,
+  );
+  closers.add('workers', () => compute.close());
   const placeOf = (tenant: string, userId: string) => ({
     partition: partitionOf(tenant, userId, partitions),
     tenant,
     userId,
   });
-  const usable = <Value>(read: () => Promise<Value>): Promise<Value> => whileUsable(blocked, read);
+  const models = servedModels(redis, logger, closers);
+  const { forecast, whatIf } = compute;
   return {
-    learners: {
-      read: (tenant, userId) => usable(() => readLearner(redis, placeOf(tenant, userId))),
-      own: (tenant, userId) => usable(() => readOwnRecord(redis, placeOf(tenant, userId))),
-    },
-    skills: {
-      list: (tenant, after, atMost) => usable(() => listKnownSkills(redis, tenant, after, atMost)),
-      has: (tenant, skillId) => usable(() => isKnownSkill(redis, tenant, skillId)),
-      forget: (tenant, skillId) => usable(() => forgetSkill(redis, tenant, skillId)),
-    },
-    models: { current: (tenant) => usable(() => models.get(tenant)) },
-    goals: {
-      read: (tenant, userId) => usable(() => goals.read(tenant, userId)),
-      write: (write) => usable(() => goals.write(write)),
-    },
-    catalogue: {
-      put: async (tenant, write, now) => {
-        const put = () => putSkills(redis, tenant, [write], now, { knownSkills });
-        const [written] = await inOrder(tenant, () => usable(put));
-        return written as SkillWritten;
-      },
-    },
+    ...{ ...watch, endpoints, logger, closers, redis, clickhouse },
+    outbox: createOutbox(redis, partitions),
+    journal: createJournal(redis, partitions),
+    compute: { ...compute, ...whileUsable(blocked, { forecast, whatIf }) },
+    learners: whileUsable(blocked, {
+      read: (tenant, userId) => readLearner(redis, placeOf(tenant, userId)),
+      own: (tenant, userId) => readOwnRecord(redis, placeOf(tenant, userId)),
+    } satisfies Engine['learners']),
+    skills: whileUsable(blocked, {
+      list: (tenant, after, atMost) => listKnownSkills(redis, tenant, after, atMost),
+      has: (tenant, skillId) => isKnownSkill(redis, tenant, skillId),
+      forget: (tenant, skillId) => forgetSkill(redis, tenant, skillId),
+    } satisfies Engine['skills']),
+    models: whileUsable(blocked, { current: models.get }),
+    goals: whileUsable(blocked, createGoalStore(redis, partitions)),
+    catalogue: catalogueOf(redis, skillLimits.perTenant, blocked),
   };
+}
+
+/** One write at a time of a tenant: each looks first whether the tenant has room for another skill. */
+function catalogueOf(
+  redis: RedisClient,
+  knownSkills: number,
+  blocked: () => string | null,
+): Engine['catalogue'] {
+  const limit = createLimiter({
+    maxRunning: 64,
+    maxRunningOfTenant: 1,
+    maxQueuedOfTenant: 1000,
+    maxQueueWaitMs: 5000,
+    refusal: 'Too many skills are set at the same time; try again later',
+  });
+  const { put } = whileUsable(blocked, {
+    put: async (tenant, write, now) => {
+      const [written] = await putSkills(redis, tenant, [write], now, { knownSkills });
+      return written as SkillWritten;
+    },
+  } satisfies Engine['catalogue']);
+  return { put: (tenant, write, now) => limit(tenant, () => put(tenant, write, now)) };
 }
 
 function servedModels(redis: RedisClient, logger: Logger, closers: Closers): ServedModels {
@@ -164,12 +155,17 @@ function servedModels(redis: RedisClient, logger: Logger, closers: Closers): Ser
   });
 }
 
-/** An emptied Redis would answer that nobody exists. */
-export async function whileUsable<Value>(
+/** The same calls, refused while the state cannot be used: an empty Redis would answer that nobody exists. */
+export function whileUsable<Calls extends Readonly<Record<string, (...args: never[]) => Promise<unknown>>>>(
   blocked: () => string | null,
-  read: () => Promise<Value>,
-): Promise<Value> {
-  const reason = blocked();
-  if (reason !== null) throw unavailable('The state of the learners is not available right now');
-  return read();
+  calls: Calls,
+): Calls {
+  const guarded = Object.entries(calls).map(([name, call]) => [
+    name,
+    async (...args: never[]) => {
+      if (blocked() !== null) throw unavailable('The state of the learners is not available right now');
+      return call(...args);
+    },
+  ]);
+  return Object.fromEntries(guarded) as Calls;
 }

@@ -68,10 +68,7 @@ export function learnerDataPorts(engine: Engine, limit: Limiter): LearnerDataPor
   const inExport = createLimiter(exportLimits);
   const records = createLearnerRecords(redis, partitions);
   const exportLearner = createLearnerExports({
-    records: {
-      ...records,
-      state: (tenant, userId) => whileUsable(blocked, () => records.state(tenant, userId)),
-    },
+    records: { ...records, ...whileUsable(blocked, { state: records.state }) },
     waiting,
     stored: { read: (range) => inExport(range.tenant, () => stored.read(range)) },
     tables: createLearnerTables(clickhouse, inExport),

@@ -1,5 +1,6 @@
 /** The figures of one process in the Prometheus text format. */
 import { AggregatorRegistry, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { singleFlight } from '../concurrency.js';
 import type { Figure, Figures, Sample, Samples } from '../services/read/figures.js';
 
 /** What a process tells of its figures, as it also goes from one process to another. */
@@ -17,16 +18,10 @@ export function createMetrics(processName: string): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ process: processName });
   collectDefaultMetrics({ register: registry });
-  let collecting: Promise<CollectedFigures> | null = null;
   return {
     add: (figure) => registry.registerMetric(metricOf(figure)),
     // However many look at once, everything is asked once.
-    collect: () => {
-      collecting ??= registry.getMetricsAsJSON().finally(() => {
-        collecting = null;
-      });
-      return collecting;
-    },
+    collect: singleFlight(() => registry.getMetricsAsJSON()),
   };
 }
 

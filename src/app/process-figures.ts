@@ -1,12 +1,22 @@
 /** The figures of a process, and of the deployment as it sees it; docs/operations.md has them in a table. */
-
-import type { StallCounts, WatchedConsumer } from '../jobs/consumer.js';
-import type { Figures } from '../services/read/figures.js';
+import { singleFlight } from '../concurrency.js';
+import type { StallCounts } from '../jobs/consumer.js';
+import type { Figure, Figures } from '../services/read/figures.js';
 import type { AnswerTally } from '../services/record/record-attempts.js';
-import { createJournal } from '../store/outbox/journal.js';
-import type { Outbox } from '../store/outbox/outbox.js';
+import type { Consumers } from './consumers.js';
 import type { Engine } from './engine.js';
 import { serverProbes } from './health.js';
+
+/** [name, help, how it is read] */
+type Row = readonly [Figure['name'], Figure['help'], Figure['read']];
+
+const addAll = (figures: Figures, type: Figure['type'], rows: readonly Row[]): void => {
+  for (const [name, help, read] of rows) figures.add({ name, help, type, read });
+};
+
+/** Values by a label: each name and what it counts. */
+const byLabel = (label: string, values: Readonly<Record<string, number>>) =>
+  Object.entries(values).map(([name, value]) => ({ value, labels: { [label]: name } }));
 
 /** What a process knows of the answers that it takes. */
 export function addAnswerFigures(
@@ -14,107 +24,62 @@ export function addAnswerFigures(
   { compute }: Pick<Engine, 'compute'>,
   tally: AnswerTally,
 ): void {
-  figures.add({
-    name: 'answers_total',
-    help: 'Events that were judged, by what became of them',
-    type: 'counter',
-    read: () => Object.entries(tally).map(([outcome, value]) => ({ value, labels: { outcome } })),
-  });
-  figures.add({
-    name: 'lanes_waiting',
-    help: 'Requests with answers that wait for a worker thread',
-    type: 'gauge',
-    read: compute.waiting,
-  });
-  figures.add({
-    name: 'worker_threads',
-    help: 'Threads that count answers and compute forecasts',
-    type: 'gauge',
-    read: compute.threads,
-  });
+  addAll(figures, 'counter', [
+    ['answers_total', 'Events that were judged, by what became of them', () => byLabel('outcome', tally)],
+  ]);
+  addAll(figures, 'gauge', [
+    ['lanes_waiting', 'Requests with answers that wait for a worker thread', compute.waiting],
+    ['worker_threads', 'Threads that count answers and compute forecasts', compute.threads],
+  ]);
 }
 
 /** What is the same whichever process is asked; of several on a host one tells it. */
-export function addDeploymentFigures(figures: Figures, engine: Engine, outbox: Outbox): void {
-  const probes = serverProbes(engine);
-  const journal = createJournal(engine.redis, engine.partitions);
-  const pipelineFacts = together(outbox.facts);
-  const journalFacts = together(journal.facts);
-  const gauge = (name: string, help: string, read: () => Promise<number>) =>
-    figures.add({ name, help, type: 'gauge', read });
-  gauge('redis_up', '1 when Redis answers, else 0', async () => Number((await probes.redis()) === null));
-  gauge('clickhouse_up', '1 when ClickHouse answers, else 0', async () =>
-    Number((await probes.clickhouse()) === null),
-  );
-  const ofPipeline = [
-    ['outbox_length', 'Answers that are not in ClickHouse yet', 'outboxLength'],
-    ['erasures_due', 'Learners to be erased whose rows are on their way out of ClickHouse', 'erasuresDue'],
+export function addDeploymentFigures(figures: Figures, engine: Engine): void {
+  const { redis, clickhouse } = serverProbes(engine);
+  const outbox = singleFlight(engine.outbox.facts);
+  const journal = singleFlight(engine.journal.facts);
+  const isUp = (probe: () => Promise<string | null>) => async () => Number((await probe()) === null);
+  addAll(figures, 'gauge', [
+    ['redis_up', '1 when Redis answers, else 0', isUp(redis)],
+    ['clickhouse_up', '1 when ClickHouse answers, else 0', isUp(clickhouse)],
+    ['outbox_length', 'Answers that are not in ClickHouse yet', async () => (await outbox()).outboxLength],
+    [
+      'erasures_due',
+      'Learners to be erased whose rows are on their way out of ClickHouse',
+      async () => (await outbox()).erasuresDue,
+    ],
     [
       'oldest_pending_seconds',
       'Age of the oldest answer that is not in ClickHouse yet',
-      'oldestPendingSeconds',
+      async () => (await outbox()).oldestPendingSeconds,
     ],
-  ] as const;
-  for (const [name, help, fact] of ofPipeline) gauge(name, help, async () => (await pipelineFacts())[fact]);
-  gauge(
-    'journal_length',
-    'Goals, catalogue changes and forecasts that are not in ClickHouse yet',
-    async () => (await journalFacts()).journalLength,
-  );
-  figures.add({
-    name: 'parked_rows',
-    help: 'Rows that were put aside because ClickHouse refuses their content',
-    type: 'gauge',
-    read: async () => {
-      const [attempts, others] = await Promise.all([pipelineFacts(), journalFacts()]);
-      return [
-        { value: attempts.parked, labels: { of: 'attempts' } },
-        { value: others.parked, labels: { of: 'journal' } },
-      ];
-    },
-  });
+    [
+      'journal_length',
+      'Goals, catalogue changes and forecasts that are not in ClickHouse yet',
+      async () => (await journal()).journalLength,
+    ],
+    [
+      'parked_rows',
+      'Rows that were put aside because ClickHouse refuses their content',
+      async () => byLabel('of', { attempts: (await outbox()).parked, journal: (await journal()).parked }),
+    ],
+  ]);
 }
 
 /** Of the embedded server. */
 export function addClickhouseEnds(figures: Figures, ends: Readonly<Record<string, number>>): void {
-  figures.add({
-    name: 'clickhouse_restarts_total',
-    help: 'How often the embedded ClickHouse was started again, by why it ended',
-    type: 'counter',
-    read: () => Object.entries(ends).map(([reason, value]) => ({ value, labels: { reason } })),
-  });
+  const help = 'How often the embedded ClickHouse was started again, by why it ended';
+  addAll(figures, 'counter', [['clickhouse_restarts_total', help, () => byLabel('reason', ends)]]);
 }
-
-/** What moves by itself in a process, by the name that labels have. */
-export type Consumers = Readonly<Record<string, Pick<WatchedConsumer, 'stalled' | 'counts'>>>;
 
 export function addStallFigures(figures: Figures, consumers: Consumers): void {
-  const samples = (of: keyof StallCounts) =>
+  const of = (count: keyof StallCounts) => () =>
     Object.entries(consumers).map(([consumer, { counts }]) => ({
-      value: counts()[of],
+      value: counts()[count],
       labels: { consumer },
     }));
-  figures.add({
-    name: 'stalls_total',
-    help: 'How often a consumer did not move for 20 s with work waiting',
-    type: 'counter',
-    read: () => samples('stalls'),
-  });
-  figures.add({
-    name: 'restarts_total',
-    help: 'How often a consumer that did not move was begun anew',
-    type: 'counter',
-    read: () => samples('restarts'),
-  });
-}
-
-/** All who ask while an answer is under way get that one. */
-function together<Value>(ask: () => Promise<Value>): () => Promise<Value> {
-  let asked: Promise<Value> | null = null;
-  return () => {
-    asked ??= ask().finally(() => {
-      asked = null;
-    });
-    return asked;
-  };
+  addAll(figures, 'counter', [
+    ['stalls_total', 'How often a consumer did not move for 20 s with work waiting', of('stalls')],
+    ['restarts_total', 'How often a consumer that did not move was restarted', of('restarts')],
+  ]);
 }

@@ -1,8 +1,5 @@
-/** Dropping old answers, in one process: its parts over the engine's connections, and the scheduled runs. */
+/** Dropping old answers, in one process: its parts over the engine's connections, and one run. */
 import type { Endpoints } from '../embedded/data-dir.js';
-import type { WatchedConsumer } from '../jobs/consumer.js';
-import { schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
-import type { Closers } from '../lifecycle.js';
 import {
   createSnapshotWriter,
   lastMonthOlderThan,
@@ -19,8 +16,6 @@ import type { Engine } from './engine.js';
 
 /** Of one question to ClickHouse: a month of answers is compared with its sums in one. */
 const questionTimeoutMs = 1_800_000;
-/** There is something to do once a month; a month that had to wait is soon tried again. */
-const lookMs = 6 * 3_600_000;
 
 /** A connection of its own, because it may wait long for an answer. Close it at the end. */
 export function openRetention(
@@ -39,35 +34,16 @@ export function openRetention(
   };
 }
 
-/** @param days age of answers in days from which their months are dropped; 0: never */
-export function scheduleRetention(
-  days: number,
-  engine: Engine,
-  endpoints: Endpoints,
-  logger: Logger,
-  closers: Closers,
-): WatchedConsumer {
-  const run = async (signal: AbortSignal): Promise<void> => {
-    const parts = openRetention(engine, endpoints, logger);
-    try {
-      const plan = await planRetention(parts, lastMonthOlderThan(days, Date.now()));
-      for (const stored of plan.months)
-        logger.info(stored, 'the answers of a month are old enough to be dropped');
-      await retainAnswers(parts, plan, signal);
-    } finally {
-      await parts.close();
-    }
-  };
-  const everyMs = days > 0 ? lookMs : 0;
-  // What Redis has lost is rebuilt from the rows.
-  const { blocked } = engine;
-  const runs = startScheduledRuns(schedules.retention, {
-    redisUrl: endpoints.redisUrl,
-    everyMs,
-    blocked,
-    run,
-    logger,
-  });
-  closers.add('retention', () => runs.close());
-  return runs;
+/** @param days age of answers in days from which their months are dropped */
+export async function runRetention(engine: Engine, days: number, signal: AbortSignal): Promise<void> {
+  const { endpoints, logger } = engine;
+  const parts = openRetention(engine, endpoints, logger);
+  try {
+    const plan = await planRetention(parts, lastMonthOlderThan(days, Date.now()));
+    for (const stored of plan.months)
+      logger.info(stored, 'the answers of a month are old enough to be dropped');
+    await retainAnswers(parts, plan, signal);
+  } finally {
+    await parts.close();
+  }
 }

@@ -1,5 +1,5 @@
 /** Fits the models' parameters on the answers so far, or goes back to earlier ones. */
-import { fitParts } from '../app/fits.js';
+import { fitParts } from '../app/consumers.js';
 import { StartError } from '../lifecycle.js';
 import { type FitParts, recordChanges, runFits } from '../services/models/fit-models.js';
 import { openDeployment, unusableReason } from '../store/redis/deployment.js';

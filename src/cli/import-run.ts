@@ -1,12 +1,12 @@
 /** The state of an import: what it counts with, where it stands, and that nobody else does the same. */
 
+import { startPipeline } from '../app/consumers.js';
 import { connectState, type Engine, startEngine } from '../app/engine.js';
-import { runPipeline } from '../app/pipeline.js';
 import { prepareSchema } from '../app/schema.js';
 import { joinOrStart } from '../embedded/servers.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import type { ImportRecord, ImportStore } from '../services/import/ports.js';
-import { createOutbox, type Outbox } from '../store/outbox/outbox.js';
+import type { Outbox } from '../store/outbox/outbox.js';
 import { createImportStore } from '../store/rebuild/import-store.js';
 import type { Logger } from '../telemetry.js';
 import type { CommandContext } from './command.js';
@@ -42,10 +42,9 @@ export async function beginImport(
   const store = createImportStore(engine.redis, engine.partitions);
   const lock = await takeContentLock(store, content, logger, closers);
   const record = await openRecord(store, content, args);
-  const outbox = createOutbox(engine.redis, engine.partitions);
   await prepareSchema(endpoints, logger, closers);
-  runPipeline(endpoints, engine, outbox, logger, closers);
-  return { engine, outbox, store, lock, content, record };
+  startPipeline(engine);
+  return { engine, outbox: engine.outbox, store, lock, content, record };
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Both servers, for a command that works on what the service stored. */
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
-import { refuseOtherVersion } from '../app/model-version.js';
+import { refuseOtherVersion } from '../app/deployment-watch.js';
 import { migrateTables } from '../app/schema.js';
 import { troubleOf } from '../connection-trouble.js';
 import type { Endpoints } from '../embedded/data-dir.js';

@@ -54,12 +54,7 @@ async function start(t: TestContext, redisUrl: string, lines: string[] = []) {
   const closers = createClosers(logger);
   t.after(() => closers.close());
   const endpoints = { redisUrl, clickhouseUrl: 'http://127.0.0.1:1', analystUrl: null };
-  return connectState(
-    endpoints,
-    { redisWaitReplicas: 0, outboxMaxRows: 1, lanes: 1, skillLimits: { perLearner: 1, perTenant: 1 } },
-    logger,
-    closers,
-  );
+  return connectState(endpoints, { redisWaitReplicas: 0 }, logger, closers);
 }
 
 let redis = startRedis();

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { fitParts } from '../../src/app/fits.js';
+import { fitParts } from '../../src/app/consumers.js';
 import { queuePrefix } from '../../src/contracts/jobs.js';
 import { type ScheduledRunsOptions, schedules, startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import { runFits } from '../../src/services/models/fit-models.js';

@@ -1,0 +1,138 @@
+/** What moves by itself in a process, over the engine's connections: draining, the journal, fits, audits, retention. */
+import { createFitPool } from '../compute/fit-pool.js';
+import type { Config } from '../config.js';
+import { dayMs } from '../domain/base/days.js';
+import type { Endpoints } from '../embedded/data-dir.js';
+import type { WatchedConsumer } from '../jobs/consumer.js';
+import { startDrains } from '../jobs/drain-queue.js';
+import { type Schedule, schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
+import { within } from '../lifecycle.js';
+import { type FitParts, runFits } from '../services/models/fit-models.js';
+import { createJournalDrain } from '../services/pipeline/drain-journal.js';
+import { createDrain } from '../services/pipeline/drain-outbox.js';
+import { createFactsRecorder } from '../services/rebuild/deployment-facts.js';
+import { createKeyStore } from '../store/access/api-keys.js';
+import { createModelPublisher } from '../store/models/model-store.js';
+import { readDeployment } from '../store/redis/deployment.js';
+import { tellOnce } from '../store/redis/recent.js';
+import type { Logger } from '../telemetry.js';
+import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js';
+import { createJournalWarehouse } from '../warehouse/ingest/journal-warehouse.js';
+import { createAnswerHistory } from '../warehouse/reads/answer-history.js';
+import { createFactsHistory } from '../warehouse/reads/deployment.js';
+import { createModelHistory } from '../warehouse/schema/models.js';
+import { runAudit } from './audit.js';
+import { correctionsOf, journalErasures } from './corrections.js';
+import type { Engine } from './engine.js';
+import { runRetention } from './retention.js';
+
+const hourMs = dayMs / 24;
+/** There is something to drop once a month; a month that had to wait is soon tried again. */
+const retentionMs = 6 * hourMs;
+/** What waits in the journal is no older than this and a run; ClickHouse merges a part every so often with ease. */
+const journalMs = 2000;
+/** Less than what counts as a stall. A run that has more to do goes on with the next. */
+const journalRunMs = 15_000;
+/**
+ * Of the time that the stop gives, the part for the run in hand and a last one, so that little waits while nobody drains;
+ * what they leave stays in Redis.
+ */
+const journalStopShare = 2 / 3;
+
+/** By the name that figures have. */
+export type Consumers = Readonly<Record<string, Pick<WatchedConsumer, 'stalled' | 'counts'>>>;
+
+export function startConsumers(engine: Engine, config: Config): Consumers {
+  const { fitIntervalHours, auditIntervalHours, attemptRetentionDays: days } = config;
+  const fits = fitParts(engine, engine.endpoints, { beside: true }, engine.logger);
+  return {
+    pipeline: startPipeline(engine),
+    fit: startRuns(engine, schedules.fit, fitIntervalHours * hourMs, (signal) => runFits(fits, { signal })),
+    audit: startRuns(engine, schedules.audit, auditIntervalHours * hourMs, (signal) =>
+      runAudit(engine, signal),
+    ),
+    retention: startRuns(engine, schedules.retention, days > 0 ? retentionMs : 0, (signal) =>
+      runRetention(engine, days, signal),
+    ),
+    journal: startJournal(engine),
+  };
+}
+
+/** Drains the outbox. */
+export function startPipeline(engine: Engine): WatchedConsumer {
+  const { endpoints, clickhouse, outbox, partitions, logger } = engine;
+  const warehouse = createAttemptWarehouse(clickhouse, endpoints.clickhouseCluster);
+  const drain = createDrain({ outbox, warehouse, logger, applyCorrections: correctionsOf(engine) });
+  const pipeline = startDrains({ redisUrl: endpoints.redisUrl, partitions, outbox, drain, logger });
+  engine.closers.add('pipeline', () => pipeline.close());
+  return pipeline;
+}
+
+/** Only while the state in Redis can be used: versions would start again, beside those in ClickHouse. */
+function startRuns(
+  { endpoints, blocked, logger, closers }: Engine,
+  schedule: Schedule,
+  everyMs: number,
+  run: (signal: AbortSignal) => Promise<unknown>,
+): WatchedConsumer {
+  const options = { redisUrl: endpoints.redisUrl, everyMs, blocked, run, logger };
+  const runs = startScheduledRuns(schedule, options);
+  closers.add(`schedule of ${schedule.name}`, () => runs.close());
+  return runs;
+}
+
+export interface FitThreadOptions {
+  readonly threads?: number | undefined;
+  /** Whether this process answers requests. */
+  readonly beside: boolean;
+}
+
+export const fitParts = (
+  { redis, clickhouse }: Pick<Engine, 'redis' | 'clickhouse'>,
+  { redisUrl, clickhouseUrl }: Endpoints,
+  options: FitThreadOptions,
+  logger: Logger,
+): FitParts => ({
+  answers: createAnswerHistory(clickhouse),
+  models: createModelPublisher(redis),
+  history: createModelHistory(clickhouse),
+  openThreads: () => createFitPool({ ...options, redisUrl, clickhouseUrl }),
+  logger,
+});
+
+function startJournal(engine: Engine): WatchedConsumer {
+  const { clickhouse, journal, endpoints, logger } = engine;
+  const warehouse = createJournalWarehouse(clickhouse);
+  const erasures = journalErasures(engine);
+  const drain = createJournalDrain({ journal, warehouse, late: erasures.late, logger });
+  const recordFacts = factsRecorder(engine);
+  // What is due anyway comes first: facts that cannot be recorded hold nothing else up.
+  const run = async (signal: AbortSignal): Promise<void> => {
+    await drain(signal);
+    await erasures.finish(signal);
+    await recordFacts();
+  };
+  const runs = startScheduledRuns(schedules.journal, {
+    redisUrl: endpoints.redisUrl,
+    everyMs: journalMs,
+    run: (signal) => run(AbortSignal.any([signal, AbortSignal.timeout(journalRunMs)])),
+    logger,
+  });
+  engine.closers.add('journal', async (limitMs) => {
+    const until = performance.now() + journalStopShare * limitMs;
+    await runs.close();
+    await within(run(AbortSignal.abort()), until - performance.now());
+  });
+  return runs;
+}
+
+/** A Redis that came back empty has no facts to record. */
+function factsRecorder({ redis, clickhouse, endpoints, blocked, logger }: Engine): () => Promise<void> {
+  const unreadable = 'an API key in store cannot be read: it is refused, and ClickHouse is not told of it';
+  const tell = tellOnce((error) => logger.error({ err: error }, unreadable), 1000);
+  const store = { deployment: () => readDeployment(redis), keys: createKeyStore(redis, tell).all };
+  const record = createFactsRecorder(store, createFactsHistory(clickhouse, endpoints.clickhouseUrl));
+  return async () => {
+    if (blocked() === null) await record();
+  };
+}
