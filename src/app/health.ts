@@ -1,4 +1,5 @@
 /** Health of one process, put together from its parts. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { singleFlight } from '../concurrency.js';
 import { inTime } from '../lifecycle.js';
 import { createHealth, type Health } from '../services/read/health.js';
@@ -38,7 +39,6 @@ const probeTimeoutMs = 1500;
  */
 async function problem(alive: Promise<boolean>, message: string): Promise<string | null> {
   const heard = alive.catch(() => false);
-  const nextTurn = new Promise<boolean>((resolve) => setImmediate(resolve, false));
-  const answered = await inTime(heard, probeTimeoutMs).catch(() => Promise.race([heard, nextTurn]));
+  const answered = await inTime(heard, probeTimeoutMs).catch(() => Promise.race([heard, nextTurn(false)]));
   return answered ? null : message;
 }
