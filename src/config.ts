@@ -104,8 +104,7 @@ function textOf(env: Source, name: EnvironmentName): string | undefined {
 
 function toConfig(values: Environment, env: Source, complain: Complain) {
   checkPorts(values, complain);
-  checkReplicas(values, complain);
-  checkCluster(values, complain);
+  checkEmbedded(values, complain);
   return {
     host: values.HOST,
     /** 0 to 65535; 0 means any free port. */
@@ -157,20 +156,15 @@ function checkPorts(values: Environment, complain: Complain): void {
   }
 }
 
-function checkReplicas(
-  { REDIS_URL: url, REDIS_WAIT_REPLICAS: replicas }: Environment,
+/** Settings that only a server of one's own has a use for. */
+function checkEmbedded(
+  { REDIS_URL, REDIS_WAIT_REPLICAS, CLICKHOUSE_URL, CLICKHOUSE_CLUSTER }: Environment,
   complain: Complain,
 ): void {
-  if (url === undefined && replicas > 0)
-    complain('REDIS_WAIT_REPLICAS', String(replicas), 'the embedded Redis has no replicas');
-}
-
-function checkCluster(
-  { CLICKHOUSE_URL: url, CLICKHOUSE_CLUSTER: cluster }: Environment,
-  complain: Complain,
-): void {
-  if (url === undefined && cluster !== undefined)
-    complain('CLICKHOUSE_CLUSTER', quote(cluster), 'the embedded ClickHouse is one server');
+  if (REDIS_URL === undefined && REDIS_WAIT_REPLICAS > 0)
+    complain('REDIS_WAIT_REPLICAS', `${REDIS_WAIT_REPLICAS}`, 'the embedded Redis has no replicas');
+  if (CLICKHOUSE_URL === undefined && CLICKHOUSE_CLUSTER !== undefined)
+    complain('CLICKHOUSE_CLUSTER', quote(CLICKHOUSE_CLUSTER), 'the embedded ClickHouse is one server');
 }
 
 const unitBytes: Readonly<Record<string, number>> = { kb: 2 ** 10, mb: 2 ** 20, gb: 2 ** 30 };
@@ -207,21 +201,20 @@ function addKeys(
   complain: Complain,
 ): void {
   const entries = (list ?? '').replace(/^\uFEFF/, '').split(/[,\r\n]/);
-  entries.forEach((raw, index) => {
+  for (const [index, raw] of entries.entries()) {
     const entry = raw.trim();
-    if (entry === '') return;
+    if (entry === '') continue;
     const parsed = parseKey(entry);
     const shown = `entry ${index + 1} ${maskKey(entry)}`;
-    if (typeof parsed === 'string') complain(name, shown, parsed);
-    else if (!addKey(parsed, keys)) complain(name, shown, 'the same key stands before with other values');
-  });
-}
-
-/** @returns false when the key is there already with another tenant or quota */
-function addKey(setting: ApiKeySetting, keys: Map<string, ApiKeySetting>): boolean {
-  const known = keys.get(setting.key) ?? setting;
-  keys.set(setting.key, known);
-  return known.tenant === setting.tenant && known.requestsPerMinute === setting.requestsPerMinute;
+    if (typeof parsed === 'string') {
+      complain(name, shown, parsed);
+      continue;
+    }
+    const known = keys.get(parsed.key) ?? parsed;
+    keys.set(parsed.key, known);
+    if (known.tenant !== parsed.tenant || known.requestsPerMinute !== parsed.requestsPerMinute)
+      complain(name, shown, 'the same key stands before with other values');
+  }
 }
 
 /** @returns the setting, or what is wrong with it */
@@ -283,9 +276,7 @@ function readClickhouseUrl(raw: string | undefined, complain: Complain): string 
   return raw;
 }
 
-function parseUrl(raw: string): URL | null {
-  return URL.canParse(raw) ? new URL(raw) : null;
-}
+const parseUrl = (raw: string): URL | null => (URL.canParse(raw) ? new URL(raw) : null);
 
 /** Everything before the last @ and after a ? may hold a password; so may the whole of a malformed URL. */
 function maskUrl(raw: string): string {
