@@ -7,9 +7,8 @@ import { round4 } from '../../src/domain/base/probability.js';
 import {
   type CountedAnswer,
   nextMastery,
-  type Parts,
   partsOf,
-  stationsOf,
+  type StepParts,
 } from '../../src/domain/learner/explain.js';
 import { difficultyShift, traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { effectiveMastery } from '../../src/domain/tracing/forgetting.js';
@@ -69,7 +68,7 @@ function whole(shown: number | null): number {
   return tenThousandths;
 }
 
-const sumOf = ({ previous, forgetting, evidence, learning }: Parts): number =>
+const sumOf = ({ previous, forgetting, evidence, learning }: StepParts): number =>
   whole(previous) + whole(forgetting) + whole(evidence) + whole(learning);
 
 test('the parts of every answer add up to what is shown, and each link to the next answer', () => {
@@ -78,7 +77,7 @@ test('the parts of every answer add up to what is shown, and each link to the ne
       let previous = (list[0] as (typeof list)[number]).parameters.pInit;
       let shown = round4(previous);
       for (const answer of trace(list)) {
-        const parts = partsOf(stationsOf(answer, previous));
+        const parts = partsOf(answer, previous);
         assert.equal(sumOf(parts), whole(parts.after));
         assert.equal(parts.previous, shown);
         assert.ok(whole(parts.forgetting) <= 0);
@@ -96,7 +95,7 @@ const [first] = trace([{ parameters: defaultParameters, isCorrect: true, difficu
 
 test('the first right answer under the defaults: the numbers of science by hand', () => {
   // Odds .3/.7 times .9/.2 are 1.928571, so .658537; plus a tenth of the rest, .692683.
-  assert.deepEqual(partsOf(stationsOf(first, 0.3)), {
+  assert.deepEqual(partsOf(first, 0.3), {
     previous: 0.3,
     before: 0.3,
     posterior: 0.6585,
@@ -115,18 +114,18 @@ test('an answer that does not follow from its own figures is not explained', () 
     { difficultyShift: 0.1 },
     { parameters: { ...defaultParameters, pGuess: 0.25 } },
   ]) {
-    const parts = partsOf(stationsOf({ ...first, ...change }, 0.3));
+    const parts = partsOf({ ...first, ...change }, 0.3);
     assert.deepEqual([parts.posterior, parts.evidence, parts.learning], [null, null, null]);
     assert.equal(parts.forgetting, 0);
   }
-  const near = stationsOf({ ...first, masteryAfter: first.masteryAfter + 1e-10 }, 0.3);
+  const near = partsOf({ ...first, masteryAfter: first.masteryAfter + 1e-10 }, 0.3);
   assert.ok(near.posterior !== null);
 });
 
 test('forgetting leads towards the prior and never past it', () => {
-  const at = (masteryBefore: number, previous: number | null): Parts => {
+  const at = (masteryBefore: number, previous: number | null): StepParts => {
     const { masteryAfter } = traceAnswer(defaultParameters, masteryBefore, true);
-    return partsOf(stationsOf({ ...first, masteryBefore, masteryAfter }, previous));
+    return partsOf({ ...first, masteryBefore, masteryAfter }, previous);
   };
   assert.equal(at(0.6, 0.9).forgetting, -0.3);
   assert.equal(at(0.3, 0.9).forgetting, -0.6);
@@ -147,13 +146,13 @@ test('forgetting leads towards the prior and never past it', () => {
 test('learning holds what the guard and the bounds cut off', () => {
   const wrong = (masteryBefore: number) => {
     const { masteryAfter } = traceAnswer(defaultParameters, masteryBefore, false);
-    return partsOf(stationsOf({ ...first, isCorrect: false, masteryBefore, masteryAfter }, masteryBefore));
+    return partsOf({ ...first, isCorrect: false, masteryBefore, masteryAfter }, masteryBefore);
   };
   const guarded = wrong(0.05);
   assert.equal(guarded.after, 0.05);
   assert.equal(sumOf(guarded), whole(guarded.after));
   const { masteryAfter } = traceAnswer(defaultParameters, 0.999, true);
-  const bounded = partsOf(stationsOf({ ...first, masteryBefore: 0.999, masteryAfter }, 0.999));
+  const bounded = partsOf({ ...first, masteryBefore: 0.999, masteryAfter }, 0.999);
   assert.deepEqual([bounded.after, bounded.learning], [0.999, -0.0008]);
 });
 

@@ -1,3 +1,4 @@
+import { onceFor } from '../base/once-for.js';
 import { type BktParameters, fitBounds } from '../base/params.js';
 import type { Answer, Section } from '../base/types.js';
 import { placementOf } from '../catalogue/catalogue.js';
@@ -18,8 +19,8 @@ import { rapidThreshold } from '../tracing/rapid.js';
 import { type AnswerStates, tracesOf } from '../tracing/states.js';
 
 /**
- * Every number that the update takes from outside the learner's own state. All of it stands in the attempt row, so
- * that the rows alone, applied in their order, give the same states bit for bit, whatever was fitted since.
+ * Every number that the update takes from outside the learner's own state. All of it stands in the attempt row, so that
+ * the rows alone, applied in their order, give the same states bit for bit, whatever was fitted since (ADR 9).
  */
 export interface Conditions {
   readonly parameters: BktParameters;
@@ -28,34 +29,33 @@ export interface Conditions {
   readonly source: ParameterSource;
   /** Logit shift of guess and slip by the question's difficulty; 0 where none was supplied. */
   readonly difficultyShift: number;
-  /** What a new learner's log-odds of a right answer are on this skill and item, for the ability filter. */
+  /** Log-odds of a right answer of a new learner on this skill and item, for the ability filter. */
   readonly abilityOffset: number;
   /** The item's own term in the log-odds of `pCorrect`, learned online; 0 where it is not known. */
   readonly itemDifficulty: number;
   /** Answers faster than this many seconds are rapid. */
   readonly rapidSeconds: number;
   readonly time: TimeNorm;
-  /** Served probability of a right answer, told before the answer was seen. */
+  /** Served probability of a right answer, before the answer. */
   readonly pCorrect: number;
   /** Of the skill; null: counts half in each. */
   readonly section: Section | null;
   /** Of the skill within its section. */
   readonly weight: number;
   /**
-   * Mean mastery of all the learner's skills at the close of the last day with answers, where this answer is the
-   * first of a later day (`closesDay`); null for all others, and while no skill has answers enough.
+   * Mean mastery of all the learner's skills at the close of the last day with answers, where this answer closes it
+   * (`closesDay`); null for all others, and while no skill has enough answers.
    */
   readonly closedMastery: number | null;
 }
 
 /** The question, as far as a prediction may know it. */
-export type Question = Pick<Answer, 'occurredAt' | 'questionDifficulty'>;
+type Question = Pick<Answer, 'occurredAt' | 'questionDifficulty'>;
 
 /**
  * What an answer is counted with: everything is known before the answer itself.
  *
  * @param item what is known of the item; null without one, or where nobody answered it yet
- * @param closedMastery see `Conditions`
  */
 export function conditionsFor(
   model: TenantModel,
@@ -87,10 +87,7 @@ export function conditionsFor(
   };
 }
 
-/**
- * The served probability of an answer that was counted before, as it would be from these states: shift and item
- * difficulty are those that it was counted with.
- */
+/** The served probability of a counted answer as it would be from these states, with its own shift and item difficulty. */
 export function predictAgain(
   model: TenantModel,
   skillId: string,
@@ -104,21 +101,11 @@ export function predictAgain(
   return predict(model.prediction, { ...termsOf(model, skill, item), itemDifficulty }, row);
 }
 
-interface TimeNorms {
-  readonly rapidSeconds: number;
-  readonly time: TimeNorm;
-}
-
-/** Norms by the times that they follow from: these stay the same from one version of a model to the next. */
-const knownNorms = new WeakMap<SkillTimes, TimeNorms>();
-
-function normsOf(times: SkillTimes): TimeNorms {
-  const known = knownNorms.get(times);
-  if (known !== undefined) return known;
-  const norms = { rapidSeconds: rapidThreshold(times), time: timeNorm(times) };
-  knownNorms.set(times, norms);
-  return norms;
-}
+/** Times stay the same objects from one version of a model to the next. */
+const normsOf = onceFor((times: SkillTimes) => ({
+  rapidSeconds: rapidThreshold(times),
+  time: timeNorm(times),
+}));
 
 /** One row for all predictions of a thread: each is read before the next is written. */
 const scratch = new Float64Array(rowWidth);

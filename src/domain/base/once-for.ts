@@ -2,8 +2,10 @@
 export function onceFor<Key extends object, Value extends object>(make: (key: Key) => Value) {
   const known = new WeakMap<Key, Value>();
   return (key: Key): Value => {
-    const value = known.get(key) ?? make(key);
-    known.set(key, value);
-    return value;
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const made = make(key);
+    known.set(key, made);
+    return made;
   };
 }

@@ -1,4 +1,4 @@
-/** A learner's skills as they stand now: what forecasts, recommendations and velocity look at. */
+/** A learner's skills as they stand now: what forecasts, advice and velocity look at. */
 
 import { momentumModel } from '../base/params.js';
 import { type Placement, placementOf } from '../catalogue/catalogue.js';
@@ -12,7 +12,7 @@ export interface SkillView {
   readonly state: SkillState;
   readonly model: SkillModel;
   readonly placement: Placement;
-  /** At the time of the view, after forgetting, unrounded. */
+  /** At the time of the view, after forgetting. */
   readonly mastery: number;
   /** Share of what mastery had above its prior that forgetting has left, 0 to 1. */
   readonly retention: number;
@@ -27,9 +27,7 @@ export function viewSkills(
   model: TenantModel,
   at: number,
 ): SkillView[] {
-  const views: SkillView[] = [];
-  for (const [skillId, state] of skills) views.push(viewSkill(skillId, state, model, at));
-  return views;
+  return Array.from(skills, ([skillId, state]) => viewSkill(skillId, state, model, at));
 }
 
 /** @param at Unix milliseconds */
@@ -82,8 +80,8 @@ export function practisedSkills(
 }
 
 /**
- * Weighted mean mastery of the skills with enough attempts, after forgetting: the first answers on a skill move mastery
- * from the prior to the truth, which is measurement and not learning. Null where no skill has them.
+ * Weighted mean mastery of the skills with enough attempts, after forgetting; null where no skill has them. The first
+ * answers on a skill move mastery from the prior to the truth, which is measurement and not learning.
  *
  * @param at Unix milliseconds
  */

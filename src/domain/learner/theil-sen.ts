@@ -2,7 +2,7 @@
 import { normalQuantile } from '../base/normal.js';
 import { velocityModel } from '../base/params.js';
 
-export interface Point {
+interface Point {
   readonly time: number;
   readonly value: number;
 }
@@ -15,10 +15,10 @@ export interface Slope {
 }
 
 /**
- * Theil-Sen slope. The interval is approximate: it comes from the variance of Kendall's S for independent points,
- * and daily masteries depend on one another, so it is too narrow.
- * Source: Sen, Estimates of the regression coefficient based on Kendall's tau, JASA 63 (1968); of the ranks the lower is
- * one inside of Sen's, as science notes 4 and the reference values have it.
+ * Theil-Sen slope. The interval is approximate: it comes from the variance of Kendall's S for independent points, and
+ * daily masteries depend on one another, so it is too narrow.
+ * Source: Sen, Estimates of the regression coefficient based on Kendall's tau, JASA 63 (1968); the lower rank is one inside
+ * of Sen's, as science notes 4 and the reference values have it.
  *
  * @param points in any order, at different times; n of them cost n^2 / 2 slopes
  * @returns null below 5 points

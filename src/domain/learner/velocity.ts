@@ -1,4 +1,4 @@
-/** Velocity of learning: how a learner's mastery moved from day to day, out of daily sums of answers. */
+/** How a learner's mastery moves: from day to day, out of daily sums of answers, and its momentum now. */
 
 import { dayMs, dayOf } from '../base/days.js';
 import { activityModel, momentumModel, velocityModel } from '../base/params.js';
@@ -8,7 +8,7 @@ import type { LearnerState, SkillState } from '../tracing/states.js';
 import { meanMastery, type PractisedSkill, practise, practisedSkills } from './skill-view.js';
 import { type Slope, theilSen } from './theil-sen.js';
 
-/** Answers of one learner on one skill on one day; all days before the window together are one such day. */
+/** Answers of one learner on one skill on one day. */
 export interface SkillDay {
   readonly skillId: string;
   /** UTC day since 1970; the day before the window stands for all days before it. */
@@ -28,22 +28,18 @@ export interface Closing {
   readonly day: number;
   readonly attempts: number;
   readonly correct: number;
-  /** Weighted mean mastery at its close, 0 to 1; null where no skill had answers enough by then. */
+  /** Weighted mean mastery at its close, 0 to 1; null where no skill had enough answers by then. */
   readonly mastery: number | null;
 }
 
-/**
- * The window of n days is today and the n - 1 days before it.
- *
- * @param today UTC day since 1970
- */
+/** The window of n days is today, a UTC day since 1970, and the n - 1 days before it. */
 export const firstDayOf = (days: number, today: number): number => today - days + 1;
 
 /**
  * Mastery at the close of each day with answers, oldest first: of all skills that had at least 5 attempts by then,
  * after forgetting, weighted by the catalogue. A day that is not over closes now.
  *
- * Yields between the days, each of which takes as long as there are skills: for a caller who has others to see to.
+ * Yields after each day, for a caller who has others to serve: a day takes as long as there are skills.
  *
  * @param rows in any order, one for each skill and day
  * @param from first day of the window
@@ -60,13 +56,8 @@ export function* closingSeries(
   for (const [day, ofDay] of byDay(rows)) {
     for (const row of ofDay) addRow(skills, row, model);
     if (day < from) continue;
-    const close = Math.min((day + 1) * dayMs, now);
-    series.push({
-      day,
-      attempts: sum(ofDay, 'attempts'),
-      correct: sum(ofDay, 'correct'),
-      mastery: meanMastery(skills, close),
-    });
+    const mastery = meanMastery(skills, Math.min((day + 1) * dayMs, now));
+    series.push({ day, attempts: sum(ofDay, 'attempts'), correct: sum(ofDay, 'correct'), mastery });
     yield;
   }
   return series;
@@ -83,22 +74,21 @@ function byDay(rows: readonly SkillDay[]): [number, SkillDay[]][] {
 }
 
 function addRow(skills: Map<string, PractisedSkill>, row: SkillDay, model: TenantModel): void {
-  const { skillId, mastery, lastAttemptAt } = row;
-  const before = skills.get(skillId)?.state;
-  const state = {
-    attempts: (before?.attempts ?? 0) + row.attempts,
-    correctDays: (before?.correctDays ?? 0) + row.correctDays,
-    mastery,
-    lastAttemptAt,
-  };
-  practise(skills, skillId, state, model);
+  const before = skills.get(row.skillId)?.state ?? { attempts: 0, correctDays: 0 };
+  const attempts = before.attempts + row.attempts;
+  practise(
+    skills,
+    row.skillId,
+    { ...row, attempts, correctDays: before.correctDays + row.correctDays },
+    model,
+  );
 }
 
 const sum = (days: readonly Pick<SkillDay, 'attempts' | 'correct'>[], of: 'attempts' | 'correct'): number =>
   days.reduce((total, day) => total + day[of], 0);
 
-/** How mastery moved and how much was practised over a window. */
-export interface Progress {
+/** How mastery moved, and how much was practised, over a window. */
+interface Progress {
   /** Active days of the window, oldest first. */
   readonly series: readonly Closing[];
   /** Change of mastery per day; null below 5 days with a value. */
@@ -131,13 +121,13 @@ export function progressOver(closings: readonly Closing[], days: number, today: 
 export const daysToRead = (days: number): number => Math.max(days, velocityModel.longDays);
 
 /**
- * Momentum now. The state knows a day only once a later one with answers has begun, so the last one is closed here,
- * and after it idle days up to today for what was forgotten since; of many idle days only some. Without an answer in
- * the last 14 days nobody is building.
+ * Momentum now. The state knows a day only once a later one with answers has begun, so the last one is closed here, and
+ * after it idle days up to today for what was forgotten since; of many idle days only some. Who gave no answer in the last
+ * 14 days is not building, however low the long average of a short history still is.
  *
  * @param skills all of the learner's
  * @param now Unix milliseconds
- * @returns null where no skill has answers enough
+ * @returns null where no skill has enough answers
  */
 export function momentumNow(
   { activity, momentum }: Pick<LearnerState, 'activity' | 'momentum'>,
@@ -146,14 +136,16 @@ export function momentumNow(
   now: number,
 ): Momentum | null {
   const practised = practisedSkills(skills, model);
+  const today = dayOf(now);
   let state = momentum;
-  for (const day of daysToClose(activity.day, dayOf(now))) {
-    const close = Math.min((day + 1) * dayMs, now);
-    const mastery = meanMastery(practised, close);
+  for (const day of daysToClose(activity.day, today)) {
+    const mastery = meanMastery(practised, Math.min((day + 1) * dayMs, now));
     if (mastery === null) return null;
     state = closeDay(state, day, mastery);
   }
-  return withoutPractice(momentumOf(state), dayOf(now) - activity.day);
+  const found = momentumOf(state);
+  const isIdle = today - activity.day >= activityModel.days;
+  return found?.label === 'building' && isIdle ? { ...found, label: 'steady' } : found;
 }
 
 /** The last day with answers, some between it and today, and today. */
@@ -162,10 +154,4 @@ function daysToClose(last: number, today: number): number[] {
   const days = [last];
   for (let day = last + step; day < today; day += step) days.push(day);
   return today > last ? [...days, today] : days;
-}
-
-/** Who has stopped is not building, however low the long average of a short history still is. */
-function withoutPractice(momentum: Momentum | null, idleDays: number): Momentum | null {
-  if (momentum?.label !== 'building' || idleDays < activityModel.days) return momentum;
-  return { ...momentum, label: 'steady' };
 }

@@ -6,15 +6,14 @@ import {
   nextMastery,
   type PredictionSubject,
   partsOf,
-  type Stations,
-  stationsOf,
 } from '../../domain/learner/explain.js';
 import type { Logger } from '../../telemetry.js';
 import type { AttemptHistory, AttemptQuery, StoredAttempt } from '../../warehouse/reads/attempt-history.js';
 import {
   describeSkill,
-  type MasteryPorts,
+  type HistoryPorts,
   masteryNow,
+  readHistory,
   readTracedSkill,
   type TracedSkill,
 } from './read-mastery.js';
@@ -27,16 +26,10 @@ export const ExplainQuery = Type.Object({
 });
 export type ExplainQuery = Static<typeof ExplainQuery>;
 
-export interface ExplainPorts extends MasteryPorts {
-  readonly history: AttemptHistory;
-  /** Seconds that the oldest answer has waited for ClickHouse; null where it cannot be told. */
-  readonly sourceLagSeconds: () => Promise<number | null>;
-  readonly logger: Logger;
-}
+export type ExplainPorts = HistoryPorts<AttemptHistory>;
 
 /**
- * Data of GET /api/v1/mastery/{user_id}/{skill_id}?explain=true. The steps come from ClickHouse, all else does not
- * need it.
+ * Data of GET /api/v1/mastery/{user_id}/{skill_id}?explain=true. The steps come from ClickHouse, all else does without.
  *
  * @param steps how many of the last answers
  * @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE
@@ -51,17 +44,13 @@ export async function explainMastery(
   const traced = await readTracedSkill(ports, tenant, userId, skillId);
   const { skill, model, learner } = traced;
   const mastery = masteryNow(traced);
-  const told = await tellSteps(
-    ports,
-    { tenant, userId, skillId, upTo: learner.attempts, atMost: steps + 1 },
-    skill.attempts,
-  );
+  const query = { tenant, userId, skillId, upTo: learner.attempts, atMost: steps + 1 };
   return {
     user_id: userId,
     ...describeSkill(traced),
     explanation: {
       parameters: describeParameters(model),
-      ...told,
+      ...(await describeSteps(ports, query, skill.attempts)),
       forgetting_since_last_attempt: change(skill.mastery, mastery),
       next: describeNext(traced, mastery),
       ...describePrediction(traced),
@@ -69,37 +58,28 @@ export async function explainMastery(
   };
 }
 
-const away = 'The last answers cannot be read right now; everything else is up to date';
-const notAll = 'The newest answers are on their way and not among the steps yet';
-const noLonger = 'Older answers are kept as daily sums only';
+const notes = {
+  unavailable: 'The last answers cannot be read right now; everything else is up to date',
+  notAll: 'The newest answers are on their way and not among the steps yet',
+  archived: 'Older answers are kept as daily sums only',
+};
 
 /** The steps, or a note in their place. @param attempts the learner's on the skill, by Redis */
-async function tellSteps(ports: ExplainPorts, query: AttemptQuery, attempts: number): Promise<object> {
-  // Before the answers: one that is missing among them was waiting then.
-  const lag = await ports.sourceLagSeconds();
-  const found = await readHistory(ports, query);
-  if (found === null) return { steps: null, pending_attempts: null, source_lag_seconds: null, note: away };
+async function describeSteps(ports: ExplainPorts, query: AttemptQuery, attempts: number): Promise<object> {
+  const { lag, found } = await readHistory(ports, (history) => history.ofSkill(query));
+  if (found === null)
+    return { steps: null, pending_attempts: null, source_lag_seconds: null, note: notes.unavailable };
   const pending = attempts - found.stored - found.archived;
-  const dropped = found.archived > 0 && found.attempts.length < query.atMost ? noLonger : null;
+  const isCut = found.archived > 0 && found.attempts.length < query.atMost;
   return {
     steps: explainSteps(found.attempts, query, ports.logger),
     pending_attempts: pending,
     source_lag_seconds: pending === 0 ? 0 : lag,
-    note: pending === 0 ? dropped : notAll,
+    note: pending !== 0 ? notes.notAll : isCut ? notes.archived : null,
   };
 }
 
-/** Null without ClickHouse, or where it is busy: mastery itself is known all the same. */
-async function readHistory({ history, logger }: ExplainPorts, query: AttemptQuery) {
-  try {
-    return await history.ofSkill(query);
-  } catch (error) {
-    logger.warn({ err: error }, 'ClickHouse did not tell the last answers');
-    return null;
-  }
-}
-
-/** The answers of the query as steps, short of a full query's first: there the first step begins. */
+/** The answers of the query as steps; the first of a full query only says where the steps begin. */
 function explainSteps(
   read: readonly StoredAttempt[],
   { tenant, atMost }: AttemptQuery,
@@ -108,15 +88,28 @@ function explainSteps(
   const first = read.length < atMost ? 0 : 1;
   return read.slice(first).map((attempt, i) => {
     const previous = previousMastery(attempt, read[first + i - 1]);
-    const stations = stationsOf(attempt, previous);
-    if (stations.posterior === null || stations.previous !== previous) {
+    const parts = partsOf(attempt, previous);
+    if (parts.posterior === null || (parts.previous === null && previous !== null)) {
       const { learnerSeq, parametersVersion } = attempt;
       logger.error(
         { tenant, learnerSeq, parametersVersion },
         'a stored answer does not follow from its own figures',
       );
     }
-    return describeStep(attempt, stations);
+    return {
+      occurred_at: new Date(attempt.occurredAt).toISOString(),
+      learner_seq: attempt.learnerSeq,
+      is_correct: attempt.isCorrect,
+      question_difficulty: attempt.questionDifficulty,
+      mastery_before_forgetting: parts.previous,
+      forgetting: parts.forgetting,
+      mastery_before: parts.before,
+      evidence: parts.evidence,
+      learning: parts.learning,
+      mastery_after: parts.after,
+      p_correct: round4(attempt.pCorrect),
+      parameters_version: attempt.parametersVersion,
+    };
   });
 }
 
@@ -124,24 +117,6 @@ function explainSteps(
 function previousMastery(attempt: StoredAttempt, before: StoredAttempt | undefined): number | null {
   if (attempt.missingBefore !== (before?.missingBefore ?? 0)) return null;
   return before === undefined ? attempt.parameters.pInit : before.masteryAfter;
-}
-
-function describeStep(attempt: StoredAttempt, stations: Stations): object {
-  const parts = partsOf(stations);
-  return {
-    occurred_at: new Date(attempt.occurredAt).toISOString(),
-    learner_seq: attempt.learnerSeq,
-    is_correct: attempt.isCorrect,
-    question_difficulty: attempt.questionDifficulty,
-    mastery_before_forgetting: parts.previous,
-    forgetting: parts.forgetting,
-    mastery_before: parts.before,
-    evidence: parts.evidence,
-    learning: parts.learning,
-    mastery_after: parts.after,
-    p_correct: round4(attempt.pCorrect),
-    parameters_version: attempt.parametersVersion,
-  };
 }
 
 function describeNext({ model }: TracedSkill, mastery: number): object {

@@ -13,16 +13,11 @@ import { maxAnswersPerDay } from '../../domain/score/what-if.js';
 import { ApiError } from '../../errors.js';
 import { userNotFound } from './read-mastery.js';
 
-/** What a forecast is made for where nothing else is asked. */
-export const forecastDefaults = {
-  days: standardDays,
-  level: scoreModel.defaultLevel,
-  locale: locales[0],
-} as const;
+const defaults = { days: standardDays, level: scoreModel.defaultLevel, locale: locales[0] } as const;
 
-const Days = Type.Integer({ minimum: 1, maximum: goalModel.horizonDays, default: forecastDefaults.days });
-const Level = Type.Number({ minimum: 0.5, maximum: 0.99, default: forecastDefaults.level });
-const LocaleName = Type.Enum([...locales], { default: forecastDefaults.locale });
+const Days = Type.Integer({ minimum: 1, maximum: goalModel.horizonDays, default: defaults.days });
+const Level = Type.Number({ minimum: 0.5, maximum: 0.99, default: defaults.level });
+const LocaleName = Type.Enum([...locales], { default: defaults.locale });
 
 /** Query of GET /api/v1/predictions/{user_id}. */
 export const PredictionQuery = Type.Object({ days: Days, confidence_level: Level, locale: LocaleName });
@@ -37,44 +32,45 @@ export async function forecastScores(
   stillWanted: StillWanted,
 ): Promise<string> {
   const order = { tenant, userIds: [userId], days, level, locale };
-  const [data] = await forecaster.forecast(order, stillWanted);
-  if (data instanceof Error) throw data;
-  return data ?? notFound();
+  const [result] = await forecaster.forecast(order, stillWanted);
+  if (result instanceof Error) throw result;
+  return found(result);
 }
 
-function notFound(): never {
-  throw userNotFound();
+function found(result: string | null | undefined): string {
+  if (typeof result !== 'string') throw userNotFound();
+  return result;
 }
 
 const maxLearners = 500;
-/** Learners in one order: other requests get their turn between two, and nobody who has left is worked for in the next. */
+/** Learners in one order: other requests get their turn in between, and nothing more is computed for a caller who left. */
 const learnersPerOrder = 8;
 
-const ClassRequest = Type.Object({
-  user_ids: Type.Array(Id, { minItems: 1, maxItems: maxLearners }),
-  days: orNull(Days),
-  confidence_level: orNull(Level),
-  locale: orNull(LocaleName),
-});
-const classCheck = Compile(ClassRequest);
+const classCheck = Compile(
+  Type.Object({
+    user_ids: Type.Array(Id, { minItems: 1, maxItems: maxLearners }),
+    days: orNull(Days),
+    confidence_level: orNull(Level),
+    locale: orNull(LocaleName),
+  }),
+);
 
-/** What became of one learner of a class. */
+/** One learner of a class. */
 export interface ClassForecast {
   readonly userId: string;
   /** JSON of the prediction result, or why there is none. */
   readonly result: string | ApiError;
 }
 
-/** @param told of one learner */
-function resultOf(told: ForecastResult | undefined): ClassForecast['result'] {
-  if (told instanceof Error)
-    return new ApiError('INTERNAL', 'The forecast of this learner failed on our side', { cause: told });
-  return told ?? userNotFound();
+function resultOf(forecast: ForecastResult | undefined): ClassForecast['result'] {
+  if (forecast instanceof Error)
+    return new ApiError('INTERNAL', 'The forecast of this learner failed on our side', { cause: forecast });
+  return forecast ?? userNotFound();
 }
 
 /**
- * Forecasts of up to 500 learners, in the order of the request; one that does not exist stops no other, nor does one
- * whose records cannot be read.
+ * Forecasts of up to 500 learners, in the order of the request; one that does not exist, or whose records cannot be read,
+ * stops no other.
  *
  * @throws ApiError INVALID_REQUEST, UNAVAILABLE
  */
@@ -86,31 +82,30 @@ export async function forecastClass(
 ): Promise<ClassForecast[]> {
   const request = checked(classCheck, body, 'request');
   const options = {
-    days: request.days ?? forecastDefaults.days,
-    level: request.confidence_level ?? forecastDefaults.level,
-    locale: request.locale ?? forecastDefaults.locale,
+    days: request.days ?? defaults.days,
+    level: request.confidence_level ?? defaults.level,
+    locale: request.locale ?? defaults.locale,
   };
   const forecasts: ClassForecast[] = [];
   for (let from = 0; from < request.user_ids.length; from += learnersPerOrder) {
     const userIds = request.user_ids.slice(from, from + learnersPerOrder);
-    const data = await forecaster.forecast({ tenant, userIds, ...options }, stillWanted);
-    userIds.forEach((userId, i) => {
-      forecasts.push({ userId, result: resultOf(data[i]) });
-    });
+    const results = await forecaster.forecast({ tenant, userIds, ...options }, stillWanted);
+    forecasts.push(...userIds.map((userId, i) => ({ userId, result: resultOf(results[i]) })));
   }
   return forecasts;
 }
 
 const maxPlanSkills = 100;
 
-const WhatIfRequest = Type.Object({
-  answers_per_day: Type.Number({ minimum: 0, maximum: maxAnswersPerDay }),
-  skills: orNull(Type.Array(Id, { minItems: 1, maxItems: maxPlanSkills, uniqueItems: true })),
-  days: orNull(Days),
-  confidence_level: orNull(Level),
-  target_score: orNull(TargetScore),
-});
-const whatIfCheck = Compile(WhatIfRequest);
+const whatIfCheck = Compile(
+  Type.Object({
+    answers_per_day: Type.Number({ minimum: 0, maximum: maxAnswersPerDay }),
+    skills: orNull(Type.Array(Id, { minItems: 1, maxItems: maxPlanSkills, uniqueItems: true })),
+    days: orNull(Days),
+    confidence_level: orNull(Level),
+    target_score: orNull(TargetScore),
+  }),
+);
 
 /**
  * JSON of the forecast under a plan.
@@ -129,10 +124,10 @@ export async function forecastWhatIf(
     tenant,
     userId,
     days: request.days ?? null,
-    level: request.confidence_level ?? forecastDefaults.level,
+    level: request.confidence_level ?? defaults.level,
     answersPerDay: request.answers_per_day,
     skillIds: request.skills ?? null,
     targetScore: request.target_score ?? null,
   };
-  return (await forecaster.whatIf(task, stillWanted)) ?? notFound();
+  return found(await forecaster.whatIf(task, stillWanted));
 }

@@ -7,6 +7,7 @@ import { correctPerMinute, efficiencyIndex } from '../../domain/tracing/pace.js'
 import { isPlateau } from '../../domain/tracing/plateau.js';
 import { isMastered, type LearnerState, type SkillState } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
+import type { Logger } from '../../telemetry.js';
 import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds, sortedAfter } from './pages.js';
 
 /** All throw ApiError UNAVAILABLE. */
@@ -24,6 +25,28 @@ export interface MasteryPorts {
   readonly models: { current(tenant: string): Promise<TenantModel> };
   /** Unix milliseconds. */
   readonly now: () => number;
+}
+
+/** For reads that add history from ClickHouse and do without it where it does not answer. */
+export interface HistoryPorts<History> extends MasteryPorts {
+  readonly history: History;
+  /** Seconds that the oldest answer has waited for ClickHouse; null where that is not known. */
+  readonly sourceLagSeconds: () => Promise<number | null>;
+  readonly logger: Logger;
+}
+
+/** What `read` finds, null where ClickHouse is unavailable or busy; and the lag before, when a missing answer was waiting. */
+export async function readHistory<History, Found>(
+  { history, sourceLagSeconds, logger }: HistoryPorts<History>,
+  read: (history: History) => Promise<Found | null>,
+): Promise<{ readonly lag: number | null; readonly found: Found | null }> {
+  const lag = await sourceLagSeconds();
+  try {
+    return { lag, found: await read(history) };
+  } catch (error) {
+    logger.warn({ err: error }, "a learner's history cannot be read from ClickHouse");
+    return { lag, found: null };
+  }
 }
 
 /** A learner without a counted answer does not exist. */
