@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import { createParkedLog } from '../../src/services/pipeline/parked-log.js';
+import { createParkedLog } from '../../src/services/pipeline/isolate-rows.js';
 
 test('one line a second tells of parked rows, with the number of the others', () => {
   const lines: Record<string, unknown>[] = [];
@@ -15,8 +15,8 @@ test('one line a second tells of parked rows, with the number of the others', ()
   let now = 0;
   const log = createParkedLog(pino(sink), () => now);
   const row = { partition: 3, id: '5-0', reason: 'CANNOT_PARSE_NUMBER' };
-  for (now = 0; now < 1000; now += 10) log.parked(row, 2);
-  log.parked(row, 7);
+  for (now = 0; now < 1000; now += 10) log(row, 2);
+  log(row, 7);
   assert.deepEqual(
     lines.map(({ level, partition, rows, alike }) => [level, partition, rows, alike]),
     [

@@ -11,7 +11,7 @@ import { type JournalKind, journalKinds } from '../../contracts/journal.js';
 import type { Journal, JournalEntry } from '../../store/outbox/journal.js';
 import type { Logger } from '../../telemetry.js';
 import type { JournalWarehouse } from '../../warehouse/ingest/journal-warehouse.js';
-import { createParkedLog } from './parked-log.js';
+import { createParkedLog } from './isolate-rows.js';
 
 /** Bounds what a run holds in memory at a time. */
 const pageBytes = 16 * 2 ** 20;
@@ -29,7 +29,7 @@ export type DrainJournal = (signal?: AbortSignal) => Promise<number>;
 
 /** Errors are those of Redis and ClickHouse: nothing is lost by one, the next run repeats. */
 export function createJournalDrain({ journal, warehouse, late, logger }: JournalDrainOptions): DrainJournal {
-  const log = createParkedLog(logger, () => performance.now());
+  const logParked = createParkedLog(logger, () => performance.now());
   return async (signal) => {
     let moved = 0;
     for (;;) {
@@ -80,7 +80,7 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
     const key = await journal.park(entry, reason);
     const { kind, source, id } = entry;
     if (key === null) throw new Error(`no more rows can be parked of ${source}: what is refused waits there`);
-    log.parked({ kind, source, id, parked: key, reason }, 1);
+    logParked({ kind, source, id, parked: key, reason }, 1);
   }
 }
 

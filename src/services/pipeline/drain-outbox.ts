@@ -25,7 +25,7 @@ import {
   tokenOfRanges,
   tokenOfRows,
 } from './complete-block.js';
-import { createSieve, ParkedFull } from './sift-outbox.js';
+import { createIsolation, ParkedFull } from './isolate-rows.js';
 
 /**
  * How long a token is trusted, in milliseconds. The window is 10,000 blocks: to pass it in a minute, two shards
@@ -55,8 +55,8 @@ export interface DrainOptions extends DrainPlaces {
 export function createDrain(options: DrainOptions): DrainShard {
   const { outbox, warehouse, limits = defaultLimits, applyCorrections = async () => undefined } = options;
   const watch = createEpochWatch();
-  const sieve = createSieve(options);
-  const drain = sieve.over(drainBlock);
+  const isolation = createIsolation(options);
+  const drain = isolation.over(drainBlock);
   return (task) =>
     drain(task).catch(async (error: unknown) => {
       if (error instanceof ParkedFull) {
@@ -72,8 +72,8 @@ export function createDrain(options: DrainOptions): DrainShard {
     const read = await (task.batch
       ? outbox.read(task.batch.ranges)
       : outbox.next(task.partitions, { ...limits, maxRows }));
-    await sieve.clear(read);
-    if (task.batch?.byRow === true && read.rows > 0) return sieve.byRow(task, read);
+    await isolation.parkUnreadable(read);
+    if (task.batch?.byRow === true && read.rows > 0) return isolation.storeByRow(read, task.signal);
     const moved = read.rows === 0 ? { rows: 0, present: 0 } : await move(task, read);
     // Where there is nothing else: all that came before them is stored.
     if (read.rows === 0) await outbox.trim(read);
@@ -90,7 +90,7 @@ export function createDrain(options: DrainOptions): DrainShard {
     const present = await insert(read, task.signal).catch(async (error: unknown) => {
       if (!(error instanceof ContentRefused)) throw error;
       await checkEpoch(epoch);
-      return sieve.judge(read, error, task.signal);
+      return isolation.judge(read, error, task.signal);
     });
     if (verify || present > 0 || task.batch !== null)
       await completeBlock(options, read, present, noneRefused, task.signal);
