@@ -7,7 +7,7 @@ import { createLearnerExports, type ExportLearner } from '../services/read/expor
 import type { AttemptPorts } from '../services/read/list-attempts.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
 import { createLearnerRecords } from '../store/learners/told-records.js';
-import { createWaitingAttempts } from '../store/outbox/waiting-attempts.js';
+import { createWaitingAttempts } from '../store/outbox/waiting-rows.js';
 import { createCorrectionWarehouse } from '../warehouse/maintenance/correction-warehouse.js';
 import {
   type AttemptRange,

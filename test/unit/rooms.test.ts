@@ -36,7 +36,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/contracts': ['.', 'responses'],
   'src/store': [
-    ...['redis', 'models', 'catalogue', 'learners', 'outbox', 'corrections', 'audit', 'access', 'rebuild'],
+    ...['redis', 'models', 'catalogue', 'outbox', 'learners', 'corrections', 'audit', 'access', 'rebuild'],
   ],
   'src/warehouse': ['clickhouse', 'schema', 'ingest', 'reads', 'maintenance'],
   'src/embedded': ['.', 'clickhouse'],

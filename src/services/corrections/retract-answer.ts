@@ -2,7 +2,7 @@
 import type { Limiter } from '../../concurrency.js';
 import type { RetractionResult, RetractionTask } from '../../contracts/tasks.js';
 import { ApiError, unavailable } from '../../errors.js';
-import type { WaitingAttempts } from '../../store/outbox/waiting-attempts.js';
+import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { StoredHistories } from '../../warehouse/reads/stored-attempts.js';
 import { describeSkill, findLearner, type MasteryPorts, readTracedSkill } from '../read/read-mastery.js';
 

@@ -11,7 +11,7 @@ import { attemptRecord, type ExportRecord, lineOf } from '../../contracts/export
 import { unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 import type { ExportedLearner, LearnerRecords } from '../../store/learners/told-records.js';
-import type { WaitingAttempts } from '../../store/outbox/waiting-attempts.js';
+import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { StoredAttempts } from '../../warehouse/reads/stored-attempts.js';
 import type { LearnerTables } from '../../warehouse/reads/told-rows.js';
 import { follows } from './list-attempts.js';

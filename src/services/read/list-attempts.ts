@@ -3,7 +3,7 @@ import type { AttemptRow } from '../../contracts/attempt-row.js';
 import { round4 } from '../../domain/base/probability.js';
 import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
 import { unavailable } from '../../errors.js';
-import type { WaitingAttempts } from '../../store/outbox/waiting-attempts.js';
+import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { StoredAttempts } from '../../warehouse/reads/stored-attempts.js';
 import { createCursors, listJson, type PageQuery, pageLimit } from './pages.js';
 import { findLearner, type MasteryPorts } from './read-mastery.js';

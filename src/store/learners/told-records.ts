@@ -1,7 +1,7 @@
 /** What Redis holds of one learner beside answers, as records of an export. */
 import type { ExportRecord } from '../../contracts/export-record.js';
 import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
-import { waitingRecords } from '../outbox/waiting-records.js';
+import { waitingRecords } from '../outbox/waiting-rows.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { itemTracesKey, learnerKey, partitionOf } from '../redis/keys.js';
 import { decodeFirstAnswer, hashEventId } from './event-ids.js';
@@ -50,7 +50,7 @@ export function createLearnerRecords(client: RedisClient, partitions: number) {
       return eventIds.flatMap((eventId, i) => remembered(eventId, ids.find(hashes[i] as Buffer, second)));
     },
     /** Changes of the goal and served forecasts that ClickHouse does not have yet. */
-    waiting: (tenant: string, userId: string) => waitingRecords(client, placeOf(tenant, userId), partitions),
+    waiting: (tenant: string, userId: string) => waitingRecords(client, tenant, userId, partitions),
   };
 }
 

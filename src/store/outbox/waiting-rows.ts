@@ -1,0 +1,130 @@
+/** A learner's rows that wait for ClickHouse: answers in the outbox, other facts in the journal; parked ones too. */
+import { type AttemptRow, rowPrefix } from '../../contracts/attempt-row.js';
+import { decodeAttemptRow } from '../../contracts/attempt-row-reader.js';
+import type { ExportRecord } from '../../contracts/export-record.js';
+import {
+  type JournalKind,
+  journalColumns,
+  journalFields,
+  learnerRowPrefix,
+} from '../../contracts/journal.js';
+import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { forecastsKey, journalKey, outboxKey, parkedKey, partitionOf } from '../redis/keys.js';
+import { defineScript } from '../redis/script.js';
+
+export type WaitingAttempts = ReturnType<typeof createWaitingAttempts>;
+
+/** A row in Redis; `row` is null where this version of the service cannot read the line. */
+export interface WaitingAttempt {
+  readonly place: 'outbox' | 'parked';
+  readonly line: string;
+  readonly row: AttemptRow | null;
+}
+
+export const createWaitingAttempts = (client: RedisClient, partitions: number) => ({
+  /**
+   * The learner's, a page at a time, each newest first: those in the outbox, then those parked. Of several with one
+   * number, which a correction leaves for a while, the first is the one that counts, and it goes before a stored one.
+   * Who asks ClickHouse when this has ended misses none: an answer leaves Redis only after it is there.
+   * @throws ApiError UNAVAILABLE
+   */
+  of: async function* (tenant: string, userId: string): AsyncGenerator<readonly WaitingAttempt[]> {
+    const source = outboxKey(partitionOf(tenant, userId, partitions));
+    for (const [place, key] of [['outbox', source] as const, ['parked', parkedKey(source)] as const])
+      for await (const lines of rowsOf(client, key, rowPrefix(tenant, userId), 0))
+        yield lines.map((line) => ({ place, line, row: decoded(line) }));
+  },
+});
+
+/** Some parked rows nobody can read. */
+function decoded(line: string): AttemptRow | null {
+  try {
+    return decodeAttemptRow(line);
+  } catch {
+    return null;
+  }
+}
+
+const recordTypes = { goal: 'goal_change', forecast: 'served_forecast', taken_back: 'taken_back' } as const;
+type Kind = keyof typeof recordTypes & JournalKind;
+
+/** A learner's goals, forecasts and retractions, a page at a time. @throws ApiError UNAVAILABLE */
+export async function* waitingRecords(
+  client: RedisClient,
+  tenant: string,
+  userId: string,
+  partitions: number,
+): AsyncGenerator<readonly ExportRecord[]> {
+  // Forecasts of a class of learners may wait in any partition.
+  const forecasts = Array.from({ length: partitions }, (_, each) => forecastsKey(each));
+  const sources: [string, readonly Kind[]][] = [
+    [journalKey(partitionOf(tenant, userId, partitions)), ['goal', 'taken_back']],
+    ...forecasts.map((key): [string, readonly Kind[]] => [key, ['forecast']]),
+  ];
+  for (const [source, kinds] of sources)
+    for (const [place, key] of [['journal', source] as const, ['parked', parkedKey(source)] as const])
+      for await (const rows of rowsOf(client, key, learnerRowPrefix(tenant, userId), 1))
+        yield rows.flatMap((row) => {
+          // Kinds that share a stream have different numbers of columns.
+          const kind = kinds.find((one) => journalColumns[one].length === row.split('\t').length);
+          return kind === undefined ? [] : [{ type: recordTypes[kind], place, ...journalFields(kind, row) }];
+        });
+}
+
+/** Entries looked at in a step: about a millisecond of Redis, which answers learners meanwhile. */
+const pageEntries = 500;
+
+/**
+ * The rows of one learner in a stream, newest first, a page at a time, without what is appended meanwhile.
+ *
+ * @param prefix what the learner's rows begin with, after the leading fields
+ * @param leading number of fields before it
+ */
+async function* rowsOf(
+  client: RedisClient,
+  key: string,
+  prefix: string,
+  leading: number,
+): AsyncGenerator<readonly string[]> {
+  for (let from: string | null = '+'; from !== null; ) {
+    const page = findRows(client, key, from, pageEntries, prefix, leading);
+    const [oldest, ...rows] = await whileRedisServes(page);
+    if (rows.length > 0) yield rows;
+    from = oldest === '' ? null : `(${oldest}`;
+  }
+}
+
+/**
+ * Looks through a page of a stream, newest first, for the rows of one learner; an entry has several, a line each.
+ * KEYS: the stream. ARGV: last id, most entries to look at, what the rows begin with, number of fields before that.
+ * Result: id of the oldest entry that was looked at ('' at the beginning of the stream), then the rows that were found.
+ */
+const findRows = defineScript(1)<
+  [key: string, from: string, entries: number, prefix: string, leading: number],
+  [oldest: string, ...rows: string[]]
+>(`
+local entries = redis.call('XREVRANGE', KEYS[1], ARGV[1], '-', 'COUNT', ARGV[2])
+local prefix, leading = ARGV[3], tonumber(ARGV[4])
+local found = { #entries < tonumber(ARGV[2]) and '' or entries[#entries][1] }
+local function isMeant(row)
+  local at = 1
+  for _ = 1, leading do at = (string.find(row, '\\t', at, true) or #row) + 1 end
+  return string.sub(row, at, at + #prefix - 1) == prefix
+end
+local function add(rows)
+  -- Most entries have none of it.
+  if not string.find(rows, prefix, 1, true) then return end
+  local own = {}
+  for row in string.gmatch(rows, '[^\\n]+') do
+    if isMeant(row) then own[#own + 1] = row end
+  end
+  for i = #own, 1, -1 do found[#found + 1] = own[i] end
+end
+for _, entry in ipairs(entries) do
+  local fields = entry[2]
+  for i = 1, #fields, 2 do
+    if fields[i] == 'r' then add(fields[i + 1]) end
+  end
+end
+return found
+`);
