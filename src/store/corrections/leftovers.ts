@@ -3,7 +3,7 @@ import type { CorrectedRows } from '../../contracts/corrections.js';
 import { journalRowOf, lastOfEnded } from '../../contracts/journal.js';
 import { learnerName } from '../../contracts/learner-name.js';
 import { byPartition } from '../../lists.js';
-import { listImportMarks } from '../rebuild/import-store.js';
+import { listImportMarks } from '../learners/import-store.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { forecastsKey, journalKey, learnerKey, parkedKey } from '../redis/keys.js';
 import { fieldOf, streamPages } from '../redis/streams.js';
