@@ -21,10 +21,9 @@ import { createJournalWarehouse } from '../warehouse/ingest/journal-warehouse.js
 import { createAnswerHistory } from '../warehouse/reads/answer-history.js';
 import { createFactsHistory } from '../warehouse/reads/deployment.js';
 import { createModelHistory } from '../warehouse/schema/models.js';
-import { runAudit } from './audit.js';
 import { correctionsOf, journalErasures } from './corrections.js';
 import type { Engine } from './engine.js';
-import { runRetention } from './retention.js';
+import { auditOnce, retainOnce } from './maintenance.js';
 
 const hourMs = dayMs / 24;
 /** There is something to drop once a month; a month that had to wait is soon tried again. */
@@ -49,10 +48,10 @@ export function startConsumers(engine: Engine, config: Config): Consumers {
     pipeline: startPipeline(engine),
     fit: startRuns(engine, schedules.fit, fitIntervalHours * hourMs, (signal) => runFits(fits, { signal })),
     audit: startRuns(engine, schedules.audit, auditIntervalHours * hourMs, (signal) =>
-      runAudit(engine, signal),
+      auditOnce(engine, signal),
     ),
     retention: startRuns(engine, schedules.retention, days > 0 ? retentionMs : 0, (signal) =>
-      runRetention(engine, days, signal),
+      retainOnce(engine, days, signal),
     ),
     journal: startJournal(engine),
   };

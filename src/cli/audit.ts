@@ -1,15 +1,11 @@
 /** Compares what was accepted with what is stored, and the rollups with the table. */
-import { openAudit } from '../app/audit.js';
-import { StartError } from '../lifecycle.js';
+import { withAudit } from '../app/maintenance.js';
 import { runAudit } from '../services/audit/audit.js';
-import type { AuditReport } from '../services/audit/report.js';
-import { openDeployment, unusableReason } from '../store/redis/deployment.js';
-import { holdsState } from '../warehouse/schema/presence.js';
 import { parseArguments, readInteger, usageOf } from './arguments.js';
 import { auditJson, auditText } from './audit-report.js';
 import { type CommandContext, commandOf } from './command.js';
 import { createProgress } from './import-report.js';
-import { withServers } from './servers.js';
+import { withDeployment } from './servers.js';
 
 interface AuditArguments {
   /** Null: all days for which accepted answers are counted. */
@@ -61,35 +57,18 @@ export const main = commandOf({
   failure: exitCodes.notCompared,
 });
 
-async function compare(context: CommandContext, args: AuditArguments): Promise<void> {
-  const report = await reportOf(context, args);
-  context.stdout.write(`${args.json ? auditJson(report) : auditText(report)}\n`);
-  context.endWith(exitCodeOf(report));
-}
-
-function exitCodeOf({ mismatches, notCompared }: AuditReport): number {
-  if (mismatches.length > 0) return exitCodes.mismatch;
-  return notCompared.length > 0 ? exitCodes.notCompared : exitCodes.agrees;
-}
-
-const reportOf = (context: CommandContext, { days }: AuditArguments): Promise<AuditReport> =>
-  withServers(context, async ({ endpoints, clickhouse, redis }) => {
-    const deployment = await openDeployment(redis, () => holdsState(clickhouse));
-    if (deployment.state !== 'ready') throw new StartError(unusableReason(deployment));
-    const audit = openAudit({ redis, partitions: deployment.partitions }, endpoints);
-    context.closers.add('ClickHouse connection of the audit', () => audit.close());
-    return run(context, audit, days);
-  });
-
-async function run(
-  context: CommandContext,
-  audit: ReturnType<typeof openAudit>,
-  days: number | null,
-): Promise<AuditReport> {
-  const abort = new AbortController();
-  context.closers.add('audit', () => abort.abort());
+async function compare(context: CommandContext, { days, json }: AuditArguments): Promise<void> {
   const progress = createProgress(context);
-  const report = await runAudit(audit, { days, signal: abort.signal, onStep: progress.show });
+  const report = await withDeployment(context, ({ endpoints, redis }, partitions) =>
+    withAudit({ redis, partitions }, endpoints, (parts) => {
+      const abort = new AbortController();
+      context.closers.add('audit', () => abort.abort());
+      return runAudit(parts, { days, signal: abort.signal, onStep: progress.show });
+    }),
+  );
   progress.show('');
-  return report;
+  context.stdout.write(`${json ? auditJson(report) : auditText(report)}\n`);
+  const { mismatches, notCompared } = report;
+  if (mismatches.length > 0) context.endWith(exitCodes.mismatch);
+  else context.endWith(notCompared.length > 0 ? exitCodes.notCompared : exitCodes.agrees);
 }

@@ -2,20 +2,16 @@
 import { fitParts } from '../app/consumers.js';
 import { StartError } from '../lifecycle.js';
 import { type FitParts, recordChanges, runFits } from '../services/models/fit-models.js';
-import { openDeployment, unusableReason } from '../store/redis/deployment.js';
-import { holdsState } from '../warehouse/schema/presence.js';
 import { type CommandContext, commandOf } from './command.js';
 import { type FitArguments, fitHelp, readFitArguments } from './fit-options.js';
 import { fitsJson, fitsText, versionsJson, versionsText } from './fit-report.js';
 import { createProgress } from './import-report.js';
-import { withServers } from './servers.js';
+import { withDeployment } from './servers.js';
 
 export const main = commandOf({ name: 'fit', help: fitHelp, read: readFitArguments, work: carryOut });
 
 function carryOut(context: CommandContext, args: FitArguments): Promise<void> {
-  return withServers(context, async ({ endpoints, clickhouse, redis }) => {
-    const deployment = await openDeployment(redis, () => holdsState(clickhouse));
-    if (deployment.state !== 'ready') throw new StartError(unusableReason(deployment));
+  return withDeployment(context, async ({ endpoints, clickhouse, redis }) => {
     const options = { threads: args.threads, beside: false };
     const parts = fitParts({ redis, clickhouse }, endpoints, options, context.logger);
     context.stdout.write(`${await resultOf(context, parts, args)}\n`);

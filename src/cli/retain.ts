@@ -1,19 +1,16 @@
 /** Drops old answers now, or tells which ones it would drop. */
 
-import { openRetention } from '../app/retention.js';
+import { withRetention } from '../app/maintenance.js';
 import { aligned } from '../lab/report/numbers.js';
-import { StartError } from '../lifecycle.js';
 import {
   lastMonthOlderThan,
   planRetention,
   type RetentionPlan,
   retainAnswers,
 } from '../services/retention/retain-answers.js';
-import { openDeployment, unusableReason } from '../store/redis/deployment.js';
-import { holdsState } from '../warehouse/schema/presence.js';
 import { parseArguments, readInteger, usageOf } from './arguments.js';
 import { type CommandContext, commandOf } from './command.js';
-import { withServers } from './servers.js';
+import { withDeployment } from './servers.js';
 
 interface RetainArguments {
   /** Undefined: as the service is set. */
@@ -61,17 +58,15 @@ async function retain(context: CommandContext, { days, dryRun }: RetainArguments
   const { config, logger, closers } = context;
   const age = days ?? config.attemptRetentionDays;
   if (age === 0) throw usage('ATTEMPT_RETENTION_DAYS is 0, answers are kept for ever: --days is needed');
-  await withServers(context, async ({ endpoints, clickhouse, redis }) => {
-    const deployment = await openDeployment(redis, () => holdsState(clickhouse));
-    if (deployment.state !== 'ready') throw new StartError(unusableReason(deployment));
-    const parts = openRetention({ redis, partitions: deployment.partitions }, endpoints, logger);
-    closers.add('ClickHouse connection of retention', () => parts.close());
-    const abort = new AbortController();
-    closers.add('retention', () => abort.abort());
-    const plan = await planRetention(parts, lastMonthOlderThan(age, Date.now()));
-    const dropped = dryRun ? [] : await retainAnswers(parts, plan, abort.signal);
-    context.stdout.write(`${describe(plan, dropped, dryRun)}\n`);
-  });
+  await withDeployment(context, ({ endpoints, redis }, partitions) =>
+    withRetention({ redis, partitions }, endpoints, logger, async (parts) => {
+      const abort = new AbortController();
+      closers.add('retention', () => abort.abort());
+      const plan = await planRetention(parts, lastMonthOlderThan(age, Date.now()));
+      const dropped = dryRun ? [] : await retainAnswers(parts, plan, abort.signal);
+      context.stdout.write(`${describe(plan, dropped, dryRun)}\n`);
+    }),
+  );
 }
 
 function describe(

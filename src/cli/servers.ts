@@ -8,8 +8,10 @@ import { joinOrStart } from '../embedded/servers.js';
 import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
 import type { RedisClient } from '../store/redis/client.js';
+import { openDeployment, unusableReason } from '../store/redis/deployment.js';
 import { openRedis } from '../store/redis/open-redis.js';
 import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/clickhouse/client.js';
+import { holdsState } from '../warehouse/schema/presence.js';
 import type { CommandContext } from './command.js';
 
 export interface Servers {
@@ -44,6 +46,17 @@ export async function withServers<Result>(
     throw await explained(error, clickhouse);
   }
 }
+
+/** As `withServers`, for what needs the state in Redis. @throws StartError also where that is lost or being rebuilt */
+export const withDeployment = <Result>(
+  context: CommandContext,
+  work: (servers: Servers, partitions: number) => Promise<Result>,
+): Promise<Result> =>
+  withServers(context, async (servers) => {
+    const deployment = await openDeployment(servers.redis, () => holdsState(servers.clickhouse));
+    if (deployment.state !== 'ready') throw new StartError(unusableReason(deployment));
+    return work(servers, deployment.partitions);
+  });
 
 async function prepareSchema(
   { clickhouseUrl, clickhouseCluster }: Endpoints,

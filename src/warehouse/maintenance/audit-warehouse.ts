@@ -49,16 +49,12 @@ interface Place {
   readonly day: number;
 }
 
-/** Rows that are there twice. */
-export interface DoubledRows extends Place {
-  /** Rows beyond the first of each. */
-  readonly surplus: number;
-}
-
-/** Answers of a learner with the same number, but different outbox ids. */
-export interface DoubledNumber extends Place {
-  readonly userId: string;
-  readonly ids: readonly OutboxId[];
+/** Answers that share their number with another one of their learner. */
+export interface DoubledAnswers extends Place {
+  /** Rows beyond the first of each outbox id. */
+  readonly doubledIds: number;
+  /** Learners with several outbox ids for a number. */
+  readonly doubledNumbers: readonly { readonly userId: string; readonly ids: readonly OutboxId[] }[];
 }
 
 export type AuditWarehouse = ReturnType<typeof createAuditWarehouse>;
@@ -124,18 +120,17 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
       return tallies;
     },
 
-    /** Rows with an outbox id that another row has. */
-    doubledIds: async (days: DayRange, signal: AbortSignal): Promise<DoubledRows[]> => {
-      const found: DoubledRows[] = [];
-      for await (const row of eachMonth<DoubledRows>(doubledIdsQuery, days, {}, signal)) found.push(row);
-      return found;
-    },
-
-    doubledNumbers: async (days: DayRange, signal: AbortSignal): Promise<DoubledNumber[]> => {
-      type Row = Omit<DoubledNumber, 'ids'> & { ids: readonly (readonly [ms: number, seq: number])[] };
-      const found: DoubledNumber[] = [];
-      for await (const row of eachMonth<Row>(doubledNumbersQuery, days, {}, signal))
-        found.push({ ...row, ids: row.ids.map(([ms, seq]) => ({ ms, seq })) });
+    /** Answers that are stored twice, by tenant and day of arrival. */
+    doubled: async (days: DayRange, signal: AbortSignal): Promise<DoubledAnswers[]> => {
+      type Row = Place & { surplus: number; numbers: [userId: string, ids: [ms: number, seq: number][]][] };
+      const found: DoubledAnswers[] = [];
+      for await (const { surplus, numbers, ...place } of eachMonth<Row>(doubledQuery, days, {}, signal)) {
+        const doubledNumbers = numbers.map(([userId, ids]) => ({
+          userId,
+          ids: ids.map(([ms, seq]) => ({ ms, seq })),
+        }));
+        found.push({ ...place, doubledIds: surplus, doubledNumbers });
+      }
       return found;
     },
 
@@ -231,18 +226,15 @@ GROUP BY partition, tenant, day`;
 const maxDoubled = 1000;
 const maxDoubledNumbers = 20_000;
 
-const doubledIdsQuery = `
-SELECT partition_id AS partition, tenant, day, toUInt32(sum(n - 1)) AS surplus FROM (
-  SELECT partition_id, outbox_ms, outbox_seq, any(tenant) AS tenant, toUInt32(toDate(any(received_at))) AS day, count() AS n
-  FROM attempts WHERE ${arrived} GROUP BY partition_id, outbox_ms, outbox_seq HAVING n > 1
+/** Rows with an outbox id that another row has are of one answer, so they share its number. Redis knows who was erased. */
+const doubledQuery = `
+SELECT partition, tenant, day, toUInt32(sum(n - length(ids))) AS surplus,
+  groupArrayIf(${maxDoubledNumbers})((user_id, ids), length(ids) > 1) AS numbers
+FROM (
+  SELECT tenant, user_id, any(partition_id) AS partition, toUInt32(toDate(any(received_at))) AS day, count() AS n,
+    groupUniqArray((toFloat64(outbox_ms), toFloat64(outbox_seq))) AS ids
+  FROM attempts WHERE ${arrived} GROUP BY tenant, user_id, learner_seq HAVING n > 1
 ) GROUP BY partition, tenant, day ORDER BY day, tenant, partition LIMIT ${maxDoubled}`;
-
-/** Learner by learner, for Redis knows which of them were erased. */
-const doubledNumbersQuery = `
-SELECT tenant, user_id AS userId, any(partition_id) AS partition, toUInt32(toDate(any(received_at))) AS day,
-  groupUniqArray((toFloat64(outbox_ms), toFloat64(outbox_seq))) AS ids
-FROM attempts WHERE ${arrived} GROUP BY tenant, user_id, learner_seq HAVING count() > 1 AND length(ids) > 1
-ORDER BY day, tenant, partition LIMIT ${maxDoubledNumbers}`;
 
 /** What is archived has left the outbox long ago. */
 const rawQuery = `
