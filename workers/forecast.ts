@@ -15,13 +15,13 @@ import { tellRefusal, workerRedis } from './track/redis.js';
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
 const logger = createLogger('info', 'forecast worker');
-const toldEveryMs = 60_000;
-let toldAt = 0;
+const loggedEveryMs = 60_000;
+let loggedAt = 0;
 
-/** Now and then: there may be hundreds a second. */
-function tellLost(count: number, error: unknown): void {
-  if (Date.now() - toldAt < toldEveryMs) return;
-  toldAt = Date.now();
+/** At most once a minute: there may be hundreds a second. */
+function logLost(count: number, error: unknown): void {
+  if (Date.now() - loggedAt < loggedEveryMs) return;
+  loggedAt = Date.now();
   logger.warn({ count, err: error }, 'served forecasts were not noted: they will not be scored');
 }
 
@@ -30,7 +30,7 @@ const forecasts = createForecasts({
   models: createWorkerModels(redis, 'forecast worker'),
   settings,
   now: Date.now,
-  onLost: tellLost,
+  onLost: logLost,
 });
 
 export default (task: ForecastTask | WhatIfTask): Promise<ForecastReply | WhatIfReply> =>

@@ -18,7 +18,7 @@ import {
   encodeLearner,
   encodeSkill,
 } from '../../src/store/learners/learner-codec.js';
-import { predict, servedRow, toldResult } from '../../workers/forecast/predictions.js';
+import { predict, resultJson, servedRow } from '../../workers/forecast/predictions.js';
 import { learnerOf, type MadeLearner } from './made.js';
 
 const now = Date.UTC(2026, 5, 1, 12);
@@ -125,5 +125,5 @@ function predictStored({ learner, skills }: Stored, model: TenantModel, goal: Go
     goalRecord: goal && JSON.stringify({ v: 1, updatedAt: now, ...goal }),
   };
   const made = predict(found, { model, knownSkills: 60 }, now, options);
-  return servedRow('default', 'learner', made, model, options) + toldResult(made, model, options);
+  return servedRow('default', 'learner', made, model, options) + resultJson(made, model, options);
 }

@@ -1,30 +1,30 @@
 import { createSlots } from '../concurrency.js';
-import type { ForecastOrder, ForecastReply, ForecastTask, WhatIfTask } from '../contracts/tasks.js';
+import type {
+  ForecastFailure,
+  ForecastOrder,
+  ForecastReply,
+  ForecastTask,
+  WhatIfTask,
+} from '../contracts/tasks.js';
 import { ApiError, unavailable } from '../errors.js';
 import { createFairQueue, type FairQueue, type Queued } from '../fair-queue.js';
 
-/**
- * JSON of a prediction result; null for a learner without answers; an Error for one whose forecast failed by a defect,
- * which no other learner's has to do with.
- */
+/** JSON of a prediction result; null for a learner without answers; an Error where a defect failed this learner's forecast. */
 export type ForecastResult = string | null | Error;
 
-/** Throws once nobody waits for the answer any more: work that stood in a queue is not begun then. */
+/** Throws once nobody waits for the answer any more: queued work is not started then. */
 export type StillWanted = () => void;
 
 /** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE, and what `stillWanted` throws */
 export interface Forecaster {
-  /** What became of each learner, in their order. */
+  /** Of each learner, in their order. */
   forecast(order: ForecastOrder, stillWanted: StillWanted): Promise<readonly ForecastResult[]>;
   /** JSON of the result, null for a learner without answers. @throws ApiError SKILL_NOT_FOUND */
   whatIf(task: Omit<WhatIfTask, 'kind'>, stillWanted: StillWanted): Promise<string | null>;
 }
 
-/** What a task that was served tells. */
-export type ForecastsMade = Extract<ForecastReply, { readonly data: unknown }>;
-
 export interface ForecastBatcherOptions {
-  /** Tasks that may be away at the same time, and those of one tenant among them. */
+  /** Tasks in flight at the same time, and those of one tenant among them. */
   readonly tasks: number;
   readonly tasksOfTenant: number;
   /** Most learners in one task; an order of more is a task of its own. */
@@ -32,25 +32,18 @@ export interface ForecastBatcherOptions {
   /** Most orders of one tenant that may wait for a task. */
   readonly maxWaiting: number;
   /** @throws ApiError UNAVAILABLE, for all orders of the task */
-  readonly run: (task: ForecastTask) => Promise<ForecastsMade>;
-}
-
-/** One order's forecasts, by learner. */
-type Forecasts = readonly ForecastResult[];
-
-export interface ForecastBatcher extends Pick<Forecaster, 'forecast'> {
-  readonly stop: () => void;
+  readonly run: (task: ForecastTask) => Promise<Extract<ForecastReply, { readonly results: unknown }>>;
 }
 
 interface Waiting extends Queued {
   readonly order: ForecastOrder;
   readonly stillWanted: StillWanted;
-  readonly resolve: (forecasts: Forecasts) => void;
+  readonly resolve: (results: readonly ForecastResult[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** Gathers orders into tasks; tenants take turns. */
-export function createForecastBatcher(options: ForecastBatcherOptions): ForecastBatcher {
+export function createForecastBatcher(options: ForecastBatcherOptions) {
   const queue = createFairQueue<Waiting>();
   const slots = createSlots(options.tasks, options.tasksOfTenant);
   // Made once: with a stack of its own for each, refusing cost more than accepting.
@@ -67,13 +60,13 @@ export function createForecastBatcher(options: ForecastBatcherOptions): Forecast
     const task = takeTask(queue, first, options.maxLearners).filter(isWanted);
     if (task.length === 0) return;
     slots.take(first.tenant);
-    await settleAll(options, task);
+    await runTask(options, task);
     slots.release(first.tenant);
     sendAll();
   };
 
   return {
-    forecast: (order, stillWanted) =>
+    forecast: (order: ForecastOrder, stillWanted: StillWanted): Promise<readonly ForecastResult[]> =>
       new Promise((resolve, reject) => {
         const { tenant, userIds } = order;
         if (stopped) return reject(closing());
@@ -83,7 +76,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions): Forecast
         if (!gathering) setImmediate(sendAll);
         gathering = true;
       }),
-    stop: () => {
+    stop: (): void => {
       stopped = true;
       for (const { reject } of queue.takeAll(() => true)) reject(closing());
     },
@@ -107,23 +100,7 @@ function takeTask(queue: FairQueue<Waiting>, first: Waiting, maxLearners: number
   return task;
 }
 
-/** Tells each order its forecasts; where the work fails, all of them. */
-async function settleAll({ run }: ForecastBatcherOptions, task: readonly Waiting[]): Promise<void> {
-  const orders = task.map(({ order }) => order);
-  try {
-    const made = await run({ kind: 'predictions', orders: JSON.stringify(orders) });
-    const results = told(orders, made);
-    task.forEach(({ resolve, reject }, i) => {
-      const result = results[i] as Forecasts | Error;
-      if (result instanceof Error) reject(result);
-      else resolve(result);
-    });
-  } catch (error) {
-    for (const { reject } of task) reject(error);
-  }
-}
-
-/** Who is gone is told so, and costs nothing more. */
+/** Rejects an order that nobody waits for. */
 function isWanted({ stillWanted, reject }: Waiting): boolean {
   try {
     stillWanted();
@@ -134,15 +111,26 @@ function isWanted({ stillWanted, reject }: Waiting): boolean {
   }
 }
 
-/** A defect is its learner's alone; what passes concerns the tenant, and so the orders that name the learner. */
-function told(orders: readonly ForecastOrder[], { data, problems }: ForecastsMade): (Forecasts | Error)[] {
-  const results: ForecastResult[] = [...data];
-  for (const { place, reason, passing } of problems)
-    results[place] = passing ? unavailable(reason) : new Error(reason);
-  let from = 0;
-  return orders.map(({ userIds }) => {
-    const own = results.slice(from, from + userIds.length);
-    from += userIds.length;
-    return own.find((result) => result instanceof ApiError) ?? own;
-  });
+/** Settles each order; where the task fails, all of them. */
+async function runTask({ run }: ForecastBatcherOptions, task: readonly Waiting[]): Promise<void> {
+  try {
+    const orders = task.map(({ order }) => order);
+    const { results } = await run({ kind: 'predictions', orders: JSON.stringify(orders) });
+    let from = 0;
+    for (const { order, resolve, reject } of task) {
+      const own = results.slice(from, from + order.userIds.length).map(resultOf);
+      from += order.userIds.length;
+      // A defect is its learner's alone; what passes concerns the tenant, and so the order.
+      const passing = own.find((result) => result instanceof ApiError);
+      if (passing === undefined) resolve(own);
+      else reject(passing);
+    }
+  } catch (error) {
+    for (const { reject } of task) reject(error);
+  }
+}
+
+function resultOf(result: string | null | ForecastFailure): ForecastResult {
+  if (result === null || typeof result === 'string') return result;
+  return result.passing ? unavailable(result.reason) : new Error(result.reason);
 }

@@ -128,19 +128,15 @@ export interface ForecastTask {
   readonly orders: string;
 }
 
-/** What became of the learners of a task, order by order. */
 export type ForecastReply =
   | {
-      /** JSON of the prediction result; null for a learner without answers, and where there is a problem. */
-      readonly data: readonly (string | null)[];
-      readonly problems: readonly ForecastProblem[];
+      /** Of the learners, order by order: JSON of the prediction result, null without answers, or why it failed. */
+      readonly results: readonly (string | null | ForecastFailure)[];
     }
   | Refused;
 
 /** Why one learner's forecast could not be made. */
-export interface ForecastProblem {
-  /** Of the learner in `data`. */
-  readonly place: number;
+export interface ForecastFailure {
   readonly reason: string;
   /** False: a defect, and the reason is for the log alone. */
   readonly passing: boolean;

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import {
-  createForecastBatcher,
-  type ForecastBatcherOptions,
-  type ForecastsMade,
-} from '../../src/compute/forecast-batcher.js';
+import { createForecastBatcher, type ForecastBatcherOptions } from '../../src/compute/forecast-batcher.js';
 import type { ForecastOrder, ForecastTask } from '../../src/contracts/tasks.js';
 import { ApiError, unavailable } from '../../src/errors.js';
 
@@ -19,10 +15,11 @@ const ofTenant = (tenant: string, ...userIds: string[]): ForecastOrder => ({
   locale: 'en',
 });
 
+type ForecastsMade = Awaited<ReturnType<ForecastBatcherOptions['run']>>;
+
 /** The result of each learner is the learner's name. */
 const madeOf = (orders: readonly ForecastOrder[]): ForecastsMade => ({
-  data: orders.flatMap(({ userIds }) => userIds),
-  problems: [],
+  results: orders.flatMap(({ userIds }) => userIds),
 });
 
 /** A batcher whose tasks wait until they are let go. */
@@ -62,7 +59,7 @@ test('what comes in one turn shares a task, in its order, and each gets its own'
   held[0]?.letGo();
   assert.deepEqual(await Promise.all(answers), [['a'], ['b', 'c'], ['a']]);
   await nextTurn();
-  held[1]?.letGo({ data: [null] });
+  held[1]?.letGo({ results: [null] });
   assert.deepEqual(await later, [null]);
 });
 
@@ -118,9 +115,12 @@ test("a learner's defect is the learner's alone, and what passes is its order's"
   const answers = [orderOf('a'), orderOf('b', 'c'), orderOf('d'), orderOf('e')].map(forecast);
   await nextTurn();
   held[0]?.letGo({
-    problems: [
-      { place: 2, reason: 'the record of c', passing: false },
-      { place: 3, reason: 'not now', passing: true },
+    results: [
+      'a',
+      'b',
+      { reason: 'the record of c', passing: false },
+      { reason: 'not now', passing: true },
+      'e',
     ],
   });
   const [a, bc, d, e] = await Promise.allSettled(answers);

@@ -1,7 +1,7 @@
 /** Forecasts of learners as they are stored now. */
 import type {
+  ForecastFailure,
   ForecastOrder,
-  ForecastProblem,
   ForecastReply,
   ForecastTask,
   WhatIfReply,
@@ -23,7 +23,7 @@ import type { Placed } from '../../src/store/learners/learner-records.js';
 import { noteForecasts } from '../../src/store/outbox/journal.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
-import { predict, servedRow, type Tenant, tellPlan, toldResult } from './predictions.js';
+import { planJson, predict, resultJson, servedRow, type Tenant } from './predictions.js';
 
 export interface ForecastParts {
   readonly redis: () => Promise<RedisClient>;
@@ -31,20 +31,18 @@ export interface ForecastParts {
   readonly settings: Pick<WorkerSettings, 'partitions' | 'forecastsBound'>;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** Hears how many served forecasts were not noted, and why where Redis did not take them. */
+  /** Called with the number of served forecasts that were not noted, and why where Redis did not take them. */
   readonly onLost: (forecasts: number, error: unknown) => void;
 }
+
+export const createForecasts = (parts: ForecastParts) => ({
+  predict: (task: ForecastTask): Promise<ForecastReply> => predictAll(parts, task),
+  whatIf: (task: WhatIfTask): Promise<WhatIfReply> => predictPlan(parts, task),
+});
 
 /** One learner of an order. */
 interface Asked extends Placed {
   readonly order: ForecastOrder;
-}
-
-export function createForecasts(parts: ForecastParts) {
-  return {
-    predict: (task: ForecastTask): Promise<ForecastReply> => predictAll(parts, task),
-    whatIf: (task: WhatIfTask): Promise<WhatIfReply> => predictPlan(parts, task),
-  };
 }
 
 async function predictAll(parts: ForecastParts, { orders }: ForecastTask): Promise<ForecastReply> {
@@ -56,20 +54,19 @@ async function predictAll(parts: ForecastParts, { orders }: ForecastTask): Promi
     readTenants(parts, client, asked),
   ]);
   const now = parts.now();
-  const served: Served[] = [];
+  const results: (string | null | ForecastFailure)[] = [];
+  const rows: string[] = [];
   for (const [i, one] of asked.entries()) {
     const packed = learners[i] as PackedLearner;
     await turnOf(packed);
-    served.push(serve(one, packed, tenants, now));
+    const { result, row } = forecastOne(one, packed, tenants, now);
+    results.push(result);
+    if (row !== null) rows.push(row);
   }
-  const rows = served.flatMap(({ row }) => row ?? []);
-  // Nobody waits for it: a forecast that is not noted is not scored one day, and told all the same. Learners who are
-  // asked for together are noted as one, with the first of them: rows say whose they are.
+  // Not awaited: a forecast that is not noted is served all the same, and never scored. All rows go to the partition of
+  // the first learner, for they name theirs.
   void noteForecasts(client, asked[0]?.partition ?? 0, rows, settings.forecastsBound, onLost);
-  return {
-    data: served.map(({ told }) => told),
-    problems: served.flatMap(({ error }, place) => (error === null ? [] : problemOf(error, place))),
-  };
+  return { results };
 }
 
 const askedOf = (orders: readonly ForecastOrder[], partitions: number): Asked[] =>
@@ -80,7 +77,7 @@ const askedOf = (orders: readonly ForecastOrder[], partitions: number): Asked[] 
     }),
   );
 
-/** Gives a tenant of the task. @throws what went wrong when it was read */
+/** Returns a tenant of the task. @throws what went wrong when it was read */
 type Tenants = (name: string) => Tenant;
 
 async function readTenants(
@@ -102,43 +99,31 @@ async function readTenant(models: ServedModels, client: RedisClient, name: strin
   return { model, knownSkills };
 }
 
-/** What became of one learner; all null for one without answers. */
-interface Served {
-  readonly told: string | null;
-  readonly row: string | null;
-  readonly error: unknown;
-}
-
-const nobody: Served = { told: null, row: null, error: null };
-
-/** What is wrong with one learner's records, or with one tenant, is no other's problem. */
-function serve(asked: Asked, packed: PackedLearner, tenants: Tenants, now: number): Served {
+/** What is wrong with one learner's records, or with one tenant, fails no other forecast. */
+function forecastOne(
+  { order, userId, tenant: name }: Asked,
+  packed: PackedLearner,
+  tenants: Tenants,
+  now: number,
+): { readonly result: string | null | ForecastFailure; readonly row: string | null } {
   try {
-    return forecastOne(asked, packed.unpack(), tenants(asked.tenant), now);
+    const found = packed.unpack();
+    const tenant = tenants(name);
+    if (found === null) return { result: null, row: null };
+    const made = predict(found, tenant, now, order);
+    return {
+      result: resultJson(made, tenant.model, order),
+      row: servedRow(name, userId, made, tenant.model, order),
+    };
   } catch (error) {
-    return { ...nobody, error };
+    return { result: failureOf(error), row: null };
   }
 }
 
-function forecastOne(
-  { order, userId }: Asked,
-  found: FoundLearner | null,
-  tenant: Tenant,
-  now: number,
-): Served {
-  if (found === null) return nobody;
-  const made = predict(found, tenant, now, order);
-  return {
-    told: toldResult(made, tenant.model, order),
-    row: servedRow(order.tenant, userId, made, tenant.model, order),
-    error: null,
-  };
-}
-
-const problemOf = (error: unknown, place: number): ForecastProblem =>
+const failureOf = (error: unknown): ForecastFailure =>
   error instanceof ApiError
-    ? { place, reason: error.message, passing: true }
-    : { place, reason: error instanceof Error ? (error.stack ?? error.message) : `${error}`, passing: false };
+    ? { reason: error.message, passing: true }
+    : { reason: error instanceof Error ? (error.stack ?? error.message) : `${error}`, passing: false };
 
 async function predictPlan(parts: ForecastParts, task: WhatIfTask): Promise<WhatIfReply> {
   const { tenant: name, userId } = task;
@@ -150,10 +135,10 @@ async function predictPlan(parts: ForecastParts, task: WhatIfTask): Promise<What
   ]);
   if (found === null) return { data: null };
   const unknownSkills = await unknownAmong(client, tenant.model, found, task);
-  return unknownSkills.length > 0 ? { unknownSkills } : { data: tellPlan(found, tenant, parts.now(), task) };
+  return unknownSkills.length > 0 ? { unknownSkills } : { data: planJson(found, tenant, parts.now(), task) };
 }
 
-/** Those that neither the learner answered, nor anybody of the tenant, nor the tenant set. */
+/** Skills that neither the learner answered, nor anybody of the tenant, nor the tenant set. */
 async function unknownAmong(
   client: RedisClient,
   model: TenantModel,

@@ -1,8 +1,9 @@
-/** One learner's forecast from the stored records on: what is told, and what is noted to be scored one day. */
+/** One learner's forecast from the stored records on: the response, and the row that is scored one day. */
 import { forecastRow, type ServedForecast } from '../../src/contracts/journal.js';
 import { predictionJson, whatIfResult } from '../../src/contracts/prediction.js';
 import type { ForecastOptions, WhatIfTask } from '../../src/contracts/tasks.js';
 import { noAdviceReason, studyAdvice } from '../../src/domain/advice/study-advice.js';
+import { onceFor } from '../../src/domain/base/once-for.js';
 import { goalModel, modelVersion } from '../../src/domain/base/params.js';
 import { skillModelOf, type TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { type SkillView, viewSkill, viewSkills } from '../../src/domain/learner/skill-view.js';
@@ -50,17 +51,20 @@ export function predict(
   return { subject, forecast: forecastLearner(subject, tenant.model.accuracy, request) };
 }
 
-/** @param now Unix milliseconds */
-function subjectOf(
+const subjectOf = (
   { learner, skills }: StoredLearner,
   { model, knownSkills }: Tenant,
   now: number,
-): ForecastSubject {
-  return { learner, views: viewSkills(skills, model, now), catalogue: model.catalogue, knownSkills, now };
-}
+): ForecastSubject => ({
+  learner,
+  views: viewSkills(skills, model, now),
+  catalogue: model.catalogue,
+  knownSkills,
+  now,
+});
 
 /** JSON of the prediction result. */
-export function toldResult(
+export function resultJson(
   { subject, forecast }: Prediction,
   model: TenantModel,
   options: ForecastOptions,
@@ -74,7 +78,7 @@ export function toldResult(
   return predictionJson(forecast, { advice, reason }, options);
 }
 
-/** The forecast as it is noted, to be scored when its days are over. */
+/** The row of the forecast, to be scored when its days are over. */
 export function servedRow(
   tenant: string,
   userId: string,
@@ -101,29 +105,16 @@ export function servedRow(
   });
 }
 
-type Reaches = Pick<ServedForecast['accuracy'], 'below' | 'above'>;
-
-/** By the model, of which they are the same in every row. */
-const knownReaches = new WeakMap<AccuracyModel, Reaches>();
-
-/** How far the intervals reach that are scored. */
-function reachesOf(model: AccuracyModel): Reaches {
-  const known = knownReaches.get(model) ?? findReaches(model);
-  knownReaches.set(model, known);
-  return known;
-}
-
-function findReaches(model: AccuracyModel): Reaches {
-  const [at50, at80, at95] = [
-    intervalReach(model, 0.5),
-    intervalReach(model, 0.8),
-    intervalReach(model, 0.95),
-  ];
+/** How far the intervals reach that are scored: the same in every row of a model. */
+const reachesOf = onceFor((model: AccuracyModel): Pick<ServedForecast['accuracy'], 'below' | 'above'> => {
+  const at50 = intervalReach(model, 0.5);
+  const at80 = intervalReach(model, 0.8);
+  const at95 = intervalReach(model, 0.95);
   return {
     below: { at50: at50.below, at80: at80.below, at95: at95.below },
     above: { at50: at50.above, at80: at80.above, at95: at95.above },
   };
-}
+});
 
 /**
  * JSON of the forecast under the plan. The target is to be reached within the days that were asked for; without any,
@@ -131,7 +122,7 @@ function findReaches(model: AccuracyModel): Reaches {
  *
  * @param now Unix milliseconds
  */
-export function tellPlan(found: StoredLearner, tenant: Tenant, now: number, task: WhatIfTask): string {
+export function planJson(found: StoredLearner, tenant: Tenant, now: number, task: WhatIfTask): string {
   const { level, answersPerDay, skillIds, targetScore, userId } = task;
   const subject = subjectOf(found, tenant, now);
   const views = new Map(subject.views.map((view) => [view.skillId, view]));
