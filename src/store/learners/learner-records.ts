@@ -1,12 +1,11 @@
-/** What is read and written of learners (watched-learners.ts), and what their records mean. */
+/** What a batch reads and writes of learners (watched-learners.ts). */
 import { randomInt } from 'node:crypto';
 import type { RememberedItem } from '../../domain/tracing/item-window.js';
 import { type LearnerState, newLearner, type SkillState } from '../../domain/tracing/states.js';
 import type { ItemTrace } from '../../domain/tracing/traces.js';
-import { decodeItem } from './learner-codec.js';
-import { hasAny, type IdFields, type StoredIds } from './learner-ids.js';
+import type { IdFields, StoredIds } from './learner-ids.js';
 
-/** What a batch wants to know of one learner. */
+/** What a batch reads of one learner. */
 export interface LearnerQuery {
   readonly partition: number;
   readonly tenant: string;
@@ -18,7 +17,7 @@ export interface LearnerQuery {
   readonly itemIds: readonly Buffer[];
 }
 
-/** The answer to a query, in its order; null is absent. */
+/** The result of a query, in its order; null is absent. */
 export interface LoadedLearner {
   readonly learner: LearnerState | null;
   readonly skills: readonly (SkillState | null)[];
@@ -71,33 +70,3 @@ export const beginHistory = (): LearnerState => ({ ...newLearner, version: rando
 /** Field of the learner's own record in the learner hash, beside the goal's; skills stand behind a letter of their own. */
 export const learnerField = 'L';
 export const skillField = (skillId: string): string => `s${skillId}`;
-
-/**
- * An item may stand in both generations; the current one has the newer figures. The two hashes take turns: the one
- * of the current generation's parity holds it, the other one the generation before.
- */
-export function newerItem(
-  even: Buffer | null,
-  odd: Buffer | null,
-  generation: number,
-): LoadedLearner['items'][number] {
-  const [current, before] = generation % 2 === 0 ? [even, odd] : [odd, even];
-  if (current !== null) return { generation, trace: decodeItem(current) };
-  return before && { generation: generation - 1, trace: decodeItem(before) };
-}
-
-/** A repeated answer is confirmed by what was written before, perhaps by somebody who was told that it is not safe. */
-export const areRepeated = (queries: readonly LearnerQuery[], loaded: readonly LoadedLearner[]): boolean =>
-  loaded.some(({ ids }, i) => hasAny(ids, queries[i]?.eventIds ?? []));
-
-/** Generations that began meanwhile take the places of those that are forgotten. @returns their parities */
-export function generationsBegun({ itemGeneration, learner }: LearnerCommit): number[] {
-  const { generation } = learner.items;
-  return Array.from({ length: Math.min(generation - itemGeneration, 2) }, (_, i) => (generation - i) % 2);
-}
-
-/** The commit's items that are still remembered, of the generations of one parity. */
-export const itemsOf = ({ items, learner }: LearnerCommit, parity: number): LearnerCommit['items'] =>
-  items.filter(
-    ([, { generation }]) => generation >= learner.items.generation - 1 && generation % 2 === parity,
-  );
