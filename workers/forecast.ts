@@ -9,8 +9,7 @@ import type {
 } from '../src/contracts/tasks.js';
 import { createLogger } from '../src/telemetry.js';
 import { createForecasts } from './forecast/forecasting.js';
-import { createWorkerModels } from './track/models.js';
-import { tellRefusal, workerRedis } from './track/redis.js';
+import { createWorkerModels, refusalAsValue, workerRedis } from './track/thread.js';
 
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
@@ -34,4 +33,4 @@ const forecasts = createForecasts({
 });
 
 export default (task: ForecastTask | WhatIfTask): Promise<ForecastReply | WhatIfReply> =>
-  task.kind === 'what-if' ? tellRefusal(forecasts.whatIf(task)) : tellRefusal(forecasts.predict(task));
+  task.kind === 'what-if' ? refusalAsValue(forecasts.whatIf(task)) : refusalAsValue(forecasts.predict(task));

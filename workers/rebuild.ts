@@ -15,8 +15,7 @@ import { differenceOf, readDumps } from '../src/store/rebuild/learner-compare.js
 import { type RestoredLearner, restoreLearners } from '../src/store/rebuild/learner-restore.js';
 import { partitionOf } from '../src/store/redis/keys.js';
 import { learnersOf, mayLackBaseline, type ReplayedLearner, replayLearner } from './rebuild/replayed.js';
-import { createWorkerModels } from './track/models.js';
-import { tellRefusal, workerRedis } from './track/redis.js';
+import { createWorkerModels, refusalAsValue, workerRedis } from './track/thread.js';
 
 const redis = workerRedis(workerData as { redisUrl: string; waitReplicas: number });
 const models = createWorkerModels(redis, 'rebuild worker');
@@ -25,7 +24,7 @@ const models = createWorkerModels(redis, 'rebuild worker');
 const maxNames = 10;
 
 export default (task: RestoreTask | CompareTask): Promise<RebuildReply<RestoreReply | CompareReply>> =>
-  task.kind === 'restore' ? tellRefusal(restore(task)) : tellRefusal(compare(task));
+  task.kind === 'restore' ? refusalAsValue(restore(task)) : refusalAsValue(compare(task));
 
 async function restore(task: RestoreTask): Promise<RestoreReply> {
   const { rows, partitions, idsFrom } = task;

@@ -20,8 +20,7 @@ import { decodeSnapshot } from '../src/store/learners/snapshot-codec.js';
 import type { RedisClient } from '../src/store/redis/client.js';
 import { partitionOf } from '../src/store/redis/keys.js';
 import { createItemTable } from './track/item-table.js';
-import { createWorkerModels } from './track/models.js';
-import { tellRefusal, workerRedis } from './track/redis.js';
+import { createWorkerModels, refusalAsValue, workerRedis } from './track/thread.js';
 import { rowFigures } from './track/told.js';
 
 const settings = workerData as WorkerSettings;
@@ -30,7 +29,7 @@ const models = createWorkerModels(redis, 'retraction worker');
 const items = createItemTable(redis, Date.now);
 
 export default (task: RetractionTask): Promise<RetractionReply> =>
-  tellRefusal(redis().then((client) => retract(client, task)));
+  refusalAsValue(redis().then((client) => retract(client, task)));
 
 async function retract(client: RedisClient, task: RetractionTask): Promise<RetractionResult> {
   const history = historyOf(task);

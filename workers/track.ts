@@ -6,8 +6,7 @@ import { createMemoryWatch } from '../src/store/redis/memory-watch.js';
 import { createLogger } from '../src/telemetry.js';
 import { createItemTable } from './track/item-table.js';
 import { createKnownSkills } from './track/known-skills.js';
-import { createWorkerModels } from './track/models.js';
-import { workerRedis } from './track/redis.js';
+import { createWorkerModels, workerRedis } from './track/thread.js';
 import { trackBatch } from './track/tracking.js';
 
 const settings = workerData as WorkerSettings;

@@ -1,7 +1,7 @@
-import type { TSchema } from 'typebox';
+/** Schemas, and values that do not fit them. */
+import Type, { type TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
 import { invalid, type Problem } from '../errors.js';
-import { problemsOf } from './problems.js';
 
 /** A compiled schema. */
 export interface Check<Value> {
@@ -10,13 +10,13 @@ export interface Check<Value> {
   Type: Validator['Type'];
 }
 
-/** Of a schema what says how long a list may be, also one that may be null. */
+/** The part of a schema that says how long a list may be, also one that may be null. */
 interface ListSchema {
   readonly maxItems?: number;
   readonly anyOf?: readonly ListSchema[];
 }
 
-/** Looked at first: to tell what is wrong with each of thousands of items takes a second. */
+/** Checked first: to describe what is wrong with each of thousands of items takes a second. */
 function overlongLists(schema: TSchema, value: unknown): Problem[] {
   const { properties = {} } = schema as { readonly properties?: Readonly<Record<string, ListSchema>> };
   if (typeof value !== 'object' || value === null) return [];
@@ -38,6 +38,48 @@ export function checked<Value>(check: Check<Value>, value: unknown, what: string
   if (check.Check(value)) return value;
   const overlong = overlongLists(check.Type(), value);
   const problems = overlong.length > 0 ? overlong : problemsOf(check.Errors(value));
-  const told = problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ');
-  throw invalid(`Invalid ${what}: ${told}`, problems);
+  const texts = problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ');
+  throw invalid(`Invalid ${what}: ${texts}`, problems);
 }
+
+/** An error of a compiled check. */
+interface SchemaError {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly params: object;
+  readonly message: string;
+}
+
+/**
+ * The first problem of each field, in words. An optional field's union with null has the same fault several times; only
+ * what is wrong with the wanted type helps.
+ */
+export function problemsOf(errors: readonly SchemaError[], prefix = ''): Problem[] {
+  const byPath = new Map<string, Problem>();
+  const useful = errors.filter((error) => !isOfUnion(error));
+  for (const problem of useful.flatMap((error) => toProblems(error, prefix))) {
+    if (!byPath.has(problem.path)) byPath.set(problem.path, problem);
+  }
+  return [...byPath.values()];
+}
+
+const isOfUnion = ({ keyword, params }: SchemaError): boolean =>
+  keyword === 'anyOf' || (keyword === 'type' && 'type' in params && params.type === 'null');
+
+function toProblems(error: SchemaError, prefix: string): Problem[] {
+  const path = (prefix + error.instancePath.slice(1)).replace(/\/$/, '');
+  if (error.keyword === 'required' && 'requiredProperties' in error.params) {
+    const names = error.params.requiredProperties as string[];
+    return names.map((name) => ({ path: path === '' ? name : `${path}/${name}`, message: 'is required' }));
+  }
+  if (error.keyword === 'pattern') {
+    return [{ path, message: 'must not contain control characters or lone surrogates' }];
+  }
+  if (error.keyword === 'enum' && 'allowedValues' in error.params) {
+    return [{ path, message: `must be one of ${(error.params.allowedValues as string[]).join(', ')}` }];
+  }
+  return [{ path, message: error.message }];
+}
+
+/** An optional field whose `null` means the same as its absence. */
+export const orNull = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));

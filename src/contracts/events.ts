@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
+import { orNull } from './checked.js';
 import { Id } from './ids.js';
-import { orNull } from './optional.js';
 
 /** One answered question, as a platform sends it. Unknown fields are ignored. */
 const LearningEvent = Type.Object(

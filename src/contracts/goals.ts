@@ -3,8 +3,7 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { GoalSetting } from '../domain/score/goal.js';
 import { invalid } from '../errors.js';
-import { checked } from './checked.js';
-import { orNull } from './optional.js';
+import { checked, orNull } from './checked.js';
 
 /** Total score of a goal, in tens. */
 export const TargetScore = Type.Integer({

@@ -6,8 +6,7 @@ import { round4 } from '../domain/base/probability.js';
 import { sections } from '../domain/base/types.js';
 import { misfitOf, type SkillSetting, unsetSkill } from '../domain/catalogue/skill-setting.js';
 import { invalid } from '../errors.js';
-import { checked } from './checked.js';
-import { orNull } from './optional.js';
+import { checked, orNull } from './checked.js';
 
 /** A weight of less could vanish in sums. */
 export const weightBounds = { low: 1e-6, high: 1000 } as const;

@@ -1,7 +1,7 @@
 import type { ItemsReply, ItemsTask, PublishReply, PublishTask } from '../../src/contracts/fit-tasks.js';
 import { encodeItems, readItemFigures } from '../../src/store/models/item-store.js';
 import { publishModel } from '../../src/store/models/model-store.js';
-import { withRedis } from '../track/redis.js';
+import { withRedis } from '../track/thread.js';
 
 export const publish = ({ redisUrl, items, itemHashes, ...task }: PublishTask): Promise<PublishReply> =>
   withRedis(redisUrl, async (client) => {

@@ -20,8 +20,8 @@ import type { HotConnection } from '../../src/store/redis/hot-connection.js';
 import type { HotConnections } from '../../src/store/redis/hot-connections.js';
 import type { KnownSkills } from './known-skills.js';
 import { groupByLearner, type PlacedEvent } from './learner-works.js';
-import { placeEvents } from './placing.js';
 import { type LearnerPlan, type LearnerWork, needsAllSkills, planLearner } from './plan.js';
+import { readEvents } from './read-events.js';
 import { roomEnough, skillRooms } from './skill-room.js';
 import { allSkills, loadModels, type ModelSources } from './track-needs.js';
 import { createReply, type ReplyBuilder } from './track-reply.js';
@@ -68,7 +68,7 @@ const maxBeside = 32;
 export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<TrackReply> {
   const reply = createReply();
   const events: PlacedEvent[] = [];
-  const counts = await inSlices(placeEvents(tools.settings, task, events, reply));
+  const counts = await inSlices(readEvents(task, tools.settings.partitions, events, reply));
   for (let at = 0, end = 0; at < events.length; at = end) {
     end = at + stepOf(tools, task, events.length);
     await trackEvents(tools, task, events.slice(at, end), reply);

@@ -2,10 +2,9 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Forecaster, ForecastResult, StillWanted } from '../../compute/forecast-batcher.js';
-import { checked } from '../../contracts/checked.js';
+import { checked, orNull } from '../../contracts/checked.js';
 import { TargetScore } from '../../contracts/goals.js';
 import { Id } from '../../contracts/ids.js';
-import { orNull } from '../../contracts/optional.js';
 import { locales } from '../../domain/advice/texts.js';
 import { goalModel, scoreModel } from '../../domain/base/params.js';
 import { standardDays } from '../../domain/score/learner-forecast.js';

@@ -1,9 +1,9 @@
 /** Where a batch holds nothing but faults, the thread that tells them has time for others meanwhile. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { allSlots, type EventsForm, type TrackTask, type WorkerSettings } from '../../src/contracts/tasks.js';
+import { allSlots, type EventsForm, type TrackTask } from '../../src/contracts/tasks.js';
 import { inSlices } from '../../src/slices.js';
-import { placeEvents } from '../../workers/track/placing.js';
+import { readEvents } from '../../workers/track/read-events.js';
 import { createReply } from '../../workers/track/track-reply.js';
 
 const events = 1000;
@@ -32,7 +32,7 @@ async function turnsOfOthers(task: TrackTask): Promise<{ turns: number; counts: 
   };
   other = setImmediate(count);
   const reply = createReply();
-  const counts = await inSlices(placeEvents({ partitions: 1 } as WorkerSettings, task, [], reply));
+  const counts = await inSlices(readEvents(task, 1, [], reply));
   clearImmediate(other);
   return { turns, counts, told: reply.reply(counts).outcomes };
 }

@@ -1,0 +1,63 @@
+/** What every worker thread has: its connection to Redis, the models in force, errors as plain values. */
+import type { WorkerSettings } from '../../src/contracts/tasks.js';
+import { ApiError } from '../../src/errors.js';
+import { createServedModels, type ServedModels } from '../../src/store/catalogue/catalogue-cache.js';
+import { createModelCache } from '../../src/store/models/model-cache.js';
+import {
+  connectRedis,
+  connectTimeoutMs,
+  type RedisClient,
+  whenReady,
+  whileRedisServes,
+} from '../../src/store/redis/client.js';
+import { createLogger } from '../../src/telemetry.js';
+
+/**
+ * The Redis connection of a thread; it lives as long as the thread.
+ * @returns gives the connection once it can take commands. @throws ApiError UNAVAILABLE where it cannot in time
+ */
+export function workerRedis({
+  redisUrl,
+  waitReplicas,
+}: Pick<WorkerSettings, 'redisUrl' | 'waitReplicas'>): () => Promise<RedisClient> {
+  const client = connectRedis(redisUrl, waitReplicas);
+  return async () => {
+    await whileRedisServes(whenReady(client, connectTimeoutMs));
+    return client;
+  };
+}
+
+/** Does something over a connection of its own: a fit speaks to Redis twice. */
+export async function withRedis<Reply>(redisUrl: string, work: (client: RedisClient) => Promise<Reply>) {
+  const client = connectRedis(redisUrl);
+  const ready = whileRedisServes(whenReady(client, connectTimeoutMs));
+  return await refusalAsValue(ready.then(() => work(client))).finally(() => client.disconnect());
+}
+
+/** An error's class does not survive the thread boundary, so one that callers are to see becomes plain values. */
+export const refusalAsValue = <Reply>(
+  work: Promise<Reply>,
+): Promise<Reply | { readonly unavailable: string }> =>
+  work.catch((error: unknown) => {
+    if (error instanceof ApiError) return { unavailable: error.message };
+    throw error;
+  });
+
+/**
+ * The models in force, each with its catalogue; the thread watches them as long as it lives.
+ * @param name of the thread in the log
+ */
+export function createWorkerModels(redis: () => Promise<RedisClient>, name: string): ServedModels {
+  const logger = createLogger('info', name);
+  const models = createModelCache({
+    redis,
+    onUnreadable: (error, tenant, version) =>
+      logger.error({ err: error, tenant, version }, 'a model cannot be read: the one before stays in force'),
+  });
+  return createServedModels({
+    models,
+    redis,
+    onUnreadable: (error, tenant, mark) =>
+      logger.error({ err: error, tenant, mark }, 'a catalogue cannot be read: its tenant is refused'),
+  });
+}
