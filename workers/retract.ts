@@ -20,8 +20,8 @@ import { decodeSnapshot } from '../src/store/learners/snapshot-codec.js';
 import type { RedisClient } from '../src/store/redis/client.js';
 import { partitionOf } from '../src/store/redis/keys.js';
 import { createItemTable } from './track/item-table.js';
+import { rowFigures } from './track/results.js';
 import { createWorkerModels, refusalAsValue, workerRedis } from './track/thread.js';
-import { rowFigures } from './track/told.js';
 
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);

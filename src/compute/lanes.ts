@@ -2,7 +2,13 @@
  * Lanes: queues of the threads that count answers. What comes while a lane is busy shares the next task, so batches grow
  * with the load and nothing waits for a timer. A learner has one lane, so its answers keep their order.
  */
-import { allSlots, slotCount, type TrackReply, type TrackTask } from '../contracts/tasks.js';
+import {
+  allSlots,
+  type EventOutcome,
+  slotCount,
+  type TrackReply,
+  type TrackTask,
+} from '../contracts/tasks.js';
 import { type ApiError, unavailable } from '../errors.js';
 import { createFairQueue, type FairQueue, type Queued } from '../fair-queue.js';
 import {
@@ -12,7 +18,6 @@ import {
   outcomesOf,
   type SentEvents,
   type SentPart,
-  type Tracked,
   taskOf,
 } from './track-task.js';
 
@@ -207,16 +212,16 @@ export function createLanes(options: LanesOptions) {
      * @throws ApiError INVALID_REQUEST for a body that holds no events, UNAVAILABLE where the lane is full, INTERNAL for a
      * defect
      */
-    track: (sent: SentEvents, importId: string | null): Promise<readonly Tracked[]> =>
+    track: (sent: SentEvents, importId: string | null): Promise<readonly EventOutcome[]> =>
       new Promise((resolve, reject) =>
         submit(sent, importId, (outcomes) =>
           outcomes instanceof Error ? reject(outcomes) : resolve(outcomes),
         ),
       ),
     /** As `track` for a single live event, without a promise: each costs more than handing the event on. */
-    trackOne: (sent: SentEvents, settle: (outcome: Tracked | Error) => void): void =>
+    trackOne: (sent: SentEvents, settle: (outcome: EventOutcome | Error) => void): void =>
       submit(sent, null, (outcomes) =>
-        settle(outcomes instanceof Error ? outcomes : (outcomes[0] as Tracked)),
+        settle(outcomes instanceof Error ? outcomes : (outcomes[0] as EventOutcome)),
       ),
     /** The single events that are not settled, those of a learner in their order. */
     *open(): Generator<Entry> {

@@ -1,6 +1,7 @@
 /** Requests with events, as the task of a worker thread; and its reply, as their outcomes. */
 import {
   dataSeparator,
+  type EventOutcome,
   type EventsForm,
   type InvalidEvent,
   outcomeLetters,
@@ -22,15 +23,8 @@ export interface SentEvents {
   readonly receivedAt: number;
 }
 
-/** What became of one event. */
-export interface Tracked {
-  readonly outcome: TrackOutcome;
-  /** JSON of the result when counted or replayed; the reason when beyond a limit or unavailable. */
-  readonly data: string;
-}
-
 /** One per event, in order; or an Error for the whole request. */
-export type Outcomes = readonly Tracked[] | Error;
+export type Outcomes = readonly EventOutcome[] | Error;
 
 /** A request on its way to a thread. */
 export interface SentPart {
@@ -82,7 +76,7 @@ export function outcomesOf(
   const texts = data.split(dataSeparator);
   const causes = new Set<string>();
   let place = 0;
-  const next = (): Tracked => {
+  const next = (): EventOutcome => {
     const outcome = outcomesByLetter[outcomes[place] as string] as TrackOutcome;
     const text = texts[place++] as string;
     if (outcome === 'failed') causes.add(text);
@@ -97,15 +91,15 @@ export function outcomesOf(
 
 /** Outcomes of a request of which each lane counted a part: of each event that of its learner's lane. */
 export function joinedOutcomes(parts: readonly Outcomes[]): Outcomes {
-  const counted = parts.filter((part): part is readonly Tracked[] => !(part instanceof Error));
+  const counted = parts.filter((part): part is readonly EventOutcome[] => !(part instanceof Error));
   const failed = parts.filter((part) => part instanceof Error);
   const refusal = failed.find((error) => !(error instanceof ApiError)) ?? failed[0];
   // Either the body cannot be read, which all lanes say alike, or all lanes are full; else it is a defect.
   if (refusal !== undefined && (counted.length === 0 || !(refusal instanceof ApiError))) return refusal;
-  const missing: Tracked = { outcome: 'unavailable', data: refusal?.message ?? '' };
-  const isHere = ({ outcome }: Tracked): boolean => outcome !== 'elsewhere';
+  const missing: EventOutcome = { outcome: 'unavailable', data: refusal?.message ?? '' };
+  const isHere = ({ outcome }: EventOutcome): boolean => outcome !== 'elsewhere';
   return (counted[0] ?? []).map(
-    (_, place) => counted.map((part) => part[place] as Tracked).find(isHere) ?? missing,
+    (_, place) => counted.map((part) => part[place] as EventOutcome).find(isHere) ?? missing,
   );
 }
 

@@ -73,6 +73,12 @@ export type TrackOutcome =
   /** Not counted as far as is known, try again later; `data` says why. */
   | 'unavailable';
 
+/** What became of one event, with its data: the JSON of a result, or the reason. */
+export interface EventOutcome {
+  readonly outcome: TrackOutcome;
+  readonly data: string;
+}
+
 /** Why an event, or a whole body, was refused. */
 export interface InvalidEvent {
   readonly message: string;

@@ -24,7 +24,7 @@ import { encodeItems } from '../../src/store/models/item-store.js';
 import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';
 import { itemTracesKey, learnerKey, metaKey, partitionOf } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { figuresOf } from '../../workers/track/told.js';
+import { figuresOf } from '../../workers/track/results.js';
 import { givenCluster } from '../support/given-cluster.js';
 import { callerOf } from '../support/http.js';
 import { seeded } from '../support/random.js';

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { createLanes } from '../../src/compute/lanes.js';
-import type { SentEvents, Tracked } from '../../src/compute/track-task.js';
+import type { SentEvents } from '../../src/compute/track-task.js';
 import {
   dataSeparator,
+  type EventOutcome,
   type EventsForm,
   outcomeLetters,
   type TrackReply,
@@ -266,7 +267,7 @@ test('while the lanes change under load, each answer is counted once, those of a
     const events = Array.from({ length: 1 + Math.floor(5 * random()) }, eventOf);
     const one = random() < 0.5 ? submissionOf('event', events[0]) : submissionOf('batch', events);
     const sent = one.form === 'event' ? events.slice(0, 1) : events;
-    const check = (outcomes: readonly Tracked[]): void =>
+    const check = (outcomes: readonly EventOutcome[]): void =>
       assert.deepEqual(
         outcomes.map(({ outcome, data }) => `${outcome} ${data}`),
         sent.map((event) => `counted ${event.place}`),

@@ -7,7 +7,7 @@ import { tellsBaseline } from '../../src/domain/score/goal.js';
 import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/learners/event-ids.js';
 import { type IdFields, noIds, openIds } from '../../src/store/learners/learner-ids.js';
 import { decodeSnapshot } from '../../src/store/learners/snapshot-codec.js';
-import { figuresOf } from '../track/told.js';
+import { figuresOf } from '../track/results.js';
 
 export interface ReplayedLearner {
   readonly tenant: string;

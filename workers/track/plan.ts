@@ -1,4 +1,4 @@
-import type { TrackEvent, TrackOutcome } from '../../src/contracts/tasks.js';
+import type { EventOutcome, TrackEvent } from '../../src/contracts/tasks.js';
 import { adviseOn } from '../../src/domain/advice/answer-advice.js';
 import { type AnswerEffect, applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { type Conditions, conditionsFor } from '../../src/domain/answer/conditions.js';
@@ -39,7 +39,7 @@ import {
   type LoadedLearner,
 } from '../../src/store/learners/learner-records.js';
 import type { ItemDelta } from '../../src/store/models/item-store.js';
-import { figuresOf, resultOf, rowOf } from './told.js';
+import { figuresOf, resultOf, rowOf } from './results.js';
 
 /**
  * The answers of one learner in a batch, and what they ask of the store: skills, event ids and items, each once, in
@@ -62,21 +62,15 @@ export interface PlannedEvent {
   readonly item: number;
 }
 
-/** What one learner's answers come to: what to tell, and what to write if anything was counted. */
+/** What one learner's answers come to: their outcomes, and what to write if anything was counted. */
 export interface LearnerPlan {
   /** One per event, in order. */
-  readonly told: readonly Told[];
+  readonly outcomes: readonly EventOutcome[];
   readonly commit: LearnerCommit | null;
   /** Skills that this learner answers for the first time. */
   readonly newSkills: readonly string[];
   /** What the answers add to what is known of their items, once they are committed. */
   readonly itemAnswers: readonly ItemDelta[];
-}
-
-/** What became of one event. */
-export interface Told {
-  readonly outcome: TrackOutcome;
-  readonly data: string;
 }
 
 /** What answers are counted with, beside the learner's own states. */
@@ -117,9 +111,9 @@ export function needsAllSkills(learner: LearnerState | null, { events }: Learner
 /** Applies a learner's answers in order. Pure but for what it is given: nothing is read or written here. */
 export function planLearner(work: LearnerWork, loaded: LoadedLearner, context: PlanContext): LearnerPlan {
   const draft = new Draft(work, loaded, context);
-  const told = work.events.map((planned) => draft.tellOne(planned));
+  const outcomes = work.events.map((planned) => draft.outcomeOf(planned));
   return {
-    told,
+    outcomes,
     commit: draft.rows.length === 0 ? null : draft.commit(),
     newSkills: work.skillIds.filter((_, i) => loaded.skills[i] === null && draft.skills[i] !== null),
     itemAnswers: draft.itemAnswers,
@@ -153,7 +147,7 @@ class Draft {
     this.ids = openIds(loaded.ids);
   }
 
-  tellOne(planned: PlannedEvent): Told {
+  outcomeOf(planned: PlannedEvent): EventOutcome {
     const { event, id } = planned;
     if (event.importLine !== null && event.importLine <= this.loaded.importLine)
       return { outcome: 'skipped', data: '' };
@@ -173,7 +167,7 @@ class Draft {
     return refused.has(skillId) ? 'The tenant knows as many skills as a tenant may have' : null;
   }
 
-  /** Counts one answer; returns what to tell. */
+  /** Counts one answer. @returns its result */
   private count(planned: PlannedEvent): string {
     const { event, id } = planned;
     const { model, findItem } = this.context;
@@ -191,10 +185,10 @@ class Draft {
     if (event.itemId !== null && isFirstOfDay(before, event)) {
       this.itemAnswers.push(itemAnswer(event.itemId, event.isCorrect, conditions));
     }
-    const told = figuresOf(effect, advice);
+    const figures = figuresOf(effect, advice);
     if (id && fingerprint)
-      this.ids.take(id, encodeFirstAnswer(told, fingerprint, event.receivedAt), secondOf(event));
-    return resultOf(told, event.skillId);
+      this.ids.take(id, encodeFirstAnswer(figures, fingerprint, event.receivedAt), secondOf(event));
+    return resultOf(figures, event.skillId);
   }
 
   private statesBefore({ event, skill, item }: PlannedEvent): AnswerStates {
@@ -266,7 +260,7 @@ const idsExhausted = 'The learner has more event ids than can be remembered for 
 const secondOf = ({ receivedAt }: TrackEvent): number => Math.floor(receivedAt / 1000);
 
 /** A repeated id gives the first answer again; the same id on a different event is refused. */
-function repeat(event: TrackEvent, first: FirstAnswer): Told {
+function repeat(event: TrackEvent, first: FirstAnswer): EventOutcome {
   if (!first.fingerprint.equals(fingerprintOf(event))) return { outcome: 'reused', data: '' };
   return { outcome: 'replayed', data: resultOf(first, event.skillId) };
 }

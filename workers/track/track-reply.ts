@@ -1,6 +1,7 @@
 /** What became of the events of a task, gathered while it is worked on. */
 import {
   dataSeparator,
+  type EventOutcome,
   type InvalidEvent,
   outcomeLetters,
   type TrackOutcome,
@@ -26,13 +27,13 @@ export function createReply() {
     open: (): number => letters.push(outcomeLetters.failed) - 1,
     set,
     invalid: (place: number, { message, details = [] }: ApiError): void => {
-      const told: InvalidEvent = { message, details };
-      set(place, 'invalid', JSON.stringify(told));
+      const data: InvalidEvent = { message, details };
+      set(place, 'invalid', JSON.stringify(data));
     },
     settle: (work: LearnerWork, plan: LearnerPlan): void => {
       work.events.forEach(({ place }, i) => {
-        const told = plan.told[i];
-        if (told !== undefined) set(place, told.outcome, told.data);
+        const { outcome, data } = plan.outcomes[i] as EventOutcome;
+        set(place, outcome, data);
       });
     },
     refuse: (work: LearnerWork, reason: string): void => setAll(work, 'unavailable', reason),

@@ -18,11 +18,10 @@ import {
 import { isCluster, type RedisClient } from '../../src/store/redis/client.js';
 import type { HotConnection } from '../../src/store/redis/hot-connection.js';
 import type { HotConnections } from '../../src/store/redis/hot-connections.js';
-import type { KnownSkills } from './known-skills.js';
+import { type KnownSkills, roomEnough, skillRooms } from './known-skills.js';
 import { groupByLearner, type PlacedEvent } from './learner-works.js';
 import { type LearnerPlan, type LearnerWork, needsAllSkills, planLearner } from './plan.js';
 import { readEvents } from './read-events.js';
-import { roomEnough, skillRooms } from './skill-room.js';
 import { allSkills, loadModels, type ModelSources } from './track-needs.js';
 import { createReply, type ReplyBuilder } from './track-reply.js';
 

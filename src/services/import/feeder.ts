@@ -20,8 +20,8 @@
  */
 
 import type { Lanes } from '../../compute/lanes.js';
-import type { SentEvents, Tracked } from '../../compute/track-task.js';
-import type { TrackEvent } from '../../contracts/tasks.js';
+import type { SentEvents } from '../../compute/track-task.js';
+import type { EventOutcome, TrackEvent } from '../../contracts/tasks.js';
 import { ApiError } from '../../errors.js';
 
 export interface FeederOptions {
@@ -91,9 +91,9 @@ export function createFeeder(options: FeederOptions): Feeder {
     void trackGroup(options, shard.group).then((outcomes) => settle(shard, outcomes));
   }
 
-  function settle(shard: Shard, outcomes: readonly Tracked[]): void {
+  function settle(shard: Shard, outcomes: readonly EventOutcome[]): void {
     underWay--;
-    const refused = shard.group.filter((_, i) => isRefused(outcomes[i] as Tracked));
+    const refused = shard.group.filter((_, i) => isRefused(outcomes[i] as EventOutcome));
     try {
       if (refused.length > 0) checkOrder(shard.group, outcomes);
       note(outcomes, refused.length);
@@ -106,7 +106,7 @@ export function createFeeder(options: FeederOptions): Feeder {
     changes.notify();
   }
 
-  function note(outcomes: readonly Tracked[], refused: number): void {
+  function note(outcomes: readonly EventOutcome[], refused: number): void {
     const skipped = outcomes.filter(({ outcome }) => outcome === 'skipped').length;
     const counted = outcomes.length - skipped - refused;
     held -= counted + skipped;
@@ -168,7 +168,7 @@ export function createFeeder(options: FeederOptions): Feeder {
 async function trackGroup(
   { tracker, importId }: FeederOptions,
   group: readonly TrackEvent[],
-): Promise<readonly Tracked[]> {
+): Promise<readonly EventOutcome[]> {
   const sent: SentEvents = {
     form: 'import',
     tenant: group[0]?.tenant ?? '',
@@ -185,13 +185,13 @@ async function trackGroup(
   }
 }
 
-const isRefused = ({ outcome }: Tracked): boolean => outcome === 'unavailable' || outcome === 'failed';
+const isRefused = ({ outcome }: EventOutcome): boolean => outcome === 'unavailable' || outcome === 'failed';
 
 /** @throws Error if a row was counted after an earlier one of its learner was refused, or has an odd outcome */
-function checkOrder(group: readonly TrackEvent[], outcomes: readonly Tracked[]): void {
+function checkOrder(group: readonly TrackEvent[], outcomes: readonly EventOutcome[]): void {
   const refused = new Set<string>();
   group.forEach(({ userId, importLine }, i) => {
-    const tracked = outcomes[i] as Tracked;
+    const tracked = outcomes[i] as EventOutcome;
     if (isRefused(tracked)) refused.add(userId);
     else if (tracked.outcome === 'counted' && refused.has(userId)) {
       throw new Error(`line ${importLine} was counted although an earlier one of its learner was refused`);
@@ -200,7 +200,7 @@ function checkOrder(group: readonly TrackEvent[], outcomes: readonly Tracked[]):
 }
 
 /** Without the advice after the semicolon, which is for the API's callers. */
-const reasonOf = (outcomes: readonly Tracked[]): string =>
+const reasonOf = (outcomes: readonly EventOutcome[]): string =>
   outcomes.find(({ outcome }) => outcome === 'unavailable')?.data.split(';')[0] ??
   'the engine does not answer';
 

@@ -1,7 +1,7 @@
 /** Counting answers: from the events of a request to their results. */
 import type { Lanes } from '../../compute/lanes.js';
-import { invalidEvent, type SentEvents, type Tracked } from '../../compute/track-task.js';
-import type { EventsForm, TrackOutcome } from '../../contracts/tasks.js';
+import { invalidEvent, type SentEvents } from '../../compute/track-task.js';
+import type { EventOutcome, EventsForm, TrackOutcome } from '../../contracts/tasks.js';
 import { ApiError, notCounted, unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 
@@ -27,7 +27,7 @@ export function createAttemptRecorder(
   tally: AnswerTally,
   now: () => number,
 ) {
-  const resultOf = (tracked: Tracked): EventResult => {
+  const resultOf = (tracked: EventOutcome): EventResult => {
     tally[tracked.outcome] = (tally[tracked.outcome] ?? 0) + 1;
     return eventResult(tracked);
   };
@@ -65,7 +65,7 @@ function refusedBatch(error: unknown): never {
 
 const errorOf = (error: Error): ApiError => (error instanceof ApiError ? error : notCounted(error));
 
-function eventResult({ outcome, data }: Tracked): EventResult {
+function eventResult({ outcome, data }: EventOutcome): EventResult {
   switch (outcome) {
     case 'counted':
       return { data, replayed: false };

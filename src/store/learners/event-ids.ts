@@ -39,8 +39,8 @@ export function fingerprintFrom(number: number): Buffer {
   return fingerprint;
 }
 
-/** What an answer told. Masteries are rounded to 4 decimals. */
-export interface ToldFigures {
+/** Figures of an answer's result. Masteries are rounded to 4 decimals. */
+export interface ResultFigures {
   readonly masteryBefore: number;
   readonly masteryAfter: number;
   readonly attempts: number;
@@ -50,7 +50,7 @@ export interface ToldFigures {
 }
 
 /** The first answer to an event, and the hash of that event. */
-export interface FirstAnswer extends ToldFigures {
+export interface FirstAnswer extends ResultFigures {
   readonly fingerprint: Buffer;
 }
 
@@ -62,7 +62,7 @@ const noCode = 0xff;
 const noFigure = 0xffff;
 
 /** @param receivedAt Unix milliseconds; the record leads with its second */
-export function encodeFirstAnswer(answer: ToldFigures, fingerprint: Buffer, receivedAt: number): Buffer {
+export function encodeFirstAnswer(answer: ResultFigures, fingerprint: Buffer, receivedAt: number): Buffer {
   const { advice } = answer;
   const record = Buffer.allocUnsafe(answerBytes);
   const view = viewOf(record);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Value } from 'typebox/value';
 import { LearningEventResult } from '../../src/contracts/events.js';
 import { adviceCodes } from '../../src/domain/advice/answer-advice.js';
-import { resultOf } from '../../workers/track/told.js';
+import { resultOf } from '../../workers/track/results.js';
 
 const tenThousandths = fc.integer({ min: 0, max: 10_000 }).map((x) => x / 10_000);
 const figures = fc.record({

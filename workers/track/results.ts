@@ -1,4 +1,4 @@
-/** What is told of one answer, to its caller and to ClickHouse. */
+/** The result of an answer, and its row for ClickHouse. */
 import { type AttemptFigures, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import type { TrackEvent } from '../../src/contracts/tasks.js';
 import { type Advice, adviceText } from '../../src/domain/advice/answer-advice.js';
@@ -9,10 +9,10 @@ import { round4 } from '../../src/domain/base/probability.js';
 import { efficiencyIndex } from '../../src/domain/tracing/pace.js';
 import { isPlateau } from '../../src/domain/tracing/plateau.js';
 import type { LearnerState } from '../../src/domain/tracing/states.js';
-import { fingerprintNumber, type ToldFigures } from '../../src/store/learners/event-ids.js';
+import { fingerprintNumber, type ResultFigures } from '../../src/store/learners/event-ids.js';
 
 /** As they are remembered for the answer's id. */
-export function figuresOf({ skill, masteryBefore }: AnswerEffect, advice: Advice | null): ToldFigures {
+export function figuresOf({ skill, masteryBefore }: AnswerEffect, advice: Advice | null): ResultFigures {
   return {
     masteryBefore: round4(masteryBefore),
     masteryAfter: round4(skill.mastery),
@@ -24,7 +24,7 @@ export function figuresOf({ skill, masteryBefore }: AnswerEffect, advice: Advice
 }
 
 /** JSON of the learning event result (`LearningEventResult`), written out: numbers need no escapes. */
-export function resultOf(answer: ToldFigures, skillId: string): string {
+export function resultOf(answer: ResultFigures, skillId: string): string {
   const { masteryBefore, masteryAfter, advice } = answer;
   const mastery = `{"mastery_before":${masteryBefore},"mastery_after":${masteryAfter}`;
   const trend = `"velocity":${round4(masteryAfter - masteryBefore)},"plateau_detected":${answer.plateauDetected}`;
