@@ -12,7 +12,7 @@ import type { SkillPorts } from '../services/read/read-skills.js';
 import { createServedModels, type ServedModels } from '../store/catalogue/catalogue-cache.js';
 import { putSkills, type SkillWritten } from '../store/catalogue/catalogue-store.js';
 import { forgetSkill, isKnownSkill, listKnownSkills } from '../store/catalogue/known-skills.js';
-import { createGoalStore, type GoalStore } from '../store/learners/goal-store.js';
+import { createGoalStore, type GoalStore } from '../store/learners/goals.js';
 import { readLearner, readOwnRecord } from '../store/learners/learner-reads.js';
 import { createModelCache } from '../store/models/model-cache.js';
 import { createJournal, type Journal } from '../store/outbox/journal.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ApiError } from '../../src/errors.js';
-import { createGoalStore, type GoalWrite } from '../../src/store/learners/goal-store.js';
+import { createGoalStore, type GoalWrite } from '../../src/store/learners/goals.js';
 import { readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
 import { type RedisClient, whenReady } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';

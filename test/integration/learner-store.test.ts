@@ -6,7 +6,7 @@ import { modelVersion } from '../../src/domain/base/params.js';
 import type { RememberedItem } from '../../src/domain/tracing/item-window.js';
 import type { ItemTrace } from '../../src/domain/tracing/traces.js';
 import { answerBytes, idBytes } from '../../src/store/learners/event-ids.js';
-import { decodeGoal } from '../../src/store/learners/goal-codec.js';
+import { decodeGoal } from '../../src/store/learners/goals.js';
 import { type IdFields, noIds, openIds, type StoredIds } from '../../src/store/learners/learner-ids.js';
 import { readIds, readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
 import type { CommitStatus, LearnerCommit, LearnerQuery } from '../../src/store/learners/learner-records.js';

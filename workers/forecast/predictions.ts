@@ -17,7 +17,7 @@ import {
 import type { ForecastSubject } from '../../src/domain/score/standing.js';
 import { forecastPlan } from '../../src/domain/score/what-if.js';
 import { type LearnerState, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
-import { decodeGoal } from '../../src/store/learners/goal-codec.js';
+import { decodeGoal } from '../../src/store/learners/goals.js';
 
 /** What forecasts of a tenant's learners have in common. */
 export interface Tenant {

@@ -3,7 +3,7 @@ import { readGoalBody } from '../../contracts/goals.js';
 import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
 import type { GoalSetting } from '../../domain/score/goal.js';
 import { ApiError } from '../../errors.js';
-import type { GoalStore, GoalWrite } from '../../store/learners/goal-store.js';
+import type { GoalStore, GoalWrite } from '../../store/learners/goals.js';
 
 export interface GoalPorts {
   readonly goals: GoalStore;

@@ -2,7 +2,7 @@
 
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { LearnerState } from '../../domain/tracing/states.js';
-import { goalField } from '../learners/goal-codec.js';
+import { goalField } from '../learners/goals.js';
 import { decodeLearner } from '../learners/learner-codec.js';
 import { dumpOf, type Fields, type LearnerDump } from '../learners/learner-dump.js';
 import { learnerField, type Placed } from '../learners/learner-records.js';

@@ -15,7 +15,7 @@ import { raiseFence } from '../audit/retention-fence.js';
 import { putCatalogueEntries } from '../catalogue/catalogue-store.js';
 import { addKnownSkills, makeRare, noteLearners } from '../catalogue/known-skills.js';
 import { answerBytes, hashEventId } from '../learners/event-ids.js';
-import { encodeGoal, goalField } from '../learners/goal-codec.js';
+import { encodeGoal, goalField } from '../learners/goals.js';
 import { readIds } from '../learners/learner-reads.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import { notedKept } from '../redis/deployment.js';

@@ -1,4 +1,10 @@
-/** Goals: each a field of its learner's hash, so that whoever reads the learner has the goal too. */
+/**
+ * Goals: each a field of its learner's hash, so that whoever reads the learner has the goal too. JSON, which an older
+ * process refuses when its version is newer.
+ */
+import { createHash } from 'node:crypto';
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
 import { goalRow } from '../../contracts/journal.js';
 import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
 import type { GoalSetting, StoredGoal } from '../../domain/score/goal.js';
@@ -6,9 +12,60 @@ import { unavailable } from '../../errors.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { journalBound, journalKey, learnerKey, markerKey, partitionOf } from '../redis/keys.js';
 import { replicated } from '../redis/replication.js';
-import { changedAt, decodeGoal, encodeAfterTime, goalField, noGoal, tagOfGoal } from './goal-codec.js';
+import { defineScript } from '../redis/script.js';
 
-/** A learner's goal, set anew or (null) taken away. */
+/** Field of the goal in the learner hash. */
+export const goalField = 'G';
+
+/** Without a target score: the goal was removed. */
+const Stored = Type.Object({
+  v: Type.Literal(1),
+  updatedAt: Type.Integer({ minimum: 0 }),
+  targetScore: Type.Union([Type.Integer(), Type.Null()]),
+  targetDate: Type.Union([Type.String(), Type.Null()]),
+});
+const storedCheck = Compile(Stored);
+
+/** Null where there is none, or none any more. @throws Error for what this version of the service cannot read */
+export function decodeGoal(value: string | undefined | null): StoredGoal | null {
+  if (value === undefined || value === null) return null;
+  const { targetScore, targetDate, updatedAt } = parse(value);
+  return targetScore === null ? null : { targetScore, targetDate, updatedAt };
+}
+
+/** When the goal was last set or removed, Unix milliseconds. */
+const changedAt = (value: string): number => parse(value).updatedAt;
+
+function parse(value: string) {
+  const stored: unknown = JSON.parse(value);
+  if (storedCheck.Check(stored)) return stored;
+  throw new Error('the stored goal is not known to this version');
+}
+
+/** A goal, or (null) its removal. */
+interface GoalFields {
+  readonly targetScore: number | null;
+  readonly targetDate: string | null;
+}
+
+/** The whole stored value; the script makes the same. */
+export const encodeGoal = ({
+  updatedAt,
+  targetScore,
+  targetDate,
+}: GoalFields & Pick<StoredGoal, 'updatedAt'>): string =>
+  `{"v":1,"updatedAt":${updatedAt},${encodeAfterTime({ targetScore, targetDate })}`;
+
+/** The stored value after `updatedAt`, which the script decides. */
+const encodeAfterTime = ({ targetScore, targetDate }: GoalFields): string =>
+  JSON.stringify({ targetScore, targetDate }).slice(1);
+
+const noGoal = { targetScore: null, targetDate: null } as const;
+
+/** Tag of a stored value; the script makes the same. */
+const tagOfGoal = (value: string): string => createHash('sha1').update(value).digest('hex');
+
+/** A learner's goal, set or (null) removed. */
 export interface GoalWrite {
   readonly tenant: string;
   readonly userId: string;
@@ -18,20 +75,23 @@ export interface GoalWrite {
   readonly now: number;
 }
 
-/** `mismatch`: the tag is another one, or there is no goal; `absent`: there is none to take away. */
+/** `mismatch`: the tag is another one, or there is no goal; `absent`: there is none to remove. */
 export type GoalWritten =
   | { readonly status: 'written'; readonly updatedAt: number; readonly tag: string }
   | { readonly status: 'mismatch' | 'absent' };
 
 /**
- * Writes a learner's goal. One that is taken away leaves its time behind, so that no later change has the same.
+ * Writes a learner's goal. A removed one leaves its time behind, so that no later change has the same.
  * KEYS: the learner's hash, the partition's marker, the partition's journal.
  * ARGV: tags it may replace, each between spaces, `*` for any, or '' for no condition; 1 where there must be a goal;
  *   Unix milliseconds; the value after `updatedAt`; the row after it; most entries of the journal.
  * Result: what became of it, and the value now: `written`, `mismatch`, `absent` (no goal where there must be one),
  *   `emptied` (Redis came back empty), `full` (the journal).
  */
-const writeGoalScript = `
+const writeGoal = defineScript(3)<
+  [learner: string, marker: string, journal: string, ...args: (string | number)[]],
+  [status: string, value: string]
+>(`
 -- First of all: an emptied Redis cannot tell whether there is a goal.
 if redis.call('EXISTS', KEYS[2]) == 0 then return { 'emptied', '' } end
 local stored = redis.call('HGET', KEYS[1], 'G')
@@ -50,7 +110,7 @@ local value = '{"v":1,"updatedAt":' .. updatedAt .. ',' .. ARGV[4]
 redis.call('HSET', KEYS[1], 'G', value)
 redis.call('XADD', KEYS[3], '*', 'k', 'goal', 'r', updatedAt .. '\\t' .. ARGV[5])
 return { 'written', value }
-`;
+`);
 
 export type GoalStore = ReturnType<typeof createGoalStore>;
 
@@ -70,11 +130,10 @@ export function createGoalStore(client: RedisClient, partitions: number, bound =
         learnerKey(partition, write.tenant, write.userId),
         markerKey(partition),
         journalKey(partition),
-      ];
-      const reply = await replicated(client, markerKey(partition), () =>
-        whileRedisServes(client.eval(writeGoalScript, 3, ...keys, ...argumentsOf(write, bound))),
+      ] as const;
+      const [status, value] = await replicated(client, markerKey(partition), () =>
+        whileRedisServes(writeGoal(client, ...keys, ...argumentsOf(write, bound))),
       );
-      const [status, value] = reply as [string, string];
       return writtenOf(status, value);
     },
   };
