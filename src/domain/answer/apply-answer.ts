@@ -24,10 +24,8 @@ export interface AnswerEffect extends AnswerStates {
 }
 
 /**
- * Applies one answer to a learner's states. Pure: time comes with the answer, and the same answers under the same
- * conditions in the same order give the same states bit for bit, which is what a rebuild rests on.
- *
- * A late answer counts on arrival: the skill's clock never runs backwards.
+ * Applies one answer to a learner's states. Pure: the same answers under the same conditions in the same order give the
+ * same states bit for bit, which a rebuild rests on. A late answer counts on arrival: the skill's clock never runs back.
  */
 export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Conditions): AnswerEffect {
   const { learner, skill, item } = states;
@@ -35,13 +33,8 @@ export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Co
   const masteryBefore = effectiveMastery(parameters.pInit, skill, answer.occurredAt);
   const step = traceAnswer(parameters, masteryBefore, answer.isCorrect, { difficultyShift });
   const rapid = isRapid(answer.timeSpentSeconds, rapidSeconds);
-  const traces = updateTraces(
-    tracesOf(states),
-    answer,
-    learner.attempts + 1,
-    skill.attempts,
-    conditions.abilityOffset,
-  );
+  const place = learner.attempts + 1;
+  const traces = updateTraces(tracesOf(states), answer, place, skill.attempts, conditions.abilityOffset);
   const window = item === null ? learner.items : openWindow(learner.items, item);
   return {
     learner: countAnswer(states, answer, conditions, traces.learner, window),

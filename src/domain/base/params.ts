@@ -1,20 +1,27 @@
 /**
- * Every constant of the models, in one versioned place: changing one changes answers, so it changes
- * `modelVersion` too, and every attempt row says under which version it was counted.
+ * Every constant of the models, in one versioned place: changing one changes answers, so it changes `modelVersion` too,
+ * and every attempt row says under which version it was counted. "Decided here" means without a source; "simulated" and
+ * "tuned" ones are explained in docs/model.md.
  */
 
 /** Version of the formulas and constants below. */
 export const modelVersion = 4;
 
+/** Range of a parameter, ends included. */
+export interface Range {
+  readonly low: number;
+  readonly high: number;
+}
+
 /** The four parameters of Bayesian Knowledge Tracing for one skill, each a probability. */
 export interface BktParameters {
-  /** Probability that the skill is mastered before the first attempt. */
+  /** Of mastery before the first attempt. */
   readonly pInit: number;
-  /** Probability of learning the skill at an attempt, if it was not mastered. */
+  /** Of learning the skill at an attempt, if it was not mastered. */
   readonly pLearn: number;
-  /** Probability of a right answer without mastery. */
+  /** Of a right answer without mastery. */
   readonly pGuess: number;
-  /** Probability of a wrong answer with mastery. */
+  /** Of a wrong answer with mastery. */
   readonly pSlip: number;
 }
 
@@ -25,7 +32,7 @@ export const defaultParameters: BktParameters = { pInit: 0.3, pLearn: 0.1, pGues
 export const defaultParametersVersion = 0;
 
 /** Mastery stays inside these bounds, so that no evidence is ever final. */
-export const masteryBounds = { low: 0.001, high: 0.999 } as const;
+export const masteryBounds: Range = { low: 0.001, high: 0.999 };
 
 /**
  * A skill counts as mastered from here (.95: Corbett & Anderson 1995), with enough attempts and a smoothed mastery
@@ -33,11 +40,9 @@ export const masteryBounds = { low: 0.001, high: 0.999 } as const;
  */
 export const masteredAt = { mastery: 0.95, smoothed: 0.8, attempts: 5 } as const;
 
-/**
- * Score model. The link from ability to score is an assumption until real test scores exist: population means
- * and sd from published SAT norms, the rest from simulation.
- */
+/** Abilities and scores: population means and sd from published SAT norms, the rest simulated. */
 export const scoreModel = {
+  // The link from ability to score is an assumption until real test scores exist.
   mean: { math: 510, rw: 520 },
   sd: 110,
   sectionMin: 200,
@@ -49,24 +54,20 @@ export const scoreModel = {
   measurement: { base: 0.07, perAnswer: 7.3, uncovered: 2, drill: 10 },
   /** Ability per log-odds of mastery. */
   masteryLink: 0.7,
-  /** How far traced mastery is believed, by where the skill's parameters come from (simulated). */
+  /** How far traced mastery is believed, by the source of the skill's parameters. */
   trust: { fitted: 1, manual: 1, prior: 0.75, default: 0.25 },
   /** Variance of the error that all skills with unfitted parameters have in common, at no trust at all. */
   distrust: 0.1,
   /**
-   * Where mastery says another ability than the filter by more than `beyond`, the sd grows by this share of the rest:
-   * simulated with learners who do not master in one step, 80 % intervals cover 80 % for it after 1,200 answers, and 61 %
-   * without it.
+   * Where mastery and filter differ in ability by more than `beyond`, the sd grows by this share of the rest: 80 %
+   * intervals of learners who do not master in one step cover 80 % after 1,200 answers with it, 61 % without.
    */
   disagreement: { beyond: 0.5, share: 0.6 },
-  /** Weight of a section's skills at the least, where the catalogue places none there: a coarse skill is many fine ones. */
+  /** Least weight of a section's skills where the catalogue places none there: a coarse skill is many fine ones. */
   leastSkills: 20,
-  /**
-   * Ability seen on some skills is shrunk by what these say about the rest; wrong answers beside a high ability, up to
-   * so many per skill, tell that it was learned there.
-   */
+  /** Ability seen on some skills is shrunk by what they say about the rest; wrong answers count up to `mostWrong` a skill. */
   shrinkage: { uncovered: 2, perWrong: 2, mostWrong: 20 },
-  /** Log-odds by which one right or wrong answer may move a skill from what ability foretells. */
+  /** Log-odds by which one right or wrong answer may move a skill from what ability predicts. */
   logitPerAnswer: 1,
   /** Process variance per day of looking ahead, and its share common to both sections. */
   driftPerDay: 0.0007,
@@ -76,41 +77,32 @@ export const scoreModel = {
   defaultLevel: 0.8,
 } as const;
 
-/**
- * So many learners make a skill known that was never set. Below it the skill is rare: what is answered once, or misspelt,
- * must not lower everybody's coverage.
- */
+/** Learners that make a skill known that was never set: rare or misspelt skills must not lower everybody's coverage. */
 export const learnersOfKnownSkill = 5;
 
 /**
- * Online ability filter (Bayesian Rasch): prior variance, its growth per answer, bounds of theta. After so many answers
- * on a skill another one tells half as much about the section: simulated, the hundredth says little.
+ * Online ability filter (Bayesian Rasch): prior variance, its growth per answer, bounds of theta. After `repeats` answers
+ * on a skill another one says half as much about the section (simulated).
  */
 export const abilityModel = { variance: 1, processNoise: 0.001, bound: 4, repeats: 8 } as const;
 
 /**
- * Days over which practice is counted, today among them. Of a learner who is newer, each day before the first answer
- * counts as so much of an active one: who came today is neither idle nor somebody who comes every day.
+ * Days over which practice is counted, today among them. Each day before a newer learner's first answer counts as so much
+ * of an active one: who came today is neither idle nor somebody who comes every day.
  */
 export const activityModel = { days: 14, unknownDay: 1 / 7 } as const;
 
 /**
- * Roll-forward of mastery: decided here, of a size that puts 20 hours of practice between the published gains of
- * those who practised and what of them is due to practice.
+ * Roll-forward of mastery: decided here, of a size that puts 20 hours of practice between the published gains of those
+ * who practised and what of them is due to practice.
  */
 export const projectionModel = {
-  /**
-   * Share of the skill's probability of learning that an answer brings on a test, and of that where learning is slowed:
-   * on a plateau, or by answers too fast to learn from.
-   */
+  /** Share of pLearn that an answer brings on a test, and of that where learning is slowed (plateau, rapid answers). */
   learningShare: 0.15,
   slowedShare: 0.25,
   /** Active days of 14 from which nothing is forgotten; fewer forget in proportion. */
   activeDays: 4,
-  /**
-   * Half-lives are taken as they will be after so many days of the practice to come, in which each answer on a skill is
-   * right with this chance: as they are today, forecasts of months would fall too low (simulated).
-   */
+  /** Half-lives are those after so many days of practice to come, with this chance of a right answer (simulated). */
   spacingDays: 45,
   rightShare: 0.8,
   /** Largest change of an ability, on the population's scale. */
@@ -129,37 +121,21 @@ export const momentumModel = {
   idleClosings: 14,
 } as const;
 
-/**
- * Velocity: days with a value that a slope needs, the level of its interval, and the days of the windows that it is
- * shown over.
- */
+/** Velocity: days with a value that a slope needs, the level of its interval, the days of the windows that are shown. */
 export const velocityModel = { minDays: 5, level: 0.9, shortDays: 7, longDays: 28 } as const;
 
 /** Goals: the baseline is the total score when the learner first has this many answers. */
 export const goalModel = { baselineAnswers: 20, defaultBaseline: 1030, horizonDays: 365 } as const;
 
-/** Range of a parameter, ends included. */
-export interface Range {
-  readonly low: number;
-  readonly high: number;
-}
-
 /** What fitted parameters may be: per skill, and per question once its difficulty has shifted guess and slip. */
-export interface FitBounds {
-  readonly pInit: Range;
-  readonly pLearn: Range;
-  readonly pGuess: Range;
-  readonly pSlip: Range;
-  readonly itemGuess: Range;
-  readonly itemSlip: Range;
-}
+export type FitBounds = Readonly<Record<keyof BktParameters | 'itemGuess' | 'itemSlip', Range>>;
 
 /**
  * Bounds of fits. `narrow`: guess up to .35, for an option of four is right by chance at .25; slip up to .20, for
  * more makes "mastery" meaningless. `wide`: the customary guess, slip < .5 (Baker, Corbett & Aleven 2008); it
  * predicts better on real answer logs, so a fit chooses between the two by held-out log loss.
  */
-export const fitBounds: { readonly narrow: FitBounds; readonly wide: FitBounds } = {
+export const fitBounds: Readonly<Record<'narrow' | 'wide', FitBounds>> = {
   narrow: {
     pInit: { low: 0.02, high: 0.9 },
     pLearn: { low: 0.005, high: 0.4 },
@@ -184,18 +160,15 @@ export const guessSlipMargin = 0.05;
 /** Each parameter that is set by hand; wider than any fit, for people know of skills that nobody has answered. */
 export const manualBounds: Range = { low: 0.001, high: 0.999 };
 
-/** P* (see `traceAnswer`) stays below this share of pInit, so that the first wrong answer lowers mastery. */
+/** P* (`pStar`) stays below this share of pInit, so that the first wrong answer lowers mastery. */
 export const wrongAnswerShare = 0.9;
 
-/** How strongly a fit is drawn to its prior means: pInit in learners, the others in expected visits of the state. */
-export interface PriorStrengths {
-  readonly pInit: number;
-  readonly pLearn: number;
-  readonly pGuess: number;
-  readonly pSlip: number;
-}
+/**
+ * How strongly a fit is drawn to its prior means: pInit in learners, the others in expected visits of the state. These
+ * bring small skills closest to the truth in simulation; fits also try shares of them.
+ */
+export type PriorStrengths = BktParameters;
 
-/** Strengths that bring small skills closest to the truth in simulation; fits also try shares of them. */
 export const priorStrengths: PriorStrengths = { pInit: 20, pLearn: 60, pGuess: 40, pSlip: 60 };
 
 /** Prior means while a tenant has no large skills to take them from; never served. */
@@ -206,9 +179,8 @@ export const fitModel = {
   maxAttempts: 60,
   /** A longer pause starts a new sequence from the decayed mastery. */
   splitDays: 30,
-  /** Skills from here on make the tenant's prior means. */
+  /** Skills from here on make the tenant's prior means; skills with fewer than `minLearners` are served the prior. */
   priorLearners: 200,
-  /** Skills below are served the tenant's prior. */
   minLearners: 20,
   /** With fewer fitted skills than this, cold skills are served the defaults. */
   minFittedSkills: 5,
@@ -221,9 +193,8 @@ export const fitModel = {
 } as const;
 
 /**
- * Question difficulty shifts logit guess and slip by `scale` times it: half of what a Rasch model says, for
- * supplied difficulties are noisy and guessing has a floor (decided here; a fit chooses it per tenant). Beyond
- * `limit` logits a difficulty counts as the limit.
+ * Question difficulty, up to `limit` logits, shifts logit guess and slip by `scale` times it: half of what a Rasch model
+ * says, for supplied difficulties are noisy and guessing has a floor (decided here; a fit chooses it per tenant).
  */
 export const difficultyModel = { scale: 0.5, limit: 3 } as const;
 
@@ -234,15 +205,14 @@ export const difficultyModel = { scale: 0.5, limit: 3 } as const;
 export const confidenceRatios: readonly number[] = [0.6, 0.8, 1, 1.15, 1.3];
 
 /**
- * Forgetting: mastery above the prior halves in `baseDays` after a grace, and half as fast for every
- * `doublingDays` further days with a right answer (spacing). The base is an assumption until it is fitted on first
- * answers after a pause.
+ * Mastery above the prior halves in `baseDays` after a grace, and half as fast for every `doublingDays` further days with
+ * a right answer (spacing). The base is an assumption until it is fitted on first answers after a pause.
  */
 export const forgettingModel = { baseDays: 30, doublingDays: 2, maxDays: 365, graceDays: 1 } as const;
 
 /**
  * Plateau: weights fall by `decay` per attempt; progress below `minSlope` per attempt counts as none, at an upper
- * bound of `z` standard errors, from `minAttempts` attempts on and on `hold` in a row. All calibrated on simulated
+ * bound of `z` standard errors, from `minAttempts` attempts on and on `hold` in a row. Calibrated on simulated
  * learners: 6 to 7 % of those who learn are ever flagged within 40 attempts, 81 to 99 % of those who do not.
  */
 export const plateauModel = {
@@ -251,7 +221,7 @@ export const plateauModel = {
   z: 1.2816,
   minAttempts: 12,
   hold: 3,
-  /** A pause of more days than this starts anew. */
+  /** A pause of more days than this starts again. */
   resetDays: 14,
   /** From here on the sums of the weights change no more: .9^400 times 400² is below 1e-13. */
   maxAttempts: 400,
@@ -259,8 +229,7 @@ export const plateauModel = {
 
 /**
  * Rapid guessing. Thresholds: a tenth of the mean, at most 10 s (Wise & Ma 2012), 3 s without a norm (Kong, Wise &
- * Bhola 2007). The flag's share, window and counts are decided here, and so is the time from which a learner is
- * taken to have been away.
+ * Bhola 2007). Decided here: the flag's share, window and counts, and the time from which a learner was away.
  */
 export const rapidModel = {
   minAnswers: 30,
@@ -303,7 +272,7 @@ export const adviceModel = {
   maxLength: 200,
 } as const;
 
-/** Expected gain of an hour on one skill: decided here, but for the link to points, which is `scoreModel`'s. */
+/** Expected gain of an hour on one skill: decided here. */
 export const gainModel = {
   /** Of an answer on a skill whose answers were not timed. */
   secondsPerAnswer: 75,
@@ -322,14 +291,11 @@ export const studyModel = {
   weak: { mastery: 0.6, attempts: 5 },
   /** A section is explored once this share of its known weight was answered. */
   coverage: 0.5,
-  /** With fewer answers in a section no points are told. */
+  /** Answers in a section from which gains are given in points. */
   pointsFrom: 20,
 } as const;
 
-/**
- * The served probability of a right answer (`prediction/`): all tuned on real answer logs by validation inside their
- * training part (docs/model.md); none is sharp.
- */
+/** The served probability of a right answer: all tuned by validation inside the training part of real logs; none is sharp. */
 export const predictionModel = {
   /** Ability filter: prior variance of the ability and its growth per answer, and the residual of a skill. */
   abilityVariance: 1,
@@ -341,20 +307,16 @@ export const predictionModel = {
   recentRate: 0.3,
   slowRate: 0.03,
   /**
-   * How far items are trusted follows from the variance of their effects in the tenant's log (`itemVariance`), which
-   * is kept within these bounds; `start` is about that of real logs and weighs as much as some items that tell it
-   * well. Tenants without a fit have `startPrior` answers as expected that are added to an item's own; a fit has
-   * priorOver / variance, which is no less.
+   * Trust in items follows from the variance of their effects in the tenant's log (`itemVariance`), within these bounds;
+   * `start` is about that of real logs and weighs like `startItems` items. Answers as expected that are added to an
+   * item's own: `startPrior` without a fit, priorOver / variance with one, and no less.
    */
   items: {
     variance: { low: 0.002, high: 4, start: 0.8, startItems: 2 },
     priorOver: 5,
     startPrior: 10,
   },
-  /**
-   * Log-odds of mean probabilities differ by less than the log-odds do in each answer: by sqrt(1 + pi/8 s^2) for
-   * answers with an sd of s = 1.1 logits.
-   */
+  /** Log-odds of means differ by less than those of single answers: by sqrt(1 + pi/8 s^2), for an sd of s = 1.1 logits. */
   itemScale: 1.2,
   /** Elo passes: steps fall as step / (from + fall * answers); a later pass starts as after so many answers. */
   offsets: {
@@ -392,10 +354,7 @@ export const predictionModel = {
   },
 } as const;
 
-/**
- * Forecast of the share of right answers (`accuracy/`): chosen by cross-validation on two real logs, one with times
- * and one without (docs/model.md); none is sharp.
- */
+/** Forecast of the share of right answers: chosen by cross-validation on two real logs, with and without times; none is sharp. */
 export const accuracyConstants = {
   /** Horizons that fits learn from: days, or answers where a log has no times. */
   horizons: { days: [7, 30, 90], answers: [20, 50, 100] },

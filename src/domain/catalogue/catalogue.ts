@@ -1,6 +1,6 @@
 /** What a tenant says of its skills: names, sections, weights, and parameters set by hand. */
 import { type BktParameters, scoreModel } from '../base/params.js';
-import { type PerSection, type Section, sections } from '../base/types.js';
+import { type PerSection, perSection, type Section, sections } from '../base/types.js';
 
 /** One skill as it was set. */
 export interface SkillEntry {
@@ -21,7 +21,7 @@ export interface SkillEntry {
 /** Where a skill belongs, and how much it weighs there. */
 export type Placement = Pick<SkillEntry, 'section' | 'weight'>;
 
-/** Where a skill is that was never set. */
+/** Of a skill that was never set. */
 export const unplaced: Placement = { section: null, weight: 1 };
 
 /** Skills of one section: how many, and their weights together; one without a section counts half in each. */
@@ -45,7 +45,7 @@ export interface Catalogue {
 }
 
 export function catalogueOf(revision: number, entries: ReadonlyMap<string, SkillEntry>): Catalogue {
-  const totalsOf = (section: Section): SetTotals => {
+  const totals = perSection((section): SetTotals => {
     const totals = { skills: 0, weight: 0, placed: 0 };
     for (const entry of entries.values()) {
       const share = shareOf(entry, section);
@@ -54,8 +54,8 @@ export function catalogueOf(revision: number, entries: ReadonlyMap<string, Skill
       totals.weight += share * entry.weight;
     }
     return totals;
-  };
-  return { revision, entries, totals: { math: totalsOf('math'), rw: totalsOf('rw') } };
+  });
+  return { revision, entries, totals };
 }
 
 export const emptyCatalogue: Catalogue = catalogueOf(0, new Map());
@@ -71,10 +71,9 @@ export function shareOf({ section }: Pick<Placement, 'section'>, of: Section): n
 
 /**
  * All the skills that the tenant knows. Those that were never set count half in each section. A catalogue that places
- * a skill in a section is believed to be complete there; without one a section weighs as much as so many skills at
- * least.
+ * a skill in a section is taken as complete there; without one a section weighs as much as `leastSkills` skills at least.
  *
- * @param known number of different skills, set or answered by learners enough
+ * @param known number of different skills, set or answered by enough learners
  */
 export function knownTotals({ entries, totals }: Catalogue, known: number, section: Section): SectionTotals {
   const others = Math.max(0, known - entries.size) * shareOf(unplaced, section);

@@ -48,5 +48,5 @@ export function misfitOf(parameters: BktParameters): Misfit | null {
   };
 }
 
-/** Cut to 4 decimals, so that what is told as a bound is allowed. */
+/** Cut to 4 decimals, so that the bound in the message is allowed. */
 const decimal = (value: number): number => Math.max(0, Math.floor(value * 1e4 + tolerance)) / 1e4;

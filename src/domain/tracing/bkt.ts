@@ -10,23 +10,20 @@ import { clamp, logit } from '../base/probability.js';
 
 /** What one answer does to mastery; every value a probability. */
 export interface BktStep {
-  /** Probability of a right answer, told before the answer was seen. */
+  /** Of a right answer, before it was given. */
   readonly pCorrect: number;
   /** Mastery given the answer, before learning from the attempt. */
   readonly posterior: number;
   readonly masteryAfter: number;
 }
 
-/** What makes one answer's evidence differ from that of any other answer on the skill. */
-export interface ItemEvidence {
+/** What makes one answer's evidence differ from another's on the skill. */
+interface ItemEvidence {
   /** Logit shift of guess (down) and slip (up) as `difficultyShift` gives it; 0: none. */
   readonly difficultyShift: number;
   /** Share of the evidence and of the learning that counts, 0 to 1; default 1. */
   readonly weight?: number;
-  /**
-   * Reported confidence, 1 to 5, where it is to count as evidence; default null. Off by default, for reports of
-   * oneself are easy to game and differ by culture.
-   */
+  /** Reported confidence, 1 to 5, as evidence; default null, for reports of oneself are easy to game and differ by culture. */
   readonly confidence?: number | null;
 }
 
@@ -37,12 +34,11 @@ const plainEvidence: ItemEvidence = { difficultyShift: 0 };
 
 /**
  * One step of Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery: times the Bayes factor
- * of the answer, which equals the usual quotient, then learning.
+ * of the answer, which equals the usual quotient, then learning. The result stays within `masteryBounds`.
  *
- * @param mastery mastery before the answer, 0 to 1
- * @param guard a wrong answer never raises mastery. The plain formula raises it below P* (see `pStar`), which
- * fitted parameters avoid at their prior, yet difficulty or changed parameters may bring about; false: plain
- * @throws never; the result stays within `masteryBounds`
+ * @param mastery before the answer, 0 to 1
+ * @param guard a wrong answer never raises mastery. The plain formula raises it below `pStar`: fitted parameters avoid
+ * that at their prior, but not for every difficulty, nor after a change of parameters
  */
 export function traceAnswer(
   parameters: BktParameters,
@@ -74,9 +70,8 @@ export const predictCorrect = (mastery: number, { pGuess, pSlip }: GuessSlip): n
   mastery * (1 - pSlip) + (1 - mastery) * pGuess;
 
 /**
- * Evidence of the answer for mastery against no mastery. Confidence says something about right answers only: a
- * confident wrong one may be a slip or a misconception. Decided here: a right answer, however unsure, never counts
- * against mastery.
+ * Evidence of the answer for mastery against no mastery. Confidence counts with right answers only: a confident wrong one
+ * may be a slip or a misconception. A right answer, however unsure, never counts against mastery (decided here).
  */
 function bayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, confidence: number | null): number {
   if (!isCorrect) return pSlip / (1 - pGuess);
@@ -100,14 +95,12 @@ export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSl
 }
 
 /**
- * The logit shift for a question: scale * difficulty, cut once so that guess and slip both stay inside the item
- * bounds. Cutting each by itself would let a right answer on a harder question count less.
- *
- * A side on which the skill's own values already lie outside of the bounds allows no shift; 0 always stays 0.
+ * The logit shift for a question: scale * difficulty, cut once so that guess and slip both stay inside the item bounds;
+ * cutting each by itself would let a right answer on a harder question count less. A side on which the skill's own values
+ * lie outside the bounds allows no shift; 0 stays 0.
  *
  * @param difficulty in logits, minus the mean of the skill's supplied difficulties
  * @param scale k, at least 0
- * @param bounds of guess and slip per question
  */
 export function difficultyShift(
   { pGuess, pSlip }: BktParameters,

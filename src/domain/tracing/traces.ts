@@ -1,9 +1,10 @@
 /**
- * What the served probability of a right answer is predicted from: a fixed number of figures per learner, per
- * learner and skill, and per remembered item of a learner, each brought up to date by one answer in constant time.
+ * What the served probability of a right answer is predicted from: a fixed number of figures per learner, per learner and
+ * skill, and per remembered item of a learner. An answer updates each in constant time.
  */
 import { predictionModel as model } from '../base/params.js';
 import { clamp, sigmoid } from '../base/probability.js';
+import type { Answer } from '../base/types.js';
 
 const startVariance: number = model.abilityVariance;
 
@@ -44,9 +45,8 @@ export const newItemTrace = {
   /** Wrong answers in a row up to its last one, at most 8. */
   wrongRun: 0,
   /**
-   * Answers that the learner had given to other skills when the item was last answered. The lag since then, counted
-   * so, stands still while other items of the skill are answered: else a right answer on one of them could lower
-   * the prediction for this one.
+   * The learner's answers on other skills when the item was last answered. Counted so, the lag since stands still while
+   * other items of the skill are answered: else a right answer on one of them could lower the prediction for this one.
    */
   elsewhere: 0,
   /** Of the last answer, whole Unix seconds. */
@@ -62,16 +62,11 @@ export interface Traces {
   readonly item: ItemTrace | null;
 }
 
-/** What an answer is to the traces. */
-export interface TracedAnswer {
-  readonly isCorrect: boolean;
-  /** Unix milliseconds. */
-  readonly occurredAt: number;
-}
+export type TracedAnswer = Pick<Answer, 'isCorrect' | 'occurredAt'>;
 
 /** Highest counts that an item's record holds. */
 const maxItemCount = 255;
-/** Longer runs of wrong answers on an item tell no more. */
+/** Longer runs of wrong answers on an item say no more. */
 export const maxItemRun = 8;
 
 /**
@@ -100,12 +95,6 @@ export function updateTraces(
 export const elsewhereAt = (place: number, skillAttempts: number): number =>
   Math.max(0, place - 1 - skillAttempts);
 
-interface Filtered {
-  readonly ability: number;
-  readonly variance: number;
-  readonly residual: number;
-}
-
 /**
  * One step of an extended Kalman filter of the Rasch model on two levels: ability over all skills, whose variance
  * shrinks with every answer and grows a little again, and the skill's residual, whose variance stays (it is at its
@@ -116,7 +105,7 @@ function filterAbility(
   skill: SkillTrace,
   isCorrect: boolean,
   abilityOffset: number,
-): Filtered {
+): Pick<LearnerTrace, 'ability' | 'variance'> & Pick<SkillTrace, 'residual'> {
   const { abilityVariance, abilityNoise, abilityBound, residualVariance, residualBound } = model;
   const expected = sigmoid(learner.ability + skill.residual + abilityOffset);
   const information = expected * (1 - expected);
@@ -132,7 +121,7 @@ function filterAbility(
 function countForLearner(
   learner: LearnerTrace,
   { isCorrect, occurredAt }: TracedAnswer,
-  { ability, variance }: Filtered,
+  { ability, variance }: Pick<LearnerTrace, 'ability' | 'variance'>,
 ): LearnerTrace {
   const outcome = isCorrect ? 0.5 : -0.5;
   return {
