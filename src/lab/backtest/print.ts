@@ -1,6 +1,6 @@
 /** What a backtest prints. */
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
-import { aligned, grouped, rangeText } from '../report/numbers.js';
+import { aligned, grouped, rangeText, roundedJson } from '../report/numbers.js';
 import { resamples, seed } from './bootstrap.js';
 import { levels, type ModelName, modelNames } from './forecasts.js';
 import type { BacktestResults, Band, Estimate, ModelLosses, Summary } from './results.js';
@@ -15,32 +15,26 @@ export interface BacktestSummary {
   readonly results: BacktestResults;
 }
 
-const digits = 6;
-const rounded = (value: number): number => Number(value.toFixed(digits));
-
-export function backtestJson({
+export const backtestJson = ({
   file,
   fold,
   unit,
   seconds,
   results: { all, bands },
-}: BacktestSummary): string {
-  return JSON.stringify({
+}: BacktestSummary): string =>
+  roundedJson({
     cases: all.cases,
     learners: all.learners,
-    coverage: Object.fromEntries(
-      levels.map((level, i) => [`${100 * level}`, rounded(all.coverage[i]?.mean ?? 0)]),
-    ),
+    coverage: Object.fromEntries(levels.map((level, i) => [`${100 * level}`, all.coverage[i]?.mean ?? 0])),
     bands: bands.map(bandJson),
     models: modelsJson(all.models),
     file,
     fold,
     unit,
-    width_80: rounded(all.width.mean),
+    width_80: all.width.mean,
     bootstrap: { seed, resamples },
-    seconds: rounded(seconds),
+    seconds,
   });
-}
 
 function bandJson({ historyFrom, historyTo, horizon, cases, learners, coverage, width, models }: Band) {
   const [half, most, nearlyAll] = coverage as readonly [Estimate, Estimate, Estimate];
@@ -50,24 +44,23 @@ function bandJson({ historyFrom, historyTo, horizon, cases, learners, coverage, 
     horizon,
     cases,
     learners,
-    coverage_80: rounded(most.mean),
-    low: rounded(most.low),
-    high: rounded(most.high),
-    coverage_50: rounded(half.mean),
-    coverage_95: rounded(nearlyAll.mean),
-    width_80: rounded(width.mean),
+    coverage_80: most.mean,
+    low: most.low,
+    high: most.high,
+    coverage_50: half.mean,
+    coverage_95: nearlyAll.mean,
+    width_80: width.mean,
     models: modelsJson(models),
   };
 }
 
 const modelsJson = (models: Band['models']) =>
-  Object.fromEntries(modelNames.map((name) => [name, lossesJson(models[name])]));
-
-const lossesJson = ({ brier, logLoss, mae }: ModelLosses) => ({
-  brier: rounded(brier.mean),
-  log_loss: rounded(logLoss.mean),
-  mae: rounded(mae.mean),
-});
+  Object.fromEntries(
+    modelNames.map((name) => {
+      const { brier, logLoss, mae } = models[name];
+      return [name, { brier: brier.mean, log_loss: logLoss.mean, mae: mae.mean }];
+    }),
+  );
 
 export function backtestText({
   file,

@@ -1,6 +1,6 @@
 /** What an evaluation prints. */
-import type { Metrics, ReliabilityBin } from '../../domain/base/metrics.js';
-import { aligned, grouped } from '../report/numbers.js';
+import type { ReliabilityBin } from '../../domain/base/metrics.js';
+import { aligned, grouped, roundedJson } from '../report/numbers.js';
 import type { ModelResult, Results } from './results.js';
 import type { MonotoneCheck } from './served.js';
 import type { FitFigures } from './train.js';
@@ -24,17 +24,18 @@ export interface Counts {
   readonly learners: number;
 }
 
-const digits = 6;
-const rounded = (value: number): number => Number(value.toFixed(digits));
-const roundedOrNull = (value: number | null): number | null => (value === null ? null : rounded(value));
-
-export function evaluationJson({ test, train, fit, monotone, results, ...summary }: Summary): string {
-  return JSON.stringify({
+export const evaluationJson = ({ test, train, fit, monotone, results, ...summary }: Summary): string =>
+  roundedJson({
     rows: test.rows,
     learners: test.learners,
-    models: Object.fromEntries(results.models.map(({ name, metrics }) => [name, metricsJson(metrics)])),
+    models: Object.fromEntries(
+      results.models.map(({ name, metrics: { auc, rmse, logLoss, accuracy, ece } }) => [
+        name,
+        { auc, rmse, log_loss: logLoss, accuracy, ece },
+      ]),
+    ),
     fit: {
-      seconds: rounded(fit.seconds),
+      seconds: fit.seconds,
       iterations: fit.iterations,
       observations: fit.observations,
       threads: fit.threads,
@@ -44,35 +45,15 @@ export function evaluationJson({ test, train, fit, monotone, results, ...summary
     split: summary.split,
     train,
     left_out: summary.leftOut,
-    served_fit: { seconds: rounded(fit.servedSeconds) },
-    predict: { seconds: rounded(fit.predictSeconds) },
+    served_fit: { seconds: fit.servedSeconds },
+    predict: { seconds: fit.predictSeconds },
     monotone: {
       probes: monotone.probes,
       right_lowers: monotone.rightLowers,
       wrong_raises: monotone.wrongRaises,
     },
-    reliability: Object.fromEntries(
-      results.models.map(({ name, reliability }) => [name, binsJson(reliability)]),
-    ),
+    reliability: Object.fromEntries(results.models.map(({ name, reliability }) => [name, reliability])),
   });
-}
-
-const metricsJson = ({ auc, rmse, logLoss, accuracy, ece }: Metrics) => ({
-  auc: roundedOrNull(auc),
-  rmse: rounded(rmse),
-  log_loss: rounded(logLoss),
-  accuracy: rounded(accuracy),
-  ece: rounded(ece),
-});
-
-const binsJson = (bins: readonly ReliabilityBin[]) =>
-  bins.map(({ low, high, answers, predicted, correct }) => ({
-    low: rounded(low),
-    high: rounded(high),
-    answers,
-    predicted: roundedOrNull(predicted),
-    correct: roundedOrNull(correct),
-  }));
 
 const splits = {
   fold: 'folds of the file',

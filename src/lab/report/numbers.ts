@@ -19,3 +19,9 @@ export function aligned(rows: readonly (readonly string[])[]): string {
     i === 0 ? text.padEnd(widths[i] ?? 0) : text.padStart(widths[i] ?? 0);
   return rows.map((row) => `  ${row.map(cell).join('  ').trimEnd()}`).join('\n');
 }
+
+const jsonDigits = 6;
+
+/** One line of JSON, its numbers with six decimals at most. */
+export const roundedJson = (value: object): string =>
+  JSON.stringify(value, (_, part) => (typeof part === 'number' ? Number(part.toFixed(jsonDigits)) : part));
