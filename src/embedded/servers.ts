@@ -61,28 +61,13 @@ export async function startEmbedded(
 
 /**
  * The servers of a running service, for a process that starts none (ROLE=api or pipeline).
- *
  * @throws StartError when a URL is neither set nor published, or nobody answers there
  */
 export async function resolveEndpoints(settings: ServerSettings): Promise<Endpoints> {
-  const { redisUrl, clickhouseUrl } = settings;
-  if (redisUrl !== null && clickhouseUrl !== null)
-    return { redisUrl, clickhouseUrl, ...clusterOf(settings), analystUrl: null };
-  const found = await findEndpoints(settings.dataDir);
-  if ('problem' in found) {
-    throw new StartError(`${found.problem}; set REDIS_URL and CLICKHOUSE_URL, or start the service first`);
-  }
-  return {
-    redisUrl: redisUrl ?? found.endpoints.redisUrl,
-    clickhouseUrl: clickhouseUrl ?? found.endpoints.clickhouseUrl,
-    ...clusterOf(clickhouseUrl === null ? found.endpoints : settings),
-    analystUrl: clickhouseUrl === null ? found.endpoints.analystUrl : null,
-  };
+  const found = await runningServers(settings);
+  if ('endpoints' in found) return found.endpoints;
+  throw new StartError(`${found.problem}; set REDIS_URL and CLICKHOUSE_URL, or start the service first`);
 }
-
-/** Only where there is one. */
-const clusterOf = ({ clickhouseCluster }: Pick<Endpoints, 'clickhouseCluster'>) =>
-  clickhouseCluster ? { clickhouseCluster } : {};
 
 /** The running service's servers, or its own where none runs: for commands beside or without the service. */
 export async function joinOrStart(
@@ -90,11 +75,24 @@ export async function joinOrStart(
   logger: Logger,
   closers: Closers,
 ): Promise<Endpoints> {
-  const { redisUrl, clickhouseUrl } = settings;
-  const bothSet = redisUrl !== null && clickhouseUrl !== null;
-  const running = bothSet || 'endpoints' in (await findEndpoints(settings.dataDir));
-  return running ? resolveEndpoints(settings) : startEmbedded(settings, logger, closers);
+  const found = await runningServers(settings);
+  return 'endpoints' in found ? found.endpoints : startEmbedded(settings, logger, closers);
 }
+
+/** Those that are set, and for the rest those that a running service published. */
+async function runningServers(settings: ServerSettings): Promise<FoundEndpoints> {
+  const { redisUrl, clickhouseUrl } = settings;
+  const given = clickhouseUrl === null ? null : { clickhouseUrl, ...clusterOf(settings), analystUrl: null };
+  if (redisUrl !== null && given !== null) return { endpoints: { redisUrl, ...given } };
+  const found = await findEndpoints(settings.dataDir);
+  if ('problem' in found) return found;
+  const { redisUrl: published, ...clickhouse } = found.endpoints;
+  return { endpoints: { redisUrl: redisUrl ?? published, ...(given ?? clickhouse) } };
+}
+
+/** Only where there is one. */
+const clusterOf = ({ clickhouseCluster }: Pick<Endpoints, 'clickhouseCluster'>) =>
+  clickhouseCluster ? { clickhouseCluster } : {};
 
 /**
  * Reads endpoints.json and asks both servers whether they are there, again while one of them, or this process,
@@ -125,13 +123,11 @@ async function askServers(
     probeRedis(endpoints.redisUrl),
     probeClickhouse(endpoints.clickhouseUrl),
   ]);
-  const silent = [
-    ...(redis === null ? [] : [{ server: 'Redis', ...redis }]),
-    ...(clickhouse === null ? [] : [{ server: 'ClickHouse', ...clickhouse }]),
-  ];
-  const worst = silent.find(({ refused }) => refused) ?? silent[0];
-  if (worst === undefined) return { endpoints };
-  const { server, reason, refused } = worst;
+  // One that refuses is gone; one that is silent may only stand still.
+  const silence = redis !== null && (redis.refused || !clickhouse?.refused) ? redis : clickhouse;
+  if (silence === null) return { endpoints };
+  const { reason, refused } = silence;
+  const server = silence === redis ? 'Redis' : 'ClickHouse';
   return { problem: `the ${server} of ${dataDir} does not answer (${reason})`, isOver: refused };
 }
 

@@ -29,32 +29,25 @@ export function notAllowed(what: string): never {
   throw new BridgeError(497, 'ACCESS_DENIED', `analyst: Not enough privileges to read ${what}`);
 }
 
-/*
- * Status by exception code, as ClickHouse's HTTP handler does it
- * (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp); everything else is 500.
+/**
+ * Status by exception code, as ClickHouse's HTTP handler does it (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp);
+ * everything else is 500.
  */
-const statusCodes: ReadonlyMap<number, readonly number[]> = new Map([
-  [
-    400,
-    [6, 8, 15, 25, 26, 27, 38, 41, 43, 44, 53, 62, 64, 68, 72, 76, 117, 167, 168, 223, 321, 427, 456, 457],
-  ],
-  [401, [194]],
-  [403, [192, 193, 497, 516]],
-  [404, [46, 47, 50, 56, 60, 63, 70, 73, 78, 81, 115, 336]],
-  [408, [159]],
-  [413, [307, 1019]],
-  [501, [48]],
-  [503, [202, 209, 439]],
-]);
-
+const codesOf: Readonly<Record<number, string>> = {
+  400: '6 8 15 25 26 27 38 41 43 44 53 62 64 68 72 76 117 167 168 223 321 427 456 457',
+  401: '194',
+  403: '192 193 497 516',
+  404: '46 47 50 56 60 63 70 73 78 81 115 336',
+  408: '159',
+  413: '307 1019',
+  501: '48',
+  503: '202 209 439',
+};
 const statusByCode = new Map(
-  [...statusCodes].flatMap(([status, codes]) => codes.map((code) => [code, status])),
+  Object.entries(codesOf).flatMap(([status, codes]) =>
+    codes.split(' ').map((code) => [Number(code), Number(status)]),
+  ),
 );
-
-/** HTTP status for a ClickHouse exception code. */
-function statusOf(code: number): number {
-  return statusByCode.get(code) ?? 500;
-}
 
 /** Turns an engine's text (`Code: 62. DB::Exception: …`) into code, status and body. */
 export function engineFailure(message: string): EngineFailure {
@@ -62,7 +55,7 @@ export function engineFailure(message: string): EngineFailure {
   const body = message.startsWith('Code: ')
     ? message
     : `Code: 1002. DB::Exception: ${message} (UNKNOWN_EXCEPTION)`;
-  return { code, status: statusOf(code), body: `${body}\n` };
+  return { code, status: statusByCode.get(code) ?? 500, body: `${body}\n` };
 }
 
 /** Any thrown value as ClickHouse would show it. */

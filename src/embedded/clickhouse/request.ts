@@ -4,14 +4,7 @@ import { BridgeError, notAllowed } from './errors.js';
 import type { Lane } from './lanes.js';
 import type { EngineJob, RowInsert } from './messages.js';
 import { analystAssignments, analystLimitMs, parameterAssignments, serviceAssignments } from './settings.js';
-import {
-  answerFormat,
-  type InsertHead,
-  insertFormat,
-  isStreamable,
-  leadingWord,
-  parseInsertHead,
-} from './sql.js';
+import { answerFormat, insertFormat, isStreamable, leadingWord, parseInsertHead } from './sql.js';
 
 /** One request's say about how to run its statement. */
 export interface RequestOptions {
@@ -67,24 +60,18 @@ interface CutStatement {
 /** The head of a statement is looked for in so many bytes of the body. */
 const headBytes = 64 * 1024;
 
-function rowInsert(head: InsertHead, rows: Uint8Array): RowInsert {
-  return { table: head.table, columns: head.columns, format: insertFormat(head.format), rows };
-}
-
-function cutParameter(query: string, body: Buffer): CutStatement {
-  const head = isInsert(query) && body.length > 0 ? parseInsertHead(query) : null;
-  if (head === null) return wholeText(Buffer.concat([Buffer.from(`${query}\n`), body]));
-  const first = Buffer.from(query.slice(head.rowsAt));
-  const rows = first.length === 0 ? body : Buffer.concat([first, body]);
-  return { text: query, insert: rowInsert(head, rows), settings: head.settings };
-}
-
-function cutBody(body: Buffer): CutStatement {
-  const start = body.subarray(0, headBytes).toString('utf8');
-  const head = isInsert(start) ? parseInsertHead(start) : null;
-  if (head === null) return wholeText(body);
-  const headLength = Buffer.byteLength(start.slice(0, head.rowsAt));
-  return { text: start, insert: rowInsert(head, body.subarray(headLength)), settings: head.settings };
+/** The statement stands in the URL, with rows in the body, or both in the body. */
+function cutStatement(query: string, body: Buffer): CutStatement {
+  const isInUrl = query.trim() !== '';
+  const text = isInUrl ? query : body.subarray(0, headBytes).toString('utf8');
+  const head = isInsert(text) && body.length > 0 ? parseInsertHead(text) : null;
+  if (head === null) return wholeText(isInUrl ? Buffer.concat([Buffer.from(`${query}\n`), body]) : body);
+  const { table, columns, settings, rowsAt } = head;
+  const format = insertFormat(head.format);
+  const inUrl = Buffer.from(isInUrl ? text.slice(rowsAt) : '');
+  const inBody = isInUrl ? body : body.subarray(Buffer.byteLength(text.slice(0, rowsAt)));
+  const rows = inUrl.length === 0 ? inBody : Buffer.concat([inUrl, inBody]);
+  return { text, insert: { table, columns, format, rows }, settings };
 }
 
 function wholeText(bytes: Buffer): CutStatement {
@@ -108,72 +95,50 @@ const settingName = (key: string): string | null =>
   key.startsWith('param_') || exchangeParameters.has(key) ? null : key;
 const parameterName = (key: string): string | null => (key.startsWith('param_') ? key.slice(6) : null);
 
-function refuseNativeCompression(query: URLSearchParams): void {
-  if (query.get('compress') === '1' || query.get('decompress') === '1') {
-    throw new BridgeError(48, 'NOT_IMPLEMENTED', 'compress and decompress are not supported; use gzip');
-  }
-}
-
-function assignments(
-  options: RequestOptions,
-  settings: ReadonlyMap<string, string>,
-  clause: readonly string[],
-): string[] {
-  const parameters = named(options.query, parameterName);
-  if (options.analyst) for (const value of parameters.values()) checkParameterValue(value);
-  const own = options.analyst ? analystAssignments(settings) : [...serviceAssignments(settings), ...clause];
-  return [...own, ...parameterAssignments(parameters)];
-}
-
-function readonlyLevel(options: RequestOptions): 0 | 1 | 2 {
-  if (options.analyst) return 1;
-  return options.method === 'POST' ? 0 : 2;
-}
-
 /** Clients name `default` when they were told nothing; for an analyst that is the service's database. */
 function databaseOf(options: RequestOptions): string {
-  const named =
-    options.query.get('database') ?? header(options.headers, 'x-clickhouse-database') ?? options.pathDatabase;
+  const { query, headers, pathDatabase, analyst } = options;
+  const wanted = query.get('database') ?? header(headers, 'x-clickhouse-database') ?? pathDatabase;
   // There every name without a database would be one of the engine's own, and pass the guard.
-  if (options.analyst && named === 'system') notAllowed('the database system');
-  return named === null || (options.analyst && named === 'default') ? options.defaultDatabase : named;
+  if (analyst && wanted === 'system') notAllowed('the database system');
+  return wanted === null || (analyst && wanted === 'default') ? options.defaultDatabase : wanted;
 }
-
-/** Bound on an answer that is made as a whole, in the engine's own bytes; its text may be a few times that. */
-const wholeAnswerBytes = 64_000_000;
 
 function mayStream(statement: string, fallback: string): boolean {
   if (answerlessWords.has(leadingWord(statement))) return statement.includes(';');
   return !isReading(statement) || isStreamable(statement, fallback);
 }
 
+/** Bound on an answer that is made as a whole, in the engine's own bytes; its text may be a few times that. */
+const wholeAnswerBytes = 64_000_000;
+
 /** Whole answers get the bound, or the request's own where that is lower. */
-function answerBound(options: RequestOptions): string {
-  const wanted = Number(options.query.get('max_result_bytes') ?? 0);
-  return `max_result_bytes = ${wanted > 0 && wanted < wholeAnswerBytes ? Math.floor(wanted) : wholeAnswerBytes}`;
+function answerBound(query: URLSearchParams): string {
+  const wanted = Math.floor(Number(query.get('max_result_bytes') ?? 0));
+  return `max_result_bytes = ${wanted > 0 && wanted < wholeAnswerBytes ? wanted : wholeAnswerBytes}`;
 }
 
 /** The engine's job for a request, its lane and the format its answer will have. */
 export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; lane: Lane; format: string } {
-  refuseNativeCompression(options.query);
-  const query = options.query.get('query') ?? '';
-  const cut = query.trim() === '' ? cutBody(body) : cutParameter(query, body);
-  const { headers } = options;
-  const fallback =
-    header(headers, 'x-clickhouse-format') ?? options.query.get('default_format') ?? 'TabSeparated';
-  const streamed = cut.insert !== null || mayStream(cut.text, fallback);
-  const settings = named(options.query, settingName);
-  const set = assignments(options, settings, cut.settings);
+  const { query, headers, method, analyst, id } = options;
+  if (query.get('compress') === '1' || query.get('decompress') === '1')
+    throw new BridgeError(48, 'NOT_IMPLEMENTED', 'compress and decompress are not supported; use gzip');
+  const { text: statement, insert, settings: clause } = cutStatement(query.get('query') ?? '', body);
+  const format = header(headers, 'x-clickhouse-format') ?? query.get('default_format') ?? 'TabSeparated';
+  const streamed = insert !== null || mayStream(statement, format);
+  const settings = named(query, settingName);
+  const parameters = named(query, parameterName);
+  if (analyst) for (const value of parameters.values()) checkParameterValue(value);
+  const assignments = [
+    ...(analyst ? analystAssignments(settings) : [...serviceAssignments(settings), ...clause]),
+    ...parameterAssignments(parameters),
+    ...(streamed || !isReading(statement) ? [] : [answerBound(query)]),
+  ];
   const job: EngineJob = {
-    id: options.id,
+    ...{ id, assignments, statement, format, streamed, insert },
     database: databaseOf(options),
-    assignments: streamed || !isReading(cut.text) ? set : [...set, answerBound(options)],
-    readonly: readonlyLevel(options),
-    statement: cut.text,
-    limitMs: options.analyst ? analystLimitMs(settings) : null,
-    format: fallback,
-    streamed,
-    insert: cut.insert,
+    readonly: analyst ? 1 : method === 'POST' ? 0 : 2,
+    limitMs: analyst ? analystLimitMs(settings) : null,
   };
-  return { job, lane: laneOf(cut.text, options.analyst), format: answerFormat(cut.text, fallback) };
+  return { job, lane: laneOf(statement, analyst), format: answerFormat(statement, format) };
 }

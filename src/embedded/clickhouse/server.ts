@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Session } from 'chdb';
 import { writeAccess } from './analyst-role.js';
@@ -28,9 +29,12 @@ interface StartOptions {
 
 /** Bound on all queries and merges together. */
 const engineMemoryBytes = 6_000_000_000;
+/** From the beginning of a stop: queries may finish, then end themselves, then the process ends. */
 const finishMs = 3000;
 const interruptedMs = 4000;
 const deadlineMs = 4700;
+const answersMs = 300;
+/** How long the parent may take to kill this process for an overrun. */
 const unheardMs = 1000;
 
 function log(text: string): void {
@@ -48,26 +52,25 @@ async function firstLine(lines: AsyncIterator<string>): Promise<StartOptions> {
   return JSON.parse(value) as StartOptions;
 }
 
-/** The engine writes its own reason (locked, no permission) to stderr; its exception has none. */
-function openSession(dataDir: string, accessFile: string): Session {
-  const connectionArgs = [`--max_server_memory_usage=${engineMemoryBytes}`, `--config-file=${accessFile}`];
-  try {
-    return new Session(dataDir, { connectionArgs });
-  } catch (error) {
-    const cause = { cause: error };
-    throw new Error(
-      `cannot open the data folder ${dataDir}: in use by another server, or not accessible`,
-      cause,
-    );
-  }
+async function openEngine({ dataDir, readable, database }: StartOptions): Promise<Session> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const access = await writeAccess(dataDir, readable);
+  const session = openSession(dataDir, [
+    `--max_server_memory_usage=${engineMemoryBytes}`,
+    `--config-file=${access}`,
+  ]);
+  await session.queryAsync(`CREATE DATABASE IF NOT EXISTS ${quotedName(database)}`);
+  return session;
 }
 
-async function openEngine(options: StartOptions): Promise<Session> {
-  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
-  const access = await writeAccess(options.dataDir, options.readable);
-  const session = openSession(options.dataDir, access);
-  await session.queryAsync(`CREATE DATABASE IF NOT EXISTS ${quotedName(options.database)}`);
-  return session;
+/** The engine writes its own reason (locked, no permission) to stderr; its exception has none. */
+function openSession(dataDir: string, connectionArgs: string[]): Session {
+  try {
+    return new Session(dataDir, { connectionArgs });
+  } catch (cause) {
+    const reason = 'in use by another server, or not accessible';
+    throw new Error(`cannot open the data folder ${dataDir}: ${reason}`, { cause });
+  }
 }
 
 /** A synchronous call on purpose: an asynchronous one waits for a pool thread, and all may be busy. */
@@ -95,40 +98,32 @@ async function listen(server: Server, port: number): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-async function idle(lanes: Lanes, byTime: number): Promise<boolean> {
-  while (lanes.active() > 0 && Date.now() < byTime) await new Promise((resolve) => setTimeout(resolve, 20));
-  return lanes.active() === 0;
-}
-
-/** Lets answers reach their sockets; keep-alive connections would otherwise stay open. */
-async function closeServer(server: Server, closed: Promise<void>, byTime: number): Promise<void> {
-  let isClosed = false;
-  closed.then(() => {
-    isClosed = true;
-  });
-  while (!isClosed && Date.now() < byTime) {
-    server.closeIdleConnections();
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  server.closeAllConnections();
-}
-
-/** Ends the process from a thread of its own: closing the engine blocks the main one (tried: minutes). */
-function startWatchdog(): void {
-  const code = `setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${deadlineMs})`;
-  new Worker(code, { eval: true }).unref();
+/** @returns whether it was done by the time */
+async function isDoneBy(byTime: number, isDone: () => boolean): Promise<boolean> {
+  while (!isDone() && Date.now() < byTime) await sleep(20);
+  return isDone();
 }
 
 /** Lets running queries finish for 3 s, then interrupts them; one that cannot be ends with the process. */
 async function stop(server: Server, lanes: Lanes, engine: Session): Promise<void> {
   const started = Date.now();
-  startWatchdog();
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  if (!(await idle(lanes, started + finishMs))) {
+  // A thread of its own ends the process: closing the engine blocks the main one (tried: minutes).
+  new Worker(`setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${deadlineMs})`, { eval: true }).unref();
+  let isClosed = false;
+  server.close(() => {
+    isClosed = true;
+  });
+  const isIdle = (): boolean => lanes.active() === 0;
+  if (!(await isDoneBy(started + finishMs, isIdle))) {
     lanes.interruptAll();
-    if (!(await idle(lanes, started + interruptedMs))) return void process.kill(process.pid, 'SIGKILL');
+    if (!(await isDoneBy(started + interruptedMs, isIdle))) return void process.kill(process.pid, 'SIGKILL');
   }
-  await closeServer(server, closed, Date.now() + 300);
+  // Lets answers reach their sockets; keep-alive connections would otherwise stay open.
+  await isDoneBy(Date.now() + answersMs, () => {
+    server.closeIdleConnections();
+    return isClosed;
+  });
+  server.closeAllConnections();
   await lanes.close();
   engine.close();
   process.exit(0);
