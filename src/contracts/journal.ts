@@ -1,11 +1,8 @@
 /**
- * Rows of the journal: what only Redis knows and analysts need, on its way to ClickHouse.
- *
- * A row is encoded once, in the form that ClickHouse takes as it is (TabSeparated). Those of goals and of the
- * catalogue wait in Redis behind what only Redis can give, the revision and the time, which the script that makes
- * the change puts in front of them.
+ * Rows of the journal: what only Redis knows and analysts need, on its way to ClickHouse. A row is encoded once, as
+ * TabSeparated, which ClickHouse takes as it is. The script that changes a goal or a skill puts the revision and the time,
+ * which only Redis knows, in front of its row.
  */
-
 import type { BktParameters } from '../domain/base/params.js';
 import type { Section } from '../domain/base/types.js';
 import type { AccuracyForecast } from '../domain/prediction/accuracy-model.js';
@@ -24,59 +21,23 @@ export type JournalKind = (typeof journalKinds)[number];
 export const journalColumns = {
   goal: ['updated_at', 'tenant', 'user_id', 'target_score', 'target_date'],
   skill: [
-    'revision',
-    'updated_at',
-    'tenant',
-    'skill_id',
-    'name',
-    'section',
-    'weight',
-    'p_init',
-    'p_learn',
-    'p_guess',
-    'p_slip',
+    ...(['revision', 'updated_at', 'tenant', 'skill_id', 'name', 'section', 'weight'] as const),
+    ...(['p_init', 'p_learn', 'p_guess', 'p_slip'] as const),
   ],
   forecast: [
-    'made_at',
-    'tenant',
-    'user_id',
-    'forecast_days',
-    'confidence_level',
-    'learner_seq',
-    'current_math',
-    'current_rw',
-    'current_total',
-    'predicted_math',
-    'predicted_rw',
-    'predicted_total',
-    'math_low',
-    'math_high',
-    'rw_low',
-    'rw_high',
-    'total_low',
-    'total_high',
-    'target_score',
-    'goal_probability',
-    'model_version',
-    'tenant_model_version',
-    'expected_share',
-    'share_sd',
-    'below_50',
-    'below_80',
-    'below_95',
-    'above_50',
-    'above_80',
-    'above_95',
+    ...(['made_at', 'tenant', 'user_id'] as const),
+    ...(['forecast_days', 'confidence_level', 'learner_seq'] as const),
+    ...(['current_math', 'current_rw', 'current_total'] as const),
+    ...(['predicted_math', 'predicted_rw', 'predicted_total'] as const),
+    ...(['math_low', 'math_high', 'rw_low', 'rw_high', 'total_low', 'total_high'] as const),
+    ...(['target_score', 'goal_probability'] as const),
+    ...(['model_version', 'tenant_model_version'] as const),
+    ...(['expected_share', 'share_sd'] as const),
+    ...(['below_50', 'below_80', 'below_95', 'above_50', 'above_80', 'above_95'] as const),
   ],
   taken_back: [
-    'taken_back_at',
-    'tenant',
-    'user_id',
-    'event_id',
-    'skill_id',
-    'learner_seq',
-    'received_at',
-    'first_answer',
+    ...(['taken_back_at', 'tenant', 'user_id', 'event_id', 'skill_id', 'learner_seq'] as const),
+    ...(['received_at', 'first_answer'] as const),
   ],
 } as const satisfies Record<JournalKind, readonly string[]>;
 
@@ -103,21 +64,11 @@ export interface SkillChange {
   readonly parameters: BktParameters | null;
 }
 
-/**
- * Everything of a catalogue row after `revision` and `updated_at`, which stand before it as a number and as Unix
- * milliseconds, a tab behind each.
- */
+/** Everything of a catalogue row after `revision` and `updated_at` (Unix milliseconds), a tab behind each. */
 export const skillRow = ({ tenant, skillId, name, section, weight, parameters }: SkillChange): string =>
   row([
-    tenant,
-    skillId,
-    name,
-    section ?? '',
-    weight,
-    parameters?.pInit ?? null,
-    parameters?.pLearn ?? null,
-    parameters?.pGuess ?? null,
-    parameters?.pSlip ?? null,
+    ...[tenant, skillId, name, section ?? '', weight],
+    ...[parameters?.pInit, parameters?.pLearn, parameters?.pGuess, parameters?.pSlip],
   ]);
 
 /** How far intervals of some levels reach to one side, in units of sqrt(sd² + 1 / (4 m)) for m answers. */
@@ -128,8 +79,8 @@ export interface IntervalReach {
 }
 
 /**
- * Share of right answers that a learner is expected to give within a horizon. Its spread is told on the scale
- * asin(sqrt(share)), on which it does not depend on the share.
+ * Expected share of right answers within a horizon. Its spread is on the scale asin(sqrt(share)), where it does not depend on
+ * the share.
  */
 export interface ExpectedShare extends AccuracyForecast {
   readonly below: IntervalReach;
@@ -179,7 +130,7 @@ export function forecastRow(forecast: ServedForecast): string {
   ]);
 }
 
-/** An answer that was taken back. */
+/** An answer that was retracted. */
 export interface TakenBackAnswer {
   readonly tenant: string;
   readonly userId: string;
@@ -201,16 +152,16 @@ export const takenBackRow = (answer: TakenBackAnswer): string => {
 /** Whose a row of any kind but the catalogue's is, and its time in Unix milliseconds; null for other kinds. */
 export function journalRowOf(
   kind: string,
-  row: string,
+  line: string,
 ): { readonly tenant: string; readonly userId: string; readonly at: number } | null {
   if (kind !== 'goal' && kind !== 'forecast' && kind !== 'taken_back') return null;
-  const [at = '', tenant = '', userId = ''] = row.split('\t').map(unescapeText);
+  const [at = '', tenant = '', userId = ''] = line.split('\t').map(decodeText);
   return { at: Number(at), tenant, userId };
 }
 
 /**
- * Up to which time, in Unix milliseconds, such a row tells of a history that an erasure has ended. Redis itself dates goals
- * and what is taken back, as it does the erasure; whoever makes a forecast dates it, and clocks differ.
+ * Up to which time, in Unix milliseconds, such a row belongs to a history that an erasure has ended. Redis itself dates goals
+ * and retractions, as it does the erasure; whoever makes a forecast dates it, and clocks differ.
  */
 export function lastOfEnded(
   kind: string,
@@ -220,40 +171,8 @@ export function lastOfEnded(
   return kind === 'taken_back' ? ended.below.ms : ended.below.ms + clockMs;
 }
 
-/** Ids have no control characters: a backslash stands before another one alone. */
-const unescapeText = (text: string): string => text.replaceAll('\\\\', '\\');
-
-type Field = string | number | null;
-
-const row = (fields: readonly Field[]): string => fields.map(encodeField).join('\t');
-
-const encodeField = (value: Field): string =>
-  value === null ? '\\N' : typeof value === 'string' ? escapeText(value) : `${value}`;
-
-/** All that has a meaning in TSV, whether or not callers may send it. */
-const escapeText = (text: string): string =>
-  text.replace(special, (character) => escapes[character] ?? character);
-
-const special = /[\\\t\n\r\0\b\f]/g;
-
-const escapes: Readonly<Record<string, string>> = {
-  '\\': '\\\\',
-  '\t': '\\t',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\0': '\\0',
-  '\b': '\\b',
-  '\f': '\\f',
-};
-
 /** What a learner's rows begin with, after their time. */
 export const learnerRowPrefix = (tenant: string, userId: string): string => `${row([tenant, userId])}\t`;
-
-/** A row by the names of its columns, as ClickHouse tells it: times in RFC 3339; null is what it does not have. */
-export function journalFields(kind: JournalKind, line: string): Record<string, Field> {
-  const values = line.split('\t');
-  return Object.fromEntries(journalColumns[kind].map((name, i) => [name, valueIn(name, values[i] ?? '\\N')]));
-}
 
 type Column = (typeof journalColumns)[JournalKind][number];
 
@@ -263,15 +182,32 @@ const texts: ReadonlySet<Column> = new Set([
   ...(['target_date', 'first_answer'] as const),
 ]);
 
-function valueIn(column: Column, field: string): Field {
-  if (field === '\\N') return null;
-  if (times.has(column)) return new Date(Number(field)).toISOString();
-  return texts.has(column) ? textOf(field) : Number(field);
+/** A row by the names of its columns: times in RFC 3339; null is what it does not have. */
+export function journalFields(kind: JournalKind, line: string): Record<string, string | number | null> {
+  const values = line.split('\t');
+  return Object.fromEntries(
+    journalColumns[kind].map((name, i) => {
+      const field = values[i] ?? '\\N';
+      if (field === '\\N') return [name, null];
+      if (times.has(name)) return [name, new Date(Number(field)).toISOString()];
+      return [name, texts.has(name) ? decodeText(field) : Number(field)];
+    }),
+  );
 }
 
-const textOf = (field: string): string =>
-  field.replace(/\\(.)/g, (written, character) => unescapes[written] ?? character);
+const row = (fields: readonly (string | number | null | undefined)[]): string =>
+  fields.map((field) => (typeof field === 'string' ? encodeText(field) : `${field ?? '\\N'}`)).join('\t');
 
+/** All that has a meaning in TSV, whether or not callers may send it. */
+const special = /[\\\t\n\r\0\b\f]/g;
+const escapes: Readonly<Record<string, string>> = {
+  ...{ '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' },
+  ...{ '\0': '\\0', '\b': '\\b', '\f': '\\f' },
+};
 const unescapes: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(escapes).map(([character, written]) => [written, character]),
 );
+
+const encodeText = (text: string): string => text.replace(special, (character) => escapes[character] ?? '');
+const decodeText = (field: string): string =>
+  field.replace(/\\./g, (written) => unescapes[written] ?? written);
