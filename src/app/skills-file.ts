@@ -20,14 +20,7 @@ import type { Logger } from '../telemetry.js';
 /** What the file tells of each skill, by tenant and skill. */
 export type SkillsFile = ReadonlyMap<string, ReadonlyMap<string, Partial<SkillSetting>>>;
 
-interface PlacedRow {
-  /** Where it stands, for people. */
-  readonly place: string;
-  /** Or why it cannot be read. */
-  readonly raw: RawSkill | string;
-}
-
-const shownProblems = 10;
+const maxShownProblems = 10;
 
 /**
  * Reads and checks the whole file: JSON if it begins with a bracket or a brace, CSV with a header otherwise.
@@ -36,109 +29,88 @@ const shownProblems = 10;
  */
 export function readSkillsFile(path: string): SkillsFile {
   const bytes = readFileSync(path);
-  if (!isUtf8(bytes)) throw refused(path, 'is not valid UTF-8');
+  const refuse: Refuse = (problem, cause) => {
+    throw new StartError(`SKILLS_FILE: ${path} ${problem}`, { cause });
+  };
+  if (!isUtf8(bytes)) return refuse('is not valid UTF-8');
   const text = bytes.toString('utf8').replace(/^\uFEFF/, '');
-  if (text.trim() === '') throw refused(path, 'is empty');
-  const rows = /^\s*[[{]/.test(text) ? jsonRows(path, text) : csvRows(path, text);
-  const problems: string[] = [];
-  const file = collect(rows, (place, problem) => problems.push(`SKILLS_FILE: ${path}, ${place}: ${problem}`));
-  if (problems.length === 0) return file;
-  const more = problems.length - shownProblems;
-  throw new StartError(
-    [...problems.slice(0, shownProblems), ...(more > 0 ? [`and ${more} more`] : [])].join('\n'),
-  );
+  if (text.trim() === '') return refuse('is empty');
+  const rows = /^\s*[[{]/.test(text) ? jsonRows(text, refuse) : csvRows(text, refuse);
+  const tenants = new Map<string, Map<string, Partial<SkillSetting>>>();
+  const problems = rows.flatMap(([place, raw]) => {
+    const row = typeof raw === 'string' ? [raw] : checkSkillRow(raw);
+    return (isRow(row) ? addRow(tenants, row) : row).map(
+      (problem) => `SKILLS_FILE: ${path}, ${place}: ${problem}`,
+    );
+  });
+  if (problems.length === 0) return tenants;
+  const more = problems.length - maxShownProblems;
+  const shown = problems.slice(0, maxShownProblems);
+  throw new StartError([...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'));
 }
 
-const refused = (path: string, problem: string, cause?: unknown): StartError =>
-  new StartError(`SKILLS_FILE: ${path} ${problem}`, { cause });
+type Refuse = (problem: string, cause?: unknown) => never;
 
-function jsonRows(path: string, text: string): PlacedRow[] {
-  const list = listOf(parseJson(path, text));
-  if (list === null) throw refused(path, 'is no list of skills; allowed: [...] or {"skills": [...]}');
-  return list.map((raw, i) => ({
-    place: `skill ${i + 1}`,
-    raw: typeof raw === 'object' && raw !== null && !Array.isArray(raw) ? raw : 'is not an object',
-  }));
-}
+/** Where it stands, for people; and the row, or why it cannot be read. */
+type PlacedRow = readonly [place: string, raw: RawSkill | string];
 
-function parseJson(path: string, text: string): unknown {
+function jsonRows(text: string, refuse: Refuse): PlacedRow[] {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (error) {
-    throw refused(path, `is not valid JSON: ${error instanceof Error ? error.message : error}`, error);
+    return refuse(`is not valid JSON: ${error instanceof Error ? error.message : error}`, error);
   }
-}
-
-function listOf(value: unknown): readonly unknown[] | null {
   const list = typeof value === 'object' && value !== null && 'skills' in value ? value.skills : value;
-  return Array.isArray(list) ? list : null;
-}
-
-interface CsvRecord {
-  readonly line: number;
-  readonly record: readonly string[];
+  if (!Array.isArray(list)) return refuse('is no list of skills; allowed: [...] or {"skills": [...]}');
+  return list.map((raw, i) => {
+    const isObject = typeof raw === 'object' && raw !== null && !Array.isArray(raw);
+    return [`skill ${i + 1}`, isObject ? raw : 'is not an object'];
+  });
 }
 
 /** Read as the import reads its files: quotes in the middle of a field stand for themselves. */
-function csvRows(path: string, text: string): PlacedRow[] {
-  const [header, ...records] = parseCsv(path, text);
-  const names = (header?.record ?? []).map((name) => name.trim());
-  const known = skillColumns.filter((field) => names.includes(field));
-  const twice = known.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
-  if (twice !== undefined) throw refused(path, `names the column ${twice} twice`);
-  if (!known.includes('skill_id'))
-    throw refused(path, 'must name the columns in its first line; missing: skill_id');
-  return records.map(({ record, line }) => ({
-    place: `line ${line}`,
-    raw:
-      record.length === names.length
-        ? Object.fromEntries(known.map((field) => [field, record[names.indexOf(field)]]))
-        : `has ${record.length} fields, the header has ${names.length}`,
-  }));
-}
-
-function parseCsv(path: string, text: string): CsvRecord[] {
-  const records: CsvRecord[] = [];
+function csvRows(text: string, refuse: Refuse): PlacedRow[] {
+  const records: { readonly line: number; readonly record: readonly string[] }[] = [];
   try {
     parse(text, {
-      relax_quotes: true,
-      relax_column_count: true,
-      skip_empty_lines: true,
+      ...{ relax_quotes: true, relax_column_count: true, skip_empty_lines: true },
       on_record: (record: string[], { lines }) => {
         records.push({ line: lines, record });
         return null;
       },
     });
-    return records;
   } catch (error) {
-    if (error instanceof CsvError) throw refused(path, `is no valid CSV: ${error.message}`, error);
+    if (error instanceof CsvError) return refuse(`is no valid CSV: ${error.message}`, error);
     throw error;
   }
-}
-
-function collect(rows: readonly PlacedRow[], complain: (place: string, problem: string) => void): SkillsFile {
-  const tenants = new Map<string, Map<string, Partial<SkillSetting>>>();
-  for (const { place, raw } of rows) {
-    const row = typeof raw === 'string' ? [raw] : checkSkillRow(raw);
-    const problems = isRow(row) ? addRow(tenants, row) : row;
-    for (const problem of problems) complain(place, problem);
-  }
-  return tenants;
+  const names = (records.shift()?.record ?? []).map((name) => name.trim());
+  const known = skillColumns.filter((field) => names.includes(field));
+  const twice = known.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
+  if (twice !== undefined) return refuse(`names the column ${twice} twice`);
+  if (!known.includes('skill_id'))
+    return refuse('must name the columns in its first line; missing: skill_id');
+  return records.map(({ record, line }) => [
+    `line ${line}`,
+    record.length === names.length
+      ? Object.fromEntries(known.map((field) => [field, record[names.indexOf(field)]]))
+      : `has ${record.length} fields, the header has ${names.length}`,
+  ]);
 }
 
 const isRow = (row: SkillRow | readonly string[]): row is SkillRow => !Array.isArray(row);
 
+/** @returns problems */
 function addRow(
   tenants: Map<string, Map<string, Partial<SkillSetting>>>,
   { tenant, skillId, setting }: SkillRow,
-): string[] {
+): readonly string[] {
   const skills = tenants.get(tenant) ?? new Map<string, Partial<SkillSetting>>();
   tenants.set(tenant, skills);
-  if (skills.has(skillId)) {
+  if (skills.has(skillId))
     return [
       `skill_id ${JSON.stringify(skillId)} is not allowed (it stands before); allowed: each skill once`,
     ];
-  }
   skills.set(skillId, setting);
   return [];
 }
