@@ -39,31 +39,44 @@ const maxRounds = 5;
 
 /**
  * Makes sure of a block that was tried before. ClickHouse notes a token before it moves the part into place: one
- * that was killed in between takes every repeat for a double and stores nothing. So what misses goes in under
+ * that was killed in between takes every repeat for a double and stores nothing. So what is missing goes in under
  * new tokens, and the rollups are compared with the table and computed again where they differ.
  *
  * @param present how many rows were there before
  * @param refused rows that are not to be stored, each as `partition\tms\tseq`
  */
 export async function completeBlock(
-  { outbox, warehouse, logger }: DrainPlaces,
+  places: DrainPlaces,
   read: OutboxBatch,
   present: number,
   refused: ReadonlySet<string>,
   signal: DrainTask['signal'],
 ): Promise<void> {
+  const { warehouse, logger } = places;
   const wanted = read.rows - refused.size;
   for (let round = 1; (await warehouse.countPresent(read.ranges, signal)) < wanted; round++) {
     if (round > maxRounds)
       throw new Error('ClickHouse keeps taking a block for a double that it does not have');
-    const there = await warehouse.presentRows(read.ranges, signal);
-    const missing = await outbox.read(read.ranges, new Set([...there, ...refused]));
-    await warehouse.insert(missing.chunks, tokenOfRows(missing.chunks, round), signal);
+    await insertMissing(places, read, refused, round, signal);
   }
   const repaired = await warehouse.repairRollups(read.ranges, signal);
   if (present > 0 || repaired.length > 0) {
     logger.warn({ rows: read.rows, present, repaired }, 'a block was stored in part by an earlier attempt');
   }
+}
+
+/** @param round makes another token of the same rows. @returns how many rows were there already */
+export async function insertMissing(
+  { outbox, warehouse }: DrainPlaces,
+  read: OutboxBatch,
+  refused: ReadonlySet<string>,
+  round: number,
+  signal: DrainTask['signal'],
+): Promise<number> {
+  const there = await warehouse.presentRows(read.ranges, signal);
+  const missing = await outbox.read(read.ranges, new Set([...there, ...refused]));
+  if (missing.rows > 0) await warehouse.insert(missing.chunks, tokenOfRows(missing.chunks, round), signal);
+  return there.size;
 }
 
 export const tokenOfRanges = (read: OutboxBatch): string =>

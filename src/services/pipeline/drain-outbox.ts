@@ -14,6 +14,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FixedBatch } from '../../contracts/jobs.js';
+import { parseId } from '../../contracts/outbox-ids.js';
 import type { BatchLimits, OutboxBatch, OutboxEpoch } from '../../store/outbox/outbox.js';
 import { ContentRefused } from '../../warehouse/clickhouse/content-errors.js';
 import {
@@ -22,27 +23,24 @@ import {
   type DrainResult,
   type DrainShard,
   type DrainTask,
+  insertMissing,
   tokenOfRanges,
-  tokenOfRows,
 } from './complete-block.js';
 import { createIsolation, ParkedFull } from './isolate-rows.js';
 
-/**
- * How long a token is trusted, in milliseconds. The window is 10,000 blocks: to pass it in a minute, two shards
- * would have to insert 83 blocks a second each, one after the other and written through to the disk.
- */
+/** The window is 10,000 blocks: to pass it in a minute, two shards would have to insert 83 blocks a second each. */
 const tokenTrustMs = 60_000;
 
 /**
- * How long new blocks wait after Redis was replaced under a running process, in milliseconds: another process may
- * be inserting a block whose job Redis has just forgotten, and a look-up would not see its rows yet.
+ * How long new blocks wait after Redis was replaced under a running process: another process may be inserting a block whose
+ * job Redis has just forgotten, and a look-up would not see its rows yet.
  */
 const settleMs = 3000;
 
-/** Younger rows are of no job but the one at hand: nobody takes a job away that soon (jobs/consumer.ts). */
+/** Younger rows are of no job but the one in hand: nobody takes a job away that soon (jobs/consumer.ts). */
 const quickMs = 10_000;
 
-/** Up to 100,000 rows a block, the size that ClickHouse likes; bytes bound the memory of long ids. */
+/** 100,000 rows a block is the size that ClickHouse likes; bytes bound the memory of long ids. */
 const defaultLimits: BatchLimits = { maxRows: 100_000, maxBytes: 32 * 2 ** 20 };
 
 export interface DrainOptions extends DrainPlaces {
@@ -53,10 +51,21 @@ export interface DrainOptions extends DrainPlaces {
 
 /** Errors are those of Redis and ClickHouse: nothing is lost by one, the caller tries the same task again. */
 export function createDrain(options: DrainOptions): DrainShard {
-  const { outbox, warehouse, limits = defaultLimits, applyCorrections = async () => undefined } = options;
-  const watch = createEpochWatch();
+  const { outbox, limits = defaultLimits, applyCorrections = async () => undefined } = options;
   const isolation = createIsolation(options);
-  const drain = isolation.over(drainBlock);
+  const move = createMove(options, isolation);
+  const drain = isolation.over(async (task) => {
+    const { batch, partitions, maxRows = limits.maxRows, signal } = task;
+    const read = await (batch ? outbox.read(batch.ranges) : outbox.next(partitions, { ...limits, maxRows }));
+    await isolation.parkUnreadable(read);
+    if (batch?.byRow === true && read.rows > 0) return isolation.storeByRow(read, signal);
+    const moved = read.rows === 0 ? { rows: 0, present: 0 } : await move(task, read);
+    // Where there is nothing else: all that came before them is stored.
+    if (read.rows === 0) await outbox.trim(read);
+    // Behind the rows, which no correction that fails holds up.
+    await applyCorrections(partitions, signal);
+    return moved;
+  });
   return (task) =>
     drain(task).catch(async (error: unknown) => {
       if (error instanceof ParkedFull) {
@@ -66,38 +75,15 @@ export function createDrain(options: DrainOptions): DrainShard {
       }
       throw error;
     });
+}
 
-  async function drainBlock(task: DrainTask): Promise<DrainResult> {
-    const { maxRows = limits.maxRows } = task;
-    const read = await (task.batch
-      ? outbox.read(task.batch.ranges)
-      : outbox.next(task.partitions, { ...limits, maxRows }));
-    await isolation.parkUnreadable(read);
-    if (task.batch?.byRow === true && read.rows > 0) return isolation.storeByRow(read, task.signal);
-    const moved = read.rows === 0 ? { rows: 0, present: 0 } : await move(task, read);
-    // Where there is nothing else: all that came before them is stored.
-    if (read.rows === 0) await outbox.trim(read);
-    // Behind the rows, which no correction that fails holds up.
-    await applyCorrections(task.partitions, task.signal);
-    return moved;
-  }
+const nothing: FixedBatch = { ranges: [], rows: 0, fixedAt: 0, verify: false };
+const noneRefused: ReadonlySet<string> = new Set();
 
-  async function move(task: DrainTask, read: OutboxBatch): Promise<DrainResult> {
-    const epoch = await outbox.epoch();
-    const batch = task.batch ?? (await fix(task, read, epoch));
-    const verify = mustVerify(batch, read, epoch);
-    const insert = verify ? insertMissing : insertAll;
-    const present = await insert(read, task.signal).catch(async (error: unknown) => {
-      if (!(error instanceof ContentRefused)) throw error;
-      await checkEpoch(epoch);
-      return isolation.judge(read, error, task.signal);
-    });
-    if (verify || present > 0 || task.batch !== null)
-      await completeBlock(options, read, present, noneRefused, task.signal);
-    await checkEpoch(epoch);
-    await outbox.trim(read);
-    return { rows: read.rows, present };
-  }
+/** Fixes a block that was read, inserts it and removes it from the outbox. */
+function createMove(places: DrainPlaces, isolation: ReturnType<typeof createIsolation>) {
+  const { outbox, warehouse } = places;
+  const fix = createFix(places);
 
   /** A Redis that took over meanwhile may have given ids of these ranges to rows that were never read. */
   async function checkEpoch({ id }: OutboxEpoch): Promise<void> {
@@ -105,37 +91,53 @@ export function createDrain(options: DrainOptions): DrainShard {
       throw new Error('Redis was replaced meanwhile: the block is tried again');
   }
 
-  async function fix(task: DrainTask, read: OutboxBatch, epoch: OutboxEpoch): Promise<FixedBatch> {
-    const { since, settledAt } = watch(epoch);
-    if (settledAt > epoch.ms) await sleep(settledAt - epoch.ms, undefined, { signal: task.signal });
-    const oldest = Math.min(...read.ranges.map(({ from }) => Number.parseInt(from, 10)));
-    const verify =
-      task.verify ||
-      oldest <= since ||
-      // Rows that waited for long may be those of a job that was lost or taken away.
-      (epoch.ms - oldest > quickMs && (await warehouse.countPresent(read.ranges, task.signal)) > 0);
-    const batch = { ranges: read.ranges, rows: read.rows, fixedAt: epoch.ms, verify };
-    await task.save(batch);
-    return batch;
-  }
-
-  async function insertAll(read: OutboxBatch, signal: DrainTask['signal']): Promise<number> {
+  /** @param verify some rows may be there. @returns how many were */
+  async function insert(read: OutboxBatch, verify: boolean, signal: DrainTask['signal']): Promise<number> {
+    if (verify && (await warehouse.countPresent(read.ranges, signal)) > 0)
+      return insertMissing(places, read, noneRefused, 0, signal);
     await warehouse.insert(read.chunks, tokenOfRanges(read), signal);
     return 0;
   }
 
-  /** @returns how many rows were there already */
-  async function insertMissing(read: OutboxBatch, signal: DrainTask['signal']): Promise<number> {
-    if ((await warehouse.countPresent(read.ranges, signal)) === 0) return insertAll(read, signal);
-    const present = await warehouse.presentRows(read.ranges, signal);
-    const missing = await outbox.read(read.ranges, present);
-    if (missing.rows > 0) await warehouse.insert(missing.chunks, tokenOfRows(missing.chunks, 0), signal);
-    return present.size;
-  }
+  return async (task: DrainTask, read: OutboxBatch): Promise<DrainResult> => {
+    const { signal } = task;
+    const epoch = await outbox.epoch();
+    const batch = task.batch ?? (await fix(task, read, epoch));
+    const verify = batch.verify || read.rows !== batch.rows || isOld(batch, epoch);
+    const present = await insert(read, verify, signal).catch(async (error: unknown) => {
+      if (!(error instanceof ContentRefused)) throw error;
+      await checkEpoch(epoch);
+      return isolation.judge(read, error, signal);
+    });
+    if (verify || present > 0 || task.batch !== null)
+      await completeBlock(places, read, present, noneRefused, signal);
+    await checkEpoch(epoch);
+    await outbox.trim(read);
+    return { rows: read.rows, present };
+  };
 }
 
-const noneRefused: ReadonlySet<string> = new Set();
-const nothing: FixedBatch = { ranges: [], rows: 0, fixedAt: 0, verify: false };
+const isOld = ({ fixedAt }: FixedBatch, epoch: OutboxEpoch): boolean =>
+  Math.abs(epoch.ms - fixedAt) > tokenTrustMs;
+
+/** Keeps the ranges in the job's data, and whether the token of their rows can be trusted. */
+function createFix({ warehouse }: DrainPlaces) {
+  const watch = createEpochWatch();
+  return async (task: DrainTask, read: OutboxBatch, epoch: OutboxEpoch): Promise<FixedBatch> => {
+    const { signal } = task;
+    const { since, settledAt } = watch(epoch);
+    if (settledAt > epoch.ms) await sleep(settledAt - epoch.ms, undefined, { signal });
+    const oldest = Math.min(...read.ranges.map(({ from }) => parseId(from).ms));
+    const verify =
+      task.verify ||
+      oldest <= since ||
+      // Rows that waited for long may be those of a job that was lost or taken away.
+      (epoch.ms - oldest > quickMs && (await warehouse.countPresent(read.ranges, signal)) > 0);
+    const batch = { ranges: read.ranges, rows: read.rows, fixedAt: epoch.ms, verify };
+    await task.save(batch);
+    return batch;
+  };
+}
 
 /**
  * Remembers since when the epoch in force was seen: rows added later cannot have come back. Callers read the
@@ -150,6 +152,3 @@ function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt:
     return { since: known.ms, settledAt };
   };
 }
-
-const mustVerify = (batch: FixedBatch, read: OutboxBatch, epoch: OutboxEpoch): boolean =>
-  batch.verify || read.rows !== batch.rows || Math.abs(epoch.ms - batch.fixedAt) > tokenTrustMs;

@@ -40,10 +40,18 @@ export type Journal = ReturnType<typeof createJournal>;
 /** Entries of one stream at a time: a fraction of a millisecond of Redis, which answers learners meanwhile. */
 const pageRows = 500;
 
-/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
+/**
+ * The facts that are in Redis and not yet known to be in ClickHouse.
+ *
+ * @param redis a connection whose commands wait for a reconnect or fail; both are safe here
+ */
 export function createJournal(redis: RedisClient, partitions: number) {
   const sources = [catalogueJournalKey, ...partitionSources(partitions)];
 
+  /**
+   * The oldest entries of every source, each source's in their order; removes nothing.
+   * @param maxBytes soft: reading stops after the source that reaches it
+   */
   async function next(maxBytes: number): Promise<JournalPage> {
     const lengths = await streamLengths(redis, sources);
     const entries: JournalEntry[] = [];
@@ -59,12 +67,17 @@ export function createJournal(redis: RedisClient, partitions: number) {
     return { entries, more: entries.length < sum(lengths) };
   }
 
+  /** Removes these entries and no others. Doing it again does nothing. */
   async function remove(entries: readonly JournalEntry[]): Promise<void> {
     const bySource = groupedBy(entries, ({ source }) => source);
     // By their ids, not up to the last one: a Redis that was replaced meanwhile may have given lower ids since.
     await Promise.all([...bySource].map(([source, own]) => redis.xdel(source, ...own.map(({ id }) => id))));
   }
 
+  /**
+   * Moves an entry to where refused ones are kept, in one step.
+   * @returns the key of the stream that has it now; null where there is no room, and it stays
+   */
   async function park({ source, id }: JournalEntry, reason: string): Promise<string | null> {
     return (await parkEntry(redis, source, id, reason)) ? parkedKey(source) : null;
   }

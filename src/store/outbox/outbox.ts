@@ -103,7 +103,11 @@ if redis.call('XLEN', out) == 0 then redis.call('DEL', out .. ':rows') end
 /** Entries asked for at a time: a fraction of a millisecond of Redis and about one of this loop, which both serve answers. */
 const pageEntries = 100;
 
-/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
+/**
+ * The answers that are committed in Redis and not yet known to be in ClickHouse.
+ *
+ * @param redis a connection whose commands wait for a reconnect or fail; both are safe here
+ */
 export function createOutbox(redis: Redis | Cluster, partitions: number) {
   const all = Array.from({ length: partitions }, (_, partition) => partition);
 
@@ -121,6 +125,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     );
   }
 
+  /** The oldest rows of the partitions, shared fairly among them; removes nothing. */
   async function next(wanted: readonly number[], limits: BatchLimits): Promise<OutboxBatch> {
     const waiting = await waitingRows(redis, wanted);
     const batch = emptyBatch();
@@ -133,6 +138,10 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     return batch;
   }
 
+  /**
+   * The rows of fixed ranges that are still there, byte for byte as `next` gave them.
+   * @param skip rows to leave out, each as `partition\tms\tseq`
+   */
   async function read(ranges: readonly OutboxRange[], skip?: ReadonlySet<string>): Promise<OutboxBatch> {
     const batch = emptyBatch();
     for (const range of ranges) {
@@ -141,6 +150,10 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     return batch;
   }
 
+  /**
+   * Removes every entry up to the end of each range, and puts the erasures that were read where the due ones are: in one
+   * step for each partition. Doing it again does nothing.
+   */
   async function trim({ ranges, erasures }: Pick<OutboxBatch, 'ranges' | 'erasures'>): Promise<void> {
     const touched = new Set([...ranges, ...erasures].map(({ partition }) => partition));
     await Promise.all(
@@ -160,7 +173,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
       streamLengths(redis, all.map(outboxKey).map(parkedKey)),
       epochOf(redis),
     ]);
-    const heads = waiting.flatMap(({ head }) => (head === null ? [] : [Number.parseInt(head, 10)]));
+    const heads = waiting.flatMap(({ head }) => (head === null ? [] : [parseId(head).ms]));
     return {
       outboxLength: sum(waiting.map(({ length }) => length)),
       erasuresDue: sum(waiting.map(({ due }) => due)),
@@ -202,6 +215,12 @@ const shortestFirst = (partitions: readonly number[], waiting: readonly number[]
     .sort((one, other) => one.rows - other.rows)
     .map(({ partition }) => partition);
 
+interface Reading {
+  readonly batch: OutboxBatch;
+  readonly partition: number;
+  readonly skip?: ReadonlySet<string> | undefined;
+}
+
 /**
  * Appends the range's entries to the batch, page by page; `rows` is a bound, `-` and `+` are the stream's ends. They
  * are safe on the replicas where that is asked for: ClickHouse must not know of answers that a failover takes back.
@@ -209,84 +228,67 @@ const shortestFirst = (partitions: readonly number[], waiting: readonly number[]
 const readRange = (
   redis: Redis | Cluster,
   batch: OutboxBatch,
-  range: OutboxRange,
-  maxBytes?: number,
-  skip?: ReadonlySet<string>,
-): Promise<void> =>
-  readReplicated(redis, range.partition, () => readPages(redis, batch, range, maxBytes, skip));
-
-async function readPages(
-  redis: Redis | Cluster,
-  batch: OutboxBatch,
   { partition, from, to, rows }: OutboxRange,
   maxBytes = Number.POSITIVE_INFINITY,
   skip?: ReadonlySet<string>,
-): Promise<void> {
-  let bytes = sum(batch.chunks.map((chunk) => chunk.length));
-  let start = from;
-  for (let left = rows; left > 0 && bytes < maxBytes; ) {
-    const count = Math.min(pageEntries, left);
-    const entries = await redis.xrangeBuffer(outboxKey(partition), start, to, 'COUNT', count);
-    const last = entries.at(-1)?.[0].toString('latin1');
-    if (last === undefined) return;
-    const { passed, isStopped } = passable(entries);
-    const page = firstOf(passed, left, left === rows);
-    bytes += append(batch, partition, page, skip);
-    if (isStopped || page.isCut) return;
-    // Redis is quicker than we are: its next page may be there at once and be read before all else that waits in the loop.
-    await nextTurn();
-    if (entries.length < count) return;
-    left -= page.rows;
-    start = after(last);
-  }
-}
+): Promise<void> =>
+  readReplicated(redis, partition, async () => {
+    let bytes = sum(batch.chunks.map((chunk) => chunk.length));
+    let start = from;
+    for (let left = rows; left > 0 && bytes < maxBytes; ) {
+      const count = Math.min(pageEntries, left);
+      const entries = await redis.xrangeBuffer(outboxKey(partition), start, to, 'COUNT', count);
+      const last = entries.at(-1)?.[0].toString('latin1');
+      if (last === undefined) return;
+      const { passed, isStopped } = passable(entries);
+      const page = append({ batch, partition, skip }, passed, left, left === rows);
+      if (isStopped || page.isCut) return;
+      // Redis is quicker than we are: its next page may be there at once and be read before all else that waits in the loop.
+      await nextTurn();
+      if (entries.length < count) return;
+      bytes += page.bytes;
+      left -= page.rows;
+      start = after(last);
+    }
+  });
 
-/** Entries that are taken together. */
-interface Page {
-  readonly entries: readonly RowsEntry[];
-  /** Erasures and entries in their order. */
-  readonly ids: readonly string[];
-  readonly erasures: readonly StreamEntry[];
-  readonly rows: number;
-  /** Behind the last there was one that had no room. */
-  readonly isCut: boolean;
-}
-
-/** As many of the first ones as have so many rows. @param withFirst takes one with rows in any case, however many */
-function firstOf(found: readonly StreamEntry[], most: number, withFirst: boolean): Page {
-  const page = { entries: [] as RowsEntry[], ids: [] as string[], erasures: [] as StreamEntry[], rows: 0 };
+/**
+ * Adds the first entries that have so many rows to the batch.
+ *
+ * @param withFirst takes one with rows in any case, however many
+ * @returns how many rows were taken, bytes without those that are skipped, and whether an entry behind them had no room
+ */
+function append(
+  { batch, partition, skip }: Reading,
+  found: readonly StreamEntry[],
+  maxRows: number,
+  withFirst: boolean,
+): { readonly rows: number; readonly bytes: number; readonly isCut: boolean } {
+  const entries: RowsEntry[] = [];
+  const ids: string[] = [];
+  let [rows, isCut] = [0, false];
   for (const entry of found) {
-    if (isCorrection(entry)) page.erasures.push(entry);
+    const id = entry[0].toString('latin1');
+    if (isCorrection(entry)) batch.erasures.push(correctionOf(partition, entry));
     else {
       const read = rowsEntry(entry);
-      const mustFit = page.rows > 0 || !withFirst;
-      if (mustFit && page.rows + read.lines.length > most) return { ...page, isCut: true };
-      page.entries.push(read);
-      page.rows += read.lines.length;
+      isCut = (rows > 0 || !withFirst) && rows + read.lines.length > maxRows;
+      if (isCut) break;
+      if (read.lines.length === 0) {
+        batch.unreadable.push({ partition, id });
+        continue;
+      }
+      entries.push(read);
+      rows += read.lines.length;
     }
-    page.ids.push(entry[0].toString('latin1'));
+    ids.push(id);
   }
-  return { ...page, isCut: false };
-}
-
-function append(
-  batch: OutboxBatch,
-  partition: number,
-  { entries, ids, erasures }: Page,
-  skip: ReadonlySet<string> | undefined,
-): number {
-  const held = entries.filter(({ lines }) => lines.length > 0);
-  const unreadable = entries.filter(({ lines }) => lines.length === 0).map(({ id }) => id);
-  batch.unreadable.push(...unreadable.map((id) => ({ partition, id })));
-  batch.erasures.push(...erasures.map((entry) => correctionOf(partition, entry)));
-  const { rows, bytes } = encodePage(partition, held, skip);
-  const readable = ids.filter((id) => !unreadable.includes(id));
-  widen(batch, partition, rows, readable);
-  batch.entries += held.length;
-  if (rows === 0) return 0;
-  batch.rows += rows;
-  batch.chunks.push(bytes);
-  return bytes.length;
+  const page = encodePage(partition, entries, skip);
+  widen(batch, partition, page.rows, ids);
+  batch.entries += entries.length;
+  batch.rows += page.rows;
+  if (page.rows > 0) batch.chunks.push(page.bytes);
+  return { rows, bytes: page.bytes.length, isCut };
 }
 
 /**

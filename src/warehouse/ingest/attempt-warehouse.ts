@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import { outboxColumns, rowColumns } from '../../contracts/attempt-row.js';
 import type { OutboxRange } from '../../contracts/jobs.js';
-import { isAlive, selectRows } from '../clickhouse/client.js';
+import { selectRows } from '../clickhouse/client.js';
 import type { Cluster } from '../clickhouse/cluster.js';
 import { ContentRefused, refusalOf } from '../clickhouse/content-errors.js';
 import { rollups } from '../schema/rollups.js';
@@ -35,27 +35,31 @@ const columns: [string, ...string[]] = [...outboxColumns, ...rowColumns];
 
 export type AttemptWarehouse = ReturnType<typeof createAttemptWarehouse>;
 
+/** The table `attempts` with its rollups. A signal ends the call, not always what the server is doing. */
 export function createAttemptWarehouse(client: ClickHouseClient, cluster: Cluster = null) {
+  /**
+   * Inserts the rows as one block. Resolves only when the table and every rollup have them. The same rows under the same
+   * token, among the last 10,000 blocks, count once in the table and in each rollup, and complete whatever an interrupted
+   * insert left out.
+   * @throws ContentRefused: the table has none of the rows, unless it is a rollup that refuses them
+   */
   async function insert(chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> {
     try {
-      await insertBlock(chunks, token, signal);
+      await client.insert({
+        table: 'attempts',
+        columns,
+        format: 'TabSeparated',
+        values: Readable.from(chunks, { objectMode: false }),
+        clickhouse_settings: { ...insertSettings, insert_deduplication_token: token },
+        ...(signal && { abort_signal: signal }),
+      });
     } catch (error) {
       const refusal = refusalOf(error);
       throw refusal === null ? error : new ContentRefused(refusal);
     }
   }
 
-  async function insertBlock(chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> {
-    await client.insert({
-      table: 'attempts',
-      columns,
-      format: 'TabSeparated',
-      values: Readable.from(chunks, { objectMode: false }),
-      clickhouse_settings: { ...insertSettings, insert_deduplication_token: token },
-      ...(signal && { abort_signal: signal }),
-    });
-  }
-
+  /** How many rows of the ranges the table has. */
   async function countPresent(ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<number> {
     await complete(client, 'attempts', cluster, signal);
     const query = `SELECT toUInt32(count()) AS present FROM attempts WHERE ${inRanges(ranges)}`;
@@ -63,6 +67,7 @@ export function createAttemptWarehouse(client: ClickHouseClient, cluster: Cluste
     return row?.present ?? 0;
   }
 
+  /** Which rows of the ranges the table has, each as `partition\tms\tseq`. */
   async function presentRows(ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<Set<string>> {
     const query = `SELECT partition_id, outbox_ms, outbox_seq FROM attempts WHERE ${inRanges(ranges)}`;
     const result = await client.query({
@@ -73,6 +78,11 @@ export function createAttemptWarehouse(client: ClickHouseClient, cluster: Cluste
     return new Set((await result.text()).split('\n').filter((line) => line !== ''));
   }
 
+  /**
+   * Makes the rollups of all days that the ranges touch agree with the table. The caller holds the partitions: nobody else
+   * inserts their rows meanwhile.
+   * @returns names of the rollups that had to be computed again
+   */
   async function repairRollups(ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<string[]> {
     const repaired: string[] = [];
     for (const rollup of rollups) {
@@ -81,5 +91,5 @@ export function createAttemptWarehouse(client: ClickHouseClient, cluster: Cluste
     return repaired;
   }
 
-  return { insert, countPresent, presentRows, repairRollups, isAlive: () => isAlive(client) };
+  return { insert, countPresent, presentRows, repairRollups };
 }
