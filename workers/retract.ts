@@ -77,7 +77,7 @@ function historyOf({ waiting, stored, snapshot, attempts }: RetractionTask): His
 /** @param place of the answer among the rows */
 async function retractionOf(
   client: RedisClient,
-  { tenant, userId, eventId, version, baselineTotal }: RetractionTask,
+  { tenant, userId, eventId, version }: RetractionTask,
   { from, rows }: History,
   place: number,
   answer: AttemptRow,
@@ -87,7 +87,7 @@ async function retractionOf(
   const itemIds = new Set(rows.slice(place).flatMap(({ event }) => event.itemId ?? []));
   await items.load(tenant, model.version, [...itemIds]);
   const { rewritten, states } = replayWithout(rows, from, place, {
-    ...{ model, baselineTotal, version: version + 1 },
+    ...{ model, version: version + 1 },
     findItem: (itemId) => items.find(tenant, model.version, itemId),
     knownSkills: await countKnownSkills(client, tenant),
   });

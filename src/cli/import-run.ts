@@ -4,11 +4,10 @@ import { startPipeline } from '../app/consumers.js';
 import { connectState, type Engine, startEngine } from '../app/engine.js';
 import { prepareSchema } from '../app/schema.js';
 import { joinOrStart } from '../embedded/servers.js';
-import { type Closers, StartError } from '../lifecycle.js';
+import { StartError } from '../lifecycle.js';
 import type { ImportRecord, ImportStore } from '../services/import/ports.js';
-import { createImportStore } from '../store/learners/import-store.js';
+import { createImportStore, importLockKey } from '../store/learners/import-store.js';
 import type { Outbox } from '../store/outbox/outbox.js';
-import type { Logger } from '../telemetry.js';
 import type { CommandContext } from './command.js';
 import type { ImportArguments } from './import-options.js';
 import { type ProcessLock, takeProcessLock } from './process-lock.js';
@@ -40,27 +39,14 @@ export async function beginImport(
   const blocked = engine.blocked();
   if (blocked !== null) throw new StartError(`Nothing can be imported now: ${blocked}`);
   const store = createImportStore(engine.redis, engine.partitions);
-  const lock = await takeContentLock(store, content, logger, closers);
+  // Two imports at once would still count nothing twice (feeder.ts), but the one that ends first forgets the marks.
+  const inUse = 'This file is being imported by another process right now';
+  const lock = await takeProcessLock(redis, importLockKey(content), inUse, { logger, closers });
   const record = await openRecord(store, content, args);
   await prepareSchema(endpoints, logger, closers);
   startPipeline(engine);
   return { engine, outbox: engine.outbox, store, lock, content, record };
 }
-
-/**
- * Two imports at once would still count nothing twice (feeder.ts); the lock is there because the one that ends first
- * forgets the marks.
- */
-const takeContentLock = (store: ImportStore, content: string, logger: Logger, closers: Closers) =>
-  takeProcessLock(
-    {
-      take: (holder) => store.lock(content, holder),
-      release: (holder) => store.unlock(content, holder),
-    },
-    'This file is being imported by another process right now',
-    logger,
-    closers,
-  );
 
 const idCharacters = 32;
 

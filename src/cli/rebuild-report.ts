@@ -1,26 +1,8 @@
-/** What a rebuild tells. */
+/** What a rebuild prints. */
 
 import { grouped } from '../lab/report/numbers.js';
 import type { RebuildProgress, RebuildResult } from '../services/rebuild/rebuild.js';
 import type { VerifyResult } from '../services/rebuild/verify.js';
-import { asideDays } from '../store/rebuild/replace-store.js';
-import { asidePrefix, type LearnersKept } from '../store/redis/keys.js';
-
-/** How learners were kept, for people. */
-export const keptText = ({ version, layout }: LearnersKept): string =>
-  `model version ${version}, layout ${layout}`;
-
-/** What was moved aside, as it is told. */
-export type Replaced = ReturnType<typeof replacedOf>;
-
-/** @param kept how they were */
-export const replacedOf = ({ version, layout }: LearnersKept, keys: number) => ({
-  model_version: version,
-  layout,
-  keys,
-  moved_to: `${asidePrefix(version)}*`,
-  end_in_days: asideDays,
-});
 
 /** A second, of what this run replayed. */
 const rates = ({ learners, answers, resumedAfter, replaySeconds }: RebuildResult) => {
@@ -32,16 +14,7 @@ const rates = ({ learners, answers, resumedAfter, replaySeconds }: RebuildResult
   };
 };
 
-/** @param replaced null where nothing was to be moved; undefined where it was not asked for */
-export const rebuildText = (result: RebuildResult | null, replaced?: Replaced | null): string =>
-  (replaced === undefined ? [] : [replacedText(replaced)]).concat(resultText(result)).join('\n');
-
-const replacedText = (replaced: Replaced | null): string =>
-  replaced === null
-    ? 'nothing to replace: no learners of an earlier version are in use'
-    : `${grouped(replaced.keys)} keys of ${keptText({ ...replaced, version: replaced.model_version })} were moved to ${replaced.moved_to}, where they end in ${replaced.end_in_days} days`;
-
-function resultText(result: RebuildResult | null): string {
+export function rebuildText(result: RebuildResult | null): string {
   if (result === null) return 'nothing to restore';
   const { learners, answers, resumedAfter, partitions, seconds } = result;
   const perSecond = rates(result);
@@ -55,16 +28,8 @@ function resultText(result: RebuildResult | null): string {
 }
 
 function notesOf(result: RebuildResult): string[] {
-  const { brokenCount, broken, unreadableKeys, keptAbilities, newBaselines } = result;
+  const { brokenCount, broken, unreadableKeys } = result;
   const notes: string[] = [];
-  if (newBaselines > 0)
-    notes.push(
-      `${grouped(newBaselines)} baselines of goals were taken anew by today's formulas and catalogues`,
-    );
-  if (keptAbilities > 0)
-    notes.push(
-      `${grouped(keptAbilities)} learners keep abilities by earlier formulas: their first answers are no longer there`,
-    );
   if (brokenCount > 0)
     notes.push(
       `rows of ${grouped(brokenCount)} learners have gaps or doubles (${broken.join(', ')}): they are as their rows tell`,
@@ -76,26 +41,23 @@ function notesOf(result: RebuildResult): string[] {
   return notes;
 }
 
-export const rebuildJson = (result: RebuildResult | null, replaced?: Replaced | null): string =>
-  JSON.stringify({ ...resultFields(result), replaced });
-
-const resultFields = (result: RebuildResult | null): object =>
-  result === null
-    ? { restored: false }
-    : {
-        restored: true,
-        partitions: result.partitions,
-        learners: result.learners,
-        answers: result.answers,
-        resumed_after: result.resumedAfter,
-        seconds: Number(result.seconds.toFixed(3)),
-        learners_per_second: rates(result).learners,
-        answers_per_second: rates(result).answers,
-        broken_learners: result.brokenCount,
-        kept_abilities: result.keptAbilities,
-        new_baselines: result.newBaselines,
-        notes: notesOf(result),
-      };
+export const rebuildJson = (result: RebuildResult | null): string =>
+  JSON.stringify(
+    result === null
+      ? { restored: false }
+      : {
+          restored: true,
+          partitions: result.partitions,
+          learners: result.learners,
+          answers: result.answers,
+          resumed_after: result.resumedAfter,
+          seconds: Number(result.seconds.toFixed(3)),
+          learners_per_second: rates(result).learners,
+          answers_per_second: rates(result).answers,
+          broken_learners: result.brokenCount,
+          notes: notesOf(result),
+        },
+  );
 
 export function progressText({ step, answers, total }: RebuildProgress): string {
   if (total === 0) return step;

@@ -1,4 +1,4 @@
-/** API keys: what they allow, and where the front end asks for them. */
+/** API keys and the deployment: what a key allows, and where the front end asks for keys. */
 
 export const allScopes = ['read', 'write', 'admin', 'operator'] as const;
 export type Scope = (typeof allScopes)[number];
@@ -23,6 +23,14 @@ export interface StoredKey extends Grant {
   readonly createdAt: string;
   /** RFC 3339; null while it is in force. */
   readonly revokedAt: string | null;
+}
+
+/** What only Redis knows of the deployment itself. */
+export interface DeploymentFacts {
+  readonly deploymentId: string;
+  readonly partitions: number;
+  /** RFC 3339. */
+  readonly createdAt: string;
 }
 
 export interface KeyRing {

@@ -1,6 +1,12 @@
 /** A learner as one text, with the tenant: the same in Redis and in ClickHouse. */
 import { createHash } from 'node:crypto';
 
+/** A learner by name. */
+export interface LearnerPlace {
+  readonly tenant: string;
+  readonly userId: string;
+}
+
 /** No two learners share it: a tenant has no colon. */
 export const learnerName = (tenant: string, userId: string): string => `${tenant}:${userId}`;
 

@@ -182,7 +182,6 @@ export interface RetractionTask {
   /** The learner's record as it was read before the rows. */
   readonly version: number;
   readonly attempts: number;
-  readonly baselineTotal: number | null;
   /** Rows that wait in Redis, as they stand there; of several with one number the first counts, and before stored ones. */
   readonly waiting: readonly string[];
   /** Rows in ClickHouse, a line feed behind each, times as Unix seconds. */

@@ -1,4 +1,4 @@
-/** Learners by earlier formulas are replaced by runs that are killed again and again, wherever they are. */
+/** Learners of an older version are replaced by runs that are killed again and again, wherever they are. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,12 +26,12 @@ test('the last of many runs ends it, and learners are as they were', { timeout: 
   const redis = (await redisOf(t, server.url)) as Redis;
   const env = { REDIS_URL: server.url, CLICKHOUSE_URL: url, DATA_DIR: await tempDir(t) };
   const first = await runCommand('rebuild', env, '--json');
-  assert.equal(JSON.parse(first.out).new_baselines, learners, first.err);
+  assert.equal(JSON.parse(first.out).learners, learners, first.err);
   const before = await dumpRedis(redis);
   for (let round = 0; round < rounds; round++) {
     await makeOlder(redis);
     for (let limit = firstMs; ; limit += moreMs * Math.random()) {
-      const child = spawnCommand(t, 'rebuild', env, '--replace', '--json');
+      const child = spawnCommand(t, 'rebuild', env, '--json');
       const killed = sleep(limit).then(() => child.kill('SIGKILL'));
       const { code, err } = await endOf(child);
       await killed;

@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { createImportStore } from '../../src/store/learners/import-store.js';
+import { importLockKey } from '../../src/store/learners/import-store.js';
 import { readLearner } from '../../src/store/learners/learner-reads.js';
 import { connectRedis, whenReady } from '../../src/store/redis/client.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
+import { takeLock } from '../../src/store/redis/lock.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { endOf } from '../support/command.js';
 import { startTestRedis } from '../support/embedded.js';
@@ -117,13 +118,11 @@ test('the lock of somebody else is not taken in its last millisecond', { timeout
   const redis = connectRedis(await startTestRedis(t));
   t.after(() => redis.disconnect());
   await whenReady(redis, 10_000);
-  const store = createImportStore(redis, 1);
   for (let i = 0; i < 20; i++) {
-    const content = `content-${i}`;
-    const key = `st:import:{${content}}:lock`;
-    assert.equal(await store.lock(content, 'other'), 0);
+    const key = importLockKey(`content-${i}`);
+    assert.equal(await takeLock(redis, key, 'other'), 0);
     await redis.pexpire(key, 3);
-    while ((await store.lock(content, 'mine')) > 0);
+    while ((await takeLock(redis, key, 'mine')) > 0);
     assert.equal(await redis.get(key), 'mine');
   }
 });

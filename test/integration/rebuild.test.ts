@@ -3,28 +3,17 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeModel } from '../../src/contracts/model.js';
-import { learnersOfKnownSkill, modelVersion } from '../../src/domain/base/params.js';
+import { learnersOfKnownSkill } from '../../src/domain/base/params.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { recordChanges } from '../../src/services/models/fit-models.js';
 import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';
-import { createReplaceStore } from '../../src/store/rebuild/replace-store.js';
-import {
-  asideKey,
-  keptNow,
-  learnerKey,
-  markerKey,
-  metaKey,
-  outboxKey,
-  rareSkillsKey,
-} from '../../src/store/redis/keys.js';
+import { rareSkillsKey } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createModelHistory } from '../../src/warehouse/schema/models.js';
 import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
-import { takeBack } from '../support/learner-data.js';
 import { exitAfterTests } from '../support/linger.js';
-import { keptBefore, makeOlder } from '../support/older-deployment.js';
 import { seeded } from '../support/random.js';
 import { dumpRedis } from '../support/redis-dump.js';
 import { clickhouseOf, keysOf, redisOf, startBareRedis, startService } from '../support/service.js';
@@ -256,23 +245,8 @@ test('a comparison finds nothing where nothing differs, also while answers come 
   assert.ok(result.learners >= 25, out);
 });
 
-/** Records and goals of learners by key without the baseline, and the baselines. */
-async function learnerRecords(): Promise<{ records: Map<string, string>; baselines: Map<string, number> }> {
-  const [records, baselines] = [new Map<string, string>(), new Map<string, number>()];
-  for (const key of await redis.keys('st:{p*}:l:*')) {
-    const [record, goal] = await redis.hmgetBuffer(key, 'L', 'G');
-    if (!record) continue;
-    baselines.set(key, record.readUInt16LE(12));
-    records.set(key, `${record.fill(0, 12, 14).toString('hex')} ${goal}`);
-  }
-  return { records, baselines };
-}
-
-let intact = new Map<string, string>();
-
 test('a comparison tells what differs, and writes nothing', { timeout: 600_000 }, async () => {
   await drained();
-  intact = (await learnerRecords()).records;
   const learners = (await redis.keys('st:{p*}:l:default:learner*')).sort();
   const [gone, changed, behind, ...others] = learners as [string, string, string, ...string[]];
   const skill = (await redis.hkeys(changed)).find((field) => field.startsWith('s')) as string;
@@ -304,136 +278,3 @@ test('a comparison tells what differs, and writes nothing', { timeout: 600_000 }
   );
   assert.deepEqual(difference(dump, withoutItems(await dumpRedis(redis))), []);
 });
-
-/** As the version before left them: rows name it, with a baseline that none of today's formulas gives. */
-async function makeRowsOlder(): Promise<void> {
-  const changes = `model_version = ${modelVersion - 1}, baseline_total = if(learner_seq < 20, NULL, 1600)`;
-  await clickhouse.command({
-    query: `ALTER TABLE attempts UPDATE ${changes} WHERE learner_version > 0 SETTINGS mutations_sync = 1`,
-  });
-}
-
-const takenBaselines = async (): Promise<number> => count('count() FROM learner_baselines FINAL');
-
-test('learners by earlier formulas are replaced, whatever ends a run in between', {
-  timeout: 600_000,
-}, async (t) => {
-  await makeOlder(redis);
-  const sentence = new RegExp(
-    `learners of model version 3, this version of the service counts by ${modelVersion}: drain .* npm run rebuild -- --replace`,
-  );
-  await waitFor('a running service to tell', async () =>
-    sentence.test(await (await fetch(`${service.baseUrl}/readyz`)).text()),
-  );
-  await service.stop();
-  await makeRowsOlder();
-
-  // What is running no more cannot be joined.
-  const { clickhouseUrl } = service;
-  const older = { ...env, CLICKHOUSE_URL: clickhouseUrl };
-  const run = (name: string, ...args: string[]) => runCommand(name, older, ...args);
-  const start = () => startService(t, { redisUrl: redisServer.url, clickhouseUrl });
-  await assert.rejects(start(), sentence);
-  for (const [name, ...args] of [['rebuild'], ['rebuild', '--verify'], ['fit'], ['audit']]) {
-    const { code, err } = await run(name as string, ...args);
-    assert.deepEqual([code === 0, sentence.test(err)], [false, true], `${name} ${args}: ${err}`);
-  }
-  const replace = () => run('rebuild', '--replace', '--json');
-  const replacing = createReplaceStore(redis, { ...keptBefore, partitions: 16 });
-
-  // As if a run was killed when the markers were moved, and somebody answered before.
-  await replacing.moveMarkers();
-  const waiting = await redis.xadd(outboxKey(3), '*', 'r', 'row');
-  assert.match((await replace()).err, /Redis alone has 1 in outboxes: start the version before/);
-  assert.equal(await redis.exists(markerKey(3, keptBefore)), 1, 'it can');
-  await redis.xdel(outboxKey(3), waiting ?? '');
-  assert.match((await replace()).err, /no answers of 1 learners of Redis \(default:nobody\)/);
-  await redis.del(await redis.keys('st:{p*}:l:default:nobody'));
-
-  // As if the next was killed when some learners were moved; what comes to wait then waits for later.
-  await replacing.moveMarkers();
-  await replacing.decide();
-  const [first = ''] = await redis.keys('st:{p*}:l:*');
-  await redis.rename(first, asideKey(first, 3));
-  assert.match((await run('rebuild')).err, /--replace did not come to its end, run it again/);
-  const { code, out, err } = await replace();
-  assert.deepEqual([code, err], [0, ''], out);
-  const result = JSON.parse(out);
-  assert.deepEqual(
-    [result.replaced.model_version, result.replaced.moved_to, result.kept_abilities, result.learners],
-    [3, 'st:v3:*', 0, intact.size],
-  );
-  const aside = (await redis.keys('st:v3:{p*}:l:*')).filter((key) => key !== asideKey(first, 3));
-  for (const key of aside) assert.ok((await redis.ttl(key)) > 6 * 86_400, key);
-  assert.ok(aside.length > 0 && result.replaced.keys > aside.length, out);
-  assert.equal(await redis.hget(metaKey, 'model_version'), `${modelVersion}.${keptNow.layout}`);
-
-  const now = await learnerRecords();
-  assert.deepEqual(now.records, intact, 'the same answers give the same');
-  const due = [...now.baselines.values()].filter((total) => total > 0);
-  assert.ok(due.length > 0 && due.every((total) => total < 1600));
-  assert.deepEqual([result.new_baselines, await takenBaselines()], [due.length, due.length]);
-  assert.deepEqual(JSON.parse((await replace()).out), { restored: false, replaced: null });
-
-  const again = await start();
-  const caller = callerOf(again, again.key);
-  const verified = async (): Promise<void> => {
-    const { code, out } = await run('rebuild', '--verify', '--json');
-    assert.deepEqual([code, JSON.parse(out).differences], [0, []], out);
-  };
-  const path = '/api/v1/skills/skill%201';
-  const body = JSON.stringify({ section: 'math', weight: 50 });
-  assert.equal((await caller.call({ method: 'PUT', path, body })).status, 200);
-  await verified();
-  await drained();
-  const restoredAnew = async (newBaselines: number) => {
-    await redisServer.kill();
-    await redisServer.start();
-    const { out, err } = await run('rebuild', '--json');
-    assert.equal(JSON.parse(out).new_baselines, newBaselines, err);
-    return learnerRecords();
-  };
-  assert.deepEqual(await restoredAnew(0), now, 'baselines are taken once');
-  await clickhouse.command({ query: 'TRUNCATE TABLE learner_baselines' });
-  const { baselines } = await restoredAnew(due.length);
-  const ofOthers = (all: ReadonlyMap<string, number>) =>
-    new Map([...all].filter(([key]) => !key.includes(':default:')));
-  assert.deepEqual(ofOthers(baselines), ofOthers(now.baselines), 'by catalogues, which are there before');
-  await waitFor('readyz', async () => (await fetch(`${again.baseUrl}/readyz`)).status === 200);
-  await changeOlder(caller, baselines);
-  await verified();
-});
-
-/** An answer behind the baseline goes, one before it, and a whole learner. */
-async function changeOlder(caller: Caller, baselines: ReadonlyMap<string, number>): Promise<void> {
-  const users = await selectRows<{ user: string; early: string; late: string; key: number }>(
-    clickhouse,
-    `SELECT user_id AS user, argMinIf(event_id, learner_seq, event_id != '') AS early,
-       argMaxIf(event_id, learner_seq, event_id != '') AS late, any(partition_id) AS key
-     FROM attempts WHERE tenant = 'default' GROUP BY user HAVING count() > 30 ORDER BY user LIMIT 3`,
-  );
-  const [behind, before, gone] = users as [(typeof users)[0], (typeof users)[0], (typeof users)[0]];
-  const baselineOf = async ({ user, key }: (typeof users)[0]) => {
-    const name = learnerKey(key, 'default', user);
-    return [(await redis.hgetBuffer(name, 'L'))?.readUInt16LE(12), baselines.get(name)];
-  };
-  for (const { user, id } of [
-    { user: behind.user, id: behind.late },
-    { user: before.user, id: before.early },
-  ])
-    assert.equal((await takeBack(caller, user, id)).status, 200);
-  const [kept, was] = await baselineOf(behind);
-  assert.equal(kept, was);
-  const [anew] = await baselineOf(before);
-  assert.ok(anew !== undefined && anew >= 400 && anew < 1600, `${anew}`);
-  const aside = asideKey(learnerKey(gone.key, 'default', gone.user), 3);
-  await redis.hset(aside, 'L', 'as it was');
-  const erase = { method: 'DELETE', path: `/api/v1/learners/${encodeURIComponent(gone.user)}` } as const;
-  assert.equal((await caller.call(erase)).status, 202);
-  assert.equal(await redis.exists(aside), 0);
-  await waitFor(
-    'the erased baseline to go',
-    async () => (await takenBaselines()) === [...baselines.values()].filter((total) => total > 0).length - 1,
-  );
-  await drained();
-}

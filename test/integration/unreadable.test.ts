@@ -6,7 +6,7 @@ import { loadConfig } from '../../src/config.js';
 import { newLearner } from '../../src/domain/tracing/states.js';
 import { createKeyStore } from '../../src/store/access/api-keys.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
-import { differenceOf, readDumps } from '../../src/store/rebuild/learner-compare.js';
+import { differenceOf, readDumps } from '../../src/store/rebuild/replayed-learners.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { apiKeysKey, erasuresKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';

@@ -3,43 +3,31 @@ import { test } from 'node:test';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { takeBaseline } from '../../src/domain/history/baseline.js';
-import { type Replay, type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
-import { totalsSince } from '../../src/domain/score/goal.js';
+import { startReplay } from '../../src/domain/history/replay.js';
+import { takeBaseline } from '../../src/domain/history/without-answer.js';
 import { encodeLearner, encodeSkill } from '../../src/store/learners/learner-codec.js';
 import { attemptRow } from '../support/attempt-rows.js';
 
-/** As ClickHouse gives rows of version 1 of the service: behind the version of the model, what the columns start with. */
-const firstVersion = (seq: number): string =>
+/** As ClickHouse gives a row: with all that a column may have nothing of. */
+const sparse = (seq: number): string =>
   `default\tada\ts\\\\1\t\te${seq}\t${seq % 2}\t30\t\\N\t0.5\t1768478400.250\t1768478401.000\t${seq}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t0`;
 
 const encoded = (
   seq: number,
   learnerVersion: number,
-  told: { readonly modelVersion?: number; readonly baselineTotal?: number } = {},
+  figures: { readonly baselineTotal?: number } = {},
 ): string => {
-  const row = attemptRow(0, { learnerSeq: seq, learnerVersion, itemId: `item-${seq % 3}`, ...told });
+  const row = attemptRow(0, { learnerSeq: seq, learnerVersion, itemId: `item-${seq % 3}`, ...figures });
   return encodeAttemptRow(row, row, row);
 };
 
-test('a row of the first version is read with what the columns start with', () => {
-  const { event, figures, conditions } = decodeAttemptRow(firstVersion(1));
+test('a row is read with what it has nothing of', () => {
+  const { event, figures, conditions } = decodeAttemptRow(sparse(1));
   assert.equal(event.skillId, 's\\1');
   assert.deepEqual([event.itemId, event.confidenceScore, event.isCorrect], [null, null, true]);
   assert.deepEqual([event.occurredAt, event.receivedAt], [1_768_478_400_250, 1_768_478_401_000]);
   assert.deepEqual([figures.eventFingerprint, figures.learnerVersion, figures.baselineTotal], [0, 0, null]);
   assert.deepEqual([conditions.source, conditions.section, conditions.weight], ['default', null, 1]);
-});
-
-test('rows of the first version replay with what holds without measured times', () => {
-  const replay = startReplay();
-  for (let seq = 1; seq <= 20; seq++) replay.add(decodeAttemptRow(firstVersion(seq)));
-  const { learner, skills } = replay.states();
-  const skill = skills.get('s\\1');
-  assert.deepEqual([learner.attempts, learner.version, replay.missing()], [20, 20, 0]);
-  assert.ok(skill);
-  assert.ok(Number.isFinite(skill.pace.efficiency), `${skill.pace.efficiency}`);
-  assert.equal(skill.pace.timed, 20);
 });
 
 test('a missing row is told, and its number is not given again', () => {
@@ -62,34 +50,25 @@ test('a replay goes on from states as if it had never stopped', () => {
   assert.deepEqual(two.items, one.items);
 });
 
-test('a baseline of earlier formulas does not count; the one that was taken since does when it is due', () => {
-  const older = { modelVersion: totalsSince - 1, baselineTotal: 1600 };
-  const replayed = (rows: number, taken: number | null, from: ReplayedStates | null = null) => {
-    const replay = startReplay(from, taken);
-    const first = replay.learner().attempts;
-    for (let seq = first + 1; seq <= first + rows; seq++)
-      replay.add(decodeAttemptRow(encoded(seq, seq, older)));
-    return replay;
-  };
-  const baselineOf = ({ learner }: Replay): number | null => learner().baselineTotal;
-  assert.deepEqual(
-    [19, 20, 25].map((rows) => baselineOf(replayed(rows, 1010))),
-    [null, 1010, 1010],
-  );
-  const untold = replayed(25, null);
-  assert.equal(baselineOf(untold), null);
-  assert.equal(baselineOf(startReplay(untold.states(), 1010)), 1010, 'a snapshot of them');
+test('a baseline is what rows say; one that is due is taken once', () => {
+  const replay = startReplay();
+  const baseline = (): number | null => replay.learner().baselineTotal;
   const context = { model: unfittedModel, knownSkills: 1 };
-  const total = takeBaseline(untold, Date.UTC(2026, 0, 15), context);
+  for (let seq = 1; seq < 20; seq++) replay.add(decodeAttemptRow(encoded(seq, seq)));
+  takeBaseline(replay, Date.UTC(2026, 0, 15), context);
+  assert.equal(baseline(), null);
+  replay.add(decodeAttemptRow(encoded(20, 20)));
+  takeBaseline(replay, Date.UTC(2026, 0, 15), context);
+  const total = baseline();
   assert.ok(total !== null && total >= 400 && total < 1600, `${total}`);
-  assert.equal(takeBaseline(untold, Date.UTC(2026, 0, 15), context), null, 'once');
-  assert.equal(baselineOf(replayed(5, 990, untold.states())), total, 'it stays');
-  untold.add(decodeAttemptRow(encoded(26, 26, { modelVersion: totalsSince, baselineTotal: 1200 })));
-  assert.equal(baselineOf(untold), 1200, 'a row of today tells it');
+  takeBaseline(replay, Date.UTC(2027, 0, 15), { ...context, knownSkills: 100 });
+  assert.equal(baseline(), total, 'once');
+  replay.add(decodeAttemptRow(encoded(21, 21, { baselineTotal: 1200 })));
+  assert.equal(baseline(), 1200);
 });
 
 test('what is no row is refused', () => {
   assert.throws(() => decodeAttemptRow('a\tb'), /2 fields/);
   assert.throws(() => decodeAttemptRow(`${encoded(1, 1)}\t1`), /fields/);
-  assert.throws(() => decodeAttemptRow(firstVersion(1).replace('0.69', 'x')), /mastery_after/);
+  assert.throws(() => decodeAttemptRow(sparse(1).replace('0.69', 'x')), /mastery_after/);
 });

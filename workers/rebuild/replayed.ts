@@ -1,13 +1,76 @@
 /** Rows of many learners, replayed learner by learner. */
 import type { AttemptRow } from '../../src/contracts/attempt-row.js';
-import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
-import { type TotalContext, takeBaseline } from '../../src/domain/history/baseline.js';
+import { decodeAttemptRow, unescapeText } from '../../src/contracts/attempt-row-reader.js';
+import { learnerName } from '../../src/contracts/learner-name.js';
+import type { LearnerRows } from '../../src/contracts/rebuild-tasks.js';
 import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
-import { tellsBaseline } from '../../src/domain/score/goal.js';
+import { groupedBy } from '../../src/lists.js';
 import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/learners/event-ids.js';
 import { type IdFields, noIds, openIds } from '../../src/store/learners/learner-ids.js';
 import { decodeSnapshot } from '../../src/store/learners/snapshot-codec.js';
 import { figuresOf } from '../track/results.js';
+
+export interface StoredLearner {
+  readonly tenant: string;
+  readonly userId: string;
+  /** What the rows follow on; null where the first is the learner's first. */
+  from: ReplayedStates | null;
+  rows: AttemptRow[];
+  /** Rows that there are, those before the snapshot as well. */
+  answers: number;
+}
+
+export function* learnersOf(rows: LearnerRows): Generator<StoredLearner> {
+  const lines = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength).toString().split('\n');
+  let learner: StoredLearner | null = null;
+  for (const line of lines) {
+    if (line === '') continue;
+    const end = line.lastIndexOf('\t');
+    const [tenant, userId] = namesOf(line);
+    if (learner === null || learner.tenant !== tenant || learner.userId !== userId) {
+      if (learner !== null) yield learner;
+      learner = { tenant, userId, from: null, rows: [], answers: 0 };
+    }
+    if (end + 1 < line.length) {
+      // The rows before are in the snapshot.
+      learner.from = decodeSnapshot(unescapeText(line.slice(end + 1)));
+      learner.rows = [];
+    } else {
+      learner.rows.push(decodeAttemptRow(line.slice(0, end)));
+      learner.answers += 1;
+    }
+  }
+  if (learner !== null) yield learner;
+}
+
+/** The first two fields. */
+function namesOf(line: string): [tenant: string, userId: string] {
+  const tenantEnd = line.indexOf('\t');
+  const userEnd = line.indexOf('\t', tenantEnd + 1);
+  return [line.slice(0, tenantEnd), unescapeText(line.slice(tenantEnd + 1, userEnd))];
+}
+
+/** The learners with their waiting rows, which may be among the stored ones as well; then those without stored rows. */
+export function* withWaiting(
+  learners: Iterable<StoredLearner>,
+  waiting: readonly string[],
+): Generator<StoredLearner> {
+  const rowsOf = groupedBy(waiting.map(decodeAttemptRow), ({ event }) =>
+    learnerName(event.tenant, event.userId),
+  );
+  const inOrder = (rows: AttemptRow[]): AttemptRow[] =>
+    rows.sort((a, b) => a.figures.learnerSeq - b.figures.learnerSeq);
+  for (const learner of learners) {
+    const name = learnerName(learner.tenant, learner.userId);
+    const rows = rowsOf.get(name) ?? [];
+    rowsOf.delete(name);
+    yield rows.length === 0 ? learner : { ...learner, rows: inOrder([...learner.rows, ...rows]) };
+  }
+  for (const rows of rowsOf.values()) {
+    const { tenant, userId } = (rows[0] as AttemptRow).event;
+    yield { tenant, userId, from: null, rows: inOrder(rows), answers: rows.length };
+  }
+}
 
 export interface ReplayedLearner {
   readonly tenant: string;
@@ -18,83 +81,16 @@ export interface ReplayedLearner {
   readonly answers: number;
   /** Rows that are missing, or there twice. */
   readonly broken: number;
-  /** Baseline that was taken now; null where none was. */
-  readonly taken: number | null;
 }
 
-/** @param rows as the tables give them (services/rebuild/ports.ts), whole learners in order, a line feed behind each */
-export function* learnersOf(rows: Uint8Array): Generator<LearnerRows> {
-  const lines = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength).toString().split('\n');
-  let learner = null as LearnerRows | null;
-  for (const line of lines) {
-    if (line === '') continue;
-    const end = line.lastIndexOf('\t');
-    const names = namesOf(line);
-    if (learner === null || learner.tenant !== names.tenant || learner.userId !== names.userId) {
-      if (learner !== null && hasAnswers(learner)) yield learner;
-      learner = { ...names, baseline: null, from: null, rows: [], answers: 0 };
-    }
-    if (end + 1 < line.length) startFrom(learner, unescaped(line.slice(end + 1)));
-    else addRow(learner, decodeAttemptRow(line.slice(0, end)));
-  }
-  if (learner !== null && hasAnswers(learner)) yield learner;
-}
-
-export interface LearnerRows {
-  readonly tenant: string;
-  readonly userId: string;
-  /** The one that rows do not tell. */
-  baseline: number | null;
-  from: ReplayedStates | null;
-  rows: AttemptRow[];
-  /** Rows that there are, those before the snapshot as well. */
-  answers: number;
-}
-
-/** The rows before are in the snapshot. @param state snapshot or baseline */
-function startFrom(learner: LearnerRows, state: string): void {
-  if (!state.startsWith('{')) {
-    learner.baseline = Number(state);
-    return;
-  }
-  learner.from = decodeSnapshot(state);
-  learner.rows = [];
-}
-
-function addRow(learner: LearnerRows, row: AttemptRow): void {
-  learner.rows.push(row);
-  learner.answers += 1;
-}
-
-/** The first two fields. */
-function namesOf(line: string): Pick<LearnerRows, 'tenant' | 'userId'> {
-  const tenantEnd = line.indexOf('\t');
-  const userEnd = line.indexOf('\t', tenantEnd + 1);
-  return { tenant: line.slice(0, tenantEnd), userId: unescaped(line.slice(tenantEnd + 1, userEnd)) };
-}
-
-/** Neither ids nor snapshots have control characters. */
-const unescaped = (text: string): string => (text.includes('\\') ? text.replaceAll(/\\(.)/g, '$1') : text);
-
-/** A baseline may be all that an erasure has left for the moment. */
-const hasAnswers = ({ from, rows }: LearnerRows): boolean => from !== null || rows.length > 0;
-
-/** Whether a replay may have to take a baseline: it knows none, and rows are there that do not tell it. */
-export const mayLackBaseline = ({ baseline, rows }: LearnerRows): boolean =>
-  baseline === null && rows.some(({ figures }) => !tellsBaseline(figures));
-
-/**
- * @param idsFrom Unix second from which on event ids are wanted
- * @param context what a baseline is taken by where rows are there that do not tell it; null: none is taken
- */
+/** @param idsFrom Unix second from which on event ids are wanted */
 export function replayLearner(
-  { tenant, userId, baseline, from, rows, answers }: LearnerRows,
+  { tenant, userId, from, rows, answers }: StoredLearner,
   idsFrom: number,
-  context: TotalContext | null,
 ): ReplayedLearner {
-  const replay = startReplay(from, baseline);
+  const replay = startReplay(from);
   const ids = openIds(noIds);
-  let [last, doubled, taken] = [from?.learner.attempts ?? 0, 0, null as number | null];
+  let [last, doubled] = [from?.learner.attempts ?? 0, 0];
   for (const row of rows) {
     const { event, figures } = row;
     if (figures.learnerSeq <= last) {
@@ -103,13 +99,11 @@ export function replayLearner(
     }
     last = figures.learnerSeq;
     const { effect, advice } = replay.add(row);
-    if (context !== null && !tellsBaseline(figures))
-      taken = takeBaseline(replay, event.occurredAt, context) ?? taken;
     if (event.eventId === null || event.receivedAt < 1000 * idsFrom) continue;
     const fingerprint = fingerprintFrom(figures.eventFingerprint);
     const answer = encodeFirstAnswer(figuresOf(effect, advice), fingerprint, event.receivedAt);
     ids.take(hashEventId(event.eventId), answer, Math.floor(event.receivedAt / 1000));
   }
   const broken = replay.missing() + doubled;
-  return { tenant, userId, states: replay.states(), ids: ids.changes(), answers, broken, taken };
+  return { tenant, userId, states: replay.states(), ids: ids.changes(), answers, broken };
 }

@@ -7,10 +7,7 @@ import { type Advice, adviseOn } from '../advice/answer-advice.js';
 import { type AnswerEffect, applyAnswer } from '../answer/apply-answer.js';
 import type { Conditions } from '../answer/conditions.js';
 import type { Answer } from '../base/types.js';
-import { lacksBaseline, tellsBaseline } from '../score/goal.js';
 import type { RememberedItem } from '../tracing/item-window.js';
-import { timeNorm } from '../tracing/pace.js';
-import { rapidThreshold } from '../tracing/rapid.js';
 import {
   type AnswerStates,
   type LearnerState,
@@ -25,10 +22,9 @@ export interface ReplayRow {
   readonly event: Answer & { readonly skillId: string; readonly itemId: string | null };
   readonly figures: {
     readonly learnerSeq: number;
-    /** Answers of one commit share it; 0 in rows of before it was noted. */
+    /** Answers of one commit share it. */
     readonly learnerVersion: number;
-    readonly modelVersion: number;
-    /** The learner's baseline after the answer, by the formulas of `modelVersion`. */
+    /** The learner's baseline after the answer. */
     readonly baselineTotal: number | null;
   };
   readonly conditions: Conditions;
@@ -65,34 +61,28 @@ export interface Replay {
   states(): ReplayedStates;
 }
 
-/**
- * @param from states that the rows follow on; without them the learner is new
- * @param taken baseline for where one is due and no row tells it: it was taken when the rows before were replayed
- */
-export function startReplay(from: ReplayedStates | null = null, taken: number | null = null): Replay {
-  let learner = withBaseline(from?.learner ?? newLearner, taken);
+/** @param from states that the rows follow on; without them the learner is new */
+export function startReplay(from: ReplayedStates | null = null): Replay {
+  let learner = from?.learner ?? newLearner;
   const skills = new Map(from?.skills);
   const items = createItems(from);
   let missing = 0;
 
   function before({ event, figures, conditions }: ReplayRow): AnswerStates {
-    if (figures.learnerVersion === 0 || figures.learnerVersion !== learner.version)
-      items.commit(learner.items.generation);
+    if (figures.learnerVersion !== learner.version) items.commit(learner.items.generation);
     const skill = skills.get(event.skillId) ?? newSkill(conditions.parameters);
     return { learner, skill, item: event.itemId === null ? null : items.find(event.itemId) };
   }
 
   function add(row: ReplayRow): ReplayedAnswer {
-    const { event, figures } = row;
-    const known = completed(row.conditions);
+    const { event, figures, conditions } = row;
     const states = before(row);
-    const effect = applyAnswer(states, event, known);
+    const effect = applyAnswer(states, event, conditions);
     missing += figures.learnerSeq - effect.learner.attempts;
     learner = asCommitted(effect.learner, figures);
-    if (!tellsBaseline(figures)) learner = withBaseline(learner, taken);
     skills.set(event.skillId, effect.skill);
     if (event.itemId !== null && effect.item) items.keep(event.itemId, effect.item);
-    return { effect, advice: adviseOn(states.skill, effect, event, known) };
+    return { effect, advice: adviseOn(states.skill, effect, event, conditions) };
   }
 
   return {
@@ -111,31 +101,25 @@ export function startReplay(from: ReplayedStates | null = null, taken: number | 
   };
 }
 
-const withBaseline = (learner: LearnerState, taken: number | null): LearnerState =>
-  taken !== null && lacksBaseline(learner) ? { ...learner, baselineTotal: taken } : learner;
-
 /**
- * Version and baseline are the row's, but for a baseline by other formulas; its number too, for where a row is missing no
- * later answer may get a number that another one has.
+ * Version and baseline are the row's. So is the number: where a row is missing, no later answer may get a number that another
+ * one has.
  */
-const asCommitted = (learner: LearnerState, figures: ReplayRow['figures']): LearnerState => ({
-  version: figures.learnerVersion || learner.version + 1,
-  attempts: figures.learnerSeq,
+const asCommitted = (
+  learner: LearnerState,
+  { learnerVersion, learnerSeq, baselineTotal }: ReplayRow['figures'],
+): LearnerState => ({
+  version: learnerVersion,
+  attempts: learnerSeq,
   abilityVersion: learner.abilityVersion,
   math: learner.math,
   rw: learner.rw,
-  baselineTotal: tellsBaseline(figures) ? figures.baselineTotal : learner.baselineTotal,
+  baselineTotal,
   activity: learner.activity,
   momentum: learner.momentum,
   trace: learner.trace,
   items: learner.items,
 });
-
-/** Rows of before times were measured get what holds for a skill without times. */
-const completed = (conditions: Conditions): Conditions =>
-  conditions.time.logSd > 0
-    ? conditions
-    : { ...conditions, rapidSeconds: rapidThreshold(null), time: timeNorm(null) };
 
 /**
  * The items of both generations as commits leave them: a commit writes each of its items once, into the generation

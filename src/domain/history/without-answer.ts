@@ -4,11 +4,11 @@
  */
 import { type Conditions, predictAgain } from '../answer/conditions.js';
 import { dayMs } from '../base/days.js';
-import { modelVersion } from '../base/params.js';
 import type { ItemModel, TenantModel } from '../catalogue/tenant-model.js';
-import { meanMastery, practisedSkills } from '../learner/skill-view.js';
+import { meanMastery, practisedSkills, viewSkills } from '../learner/skill-view.js';
+import { lacksBaseline } from '../score/goal.js';
+import { currentTotal } from '../score/score.js';
 import { type AnswerStates, closesDay, type LearnerState } from '../tracing/states.js';
-import { type TotalContext, takeBaseline } from './baseline.js';
 import {
   type Replay,
   type ReplayedAnswer,
@@ -17,11 +17,16 @@ import {
   startReplay,
 } from './replay.js';
 
+/** What a total depends on beside the learner. */
+export interface TotalContext {
+  readonly model: TenantModel;
+  /** Number of different skills that the tenant set, or that learners enough answered. */
+  readonly knownSkills: number;
+}
+
 /** What is in force now. */
 export interface RetractionContext extends TotalContext {
   readonly findItem: (itemId: string) => ItemModel | null;
-  /** The learner's baseline now, which older rows do not have. */
-  readonly baselineTotal: number | null;
   /** Of the learner's record without the answer. */
   readonly version: number;
 }
@@ -50,7 +55,7 @@ export function replayWithout<Row extends ReplayRow>(
 ): { readonly rewritten: readonly RewrittenRow<Row>[]; readonly states: ReplayedStates | null } {
   const left = rows.toSpliced(removed, 1);
   const lastCommit = startOfLastCommit(left);
-  const [old, without] = [startReplay(from), startReplay(from, context.baselineTotal)];
+  const [old, without] = [startReplay(from), startReplay(from)];
   const seqBefore = from?.learner.attempts ?? 0;
   const rewritten: RewrittenRow<Row>[] = [];
   for (const [place, row] of left.entries()) {
@@ -61,11 +66,8 @@ export function replayWithout<Row extends ReplayRow>(
     const states = without.before({ ...row, figures: { ...row.figures, learnerSeq, learnerVersion } });
     const oldClose = place === removed ? closeOf(rows[removed]) : null;
     const conditions = follows ? conditionsNow(old, without, states, row, oldClose, context) : row.conditions;
-    const counted = follows ? { ...states.learner, modelVersion } : row.figures;
-    const figures = {
-      ...{ learnerSeq, learnerVersion },
-      ...{ modelVersion: counted.modelVersion, baselineTotal: counted.baselineTotal },
-    };
+    const counted = follows ? states.learner : row.figures;
+    const figures = { learnerSeq, learnerVersion, baselineTotal: counted.baselineTotal };
     const answer = without.add({ event: row.event, figures, conditions });
     old.add(row);
     if (follows) takeBaseline(without, row.event.occurredAt, context);
@@ -74,6 +76,21 @@ export function replayWithout<Row extends ReplayRow>(
       rewritten.push({ row, conditions, ...answer, learnerSeq, learnerVersion, baselineTotal });
   }
   return { rewritten, states: left.length === 0 ? from : without.states() };
+}
+
+/**
+ * Takes the total score that progress is measured from (science notes 6.6), where it is due.
+ * @param at time of the last answer, Unix milliseconds
+ */
+export function takeBaseline(
+  { learner, skills, setBaseline }: Replay,
+  at: number,
+  context: TotalContext,
+): void {
+  if (!lacksBaseline(learner())) return;
+  const { model, knownSkills } = context;
+  const views = viewSkills(skills, model, at);
+  setBaseline(currentTotal({ learner: learner(), views, catalogue: model.catalogue, knownSkills, now: at }));
 }
 
 /** Place of the first row that was committed with the last one. */

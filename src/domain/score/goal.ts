@@ -30,13 +30,6 @@ export const lacksBaseline = ({
 }: Pick<LearnerState, 'baselineTotal' | 'attempts'>): boolean =>
   baselineTotal === null && attempts >= goalModel.baselineAnswers;
 
-/** The first version of the formulas whose totals can be compared with today's. */
-export const totalsSince = 4;
-
-/** Whether a row has a baseline that counts. @param modelVersion that it was counted under */
-export const tellsBaseline = ({ modelVersion }: { readonly modelVersion: number }): boolean =>
-  modelVersion >= totalsSince;
-
 /**
  * @param targetDate YYYY-MM-DD in UTC; null: none
  * @param now Unix milliseconds

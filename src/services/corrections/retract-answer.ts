@@ -71,7 +71,7 @@ async function readTask(
   userId: string,
   eventId: string,
 ): Promise<RetractionTask> {
-  const { version, attempts, baselineTotal } = await findLearner(ports, tenant, userId);
+  const { version, attempts } = await findLearner(ports, tenant, userId);
   if (attempts > maxAnswers)
     throw tooLate(`Answers of learners with more than ${maxAnswers} are not taken back`);
   const waiting: string[] = [];
@@ -80,7 +80,7 @@ async function readTask(
   const history = await ports.histories.read(tenant, userId, attempts).catch((error: unknown) => {
     throw unavailable('The answers that are stored cannot be read right now; try again later', error);
   });
-  return { tenant, userId, eventId, version, attempts, baselineTotal, waiting, ...history };
+  return { tenant, userId, eventId, version, attempts, waiting, ...history };
 }
 
 const tooLate = (message: string): ApiError => new ApiError('TOO_LATE', message);

@@ -20,10 +20,4 @@ export interface ImportStore {
   savePosition(content: string, line: number): Promise<void>;
   /** Remembers the import as finished and forgets its marks. */
   finish(content: string, id: string, line: number, now: number): Promise<void>;
-  /**
-   * Takes the lock of a content, which its holder loses when it does not take it again in time.
-   * @returns 0 when it is ours now, else the milliseconds for which somebody else holds it
-   */
-  lock(content: string, holder: string): Promise<number>;
-  unlock(content: string, holder: string): Promise<void>;
 }

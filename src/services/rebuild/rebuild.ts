@@ -1,13 +1,16 @@
 /**
- * Restores Redis from ClickHouse: every learner by replay, and all that only Redis knew. What tells that Redis may be
- * used comes last, so that a service beside it answers 503 until then. A run that dies is taken up by the next at the
- * last learner that is known to be there; everything may be written twice.
+ * Restores Redis from ClickHouse: every learner by replay, and all that only Redis knew. The marks by which the service
+ * takes Redis for usable come last: it answers 503 until then. A run that dies is continued by the next one after the last
+ * learner that is known to be there; everything may be written twice.
  */
-import { modelVersion } from '../../domain/base/params.js';
-import type { DeploymentFacts } from './deployment-facts.js';
-import type { Checkpoint, RebuildSource, RebuildStore, RebuildThreads, SharedState } from './ports.js';
+
+import type { RebuildThreads } from '../../compute/rebuild-pool.js';
+import type { DeploymentFacts } from '../../contracts/access.js';
+import { groupedBy } from '../../lists.js';
+import type { Checkpoint, RebuildStore, SharedState } from '../../store/rebuild/rebuild-store.js';
+import { keptNow } from '../../store/redis/keys.js';
+import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
 import { restoreLearners } from './restore-learners.js';
-import { restoreShared, restoreTenants } from './restore-shared.js';
 
 export interface RebuildParts {
   readonly source: RebuildSource;
@@ -19,9 +22,8 @@ export interface RebuildParts {
 export interface RebuildOptions {
   /** Event ids are remembered this long, in seconds. */
   readonly idWindowSeconds: number;
-  /** Partitions of a deployment from before ClickHouse was told of it. */
+  /** Partitions of a deployment of which nothing is recorded. */
   readonly defaultPartitions: number;
-  readonly now: () => number;
   /** @throws Error where somebody else rebuilds now, or the run is to end */
   readonly check: () => void;
   readonly onProgress: (progress: RebuildProgress) => void;
@@ -43,15 +45,11 @@ export interface RebuildResult {
   readonly seconds: number;
   /** How long the replay took of them. */
   readonly replaySeconds: number;
-  /** Learners whose rows are not without gaps and doubles, and some of their names. */
+  /** Learners whose rows have gaps or doubles, and some of their names. */
   readonly brokenCount: number;
   readonly broken: readonly string[];
   /** Keys whose hashes cannot be read, because the password of ClickHouse is another one now. */
   readonly unreadableKeys: number;
-  /** Learners whose abilities are those of a snapshot of earlier formulas. */
-  readonly keptAbilities: number;
-  /** Baselines that were taken anew, because rows have those of earlier formulas. */
-  readonly newBaselines: number;
 }
 
 /** A rebuild that cannot be made; the message is for the user. */
@@ -63,62 +61,31 @@ export class RebuildError extends Error {
 export async function rebuild(parts: RebuildParts, options: RebuildOptions): Promise<RebuildResult | null> {
   const { source, store } = parts;
   const since = performance.now();
-  // Marks that were moved aside come back also where there is nothing else.
-  if ((await store.partitions()) === null && !(await source.holdsState())) return null;
+  const isMarked = (await store.partitions()) !== null;
+  if (!isMarked && !(await source.holdsState())) return null;
   const facts = await factsOf(parts, options);
   const missing = await store.lost(facts.partitions);
-  const shared = await lostShared(parts);
-  if (missing.length === 0 && shared.length === 0 && (await store.partitions()) !== null) return null;
-  const begun = await begin(parts, options, missing, shared);
-  // Baselines that are taken anew look at them.
-  await restoreTenants(parts, options, begun);
+  const shared = await lostShared(parts, isMarked);
+  if (missing.length === 0 && shared.length === 0 && isMarked) return null;
+  const begun = await begin(store, options, missing, shared);
   const { checkpoint, ...replayed } = await restoreLearners(parts, options, facts.partitions, begun);
-  await restoreTakenBack(parts, checkpoint, facts.partitions);
-  const unreadableKeys = await restoreShared(parts, options, checkpoint, facts.partitions);
+  await restoreTenants(parts, options, checkpoint);
+  const unreadableKeys = await restoreRest(parts, options, checkpoint, facts.partitions);
   options.check();
   await store.finish(checkpoint, facts);
-  const { learners, answers, keptAbilities, newBaselines } = checkpoint;
+  const { partitions, learners, answers } = checkpoint;
   const seconds = (performance.now() - since) / 1000;
+  const resumedAfter = begun.answers;
   return {
-    partitions: checkpoint.partitions.length,
-    learners,
-    answers,
-    keptAbilities,
-    newBaselines,
-    resumedAfter: begun.answers,
-    seconds,
-    ...replayed,
-    unreadableKeys,
+    ...{ partitions: partitions.length, learners, answers, resumedAfter, seconds },
+    ...{ ...replayed, unreadableKeys },
   };
 }
 
-/** Ids of answers that were taken back stay taken; the others came with their learners. */
-async function restoreTakenBack(
-  { source, store }: RebuildParts,
-  { partitions, idsFrom }: Checkpoint,
-  count: number,
-): Promise<void> {
-  for await (const ids of source.takenBack(idsFrom)) await store.putTakenBack(ids, partitions, count);
-}
-
-/** What belongs to no partition and is missing; what was never there is not. */
-async function lostShared({ source, store }: RebuildParts): Promise<SharedState[]> {
-  const has: Readonly<Record<SharedState, () => Promise<boolean>>> = {
-    keys: async () => (await source.keys()).keys.length > 0,
-    catalogues: async () => (await source.catalogue()).length > 0,
-    models: async () => (await source.modelChanges()).length > 0,
-  };
-  const missing = await store.lostShared();
-  const lost = await Promise.all(missing.map((name) => has[name]()));
-  // Items have their counters without any published model.
-  if ((await store.partitions()) === null) return missing;
-  return missing.filter((_, i) => lost[i]);
-}
-
-/** The deployment as it was; one of before it was recorded had the default size, which its rows must show. */
+/** The deployment as it was; one that was not recorded yet has the default size, which its rows must show. */
 async function factsOf(
   { source, store }: RebuildParts,
-  { defaultPartitions, now }: RebuildOptions,
+  { defaultPartitions }: RebuildOptions,
 ): Promise<DeploymentFacts> {
   const recorded = await source.deployment();
   const partitions = (await store.partitions()) ?? recorded?.partitions ?? defaultPartitions;
@@ -126,35 +93,104 @@ async function factsOf(
     throw new RebuildError(
       `the rows in ClickHouse are not those of a deployment of ${partitions} partitions: is it the right database?`,
     );
-  const createdAt = new Date(now()).toISOString();
-  return { deploymentId: `rebuilt-${now()}`, createdAt, ...recorded, partitions };
+  const createdAt = new Date().toISOString();
+  return { deploymentId: `rebuilt-${Date.now()}`, createdAt, ...recorded, partitions };
 }
 
-/** Where an earlier run stopped, if it was about the same; else from the start. */
+/** What belongs to no partition and is missing; what was never there is not. */
+async function lostShared({ source, store }: RebuildParts, isMarked: boolean): Promise<SharedState[]> {
+  const missing = await store.lostShared();
+  // Items have their counters without any published model.
+  if (!isMarked) return missing;
+  const has: Readonly<Record<SharedState, () => Promise<boolean>>> = {
+    keys: async () => (await source.keys()).keys.length > 0,
+    catalogues: async () => (await source.catalogue()).length > 0,
+    models: async () => (await source.modelChanges()).length > 0,
+  };
+  const lost = await Promise.all(missing.map((name) => has[name]()));
+  return missing.filter((_, i) => lost[i]);
+}
+
+/** Where an earlier run stopped, if it restored the same; else from the start. */
 async function begin(
-  { store }: RebuildParts,
-  { idWindowSeconds, now }: RebuildOptions,
+  store: RebuildStore,
+  { idWindowSeconds }: RebuildOptions,
   partitions: readonly number[],
-  shared: Checkpoint['shared'],
+  shared: readonly SharedState[],
 ): Promise<Checkpoint> {
   const found = await store.checkpoint();
-  const isOurs = found?.v === 3 && found.modelVersion === modelVersion;
-  if (isOurs && found.partitions.join() === partitions.join()) return found;
-  const counted = await store.counted(partitions);
-  const checkpoint: Checkpoint = {
-    v: 3,
-    modelVersion,
-    partitions,
-    shared,
-    counted,
-    idsFrom: Math.floor(now() / 1000) - idWindowSeconds,
-    after: null,
-    learnersDone: false,
-    learners: 0,
-    answers: 0,
-    keptAbilities: 0,
-    newBaselines: 0,
-  };
+  if (found?.partitions.join() === partitions.join()) return found;
+  const idsFrom = Math.floor(Date.now() / 1000) - idWindowSeconds;
+  const nothingYet = { after: null, learnersDone: false, learners: 0, answers: 0 };
+  const checkpoint = { kept: keptNow, partitions, shared, idsFrom, ...nothingYet };
   await store.save(checkpoint);
   return checkpoint;
+}
+
+const stepper =
+  ({ check, onProgress }: RebuildOptions, { answers }: Checkpoint) =>
+  (step: string): void => {
+    check();
+    onProgress({ step, answers, total: answers });
+  };
+
+const tenantOf = ({ tenant }: { readonly tenant: string }): string => tenant;
+
+/** Catalogues with the skills that were answered, by whom, or set; models with items. */
+async function restoreTenants(
+  { source, store }: RebuildParts,
+  options: RebuildOptions,
+  checkpoint: Checkpoint,
+): Promise<void> {
+  const step = stepper(options, checkpoint);
+  const { shared } = checkpoint;
+  const tenants = await source.tenants();
+  step('catalogues');
+  for (const tenant of tenants)
+    for await (const skills of source.answeredSkills(tenant)) await store.noteAnswered(tenant, skills);
+  for (const [tenant, entries] of groupedBy(await source.catalogue(), tenantOf)) {
+    const skillIds = entries.map(({ skillId }) => skillId);
+    await store.addSkills(tenant, skillIds);
+    if (shared.includes('catalogues')) await store.putCatalogue(tenant, entries);
+  }
+  if (!shared.includes('models')) return;
+  step('models and items');
+  const newest = await source.newestVersions();
+  const changesOf = groupedBy(await source.modelChanges(), tenantOf);
+  // Items belong to the version in force, also of a tenant who never had a fit.
+  for (const tenant of tenants)
+    for await (const items of source.items(tenant))
+      await store.putItems(tenant, changesOf.get(tenant)?.[0]?.version ?? 0, items);
+  for (const [tenant, changes] of changesOf) {
+    const kept = [];
+    for (const change of store.versionsKept(changes)) kept.push(await source.modelTexts(change));
+    await store.putModels(tenant, changes, kept, newest.get(tenant) ?? 0);
+  }
+}
+
+/** What belongs to partitions beside their learners, and keys. @returns how many API keys could not be read: they were sealed with another secret */
+async function restoreRest(
+  { source, store }: RebuildParts,
+  options: RebuildOptions,
+  checkpoint: Checkpoint,
+  count: number,
+): Promise<number> {
+  const step = stepper(options, checkpoint);
+  const { partitions, idsFrom } = checkpoint;
+  for await (const ids of source.retracted(idsFrom)) await store.putRetracted(ids, partitions, count);
+  step('goals');
+  for await (const goals of source.goals()) await store.putGoals(goals, partitions, count);
+  step('what is counted by day');
+  await store.putAccepted(partitions, await source.answersByDay(partitions));
+  const month = await source.archivedMonth();
+  for (const partition of partitions) {
+    if (month > 0) await store.raiseFence(partition, month);
+    const last = await source.lastOutboxId(partition);
+    if (last !== null) await store.raiseOutbox(partition, last);
+  }
+  // Also beside keys that are there: those that a start has put may have been revoked.
+  step('API keys');
+  const { keys, unreadable } = await source.keys();
+  await store.putKeys(keys);
+  return unreadable;
 }

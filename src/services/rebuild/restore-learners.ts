@@ -2,130 +2,93 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RestoreReply } from '../../contracts/rebuild-tasks.js';
 import { ApiError } from '../../errors.js';
-import type { Checkpoint, LearnerPlace, PageOptions, RebuildThreads } from './ports.js';
-import type { RebuildOptions, RebuildParts } from './rebuild.js';
+import type { Checkpoint } from '../../store/rebuild/rebuild-store.js';
+import type { RebuildOptions, RebuildParts, RebuildResult } from './rebuild.js';
 
-/** Names that are told. */
 const maxNames = 10;
-/** A page that Redis did not take is written again, so often. */
-const tries = 30;
+/** A page that Redis did not take is written again. */
+const maxTries = 30;
 const retryMs = 1000;
-/** Rows may still arrive that a process had under way: then all is replayed once more. */
-const passes = 3;
+/** Rows may still arrive from a process that had them in flight: then all is replayed once more. */
+const maxPasses = 4;
 
-export interface Replayed {
-  readonly checkpoint: Checkpoint;
-  readonly replaySeconds: number;
-  readonly broken: readonly string[];
-  readonly brokenCount: number;
-}
+type Replayed = Pick<RebuildResult, 'replaySeconds' | 'broken' | 'brokenCount'>;
 
 /** @param count partitions of the deployment */
 export async function restoreLearners(
   parts: RebuildParts,
-  options: RebuildOptions,
+  { check, onProgress }: Pick<RebuildOptions, 'check' | 'onProgress'>,
   count: number,
   begun: Checkpoint,
-): Promise<Replayed> {
+): Promise<Replayed & { readonly checkpoint: Checkpoint }> {
+  const { source, store } = parts;
+  const { partitions, idsFrom } = begun;
   const since = performance.now();
   const threads = parts.openThreads();
-  try {
-    const scan = createScan(parts, options, threads, count, begun);
-    for (let pass = 0; ; pass++) {
-      await scan.run();
-      const stored = await parts.source.countAnswers(begun.partitions);
-      if (scan.checkpoint().answers >= stored || pass === passes) break;
-      await scan.again();
+  const broken: string[] = [];
+  let brokenCount = 0;
+  let checkpoint = begun;
+  const save = (change: Partial<Checkpoint>): Promise<void> => {
+    checkpoint = { ...checkpoint, ...change };
+    check();
+    return store.save(checkpoint);
+  };
+
+  async function* pages() {
+    for (let { after } = checkpoint; ; ) {
+      const page = await source.page(partitions, after);
+      if (page === null) return;
+      yield page;
+      after = page.last;
     }
-    const replaySeconds = (performance.now() - since) / 1000;
-    return { checkpoint: scan.checkpoint(), replaySeconds, ...scan.broken() };
+  }
+
+  async function pass(): Promise<void> {
+    const total = await source.countAnswers(partitions);
+    const restored = ({ rows, last }: { rows: Uint8Array; last: Checkpoint['after'] }) => {
+      const reply = withRetries(() => threads.restore(rows, count, idsFrom), check);
+      return async (): Promise<void> => {
+        const { learners, answers, ...more } = await reply;
+        brokenCount += more.brokenCount;
+        broken.push(...more.broken.slice(0, maxNames - broken.length));
+        const sums = { learners: checkpoint.learners + learners, answers: checkpoint.answers + answers };
+        await save({ after: last, ...sums });
+        onProgress({ step: 'replaying learners', answers: checkpoint.answers, total });
+      };
+    };
+    // A page is noted when all before it are there.
+    const inFlight: (() => Promise<void>)[] = [];
+    for await (const page of pages()) {
+      inFlight.push(restored(page));
+      if (inFlight.length > threads.threads) await inFlight.shift()?.();
+    }
+    for (const noted of inFlight) await noted();
+    await save({ learnersDone: true });
+  }
+
+  try {
+    for (let passes = 1; ; passes++) {
+      if (!checkpoint.learnersDone) await pass();
+      if (checkpoint.answers >= (await source.countAnswers(partitions)) || passes === maxPasses) break;
+      await save({ after: null, learnersDone: false, learners: 0, answers: 0 });
+    }
   } finally {
     await threads.close();
   }
+  return { checkpoint, broken, brokenCount, replaySeconds: (performance.now() - since) / 1000 };
 }
 
-function createScan(
-  { source, store }: RebuildParts,
-  { check, now, onProgress }: RebuildOptions,
-  threads: RebuildThreads,
-  count: number,
-  begun: Checkpoint,
-) {
-  let checkpoint = begun;
-  const names: string[] = [];
-  let brokenCount = 0;
-  const { partitions, idsFrom } = begun;
-  const page: PageOptions = { count, idsFrom };
-
-  /** Notes a page once all before it are there. */
-  async function settle(last: LearnerPlace, result: RestoreReply): Promise<void> {
-    brokenCount += result.brokenCount;
-    names.push(...result.broken.slice(0, maxNames - names.length));
-    // Before the page is left behind: with another catalogue they would come out otherwise.
-    await source.keepBaselines(result.baselines, now());
-    checkpoint = {
-      ...checkpoint,
-      after: last,
-      learners: checkpoint.learners + result.learners,
-      answers: checkpoint.answers + result.answers,
-      keptAbilities: checkpoint.keptAbilities + result.keptAbilities,
-      newBaselines: checkpoint.newBaselines + result.baselines.length,
-    };
-    check();
-    await store.save(checkpoint);
-  }
-
-  async function run(): Promise<void> {
-    if (checkpoint.learnersDone) return;
-    const total = await source.countAnswers(partitions);
-    const open: { readonly last: LearnerPlace; readonly result: Promise<RestoreReply> }[] = [];
-    let after = checkpoint.after;
-    for (;;) {
-      const next = await source.page(partitions, after);
-      if (next !== null) {
-        open.push({ last: next.last, result: withRetries(() => threads.restore(next, page), check) });
-        after = next.last;
-      }
-      if (next !== null && open.length <= threads.threads) continue;
-      const oldest = open.shift();
-      if (oldest === undefined) break;
-      await settle(oldest.last, await oldest.result);
-      onProgress({ step: 'replaying learners', answers: checkpoint.answers, total });
-    }
-    checkpoint = { ...checkpoint, learnersDone: true };
-    await store.save(checkpoint);
-  }
-
-  return {
-    run,
-    again: async (): Promise<void> => {
-      checkpoint = {
-        ...checkpoint,
-        after: null,
-        learnersDone: false,
-        learners: 0,
-        answers: 0,
-        keptAbilities: 0,
-      };
-      await store.save(checkpoint);
-    },
-    checkpoint: () => checkpoint,
-    broken: () => ({ broken: names, brokenCount }),
-  };
-}
-
-/** A page may be written again; the promise is watched, for its turn to be awaited may come after it failed. */
+/** The promise is watched from the start, for it may fail before its turn to be awaited. */
 function withRetries(restore: () => Promise<RestoreReply>, check: () => void): Promise<RestoreReply> {
-  const attempt = async (): Promise<RestoreReply> => {
-    for (let tried = 1; ; tried++) {
-      try {
-        return await restore();
-      } catch (error) {
-        if (!(error instanceof ApiError) || tried === tries) throw error;
-      }
-      await sleep(retryMs);
-      check();
+  const attempt = async (tries = 1): Promise<RestoreReply> => {
+    try {
+      return await restore();
+    } catch (error) {
+      if (!(error instanceof ApiError) || tries === maxTries) throw error;
     }
+    await sleep(retryMs);
+    check();
+    return attempt(tries + 1);
   };
   const result = attempt();
   result.catch(() => undefined);

@@ -4,13 +4,12 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type CorrectedRows, type Counts, encodeCorrection, rowsOf } from '../../contracts/corrections.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
-import { modelVersion } from '../../domain/base/params.js';
 import { groupedBy } from '../../lists.js';
 import { forgetLearners } from '../catalogue/known-skills.js';
 import { decodeEach, refuseUnreadable, type TellUnreadable } from '../learners/decode-each.js';
 import type { JournalEntry } from '../outbox/journal.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { erasuresKey, markerName, partitionOf, partitionPrefix, unnotedVersion } from '../redis/keys.js';
+import { erasuresKey, markerName, partitionOf, partitionPrefix } from '../redis/keys.js';
 import { takeTurn } from '../redis/lock.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
@@ -139,9 +138,6 @@ function decode(id: string, partition: number, text: string): OpenErasure {
   return { id, rows, requestedAt, removed, before };
 }
 
-/** Versions of which an upgrade may have moved learners aside. */
-const asideVersions = Array.from({ length: modelVersion - unnotedVersion + 1 }, (_, i) => unnotedVersion + i);
-
 /**
  * Erases a learner's states and orders the rest: the correction, the erasure's record, and the learner's hash.
  * KEYS: the partition's prefix. ARGV: name of the learner, id of the erasure, its record as JSON, the correction, most
@@ -177,10 +173,6 @@ correction.goalAt = goal and tonumber(string.match(goal, '"updatedAt":(%d+)')) o
 record.goalAt = correction.goalAt
 record.requestedAt = tonumber(now())
 redis.call('DEL', key, prefix .. ':e:' .. name, prefix .. ':h0:' .. name, prefix .. ':h1:' .. name)
-for _, version in ipairs({ ${asideVersions} }) do
-  local aside = 'st:v' .. version .. string.sub(prefix, 3)
-  redis.call('DEL', aside .. ':l:' .. name, aside .. ':h0:' .. name, aside .. ':h1:' .. name)
-end
 record.correction = redis.call('XADD', prefix .. ':out', '*', 'c', cjson.encode(correction))
 redis.call('HSET', erasures, id, cjson.encode(record), '@' .. name, id)
 redis.call('HSET', ended, hash, cjson.encode({

@@ -2,13 +2,12 @@
 import type { ImportRecord, ImportStore } from '../../services/import/ports.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { importMarksKey } from '../redis/keys.js';
-import { releaseLock, takeLock } from '../redis/lock.js';
 
 /** Fields `id`, `run`, `line`, `started_at`, `finished_at` (empty while it is not finished); the braces put the lock on the same node. */
 const importKey = (content: string): string => `st:import:{${content}}`;
 /** Hash of the imports: field = id, value = hash of the content. */
 const importsKey = 'st:imports';
-const lockKey = (content: string): string => `${importKey(content)}:lock`;
+export const importLockKey = (content: string): string => `${importKey(content)}:lock`;
 
 /**
  * The marks outlive the import for a while: a second process that lost its lock while it was stopped still finds
@@ -34,8 +33,6 @@ export function createImportStore(client: RedisClient, partitions: number): Impo
       await whileRedisServes(Promise.all(keys.map((key) => client.expire(key, marksGraceSeconds))));
       await whileRedisServes(client.hset(importKey(content), 'finished_at', now));
     },
-    lock: (content, holder) => takeLock(client, lockKey(content), holder),
-    unlock: (content, holder) => releaseLock(client, lockKey(content), holder),
   };
 }
 
@@ -51,7 +48,7 @@ export async function listImportMarks(client: RedisClient, partition: number): P
   return Promise.all(
     contents.map(async ([id, content]) => ({
       key: importMarksKey(partition, id),
-      running: (await whileRedisServes(client.exists(lockKey(content)))) === 1,
+      running: (await whileRedisServes(client.exists(importLockKey(content)))) === 1,
     })),
   );
 }

@@ -1,6 +1,6 @@
 /** Looks through all of Redis for learners and their rows, for comparing them with ClickHouse. */
 import { unescapeText } from '../../contracts/attempt-row-reader.js';
-import type { LearnerPlace } from '../../services/rebuild/ports.js';
+import type { LearnerPlace } from '../../contracts/learner-name.js';
 import { learnerField } from '../learners/learner-records.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import { scanKeys } from '../redis/fan-out.js';
@@ -27,7 +27,7 @@ function placeOf(key: string): LearnerPlace[] {
 
 const entriesTogether = 500;
 
-/** The learners' rows in outboxes, and among those that were put aside; in no order. */
+/** The learners' rows in outboxes, and among those that were parked; in no order. */
 export async function waitingRows(
   client: RedisClient,
   learners: readonly LearnerPlace[],
@@ -42,7 +42,7 @@ export async function waitingRows(
   const rows: string[] = [];
   for (const [partition, wanted] of partitions) {
     const source = outboxKey(partition);
-    // What is put aside meanwhile leaves the outbox: it is looked for second.
+    // A row that is parked meanwhile leaves the outbox: it is looked for second.
     for (const key of [source, parkedKey(source)])
       for await (const row of rowsOf(client, key)) {
         const [tenant = '', userId = ''] = row.split('\t', 2);

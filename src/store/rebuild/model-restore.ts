@@ -1,6 +1,7 @@
 /** Puts published models and what is known of items back, as a rebuild finds them in ClickHouse. */
+
+import type { ItemRecord } from '../../contracts/rebuild-tasks.js';
 import type { ModelChange, RecordedChange } from '../../services/models/fit-ports.js';
-import type { ItemRecord } from '../../services/rebuild/ports.js';
 import { hashItem } from '../models/item-id.js';
 import { counterBytes, makeItems, writeCounters } from '../models/item-store.js';
 import { keptChanges, keptVersions } from '../models/model-store.js';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
+import type { DeploymentFacts } from '../../contracts/access.js';
 import { listpackBytes } from '../../contracts/redis.js';
-import type { DeploymentFacts } from '../../services/rebuild/deployment-facts.js';
 import { isCluster, type RedisClient, whileRedisServes } from './client.js';
-import { keptNow, type LearnersKept, markerKey, metaKey, unnotedLayout, unnotedVersion } from './keys.js';
+import { keptNow, markerKey, metaKey } from './keys.js';
 
 /** Partitions of a new deployment; stored at the first start and fixed from then on. */
 export const defaultPartitions = 16;
@@ -16,42 +16,22 @@ export type Deployment =
   /** The learners are kept as another version of the service does. */
   | OtherVersion;
 
-export interface OtherVersion extends LearnersKept {
+export interface OtherVersion {
   readonly state: 'older' | 'newer';
+  /** As `keptNow`. */
+  readonly kept: string;
   readonly partitions: number;
-  /** A replacement of its learners has begun: there is no way back. */
-  readonly replacing: boolean;
 }
-
-/**
- * As the deployment names how its learners are kept: in one field, so that a service of before there were layouts, which
- * reads it as a number, finds a version that it does not know.
- */
-export const notedKept = { model_version: `${keptNow.version}.${keptNow.layout}` } as const;
-
-/** Whether the learners were counted by other formulas, so that their figures change with an upgrade. */
-export const changesFigures = ({ version }: OtherVersion): boolean => version !== keptNow.version;
-
-/** Field of the deployment's hash while learners of an earlier version are moved aside. */
-export const replacesField = 'replaces';
 
 /** Why this version of the service cannot use what Redis holds, for people. */
 export function unusableReason(deployment: Exclude<Deployment, { state: 'ready' }>): string {
   if (deployment.state === 'emptied')
     return 'Redis came back empty while ClickHouse has answers, goals, catalogues or revoked keys: npm run rebuild restores it';
-  const [found, command] = changesFigures(deployment)
-    ? [
-        `Redis holds the learners of model version ${deployment.version}, this version of the service counts by ${keptNow.version}`,
-        'npm run rebuild -- --replace',
-      ]
-    : [
-        `Redis holds learners in layout ${deployment.layout}, this version of the service keeps them in layout ${keptNow.layout}`,
-        'npm run rebuild',
-      ];
-  if (deployment.state === 'newer') return `${found}: start the newer one`;
-  return deployment.replacing
-    ? `${found}: ${command} did not come to its end, run it again`
-    : `${found}: drain the outbox with the version before (health: outbox_length 0), stop it, then run ${command}`;
+  const { state, kept } = deployment;
+  const found = `Redis holds learners of version ${kept}, this version of the service keeps version ${keptNow}`;
+  return state === 'newer'
+    ? `${found}: start the newer one`
+    : `${found}: drain the outbox with the version before (health: outbox_length 0), stop it, then run npm run rebuild`;
 }
 
 /**
@@ -81,15 +61,11 @@ export async function openDeployment(
 
 /** The deployment where its learners are kept otherwise; null where they are not, or there is none. */
 export async function otherVersion(client: RedisClient): Promise<OtherVersion | null> {
-  const found = await client.hmget(metaKey, 'partitions', 'model_version', replacesField);
-  const [partitions, noted, replaces] = found;
-  const [version = unnotedVersion, layout = unnotedLayout] = (noted ?? '')
-    .split('.')
-    .filter(Boolean)
-    .map(Number);
-  if (!partitions || (version === keptNow.version && layout === keptNow.layout)) return null;
-  const state = version > keptNow.version || layout > keptNow.layout ? 'newer' : 'older';
-  return { state, version, layout, partitions: Number(partitions), replacing: Boolean(replaces) };
+  const [partitions, noted] = await client.hmget(metaKey, 'partitions', 'model_version');
+  const kept = noted ?? '';
+  if (!partitions || kept === keptNow) return null;
+  const state = kept.localeCompare(keptNow, 'en', { numeric: true }) > 0 ? 'newer' : 'older';
+  return { state, kept, partitions: Number(partitions) };
 }
 
 /** Null where Redis has none. */
@@ -110,7 +86,7 @@ async function markNew(client: RedisClient): Promise<void> {
   await Promise.all(marks);
   await client.hsetnx(metaKey, 'deployment_id', randomUUID());
   await client.hsetnx(metaKey, 'created_at', now);
-  await client.hsetnx(metaKey, 'model_version', notedKept.model_version);
+  await client.hsetnx(metaKey, 'model_version', keptNow);
   await client.hsetnx(metaKey, 'partitions', `${defaultPartitions}`);
 }
 

@@ -10,8 +10,7 @@ import { tenantDay } from '../../contracts/tenant-day.js';
 import { modelVersion } from '../../domain/base/params.js';
 
 /**
- * Deployment facts: `partitions`, `deployment_id`, `created_at`, `model_version` with the layout of the learners behind a
- * point; while they are replaced, `replaces`.
+ * Deployment facts: `partitions`, `deployment_id`, `created_at`, and in `model_version` how learners are kept (`keptNow`).
  */
 export const metaKey = 'st:meta';
 /** API keys: field = SHA-256 of the key, value = JSON of its grant. */
@@ -70,35 +69,19 @@ export const parkedBound = 10_000;
 export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
 /** Hash of the learners who were erased in the last days: field = contracts/learner-name.ts (erased-learners.ts). */
 export const endedKey = (partition: number): string => `${partitionPrefix(partition)}:erased`;
-/** How learners are kept. */
-export interface LearnersKept {
-  /** Version of the formulas that counted them. */
-  readonly version: number;
-  /** Version of the layout: which keys there are, and what they hold. */
-  readonly layout: number;
-}
-/** 2: event ids stand with their learner, and rows of a commit share an entry; in 1 neither. */
-export const keptNow: LearnersKept = { version: modelVersion, layout: 2 };
-/** The last versions that the deployment does not name. */
-export const unnotedVersion = 3;
-export const unnotedLayout = 1;
+/**
+ * How learners are kept: version of the formulas, a point, version of the layout (which keys there are, and what they hold).
+ * A rebuild writes every learner's keys anew; a layout without one of today's keys has to remove that one there.
+ */
+export const keptNow = `${modelVersion}.2`;
+/** What the scripts append to the partition's prefix. */
+export const markerName = `m${keptNow}`;
 /**
  * Marker of the deployment: absent means that this Redis is new, came back empty, or has learners that are kept otherwise.
  * How they are is in its name, so that a process of another version, left running or started by mistake, counts nothing.
  */
-function markerNameOf({ version, layout }: LearnersKept): string {
-  const ofVersion = version <= unnotedVersion ? 'm' : `m${version}`;
-  return layout <= unnotedLayout ? ofVersion : `${ofVersion}.${layout}`;
-}
-/** What the scripts append to the partition's prefix. */
-export const markerName = markerNameOf(keptNow);
 export const markerKey = (partition: number, kept = keptNow): string =>
-  `${partitionPrefix(partition)}:${markerNameOf(kept)}`;
-/** Where an upgrade moves a key of learners that were kept otherwise. @param version of their formulas */
-export const asideKey = (key: string, version: number): string =>
-  `${asidePrefix(version)}${key.slice('st:'.length)}`;
-/** With the key's own hash tag behind it, so that a Cluster keeps both in one slot. The scripts make the same. */
-export const asidePrefix = (version: number): string => `st:v${version}:`;
+  `${partitionPrefix(partition)}:m${kept}`;
 /**
  * Journal stream of a partition: facts that only Redis knows and that ClickHouse is told of, each appended in the
  * step that makes it one. Fields `k` = kind, `r` = the row as TSV (contracts/journal.ts).

@@ -1,14 +1,12 @@
 /** What a rebuild reads. */
 import type { ClickHouseClient } from '@clickhouse/client';
+import { type LearnerPlace, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
-import type { RebuildSource } from '../../services/rebuild/ports.js';
 import { selectRows } from '../clickhouse/client.js';
-import { archivedThrough } from '../schema/archive.js';
-import { insertBaselines } from '../schema/learner-baselines.js';
+import { archivedThrough, learnerSnapshots } from '../schema/archive.js';
 import { holdsState } from '../schema/presence.js';
-import { readAttemptPage } from './attempt-pages.js';
-import { createFactsHistory } from './deployment.js';
-import { readLearners, unknownLearners } from './rebuild-learners.js';
+import { isNamed, namedLearners, readAttemptPage, readLearners } from './attempt-pages.js';
+import { createFactsHistory } from './facts-history.js';
 import {
   answeredSkills,
   answersByDay,
@@ -18,65 +16,82 @@ import {
   modelChanges,
   modelTexts,
   newestVersions,
-  takenBackIds,
+  retractedIds,
   tenantsOf,
 } from './rebuild-state.js';
+
+/** Lists that may be long come in pieces. @throws Error of the client */
+export type RebuildSource = ReturnType<typeof createRebuildSource>;
 
 /**
  * @param clickhouseUrl of the service's account
  * @param maxItems most items of one tenant
  */
-export function createRebuildSource(
-  client: ClickHouseClient,
-  clickhouseUrl: string,
-  maxItems: number,
-): RebuildSource {
-  const facts = createFactsHistory(client, clickhouseUrl);
+export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: string, maxItems: number) {
+  const { deployment, keys } = createFactsHistory(client, clickhouseUrl);
+  const one = async <Row>(query: string, params = {}): Promise<Row | null> =>
+    (await selectRows<Row>(client, query, undefined, params))[0] ?? null;
   return {
-    deployment: facts.deployment,
-    keys: facts.keys,
+    deployment,
+    keys,
     holdsState: () => holdsState(client),
+    /** Some learners, with the partition that their rows were written for. */
     samplePlaces: () =>
-      selectRows(
+      selectRows<LearnerPlace & { readonly partition: number }>(
         client,
-        `SELECT tenant, user_id AS userId, partition_id AS partition FROM attempts LIMIT 1000
-         UNION ALL SELECT tenant, user_id AS userId, partition_id AS partition FROM learner_snapshots LIMIT 1000`,
+        ['attempts', learnerSnapshots.name]
+          .map(
+            (name) => `SELECT tenant, user_id AS userId, partition_id AS partition FROM ${name} LIMIT 1000`,
+          )
+          .join(' UNION ALL '),
       ),
-    countAnswers: (partitions) => countAnswers(client, partitions),
-    page: (partitions, after) => readAttemptPage(client, partitions, after),
-    learners: (learners) => readLearners(client, learners),
-    keepBaselines: (baselines, takenAt) => insertBaselines(client, baselines, takenAt),
-    unknown: (learners) => unknownLearners(client, learners),
-    archivedMonth: () => archivedMonth(client),
-    takenBack: (fromSecond) => takenBackIds(client, fromSecond),
+    countAnswers: async (partitions: readonly number[]): Promise<number> => {
+      const query =
+        'SELECT toFloat64(count()) AS answers FROM attempts WHERE partition_id IN {partitions:Array(UInt16)}';
+      return (await one<{ answers: number }>(query, { partitions }))?.answers ?? 0;
+    },
+    page: (partitions: readonly number[], after: LearnerPlace | null) =>
+      readAttemptPage(client, partitions, after),
+    learners: (learners: readonly LearnerPlace[]) => readLearners(client, learners),
+    unknown: (learners: readonly LearnerPlace[]) => unknownLearners(client, learners),
+    /** The last month of arrival, as 202601, whose rows were dropped; 0: none. */
+    archivedMonth: async (): Promise<number> =>
+      (await one<{ month: number }>(`SELECT ${archivedThrough} AS month`))?.month ?? 0,
+    retracted: (fromSecond: number) => retractedIds(client, fromSecond),
+    /** Those with answers. */
     tenants: () => tenantsOf(client),
-    answeredSkills: (tenant) => answeredSkills(client, tenant),
+    answeredSkills: (tenant: string) => answeredSkills(client, tenant),
     goals: () => goalRecords(client),
     catalogue: () => catalogueRecords(client),
     modelChanges: () => modelChanges(client),
-    modelTexts: (change) => modelTexts(client, change),
+    modelTexts: (change: Parameters<typeof modelTexts>[1]) => modelTexts(client, change),
     newestVersions: () => newestVersions(client),
-    items: (tenant) => itemRecords(client, tenant, maxItems),
-    answersByDay: (partitions) => answersByDay(client, partitions),
-    lastOutboxId: (partition) => lastOutboxId(client, partition),
+    items: (tenant: string) => itemRecords(client, tenant, maxItems),
+    answersByDay: (partitions: readonly number[]) => answersByDay(client, partitions),
+    /** The highest outbox id of the partition. */
+    lastOutboxId: (partition: number) =>
+      one<OutboxId>(
+        `SELECT toFloat64(outbox_ms) AS ms, toFloat64(outbox_seq) AS seq FROM attempts
+         WHERE partition_id = {partition:UInt16} ORDER BY outbox_ms DESC, outbox_seq DESC LIMIT 1`,
+        { partition },
+      ),
   };
 }
 
-async function countAnswers(client: ClickHouseClient, partitions: readonly number[]): Promise<number> {
-  const query =
-    'SELECT toFloat64(count()) AS answers FROM attempts WHERE partition_id IN {partitions:Array(UInt16)}';
-  const [row] = await selectRows<{ answers: number }>(client, query, undefined, { partitions });
-  return row?.answers ?? 0;
-}
-
-async function archivedMonth(client: ClickHouseClient): Promise<number> {
-  const [row] = await selectRows<{ month: number }>(client, `SELECT ${archivedThrough} AS month`);
-  return row?.month ?? 0;
-}
-
-async function lastOutboxId(client: ClickHouseClient, partition: number): Promise<OutboxId | null> {
-  const query = `SELECT toFloat64(outbox_ms) AS ms, toFloat64(outbox_seq) AS seq FROM attempts
-    WHERE partition_id = {partition:UInt16} ORDER BY outbox_ms DESC, outbox_seq DESC LIMIT 1`;
-  const [row] = await selectRows<OutboxId>(client, query, undefined, { partition });
-  return row ?? null;
+/** Those without a row and without a snapshot. */
+async function unknownLearners(
+  client: ClickHouseClient,
+  learners: readonly LearnerPlace[],
+): Promise<LearnerPlace[]> {
+  if (learners.length === 0) return [];
+  const found = await selectRows<{ name: string }>(
+    client,
+    ['attempts', learnerSnapshots.name]
+      .map((table) => `SELECT DISTINCT ${learnerNameSql} AS name FROM ${table} WHERE ${isNamed}`)
+      .join(' UNION DISTINCT '),
+    undefined,
+    namedLearners(learners),
+  );
+  const known = new Set(found.map(({ name }) => name));
+  return learners.filter(({ tenant, userId }) => !known.has(learnerName(tenant, userId)));
 }

@@ -1,16 +1,16 @@
-/** What tables tell of the state beside the learners' own, for a rebuild. */
+/** What a rebuild reads beside the learners' own rows. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { learnersOfKnownSkill } from '../../domain/base/params.js';
-import type { ModelChange, RecordedChange } from '../../services/models/fit-ports.js';
+import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type {
   AnsweredSkill,
   CatalogueRecord,
+  DayOfAnswers,
   GoalRecord,
   ItemRecord,
-  LearnerPlace,
-  PartitionFigures,
-  TakenBackId,
-} from '../../services/rebuild/ports.js';
+  RetractedId,
+} from '../../contracts/rebuild-tasks.js';
+import { learnersOfKnownSkill } from '../../domain/base/params.js';
+import type { ModelChange, RecordedChange } from '../../services/models/fit-ports.js';
 import { selectRows } from '../clickhouse/client.js';
 import { countedRows } from '../schema/attempts.js';
 import { afterLearner } from './attempt-pages.js';
@@ -59,7 +59,7 @@ FROM (
   FROM goal_changes ${after === null ? '' : `WHERE ${afterLearner}`} GROUP BY tenant, user_id
 ) ORDER BY tenant, user_id LIMIT ${goalsTogether}`;
 
-/** Also of learners whose goal was taken away: the time of that is kept. */
+/** Also of learners whose goal was deleted: the time of that is kept. */
 export const goalRecords = (client: ClickHouseClient): AsyncGenerator<GoalRecord[]> =>
   pagesByLearner(client, selectGoals, {});
 
@@ -167,8 +167,8 @@ export async function* itemRecords(
 export const answersByDay = (
   client: ClickHouseClient,
   partitions: readonly number[],
-): Promise<PartitionFigures[]> =>
-  selectRows<PartitionFigures>(
+): Promise<DayOfAnswers[]> =>
+  selectRows<DayOfAnswers>(
     client,
     `SELECT partition_id AS partition, toString(tenant) AS tenant,
       toUInt32(intDiv(toUnixTimestamp(received_at), 86400)) AS day, toFloat64(count()) AS answers
@@ -177,16 +177,16 @@ export const answersByDay = (
     { partitions },
   );
 
-const takenBackTogether = 20_000;
+const retractedTogether = 20_000;
 
-const selectTakenBack = (
+const selectRetracted = (
   after: LearnerPlace | null,
 ): string => `SELECT tenant, user_id AS userId, event_id AS eventId,
   first_answer AS firstAnswer
 FROM taken_back FINAL
 WHERE first_answer != '' AND received_at >= toDateTime64({fromSecond:UInt32}, 3, 'UTC')
   ${after === null ? '' : `AND ${afterLearner}`}
-ORDER BY tenant, user_id LIMIT ${takenBackTogether} WITH TIES`;
+ORDER BY tenant, user_id LIMIT ${retractedTogether} WITH TIES`;
 
-export const takenBackIds = (client: ClickHouseClient, fromSecond: number): AsyncGenerator<TakenBackId[]> =>
-  pagesByLearner(client, selectTakenBack, { fromSecond });
+export const retractedIds = (client: ClickHouseClient, fromSecond: number): AsyncGenerator<RetractedId[]> =>
+  pagesByLearner(client, selectRetracted, { fromSecond });

@@ -68,6 +68,26 @@ export const learnerSnapshots: Table = {
   settings,
 };
 
+/** Always empty: no version writes it any more. Proofs of erasures name it, those that callers keep too. */
+export const learnerBaselines: Table = {
+  name: 'learner_baselines',
+  comment:
+    'Baseline of a learner whose rows have one of earlier formulas: taken anew when Redis was restored by later ones; read it with FINAL',
+  engine: 'ReplacingMergeTree(taken_at)',
+  columns: columnsOf(`
+    tenant LowCardinality(String) -- Owner
+    user_id String CODEC(ZSTD(1)) -- Learner
+    partition_id UInt16 -- Redis partition of the learner
+    model_version UInt32 -- Version of the rules by which it was taken
+    baseline_total UInt16
+      -- Total score that progress to a goal is measured from, 400 to 1600: where the learner stood at the 20th answer
+    taken_at DateTime64(3, 'UTC') -- When it was taken
+  `),
+  orderBy: '(tenant, user_id, model_version)',
+  shardBy: 'cityHash64(tenant, user_id)',
+  settings,
+};
+
 /** Scalar: the last archived month as 202601; 0: none. */
 export const archivedThrough = '(SELECT max(month) FROM archived_months)';
 /** Condition over `attempts`: rows that count themselves, and not by what is archived of their month. */

@@ -5,11 +5,17 @@
  */
 
 import type { Table } from '../clickhouse/table.js';
-import { archivedDays, archivedLearnerSkill, isArchived, keptRows, learnerSnapshots } from './archive.js';
+import {
+  archivedDays,
+  archivedLearnerSkill,
+  isArchived,
+  keptRows,
+  learnerBaselines,
+  learnerSnapshots,
+} from './archive.js';
 import { attempts } from './attempts.js';
 import { takenBack } from './correction-tables.js';
 import { goalChanges, servedForecasts } from './journal-tables.js';
-import { learnerBaselines } from './learner-baselines.js';
 import { learnerSkillDays } from './rollups.js';
 
 /**

@@ -13,11 +13,11 @@ import {
   modifyColumnOf,
 } from '../clickhouse/cluster.js';
 import { createDescribedView, replaceDescribedView, type Table } from '../clickhouse/table.js';
-import { apiKeys, deployments } from '../reads/deployment.js';
-import { archivedLearnerSkill, archivedMonths, learnerSnapshots } from './archive.js';
+import { archivedLearnerSkill, archivedMonths, learnerBaselines, learnerSnapshots } from './archive.js';
 import { attempts, fittedColumns, originColumns, outboxSeq, placedColumns } from './attempts.js';
 import { cohortSkillWeekly, skillVelocity } from './cohorts.js';
 import { erasures, takenBack } from './correction-tables.js';
+import { apiKeys, deployments } from './deployment-tables.js';
 import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
 import {
   forecasts,
@@ -27,7 +27,6 @@ import {
   skillCatalogue,
   skillChanges,
 } from './journal-tables.js';
-import { learnerBaselines } from './learner-baselines.js';
 import { modelVersions, skillParameters } from './models.js';
 import { createMaterializedView, createView, rollups } from './rollups.js';
 

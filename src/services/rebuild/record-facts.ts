@@ -1,0 +1,41 @@
+/**
+ * Copies what only Redis knows of the deployment and its API keys to ClickHouse. It is little, so that all of it is compared
+ * with what was recorded before: whoever changes a key need not think of it.
+ */
+import type { DeploymentFacts, StoredKey } from '../../contracts/access.js';
+import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
+
+export interface FactsStore {
+  /** Null while the deployment is new, or not restored. */
+  deployment(): Promise<DeploymentFacts | null>;
+  keys(): Promise<readonly StoredKey[]>;
+}
+
+/** @returns records what is new since its last call; what fails is repeated by the next */
+export function createFactsRecorder(store: FactsStore, history: FactsHistory): () => Promise<void> {
+  let recorded: { deployment: string; readonly keys: Map<string, string> } | null = null;
+  return async () => {
+    const deployment = await store.deployment();
+    if (deployment === null) return;
+    recorded ??= {
+      deployment: JSON.stringify(await history.deployment()),
+      keys: new Map((await history.keys()).keys.map((key) => [key.keyHash, stateOf(key)])),
+    };
+    const { keys } = recorded;
+    if (recorded.deployment !== JSON.stringify(deployment)) await history.recordDeployment(deployment);
+    recorded.deployment = JSON.stringify(deployment);
+    const changed = (await store.keys()).filter((key) => keys.get(key.keyHash) !== stateOf(key));
+    if (changed.length > 0) await history.recordKeys(changed);
+    for (const key of changed) keys.set(key.keyHash, stateOf(key));
+  };
+}
+
+const stateOf = ({
+  tenant,
+  requestsPerMinute,
+  scopes,
+  development,
+  createdAt,
+  revokedAt,
+}: StoredKey): string =>
+  JSON.stringify([tenant, requestsPerMinute, scopes, development, createdAt, revokedAt]);

@@ -1,0 +1,114 @@
+/** Learners as a replay of their rows gives them: written to Redis, or compared with what is there. */
+import type { ReplayedStates } from '../../domain/history/replay.js';
+import { goalField } from '../learners/goals.js';
+import { decodeLearner } from '../learners/learner-codec.js';
+import { dumpOf, type Fields, type LearnerDump } from '../learners/learner-dump.js';
+import type { IdFields } from '../learners/learner-ids.js';
+import { learnerField, type Placed } from '../learners/learner-records.js';
+import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
+import { perCall } from '../redis/fan-out.js';
+import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
+
+/** Learners of one call: Redis does nothing else meanwhile. */
+const together = 200;
+
+async function inCalls<Item extends Placed, Result>(
+  client: RedisClient,
+  items: readonly Item[],
+  call: (group: readonly Item[]) => Promise<Result[]>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let at = 0; at < items.length; at += together)
+    results.push(...(await perCall(client, items.slice(at, at + together), call)));
+  return results;
+}
+
+export interface RestoredLearner extends Placed {
+  readonly states: ReplayedStates;
+  readonly ids: IdFields;
+}
+
+/**
+ * Writes all of each learner, whatever was there; doing it again does nothing. Nobody else writes them: their partition is
+ * not restored yet.
+ */
+export async function restoreLearners(
+  client: RedisClient,
+  learners: readonly RestoredLearner[],
+): Promise<void> {
+  await inCalls(client, learners, async (group) => {
+    const commands = client.pipeline();
+    const write = (key: string, fields: Fields | IdFields): void => {
+      commands.unlink(key);
+      if (fields.length > 0) commands.hset(key, ...fields.flat());
+    };
+    for (const { partition, tenant, userId, states, ids } of group) {
+      const { records, items } = dumpOf(states);
+      write(learnerKey(partition, tenant, userId), records);
+      for (const parity of [0, 1] as const)
+        write(itemTracesKey(partition, parity, tenant, userId), items[parity]);
+      write(eventIdsKey(partition, tenant, userId), ids);
+    }
+    await whileRedisServes(resultsOf(commands));
+    return [];
+  });
+}
+
+/** All that is stored of each, as of one moment; in order. */
+export const readDumps = (client: RedisClient, places: readonly Placed[]): Promise<LearnerDump[]> =>
+  inCalls(client, places, async (group) => {
+    const commands = client.multi();
+    for (const { partition, tenant, userId } of group) {
+      commands.callBuffer('HGETALL', learnerKey(partition, tenant, userId));
+      for (const parity of [0, 1])
+        commands.callBuffer('HGETALL', itemTracesKey(partition, parity, tenant, userId));
+    }
+    const hashes = ((await whileRedisServes(resultsOf(commands))) as Buffer[][]).map(fieldsOf);
+    return group.map((_, i) => ({
+      records: hashes[3 * i] ?? [],
+      items: [hashes[3 * i + 1] ?? [], hashes[3 * i + 2] ?? []],
+    }));
+  });
+
+const fieldsOf = (flat: readonly Buffer[]): Fields =>
+  flat.flatMap((field, i) => (i % 2 === 0 ? [[field, flat[i + 1] as Buffer] as const] : []));
+
+/**
+ * @param states from the rows
+ * @returns null where they are the same; `behind` where more answers were counted than the rows have; else what differs
+ */
+export function differenceOf(states: ReplayedStates, stored: LearnerDump | null): string | null {
+  const own = stored?.records.find(([field]) => field.toString() === learnerField)?.[1];
+  if (stored === null || own === undefined) return 'is not in Redis';
+  const { attempts: replayed } = states.learner;
+  try {
+    const { attempts } = decodeLearner(own);
+    if (attempts > replayed) return 'behind';
+    if (attempts < replayed) return `has ${attempts} answers in Redis and ${replayed} stored`;
+  } catch (error) {
+    return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  }
+  return differingPart(dumpOf(states), stored);
+}
+
+function differingPart(expected: LearnerDump, stored: LearnerDump): string | null {
+  // The goal comes from no row.
+  const records = stored.records.filter(([field]) => field.toString() !== goalField);
+  const field = differingField(expected.records, records);
+  if (field === learnerField) return 'differs in its own record';
+  if (field !== null) return `differs in skill ${field.slice(1)}`;
+  const same = ([0, 1] as const).every(
+    (parity) => differingField(expected.items[parity], stored.items[parity]) === null,
+  );
+  return same ? null : 'differs in its items';
+}
+
+function differingField(expected: Fields, stored: Fields): string | null {
+  const wanted = new Map(expected.map(([field, value]) => [field.toString('hex'), value]));
+  for (const [field, value] of stored) {
+    if (!wanted.get(field.toString('hex'))?.equals(value)) return field.toString();
+    wanted.delete(field.toString('hex'));
+  }
+  const [missing] = wanted.keys();
+  return missing === undefined ? null : Buffer.from(missing, 'hex').toString();
+}
