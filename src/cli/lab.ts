@@ -150,28 +150,28 @@ export async function readAnswers(
   return read;
 }
 
+const counted = (count: number, one: string, several: string): string =>
+  `${grouped(count)} ${count === 1 ? one : several}`;
+
 /** What the user should know of the rows, as lines; none where all is well. */
 function notesOn({ learners, folds, foldConflicts }: AnswerTable, leftOut: LeftOut): string[] {
   const notes: string[] = [];
   const { rows, examples } = leftOut;
-  if (rows > 0)
-    notes.push(
-      `${grouped(rows)} ${rows === 1 ? 'row does' : 'rows do'} not fit and are left out:`,
-      ...examples,
-    );
+  if (rows > 0) notes.push(`${counted(rows, 'row does', 'rows do')} not fit and are left out:`, ...examples);
   if (rows > examples.length) notes.push(`  and ${grouped(rows - examples.length)} more`);
   if (foldConflicts > 0) {
     notes.push(
-      `${grouped(foldConflicts)} rows have another fold than their learner's first: the first one holds`,
+      `${counted(foldConflicts, 'row has', 'rows have')} another fold than their learner's first: the first one holds`,
     );
   }
   const without = learners.all.length - folds.size;
   if (folds.size > 0 && without > 0) {
-    notes.push(`${grouped(without)} learners have no fold: theirs is 1 to 5 by a hash of user_id`);
+    notes.push(`${counted(without, 'learner has', 'learners have')} no fold: 1 to 5 by a hash of user_id`);
   }
   return notes;
 }
 
+/** @throws StartError where there is nobody to predict, or nobody to learn from */
 export function divide(table: AnswerTable, folds: Uint16Array, fold: number): Split {
   if (!folds.includes(fold)) {
     throw new StartError(

@@ -117,7 +117,7 @@ test('rows that do not fit are left out, counted and told', limit, async (t) => 
   assert.deepEqual([found.left_out, found.rows + found.train.rows, found.split], [6, 2002, 'mixed']);
   assert.match(ended.err, /^6 rows do not fit and are left out:\n {2}line 2002: correct "2" must be/);
   assert.match(ended.err, /line 2004: the row has 2 fields.*\n {2}line 2005: fold "1.5" must be an integer/);
-  assert.match(ended.err, /and 1 more\n1 rows tell another fold.*\n1 learners have no fold/);
+  assert.match(ended.err, /and 1 more\n1 row has another fold.*\n1 learner has no fold/);
 });
 
 test(
