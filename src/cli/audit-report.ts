@@ -1,7 +1,7 @@
 /** What an audit tells: a table for people, and one line of JSON. */
 
 import { aligned, grouped } from '../lab/report/numbers.js';
-import { type AuditReport, dateOf, type Mismatch, meaningOf, whereToLook } from '../services/audit/report.js';
+import { type AuditReport, dateOf, describe, type Mismatch } from '../services/audit/report.js';
 
 /** Rows of the table; the others are counted. */
 const shownMismatches = 40;
@@ -30,32 +30,21 @@ function balanceText({ totals }: AuditReport): string {
   return aligned(rows.map(([name, value]) => [name, grouped(value)]));
 }
 
+/** A table, then of each kind what it means, and a query for its first case. */
 function mismatchesText(mismatches: readonly Mismatch[]): string {
-  const head = ['TENANT', 'DAY', 'WHAT', 'EXPECTED', 'FOUND'];
-  const shown = mismatches.slice(0, shownMismatches);
-  const rows = shown.map(({ tenant, day, kind, partition, place, expected, found }) => [
-    tenant,
-    dateOf(day),
-    place ?? (partition === null ? kind : `${kind}, partition ${partition}`),
-    grouped(expected),
-    grouped(found),
-  ]);
+  const shown = mismatches.slice(0, shownMismatches).map(describe);
+  const rows = shown.map(({ tenant, day, kind, partition, place, expected, found }) => {
+    const what = place ?? (partition === null ? kind : `${kind}, partition ${partition}`);
+    return [tenant, day, what, grouped(expected), grouped(found)];
+  });
   const more = mismatches.length - shown.length;
-  return [aligned([head, ...rows]), ...(more > 0 ? [`  and ${more} more`] : []), ...explained(shown)].join(
-    '\n',
-  );
-}
-
-/** Of each kind what it means, and a query for its first case. */
-function explained(mismatches: readonly Mismatch[]): string[] {
-  const first = new Map<string, Mismatch>();
-  for (const mismatch of mismatches) {
-    if (!first.has(mismatch.kind)) first.set(mismatch.kind, mismatch);
-  }
-  return [...first.values()].flatMap((mismatch) => [
-    `${mismatch.kind}: ${meaningOf(mismatch)}`,
-    `  look: ${whereToLook(mismatch)}`,
-  ]);
+  const isFirst = ({ kind }: Pick<Mismatch, 'kind'>, i: number) =>
+    shown.findIndex((one) => one.kind === kind) === i;
+  return [
+    aligned([['TENANT', 'DAY', 'WHAT', 'EXPECTED', 'FOUND'], ...rows]),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+    ...shown.filter(isFirst).flatMap(({ kind, meaning, look }) => [`${kind}: ${meaning}`, `  look: ${look}`]),
+  ].join('\n');
 }
 
 function verdictOf({ mismatches, notCompared }: AuditReport): string {
@@ -70,11 +59,6 @@ export const auditJson = ({ at, seconds, days, totals, mismatches, notCompared }
     from: dateOf(days.from),
     to: dateOf(days.to - 1),
     ...totals,
-    mismatches: mismatches.map((mismatch) => ({
-      ...mismatch,
-      day: dateOf(mismatch.day),
-      meaning: meaningOf(mismatch),
-      look: whereToLook(mismatch),
-    })),
+    mismatches: mismatches.map(describe),
     not_compared: notCompared,
   });

@@ -37,22 +37,15 @@ export const findingOf = (mismatch: Mismatch, obstacle: string | null): Finding 
   return { name: [kind, tenant, day, partition, place].join(' '), obstacle, mismatch };
 };
 
-interface Between<Read> {
-  readonly before: readonly PartitionLook[];
-  readonly after: readonly PartitionLook[];
-  readonly read: Read;
-  /** Of each partition what makes the comparison worthless, or null. */
-  readonly obstacles: readonly (string | null)[];
-  /** Last day that was archived before. */
-  readonly archivedThrough: number;
-}
-
-/** Reads ClickHouse between two looks at Redis, which say whether anything moved that spoils the comparison. */
+/**
+ * Reads ClickHouse between two looks at Redis.
+ * @returns also what makes the comparison worthless for each partition, or null; and the last day that was archived before
+ */
 export async function readBetweenLooks<Read>(
   { store, warehouse, signal }: AuditScope,
   partitions: readonly number[],
   read: (before: readonly PartitionLook[]) => Promise<Read>,
-): Promise<Between<Read>> {
+) {
   /** One after the other: each takes a little of Redis' time. */
   const lookAtAll = async (): Promise<PartitionLook[]> => {
     const looks: PartitionLook[] = [];
@@ -64,14 +57,14 @@ export async function readBetweenLooks<Read>(
   const before = await lookAtAll();
   // What had left the outbox by now is on a replica: all must have it before they are asked.
   await warehouse.catchUp(signal);
-  const result = await read(before);
+  const found = await read(before);
   const after = await lookAtAll();
   const [epochAfter, archivedAfter] = await marks();
   const shared =
     (epoch === epochAfter ? null : 'Redis was restarted meanwhile') ??
     (archivedThrough === archivedAfter ? null : 'a month is being archived');
   const obstacles = after.map((look, i) => shared ?? correctionBetween(before[i] as PartitionLook, look));
-  return { before, after, read: result, obstacles, archivedThrough };
+  return { before, after, found, obstacles, archivedThrough };
 }
 
 /** An erasure or a retraction is in the outbox, or due, until it is applied, and changes `removed` when it is done. */

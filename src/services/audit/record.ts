@@ -2,7 +2,7 @@
 import type { Logger } from '../../telemetry.js';
 import { type AuditOptions, keptDays, runAudit } from './audit.js';
 import type { AuditParts } from './checks.js';
-import { type AuditReport, dateOf, meaningOf, whereToLook } from './report.js';
+import { type AuditReport, describe } from './report.js';
 
 const maxLogLines = 20;
 /** Days that do not agree are kept longer, so that somebody can look; this bounds the counts. */
@@ -26,8 +26,8 @@ export async function auditAndRecord(
 
 function log({ mismatches, notCompared, totals, seconds }: AuditReport, logger: Logger): void {
   for (const mismatch of mismatches.slice(0, maxLogLines)) {
-    const facts = { ...mismatch, day: dateOf(mismatch.day), look: whereToLook(mismatch) };
-    logger.error(facts, `audit: ${meaningOf(mismatch)}`);
+    const { meaning, ...facts } = describe(mismatch);
+    logger.error(facts, `audit: ${meaning}`);
   }
   for (const reason of notCompared.slice(0, maxLogLines)) logger.warn(`audit: not compared: ${reason}`);
   const found = { mismatches: mismatches.length, notCompared: notCompared.length, seconds };

@@ -54,10 +54,15 @@ const meanings = {
 export type MismatchKind = keyof typeof meanings;
 export const mismatchKinds = Object.keys(meanings);
 
-export const meaningOf = ({ kind }: Mismatch): string => meanings[kind];
+/** A mismatch for people: its day as a date, what it means, and a query for analysts that shows the rows in question. */
+export const describe = (mismatch: Mismatch) => ({
+  ...mismatch,
+  day: dateOf(mismatch.day),
+  meaning: meanings[mismatch.kind],
+  look: whereToLook(mismatch),
+});
 
-/** @returns a query for analysts that shows the rows in question */
-export function whereToLook({ kind, tenant, day, partition, place }: Mismatch): string {
+function whereToLook({ kind, tenant, day, partition, place }: Mismatch): string {
   const of = `tenant = '${tenant}' AND toDate(received_at) = '${dateOf(day)}'`;
   const within = partition === null ? of : `${of} AND partition_id = ${partition}`;
   if (kind === 'rollup') {

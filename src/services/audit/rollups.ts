@@ -15,13 +15,13 @@ export function rollupCheck(scope: AuditScope): Check & { raw(): number } {
   let stored = 0;
 
   async function look(): Promise<Finding[]> {
-    const { before, after, read, obstacles } = await readBetweenLooks(scope, store.partitions, () =>
+    const { before, after, found, obstacles } = await readBetweenLooks(scope, store.partitions, () =>
       warehouse.rollupSums(days, signal),
     );
     const raw = await warehouse.rawSums(days, before, signal);
     stored = [...raw.values()].reduce((sum, { all }) => sum + all.attempts, 0);
     const obstacle = obstacles.find((one) => one !== null) ?? null;
-    return [...read].flatMap(([rollup, sums]) =>
+    return [...found].flatMap(([rollup, sums]) =>
       [...new Set([...sums.keys(), ...raw.keys()])].flatMap((name) =>
         outliersOf(rollup, name, sums.get(name) ?? none, raw.get(name), { before, after, obstacle }),
       ),
@@ -55,10 +55,10 @@ function outliersOf(
 ): Finding[] {
   const isMoving =
     certain.attempts !== all.attempts ||
-    [...before, ...after].some(({ waitingSums }) => waitingSums.attempts.has(name));
+    [...before, ...after].some(({ waiting }) => waiting.attempts.has(name));
   return columns.flatMap((column) => {
-    const waiting = after.reduce((sum, { waitingSums }) => sum + (waitingSums[column].get(name) ?? 0), 0);
-    const [low, high, found] = [certain[column], all[column] + waiting, sums[column]];
+    const inOutbox = after.reduce((sum, { waiting }) => sum + (waiting[column].get(name) ?? 0), 0);
+    const [low, high, found] = [certain[column], all[column] + inOutbox, sums[column]];
     if (found >= low && found <= high) return [];
     const place = `${rollup}.${column}`;
     const expected = found < low ? low : high;

@@ -12,12 +12,12 @@ export function storedCheck(scope: AuditScope): Check & { totals(): Balance } {
   let open: readonly number[] = store.partitions;
 
   async function look(): Promise<Finding[]> {
-    const { before, read, obstacles, archivedThrough } = await readBetweenLooks(scope, open, (looks) =>
+    const { before, found, obstacles, archivedThrough } = await readBetweenLooks(scope, open, (looks) =>
       warehouse.stored(days, looks, signal),
     );
     const compared = { ...days, from: Math.max(days.from, archivedThrough + 1) };
     const findings = before.map((one, i) => {
-      const { balance, mismatches, obstacle } = compareBalance(one, read.get(one.partition), compared);
+      const { balance, mismatches, obstacle } = compareBalance(one, found.get(one.partition), compared);
       balances.set(one.partition, balance);
       return findingsOf(one.partition, mismatches, obstacles[i] ?? obstacle);
     });
@@ -66,7 +66,7 @@ function compareBalance(
   days: DayRange,
 ): { balance: Balance; mismatches: Mismatch[]; obstacle: string | null } {
   const { partition, accepted, removed, waiting, parked, prunedThrough } = look;
-  const all = [accepted, removed, below, waiting, parked, among];
+  const all = [accepted, removed, below, waiting.arrived, parked.arrived, among];
   const balances: Balance[] = [];
   const mismatches: Mismatch[] = [];
   let isLeaving = false;
@@ -76,7 +76,7 @@ function compareBalance(
     const of = (tally: Tally): number => tally.get(name) ?? 0;
     const balance = {
       ...{ accepted: of(accepted), removed: of(removed), stored: of(below) },
-      ...{ waiting: of(waiting), parked: of(parked) },
+      ...{ waiting: of(waiting.arrived), parked: of(parked.arrived) },
     };
     balances.push(balance);
     const expected = balance.accepted - balance.removed;
@@ -93,8 +93,9 @@ function compareBalance(
 }
 
 /** Rows whose tenant and day cannot be read may be the missing ones. */
-function unreadable({ unreadable: rows }: PartitionLook, mismatches: readonly Mismatch[]): string | null {
+function unreadable({ waiting, parked }: PartitionLook, mismatches: readonly Mismatch[]): string | null {
   const missing = mismatches.filter(({ kind }) => kind === 'missing');
   const lost = missing.reduce((sum, { expected, found }) => sum + expected - found, 0);
+  const rows = waiting.unreadable + parked.unreadable;
   return lost > 0 && lost <= rows ? `${rows} of its parked rows cannot be read` : null;
 }

@@ -2,36 +2,13 @@
 import { rowColumns } from '../../contracts/attempt-row.js';
 import { learnerHash } from '../../contracts/learner-name.js';
 import { firstRowOf, lastRowOf, type OutboxId } from '../../contracts/outbox-ids.js';
-import { readTenantDay, type Tally, tenantDay } from '../../contracts/tenant-day.js';
+import { readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
 import { findErased } from '../corrections/erased-learners.js';
 import { epochOf } from '../outbox/outbox.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { acceptedKey, auditKey, dueKey, outboxKey, parkedKey, removedKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 import { fieldOf } from '../redis/streams.js';
-
-/** One partition in Redis. */
-export interface PartitionLook {
-  readonly partition: number;
-  /** Answers counted, and those of them that were erased or taken back since; by day of arrival, as of one moment. */
-  readonly accepted: Tally;
-  readonly removed: Tally;
-  /** Days up to this one are no longer counted; -1: all are. */
-  readonly prunedThrough: number;
-  /** Rows of these answers that are in the outbox, or were parked; by day of arrival. */
-  readonly waiting: Tally;
-  readonly parked: Tally;
-  /** The outbox's rows, and the right ones, by day of occurred_at. */
-  readonly waitingSums: { readonly attempts: Tally; readonly correct: Tally };
-  /** Rows whose tenant and day cannot be read. */
-  readonly unreadable: number;
-  /** Oldest id in the outbox. Rows below have left it: they were stored or parked. */
-  readonly frontier: OutboxId;
-  /** Id of the newest row that `accepted` counts. */
-  readonly last: OutboxId;
-  /** Whether an erasure or a retraction is in the outbox or among the due ones. */
-  readonly hasCorrections: boolean;
-}
 
 /** What is remembered of the last audit. */
 export interface AuditRecord {
@@ -53,7 +30,8 @@ export function createAuditStore(client: RedisClient, partitions: number) {
   const serve = whileRedisServes;
   return {
     partitions: Array.from({ length: partitions }, (_, partition) => partition),
-    look: (partition: number, signal: AbortSignal) => lookAt(client, partition, signal),
+    look: (partition: number, signal: AbortSignal): Promise<PartitionLook> =>
+      lookAt(client, partition, signal),
     /** First day that the partition counts accepted answers of; Infinity where it has counted none. */
     oldestDay: async (partition: number): Promise<number> => {
       const { accepted, prunedThrough } = await factsOf(client, partition);
@@ -91,11 +69,14 @@ export async function lastAudit(client: RedisClient): Promise<AuditRecord | null
   return kept === null ? null : (JSON.parse(kept) as AuditRecord);
 }
 
+export type PartitionLook = Awaited<ReturnType<typeof lookAt>>;
+
 /**
  * Looks at a partition while answers arrive. Each answer that was accepted up to one moment is in exactly one place: below
- * the frontier and stored, in the outbox, or parked.
+ * the frontier and stored, in the outbox (`waiting`), or parked. Answers that were `removed`, erased or retracted, stay
+ * counted as `accepted`; days up to `prunedThrough` are no longer counted (-1: all are).
  */
-async function lookAt(client: RedisClient, partition: number, signal: AbortSignal): Promise<PartitionLook> {
+async function lookAt(client: RedisClient, partition: number, signal: AbortSignal) {
   for (let tries = 0; tries < maxTries; tries++) {
     const before = await factsOf(client, partition);
     const waiting = await countStream(client, outboxKey(partition), before.last, signal);
@@ -105,21 +86,14 @@ async function lookAt(client: RedisClient, partition: number, signal: AbortSigna
     if (after.parkedMark !== before.parkedMark) continue;
     // A stream that is not there yet gives its first entry an id of this millisecond or later.
     const absent = { ms: before.now - 1, seq: Number.MAX_SAFE_INTEGER - 1 };
+    /** Id of the newest row that `accepted` counts. */
     const last = before.last === '' ? absent : lastRowOf(before.last);
-    return {
-      partition,
-      accepted: before.accepted,
-      removed: before.removed,
-      prunedThrough: before.prunedThrough,
-      waiting: waiting.arrived,
-      parked: parked.arrived,
-      waitingSums: { attempts: waiting.occurred, correct: waiting.correct },
-      unreadable: waiting.unreadable + parked.unreadable,
-      frontier: waiting.oldest === '' ? { ...last, seq: last.seq + 1 } : firstRowOf(waiting.oldest),
-      last,
-      // An erasure may have left the outbox before it was met there.
-      hasCorrections: waiting.corrections + before.due + after.due > 0,
-    };
+    /** Oldest id in the outbox. Rows below have left it: they were stored or parked. */
+    const frontier = waiting.oldest === '' ? { ...last, seq: last.seq + 1 } : firstRowOf(waiting.oldest);
+    const { accepted, removed, prunedThrough } = before;
+    // An erasure may have left the outbox before it was met there.
+    const hasCorrections = waiting.corrections + before.due + after.due > 0;
+    return { partition, accepted, removed, prunedThrough, waiting, parked, frontier, last, hasCorrections };
   }
   throw new Error(`rows of partition ${partition} keep being parked or redriven`);
 }
@@ -185,11 +159,14 @@ if forgotten > 0 and before < through then redis.call('HSET', KEYS[1], '${pruned
 interface StreamCounts {
   /** The oldest entry that was counted; empty where there was none. */
   oldest: string;
+  /** Erasures and retractions among the entries. */
   corrections: number;
+  /** Rows whose tenant and day cannot be read. */
   unreadable: number;
-  /** Rows by day of arrival; by day of occurred_at, and the right ones among them. */
+  /** Rows by day of arrival. */
   readonly arrived: Map<string, number>;
-  readonly occurred: Map<string, number>;
+  /** Rows, and the right ones among them, by day of occurred_at. */
+  readonly attempts: Map<string, number>;
   readonly correct: Map<string, number>;
 }
 
@@ -203,7 +180,7 @@ async function countStream(
   newest: string,
   signal: AbortSignal,
 ): Promise<StreamCounts> {
-  const sums = { arrived: new Map(), occurred: new Map(), correct: new Map() };
+  const sums = { arrived: new Map(), attempts: new Map(), correct: new Map() };
   const counts: StreamCounts = { oldest: '', corrections: 0, unreadable: 0, ...sums };
   for (let from = newest; from !== ''; ) {
     signal.throwIfAborted();
@@ -233,7 +210,7 @@ function countRow(counts: StreamCounts, row: string): void {
     return;
   }
   addOne(counts.arrived, tenantDay(tenant, arrived));
-  addOne(counts.occurred, tenantDay(tenant, occurred));
+  addOne(counts.attempts, tenantDay(tenant, occurred));
   if (correct === '1') addOne(counts.correct, tenantDay(tenant, occurred));
 }
 

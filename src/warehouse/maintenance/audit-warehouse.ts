@@ -36,9 +36,8 @@ export interface Sums {
   readonly correct: number;
 }
 
-/** Stored answers that occurred on a day, with those whose rows were dropped for their age. */
+/** Stored answers that occurred on a day, archived ones too; `certain`: those that had left the outbox, which rollups have. */
 export interface RawSums {
-  /** Those that had left the outbox: every rollup has them. */
   readonly certain: Sums;
   readonly all: Sums;
 }
