@@ -87,14 +87,16 @@ const isWeak = ({ attempts }: SkillState, mastery: number): boolean =>
 /** Advice on the judged skills, but for mastered ones, which call for another skill. */
 export function adviseSkills(context: SkillsContext, judged: readonly Judged[]): SkillAdvice[] {
   const top = topPractice(judged);
-  return judged.flatMap((one) => {
+  const advice: SkillAdvice[] = [];
+  for (const one of judged) {
     const { code, gain, view } = one;
-    if (code === null || code === 'READY') return [];
+    if (code === null || code === 'READY') continue;
     const { skillId } = view;
     const text = (texts: StudyTexts): string =>
       withName(nameOf(context, skillId), stateText(texts, code, one, one === top, context));
-    return { code, skillId, gain, text };
-  });
+    advice.push({ code, skillId, gain, text });
+  }
+  return advice;
 }
 
 /** The skill with the highest gain, of several the first. A review is no practice: a few answers bring back what was there. */

@@ -35,13 +35,20 @@ export interface StudyContext extends SkillsContext {
  * gain per hour, ties by skill id. The same for the same states, in whatever order they were read.
  * Source: science notes 7; constants in params.ts.
  */
-export function studyAdvice({ goal, locale, ...asked }: StudyContext): StudyAdvice[] {
+export function studyAdvice({
+  goal,
+  locale,
+  views: unsorted,
+  model,
+  measures,
+  now,
+}: StudyContext): StudyAdvice[] {
   // A learner has each skill once, so no two ids are equal; comparing them is most of what sorting costs.
-  const views = [...asked.views].sort((a, b) => (a.skillId < b.skillId ? -1 : 1));
-  const context = { ...asked, views };
+  const views = [...unsorted].sort((a, b) => (a.skillId < b.skillId ? -1 : 1));
+  const context = { views, model, measures, now };
   const { study } = texts[locale];
-  const judged = views.map((view) => judge(view, asked.measures));
-  const first = [...missingSection(context, study), ...goalGap(goal, asked.now, study)];
+  const judged = views.map((view) => judge(view, measures));
+  const first = [...missingSection(context, study), ...goalGap(goal, now, study)];
   const skills = [...adviseSkills(context, judged), ...adviseNext(context, judged)]
     .sort((a, b) => b.gain - a.gain || compareIds(a.skillId, b.skillId))
     .slice(0, studyModel.maxEntries - first.length);

@@ -27,7 +27,9 @@ export function viewSkills(
   model: TenantModel,
   at: number,
 ): SkillView[] {
-  return Array.from(skills, ([skillId, state]) => viewSkill(skillId, state, model, at));
+  const views: SkillView[] = [];
+  for (const [skillId, state] of skills) views.push(viewSkill(skillId, state, model, at));
+  return views;
 }
 
 /** @param at Unix milliseconds */
