@@ -49,17 +49,17 @@ async function predictAll(parts: ForecastParts, { orders }: ForecastTask): Promi
   const { settings, onLost } = parts;
   const client = await parts.redis();
   const asked = askedOf(JSON.parse(orders), settings.partitions);
-  const [learners, tenants] = await Promise.all([
-    readPacked(client, asked),
-    readTenants(parts, client, asked),
-  ]);
+  const names = new Set(asked.map(({ tenant }) => tenant));
+  const tenants = new Map([...names].map((name) => [name, readTenant(parts.models, client, name)]));
+  const [learners] = await Promise.all([readPacked(client, asked), Promise.allSettled(tenants.values())]);
   const now = parts.now();
   const results: (string | null | ForecastFailure)[] = [];
   const rows: string[] = [];
   for (const [i, one] of asked.entries()) {
     const packed = learners[i] as PackedLearner;
     await turnOf(packed);
-    const { result, row } = forecastOne(one, packed, tenants, now);
+    const tenant = tenants.get(one.tenant) as Promise<Tenant>;
+    const { result, row } = await forecastOne(one, packed, tenant, now);
     results.push(result);
     if (row !== null) rows.push(row);
   }
@@ -77,38 +77,21 @@ const askedOf = (orders: readonly ForecastOrder[], partitions: number): Asked[] 
     }),
   );
 
-/** Returns a tenant of the task. @throws what went wrong when it was read */
-type Tenants = (name: string) => Tenant;
-
-async function readTenants(
-  { models }: ForecastParts,
-  client: RedisClient,
-  asked: readonly Asked[],
-): Promise<Tenants> {
-  const names = [...new Set(asked.map(({ tenant }) => tenant))];
-  const read = await Promise.allSettled(names.map((name) => readTenant(models, client, name)));
-  return (name) => {
-    const tenant = read[names.indexOf(name)] as PromiseSettledResult<Tenant>;
-    if (tenant.status === 'rejected') throw tenant.reason;
-    return tenant.value;
-  };
-}
-
 async function readTenant(models: ServedModels, client: RedisClient, name: string): Promise<Tenant> {
   const [model, knownSkills] = await Promise.all([models.get(name), countKnownSkills(client, name)]);
   return { model, knownSkills };
 }
 
 /** What is wrong with one learner's records, or with one tenant, fails no other forecast. */
-function forecastOne(
+async function forecastOne(
   { order, userId, tenant: name }: Asked,
   packed: PackedLearner,
-  tenants: Tenants,
+  ofTenant: Promise<Tenant>,
   now: number,
-): { readonly result: string | null | ForecastFailure; readonly row: string | null } {
+): Promise<{ readonly result: string | null | ForecastFailure; readonly row: string | null }> {
   try {
     const found = packed.unpack();
-    const tenant = tenants(name);
+    const tenant = await ofTenant;
     if (found === null) return { result: null, row: null };
     const made = predict(found, tenant, now, order);
     return {

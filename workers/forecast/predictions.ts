@@ -107,13 +107,12 @@ export function servedRow(
 
 /** How far the intervals reach that are scored: the same in every row of a model. */
 const reachesOf = onceFor((model: AccuracyModel): Pick<ServedForecast['accuracy'], 'below' | 'above'> => {
-  const at50 = intervalReach(model, 0.5);
-  const at80 = intervalReach(model, 0.8);
-  const at95 = intervalReach(model, 0.95);
-  return {
-    below: { at50: at50.below, at80: at80.below, at95: at95.below },
-    above: { at50: at50.above, at80: at80.above, at95: at95.above },
-  };
+  const reach = (side: 'below' | 'above') => ({
+    at50: intervalReach(model, 0.5)[side],
+    at80: intervalReach(model, 0.8)[side],
+    at95: intervalReach(model, 0.95)[side],
+  });
+  return { below: reach('below'), above: reach('above') };
 });
 
 /**
