@@ -3,8 +3,7 @@ import { withAudit } from '../app/maintenance.js';
 import { runAudit } from '../services/audit/audit.js';
 import { parseArguments, readInteger, usageOf } from './arguments.js';
 import { auditJson, auditText } from './audit-report.js';
-import { type CommandContext, commandOf } from './command.js';
-import { createProgress } from './import-report.js';
+import { type CommandContext, commandOf, createProgress } from './command.js';
 import { withDeployment } from './servers.js';
 
 interface AuditArguments {

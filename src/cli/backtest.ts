@@ -11,8 +11,7 @@ import { resultsOf } from '../lab/backtest/results.js';
 import { foldsOf } from '../lab/evaluate/split.js';
 import type { AnswerTable } from '../lab/evaluate/table.js';
 import { StartError } from '../lifecycle.js';
-import { type CommandContext, commandOf } from './command.js';
-import { createProgress, type Progress } from './import-report.js';
+import { type CommandContext, commandOf, createProgress, type Progress } from './command.js';
 import {
   divide,
   foldsPresent,

@@ -116,3 +116,18 @@ async function runCommand(
 /** The message of an error that callers of the service see is fit for the user of a command, too. */
 const forUser = (error: unknown): unknown =>
   error instanceof ApiError ? new StartError(error.message, { cause: error }) : error;
+
+export interface Progress {
+  /** Shows a text until the next one; '' clears the line. */
+  show(text: string): void;
+}
+
+/** A line on the terminal; nothing where standard error is none. */
+export function createProgress({ stderr, closers }: Pick<CommandContext, 'stderr' | 'closers'>): Progress {
+  if (!stderr.isTTY) return { show: () => undefined };
+  const show = (text: string): void => {
+    stderr.write(`\r\x1b[K${text.slice(0, (stderr.columns || 80) - 1)}`);
+  };
+  closers.add('progress line', () => show(''));
+  return { show };
+}

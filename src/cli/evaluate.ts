@@ -9,8 +9,7 @@ import { resultsOf } from '../lab/evaluate/results.js';
 import { maxFold } from '../lab/evaluate/rows.js';
 import { foldsOf, type Split } from '../lab/evaluate/split.js';
 import type { AnswerTable } from '../lab/evaluate/table.js';
-import { type CommandContext, commandOf } from './command.js';
-import { createProgress, type Progress } from './import-report.js';
+import { type CommandContext, commandOf, createProgress, type Progress } from './command.js';
 import {
   divide,
   type LabArguments,

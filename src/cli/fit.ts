@@ -2,10 +2,9 @@
 import { fitParts } from '../app/consumers.js';
 import { StartError } from '../lifecycle.js';
 import { type FitParts, recordChanges, runFits } from '../services/models/fit-models.js';
-import { type CommandContext, commandOf } from './command.js';
+import { type CommandContext, commandOf, createProgress } from './command.js';
 import { type FitArguments, fitHelp, readFitArguments } from './fit-options.js';
 import { fitsJson, fitsText, versionsJson, versionsText } from './fit-report.js';
-import { createProgress } from './import-report.js';
 import { withDeployment } from './servers.js';
 
 export const main = commandOf({ name: 'fit', help: fitHelp, read: readFitArguments, work: carryOut });

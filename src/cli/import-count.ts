@@ -1,18 +1,21 @@
 /** One run over the file: from its position to the end, or until it is stopped. */
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Engine } from '../app/engine.js';
+import { parseId } from '../contracts/outbox-ids.js';
+import { makeFolder } from '../embedded/private-file.js';
 import { ApiError } from '../errors.js';
 import { StartError, within } from '../lifecycle.js';
 import { createFeeder, type Feeder, StalledError } from '../services/import/feeder.js';
 import { type ImportFigures, importAttempts, newFigures } from '../services/import/import-attempts.js';
+import type { ImportRecord, ImportStore } from '../store/learners/import-store.js';
 import { partitionOf } from '../store/redis/keys.js';
-import type { Logger } from '../telemetry.js';
-import type { CommandContext } from './command.js';
+import type { CommandContext, Progress } from './command.js';
+import type { ImportArguments } from './import.js';
 import { type ImportFile, readPages } from './import-file.js';
-import type { ImportArguments } from './import-options.js';
-import { openRejects } from './import-rejects.js';
-import { type ImportSummary, type Progress, progressText } from './import-report.js';
-import type { ImportRun } from './import-run.js';
-import { untilStored } from './import-stored.js';
+import { type ImportSummary, progressText } from './import-report.js';
+import type { ProcessLock } from './process-lock.js';
 
 const savePositionMs = 1000;
 /** Live answers share the outbox: an import waits for ClickHouse before it fills it, far below its bound. */
@@ -20,45 +23,67 @@ const maxBacklog = 200_000;
 const backlogPauseMs = 200;
 const progressMs = 500;
 /** Of the time that a stop gives; whatever closes after the import needs its own. */
-const underWayShare = 1 / 4;
-/** ClickHouse may be away: after this long without a move the rows are left to the service's pipeline. */
-const storePatienceMs = 60_000;
+const inFlightShare = 1 / 4;
+/** After this long without a move the rows are left to the service's pipeline: ClickHouse may be unavailable. */
+const maxStoreWaitMs = 60_000;
+const storedPollMs = 200;
 
-/** Where a run stands, for its progress. */
-interface Standing {
-  readonly figures: ImportFigures;
-  readonly since: number;
-  bytes: number;
+export interface ImportRun {
+  readonly context: CommandContext;
+  readonly args: ImportArguments;
+  readonly file: ImportFile;
+  readonly progress: Progress;
+  readonly engine: Pick<Engine, 'compute' | 'outbox' | 'partitions'>;
+  readonly store: ImportStore;
+  readonly lock: ProcessLock;
+  readonly record: ImportRecord;
 }
 
 /** @returns the summary, or null if a signal stopped the run. @throws StartError when it has to be resumed */
-export async function countFile(
-  context: CommandContext,
-  args: ImportArguments,
-  file: ImportFile,
-  run: ImportRun,
-  progress: Progress,
-): Promise<ImportSummary | null> {
-  const standing: Standing = { figures: newFigures(), since: performance.now(), bytes: 0 };
-  const feeder = feederOf(run, standing.figures);
-  const rejects = openRejects(context.config.dataDir, file.path, run.record.id);
-  const { id: epoch } = await run.outbox.epoch();
+export async function countFile(run: ImportRun): Promise<ImportSummary | null> {
+  const { context, args, file, engine, store, lock, record, progress } = run;
+  const since = performance.now();
+  const figures = newFigures();
+  const feeder = feederOf(run, figures);
+  const rejects = openRejects(context.config.dataDir, file.path, record.id);
+  const { id: epoch } = await engine.outbox.epoch();
   const enter = stopWithSignal(context, feeder, progress);
-  const stopShowing = showProgress(context, run, file, standing, progress);
+  let bytes = 0;
+  const stopShowing = showProgress(run, figures, since, () => bytes);
+  const stopped = (): boolean => context.closers.closing;
   try {
-    const line = await resumable(() => readThrough(context, args, file, run, feeder, standing, rejects.add));
-    if (context.closers.closing) return null;
+    const line = await resumable(() =>
+      importAttempts({
+        pages: readPages(file, (chunk) => {
+          bytes += chunk.length;
+        }),
+        rules: { tenant: args.tenant, startMs: args.startMs ?? 0, importedAt: record.startedAt },
+        resumeAfter: record.line,
+        ...{ feeder, figures, stopped },
+        reject: rejects.add,
+        reached: pace(run, stopped),
+      }),
+    );
+    if (stopped()) return null;
     enter('storing');
-    const seconds = (performance.now() - standing.since) / 1000;
-    await resumable(() => finish(run, line));
+    const seconds = (performance.now() - since) / 1000;
+    await resumable(async () => {
+      await lock.confirm();
+      await store.finish(record.id, line, Date.now());
+    });
+    const rejectsFile = rejects.close();
+    const stored = await untilStored(run, stopped);
+    const notes = notesOf(stored, stored && (await engine.outbox.epoch()).id !== epoch);
+    const { tenant } = args;
     return {
-      ...standing.figures,
+      ...figures,
       file: file.path,
-      tenant: args.tenant,
-      rejectsFile: rejects.close(),
+      tenant,
+      rejectsFile,
       seconds,
-      resumedAfter: run.record.line,
-      ...(await waitForStorage(context, run, epoch)),
+      resumedAfter: record.line,
+      stored,
+      notes,
     };
   } finally {
     enter('done');
@@ -67,37 +92,12 @@ export async function countFile(
   }
 }
 
-function readThrough(
-  { closers, logger }: CommandContext,
-  { tenant, startMs }: ImportArguments,
-  file: ImportFile,
-  run: ImportRun,
-  feeder: Feeder,
-  standing: Standing,
-  reject: (line: number, reason: string) => void,
-): Promise<number> {
-  const stopped = (): boolean => closers.closing;
-  const pages = readPages(file, (chunk) => {
-    standing.bytes += chunk.length;
-  });
-  return importAttempts({
-    pages,
-    rules: { tenant, startMs: startMs ?? 0, importedAt: run.record.startedAt },
-    resumeAfter: run.record.line,
-    feeder,
-    figures: standing.figures,
-    reject,
-    reached: pace(run, logger, stopped),
-    stopped,
-  });
-}
-
-function feederOf({ engine, record }: ImportRun, figures: ImportFigures): Feeder {
+function feederOf({ engine: { compute, partitions }, record }: ImportRun, figures: ImportFigures): Feeder {
   return createFeeder({
-    tracker: engine.compute,
+    tracker: compute,
     importId: record.id,
-    shards: engine.partitions,
-    shardOf: ({ tenant, userId }) => partitionOf(tenant, userId, engine.partitions),
+    shards: partitions,
+    shardOf: ({ tenant, userId }) => partitionOf(tenant, userId, partitions),
     settled: (counted, skipped) => {
       figures.counted += counted;
       figures.skipped += skipped;
@@ -106,34 +106,32 @@ function feederOf({ engine, record }: ImportRun, figures: ImportFigures): Feeder
   });
 }
 
+/** Rows that are not in ClickHouse yet; null where Redis does not say. */
+const backlogOf = ({ engine, context: { logger } }: ImportRun): Promise<number | null> =>
+  engine.outbox.facts().then(
+    ({ outboxLength }) => outboxLength,
+    (error: unknown) => {
+      logger.debug({ err: error }, 'the backlog is not known');
+      return null;
+    },
+  );
+
 /**
  * Saves the position once a second, and waits where too much of the file waits for ClickHouse. A position that
  * cannot be saved stays behind, which costs time when resuming and nothing else.
  */
-function pace({ store, content, lock, outbox }: ImportRun, logger: Logger, stopped: () => boolean) {
+function pace(run: ImportRun, stopped: () => boolean) {
+  const { store, lock, context } = run;
   let savedAt = performance.now();
-  const backlog = async (): Promise<number> => {
-    try {
-      return (await outbox.facts()).outboxLength;
-    } catch (error) {
-      logger.debug({ err: error }, 'the backlog is not known');
-      return 0;
-    }
-  };
   return async (line: number): Promise<void> => {
     lock.check();
     if (performance.now() - savedAt < savePositionMs) return;
     savedAt = performance.now();
     await store
-      .savePosition(content, line)
-      .catch((error: unknown) => logger.debug({ err: error }, 'the position is saved later'));
-    while (!stopped() && (await backlog()) > maxBacklog) await sleep(backlogPauseMs);
+      .savePosition(line)
+      .catch((error: unknown) => context.logger.debug({ err: error }, 'the position is saved later'));
+    while (!stopped() && ((await backlogOf(run)) ?? 0) > maxBacklog) await sleep(backlogPauseMs);
   };
-}
-
-async function finish({ store, content, lock, record }: ImportRun, line: number): Promise<void> {
-  await lock.confirm();
-  await store.finish(content, record.id, line, Date.now());
 }
 
 /** @throws StartError that says what to do, for whatever can be mended by running the command again */
@@ -149,9 +147,9 @@ async function resumable<Value>(work: () => Promise<Value>): Promise<Value> {
 type Stage = 'counting' | 'storing' | 'done';
 
 /**
- * Says what a signal has interrupted, and sends nothing more. Rows under way get a moment; those that are not known
+ * Says what a signal has interrupted, and sends nothing more. Rows in flight get a moment; those that are not known
  * to be counted by then are like those of a killed run: the next one finds out.
- * @returns told how far the run is
+ * @returns hears how far the run is
  */
 export function stopWithSignal(
   { closers, stderr }: Pick<CommandContext, 'closers' | 'stderr'>,
@@ -164,7 +162,7 @@ export function stopWithSignal(
     if (stage === 'storing') stderr.write('Every row is counted; the outbox keeps them for ClickHouse\n');
     if (stage !== 'counting') return;
     stderr.write('Stopped; run the same command again to resume\n');
-    await within(feeder.stop(), underWayShare * limitMs);
+    await within(feeder.stop(), inFlightShare * limitMs);
   });
   return (to) => {
     stage = to;
@@ -172,35 +170,45 @@ export function stopWithSignal(
 }
 
 function showProgress(
-  { logger }: CommandContext,
-  { outbox }: ImportRun,
-  file: ImportFile,
-  standing: Standing,
-  progress: Progress,
+  run: ImportRun,
+  figures: ImportFigures,
+  since: number,
+  bytes: () => number,
 ): () => void {
   let backlog: number | null = null;
-  const timer = setInterval(() => {
-    outbox.facts().then(
-      ({ outboxLength }) => {
-        backlog = outboxLength;
-      },
-      (error: unknown) => logger.debug({ err: error }, 'the backlog is not known'),
-    );
-    const seconds = (performance.now() - standing.since) / 1000;
-    const share = standing.bytes / Math.max(1, file.bytes);
-    progress.show(progressText({ ...standing.figures, share, seconds, backlog }));
+  const timer = setInterval(async () => {
+    const seconds = (performance.now() - since) / 1000;
+    const share = bytes() / Math.max(1, run.file.bytes);
+    run.progress.show(progressText({ ...figures, share, seconds, backlog }));
+    backlog = (await backlogOf(run)) ?? backlog;
   }, progressMs);
   return () => clearInterval(timer);
 }
 
-async function waitForStorage(
-  { closers, logger }: CommandContext,
-  { outbox, engine }: ImportRun,
-  epoch: string,
-): Promise<Pick<ImportSummary, 'stored' | 'notes'>> {
-  const stored = await untilStored(outbox, engine.partitions, storePatienceMs, () => closers.closing, logger);
-  const restarted = stored && (await outbox.epoch()).id !== epoch;
-  return { stored, notes: notesOf(stored, restarted) };
+/**
+ * Waits until everything that is committed now has left the outbox for ClickHouse; what others commit later is not
+ * waited for. Outbox ids begin with Redis' time, so that is when no partition's oldest row is as old as now.
+ *
+ * @returns whether everything is stored; false where nothing moved for a minute
+ */
+async function untilStored({ engine, context }: ImportRun, stopped: () => boolean): Promise<boolean> {
+  const { outbox, partitions } = engine;
+  const all = Array.from({ length: partitions }, (_, partition) => partition);
+  let [until, seen] = [Number.NaN, ''];
+  for (let movedAt = performance.now(); !stopped() && performance.now() - movedAt <= maxStoreWaitMs; ) {
+    try {
+      if (Number.isNaN(until)) until = (await outbox.epoch()).ms;
+      const heads = (await outbox.backlog(all)).flatMap(({ head }) => head ?? []);
+      const left = heads.filter((head) => parseId(head).ms <= until).join();
+      if (left === '') return true;
+      if (left !== seen) movedAt = performance.now();
+      seen = left;
+    } catch (error) {
+      context.logger.debug({ err: error }, 'the outbox cannot be asked');
+    }
+    await sleep(storedPollMs);
+  }
+  return false;
 }
 
 function notesOf(stored: boolean, restarted: boolean): string[] {
@@ -214,4 +222,36 @@ function notesOf(stored: boolean, restarted: boolean): string[] {
     );
   }
   return notes;
+}
+
+const bufferedCharacters = 64 * 1024;
+
+/** Rejected rows as lines of JSON in a file under the data folder, which is made for the first one. */
+function openRejects(dataDir: string, inputPath: string, importId: string) {
+  const folder = join(dataDir, 'imports');
+  const path = join(folder, `${basename(inputPath)}.${importId.slice(-12)}.rejects.ndjson`);
+  let descriptor: number | null = null;
+  let written = false;
+  let text = '';
+  const write = (): void => {
+    if (descriptor === null) {
+      makeFolder(folder);
+      descriptor = openSync(path, 'w', 0o600);
+    }
+    writeSync(descriptor, text);
+    [written, text] = [true, ''];
+  };
+  return {
+    add: (line: number, reason: string): void => {
+      text += `${JSON.stringify({ line, reason })}\n`;
+      if (text.length >= bufferedCharacters) write();
+    },
+    /** Writes what is left; may be called again. @returns the file, or null if nothing was rejected */
+    close: (): string | null => {
+      if (text !== '') write();
+      if (descriptor !== null) closeSync(descriptor);
+      descriptor = null;
+      return written ? path : null;
+    },
+  };
 }

@@ -1,8 +1,7 @@
-/** What an import tells: a line that changes on a terminal, and the summary. */
+/** What an import prints: its summary, and a line that changes on a terminal. */
 
 import { grouped } from '../lab/report/numbers.js';
 import type { ImportFigures } from '../services/import/import-attempts.js';
-import type { CommandContext } from './command.js';
 
 export interface ImportSummary extends ImportFigures {
   readonly file: string;
@@ -51,21 +50,6 @@ export function summaryText(summary: ImportSummary): string {
 }
 
 const rate = ({ counted, seconds }: ImportSummary): number => Math.round(counted / Math.max(seconds, 0.001));
-
-export interface Progress {
-  /** Shows a text until the next one; '' clears the line. */
-  show(text: string): void;
-}
-
-/** A line on the terminal; nothing where standard error is none. */
-export function createProgress({ stderr, closers }: Pick<CommandContext, 'stderr' | 'closers'>): Progress {
-  if (!stderr.isTTY) return { show: () => undefined };
-  const show = (text: string): void => {
-    stderr.write(`\r\x1b[K${text.slice(0, (stderr.columns || 80) - 1)}`);
-  };
-  closers.add('progress line', () => show(''));
-  return { show };
-}
 
 export interface ProgressFigures extends Readonly<ImportFigures> {
   /** Of the file, 0 to 1. */

@@ -1,14 +1,88 @@
 /** Imports a file of answers through the engine. */
-import { type CommandContext, commandOf } from './command.js';
+import { startPipeline } from '../app/consumers.js';
+import { connectState, startEngine } from '../app/engine.js';
+import { prepareSchema } from '../app/schema.js';
+import { occurredAtProblem, parseTime } from '../contracts/time.js';
+import { joinOrStart } from '../embedded/servers.js';
+import { StartError } from '../lifecycle.js';
+import {
+  createImportStore,
+  type ImportRecord,
+  type ImportStore,
+  importLockKey,
+} from '../store/learners/import-store.js';
+import { onlyFile, parseArguments, readTenant, usageOf } from './arguments.js';
+import { type CommandContext, commandOf, createProgress } from './command.js';
 import { countFile } from './import-count.js';
 import { checkContent, openFile } from './import-file.js';
-import { type ImportArguments, importHelp, readImportArguments } from './import-options.js';
-import { createProgress, summaryJson, summaryText } from './import-report.js';
-import { beginImport } from './import-run.js';
+import { summaryJson, summaryText } from './import-report.js';
+import { takeProcessLock } from './process-lock.js';
+
+export interface ImportArguments {
+  readonly file: string;
+  readonly tenant: string;
+  /** Unix milliseconds; null where it was not given. */
+  readonly startMs: number | null;
+  readonly again: boolean;
+  readonly json: boolean;
+}
+
+const help = `Usage: npm run import -- FILE [options]
+
+Counts every answer of FILE as if it had just come in, in the order of the file, learner by learner.
+
+FILE is CSV with a header, or NDJSON, both also as gzip; which of them shows in its first bytes, whatever
+its name. Columns: user_id, skill_id, correct, and optionally item_id, order, ts, response_time_s, each of
+which may be empty in a row; others are ignored.
+  correct          1, 0, true or false
+  ts               RFC 3339, or Unix seconds; a row without it has the time of the import
+  order            only checked: the summary says how many rows go backwards within their learner
+  response_time_s  0 to 86400, fractions allowed
+
+Options:
+  --tenant T    whose answers these are (default: default)
+  --start DATE  YYYY-MM-DD or RFC 3339: a numeric ts is the number of seconds since then
+  --again       import a file that was imported before once more, counting every row again
+  --json        summary as one line of JSON
+  --help        this text
+
+An import that was stopped or killed goes on where it was when the same command is given again, and counts
+no row twice. Rows that do not fit go with line number and reason to a file under DATA_DIR/imports; the
+import goes on. It uses the servers of the service that runs on DATA_DIR, or starts its own.
+`;
+
+const usage = usageOf('npm run import -- FILE [options]');
+
+/** @returns the arguments, or null if help was asked for. @throws StartError */
+export function readImportArguments(argv: readonly string[], now: number): ImportArguments | null {
+  const { values, positionals } = parseArguments(usage, argv, {
+    tenant: { type: 'string', default: 'default' },
+    start: { type: 'string' },
+    again: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  });
+  if (values.help) return null;
+  return {
+    file: onlyFile(usage, positionals),
+    tenant: readTenant(values.tenant),
+    startMs: values.start === undefined ? null : readStart(values.start, now),
+    again: values.again,
+    json: values.json,
+  };
+}
+
+function readStart(text: string, now: number): number {
+  const ms = parseTime(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+  const problem =
+    ms === null ? 'must be a date (YYYY-MM-DD) or an RFC 3339 time' : occurredAtProblem(ms, now);
+  if (ms === null || problem !== null) throw new StartError(`--start ${JSON.stringify(text)} ${problem}`);
+  return ms;
+}
 
 export const main = commandOf({
   name: 'import',
-  help: importHelp,
+  help,
   read: (given) => readImportArguments(given, Date.now()),
   work: importFile,
 });
@@ -20,8 +94,53 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
   const meaning = `${args.tenant}\n${args.startMs ?? ''}`;
   const content = await checkContent(file, meaning, progress, () => closers.closing);
   if (closers.closing) return;
-  const run = await beginImport(context, args, content);
-  const summary = await countFile(context, args, file, run, progress);
+  const started = await startImport(context, args, content);
+  const summary = await countFile({ ...started, context, args, file, progress });
   progress.show('');
   if (summary !== null) context.stdout.write(`${args.json ? summaryJson(summary) : summaryText(summary)}\n`);
+}
+
+/**
+ * Joins or starts the servers and finds out where to begin. The pipeline runs here too, for rows must reach
+ * ClickHouse also where no service runs; beside one, both take their share of its jobs.
+ *
+ * @throws StartError for a file that was imported before, or is being imported now
+ */
+async function startImport(context: CommandContext, args: ImportArguments, content: string) {
+  const { config, logger, closers } = context;
+  const endpoints = await joinOrStart(config, logger, closers);
+  const redis = await connectState(endpoints, config, logger, closers);
+  const engine = await startEngine(redis, endpoints, config, logger, closers);
+  const blocked = engine.blocked();
+  if (blocked !== null) throw new StartError(`Nothing can be imported now: ${blocked}`);
+  const store = createImportStore(redis, engine.partitions, content);
+  // Two imports at once would still count nothing twice (feeder.ts), but the one that ends first forgets the marks.
+  const inUse = 'This file is being imported by another process right now';
+  const lock = await takeProcessLock(redis, importLockKey(content), inUse, context);
+  const record = await openRecord(store, content, args);
+  await prepareSchema(endpoints, logger, closers);
+  startPipeline(engine);
+  return { engine, store, lock, record };
+}
+
+const idCharacters = 32;
+
+async function openRecord(
+  store: ImportStore,
+  content: string,
+  { file, tenant, again }: ImportArguments,
+): Promise<ImportRecord> {
+  const found = await store.find();
+  if (found?.finishedAt === null) return found;
+  if (found !== null && !again) {
+    const when = new Date(found.finishedAt).toISOString();
+    throw new StartError(
+      `${file} was imported for tenant ${tenant} before (${when}); --again counts all its rows once more`,
+    );
+  }
+  const run = (found?.run ?? 0) + 1;
+  const id = `${content.slice(0, idCharacters)}.${run}`;
+  const record = { id, run, line: 0, startedAt: Date.now(), finishedAt: null };
+  await store.start(record);
+  return record;
 }

@@ -11,9 +11,8 @@ import { type Trained, trainModels } from '../lab/evaluate/train.js';
 import { grouped } from '../lab/report/numbers.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import { onlyFile, parseArguments, readInteger, usageOf } from './arguments.js';
-import type { CommandContext } from './command.js';
+import type { CommandContext, Progress } from './command.js';
 import { type ImportFile, openFile, readPages } from './import-file.js';
-import type { Progress } from './import-report.js';
 
 export interface LabArguments {
   readonly file: string;

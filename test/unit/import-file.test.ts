@@ -3,8 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { openFile, readPages } from '../../src/cli/import-file.js';
-import { maxLineBytes } from '../../src/cli/import-lines.js';
+import { maxLineBytes, openFile, readPages } from '../../src/cli/import-file.js';
 import type { RawRow } from '../../src/services/import/rows.js';
 import { tempDir } from '../support/temp.js';
 

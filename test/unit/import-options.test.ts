@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readImportArguments } from '../../src/cli/import-options.js';
+import { readImportArguments } from '../../src/cli/import.js';
 
 const now = Date.UTC(2026, 4, 31);
 const read = (...argv: string[]) => readImportArguments(argv, now);

@@ -7,7 +7,7 @@
  * would be lost if a later line of its learner were counted while it is not, for then the mark has passed it. The
  * invariant is therefore: when a line is counted, all earlier lines of its learner are counted, or are in the same
  * commit. It holds because
- * 1. a learner belongs to one shard, and a shard has one group under way; the next group is sent only when
+ * 1. a learner belongs to one shard, and a shard has one group in flight; the next group is sent only when
  *    every row of this one is counted or skipped. Refused rows are sent again, in order, before anything else;
  * 2. a group is one batch of the engine, so a learner's rows in it are one commit: all or nothing. It is one batch
  *    because an import's request never shares a task (compute/lanes.ts) and a worker never splits it
@@ -18,7 +18,8 @@
  * A run that starts again does so at a position before which everything is counted, so 1 to 3 hold for it too;
  * even two runs of one import at once, each sending a learner's lines without gaps, cannot break the invariant.
  */
-
+import { EventEmitter, once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Lanes } from '../../compute/lanes.js';
 import type { SentEvents } from '../../compute/track-task.js';
 import type { EventOutcome, TrackEvent } from '../../contracts/tasks.js';
@@ -31,136 +32,114 @@ export interface FeederOptions {
   readonly shards: number;
   /** 0 to shards - 1; the same for all rows of a learner, and events of one shard share an engine lane. */
   readonly shardOf: (event: TrackEvent) => number;
-  /** Told how many rows were counted now, and how many had been before. */
+  /** Hears how many rows were counted now, and how many had been before. */
   readonly settled: (counted: number, skipped: number) => void;
   /** Milliseconds on a clock that only goes forward. */
   readonly now: () => number;
 }
 
-export interface Feeder {
-  /** Takes rows in the order of the file; resolves when there is room for more. @throws StalledError */
-  push(events: readonly TrackEvent[]): Promise<void>;
-  /** Resolves when every row is counted. @throws StalledError */
-  drain(): Promise<void>;
-  /** Sends nothing more; resolves when nothing is under way. `push` and `drain` resolve too. */
-  stop(): Promise<void>;
-  /** First line that is not known to be counted, or null if there is none. */
-  firstOpenLine(): number | null;
-}
+export type Feeder = ReturnType<typeof createFeeder>;
 
 /** Nothing was counted for a long time; the import can be resumed. */
 export class StalledError extends Error {}
 
 /** One step of Redis (see 2. above), which does nothing else meanwhile. */
 const groupRows = 500;
-/** Rows in memory, waiting or under way: what constant memory means here. */
-const heldRows = 20_000;
-const firstDelayMs = 50;
-const lastDelayMs = 1000;
+/** Rows in memory, waiting or in flight: what constant memory means here. */
+const maxHeldRows = 20_000;
+const minDelayMs = 50;
+const maxDelayMs = 1000;
 /** Refusals without a single success end the import after this long. */
 const giveUpMs = 30_000;
 
 interface Shard {
-  /** Under way, or refused and waiting for their next try. */
+  /** In flight, or refused and waiting for their next try. */
   group: readonly TrackEvent[];
   waiting: TrackEvent[];
-  delayMs: number;
-  retry: NodeJS.Timeout | null;
+  /** Whether `work` goes on with what waits. */
+  isWorking: boolean;
+  work: Promise<void>;
 }
 
-export function createFeeder(options: FeederOptions): Feeder {
-  const shards = Array.from(
-    { length: options.shards },
-    (): Shard => ({ group: [], waiting: [], delayMs: firstDelayMs, retry: null }),
-  );
-  const changes = createChanges();
+export function createFeeder(options: FeederOptions) {
+  const { shards: count, shardOf, settled, now } = options;
+  const idle = { isWorking: false, work: Promise.resolve() };
+  const shards = Array.from({ length: count }, (): Shard => ({ group: [], waiting: [], ...idle }));
+  const changes = new EventEmitter();
+  const stopping = new AbortController();
+  const { signal } = stopping;
   let held = 0;
-  let underWay = 0;
-  let stopping = false;
-  let failure: Error | null = null;
+  let failure: unknown = null;
   let refusedSince: number | null = null;
 
-  function pump(shard: Shard): void {
-    if (shard.group.length > 0 || shard.waiting.length === 0 || stopping) return;
-    shard.group = shard.waiting.splice(0, groupRows);
-    send(shard);
-  }
-
-  function send(shard: Shard): void {
-    underWay++;
-    void trackGroup(options, shard.group).then((outcomes) => settle(shard, outcomes));
-  }
-
-  function settle(shard: Shard, outcomes: readonly EventOutcome[]): void {
-    underWay--;
-    const refused = shard.group.filter((_, i) => isRefused(outcomes[i] as EventOutcome));
-    try {
-      if (refused.length > 0) checkOrder(shard.group, outcomes);
-      note(outcomes, refused.length);
-    } catch (error) {
-      fail(error as Error);
+  async function sendAll(shard: Shard): Promise<void> {
+    for (let delayMs = minDelayMs; !signal.aborted; ) {
+      if (shard.group.length === 0) shard.group = shard.waiting.splice(0, groupRows);
+      shard.isWorking = shard.group.length > 0;
+      if (!shard.isWorking) return;
+      shard.group = settle(shard.group, await trackGroup(options, shard.group));
+      changes.emit('change');
+      if (shard.group.length === 0) delayMs = minDelayMs;
+      else {
+        await sleep(delayMs, undefined, { signal }).catch(() => undefined);
+        delayMs = Math.min(2 * delayMs, maxDelayMs);
+      }
     }
-    shard.group = refused;
-    if (refused.length === 0) advance(shard);
-    else repeatLater(shard);
-    changes.notify();
   }
 
-  function note(outcomes: readonly EventOutcome[], refused: number): void {
+  /** @returns the refused rows. @throws StalledError, and what `checkOrder` throws */
+  function settle(group: readonly TrackEvent[], outcomes: readonly EventOutcome[]): readonly TrackEvent[] {
+    const refused = group.filter((_, i) => isRefused(outcomes[i] as EventOutcome));
+    if (refused.length > 0) checkOrder(group, outcomes);
     const skipped = outcomes.filter(({ outcome }) => outcome === 'skipped').length;
-    const counted = outcomes.length - skipped - refused;
-    held -= counted + skipped;
-    if (counted + skipped > 0) refusedSince = null;
-    else refusedSince ??= options.now();
-    options.settled(counted, skipped);
-    if (refusedSince !== null && options.now() - refusedSince >= giveUpMs) {
+    const done = outcomes.length - refused.length;
+    held -= done;
+    if (done > 0) refusedSince = null;
+    else refusedSince ??= now();
+    settled(done - skipped, skipped);
+    if (refusedSince !== null && now() - refusedSince >= giveUpMs)
       throw new StalledError(`Nothing could be counted for ${giveUpMs / 1000} s: ${reasonOf(outcomes)}`);
-    }
+    return refused;
   }
 
-  function advance(shard: Shard): void {
-    shard.delayMs = firstDelayMs;
-    pump(shard);
-  }
-
-  function repeatLater(shard: Shard): void {
-    if (stopping) return;
-    shard.retry = setTimeout(() => {
-      shard.retry = null;
-      send(shard);
-    }, shard.delayMs);
-    shard.delayMs = Math.min(2 * shard.delayMs, lastDelayMs);
-  }
-
-  function fail(error: Error): void {
-    failure ??= error;
-    halt();
+  function work(shard: Shard): void {
+    if (shard.isWorking) return;
+    shard.work = sendAll(shard).catch((error: unknown) => {
+      failure ??= error;
+      halt();
+    });
   }
 
   function halt(): void {
-    stopping = true;
-    for (const { retry } of shards) if (retry !== null) clearTimeout(retry);
-    changes.notify();
+    stopping.abort();
+    changes.emit('change');
   }
 
   async function until(condition: () => boolean): Promise<void> {
-    while (failure === null && !stopping && !condition()) await changes.next();
+    while (failure === null && !signal.aborted && !condition()) await once(changes, 'change');
     if (failure !== null) throw failure;
   }
 
   return {
-    push: (events) => {
-      for (const event of events) shards[options.shardOf(event)]?.waiting.push(event);
+    /** Takes rows in the order of the file; resolves when there is room for more. @throws StalledError */
+    push: (events: readonly TrackEvent[]): Promise<void> => {
+      for (const event of events) shards[shardOf(event)]?.waiting.push(event);
       held += events.length;
-      shards.forEach(pump);
-      return until(() => held < heldRows);
+      shards.forEach(work);
+      return until(() => held < maxHeldRows);
     },
-    drain: () => until(() => held === 0),
-    stop: async () => {
+    /** Resolves when every row is counted. @throws StalledError */
+    drain: (): Promise<void> => until(() => held === 0),
+    /** Sends nothing more; resolves when nothing is in flight. `push` and `drain` resolve too. */
+    stop: async (): Promise<void> => {
       halt();
-      while (underWay > 0) await changes.next();
+      await Promise.all(shards.map((shard) => shard.work));
     },
-    firstOpenLine: () => firstLine(shards.map(({ group, waiting }) => group[0] ?? waiting[0])),
+    /** First line that is not known to be counted, or null if there is none. */
+    firstOpenLine: (): number | null => {
+      const lines = shards.flatMap(({ group, waiting }) => (group[0] ?? waiting[0])?.importLine ?? []);
+      return lines.length === 0 ? null : Math.min(...lines);
+    },
   };
 }
 
@@ -203,21 +182,3 @@ function checkOrder(group: readonly TrackEvent[], outcomes: readonly EventOutcom
 const reasonOf = (outcomes: readonly EventOutcome[]): string =>
   outcomes.find(({ outcome }) => outcome === 'unavailable')?.data.split(';')[0] ??
   'the engine does not answer';
-
-function firstLine(firsts: readonly (TrackEvent | undefined)[]): number | null {
-  const lines = firsts.flatMap((event) => (event === undefined ? [] : [event.importLine ?? 0]));
-  return lines.length === 0 ? null : Math.min(...lines);
-}
-
-/** Wakes everybody who waits for something to change. */
-function createChanges(): { next(): Promise<void>; notify(): void } {
-  let waiting: (() => void)[] = [];
-  return {
-    next: () => new Promise((resolve) => waiting.push(resolve)),
-    notify: () => {
-      const woken = waiting;
-      waiting = [];
-      for (const wake of woken) wake();
-    },
-  };
-}
