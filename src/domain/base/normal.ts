@@ -10,9 +10,16 @@
  */
 export function normalCdf(x: number): number {
   const z = Math.abs(x);
-  const tail = z > 37 ? 0 : Math.exp((-z * z) / 2) * (z < 7.07106781186547 ? hart(z) : continuedFraction(z));
+  const tail =
+    z > 37 ? 0 : Math.exp((-z * z) / 2) * (z < 7.07106781186547 ? ratio(hart, z) : continuedFraction(z));
   return x > 0 ? 1 - tail : tail;
 }
+
+/** A ratio of polynomials: coefficients from the highest power down. */
+type Rational = readonly [numerator: readonly number[], denominator: readonly number[]];
+
+const ratio = ([numerator, denominator]: Rational, x: number): number =>
+  horner(numerator, x) / horner(denominator, x);
 
 function horner(coefficients: readonly number[], x: number): number {
   let sum = 0;
@@ -20,16 +27,16 @@ function horner(coefficients: readonly number[], x: number): number {
   return sum;
 }
 
-const hartNumerator = [
-  3.52624965998911e-2, 0.700383064443688, 6.37396220353165, 33.912866078383, 112.079291497871,
-  221.213596169931, 220.206867912376,
+const hart: Rational = [
+  [
+    3.52624965998911e-2, 0.700383064443688, 6.37396220353165, 33.912866078383, 112.079291497871,
+    221.213596169931, 220.206867912376,
+  ],
+  [
+    8.83883476483184e-2, 1.75566716318264, 16.064177579207, 86.7807322029461, 296.564248779674,
+    637.333633378831, 793.826512519948, 440.413735824752,
+  ],
 ];
-const hartDenominator = [
-  8.83883476483184e-2, 1.75566716318264, 16.064177579207, 86.7807322029461, 296.564248779674,
-  637.333633378831, 793.826512519948, 440.413735824752,
-];
-
-const hart = (z: number): number => horner(hartNumerator, z) / horner(hartDenominator, z);
 
 const continuedFraction = (z: number): number =>
   1 / ((z + 1 / (z + 2 / (z + 3 / (z + 4 / (z + 0.65))))) * 2.506628274631);
@@ -45,41 +52,33 @@ export function normalQuantile(p: number): number {
   return Math.sign(q) * (r <= 5 ? ratio(middle, r - 1.6) : ratio(tails, r - 5));
 }
 
-interface Rational {
-  readonly numerator: readonly number[];
-  readonly denominator: readonly number[];
-}
-
-const ratio = ({ numerator, denominator }: Rational, x: number): number =>
-  horner(numerator, x) / horner(denominator, x);
-
-const central: Rational = {
-  numerator: [
+const central: Rational = [
+  [
     2509.0809287301227, 33430.57558358813, 67265.7709270087, 45921.95393154987, 13731.69376550946,
     1971.5909503065513, 133.14166789178438, 3.3871328727963665,
   ],
-  denominator: [
+  [
     5226.495278852546, 28729.085735721943, 39307.89580009271, 21213.794301586597, 5394.196021424751,
     687.1870074920579, 42.31333070160091, 1,
   ],
-};
-const middle: Rational = {
-  numerator: [
+];
+const middle: Rational = [
+  [
     0.0007745450142783414, 0.022723844989269184, 0.2417807251774506, 1.2704582524523684, 3.6478483247632045,
     5.769497221460691, 4.630337846156546, 1.4234371107496835,
   ],
-  denominator: [
+  [
     1.0507500716444169e-9, 0.0005475938084995345, 0.015198666563616457, 0.14810397642748008, 0.6897673349851,
     1.6763848301838038, 2.053191626637759, 1,
   ],
-};
-const tails: Rational = {
-  numerator: [
+];
+const tails: Rational = [
+  [
     2.0103343992922881e-7, 2.7115555687434876e-5, 0.0012426609473880784, 0.026532189526576124,
     0.29656057182850487, 1.7848265399172913, 5.463784911164114, 6.657904643501103,
   ],
-  denominator: [
+  [
     2.0442631033899397e-15, 1.421511758316446e-7, 1.8463183175100548e-5, 0.0007868691311456133,
     0.014875361290850615, 0.1369298809227358, 0.599832206555888, 1,
   ],
-};
+];

@@ -77,26 +77,8 @@ const plateausOf = (skills: Iterable<readonly [string, SkillState]>): string[] =
 const isComplete = (rows: readonly SkillDay[], attempts: number): boolean =>
   rows.reduce((sum, row) => sum + row.attempts, 0) >= attempts;
 
-const noHistory = {
-  velocity_per_day: null,
-  velocity_per_day_low: null,
-  velocity_per_day_high: null,
-  velocity_per_week: null,
-  velocity_7d: null,
-  acceleration: null,
-  answers_per_day: null,
-  active_days: null,
-  accuracy_7d: null,
-  accuracy_28d: null,
-  series: null,
-};
-
 /** Figures that follow from others do so as they are shown. */
-function describeHistory(
-  closings: readonly Closing[],
-  days: number,
-  today: number,
-): Record<keyof typeof noHistory, unknown> {
+function describeHistory(closings: readonly Closing[], days: number, today: number): object {
   const { series, velocity, answersPerDay } = progressOver(closings, days, today);
   const week = progressOver(closings, velocityModel.shortDays, today);
   const month = progressOver(closings, velocityModel.longDays, today);
@@ -124,3 +106,6 @@ function describeHistory(
 }
 
 const rounded = (value: number | null, to = round6): number | null => (value === null ? null : to(value));
+
+/** The same fields for a history that cannot be read. */
+const noHistory = Object.fromEntries(Object.keys(describeHistory([], 1, 0)).map((field) => [field, null]));
