@@ -34,15 +34,6 @@ export async function restoreLearners(
     return store.save(checkpoint);
   };
 
-  async function* pages() {
-    for (let { after } = checkpoint; ; ) {
-      const page = await source.page(partitions, after);
-      if (page === null) return;
-      yield page;
-      after = page.last;
-    }
-  }
-
   async function pass(): Promise<void> {
     const total = await source.countAnswers(partitions);
     const restored = ({ rows, last }: { rows: Uint8Array; last: Checkpoint['after'] }) => {
@@ -52,13 +43,13 @@ export async function restoreLearners(
         brokenCount += more.brokenCount;
         broken.push(...more.broken.slice(0, maxNames - broken.length));
         const sums = { learners: checkpoint.learners + learners, answers: checkpoint.answers + answers };
-        await save({ after: last, ...sums });
+        await save({ ...sums, ...(last === null ? { learnersDone: true } : { after: last }) });
         onProgress({ step: 'replaying learners', answers: checkpoint.answers, total });
       };
     };
     // A page is noted when all before it are there.
     const inFlight: (() => Promise<void>)[] = [];
-    for await (const page of pages()) {
+    for await (const page of source.pages(partitions, checkpoint.after)) {
       inFlight.push(restored(page));
       if (inFlight.length > threads.threads) await inFlight.shift()?.();
     }

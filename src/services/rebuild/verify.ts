@@ -10,7 +10,6 @@ import type { RebuildThreads } from '../../compute/rebuild-pool.js';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { CompareReply } from '../../contracts/rebuild-tasks.js';
 import { inParts } from '../../lists.js';
-import type { AttemptPage } from '../../warehouse/reads/attempt-pages.js';
 import type { RebuildOptions, RebuildParts } from './rebuild.js';
 
 export interface VerifyResult {
@@ -76,17 +75,14 @@ async function compareStored(
   const all = Array.from({ length: count }, (_, partition) => partition);
   const total = await source.countAnswers(all);
   const behind: LearnerPlace[] = [];
-  let after: LearnerPlace | null = null;
-  for (;;) {
-    const page: AttemptPage | null = await source.page(all, after);
-    if (page === null) return behind;
-    const reply = await threads.compare({ rows: page.rows, waiting: [], known: [], partitions: count });
+  for await (const { rows } of source.pages(all, null)) {
+    const reply = await threads.compare({ rows, waiting: [], known: [], partitions: count });
     add(reply);
     sums.answers += reply.answers;
     behind.push(...reply.behind);
-    after = page.last;
     onProgress({ step: 'comparing learners', answers: sums.answers, total });
   }
+  return behind;
 }
 
 /** With the rows that wait in Redis. @returns how many learners kept answering */

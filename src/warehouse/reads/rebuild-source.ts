@@ -5,20 +5,9 @@ import type { OutboxId } from '../../contracts/outbox-ids.js';
 import { selectRows } from '../clickhouse/client.js';
 import { archivedThrough, learnerSnapshots } from '../schema/archive.js';
 import { holdsState } from '../schema/presence.js';
-import { isNamed, namedLearners, readAttemptPage, readLearners } from './attempt-pages.js';
+import { attemptPages, isNamed, namedLearners, readLearners } from './attempt-pages.js';
 import { createFactsHistory } from './facts-history.js';
-import {
-  answeredSkills,
-  answersByDay,
-  catalogueRecords,
-  goalRecords,
-  itemRecords,
-  modelChanges,
-  modelTexts,
-  newestVersions,
-  retractedIds,
-  tenantsOf,
-} from './rebuild-state.js';
+import { createStateReads } from './rebuild-state.js';
 
 /** Lists that may be long come in pieces. @throws Error of the client */
 export type RebuildSource = ReturnType<typeof createRebuildSource>;
@@ -32,6 +21,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
   const one = async <Row>(query: string, params = {}): Promise<Row | null> =>
     (await selectRows<Row>(client, query, undefined, params))[0] ?? null;
   return {
+    ...createStateReads(client, maxItems),
     deployment,
     keys,
     holdsState: () => holdsState(client),
@@ -50,24 +40,13 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
         'SELECT toFloat64(count()) AS answers FROM attempts WHERE partition_id IN {partitions:Array(UInt16)}';
       return (await one<{ answers: number }>(query, { partitions }))?.answers ?? 0;
     },
-    page: (partitions: readonly number[], after: LearnerPlace | null) =>
-      readAttemptPage(client, partitions, after),
+    pages: (partitions: readonly number[], after: LearnerPlace | null) =>
+      attemptPages(client, partitions, after),
     learners: (learners: readonly LearnerPlace[]) => readLearners(client, learners),
     unknown: (learners: readonly LearnerPlace[]) => unknownLearners(client, learners),
     /** The last month of arrival, as 202601, whose rows were dropped; 0: none. */
     archivedMonth: async (): Promise<number> =>
       (await one<{ month: number }>(`SELECT ${archivedThrough} AS month`))?.month ?? 0,
-    retracted: (fromSecond: number) => retractedIds(client, fromSecond),
-    /** Those with answers. */
-    tenants: () => tenantsOf(client),
-    answeredSkills: (tenant: string) => answeredSkills(client, tenant),
-    goals: () => goalRecords(client),
-    catalogue: () => catalogueRecords(client),
-    modelChanges: () => modelChanges(client),
-    modelTexts: (change: Parameters<typeof modelTexts>[1]) => modelTexts(client, change),
-    newestVersions: () => newestVersions(client),
-    items: (tenant: string) => itemRecords(client, tenant, maxItems),
-    answersByDay: (partitions: readonly number[]) => answersByDay(client, partitions),
     /** The highest outbox id of the partition. */
     lastOutboxId: (partition: number) =>
       one<OutboxId>(

@@ -15,16 +15,6 @@ import { selectRows } from '../clickhouse/client.js';
 import { countedRows } from '../schema/attempts.js';
 import { afterLearner } from './attempt-pages.js';
 
-/** Of answers. */
-export async function tenantsOf(client: ClickHouseClient): Promise<string[]> {
-  const rows = await selectRows<{ tenant: string }>(
-    client,
-    `SELECT toString(tenant) AS tenant FROM attempts
-     UNION DISTINCT SELECT toString(tenant) AS tenant FROM archived_learner_skill`,
-  );
-  return rows.map(({ tenant }) => tenant);
-}
-
 /** Skills of one query, which reads all answers of the tenant. */
 const skillsTogether = 10_000;
 
@@ -37,17 +27,6 @@ const selectSkills = `SELECT skill AS skillId, groupUniqArray(${learnersOfKnownS
     .join('\n  UNION ALL ')}
 ) GROUP BY skill ORDER BY skill LIMIT ${skillsTogether}`;
 
-export async function* answeredSkills(
-  client: ClickHouseClient,
-  tenant: string,
-): AsyncGenerator<AnsweredSkill[]> {
-  for (let after: string | undefined = ''; after !== undefined; ) {
-    const skills: AnsweredSkill[] = await selectRows(client, selectSkills, undefined, { tenant, after });
-    yield skills;
-    after = skills.length < skillsTogether ? undefined : skills.at(-1)?.skillId;
-  }
-}
-
 const goalsTogether = 20_000;
 
 const selectGoals = (
@@ -59,78 +38,12 @@ FROM (
   FROM goal_changes ${after === null ? '' : `WHERE ${afterLearner}`} GROUP BY tenant, user_id
 ) ORDER BY tenant, user_id LIMIT ${goalsTogether}`;
 
-/** Also of learners whose goal was deleted: the time of that is kept. */
-export const goalRecords = (client: ClickHouseClient): AsyncGenerator<GoalRecord[]> =>
-  pagesByLearner(client, selectGoals, {});
-
-/** @param select rows in the order of their learners, behind the given one; whole learners in each page */
-async function* pagesByLearner<Row extends LearnerPlace>(
-  client: ClickHouseClient,
-  select: (after: LearnerPlace | null) => string,
-  params: object,
-): AsyncGenerator<Row[]> {
-  for (let after: LearnerPlace | null = null; ; ) {
-    const parameters: Record<string, unknown> = { ...params, ...after };
-    const rows: Row[] = await selectRows<Row>(client, select(after), undefined, parameters);
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    yield rows;
-    after = { tenant: last.tenant, userId: last.userId };
-  }
-}
-
 interface CatalogueRow extends Omit<CatalogueRecord, 'section' | 'parameters'> {
   section: 'math' | 'rw' | '';
   p_init: number | null;
   p_learn: number;
   p_guess: number;
   p_slip: number;
-}
-
-export async function catalogueRecords(client: ClickHouseClient): Promise<CatalogueRecord[]> {
-  const rows = await selectRows<CatalogueRow>(
-    client,
-    `SELECT tenant, skill_id AS skillId, revision, toFloat64(toUnixTimestamp64Milli(updated_at)) AS updatedAt, name,
-      toString(section) AS section, weight, p_init, p_learn, p_guess, p_slip
-     FROM skill_catalogue ORDER BY tenant, skill_id`,
-  );
-  return rows.map(({ section, p_init, p_learn, p_guess, p_slip, ...entry }) => ({
-    ...entry,
-    section: section === '' ? null : section,
-    parameters: p_init === null ? null : { pInit: p_init, pLearn: p_learn, pGuess: p_guess, pSlip: p_slip },
-  }));
-}
-
-/** Of all tenants, each one's newest first. */
-export const modelChanges = (client: ClickHouseClient): Promise<ModelChange[]> =>
-  selectRows<ModelChange>(
-    client,
-    `SELECT tenant, change, version, based_on AS basedOn, action,
-      toFloat64(toUnixTimestamp64Milli(published_at)) AS publishedAt
-     FROM model_versions ORDER BY tenant, change DESC LIMIT 1 BY tenant, change`,
-  );
-
-/** Both texts are empty for a version that was not recorded. */
-export async function modelTexts(client: ClickHouseClient, change: ModelChange): Promise<RecordedChange> {
-  const [texts] = await selectRows<{ model: string; report: string }>(
-    client,
-    `SELECT model, report FROM model_versions
-     WHERE tenant = {tenant:String} AND version = {version:UInt32} AND model != '' LIMIT 1`,
-    undefined,
-    { tenant: change.tenant, version: change.version },
-  );
-  return { ...change, model: texts?.model ?? '', report: texts?.report ?? '' };
-}
-
-export async function newestVersions(client: ClickHouseClient): Promise<Map<string, number>> {
-  const rows = await selectRows<{ tenant: string; newest: number }>(
-    client,
-    `SELECT tenant, max(version) AS newest FROM (
-       SELECT toString(tenant) AS tenant, version FROM model_versions
-       UNION ALL SELECT toString(tenant) AS tenant, version FROM skill_parameters
-     ) GROUP BY tenant`,
-  );
-  return new Map(rows.map(({ tenant, newest }) => [tenant, newest]));
 }
 
 /** Answers whose items are counted in one query, about. */
@@ -150,33 +63,6 @@ FROM (
   GROUP BY user_id, item_id, toDate(occurred_at)
 ) GROUP BY item_id ORDER BY answers DESC LIMIT {most:UInt32}`;
 
-/** Of a tenant with more items those with the most answers. */
-export async function* itemRecords(
-  client: ClickHouseClient,
-  tenant: string,
-  maxItems: number,
-): AsyncGenerator<ItemRecord[]> {
-  const counted = 'SELECT toFloat64(count()) AS answers FROM attempts WHERE tenant = {tenant:String}';
-  const [found] = await selectRows<{ answers: number }>(client, counted, undefined, { tenant });
-  const parts = Math.max(1, Math.ceil((found?.answers ?? 0) / answersTogether));
-  const most = Math.floor(maxItems / parts);
-  for (let part = 0; part < parts; part++)
-    yield await selectRows<ItemRecord>(client, selectItems, undefined, { tenant, parts, part, most });
-}
-
-export const answersByDay = (
-  client: ClickHouseClient,
-  partitions: readonly number[],
-): Promise<DayOfAnswers[]> =>
-  selectRows<DayOfAnswers>(
-    client,
-    `SELECT partition_id AS partition, toString(tenant) AS tenant,
-      toUInt32(intDiv(toUnixTimestamp(received_at), 86400)) AS day, toFloat64(count()) AS answers
-     FROM attempts WHERE partition_id IN {partitions:Array(UInt16)} AND ${countedRows} GROUP BY partition, tenant, day`,
-    undefined,
-    { partitions },
-  );
-
 const retractedTogether = 20_000;
 
 const selectRetracted = (
@@ -188,5 +74,99 @@ WHERE first_answer != '' AND received_at >= toDateTime64({fromSecond:UInt32}, 3,
   ${after === null ? '' : `AND ${afterLearner}`}
 ORDER BY tenant, user_id LIMIT ${retractedTogether} WITH TIES`;
 
-export const retractedIds = (client: ClickHouseClient, fromSecond: number): AsyncGenerator<RetractedId[]> =>
-  pagesByLearner(client, selectRetracted, { fromSecond });
+/** @param maxItems most items of one tenant */
+export function createStateReads(client: ClickHouseClient, maxItems: number) {
+  const select = <Row>(query: string, params?: Record<string, unknown>): Promise<Row[]> =>
+    selectRows<Row>(client, query, undefined, params);
+
+  /** @param query rows in the order of their learners, behind the given one; whole learners in each page */
+  async function* pagesByLearner<Row extends LearnerPlace>(
+    query: (after: LearnerPlace | null) => string,
+    params: object,
+  ): AsyncGenerator<Row[]> {
+    for (let after: LearnerPlace | null = null; ; ) {
+      const rows: Row[] = await select<Row>(query(after), { ...params, ...after });
+      const last = rows.at(-1);
+      if (last === undefined) return;
+      yield rows;
+      after = { tenant: last.tenant, userId: last.userId };
+    }
+  }
+
+  return {
+    /** Those with answers. */
+    tenants: async (): Promise<string[]> => {
+      const rows = await select<{ tenant: string }>(
+        `SELECT toString(tenant) AS tenant FROM attempts
+         UNION DISTINCT SELECT toString(tenant) AS tenant FROM archived_learner_skill`,
+      );
+      return rows.map(({ tenant }) => tenant);
+    },
+    answeredSkills: async function* (tenant: string): AsyncGenerator<AnsweredSkill[]> {
+      for (let after: string | undefined = ''; after !== undefined; ) {
+        const skills: AnsweredSkill[] = await select(selectSkills, { tenant, after });
+        yield skills;
+        after = skills.length < skillsTogether ? undefined : skills.at(-1)?.skillId;
+      }
+    },
+    /** Also of learners whose goal was deleted: the time of that is kept. */
+    goals: () => pagesByLearner<GoalRecord>(selectGoals, {}),
+    catalogue: async (): Promise<CatalogueRecord[]> => {
+      const rows = await select<CatalogueRow>(
+        `SELECT tenant, skill_id AS skillId, revision, toFloat64(toUnixTimestamp64Milli(updated_at)) AS updatedAt, name,
+          toString(section) AS section, weight, p_init, p_learn, p_guess, p_slip
+         FROM skill_catalogue ORDER BY tenant, skill_id`,
+      );
+      return rows.map(({ section, p_init, p_learn, p_guess, p_slip, ...entry }) => ({
+        ...entry,
+        section: section === '' ? null : section,
+        parameters:
+          p_init === null ? null : { pInit: p_init, pLearn: p_learn, pGuess: p_guess, pSlip: p_slip },
+      }));
+    },
+    /** Of all tenants, each one's newest first. */
+    modelChanges: () =>
+      select<ModelChange>(
+        `SELECT tenant, change, version, based_on AS basedOn, action,
+          toFloat64(toUnixTimestamp64Milli(published_at)) AS publishedAt
+         FROM model_versions ORDER BY tenant, change DESC LIMIT 1 BY tenant, change`,
+      ),
+    /** Both texts are empty for a version that was not recorded. */
+    modelTexts: async (change: ModelChange): Promise<RecordedChange> => {
+      const { tenant, version } = change;
+      const [texts] = await select<{ model: string; report: string }>(
+        `SELECT model, report FROM model_versions
+         WHERE tenant = {tenant:String} AND version = {version:UInt32} AND model != '' LIMIT 1`,
+        { tenant, version },
+      );
+      return { ...change, model: texts?.model ?? '', report: texts?.report ?? '' };
+    },
+    newestVersions: async (): Promise<Map<string, number>> => {
+      const rows = await select<{ tenant: string; newest: number }>(
+        `SELECT tenant, max(version) AS newest FROM (
+           SELECT toString(tenant) AS tenant, version FROM model_versions
+           UNION ALL SELECT toString(tenant) AS tenant, version FROM skill_parameters
+         ) GROUP BY tenant`,
+      );
+      return new Map(rows.map(({ tenant, newest }) => [tenant, newest]));
+    },
+    /** Of a tenant with more items those with the most answers. */
+    items: async function* (tenant: string): AsyncGenerator<ItemRecord[]> {
+      const counted = 'SELECT toFloat64(count()) AS answers FROM attempts WHERE tenant = {tenant:String}';
+      const [found] = await select<{ answers: number }>(counted, { tenant });
+      const parts = Math.max(1, Math.ceil((found?.answers ?? 0) / answersTogether));
+      const most = Math.floor(maxItems / parts);
+      for (let part = 0; part < parts; part++)
+        yield await select<ItemRecord>(selectItems, { tenant, parts, part, most });
+    },
+    answersByDay: (partitions: readonly number[]) =>
+      select<DayOfAnswers>(
+        `SELECT partition_id AS partition, toString(tenant) AS tenant,
+          toUInt32(intDiv(toUnixTimestamp(received_at), 86400)) AS day, toFloat64(count()) AS answers
+         FROM attempts WHERE partition_id IN {partitions:Array(UInt16)} AND ${countedRows} GROUP BY partition, tenant, day`,
+        { partitions },
+      ),
+    /** Event ids of retracted answers that arrived at this Unix second or later. */
+    retracted: (fromSecond: number) => pagesByLearner<RetractedId>(selectRetracted, { fromSecond }),
+  };
+}
