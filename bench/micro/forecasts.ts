@@ -61,9 +61,9 @@ function forecastBench(habit: Habit): void {
   const model = modelOf(habit.skills + 20);
   const { learner, skills } = practised(habit, model);
   const views = viewSkills(skills, model, now);
-  const subject = { learner, views, catalogue: model.catalogue, knownSkills: habit.skills + 20, now };
+  const subject = { learner, views, model, knownSkills: habit.skills + 20, now };
   bench(`forecast: ${nameOf(habit)}`, () => {
-    do_not_optimize(forecastLearner(subject, model.accuracy, { ...options, goal: null }));
+    do_not_optimize(forecastLearner(subject, { ...options, goal: null }));
   });
 }
 
@@ -125,5 +125,5 @@ function predictStored({ learner, skills }: Stored, model: TenantModel, goal: Go
     goalRecord: goal && JSON.stringify({ v: 1, updatedAt: now, ...goal }),
   };
   const made = predict(found, { model, knownSkills: 60 }, now, options);
-  return servedRow('default', 'learner', made, model, options) + resultJson(made, model, options);
+  return servedRow('default', 'learner', made, options) + resultJson(made, options);
 }

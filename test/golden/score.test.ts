@@ -6,7 +6,6 @@ import { type Section, sections } from '../../src/domain/base/types.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
-import { startAccuracy } from '../../src/domain/prediction/accuracy-model.js';
 import { abilityChanges } from '../../src/domain/score/ability-changes.js';
 import { forecastUnder } from '../../src/domain/score/forecast.js';
 import { habitOf, presentPractice } from '../../src/domain/score/habit.js';
@@ -49,7 +48,10 @@ function subjectOf({ input }: ForecastVector, baselineTotal: number | null): For
       activity: practised(input),
     },
     views: viewsOf(input),
-    catalogue: catalogueOf(1, new Map(entries.map((entry, i) => [`known ${i}`, entry]))),
+    model: {
+      ...unfittedModel,
+      catalogue: catalogueOf(1, new Map(entries.map((entry, i) => [`known ${i}`, entry]))),
+    },
     knownSkills: entries.length,
     now,
   };
@@ -159,7 +161,7 @@ test('goals against the case "both"', () => {
     const subject = subjectOf(both, base);
     const targetDate =
       deadline === null ? null : new Date((today + deadline) * dayMs).toISOString().slice(0, 10);
-    const { goal } = forecastLearner(subject, startAccuracy, {
+    const { goal } = forecastLearner(subject, {
       days: 30,
       level: 0.8,
       goal: { targetScore: target, targetDate },

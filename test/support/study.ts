@@ -64,7 +64,7 @@ interface ContextPart extends Partial<Omit<StudyContext, 'measures' | 'views'>>,
 export function studyContext({ knownSkills, answers, ...part }: ContextPart): StudyContext {
   const { views, model = unfittedModel } = part;
   const known = Math.max(knownSkills ?? 0, model.catalogue.entries.size);
-  const subject = { learner: newLearner, views, catalogue: model.catalogue, knownSkills: known, now };
+  const subject = { learner: newLearner, views, model, knownSkills: known, now };
   const { math, rw } = standingOf(subject).measures;
   const enough = ({ seenWeight }: SectionMeasure): number => (seenWeight > 0 ? 100 : 0);
   const of = answers ?? { math: enough(math), rw: enough(rw) };

@@ -12,7 +12,6 @@ import {
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
-import { startAccuracy } from '../../src/domain/prediction/accuracy-model.js';
 import { abilityChanges } from '../../src/domain/score/ability-changes.js';
 import { type Forecast, forecastUnder } from '../../src/domain/score/forecast.js';
 import { habitOf, presentPractice, steadyHabit } from '../../src/domain/score/habit.js';
@@ -67,7 +66,10 @@ const subjects: fc.Arbitrary<ForecastSubject> = fc
       activity: practisedOn(days),
     },
     views: skills.map(viewOf),
-    catalogue: catalogueOf(1, new Map(skills.map((skill, i) => [`skill ${i}`, entryOf(skill)]))),
+    model: {
+      ...unfittedModel,
+      catalogue: catalogueOf(1, new Map(skills.map((skill, i) => [`skill ${i}`, entryOf(skill)]))),
+    },
     knownSkills: skills.length + others,
     now,
   }));
@@ -210,7 +212,7 @@ test('a goal is tracked as the forecast says', () => {
   fc.assert(
     fc.property(subjects, horizons, goals, (subject, days, { targetScore, left }) => {
       const targetDate = left === null ? null : new Date(now + left * dayMs).toISOString().slice(0, 10);
-      const { current, goal, neededRate } = forecastLearner(subject, startAccuracy, {
+      const { current, goal, neededRate } = forecastLearner(subject, {
         days,
         level: 0.8,
         goal: { targetScore, targetDate },

@@ -96,7 +96,7 @@ function createLearner(model: TenantModel) {
     subject: (knownSkills: number): ForecastSubject => ({
       learner,
       views: viewSkills(skills, model, now),
-      catalogue: model.catalogue,
+      model,
       knownSkills,
       now,
     }),

@@ -94,10 +94,7 @@ async function forecastOne(
     const tenant = await ofTenant;
     if (found === null) return { result: null, row: null };
     const made = predict(found, tenant, now, order);
-    return {
-      result: resultJson(made, tenant.model, order),
-      row: servedRow(name, userId, made, tenant.model, order),
-    };
+    return { result: resultJson(made, order), row: servedRow(name, userId, made, order) };
   } catch (error) {
     return { result: failureOf(error), row: null };
   }

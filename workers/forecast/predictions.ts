@@ -20,12 +20,7 @@ import { type LearnerState, newSkill, type SkillState } from '../../src/domain/t
 import { decodeGoal } from '../../src/store/learners/goals.js';
 
 /** What forecasts of a tenant's learners have in common. */
-export interface Tenant {
-  /** With the catalogue. */
-  readonly model: TenantModel;
-  /** Number of different skills that the tenant set, or that learners enough answered. */
-  readonly knownSkills: number;
-}
+export type Tenant = Pick<ForecastSubject, 'model' | 'knownSkills'>;
 
 /** A learner's states as they are stored. */
 interface StoredLearner {
@@ -48,28 +43,19 @@ export function predict(
 ): Prediction {
   const subject = subjectOf(found, tenant, now);
   const request = { ...options, goal: decodeGoal(found.goalRecord) };
-  return { subject, forecast: forecastLearner(subject, tenant.model.accuracy, request) };
+  return { subject, forecast: forecastLearner(subject, request) };
 }
 
-const subjectOf = (
-  { learner, skills }: StoredLearner,
-  { model, knownSkills }: Tenant,
-  now: number,
-): ForecastSubject => ({
+const subjectOf = ({ learner, skills }: StoredLearner, tenant: Tenant, now: number): ForecastSubject => ({
+  ...tenant,
   learner,
-  views: viewSkills(skills, model, now),
-  catalogue: model.catalogue,
-  knownSkills,
+  views: viewSkills(skills, tenant.model, now),
   now,
 });
 
 /** JSON of the prediction result. */
-export function resultJson(
-  { subject, forecast }: Prediction,
-  model: TenantModel,
-  options: ForecastOptions,
-): string {
-  const { views, now } = subject;
+export function resultJson({ subject, forecast }: Prediction, options: ForecastOptions): string {
+  const { views, model, now } = subject;
   const { measures } = forecast;
   const goal = { ...forecast.goal, neededRate: forecast.neededRate };
   const context = { views, measures, model, now, goal, locale: options.locale };
@@ -83,7 +69,6 @@ export function servedRow(
   tenant: string,
   userId: string,
   { subject, forecast }: Prediction,
-  { accuracy: accuracyModel, version }: TenantModel,
   { days, level }: ForecastOptions,
 ): string {
   const { current, requested, goal, accuracy } = forecast;
@@ -100,8 +85,8 @@ export function servedRow(
     targetScore: goal.isSet ? goal.targetScore : null,
     goalProbability: goal.isSet ? goal.probability : null,
     modelVersion,
-    tenantModelVersion: version,
-    accuracy: { expected: accuracy.expected, sd: accuracy.sd, ...reachesOf(accuracyModel) },
+    tenantModelVersion: subject.model.version,
+    accuracy: { expected: accuracy.expected, sd: accuracy.sd, ...reachesOf(subject.model.accuracy) },
   });
 }
 

@@ -233,7 +233,7 @@ class Draft {
     const { model, all } = this.context;
     const views = viewSkills(this.skillsNow(), model, occurredAt);
     const knownSkills = all?.knownSkills ?? 0;
-    const subject = { learner, views, catalogue: model.catalogue, knownSkills, now: occurredAt };
+    const subject = { learner, views, model, knownSkills, now: occurredAt };
     return { ...learner, baselineTotal: currentTotal(subject) };
   }
 

@@ -90,7 +90,7 @@ export function takeBaseline(
   if (!lacksBaseline(learner())) return;
   const { model, knownSkills } = context;
   const views = viewSkills(skills, model, at);
-  setBaseline(currentTotal({ learner: learner(), views, catalogue: model.catalogue, knownSkills, now: at }));
+  setBaseline(currentTotal({ learner: learner(), views, model, knownSkills, now: at }));
 }
 
 /** Place of the first row that was committed with the last one. */

@@ -6,7 +6,6 @@ import { clamp } from '../base/probability.js';
 import { type PerSection, perSection } from '../base/types.js';
 import {
   type AccuracyForecast,
-  type AccuracyModel,
   accuracyInterval,
   forecastAccuracy,
   type ShareInterval,
@@ -53,12 +52,7 @@ export interface LearnerForecast {
   readonly reliability: PerSection<number>;
 }
 
-/** @param accuracy the tenant's model of the share of right answers */
-export function forecastLearner(
-  subject: ForecastSubject,
-  accuracy: AccuracyModel,
-  request: ForecastRequest,
-): LearnerForecast {
+export function forecastLearner(subject: ForecastSubject, request: ForecastRequest): LearnerForecast {
   const standing = standingOf(subject);
   const practice = presentPractice(subject);
   const forecast = forecastUnder(subject, standing, habitOf(standing, practice));
@@ -69,7 +63,7 @@ export function forecastLearner(
     in30Days: request.days === standardDays ? requested.scores : forecast.scoresIn(standardDays),
     requested,
     goal,
-    accuracy: accuracyOutlook(subject, accuracy, request),
+    accuracy: accuracyOutlook(subject, request),
     neededRate: goal.isSet && !goal.onTrack ? neededRate(subject, standing, goal) : null,
     measures: standing.measures,
     practice,
@@ -78,14 +72,13 @@ export function forecastLearner(
 }
 
 function accuracyOutlook(
-  { learner, now }: ForecastSubject,
-  model: AccuracyModel,
+  { learner, model: { accuracy }, now }: ForecastSubject,
   { days, level }: ForecastRequest,
 ): AccuracyOutlook {
   const { math, rw } = practiceOf(learner.activity, dayOf(now));
   const answers = Math.max(accuracyConstants.minAnswers, Math.round((math.rate + rw.rate) * days));
-  const forecast = forecastAccuracy(model, learner, model.unit === 'days' ? days : answers);
-  return { ...forecast, answers, interval: accuracyInterval(model, forecast, answers, level) };
+  const forecast = forecastAccuracy(accuracy, learner, accuracy.unit === 'days' ? days : answers);
+  return { ...forecast, answers, interval: accuracyInterval(accuracy, forecast, answers, level) };
 }
 
 /** Rates that are tried for advice, answers a day in each section. */

@@ -2,7 +2,8 @@
 
 import { scoreModel } from '../base/params.js';
 import { type PerSection, perSection } from '../base/types.js';
-import { type Catalogue, knownTotals } from '../catalogue/catalogue.js';
+import { knownTotals } from '../catalogue/catalogue.js';
+import type { TenantModel } from '../catalogue/tenant-model.js';
 import type { SkillView } from '../learner/skill-view.js';
 import type { LearnerState } from '../tracing/states.js';
 import { measureSection, type SectionMeasure } from './section-measure.js';
@@ -12,7 +13,8 @@ export interface ForecastSubject {
   readonly learner: LearnerState;
   /** All the learner's skills, as they are now. */
   readonly views: readonly SkillView[];
-  readonly catalogue: Catalogue;
+  /** With the tenant's catalogue. */
+  readonly model: TenantModel;
   /** Number of different skills that the tenant set, or that enough learners answered. */
   readonly knownSkills: number;
   /** Unix milliseconds. */
@@ -33,9 +35,9 @@ export interface AbilityEstimate {
   readonly distrust: PerSection<number>;
 }
 
-export function standingOf({ learner, views, catalogue, knownSkills }: ForecastSubject): Standing {
+export function standingOf({ learner, views, model, knownSkills }: ForecastSubject): Standing {
   const measures = perSection((section) =>
-    measureSection(views, section, learner[section], knownTotals(catalogue, knownSkills, section)),
+    measureSection(views, section, learner[section], knownTotals(model.catalogue, knownSkills, section)),
   );
   return { measures, estimate: estimateAbilities(measures) };
 }
