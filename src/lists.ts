@@ -17,3 +17,6 @@ export const byPartition = <Item extends { readonly partition: number }>(
 /** In their order, so many in each part but the last; none of an empty list. */
 export const inParts = <Item>(items: readonly Item[], size: number): Item[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
+
+/** 0 to `count` - 1: all partitions, for instance. */
+export const indices = (count: number): number[] => Array.from({ length: count }, (_, i) => i);

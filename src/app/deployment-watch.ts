@@ -56,20 +56,20 @@ export async function watchDeployment(
     try {
       keep(await openDeployment(redis, () => holdsState(clickhouse)), askedAfter);
     } catch (error) {
-      logger.debug({ err: error }, 'Redis or ClickHouse is away: the deployment is looked at later');
+      logger.debug({ err: error }, 'Redis or ClickHouse is unavailable: the deployment is looked at later');
     }
   }
 
   redis.on('close', () => {
     lost += 1;
   });
-  // Also beside a look that is under way: that one may have asked over the connection before.
+  // Also beside a look in progress: that one may have asked over the connection before.
   redis.on('ready', look);
   await look();
   const timer = setInterval(singleFlight(look), watchMs);
   closers.add('deployment watch', () => clearInterval(timer));
   const first = deployment as Deployment | null;
-  // While Redis cannot tell how many there are, nothing is read or written.
+  // While Redis does not say how many there are, nothing is read or written.
   const partitions = first?.state === 'ready' ? first.partitions : defaultPartitions;
   return {
     partitions,

@@ -1,5 +1,5 @@
-/** Tells where Redis is older than ClickHouse, as a backup of another time or a failover would make it. */
-
+/** Logs where Redis is older than ClickHouse, as a backup of another time or a failover would make it. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { LastRow } from '../contracts/outbox-ids.js';
 import type { Closers } from '../lifecycle.js';
 import { lastRows } from '../store/outbox/last-rows.js';
@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry.js';
 import { countYounger } from '../warehouse/reads/younger-rows.js';
 import type { Engine } from './engine.js';
 
-const askAgainMs = 5000;
+const retryMs = 5000;
 /** Looks that wait for ClickHouse. */
 const maxLooks = 10;
 const olderRedis = 'Redis is older than ClickHouse: it does not know of answers that are stored';
@@ -24,34 +24,34 @@ export async function watchForOlderRedis(
   closers: Closers,
 ): Promise<() => void> {
   const looks: (readonly LastRow[])[] = [];
-  let asking = false;
+  let isAsking = true;
 
   async function look(): Promise<void> {
     try {
       const seen = await lastRows(redis, partitions);
       if (looks.length < maxLooks) looks.push(seen);
+      if (!isAsking) void askAll();
     } catch (error) {
-      logger.debug({ err: error }, 'Redis is away: its age is asked with the next connection');
+      logger.debug({ err: error }, 'Redis is unavailable: its age is asked with the next connection');
     }
   }
 
-  async function ask(): Promise<void> {
-    const [oldest] = looks;
-    if (oldest === undefined || asking) return;
-    asking = true;
-    try {
-      const answers = await countYounger(clickhouse, oldest);
-      if (answers > 0) logger.error({ answers }, olderRedis);
-      looks.shift();
-    } catch (error) {
-      logger.debug({ err: error }, 'ClickHouse is away: whether Redis is older is asked later');
+  async function askAll(): Promise<void> {
+    isAsking = true;
+    for (let [oldest] = looks; oldest !== undefined && !closers.closing; [oldest] = looks) {
+      try {
+        const answers = await countYounger(clickhouse, oldest);
+        if (answers > 0) logger.error({ answers }, olderRedis);
+        looks.shift();
+      } catch (error) {
+        logger.debug({ err: error }, 'ClickHouse is unavailable: whether Redis is older is asked later');
+        await sleep(retryMs, undefined, { ref: false });
+      }
     }
-    asking = false;
+    isAsking = false;
   }
 
   redis.on('ready', look);
   await look();
-  const timer = setInterval(ask, askAgainMs);
-  closers.add('watch for an older Redis', () => clearInterval(timer));
-  return () => void ask();
+  return () => void askAll();
 }

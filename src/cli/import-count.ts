@@ -1,4 +1,5 @@
 /** One run over the file: from its position to the end, or until it is stopped. */
+
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,6 +8,7 @@ import { parseId } from '../contracts/outbox-ids.js';
 import { makeFolder } from '../embedded/private-file.js';
 import { ApiError } from '../errors.js';
 import { StartError, within } from '../lifecycle.js';
+import { indices } from '../lists.js';
 import { createFeeder, type Feeder, StalledError } from '../services/import/feeder.js';
 import { type ImportFigures, importAttempts, newFigures } from '../services/import/import-attempts.js';
 import type { ImportRecord, ImportStore } from '../store/learners/import-store.js';
@@ -193,7 +195,7 @@ function showProgress(
  */
 async function untilStored({ engine, context }: ImportRun, stopped: () => boolean): Promise<boolean> {
   const { outbox, partitions } = engine;
-  const all = Array.from({ length: partitions }, (_, partition) => partition);
+  const all = indices(partitions);
   let [until, seen] = [Number.NaN, ''];
   for (let movedAt = performance.now(); !stopped() && performance.now() - movedAt <= maxStoreWaitMs; ) {
     try {

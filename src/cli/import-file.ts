@@ -74,7 +74,7 @@ export async function checkContent(
 /**
  * The rows of the file: NDJSON if its text starts with a brace, CSV with a header otherwise.
  *
- * @param onBytes told of every chunk as it lies in the file
+ * @param onBytes hears every chunk as it lies in the file
  * @param columns which columns of a CSV are read
  * @throws StartError for a damaged gzip, a CSV without its columns, or a record that does not end
  */
@@ -239,8 +239,8 @@ function fieldsOf({ width, places }: Header, record: readonly string[]): RawFiel
 function explained(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StartError) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const told = messageOf(path, code, error);
-  return told === null ? error : new StartError(told, { cause: error });
+  const message = messageOf(path, code, error);
+  return message === null ? error : new StartError(message, { cause: error });
 }
 
 function messageOf(path: string, code: string, error: Error): string | null {

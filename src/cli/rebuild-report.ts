@@ -32,7 +32,7 @@ function notesOf(result: RebuildResult): string[] {
   const notes: string[] = [];
   if (brokenCount > 0)
     notes.push(
-      `rows of ${grouped(brokenCount)} learners have gaps or doubles (${broken.join(', ')}): they are as their rows tell`,
+      `rows of ${grouped(brokenCount)} learners have gaps or doubles (${broken.join(', ')}): they are as their rows say`,
     );
   if (unreadableKeys > 0)
     notes.push(

@@ -112,10 +112,10 @@ export function encodeAttemptRow(
   const model = `${pInit}\t${pLearn}\t${pGuess}\t${pSlip}\t${conditions.version}\t${figures.modelVersion}`;
   const terms = `${conditions.source}\t${conditions.difficultyShift}\t${conditions.abilityOffset}\t${conditions.itemDifficulty}`;
   const pace = `${conditions.rapidSeconds}\t${conditions.time.logMean}\t${conditions.time.logSd}`;
-  const told = `${bit(figures.isRapid)}\t${orNull(figures.efficiencyIndex)}\t${figures.recommendationCode}`;
+  const outcome = `${bit(figures.isRapid)}\t${orNull(figures.efficiencyIndex)}\t${figures.recommendationCode}`;
   const place = `${conditions.section ?? ''}\t${conditions.weight}\t${orNull(conditions.closedMastery)}\t${orNull(figures.baselineTotal)}`;
   const origin = `${figures.eventFingerprint}\t${figures.learnerVersion}`;
-  return `${ids}\t${answer}\t${times}\t${trace}\t${model}\t${terms}\t${pace}\t${told}\t${place}\t${origin}`;
+  return `${ids}\t${answer}\t${times}\t${trace}\t${model}\t${terms}\t${pace}\t${outcome}\t${place}\t${origin}`;
 }
 
 const bit = (flag: boolean): number => (flag ? 1 : 0);

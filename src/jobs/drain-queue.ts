@@ -1,4 +1,5 @@
 /** Drains the outbox: one job per group of partitions, started again and again while rows wait, tried until it succeeds. */
+
 import type { Job, Queue } from 'bullmq';
 import type { Cluster, Redis } from 'ioredis';
 import {
@@ -8,6 +9,7 @@ import {
   drainShards,
   type FixedBatch,
 } from '../contracts/jobs.js';
+import { indices } from '../lists.js';
 import type { DrainResult, DrainShard } from '../services/pipeline/complete-block.js';
 import type { Outbox } from '../store/outbox/outbox.js';
 import type { Logger } from '../telemetry.js';
@@ -53,7 +55,7 @@ export function startDrains(options: DrainsOptions): WatchedConsumer {
     name: 'the pipeline',
     start: (isRestart, ended) => startConsumer(options, isRestart, ended),
     waiting: async () => {
-      const backlog = await outbox.backlog(Array.from({ length: partitions }, (_, partition) => partition));
+      const backlog = await outbox.backlog(indices(partitions));
       const heads = backlog.flatMap(({ partition, head, length, due }) =>
         length + due > 0 ? [`${partition} ${head} ${due}`] : [],
       );
@@ -148,7 +150,7 @@ export function retryDelay(attempt: number, random: number): number {
 }
 
 export const partitionsOf = (shard: number, partitions: number): number[] =>
-  Array.from({ length: partitions }, (_, partition) => partition).filter((p) => p % drainShards === shard);
+  indices(partitions).filter((p) => p % drainShards === shard);
 
 /** Does nothing where the shard's job is outstanding already. */
 export async function armShard(queue: Queue<DrainJobData>, shard: number): Promise<void> {

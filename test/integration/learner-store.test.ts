@@ -181,7 +181,7 @@ test('a full outbox refuses, and so does a Redis without marks for a new learner
   await client.rename(markerKey(3), markerKey(3, `${modelVersion - 1}.2`));
   assert.deepEqual(await commitLearners(store, [refused]), ['not-restored']);
   assert.equal(await client.exists(eventIdsKey(3, nobody.tenant, 'second')), 0, 'no id is taken');
-  assert.deepEqual(await openDeployment(client, async () => true), { state: 'emptied' });
+  assert.deepEqual(await openDeployment(client, async () => true), { state: 'lost' });
 });
 
 test('who keeps learners otherwise is told how', async (t) => {

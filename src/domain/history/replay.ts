@@ -143,8 +143,8 @@ function createItems(from: ReplayedStates | null) {
   const ofParity = (of: number): Map<string, ItemTrace> => (of % 2 === 0 ? stored[0] : stored[1]);
 
   function commit(current: number): void {
-    for (let begun = Math.max(generation, current - 2) + 1; begun <= current; begun++)
-      ofParity(begun).clear();
+    for (let started = Math.max(generation, current - 2) + 1; started <= current; started++)
+      ofParity(started).clear();
     generation = current;
     for (const [itemId, item] of open)
       if (item.generation >= current - 1) ofParity(item.generation).set(itemId, item.trace);

@@ -31,7 +31,7 @@ export interface ImportOptions {
   readonly feeder: Feeder;
   readonly figures: ImportFigures;
   readonly reject: (line: number, reason: string) => void;
-  /** Told from time to time up to which line everything is counted or rejected. */
+  /** Hears from time to time up to which line everything is counted or rejected. */
   readonly reached: (line: number) => Promise<void>;
   readonly stopped: () => boolean;
 }
@@ -58,7 +58,7 @@ export async function importAttempts(options: ImportOptions): Promise<number> {
   return position();
 }
 
-/** Tells which rows of a page are to be sent. */
+/** Which rows of a page are to be sent. */
 function rowChecker({ rules, resumeAfter, figures, reject }: ImportOptions) {
   const goesBackwards = createBackwardsCounter();
   return (page: readonly RawRow[]) => {
@@ -83,7 +83,7 @@ function rowChecker({ rules, resumeAfter, figures, reject }: ImportOptions) {
 const maxLearners = 50_000;
 
 /**
- * Tells of each row whether its order is lower than that of the row before of the same learner. Only the learners
+ * Says of each row whether its order is lower than that of the row before of the same learner. Only the learners
  * seen last are remembered, so that rows far apart may be taken for a first one.
  */
 export function createBackwardsCounter(

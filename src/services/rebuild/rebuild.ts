@@ -67,15 +67,15 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions): Pro
   const missing = await store.lost(facts.partitions);
   const shared = await lostShared(parts, isMarked);
   if (missing.length === 0 && shared.length === 0 && isMarked) return null;
-  const begun = await begin(store, options, missing, shared);
-  const { checkpoint, ...replayed } = await restoreLearners(parts, options, facts.partitions, begun);
+  const start = await resumeOrStart(store, options, missing, shared);
+  const { checkpoint, ...replayed } = await restoreLearners(parts, options, facts.partitions, start);
   await restoreTenants(parts, options, checkpoint);
   const unreadableKeys = await restoreRest(parts, options, checkpoint, facts.partitions);
   options.check();
   await store.finish(checkpoint, facts);
   const { partitions, learners, answers } = checkpoint;
   const seconds = (performance.now() - since) / 1000;
-  const resumedAfter = begun.answers;
+  const resumedAfter = start.answers;
   return {
     ...{ partitions: partitions.length, learners, answers, resumedAfter, seconds },
     ...{ ...replayed, unreadableKeys },
@@ -112,7 +112,7 @@ async function lostShared({ source, store }: RebuildParts, isMarked: boolean): P
 }
 
 /** Where an earlier run stopped, if it restored the same; else from the start. */
-async function begin(
+async function resumeOrStart(
   store: RebuildStore,
   { idWindowSeconds }: RebuildOptions,
   partitions: readonly number[],

@@ -41,7 +41,7 @@ async function waitingReason(store: RebuildParts['store'], older: OtherVersion):
   const waiting = await store.waiting(older.partitions);
   return waiting.length === 0
     ? null
-    : `Redis alone has ${waiting.join(', ')}: start the version before, wait until health tells outbox_length, journal_length, erasures_due and parked 0 (npm run parked), stop it and run this again`;
+    : `Redis alone has ${waiting.join(', ')}: start the version before, wait until health shows outbox_length, journal_length, erasures_due and parked 0 (npm run parked), stop it and run this again`;
 }
 
 const maxNames = 5;

@@ -19,15 +19,15 @@ export async function restoreLearners(
   parts: RebuildParts,
   { check, onProgress }: Pick<RebuildOptions, 'check' | 'onProgress'>,
   count: number,
-  begun: Checkpoint,
+  start: Checkpoint,
 ): Promise<Replayed & { readonly checkpoint: Checkpoint }> {
   const { source, store } = parts;
-  const { partitions, idsFrom } = begun;
+  const { partitions, idsFrom } = start;
   const since = performance.now();
   const threads = parts.openThreads();
   const broken: string[] = [];
   let brokenCount = 0;
-  let checkpoint = begun;
+  let checkpoint = start;
   const save = (change: Partial<Checkpoint>): Promise<void> => {
     checkpoint = { ...checkpoint, ...change };
     check();

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RebuildThreads } from '../../compute/rebuild-pool.js';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { CompareReply } from '../../contracts/rebuild-tasks.js';
-import { inParts } from '../../lists.js';
+import { indices, inParts } from '../../lists.js';
 import type { RebuildOptions, RebuildParts } from './rebuild.js';
 
 export interface VerifyResult {
@@ -72,7 +72,7 @@ async function compareStored(
   count: number,
   { sums, add }: ReturnType<typeof createTally>,
 ): Promise<LearnerPlace[]> {
-  const all = Array.from({ length: count }, (_, partition) => partition);
+  const all = indices(count);
   const total = await source.countAnswers(all);
   const behind: LearnerPlace[] = [];
   for await (const { rows } of source.pages(all, null)) {

@@ -1,8 +1,10 @@
 /** What the audit reads of Redis: one partition at a time, in steps of a millisecond or less. */
+
 import { rowColumns } from '../../contracts/attempt-row.js';
 import { learnerHash } from '../../contracts/learner-name.js';
 import { firstRowOf, lastRowOf, type OutboxId } from '../../contracts/outbox-ids.js';
 import { readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
+import { indices } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
 import { epochOf } from '../outbox/outbox.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -29,7 +31,7 @@ const maxTries = 20;
 export function createAuditStore(client: RedisClient, partitions: number) {
   const serve = whileRedisServes;
   return {
-    partitions: Array.from({ length: partitions }, (_, partition) => partition),
+    partitions: indices(partitions),
     look: (partition: number, signal: AbortSignal): Promise<PartitionLook> =>
       lookAt(client, partition, signal),
     /** First day that the partition counts accepted answers of; Infinity where it has counted none. */

@@ -1,7 +1,9 @@
 /** Keeps answers that are on their way to ClickHouse apart from the months that are archived. Months are as 202601. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeAttemptRow } from '../../contracts/attempt-row-reader.js';
 import { monthOf } from '../../domain/base/days.js';
+import { indices } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { archivedKey, dueKey, outboxKey, parkedKey } from '../redis/keys.js';
 import { fieldOf, streamPages } from '../redis/streams.js';
@@ -15,7 +17,7 @@ export type RetentionFence = ReturnType<typeof createRetentionFence>;
 
 /** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
 export function createRetentionFence(redis: RedisClient, partitions: number, limitMs = maxWaitMs) {
-  const all = Array.from({ length: partitions }, (_, partition) => partition);
+  const all = indices(partitions);
 
   /** First the outbox: an erasure leaves it for the due ones. */
   async function passed(ends: readonly string[]): Promise<boolean> {

@@ -5,7 +5,7 @@ import type { CorrectedRows } from '../../contracts/corrections.js';
 import { journalColumns, journalKinds } from '../../contracts/journal.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
 import { isBefore, parseId } from '../../contracts/outbox-ids.js';
-import { byPartition } from '../../lists.js';
+import { byPartition, indices } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import {
   acceptedField,
@@ -89,7 +89,7 @@ export interface ParkedEntry {
 /** @returns streams that may have parked rows: of one partition, or of all and of the catalogues */
 export async function parkableStreams(redis: RedisClient, partition: number | null): Promise<string[]> {
   const partitions = Number((await redis.hget(metaKey, 'partitions')) ?? 0);
-  const all = Array.from({ length: partitions }, (_, i) => i);
+  const all = indices(partitions);
   const wanted = partition === null ? all : all.filter((one) => one === partition);
   const streams = wanted.flatMap((one) => [outboxKey(one), journalKey(one), forecastsKey(one)]);
   return partition === null ? [...streams, catalogueJournalKey] : streams;

@@ -2,11 +2,13 @@
  * The outbox in Redis: one stream per partition, of an entry for each commit (watched-learners.ts), read and
  * trimmed here. How many rows wait stands beside it, for the length of a stream does not tell.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import type { PendingCorrection } from '../../contracts/corrections.js';
 import type { OutboxRange } from '../../contracts/jobs.js';
 import { parseId } from '../../contracts/outbox-ids.js';
+import { indices } from '../../lists.js';
 import { dueKey, outboxKey, outboxRowsKey, parkedBound, parkedKey, partitionPrefix } from '../redis/keys.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
@@ -109,7 +111,7 @@ const pageEntries = 100;
  * @param redis a connection whose commands wait for a reconnect or fail; both are safe here
  */
 export function createOutbox(redis: Redis | Cluster, partitions: number) {
-  const all = Array.from({ length: partitions }, (_, partition) => partition);
+  const all = indices(partitions);
 
   async function backlog(wanted: readonly number[]): Promise<PartitionBacklog[]> {
     const [rows, lengths] = await Promise.all([

@@ -9,7 +9,7 @@ import type {
   GoalRecord,
   RetractedId,
 } from '../../contracts/rebuild-tasks.js';
-import { groupedBy, inParts } from '../../lists.js';
+import { groupedBy, indices, inParts } from '../../lists.js';
 import { createKeyStore } from '../access/api-keys.js';
 import { raiseFence } from '../audit/retention-fence.js';
 import { putCatalogueEntries } from '../catalogue/catalogue-store.js';
@@ -44,7 +44,7 @@ import { streamLengths } from '../redis/streams.js';
 import { scanLearners, waitingRows } from './learner-scan.js';
 import { restoreItems, restoreModels, versionsKept } from './model-restore.js';
 
-/** JSON of the `Checkpoint`, while a rebuild is under way. */
+/** JSON of the `Checkpoint`, while a rebuild runs. */
 const checkpointKey = 'st:rebuild';
 /** Its lock. */
 export const rebuildLockKey = 'st:rebuild:lock';
@@ -77,8 +77,6 @@ export interface Checkpoint {
 /** Arguments of one command, so that none holds Redis up. */
 const together = 1000;
 
-const allOf = (count: number): number[] => Array.from({ length: count }, (_, partition) => partition);
-
 /** @throws ApiError UNAVAILABLE from each of its functions */
 export type RebuildStore = ReturnType<typeof createRebuildStore>;
 
@@ -92,8 +90,8 @@ export function createRebuildStore(client: RedisClient) {
       places.every(({ tenant, userId, partition }) => partitionOf(tenant, userId, count) === partition),
     /** Partitions that are not restored. @param count how many there are */
     lost: async (count: number): Promise<number[]> => {
-      const found = await Promise.all(allOf(count).map((partition) => exists(markerKey(partition))));
-      return allOf(count).filter((partition) => !found[partition]);
+      const found = await Promise.all(indices(count).map((partition) => exists(markerKey(partition))));
+      return indices(count).filter((partition) => !found[partition]);
     },
     lostShared: async (): Promise<SharedState[]> => {
       // Keys that a start brings with it are put into an empty Redis too.
@@ -115,13 +113,13 @@ export function createRebuildStore(client: RedisClient) {
     /** Rows of learners that wait in the outbox or are parked, in no order. @param count partitions of the deployment */
     waitingRows: (learners: readonly LearnerPlace[], count: number) => waitingRows(client, learners, count),
     /** How much waits in Redis that ClickHouse does not have, for people; empty where nothing does. */
-    waiting: (count: number) => waitingIn(client, allOf(count)),
+    waiting: (count: number) => waitingIn(client, indices(count)),
     /**
      * Moves the markers of learners that another version kept aside, so that nobody counts answers by it, or back. One that
      * is missing stays so: its partition was lost.
      */
     moveMarkers: async ({ kept, partitions }: OtherVersion, to: 'aside' | 'back'): Promise<void> => {
-      for (const marker of allOf(partitions).map((partition) => markerKey(partition, kept))) {
+      for (const marker of indices(partitions).map((partition) => markerKey(partition, kept))) {
         const [from, until] = to === 'aside' ? [marker, asideKey(marker)] : [asideKey(marker), marker];
         if (await exists(from)) await whileRedisServes(client.rename(from, until));
       }
@@ -129,7 +127,7 @@ export function createRebuildStore(client: RedisClient) {
     /** Makes the deployment one of this version, whose partitions are not restored. */
     noteVersion: async ({ kept, partitions }: OtherVersion): Promise<void> => {
       await whileRedisServes(client.hset(metaKey, 'model_version', keptNow));
-      for (const partition of allOf(partitions))
+      for (const partition of indices(partitions))
         await whileRedisServes(client.del(asideKey(markerKey(partition, kept))));
     },
     /** Remembers ids that are not taken. @param count partitions of the deployment, of which some are restored */
@@ -269,7 +267,7 @@ async function waitingIn(client: RedisClient, partitions: readonly number[]): Pr
     [await entriesOf(journals), 'in journals'],
     [await entriesOf([...outboxes, ...journals].map(parkedKey)), 'parked'],
     // Two fields each.
-    [erasures.reduce((sum, fields) => sum + fields, 0) / 2, 'erasures under way'],
+    [erasures.reduce((sum, fields) => sum + fields, 0) / 2, 'erasures in progress'],
   ];
   return found.flatMap(([count, what]) => (count === 0 ? [] : `${count} ${what}`));
 }

@@ -7,7 +7,7 @@ import { createCipheriv, createDecipheriv, createHmac, randomBytes, scrypt } fro
 import { promisify } from 'node:util';
 
 export interface KeySeal {
-  /** Names a key without telling its hash; the same for the same key and secret. */
+  /** Names a key without its hash; the same for the same key and secret. */
   name(keyHash: string): string;
   /** @param bound what must be the same when it is opened */
   close(keyHash: string, bound: string): string;
