@@ -1,4 +1,4 @@
-/** What an audit tells: a table for people, and one line of JSON. */
+/** The result of an audit: a table for people, and one line of JSON. */
 
 import { aligned, grouped } from '../lab/report/numbers.js';
 import { type AuditReport, dateOf, describe, type Mismatch } from '../services/audit/report.js';

@@ -1,5 +1,4 @@
-/** Drops old answers now, or tells which ones it would drop. */
-
+/** Drops old answers now, or says which ones it would drop. */
 import { withRetention } from '../app/maintenance.js';
 import { aligned } from '../lab/report/numbers.js';
 import {

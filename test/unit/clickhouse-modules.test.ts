@@ -59,7 +59,12 @@ test('a head with a long list of blanks or columns is parsed in linear time', ()
 });
 
 test('large TSV goes by a file, where its folder is no pattern to the engine', () => {
-  const insert = { table: 't', columns: null, format: 'TabSeparated', rows: new Uint8Array(100_000) };
+  const insert = {
+    table: 't',
+    columns: null,
+    format: 'TabSeparated',
+    rows: new Uint8Array(100_000),
+  } as const;
   assert.equal(goesByFile(insert, '/data'), true);
   assert.equal(goesByFile({ ...insert, rows: new Uint8Array(1000) }, '/data'), false);
   assert.equal(goesByFile({ ...insert, format: 'CSV' }, '/data'), false);

@@ -4,7 +4,7 @@ import { isName, type Token, tokensOf } from './sql.js';
 
 /*
  * readonly=1 and the role stop most, but in this engine (tried with 26.7) not: scalar file(), INTO OUTFILE, KILL,
- * SET ROLE, SETTINGS of a subquery, DESCRIBE of table functions, which tells the columns of any table, and sqlite(), which
+ * SET ROLE, SETTINGS of a subquery, DESCRIBE of table functions, which shows the columns of any table, and sqlite(), which
  * makes its file before rights are looked at; nor does a role keep columns of `system`. So an analyst's statement is first
  * printed by the engine's own parser, then what is printed is checked here, and that text is run, with each `*` narrowed:
  * no comment, quoting or spelling can mean two things.
@@ -32,7 +32,7 @@ const forbiddenFunctions =
   /^(file|filesystem[a-z]*|catboostevaluate|ai[a-z]*|showcertificate|hostname|fqdn|fullhostname|getmacro|getserversetting|getserverport|tcpport|serveruuid|getoskernelversion)$/;
 
 /**
- * Columns of tables of `system` that tell where files are. The engine lets everybody read all columns of such a table, so
+ * Columns of tables of `system` that say where files are. The engine lets everybody read all columns of such a table, so
  * they are refused by name, and left out of what stands for all columns.
  */
 const hiddenColumns: readonly string[] = ['data_path', 'data_paths', 'metadata_path'];
@@ -76,7 +76,7 @@ function checkVerb(tokens: readonly Token[]): void {
   if (!allowedVerbs.has(verb) || tokens[0]?.kind === 'quoted') denied(verb);
   const what = tokens[1]?.text.toUpperCase() ?? '';
   if (verb === 'SHOW' && !shown.has(what)) notAllowed(what);
-  // It tells the columns of tables that may not be read.
+  // It shows the columns of tables that may not be read.
   if (verb === 'EXPLAIN' && tokens.some(({ text }) => text === 'TREE' || text === 'run_query_tree_passes'))
     notAllowed('QUERY TREE');
 }

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 /** Takes every other role, and so every other right, from a session. */
 export const takeAnalystRole = 'SET ROLE analyst';
 
-/** Tables of `system` that tools look into, and what plain questions are made of; each tells of one's own tables only. */
+/** Tables of `system` that tools look into, and what plain questions are made of; each shows one's own tables only. */
 export const readableSystemTables: ReadonlySet<string> = new Set(
   `aggregate_function_combinators collations columns data_skipping_indices data_type_families databases
    formats functions keywords numbers numbers_mt one settings table_engines table_functions tables
@@ -18,32 +18,28 @@ export const readableSystemTables: ReadonlySet<string> = new Set(
 );
 
 const xmlText = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-const grants = (rights: readonly string[]): string =>
+const grants = (...rights: readonly string[]): string =>
   `<grants>${rights.map((right) => `<query>GRANT ${xmlText(right)}</query>`).join('')}</grants>`;
-
 const policy = (table: string, filter: string): string =>
   `<table name="${table}"><filter>${filter}</filter></table>`;
 
 /** The policy of a whole database and those of its tables add up. */
 function configuration(file: string, readable: readonly string[]): string {
-  const policies = [
-    policy('', "has(currentRoles(), 'service')"),
-    ...[...readableSystemTables].map((table) => policy(table, '1')),
-  ];
-  const rights = readable.map((name) => `SELECT ON ${name}`);
+  const all = policy('', "has(currentRoles(), 'service')");
+  const tables = [...readableSystemTables].map((table) => policy(table, '1'));
   return `<clickhouse>
 <display_name>skilltrace-embedded</display_name>
 <users_config>${xmlText(file)}</users_config>
 <profiles><default/></profiles>
 <quotas><default/></quotas>
 <roles>
-<service>${grants(['ALL ON *.*'])}</service>
-<analyst>${grants(rights)}</analyst>
+<service>${grants('ALL ON *.*')}</service>
+<analyst>${grants(...readable.map((name) => `SELECT ON ${name}`))}</analyst>
 </roles>
 <users><default>
 <password/><profile>default</profile><networks><ip>::/0</ip></networks>
-${grants(['service, analyst'])}
-<databases><database name="system">${policies.join('')}</database></databases>
+${grants('service, analyst')}
+<databases><database name="system">${all}${tables.join('')}</database></databases>
 </default></users>
 </clickhouse>
 `;

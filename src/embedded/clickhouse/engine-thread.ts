@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { type ChdbQueryStream, type RawInsertFormat, Session } from 'chdb';
+import { type ChdbQueryStream, Session } from 'chdb';
 import { checkAnalystStatement } from './analyst-guard.js';
 import { takeAnalystRole } from './analyst-role.js';
 import { failureOf, queryCancelled } from './errors.js';
@@ -35,12 +35,10 @@ function nextAsked(): Promise<boolean> {
 let tableFunctions: ReadonlySet<string> | null = null;
 
 async function knownTableFunctions(session: Session): Promise<ReadonlySet<string>> {
-  if (tableFunctions === null) {
-    const answer = await session.queryAsync('SELECT lower(name) FROM system.table_functions', {
-      format: 'TSV',
-    });
-    tableFunctions = new Set(answer.text().trim().split('\n'));
-  }
+  if (tableFunctions !== null) return tableFunctions;
+  const query = 'SELECT lower(name) FROM system.table_functions';
+  const answer = await session.queryAsync(query, { format: 'TSV' });
+  tableFunctions = new Set(answer.text().trim().split('\n'));
   return tableFunctions;
 }
 
@@ -80,23 +78,24 @@ async function prepare(session: Session, job: EngineJob): Promise<string> {
   return statement;
 }
 
+/** @returns whether the next one is wanted */
+async function sendChunk(raw: Uint8Array): Promise<boolean> {
+  const bytes = Uint8Array.from(raw);
+  if (bytes.length === 0) return true;
+  send({ type: 'chunk', bytes });
+  return nextAsked();
+}
+
 /** Throws when it is interrupted: a return would end what was sent so far like a complete answer. */
 async function pump(stream: ChdbQueryStream): Promise<void> {
-  for await (const chunk of stream) {
-    if (cancelled) throw queryCancelled();
-    const bytes = Uint8Array.from(chunk.raw());
-    if (bytes.length === 0) continue;
-    send({ type: 'chunk', bytes });
-    if (!(await nextAsked())) throw queryCancelled();
-  }
+  for await (const chunk of stream) if (cancelled || !(await sendChunk(chunk.raw()))) throw queryCancelled();
 }
 
 async function insertRows(session: Session, insert: RowInsert): Promise<WriteSummary> {
   if (goesByFile(insert, dataDir)) return insertByFile(session, insert, dataDir);
   const values = Buffer.from(insert.rows.buffer, insert.rows.byteOffset, insert.rows.byteLength);
-  const { table, columns } = insert;
-  const format = insert.format as RawInsertFormat;
-  const written = await session.insert({ table, values, format, ...(columns === null ? {} : { columns }) });
+  const { table, columns, format } = insert;
+  const written = await session.insert({ table, values, format, ...(columns && { columns }) });
   return { writtenRows: written.rowsWritten, writtenBytes: written.bytesWritten };
 }
 
@@ -113,25 +112,15 @@ function openStream(session: Session, statement: string, format: string): ChdbQu
   }
 }
 
-/** A whole answer at once, for formats that are one document; its size is bounded by the job's settings. */
-async function sendWhole(session: Session, statement: string, format: string): Promise<void> {
-  const bytes = Uint8Array.from((await session.queryAsync(statement, { format })).bytes());
-  if (bytes.length === 0) return;
-  send({ type: 'chunk', bytes });
-  await nextAsked();
-}
-
-async function runStatement(session: Session, statement: string, job: EngineJob): Promise<void> {
-  const stream = job.streamed ? openStream(session, statement, job.format) : null;
-  if (stream !== null) return pump(stream);
-  return sendWhole(session, statement, job.format);
-}
-
 async function runJob(session: Session, job: EngineJob): Promise<WriteSummary | null> {
   const statement = await prepare(session, job);
+  const { insert, format, streamed } = job;
   if (cancelled) throw queryCancelled();
-  if (job.insert !== null) return insertRows(session, job.insert);
-  await runStatement(session, statement, job);
+  if (insert !== null) return insertRows(session, insert);
+  const stream = streamed ? openStream(session, statement, format) : null;
+  if (stream !== null) await pump(stream);
+  // Formats that are one document go at once; their size is bounded by the job's settings.
+  else await sendChunk((await session.queryAsync(statement, { format })).bytes());
   return null;
 }
 

@@ -1,3 +1,5 @@
+import type { RawInsertFormat } from 'chdb';
+
 /** What a request asks of the engine; made by the HTTP side, carried to an engine thread. */
 export interface EngineJob {
   /** Unique in this process; also the query's log_comment, so that a KILL QUERY finds it. */
@@ -20,7 +22,7 @@ export interface EngineJob {
 export interface RowInsert {
   readonly table: string;
   readonly columns: readonly string[] | null;
-  readonly format: string;
+  readonly format: RawInsertFormat;
   readonly rows: Uint8Array;
 }
 

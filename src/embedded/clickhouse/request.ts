@@ -95,7 +95,7 @@ const settingName = (key: string): string | null =>
   key.startsWith('param_') || exchangeParameters.has(key) ? null : key;
 const parameterName = (key: string): string | null => (key.startsWith('param_') ? key.slice(6) : null);
 
-/** Clients name `default` when they were told nothing; for an analyst that is the service's database. */
+/** Clients name `default` where nothing was set; for an analyst that is the service's database. */
 function databaseOf(options: RequestOptions): string {
   const { query, headers, pathDatabase, analyst } = options;
   const wanted = query.get('database') ?? header(headers, 'x-clickhouse-database') ?? pathDatabase;

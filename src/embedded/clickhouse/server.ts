@@ -23,7 +23,7 @@ interface StartOptions {
   readonly accounts: readonly Account[];
   /** What analysts may read, as GRANT has it. */
   readonly readable: readonly string[];
-  /** Those that earlier processes told. */
+  /** Those of earlier processes. */
   readonly overruns: readonly Overrun[];
 }
 
@@ -85,7 +85,7 @@ function crash(error: Error): void {
 }
 
 /** Who counts restarts does it from this line, so it is they who kill; by itself only where nobody listens. */
-function tellOverrun(statement: string): void {
+function reportOverrun(statement: string): void {
   process.stdout.write(`${JSON.stringify({ overrun: overrunOf(statement, Date.now()) })}\n`);
   setTimeout(() => crash(new Error('a query outlived its limit')), unheardMs);
 }
@@ -142,7 +142,7 @@ async function main(): Promise<void> {
   const lines = input[Symbol.asyncIterator]();
   const options = await firstLine(lines);
   // Before the engine: its threads load while the data folder is opened.
-  const endings = { kill: (id: string) => killQuery(engine, id), overrun: tellOverrun, crash };
+  const endings = { kill: (id: string) => killQuery(engine, id), overrun: reportOverrun, crash };
   const lanes = startLanes(options.dataDir, endings);
   const engine = await openEngine(options).finally(lanes.loaded);
   process.on('uncaughtException', crash);

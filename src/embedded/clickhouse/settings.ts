@@ -45,57 +45,56 @@ const analystNames: ReadonlySet<string> = new Set(
    max_result_rows max_rows_to_read offset result_overflow_mode session_timezone`.split(/\s+/),
 );
 
-function checkedName(name: string): string {
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
+/** A pair for SET. */
+function pair(name: string, value: string): string {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
     throw new BridgeError(115, 'UNKNOWN_SETTING', `Unknown setting '${name.slice(0, 100)}'`);
-  }
-  return name;
+  return `${name} = ${literal(value)}`;
 }
 
 function refuse(name: string): never {
   throw new BridgeError(164, 'READONLY', `Cannot modify '${name}' setting in readonly mode`);
 }
 
+type Settings = ReadonlyMap<string, string>;
+
 /** What the request asks for, where that is below the cap. */
-function cappedValue(settings: ReadonlyMap<string, string>, name: string, cap: number): number {
+function cappedValue(settings: Settings, name: string, cap: number): number {
   const value = settings.get(name) ?? String(cap);
   const wanted = Number(value);
   if (!Number.isFinite(wanted) || value.trim() === '') refuse(name);
   return wanted > 0 && wanted < cap ? wanted : cap;
 }
 
-function analystAssignment(name: string, value: string): string[] {
-  if (name === 'readonly' && (value === '1' || value === '2')) return [];
-  if (analystCaps.has(name)) return [];
-  const known = analystNames.has(name) || analystPrefixes.some((prefix) => name.startsWith(prefix));
-  if (!known || name === 'output_format_schema') refuse(name);
-  return [`${name} = ${literal(value)}`];
-}
-
 /**
- * The SET pairs of an analyst's request. Unknown and powerful settings are refused with READONLY; the
- * caps are always set and can only be lowered.
+ * The SET pairs of an analyst's request. Unknown and powerful settings are refused with READONLY; the caps are always set
+ * and can only be lowered.
  */
-export function analystAssignments(settings: ReadonlyMap<string, string>): string[] {
-  const given = [...settings].flatMap(([name, value]) => analystAssignment(checkedName(name), value));
+export function analystAssignments(settings: Settings): string[] {
+  const given = [...settings].flatMap(([name, value]) => {
+    const assignment = pair(name, value);
+    if ((name === 'readonly' && (value === '1' || value === '2')) || analystCaps.has(name)) return [];
+    const isKnown = analystNames.has(name) || analystPrefixes.some((prefix) => name.startsWith(prefix));
+    if (!isKnown || name === 'output_format_schema') refuse(name);
+    return [assignment];
+  });
   // Where nothing is asked for, the engine knows better how many cores it has.
   const caps = [...analystCaps]
     .filter(([name]) => name !== 'max_threads' || settings.has(name))
-    .map(([name, cap]) => `${name} = ${literal(String(cappedValue(settings, name, cap)))}`);
+    .map(([name, cap]) => pair(name, String(cappedValue(settings, name, cap))));
   return [...given, ...caps];
 }
 
 /** How long an analyst's query may take, in milliseconds. */
-export const analystLimitMs = (settings: ReadonlyMap<string, string>): number =>
+export const analystLimitMs = (settings: Settings): number =>
   1000 * cappedValue(settings, 'max_execution_time', analystSeconds);
 
 /** The SET pairs of a request of the service: whatever the engine knows, under one memory bound. */
-export function serviceAssignments(settings: ReadonlyMap<string, string>): string[] {
-  const given = [...settings].map(([name, value]) => `${checkedName(name)} = ${literal(value)}`);
-  return [`max_memory_usage = ${serviceMemoryBytes}`, ...given];
-}
+export const serviceAssignments = (settings: Settings): string[] => [
+  `max_memory_usage = ${serviceMemoryBytes}`,
+  ...[...settings].map(([name, value]) => pair(name, value)),
+];
 
 /** `param_` values: bound by the engine on its own session, in its own escaping; never pasted into SQL. */
-export function parameterAssignments(parameters: ReadonlyMap<string, string>): string[] {
-  return [...parameters].map(([name, value]) => `${checkedName(`param_${name}`)} = ${literal(value)}`);
-}
+export const parameterAssignments = (parameters: Settings): string[] =>
+  [...parameters].map(([name, value]) => pair(`param_${name}`, value));

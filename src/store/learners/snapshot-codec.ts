@@ -1,7 +1,5 @@
 /** A learner's states as one text, for ClickHouse to keep when the rows that led to them are dropped. */
-
 import type { ReplayedStates } from '../../domain/history/replay.js';
-import type { ItemTrace } from '../../domain/tracing/traces.js';
 import {
   decodeItem,
   decodeLearner,
@@ -25,26 +23,23 @@ interface Snapshot {
   readonly items: readonly [even: Records, odd: Records];
 }
 
-export function encodeSnapshot({ learner, skills, items }: ReplayedStates): string {
-  const snapshot: Snapshot = {
+export const encodeSnapshot = ({ learner, skills, items: [even, odd] }: ReplayedStates): string =>
+  JSON.stringify({
     v: version,
     learner: encodeLearner(learner).toString('base64'),
     skills: encoded(skills, encodeSkill),
-    items: [encoded(items[0], encodeItem), encoded(items[1], encodeItem)],
-  };
-  return JSON.stringify(snapshot);
-}
+    items: [encoded(even, encodeItem), encoded(odd, encodeItem)],
+  } satisfies Snapshot);
 
 /** @throws Error for a snapshot of a newer version of the service */
 export function decodeSnapshot(text: string): ReplayedStates {
   const { v, learner, skills, items } = JSON.parse(text) as Snapshot;
   if (v !== version)
     throw new Error(`a snapshot of version ${v} is not known to this version of the service`);
-  const traces = (of: Records): Map<string, ItemTrace> => decoded(of, decodeItem);
   return {
     learner: decodeLearner(Buffer.from(learner, 'base64')),
     skills: decoded(skills, decodeSkill),
-    items: [traces(items[0]), traces(items[1])],
+    items: [decoded(items[0], decodeItem), decoded(items[1], decodeItem)],
   };
 }
 
