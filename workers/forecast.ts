@@ -8,7 +8,7 @@ import type {
   WorkerSettings,
 } from '../src/contracts/tasks.js';
 import { createLogger } from '../src/telemetry.js';
-import { createForecasts } from './forecast/forecasting.js';
+import { type ForecastParts, predictAll, predictPlan } from './forecast/forecasting.js';
 import { createWorkerModels, refusalAsValue, workerRedis } from './track/thread.js';
 
 const settings = workerData as WorkerSettings;
@@ -24,13 +24,15 @@ function logLost(count: number, error: unknown): void {
   logger.warn({ count, err: error }, 'served forecasts were not noted: they will not be scored');
 }
 
-const forecasts = createForecasts({
+const parts: ForecastParts = {
   redis,
   models: createWorkerModels(redis, 'forecast worker'),
   settings,
   now: Date.now,
   onLost: logLost,
-});
+};
 
 export default (task: ForecastTask | WhatIfTask): Promise<ForecastReply | WhatIfReply> =>
-  task.kind === 'what-if' ? refusalAsValue(forecasts.whatIf(task)) : refusalAsValue(forecasts.predict(task));
+  task.kind === 'what-if'
+    ? refusalAsValue(predictPlan(parts, task))
+    : refusalAsValue(predictAll(parts, task));

@@ -17,7 +17,7 @@ import { createModelCache } from '../../src/store/models/model-cache.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { catalogueKey, forecastsKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
-import { createForecasts } from '../../workers/forecast/forecasting.js';
+import { type ForecastParts, predictAll } from '../../workers/forecast/forecasting.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 
@@ -68,15 +68,15 @@ function forecastsOf(t: TestContext, client: RedisClient) {
   const redis = async () => client;
   const models = createModelCache({ redis, onUnreadable: assert.ifError });
   t.after(() => models.close());
-  const forecasts = createForecasts({
+  const parts: ForecastParts = {
     redis,
     models: createServedModels({ models, redis, onUnreadable: () => undefined }),
     settings: { partitions, forecastsBound: 1000 },
     now: () => now,
     onLost: assert.ifError,
-  });
+  };
   return async (...orders: ForecastOrder[]) => {
-    const reply: ForecastReply = await forecasts.predict({
+    const reply: ForecastReply = await predictAll(parts, {
       kind: 'predictions',
       orders: JSON.stringify(orders),
     });

@@ -168,12 +168,12 @@ test('two names share the room of a text, and a short one leaves its rest to the
   const name = fc.string({ unit: 'binary', maxLength: 300, size: 'max' });
   fc.assert(
     fc.property(name, name, (first, second) => {
-      const whole = withNames(first, second, text);
+      const whole = withNames(text, first, second);
       assert.ok(whole.length <= 200 && whole.isWellFormed());
       if (first.length + second.length < 200) assert.equal(whole, text(first, second));
     }),
   );
-  assert.equal(withNames('a'.repeat(300), 'b'.repeat(300), text), `${'a'.repeat(98)}… ${'b'.repeat(99)}…`);
-  assert.equal(withNames('a', 'b'.repeat(300), text), `a ${'b'.repeat(197)}…`);
-  assert.equal(withNames('a'.repeat(300), 'b', text), `${'a'.repeat(197)}… b`);
+  assert.equal(withNames(text, 'a'.repeat(300), 'b'.repeat(300)), `${'a'.repeat(98)}… ${'b'.repeat(99)}…`);
+  assert.equal(withNames(text, 'a', 'b'.repeat(300)), `a ${'b'.repeat(197)}…`);
+  assert.equal(withNames(text, 'a'.repeat(300), 'b'), `${'a'.repeat(197)}… b`);
 });

@@ -35,17 +35,12 @@ export interface ForecastParts {
   readonly onLost: (forecasts: number, error: unknown) => void;
 }
 
-export const createForecasts = (parts: ForecastParts) => ({
-  predict: (task: ForecastTask): Promise<ForecastReply> => predictAll(parts, task),
-  whatIf: (task: WhatIfTask): Promise<WhatIfReply> => predictPlan(parts, task),
-});
-
 /** One learner of an order. */
 interface Asked extends Placed {
   readonly order: ForecastOrder;
 }
 
-async function predictAll(parts: ForecastParts, { orders }: ForecastTask): Promise<ForecastReply> {
+export async function predictAll(parts: ForecastParts, { orders }: ForecastTask): Promise<ForecastReply> {
   const { settings, onLost } = parts;
   const client = await parts.redis();
   const asked = askedOf(JSON.parse(orders), settings.partitions);
@@ -105,7 +100,7 @@ const failureOf = (error: unknown): ForecastFailure =>
     ? { reason: error.message, passing: true }
     : { reason: error instanceof Error ? (error.stack ?? error.message) : `${error}`, passing: false };
 
-async function predictPlan(parts: ForecastParts, task: WhatIfTask): Promise<WhatIfReply> {
+export async function predictPlan(parts: ForecastParts, task: WhatIfTask): Promise<WhatIfReply> {
   const { tenant: name, userId } = task;
   const client = await parts.redis();
   const partition = partitionOf(name, userId, parts.settings.partitions);

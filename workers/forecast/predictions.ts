@@ -55,10 +55,8 @@ const subjectOf = ({ learner, skills }: StoredLearner, tenant: Tenant, now: numb
 
 /** JSON of the prediction result. */
 export function resultJson({ subject, forecast }: Prediction, options: ForecastOptions): string {
-  const { views, model, now } = subject;
-  const { measures } = forecast;
-  const goal = { ...forecast.goal, neededRate: forecast.neededRate };
-  const context = { views, measures, model, now, goal, locale: options.locale };
+  const { measures, neededRate } = forecast;
+  const context = { ...subject, measures, goal: { ...forecast.goal, neededRate }, locale: options.locale };
   const advice = studyAdvice(context);
   const reason = advice.length === 0 ? noAdviceReason(context) : null;
   return predictionJson(forecast, { advice, reason }, options);

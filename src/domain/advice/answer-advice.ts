@@ -9,7 +9,7 @@ import { type CalibrationFlag, type CalibrationState, calibration } from '../tra
 import { isPlateau, type PlateauState } from '../tracing/plateau.js';
 import { rapidFlag } from '../tracing/rapid.js';
 import { isMastered, type SkillState } from '../tracing/states.js';
-import { type Locale, texts, withName } from './texts.js';
+import { type Locale, texts, withNames } from './texts.js';
 
 /** The most urgent first. Rows store places of this list: add at the end only. */
 export const adviceCodes = [
@@ -74,7 +74,7 @@ function newFlag(before: CalibrationState, after: CalibrationState): Calibration
 /** The advice in words, at most 200 characters: a long skill id is cut. */
 export function adviceText({ code, figures }: Advice, skillId: string, locale: Locale = 'en'): string {
   const text: (skill: string, ...figures: readonly number[]) => string = texts[locale].answer[code];
-  return withName(skillId, (skill) => text(skill, ...figures));
+  return withNames((skill) => text(skill, ...figures), skillId);
 }
 
 /** Whether a strong skill has lost much of the `stored` mastery of its last attempt: `effective` is left. */

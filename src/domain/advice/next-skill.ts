@@ -9,7 +9,7 @@ import { trustOf } from '../score/section-measure.js';
 import { isMastered } from '../tracing/states.js';
 import { firstHour, firstPracticeGain } from './gain.js';
 import { type Judged, nameOf, type SkillAdvice, type SkillsContext } from './skill-advice.js';
-import { withName, withNames } from './texts.js';
+import { withNames } from './texts.js';
 
 /** @param judged the learner's skills, by id */
 export function adviseNext(context: SkillsContext, judged: readonly Judged[]): SkillAdvice[] {
@@ -66,7 +66,7 @@ function explore(context: SkillsContext, section: Section, bestUnseen: BestUnsee
     code: 'EXPLORE',
     skillId,
     gain: firstPracticeGain(placement, model, context.measures),
-    text: (texts) => withName(nameOf(context, skillId), (skill) => texts.EXPLORE(skill, section)),
+    text: (texts) => withNames((skill) => texts.EXPLORE(skill, section), nameOf(context, skillId)),
   };
 }
 
@@ -84,7 +84,7 @@ function ready(
       code: 'READY',
       skillId,
       gain,
-      text: (texts) => withNames(nameOf(context, skillId), nameOf(context, next), texts.READY),
+      text: (texts) => withNames(texts.READY, nameOf(context, skillId), nameOf(context, next)),
     };
   }
   return null;

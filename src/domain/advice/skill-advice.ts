@@ -2,11 +2,10 @@
 
 import { wholeDays } from '../base/days.js';
 import { studyModel } from '../base/params.js';
-import { type PerSection, type Section, sections } from '../base/types.js';
+import { type Section, sections } from '../base/types.js';
 import { shareOf } from '../catalogue/catalogue.js';
-import type { TenantModel } from '../catalogue/tenant-model.js';
 import type { SkillView } from '../learner/skill-view.js';
-import type { SectionMeasure } from '../score/section-measure.js';
+import type { ForecastSubject, Standing } from '../score/standing.js';
 import { calibration } from '../tracing/calibration.js';
 import { efficiencyIndex } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
@@ -14,18 +13,10 @@ import { rapidFlag, rapidThreshold } from '../tracing/rapid.js';
 import { isMastered, type SkillState } from '../tracing/states.js';
 import { biasPoints, hasFaded, rapidFigure, recentAttempts } from './answer-advice.js';
 import { practiceGain, reviewGain } from './gain.js';
-import { type StudyTexts, withName } from './texts.js';
+import { type StudyTexts, withNames } from './texts.js';
 
-/** What advice on a learner's skills rests on. */
-export interface SkillsContext {
-  /** All the learner's skills as they are now, by skill id: ties end alike in whatever order they were read. */
-  readonly views: readonly SkillView[];
-  /** With the tenant's catalogue. */
-  readonly model: TenantModel;
-  readonly measures: PerSection<SectionMeasure>;
-  /** Unix milliseconds. */
-  readonly now: number;
-}
+/** What advice on a learner's skills rests on. Views are by skill id: ties end alike in whatever order they were read. */
+export type SkillsContext = Pick<ForecastSubject, 'views' | 'model' | 'now'> & Pick<Standing, 'measures'>;
 
 /** Codes of one skill's state, the most urgent first: only the first that holds counts. */
 type StateCode =
@@ -54,7 +45,7 @@ export interface Judged {
   readonly gain: number;
 }
 
-export function judge(view: SkillView, measures: PerSection<SectionMeasure>): Judged {
+export function judge(view: SkillView, measures: Standing['measures']): Judged {
   const code = codeOf(view.state, view.mastery);
   const gain = code === 'REVIEW_DUE' ? reviewGain(view, measures) : practiceGain(view, measures);
   return { view, code, gain };
@@ -93,7 +84,7 @@ export function adviseSkills(context: SkillsContext, judged: readonly Judged[]):
     if (code === null || code === 'READY') continue;
     const { skillId } = view;
     const text = (texts: StudyTexts): string =>
-      withName(nameOf(context, skillId), stateText(texts, code, one, one === top, context));
+      withNames(stateText(texts, code, one, one === top, context), nameOf(context, skillId));
     advice.push({ code, skillId, gain, text });
   }
   return advice;

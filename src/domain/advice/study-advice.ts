@@ -3,7 +3,7 @@
 import { wholeDays } from '../base/days.js';
 import { activityModel, goalModel, studyModel } from '../base/params.js';
 import { sections } from '../base/types.js';
-import { daysUntil, isOver } from '../score/goal.js';
+import { daysUntil, type GoalOutlook, isOver } from '../score/goal.js';
 import { isMastered } from '../tracing/states.js';
 import { adviseNext, compareIds } from './next-skill.js';
 import { adviseSkills, judge, type SkillAdvice, type SkillsContext } from './skill-advice.js';
@@ -17,12 +17,8 @@ export interface StudyAdvice {
   readonly text: string;
 }
 
-/** Where the learner stands against the goal. */
-interface StudyGoal extends GoalFigures {
-  /** False for a default goal, which nobody is urged to. */
-  readonly isSet: boolean;
-  readonly onTrack: boolean;
-}
+/** Nobody is urged to a default goal. */
+type StudyGoal = GoalFigures & Pick<GoalOutlook, 'isSet' | 'onTrack'>;
 
 /** Here the views are in any order. */
 export interface StudyContext extends SkillsContext {

@@ -4,6 +4,8 @@
  */
 import { adviceModel } from '../base/params.js';
 import type { PerSection, Section } from '../base/types.js';
+import type { GoalOutlook } from '../score/goal.js';
+import type { LearnerForecast } from '../score/learner-forecast.js';
 
 export const locales = ['en'] as const;
 export type Locale = (typeof locales)[number];
@@ -18,16 +20,9 @@ interface WeakSkillFigures {
   readonly points: number | null;
 }
 
-/** A goal that is not reached in time. */
-export interface GoalFigures {
-  readonly targetScore: number;
-  /** YYYY-MM-DD; null: within a year. */
-  readonly targetDate: string | null;
-  /** Answers a day in each section that would reach it; null where none is known. */
-  readonly neededRate: number | null;
-  /** Whether the goal is reached earlier and lost again by its date. */
-  readonly isLost: boolean;
-}
+/** A goal that is not reached in time; without a date, within a year. */
+export type GoalFigures = Pick<GoalOutlook, 'targetScore' | 'targetDate' | 'isLost'> &
+  Pick<LearnerForecast, 'neededRate'>;
 
 const sectionNames: PerSection<string> = { math: 'Math', rw: 'Reading and Writing' };
 
@@ -97,23 +92,24 @@ export const texts: Readonly<Record<Locale, typeof english>> = { en: english };
 
 const { maxLength } = adviceModel;
 
-/** A text of at most 200 characters: a long name is cut, whole characters at a time. */
-export function withName(name: string, text: (name: string) => string): string {
-  const whole = text(name);
-  return whole.length <= maxLength ? whole : text(shorten(name, maxLength - text('').length));
-}
-
-/** The same with two names: each has half of the room, and what the other leaves of its half. */
-export function withNames(
-  first: string,
-  second: string,
-  text: (first: string, second: string) => string,
-): string {
-  const whole = text(first, second);
+/**
+ * A text of at most 200 characters: long names are cut, whole characters at a time. Each name has an equal part of the
+ * room, and what the others leave of theirs.
+ */
+export function withNames(text: (...names: string[]) => string, ...names: string[]): string {
+  const whole = text(...names);
   if (whole.length <= maxLength) return whole;
-  const room = maxLength - text('', '').length;
-  const firstCut = shorten(first, Math.max(room - second.length, room >> 1));
-  return text(firstCut, shorten(second, room - firstCut.length));
+  let room = maxLength - text(...names.map(() => '')).length;
+  const cut = names.map((name, i) => {
+    const others = names.slice(i + 1);
+    const kept = shorten(
+      name,
+      Math.max(room - others.join('').length, Math.floor(room / (others.length + 1))),
+    );
+    room -= kept.length;
+    return kept;
+  });
+  return text(...cut);
 }
 
 /** The text in at most that many UTF-16 units, with an ellipsis where it was cut. */
