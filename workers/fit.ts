@@ -14,7 +14,7 @@ interface StageTask<Name extends StageName = StageName> {
 
 export default async function fit(task: StageTask | ReadTask | ItemsTask | PublishTask): Promise<unknown> {
   if (task.kind === 'stage') return runStage(task.name, task.args);
-  if (task.kind === 'read') return (await import('./fit/read.js')).readAnswers(task);
-  const { publish, readItems } = await import('./fit/publish.js');
+  const { publish, readAnswers, readItems } = await import('./fit/databases.js');
+  if (task.kind === 'read') return readAnswers(task);
   return task.kind === 'items' ? readItems(task) : publish(task);
 }

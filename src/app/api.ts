@@ -19,8 +19,8 @@ import { type AnswerTally, createAttemptRecorder } from '../services/record/reco
 import { createKeyRing, createQuotaCounter } from '../store/access/api-keys.js';
 import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
 import { createReadGuard } from '../warehouse/clickhouse/read-guard.js';
+import { countSkillAnswers } from '../warehouse/reads/answer-columns.js';
 import { createAttemptHistory } from '../warehouse/reads/attempt-history.js';
-import { countSkillAnswers } from '../warehouse/reads/skill-answers.js';
 import { createVelocityHistory } from '../warehouse/reads/velocity-history.js';
 import type { Engine } from './engine.js';
 import { healthOf } from './health.js';

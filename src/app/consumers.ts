@@ -18,7 +18,7 @@ import { tellOnce } from '../store/redis/recent.js';
 import type { Logger } from '../telemetry.js';
 import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../warehouse/ingest/journal-warehouse.js';
-import { createAnswerHistory } from '../warehouse/reads/answer-history.js';
+import { tenantsWithAnswers } from '../warehouse/reads/answer-columns.js';
 import { createFactsHistory } from '../warehouse/reads/facts-history.js';
 import { createModelHistory } from '../warehouse/schema/models.js';
 import { correctionsOf, journalErasures } from './corrections.js';
@@ -92,7 +92,7 @@ export const fitParts = (
   options: FitThreadOptions,
   logger: Logger,
 ): FitParts => ({
-  answers: createAnswerHistory(clickhouse),
+  tenants: () => tenantsWithAnswers(clickhouse),
   models: createModelPublisher(redis),
   history: createModelHistory(clickhouse),
   openThreads: () => createFitPool({ ...options, redisUrl, clickhouseUrl }),

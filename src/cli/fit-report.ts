@@ -3,7 +3,7 @@ import type { AccuracyReport } from '../domain/fit/accuracy/fit.js';
 import type { Comparison } from '../domain/fit/report.js';
 import { grouped } from '../lab/report/numbers.js';
 import type { TenantFit } from '../services/models/fit-models.js';
-import type { KeptVersion } from '../services/models/fit-ports.js';
+import type { KeptVersion } from '../store/models/model-store.js';
 
 export function fitsText(fits: readonly TenantFit[]): string {
   return fits.length === 0 ? 'There are no answers to fit on' : fits.map(fitText).join('\n');

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
-import type { AnswersReply, ItemsReply, PublishReply } from '../contracts/fit-tasks.js';
+import type { AnswersReply, ItemsReply, Publication, PublishReply } from '../contracts/fit-tasks.js';
+import type { ItemFigures } from '../domain/fit/prediction/served.js';
 import type { StageArguments, StageName, StageResults } from '../domain/fit/stages.js';
-import type { FitThreads } from '../services/models/fit-ports.js';
 import { served, startPool } from './threads.js';
 
 interface StagePoolOptions {
@@ -21,16 +21,21 @@ const maxAnswers = 3_000_000;
 /** Steps back behind the threads that answer requests, where the operating system knows such a thing. */
 const niceIncrement = 10;
 
-/** Starts threads for one run of fits. */
-export function createFitPool({ redisUrl, clickhouseUrl, ...options }: FitPoolOptions): FitThreads {
+/** Threads for one run of fits. */
+export type FitThreads = ReturnType<typeof createFitPool>;
+
+export function createFitPool({ redisUrl, clickhouseUrl, ...options }: FitPoolOptions) {
   const { runTask, ...stages } = createStagePool(options);
   return {
     ...stages,
-    read: (tenant) => runTask<AnswersReply>({ kind: 'read', clickhouseUrl, tenant, maxAnswers }),
-    items: async (tenant, version, itemHashes) =>
+    /** Reads a tenant's answers; their bytes stay out of this thread. */
+    read: (tenant: string) => runTask<AnswersReply>({ kind: 'read', clickhouseUrl, tenant, maxAnswers }),
+    /** What the version's fit found for items, by their hashes; zeros for those that it did not see. */
+    items: async (tenant: string, version: number, itemHashes: Uint8Array): Promise<ItemFigures> =>
       served(await runTask<ItemsReply>({ kind: 'items', redisUrl, tenant, version, itemHashes })),
-    publish: async (task) =>
-      served(await runTask<PublishReply>({ kind: 'publish', redisUrl, ...task })).published,
+    /** Publishes a version. @returns false where another version came into force meanwhile */
+    publish: async (publication: Publication): Promise<boolean> =>
+      served(await runTask<PublishReply>({ kind: 'publish', redisUrl, ...publication })).published,
   };
 }
 

@@ -16,7 +16,7 @@ export interface AnswersReply {
   readonly skillIds: readonly string[];
   /** 8 bytes per item index, place 0 being no item: items are published by their hash. */
   readonly itemHashes: Uint8Array;
-  /** From the hash of each learner's id, 0 to 2^32 - 1. */
+  /** From the hash of each learner's id, 0 to 2^32 - 1: the same in every fit. */
   readonly learnerHash: Uint32Array;
   /** One learner in so many was read. */
   readonly sampledOneIn: number;
@@ -32,25 +32,32 @@ export interface ItemsTask {
   readonly itemHashes: Uint8Array;
 }
 
-export type ItemsReply = ItemFigures | { readonly unavailable: string };
-
-export interface PublishTask {
+export interface PublishTask extends Publication {
   readonly kind: 'publish';
   readonly redisUrl: string;
+}
+
+/** A version to be published. */
+export interface Publication {
   readonly tenant: string;
+  /** Reserved for it. */
   readonly version: number;
   /** Version in force that the new one was compared with. */
   readonly basedOn: number;
-  /** JSON of contracts/model.ts. */
+  /** JSON as `encodeModel` makes it, and of a `FitReport`. */
   readonly model: string;
   readonly report: string;
   /** null: those of the version in force go on. */
-  readonly items: FittedItems | null;
-  /** As in `AnswersReply`. */
-  readonly itemHashes: Uint8Array;
+  readonly items: PublishedItems | null;
   /** Unix milliseconds. */
   readonly publishedAt: number;
 }
 
-/** Whether the version is in force; or why it could not be tried. */
+/** Fitted items with their hashes, as in `AnswersReply`. */
+export interface PublishedItems extends FittedItems {
+  readonly hashes: Uint8Array;
+}
+
+/** What the thread answers, or why Redis could not be used. */
+export type ItemsReply = ItemFigures | { readonly unavailable: string };
 export type PublishReply = { readonly published: boolean } | { readonly unavailable: string };

@@ -3,9 +3,8 @@ import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
 import type { SkillModel, TenantModel } from '../domain/catalogue/tenant-model.js';
-import type { FitReport } from '../domain/fit/report.js';
 import { figureCount, variancePartCount } from '../domain/prediction/accuracy-figures.js';
-import { type AccuracyModel, widthLevels } from '../domain/prediction/accuracy-model.js';
+import { widthLevels } from '../domain/prediction/accuracy-model.js';
 import { features } from '../domain/prediction/features.js';
 import { skillTermCount } from '../domain/prediction/model.js';
 import { maxItemRun } from '../domain/tracing/traces.js';
@@ -83,36 +82,16 @@ const StoredModel = Type.Object({
   skills: Type.Array(StoredSkill),
 });
 
-const compared = {
-  answers: Count,
-  oldLogLoss: Type.Union([Figure, Type.Null()]),
-  newLogLoss: Type.Union([Figure, Type.Null()]),
-};
-const judged = { ...compared, published: Type.Boolean(), reason: Type.String() };
-
-const Measured = Type.Union([Figure, Type.Null()]);
-
-const StoredAccuracyReport = Type.Object({
-  cases: Count,
-  learners: Count,
-  oldLogLoss: Measured,
-  newLogLoss: Measured,
-  oldCoverage80: Measured,
-  newCoverage80: Measured,
-  published: Type.Boolean(),
-  reason: Type.String(),
-});
-
+/** What is read of a report again, for the rows of skills; all of it is in ClickHouse as it was published. */
 const StoredReport = Type.Object({
-  answers: Count,
-  learners: Count,
-  sampledOneIn: Count,
-  heldOutLearners: Count,
-  skills: Type.Array(Type.Object({ skillId: Type.String(), ...judged })),
-  bkt: Type.Object(compared),
-  served: Type.Object(judged),
-  accuracy: StoredAccuracyReport,
-  seconds: Figure,
+  skills: Type.Array(
+    Type.Object({
+      skillId: Type.String(),
+      oldLogLoss: Type.Union([Figure, Type.Null()]),
+      newLogLoss: Type.Union([Figure, Type.Null()]),
+      published: Type.Boolean(),
+    }),
+  ),
 });
 
 const modelCheck = Compile(StoredModel);
@@ -120,35 +99,14 @@ const skillCheck = Compile(StoredSkill);
 const reportCheck = Compile(StoredReport);
 
 /** JSON with a line for each skill, so that it can be read a piece at a time. */
-export function encodeModel({ catalogue: _, accuracy, skills, ...model }: TenantModel): string {
-  const { bias, weights, means, runs, itemPriorAnswers } = model.prediction;
-  const stored: Static<typeof StoredModel> = {
-    format,
-    ...model,
-    accuracy: storedAccuracy(accuracy),
-    prediction: { bias, weights: [...weights], means: [...means], runs: [...runs], itemPriorAnswers },
-    skills: [],
-  };
-  const lines = Array.from(skills, ([skillId, skill]) => {
-    const line: Static<typeof StoredSkill> = { skillId, ...skill, terms: Array.from(skill.terms) };
-    return `\n${JSON.stringify(line)}`;
-  });
-  return `${JSON.stringify(stored).slice(0, -emptyEnd.length)}${lines.join()}\n${emptyEnd}`;
+export function encodeModel({ catalogue: _, skills, ...model }: TenantModel): string {
+  const head = JSON.stringify({ format, ...model, skills: [] });
+  const lines = Array.from(skills, ([skillId, skill]) => `\n${JSON.stringify({ skillId, ...skill })}`);
+  return `${head.slice(0, -emptyEnd.length)}${lines.join()}\n${emptyEnd}`;
 }
 
 /** The last of a model are its skills. */
 const emptyEnd = ']}';
-
-const storedAccuracy = (accuracy: AccuracyModel): Static<typeof StoredAccuracy> => ({
-  ...accuracy,
-  lasting: [...accuracy.lasting],
-  fading: [...accuracy.fading],
-  variance: [...accuracy.variance],
-  byHorizon: [...accuracy.byHorizon],
-  byHistory: [...accuracy.byHistory],
-  below: [...accuracy.below],
-  above: [...accuracy.above],
-});
 
 /** @throws as `decodingOf` */
 export function decodeModel(text: string): TenantModel {
@@ -194,11 +152,29 @@ function checkedBy<Value>(check: Check<Value>, stored: unknown): Value {
   );
 }
 
-export const encodeReport = (report: FitReport): string => JSON.stringify(report);
-
 /** @throws Error for what is none */
-export function decodeReport(text: string): FitReport {
+export function decodeReport(text: string): Static<typeof StoredReport> {
   const stored: unknown = JSON.parse(text);
   if (!reportCheck.Check(stored)) throw new Error('the stored report of a fit cannot be read');
   return stored;
+}
+
+/** A version came into force. */
+export interface ModelChange {
+  readonly tenant: string;
+  /** Number of the change within the tenant, from 1 without gaps. */
+  readonly change: number;
+  readonly version: number;
+  /** Version that was in force before. */
+  readonly basedOn: number;
+  readonly action: 'fit' | 'rollback';
+  /** Unix milliseconds. */
+  readonly publishedAt: number;
+}
+
+/** A change with what it brought into force; both texts are empty for version 0 and for what is no longer kept. */
+export interface RecordedChange extends ModelChange {
+  /** JSON as `encodeModel` makes it, and of a `FitReport`. */
+  readonly model: string;
+  readonly report: string;
 }

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { itemTermCount } from '../../src/domain/prediction/model.js';
-import { hashItem } from '../../src/store/models/item-id.js';
 import {
   addItemAnswers,
-  encodeItems,
+  hashItem,
   type ItemDelta,
   makeItems,
   maxItems,
@@ -61,8 +60,7 @@ test('item counters', { timeout: 60_000 }, async (t) => {
       },
     };
     const hashes = Buffer.concat(['', 'known', 'unknown'].map(hashItem));
-    const entries = encodeItems(items, hashes);
-    await putItems(redis, 'school', 4, entries);
+    await putItems(redis, 'school', 4, { ...items, hashes });
     const delta = { itemId: 'known', answers: 1, right: 1, expected: 0.125 };
     assert.equal(await addItemAnswers(redis, 'school', 4, [delta, { ...delta, itemId: 'new' }]), 0);
     assert.deepEqual(await readItems(redis, 'school', 4, ['new', 'known', 'unknown']), [

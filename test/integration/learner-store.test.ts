@@ -11,7 +11,7 @@ import { type IdFields, noIds, openIds, type StoredIds } from '../../src/store/l
 import { readIds, readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
 import type { CommitStatus, LearnerCommit, LearnerQuery } from '../../src/store/learners/learner-records.js';
 import { type WatchOptions, watchLearners } from '../../src/store/learners/watched-learners.js';
-import { hashItem } from '../../src/store/models/item-id.js';
+import { hashItem } from '../../src/store/models/item-store.js';
 import { connectRedis, whenReady } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import type { HotConnection } from '../../src/store/redis/hot-connection.js';

@@ -19,7 +19,7 @@ import {
   type WatchedLearners,
   watchLearners,
 } from '../../src/store/learners/watched-learners.js';
-import { hashItem } from '../../src/store/models/item-id.js';
+import { hashItem } from '../../src/store/models/item-store.js';
 import { connectRedis, whenReady, whileRedisServes } from '../../src/store/redis/client.js';
 import { type CommandBytes, createCommandBytes } from '../../src/store/redis/command-bytes.js';
 import { type HotConnection, openHotConnection } from '../../src/store/redis/hot-connection.js';

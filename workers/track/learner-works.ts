@@ -1,7 +1,7 @@
 /** A batch's events by learner, and what each learner's ask of the store. */
 import type { TrackEvent } from '../../src/contracts/tasks.js';
 import { hashEventId } from '../../src/store/learners/event-ids.js';
-import { hashItem } from '../../src/store/models/item-id.js';
+import { hashItem } from '../../src/store/models/item-store.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
 import type { LearnerWork, PlannedEvent } from './plan.js';
 

@@ -2,14 +2,17 @@
  * Fits and publishes models, tenant by tenant. A run that dies leaves the old version in force or the new one; what
  * it had not finished is found by the next run.
  */
-import { decodeModel, encodeModel, encodeReport } from '../../contracts/model.js';
+import type { FitThreads } from '../../compute/fit-pool.js';
+import { decodeModel, encodeModel } from '../../contracts/model.js';
 import { fitModel, modelVersion } from '../../domain/base/params.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import type { FitReport } from '../../domain/fit/report.js';
 import { fitTenant, holdOut } from '../../domain/fit/tenant.js';
 import { ApiError } from '../../errors.js';
+import type { ModelPublisher } from '../../store/models/model-store.js';
 import type { Logger } from '../../telemetry.js';
-import type { AnswerHistory, FitThreads, ModelHistory, ModelPublisher, TenantAnswers } from './fit-ports.js';
+import type { TenantAnswers } from '../../warehouse/reads/answer-columns.js';
+import type { ModelHistory } from '../../warehouse/schema/models.js';
 
 /** What became of a tenant in a run. */
 export interface TenantFit {
@@ -33,7 +36,8 @@ export interface TenantFit {
 }
 
 export interface FitParts {
-  readonly answers: AnswerHistory;
+  /** Every tenant with answers, by name. */
+  readonly tenants: () => Promise<TenantAnswers[]>;
   readonly models: ModelPublisher;
   readonly history: ModelHistory;
   readonly openThreads: () => FitThreads;
@@ -51,11 +55,11 @@ export interface RunOptions {
 /**
  * A tenant that cannot be fitted does not keep the others from it.
  *
- * @throws where Redis or ClickHouse are away: what was published until then stays; at the end, where a fit failed
+ * @throws where Redis or ClickHouse is unavailable: what was published until then stays; at the end, where a fit failed
  */
 export async function runFits(parts: FitParts, options: RunOptions = {}): Promise<TenantFit[]> {
   await recordChanges(parts);
-  const all = await parts.answers.tenants();
+  const all = await parts.tenants();
   const fits: TenantFit[] = [];
   const failures: Error[] = [];
   const threads = lazyThreads(parts, options.signal);
@@ -159,9 +163,8 @@ async function fitAndPublish({ models, logger }: FitParts, task: Task): Promise<
     version,
     basedOn,
     model: encodeChecked(model),
-    report: encodeReport(report),
-    items,
-    itemHashes,
+    report: JSON.stringify(report),
+    items: items && { ...items, hashes: itemHashes },
     publishedAt: Date.now(),
   });
   if (!published) return { tenant, outcome: 'superseded', version: await models.inForce(tenant), report };

@@ -2,7 +2,7 @@
 
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { ItemTrace } from '../../domain/tracing/traces.js';
-import { hashItem } from '../models/item-id.js';
+import { hashItem } from '../models/item-store.js';
 import { encodeItem, encodeLearner, encodeSkill } from './learner-codec.js';
 import { learnerField, skillField } from './learner-records.js';
 

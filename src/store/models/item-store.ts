@@ -1,18 +1,26 @@
 /**
  * What is known of a tenant's items: terms of the last fit, and counters that every process adds to. The counters
- * belong to a version of the model: a fit counts the answers in ClickHouse anew, so what is answered while it runs
+ * belong to a version of the model: a fit counts the answers in ClickHouse again, so what is answered while it runs
  * is in the next fit's counters only.
  */
 
+import type { PublishedItems } from '../../contracts/fit-tasks.js';
+import { shared } from '../../domain/base/answer-log.js';
 import type { ItemModel } from '../../domain/catalogue/tenant-model.js';
-import { type FittedItems, type ItemFigures, itemModelAt } from '../../domain/fit/prediction/served.js';
+import { type ItemFigures, itemModelAt } from '../../domain/fit/prediction/served.js';
 import type { ItemCounts } from '../../domain/prediction/items.js';
 import { itemTermCount } from '../../domain/prediction/model.js';
 import { inParts } from '../../lists.js';
+import { hashText } from '../redis/binary.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { itemsKey } from '../redis/keys.js';
-import { hashItem, itemIdBytes } from './item-id.js';
-import { addItems, writeItems } from './item-scripts.js';
+import { defineScript } from '../redis/script.js';
+
+/** Bytes under which an item is kept: 64 bits make two of a million items meet with a chance of 3e-8. */
+export const itemIdBytes = 8;
+
+/** Hash of an item id, for fields that must be short. Who picks ids that meet spoils his own items alone. */
+export const hashItem = (itemId: string): Buffer => hashText(itemId);
 
 /** What to add to an item's counters; the expected answers are kept to a millionth. */
 export interface ItemDelta extends ItemCounts {
@@ -22,13 +30,41 @@ export interface ItemDelta extends ItemCounts {
 /** Most items of one tenant; answers on further ones count for everything but their items. About 100 MB of Redis. */
 export const maxItems = 1_000_000;
 
+/**
+ * A record begins with counters: u32 answers, u32 right ones, double expected right ones in millionths (whole numbers,
+ * so that additions are exact in any order).
+ */
 export const counterBytes = 16;
-/** The counters, then float32: the terms of the prediction, the offset of the ability filter. */
-const recordBytes = counterBytes + 4 * (itemTermCount + 1);
-const entryBytes = itemIdBytes + recordBytes;
 const millionth = 1e-6;
-/** Items per script call: nobody waits long behind one. */
+/** Then float32 figures that only a publication writes: the terms of the prediction, the offset of the ability filter. */
+const recordBytes = counterBytes + 4 * (itemTermCount + 1);
+/** Items per command: nobody waits long behind one. */
 const chunk = 2000;
+
+/**
+ * KEYS: the version's hash of items. ARGV: deltas, each 8 bytes of item hash and counters as in a record; most items
+ * that the hash may have; 1 where the hash may be made.
+ * Result: -1 where the version's items are gone, else the number of new items for which there was no room.
+ */
+const addItems = defineScript(1)<[key: string, deltas: Buffer, atMost: number, make: 0 | 1], number>(`
+local key, data, pos, refused = KEYS[1], ARGV[1], 1, 0
+if ARGV[3] ~= '1' and redis.call('EXISTS', key) == 0 then return -1 end
+local room = tonumber(ARGV[2]) - redis.call('HLEN', key)
+while pos < #data do
+  local id, answers, right, expected
+  id, answers, right, expected, pos = struct.unpack('<c8I4I4d', data, pos)
+  local record = redis.call('HGET', key, id)
+  if record then
+    local a, r, e, rest = struct.unpack('<I4I4d', record)
+    record = struct.pack('<I4I4d', a + answers, r + right, e + expected) .. string.sub(record, rest)
+  elseif room > 0 then
+    room = room - 1
+    record = struct.pack('<I4I4d', answers, right, expected)
+  end
+  if record then redis.call('HSET', key, id, record) else refused = refused + 1 end
+end
+return refused
+`);
 
 /**
  * Adds to the counters of items; additions of several processes commute.
@@ -42,11 +78,11 @@ export async function addItemAnswers(
   version: number,
   deltas: readonly ItemDelta[],
 ): Promise<number> {
+  // No publication makes the items of version 0, so whoever is first does.
+  const make = version === 0 ? 1 : 0;
   let refused = 0;
   for (const part of inParts(deltas, chunk)) {
-    // No publication makes the items of version 0, so whoever is first does.
-    const make = version === 0 ? 1 : 0;
-    const packed = packDeltas(part);
+    const packed = Buffer.concat(part.flatMap((delta) => [hashItem(delta.itemId), packCounters(delta)]));
     const result = await whileRedisServes(
       addItems(client, itemsKey(tenant, version), packed, maxItems + 1, make),
     );
@@ -55,34 +91,52 @@ export async function addItemAnswers(
   return refused;
 }
 
-function packDeltas(deltas: readonly ItemDelta[]): Buffer {
-  const packed = Buffer.allocUnsafe(deltas.length * (itemIdBytes + counterBytes));
-  deltas.forEach((delta, i) => {
-    const at = i * (itemIdBytes + counterBytes);
-    hashItem(delta.itemId).copy(packed, at);
-    writeCounters(packed, at + itemIdBytes, delta);
-  });
-  return packed;
+/** @param bytes of a whole record for one with figures */
+export function packCounters({ answers, right, expected }: ItemCounts, bytes = counterBytes): Buffer {
+  const record = Buffer.allocUnsafe(bytes).fill(0, counterBytes);
+  record.writeUInt32LE(answers, 0);
+  record.writeUInt32LE(right, 4);
+  record.writeDoubleLE(Math.round(expected / millionth), 8);
+  return record;
 }
 
-export function writeCounters(buffer: Buffer, at: number, { answers, right, expected }: ItemCounts): void {
-  buffer.writeUInt32LE(answers, at);
-  buffer.writeUInt32LE(right, at + 4);
-  buffer.writeDoubleLE(Math.round(expected / millionth), at + 8);
+function packItem(item: ItemModel): Buffer {
+  const record = packCounters(item, recordBytes);
+  for (const [i, figure] of [...item.terms, item.abilityOffset].entries())
+    record.writeFloatLE(figure, counterBytes + 4 * i);
+  return record;
+}
+
+/** An item that only online answers made has counters alone. */
+function unpackItem(record: Buffer): ItemModel {
+  const figure = (i: number): number =>
+    record.length < recordBytes ? 0 : record.readFloatLE(counterBytes + 4 * i);
+  return {
+    answers: record.readUInt32LE(0),
+    right: record.readUInt32LE(4),
+    expected: record.readDoubleLE(8) * millionth,
+    terms: Array.from({ length: itemTermCount }, (_, i) => figure(i)),
+    abilityOffset: figure(itemTermCount),
+  };
 }
 
 /** One command. @returns a record per item, in order; null for an item without answers */
-export async function readItems(
+export const readItems = (
   client: RedisClient,
   tenant: string,
   version: number,
   itemIds: readonly string[],
+): Promise<(ItemModel | null)[]> => readHashed(client, tenant, version, itemIds.map(hashItem));
+
+async function readHashed(
+  client: RedisClient,
+  tenant: string,
+  version: number,
+  hashes: readonly Buffer[],
 ): Promise<(ItemModel | null)[]> {
-  if (itemIds.length === 0) return [];
-  const found = await whileRedisServes(
-    client.hmgetBuffer(itemsKey(tenant, version), ...itemIds.map(hashItem)),
-  );
-  return found.map((record) => record && decodeItemModel(record));
+  if (hashes.length === 0) return [];
+  const found = await whileRedisServes(client.hmgetBuffer(itemsKey(tenant, version), ...hashes));
+  return found.map((record) => record && unpackItem(record));
 }
 
 /**
@@ -97,17 +151,21 @@ export async function readItemFigures(
   hashes: Uint8Array,
 ): Promise<ItemFigures> {
   const count = hashes.length / itemIdBytes;
-  const terms = new Float32Array(new SharedArrayBuffer(4 * count * itemTermCount));
-  const offsets = new Float32Array(new SharedArrayBuffer(4 * count));
-  for (let from = 1; from < count; from += chunk) {
-    const to = Math.min(count, from + chunk);
-    const fields = Array.from({ length: to - from }, (_, i) => hashAt(hashes, from + i));
-    const found = await whileRedisServes(client.hmgetBuffer(itemsKey(tenant, version), ...fields));
-    for (const [i, record] of found.entries()) {
-      if (record === null) continue;
-      const item = decodeItemModel(record);
-      terms.set(item.terms, (from + i) * itemTermCount);
-      offsets[from + i] = item.abilityOffset;
+  const terms = shared.floats(count * itemTermCount);
+  const offsets = shared.floats(count);
+  for (const items of inParts(
+    Array.from({ length: Math.max(0, count - 1) }, (_, i) => i + 1),
+    chunk,
+  )) {
+    const found = await readHashed(
+      client,
+      tenant,
+      version,
+      items.map((item) => hashAt(hashes, item)),
+    );
+    for (const [i, item] of items.entries()) {
+      terms.set(found[i]?.terms ?? [], item * itemTermCount);
+      offsets[item] = found[i]?.abilityOffset ?? 0;
     }
   }
   return { terms, offsets };
@@ -116,70 +174,24 @@ export async function readItemFigures(
 const hashAt = (hashes: Uint8Array, item: number): Buffer =>
   Buffer.from(hashes.subarray(item * itemIdBytes, (item + 1) * itemIdBytes));
 
-/** An item that only online answers made has counters alone. */
-function decodeItemModel(record: Buffer): ItemModel {
-  const figure = (i: number): number =>
-    record.length < recordBytes ? 0 : record.readFloatLE(counterBytes + 4 * i);
-  return {
-    answers: record.readUInt32LE(0),
-    right: record.readUInt32LE(4),
-    expected: record.readDoubleLE(8) * millionth,
-    terms: Array.from({ length: itemTermCount }, (_, i) => figure(i)),
-    abilityOffset: figure(itemTermCount),
-  };
-}
-
-/**
- * Items as a publication writes them; where there are too many, those with the most answers.
- *
- * @param hashes as for `readItemFigures`
- */
-export function encodeItems(items: FittedItems, hashes: Uint8Array): Buffer {
-  const answered = answeredItems(items.sums.answers);
-  const entries = Buffer.allocUnsafe(answered.length * entryBytes);
-  for (const [place, item] of answered.entries()) {
-    const at = place * entryBytes;
-    entries.set(hashAt(hashes, item), at);
-    encodeItem(entries, at + itemIdBytes, itemModelAt(items, item));
+/** Writes the items of a version that is not in force yet; where there are too many, those with the most answers. */
+export async function putItems(
+  client: RedisClient,
+  tenant: string,
+  version: number,
+  items: PublishedItems,
+): Promise<void> {
+  await makeItems(client, tenant, version);
+  for (const part of inParts(answeredItems(items.sums.answers), chunk)) {
+    const fields = part.flatMap((item) => [hashAt(items.hashes, item), packItem(itemModelAt(items, item))]);
+    await whileRedisServes(client.hset(itemsKey(tenant, version), ...fields));
   }
-  return entries;
 }
 
 function answeredItems(answers: Uint32Array): number[] {
   const items = Array.from(answers.keys()).filter((item) => item > 0 && (answers[item] as number) > 0);
   if (items.length <= maxItems) return items;
   return items.sort((a, b) => (answers[b] as number) - (answers[a] as number)).slice(0, maxItems);
-}
-
-function encodeItem(entries: Buffer, at: number, item: ItemModel): void {
-  writeCounters(entries, at, item);
-  const figures = at + counterBytes;
-  for (let i = 0; i < itemTermCount; i++) entries.writeFloatLE(item.terms[i] ?? 0, figures + 4 * i);
-  entries.writeFloatLE(item.abilityOffset, figures + 4 * itemTermCount);
-}
-
-/**
- * Writes the items of a version that is not in force yet.
- *
- * @param entries as `encodeItems` makes them
- */
-export async function putItems(
-  client: RedisClient,
-  tenant: string,
-  version: number,
-  entries: Buffer,
-): Promise<void> {
-  await makeItems(client, tenant, version);
-  for (let from = 0; from < entries.length; from += chunk * entryBytes) {
-    await whileRedisServes(
-      writeItems(
-        client,
-        itemsKey(tenant, version),
-        entries.subarray(from, from + chunk * entryBytes),
-        recordBytes,
-      ),
-    );
-  }
 }
 
 /**
@@ -202,7 +214,7 @@ export async function copyItems(
   await makeItems(client, tenant, to);
 }
 
-/** Makes sure that the version has a hash to add to: the scripts tell by it that the version's items are kept. */
+/** Makes sure that the version has a hash to add to: a version's items are kept where its hash is there. */
 export async function makeItems(client: RedisClient, tenant: string, version: number): Promise<void> {
   await whileRedisServes(client.hsetnx(itemsKey(tenant, version), '', '1'));
 }

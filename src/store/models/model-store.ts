@@ -3,14 +3,9 @@
  * the version that was in force: a process that dies on the way leaves the old version or the new one, and of two
  * that publish at once one wins.
  */
-import { decodingOf } from '../../contracts/model.js';
+import type { Publication } from '../../contracts/fit-tasks.js';
+import { decodingOf, type ModelChange, type RecordedChange } from '../../contracts/model.js';
 import { type TenantModel, unfittedModel } from '../../domain/catalogue/tenant-model.js';
-import type {
-  KeptVersion,
-  ModelChange,
-  ModelPublisher,
-  RecordedChange,
-} from '../../services/models/fit-ports.js';
 import { inSlices } from '../../slices.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import {
@@ -22,6 +17,7 @@ import {
   versionKey,
   versionsKey,
 } from '../redis/keys.js';
+import { defineScript } from '../redis/script.js';
 import { copyItems, makeItems, putItems } from './item-store.js';
 
 /** Versions whose model is kept, so that it can be used again. */
@@ -30,11 +26,19 @@ export const keptVersions = 10;
 const keptItems = 3;
 export const keptChanges = 100;
 
-/**
- * KEYS: versions in force, the tenant's log. ARGV: tenant, expected version, new version, action, Unix
- * milliseconds, changes to keep. Result: 1 if the new version is in force now, 0 if another than expected was.
- */
-const flipScript = `
+type FlipArguments = [
+  inForceKey: string,
+  logKey: string,
+  tenant: string,
+  expected: number,
+  version: number,
+  action: ModelChange['action'],
+  now: number,
+  keptChanges: number,
+];
+
+/** Result: 1 if the new version is in force now, 0 if another than expected was. */
+const flipVersion = defineScript(2)<FlipArguments, number>(`
 local expected, version = ARGV[2], ARGV[3]
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '0') ~= expected then return 0 end
 local last = redis.call('LINDEX', KEYS[2], 0)
@@ -43,24 +47,7 @@ redis.call('LPUSH', KEYS[2], table.concat({ change, version, expected, ARGV[4], 
 redis.call('LTRIM', KEYS[2], 0, ARGV[6] - 1)
 redis.call('HSET', KEYS[1], ARGV[1], version)
 return 1
-`;
-
-/** A version to be published. */
-export interface Publication {
-  readonly tenant: string;
-  /** Reserved for it. */
-  readonly version: number;
-  /** Version in force that the new one was compared with. */
-  readonly basedOn: number;
-  /** JSON of contracts/model.ts. */
-  readonly model: string;
-  /** JSON of a `FitReport`. */
-  readonly report: string;
-  /** From `encodeItems`; null: those of the version in force go on. */
-  readonly items: Buffer | null;
-  /** Unix milliseconds. */
-  readonly publishedAt: number;
-}
+`);
 
 /** Version in force; 0 before the first fit. */
 export const versionInForce = async (client: RedisClient, tenant: string): Promise<number> =>
@@ -87,8 +74,8 @@ async function flip(
   action: ModelChange['action'],
   now: number,
 ): Promise<boolean> {
-  const keys = [modelsKey, modelLogKey(tenant)] as const;
-  const flipped = client.eval(flipScript, 2, ...keys, tenant, expected, version, action, now, keptChanges);
+  const log = modelLogKey(tenant);
+  const flipped = flipVersion(client, modelsKey, log, tenant, expected, version, action, now, keptChanges);
   return (await whileRedisServes(flipped)) === 1;
 }
 
@@ -118,8 +105,8 @@ async function publishedAmong(
   tenant: string,
   versions: readonly number[],
 ): Promise<number[]> {
-  const published = new Set((await readLog(client, tenant)).map(({ version }) => version));
-  return versions.filter((version) => published.has(version));
+  const log = await readLog(client, tenant);
+  return versions.filter((version) => log.some((change) => change.version === version));
 }
 
 /** Newest first. */
@@ -156,30 +143,51 @@ export async function readModel(client: RedisClient, tenant: string, version: nu
   return inSlices(decodingOf(text));
 }
 
-export function createModelPublisher(client: RedisClient): ModelPublisher {
-  return {
-    inForce: (tenant) => versionInForce(client, tenant),
-    read: (tenant, version) => readModel(client, tenant, version),
-    reserve: (tenant) => whileRedisServes(client.incr(newestVersionKey(tenant))),
-    versions: (tenant) => listVersions(client, tenant),
-    use: (tenant, version, expected) => useVersion(client, tenant, version, expected),
-    tenants: () => whileRedisServes(client.hkeys(modelsKey)),
-    changesAfter: async (tenant, change) => {
-      const missing = (await readLog(client, tenant)).filter((found) => found.change > change);
-      return Promise.all(missing.reverse().map((found) => withTexts(client, found)));
-    },
-    lastFit: (tenant) => whileRedisServes(client.hget(fitsKey, tenant)),
-    noteFit: async (tenant, mark) => {
-      await prune(client, tenant);
-      await whileRedisServes(client.hset(fitsKey, tenant, mark));
-    },
-  };
-}
+/** Where models are published. A change of what is in force is one atomic step. */
+export type ModelPublisher = ReturnType<typeof createModelPublisher>;
+
+export const createModelPublisher = (client: RedisClient) => ({
+  /** Version in force; 0 before the first fit. */
+  inForce: (tenant: string) => versionInForce(client, tenant),
+  /** @throws Error for one that is not kept, or not readable by this version of the service */
+  read: (tenant: string, version: number) => readModel(client, tenant, version),
+  /** A number that no other version of the tenant has or had. */
+  reserve: (tenant: string) => whileRedisServes(client.incr(newestVersionKey(tenant))),
+  /** Versions that are kept, newest first, 0 aside. */
+  versions: (tenant: string) => listVersions(client, tenant),
+  /**
+   * Brings a kept version, or 0, into force again.
+   * @param expected version in force until now; where another is, nothing changes
+   */
+  use: (tenant: string, version: number, expected: number) => useVersion(client, tenant, version, expected),
+  /** Tenants that ever had a publication. */
+  tenants: () => whileRedisServes(client.hkeys(modelsKey)),
+  /** Changes after the given one, oldest first; the oldest of very many may be gone. */
+  changesAfter: async (tenant: string, change: number): Promise<RecordedChange[]> => {
+    const missing = (await readLog(client, tenant)).filter((found) => found.change > change);
+    return Promise.all(missing.reverse().map((found) => withTexts(client, found)));
+  },
+  /** What the last finished fit had seen; null before the first. */
+  lastFit: (tenant: string) => whileRedisServes(client.hget(fitsKey, tenant)),
+  /**
+   * Ends a fit: forgets versions that are too old and what dead processes left. A process that dies before this leaves
+   * no note, so that the next fit does it.
+   */
+  noteFit: async (tenant: string, mark: string): Promise<void> => {
+    await prune(client, tenant);
+    await whileRedisServes(client.hset(fitsKey, tenant, mark));
+  },
+});
 
 async function withTexts(client: RedisClient, change: ModelChange): Promise<RecordedChange> {
   const key = versionKey(change.tenant, change.version);
   const [model, report] = await whileRedisServes(client.hmget(key, 'model', 'report'));
   return { ...change, model: model ?? '', report: report ?? '' };
+}
+
+/** A version that can be used again. */
+export interface KeptVersion extends Pick<ModelChange, 'version' | 'basedOn' | 'publishedAt'> {
+  readonly inForce: boolean;
 }
 
 async function listVersions(client: RedisClient, tenant: string): Promise<KeptVersion[]> {
@@ -188,11 +196,8 @@ async function listVersions(client: RedisClient, tenant: string): Promise<KeptVe
     readLog(client, tenant),
     presentVersions(client, tenant),
   ]);
-  const fits = new Map(
-    log.filter(({ action }) => action === 'fit').map((change) => [change.version, change]),
-  );
   return present.flatMap((version) => {
-    const fit = fits.get(version);
+    const fit = log.find((change) => change.action === 'fit' && change.version === version);
     if (fit === undefined) return [];
     return [{ version, basedOn: fit.basedOn, publishedAt: fit.publishedAt, inForce: version === inForce }];
   });

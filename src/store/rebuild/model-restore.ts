@@ -1,9 +1,7 @@
 /** Puts published models and what is known of items back, as a rebuild finds them in ClickHouse. */
-
+import type { ModelChange, RecordedChange } from '../../contracts/model.js';
 import type { ItemRecord } from '../../contracts/rebuild-tasks.js';
-import type { ModelChange, RecordedChange } from '../../services/models/fit-ports.js';
-import { hashItem } from '../models/item-id.js';
-import { counterBytes, makeItems, writeCounters } from '../models/item-store.js';
+import { hashItem, makeItems, packCounters } from '../models/item-store.js';
 import { keptChanges, keptVersions } from '../models/model-store.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import {
@@ -61,11 +59,8 @@ export async function restoreItems(
   items: readonly ItemRecord[],
 ): Promise<void> {
   for (let at = 0; at < items.length; at += itemsTogether) {
-    const fields = items.slice(at, at + itemsTogether).flatMap((item) => {
-      const record = Buffer.alloc(counterBytes);
-      writeCounters(record, 0, item);
-      return [hashItem(item.itemId), record];
-    });
+    const some = items.slice(at, at + itemsTogether);
+    const fields = some.flatMap((item) => [hashItem(item.itemId), packCounters(item)]);
     await whileRedisServes(client.hset(itemsKey(tenant, version), ...fields));
   }
 }

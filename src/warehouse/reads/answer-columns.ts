@@ -1,19 +1,29 @@
-/** Reads a tenant's answers into columns, for fits: whole learners, in the order of the table. */
+/** A tenant's answers as fits read them: in columns, whole learners, in the order of the table. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { AnswerLog } from '../../domain/base/answer-log.js';
-import { selectRows } from '../clickhouse/client.js';
+import type { AnswersReply } from '../../contracts/fit-tasks.js';
+import { shared } from '../../domain/base/answer-log.js';
+import { callersTime, selectRows } from '../clickhouse/client.js';
 import { decodeRow, type RawRow } from '../clickhouse/row-binary.js';
 
-export interface AnswerColumns {
-  readonly log: AnswerLog;
-  /** By skill index. */
-  readonly skillIds: readonly string[];
+/** How much a tenant has in ClickHouse. */
+export interface TenantAnswers {
+  readonly tenant: string;
+  readonly answers: number;
+  /** Changes whenever answers come or go. */
+  readonly mark: string;
+}
+
+/** Every tenant with answers, by name. */
+export const tenantsWithAnswers = (client: ClickHouseClient): Promise<TenantAnswers[]> =>
+  selectRows<TenantAnswers>(
+    client,
+    `SELECT tenant, toUInt32(count()) AS answers, concat(toString(answers), ' ', toString(max(received_at))) AS mark
+FROM attempts GROUP BY tenant ORDER BY tenant`,
+  );
+
+export interface AnswerColumns extends Omit<AnswersReply, 'itemHashes'> {
   /** By item index; place 0 is no item. */
   readonly itemIds: readonly string[];
-  /** From the hash of each learner's id, 0 to 2^32 - 1: the same in every fit. */
-  readonly learnerHash: Uint32Array;
-  /** One learner in so many was read. */
-  readonly sampledOneIn: number;
 }
 
 const ofSample = 'tenant = {tenant:String} AND cityHash64(user_id) % {one_in:UInt32} = 0';
@@ -68,23 +78,19 @@ async function chooseSample(
 }
 
 async function countAnswers(client: ClickHouseClient, tenant: string, oneIn: number): Promise<number> {
-  const [row] = await selectRows<{ answers: number }>(
-    client,
-    `SELECT toUInt32(count()) AS answers FROM attempts WHERE ${ofSample}`,
-    undefined,
-    { tenant, one_in: oneIn },
-  );
+  const query = `SELECT toUInt32(count()) AS answers FROM attempts WHERE ${ofSample}`;
+  const [row] = await selectRows<{ answers: number }>(client, query, undefined, { tenant, one_in: oneIn });
   return row?.answers ?? 0;
 }
 
 /** Columns that threads may share. */
 function createColumns(room: number) {
-  const skill = new Uint32Array(new SharedArrayBuffer(4 * room));
-  const item = new Uint32Array(new SharedArrayBuffer(4 * room));
-  const correct = new Uint8Array(new SharedArrayBuffer(room));
-  const at = new Float64Array(new SharedArrayBuffer(8 * room));
-  const seconds = new Float32Array(new SharedArrayBuffer(4 * room));
-  const difficulty = new Float32Array(new SharedArrayBuffer(4 * room));
+  const skill = shared.counts(room);
+  const item = shared.counts(room);
+  const correct = shared.bytes(room);
+  const at = shared.doubles(room);
+  const seconds = shared.floats(room);
+  const difficulty = shared.floats(room);
   const starts: number[] = [];
   const hashes: number[] = [];
   const skills = createInterner([]);
@@ -122,7 +128,7 @@ function createColumns(room: number) {
     },
     done: (): Omit<AnswerColumns, 'sampledOneIn'> => ({
       log: {
-        starts: shared([...starts, rows]),
+        starts: sharedCounts([...starts, rows]),
         skill: skill.subarray(0, rows),
         item: item.subarray(0, rows),
         correct: correct.subarray(0, rows),
@@ -134,7 +140,7 @@ function createColumns(room: number) {
       },
       skillIds: skills.ids,
       itemIds: items.ids,
-      learnerHash: shared(hashes),
+      learnerHash: sharedCounts(hashes),
     }),
   };
 }
@@ -153,8 +159,23 @@ function createInterner(ids: string[]) {
   };
 }
 
-function shared(values: readonly number[]): Uint32Array {
-  const column = new Uint32Array(new SharedArrayBuffer(4 * values.length));
+function sharedCounts(values: readonly number[]): Uint32Array {
+  const column = shared.counts(values.length);
   column.set(values);
   return column;
+}
+
+/** Answers of the tenant on the skill, those that were dropped for their age included. @throws Error without ClickHouse */
+export async function countSkillAnswers(
+  client: ClickHouseClient,
+  tenant: string,
+  skillId: string,
+): Promise<number> {
+  const query = `SELECT toFloat64(sum(attempts)) AS answers FROM daily_skill
+WHERE tenant = {tenant:String} AND skill_id = {skillId:String}`;
+  const [row] = await selectRows<{ readonly answers: number }>(client, query, callersTime(), {
+    tenant,
+    skillId,
+  });
+  return row?.answers ?? 0;
 }

@@ -1,6 +1,7 @@
 /** What a rebuild reads beside the learners' own rows. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
+import type { ModelChange, RecordedChange } from '../../contracts/model.js';
 import type {
   AnsweredSkill,
   CatalogueRecord,
@@ -10,7 +11,6 @@ import type {
   RetractedId,
 } from '../../contracts/rebuild-tasks.js';
 import { learnersOfKnownSkill } from '../../domain/base/params.js';
-import type { ModelChange, RecordedChange } from '../../services/models/fit-ports.js';
 import { selectRows } from '../clickhouse/client.js';
 import { countedRows } from '../schema/attempts.js';
 import { afterLearner } from './attempt-pages.js';

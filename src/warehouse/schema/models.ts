@@ -1,7 +1,6 @@
 /** The published models in ClickHouse, for analysts and for a rebuild: written after Redis, never read to serve. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { decodeModel, decodeReport } from '../../contracts/model.js';
-import type { ModelHistory, RecordedChange } from '../../services/models/fit-ports.js';
+import { decodeModel, decodeReport, type RecordedChange } from '../../contracts/model.js';
 import { selectRows, sqlTime } from '../clickhouse/client.js';
 import { type Column, deduplicationWindow, type Table } from '../clickhouse/table.js';
 
@@ -111,78 +110,65 @@ export const skillParameters: Table = {
 /** ClickHouse notes a token before it moves the part into place: who is killed in between needs another token. */
 const maxTokens = 5;
 
-export function createModelHistory(client: ClickHouseClient): ModelHistory {
-  const count = async (table: Table, column: string, tenant: string, value: number): Promise<number> => {
-    const query = `SELECT toUInt32(count()) AS n FROM ${table.name} WHERE tenant = {tenant:String} AND ${column} = {value:UInt32}`;
-    const [row] = await selectRows<{ n: number }>(client, query, undefined, { tenant, value });
-    return row?.n ?? 0;
-  };
+/** The copy of the publications for analysts and rebuilds. */
+export type ModelHistory = ReturnType<typeof createModelHistory>;
 
-  /** As one block, which is there as a whole or not at all. */
-  async function insertOnce(
-    table: Table,
-    column: string,
-    tenant: string,
-    value: number,
-    rows: object[],
-  ): Promise<void> {
-    for (let token = 0; rows.length > 0 && (await count(table, column, tenant, value)) === 0; token++) {
-      if (token === maxTokens) throw new Error(`${table.name} does not take its rows`);
-      await client.insert({
-        table: table.name,
-        format: 'JSONEachRow',
-        values: rows,
-        clickhouse_settings: {
-          async_insert: 0,
-          wait_end_of_query: 1,
-          insert_deduplication_token: `${tenant}:${value}:${token}`,
-        },
-      });
-    }
+export const createModelHistory = (client: ClickHouseClient) => ({
+  /** Number of the last change that is there, by tenant. */
+  lastChanges: async (): Promise<ReadonlyMap<string, number>> => {
+    const query = 'SELECT tenant, max(change) AS change FROM model_versions GROUP BY tenant';
+    const rows = await selectRows<{ tenant: string; change: number }>(client, query);
+    return new Map(rows.map(({ tenant, change }) => [tenant, change]));
+  },
+  /** Adds a change, and the parameters of a fitted version; doing it again adds nothing. */
+  add: async (change: RecordedChange): Promise<void> => {
+    const { tenant, version } = change;
+    // The change comes last: where it is, everything is.
+    if (change.action === 'fit')
+      await insertOnce(client, skillParameters, 'version', tenant, version, skillRows(change));
+    await insertOnce(client, modelVersions, 'change', tenant, change.change, [changeRow(change)]);
+  },
+});
+
+/** As one block, which is there as a whole or not at all. */
+async function insertOnce(
+  client: ClickHouseClient,
+  { name }: Table,
+  column: string,
+  tenant: string,
+  value: number,
+  rows: object[],
+): Promise<void> {
+  const query = `SELECT toUInt32(count()) AS n FROM ${name} WHERE tenant = {tenant:String} AND ${column} = {value:UInt32}`;
+  for (let token = 0; rows.length > 0; token++) {
+    const [found] = await selectRows<{ n: number }>(client, query, undefined, { tenant, value });
+    if (found !== undefined && found.n > 0) return;
+    if (token === maxTokens) throw new Error(`${name} does not take its rows`);
+    await client.insert({
+      table: name,
+      format: 'JSONEachRow',
+      values: rows,
+      clickhouse_settings: {
+        async_insert: 0,
+        wait_end_of_query: 1,
+        insert_deduplication_token: `${tenant}:${value}:${token}`,
+      },
+    });
   }
-
-  return {
-    lastChanges: async () => {
-      const query = 'SELECT tenant, max(change) AS change FROM model_versions GROUP BY tenant';
-      const rows = await selectRows<{ tenant: string; change: number }>(client, query);
-      return new Map(rows.map(({ tenant, change }) => [tenant, change]));
-    },
-    add: async (change) => {
-      const { tenant, version } = change;
-      // The change comes last: where it is, everything is.
-      if (change.action === 'fit')
-        await insertOnce(skillParameters, 'version', tenant, version, skillRows(change));
-      await insertOnce(modelVersions, 'change', tenant, change.change, [changeRow(change)]);
-    },
-  };
 }
 
-const changeRow = ({
-  tenant,
-  change,
-  version,
-  basedOn,
-  action,
-  publishedAt,
-  model,
-  report,
-}: RecordedChange) => ({
-  tenant,
-  change,
-  version,
+const changeRow = ({ basedOn, publishedAt, ...change }: RecordedChange) => ({
+  ...change,
   based_on: basedOn,
-  action,
   published_at: sqlTime(publishedAt),
-  model,
-  report,
 });
 
 /** None for a version that is no longer kept. */
 function skillRows({ tenant, version, model, report }: RecordedChange): object[] {
   if (model === '') return [];
   const reports = new Map(decodeReport(report).skills.map((skill) => [skill.skillId, skill]));
-  return [...decodeModel(model).skills].map(([skillId, skill]) => {
-    const told = reports.get(skillId);
+  return Array.from(decodeModel(model).skills, ([skillId, skill]) => {
+    const found = reports.get(skillId);
     return {
       tenant,
       version,
@@ -195,9 +181,9 @@ function skillRows({ tenant, version, model, report }: RecordedChange): object[]
       p_slip: skill.parameters.pSlip,
       learners: skill.learners,
       answers: skill.answers,
-      old_log_loss: told?.oldLogLoss ?? null,
-      new_log_loss: told?.newLogLoss ?? null,
-      published: told?.published === true ? 1 : 0,
+      old_log_loss: found?.oldLogLoss ?? null,
+      new_log_loss: found?.newLogLoss ?? null,
+      published: found?.published === true ? 1 : 0,
       fitted_at: skill.fittedAt === null ? null : sqlTime(Date.parse(skill.fittedAt)),
     };
   });
