@@ -1,7 +1,6 @@
 /** Piscina entry: replays a learner without one answer, and commits what comes out. */
 import { workerData } from 'node:worker_threads';
-import { type AttemptRow, encodeAttemptRow } from '../src/contracts/attempt-row.js';
-import { decodeAttemptRow } from '../src/contracts/attempt-row-reader.js';
+import { type AttemptRow, decodeAttemptRow, encodeAttemptRow } from '../src/contracts/attempt-row.js';
 import type {
   RetractionReply,
   RetractionResult,

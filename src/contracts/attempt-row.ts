@@ -1,4 +1,6 @@
 import type { Conditions } from '../domain/answer/conditions.js';
+import { type Section, sections } from '../domain/base/types.js';
+import type { ParameterSource } from '../domain/catalogue/tenant-model.js';
 
 /**
  * One attempt as it travels from the commit in Redis to the `attempts` table in ClickHouse.
@@ -49,48 +51,20 @@ export interface AttemptFigures {
 export const outboxColumns = ['partition_id', 'outbox_ms', 'outbox_seq'] as const;
 
 /**
- * Columns of an encoded row, in its order. New ones come last: a row that an earlier version left in the outbox
- * is shorter, and ClickHouse gives it the columns' defaults.
+ * Columns of an encoded row, in its order and in the groups of `encodeAttemptRow`. New ones come last: a row that an earlier
+ * version left in the outbox is shorter, and ClickHouse gives it the columns' defaults.
  */
 export const rowColumns = [
-  'tenant',
-  'user_id',
-  'skill_id',
-  'item_id',
-  'event_id',
-  'is_correct',
-  'time_spent_seconds',
-  'confidence_score',
-  'question_difficulty',
-  'occurred_at',
-  'received_at',
-  'learner_seq',
-  'mastery_before',
-  'mastery_after',
-  'p_correct',
-  'plateau_detected',
-  'p_init',
-  'p_learn',
-  'p_guess',
-  'p_slip',
-  'parameters_version',
-  'model_version',
-  'parameters_source',
-  'difficulty_shift',
-  'ability_offset',
-  'item_difficulty',
-  'rapid_seconds',
-  'log_time_mean',
-  'log_time_sd',
-  'rapid',
-  'efficiency_index',
-  'recommendation_code',
-  'section',
-  'weight',
-  'closed_mastery',
-  'baseline_total',
-  'event_fingerprint',
-  'learner_version',
+  ...(['tenant', 'user_id', 'skill_id', 'item_id', 'event_id'] as const),
+  ...(['is_correct', 'time_spent_seconds', 'confidence_score', 'question_difficulty'] as const),
+  ...(['occurred_at', 'received_at', 'learner_seq'] as const),
+  ...(['mastery_before', 'mastery_after', 'p_correct', 'plateau_detected'] as const),
+  ...(['p_init', 'p_learn', 'p_guess', 'p_slip', 'parameters_version', 'model_version'] as const),
+  ...(['parameters_source', 'difficulty_shift', 'ability_offset', 'item_difficulty'] as const),
+  ...(['rapid_seconds', 'log_time_mean', 'log_time_sd'] as const),
+  ...(['rapid', 'efficiency_index', 'recommendation_code'] as const),
+  ...(['section', 'weight', 'closed_mastery', 'baseline_total'] as const),
+  ...(['event_fingerprint', 'learner_version'] as const),
 ] as const;
 
 /**
@@ -131,9 +105,84 @@ const encodeTime = (ms: number): string => (ms / 1000).toFixed(3).padStart(14, '
 /** What every row of a learner begins with, and no other row does. */
 export const rowPrefix = (tenant: string, userId: string): string => `${tenant}\t${encodeText(userId)}\t`;
 
-/** A row as it was encoded. */
+/** A row as it is read back: from an outbox, or from ClickHouse (TabSeparated, times as Unix seconds). */
 export interface AttemptRow {
   readonly event: AttemptEvent;
   readonly figures: AttemptFigures;
   readonly conditions: Conditions;
 }
+
+type Column = (typeof rowColumns)[number];
+
+const at = Object.fromEntries(rowColumns.map((name, i) => [name, i])) as Record<Column, number>;
+
+/** @param line without the outbox columns and without a line feed. @throws Error for what is no row */
+export function decodeAttemptRow(line: string): AttemptRow {
+  const fields = line.split('\t');
+  if (fields.length !== rowColumns.length)
+    throw new Error(`a row of ${fields.length} fields is not one of attempts`);
+  const text = (column: Column): string => unescapeText(fields[at[column]] as string);
+  const maybeText = (column: Column): string | null => text(column) || null;
+  const number = (column: Column): number => numberOf(fields[at[column]] as string, column);
+  const maybe = (column: Column): number | null => (fields[at[column]] === '\\N' ? null : number(column));
+  const time = (column: Column): number => Math.round(1000 * number(column));
+  return {
+    event: {
+      tenant: text('tenant'),
+      userId: text('user_id'),
+      skillId: text('skill_id'),
+      itemId: maybeText('item_id'),
+      eventId: maybeText('event_id'),
+      isCorrect: number('is_correct') === 1,
+      timeSpentSeconds: maybe('time_spent_seconds'),
+      confidenceScore: maybe('confidence_score'),
+      questionDifficulty: maybe('question_difficulty'),
+      occurredAt: time('occurred_at'),
+      receivedAt: time('received_at'),
+    },
+    figures: {
+      learnerSeq: number('learner_seq'),
+      masteryBefore: number('mastery_before'),
+      masteryAfter: number('mastery_after'),
+      plateauDetected: number('plateau_detected') === 1,
+      isRapid: number('rapid') === 1,
+      efficiencyIndex: maybe('efficiency_index'),
+      recommendationCode: text('recommendation_code'),
+      modelVersion: number('model_version'),
+      baselineTotal: maybe('baseline_total'),
+      eventFingerprint: number('event_fingerprint'),
+      learnerVersion: number('learner_version'),
+    },
+    conditions: {
+      parameters: {
+        pInit: number('p_init'),
+        pLearn: number('p_learn'),
+        pGuess: number('p_guess'),
+        pSlip: number('p_slip'),
+      },
+      version: number('parameters_version'),
+      source: text('parameters_source') as ParameterSource,
+      difficultyShift: number('difficulty_shift'),
+      abilityOffset: number('ability_offset'),
+      itemDifficulty: number('item_difficulty'),
+      rapidSeconds: number('rapid_seconds'),
+      time: { logMean: number('log_time_mean'), logSd: number('log_time_sd') },
+      pCorrect: number('p_correct'),
+      section: sectionOf(text('section')),
+      weight: number('weight'),
+      closedMastery: maybe('closed_mastery'),
+    },
+  };
+}
+
+function numberOf(field: string, column: Column): number {
+  const number = field === '' ? Number.NaN : Number(field);
+  if (Number.isNaN(number)) throw new Error(`${column} of an attempt row is no number: ${field}`);
+  return number;
+}
+
+const sectionOf = (field: string): Section | null => sections.find((section) => section === field) ?? null;
+
+/** Ids have no control characters, so what stands behind a backslash stands for itself. */
+export const unescapeText = (text: string): string =>
+  text.includes('\\') ? text.replaceAll(/\\(.)/g, '$1') : text;

@@ -1,8 +1,9 @@
 /** Taking an answer back where it meets an erasure, a fit, refused rows, retention, or another taking back. */
+
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
+import { decodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { encodeModel } from '../../src/contracts/model.js';
 import { type SkillModel, skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { startReplay } from '../../src/domain/history/replay.js';

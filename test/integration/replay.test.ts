@@ -6,8 +6,12 @@ import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AttemptRow, encodeAttemptRow, rowColumns } from '../../src/contracts/attempt-row.js';
-import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
+import {
+  type AttemptRow,
+  decodeAttemptRow,
+  encodeAttemptRow,
+  rowColumns,
+} from '../../src/contracts/attempt-row.js';
 import { encodeModel } from '../../src/contracts/model.js';
 import {
   defaultSkillParameters,

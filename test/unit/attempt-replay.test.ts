@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
-import { decodeAttemptRow } from '../../src/contracts/attempt-row-reader.js';
+import { decodeAttemptRow, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { startReplay } from '../../src/domain/history/replay.js';
 import { takeBaseline } from '../../src/domain/history/without-answer.js';

@@ -1,6 +1,5 @@
 /** Rows of many learners, replayed learner by learner. */
-import type { AttemptRow } from '../../src/contracts/attempt-row.js';
-import { decodeAttemptRow, unescapeText } from '../../src/contracts/attempt-row-reader.js';
+import { type AttemptRow, decodeAttemptRow, unescapeText } from '../../src/contracts/attempt-row.js';
 import { learnerName } from '../../src/contracts/learner-name.js';
 import type { LearnerRows } from '../../src/contracts/rebuild-tasks.js';
 import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';

@@ -1,7 +1,7 @@
 /** Keeps answers that are on their way to ClickHouse apart from the months that are archived. Months are as 202601. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { decodeAttemptRow } from '../../contracts/attempt-row-reader.js';
+import { decodeAttemptRow } from '../../contracts/attempt-row.js';
 import { monthOf } from '../../domain/base/days.js';
 import { indices } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';

@@ -1,6 +1,5 @@
 /** Parked rows of the outbox and of the journal: removed with their learner, listed, and moved back (redrive). */
-import { rowColumns } from '../../contracts/attempt-row.js';
-import { unescapeText } from '../../contracts/attempt-row-reader.js';
+import { rowColumns, unescapeText } from '../../contracts/attempt-row.js';
 import type { CorrectedRows } from '../../contracts/corrections.js';
 import { journalColumns, journalKinds } from '../../contracts/journal.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';

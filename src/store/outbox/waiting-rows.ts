@@ -1,6 +1,5 @@
 /** A learner's rows that wait for ClickHouse: answers in the outbox, other facts in the journal; parked ones too. */
-import { type AttemptRow, rowPrefix } from '../../contracts/attempt-row.js';
-import { decodeAttemptRow } from '../../contracts/attempt-row-reader.js';
+import { type AttemptRow, decodeAttemptRow, rowPrefix } from '../../contracts/attempt-row.js';
 import type { ExportRecord } from '../../contracts/export-record.js';
 import {
   type JournalKind,

@@ -1,5 +1,5 @@
 /** Looks through all of Redis for learners and their rows, for comparing them with ClickHouse. */
-import { unescapeText } from '../../contracts/attempt-row-reader.js';
+import { unescapeText } from '../../contracts/attempt-row.js';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
 import { learnerField } from '../learners/learner-records.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';

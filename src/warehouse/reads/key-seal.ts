@@ -6,14 +6,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
 
-export interface KeySeal {
-  /** Names a key without its hash; the same for the same key and secret. */
-  name(keyHash: string): string;
-  /** @param bound what must be the same when it is opened */
-  close(keyHash: string, bound: string): string;
-  /** Null for what was sealed with another secret, or bound to something else. */
-  open(sealed: string, bound: string): string | null;
-}
+export type KeySeal = Awaited<ReturnType<typeof createKeySeal>>;
 
 const cipher = 'aes-256-gcm';
 const ivBytes = 12;
@@ -21,19 +14,23 @@ const tagBytes = 16;
 const derive = promisify<string, string, number, Buffer>(scrypt);
 
 /** @param clickhouseUrl of the service's account, with its password */
-export async function createKeySeal(clickhouseUrl: string): Promise<KeySeal> {
+export async function createKeySeal(clickhouseUrl: string) {
   const password = decodeURIComponent(new URL(clickhouseUrl).password);
   const secret = await derive(password, 'skilltrace api keys', 64);
   const [sealing, naming] = [secret.subarray(0, 32), secret.subarray(32)];
   return {
-    name: (keyHash) => createHmac('sha256', naming).update(keyHash).digest('hex').slice(0, 32),
-    close: (keyHash, bound) => {
+    /** Names a key without its hash; the same for the same key and secret. */
+    name: (keyHash: string): string =>
+      createHmac('sha256', naming).update(keyHash).digest('hex').slice(0, 32),
+    /** @param bound what must be the same when it is opened */
+    close: (keyHash: string, bound: string): string => {
       const iv = randomBytes(ivBytes);
       const sealed = createCipheriv(cipher, sealing, iv).setAAD(Buffer.from(bound));
       const body = Buffer.concat([sealed.update(keyHash, 'utf8'), sealed.final()]);
       return Buffer.concat([iv, sealed.getAuthTag(), body]).toString('base64');
     },
-    open: (sealed, bound) => openSealed(sealing, Buffer.from(sealed, 'base64'), bound),
+    /** Null for what was sealed with another secret, or bound to something else. */
+    open: (sealed: string, bound: string) => openSealed(sealing, Buffer.from(sealed, 'base64'), bound),
   };
 }
 

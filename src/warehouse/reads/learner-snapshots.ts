@@ -1,8 +1,7 @@
 /** Learners' states after the last of their answers whose rows were dropped for their age: replays begin there. */
 import { text } from 'node:stream/consumers';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { type AttemptRow, rowColumns } from '../../contracts/attempt-row.js';
-import { decodeAttemptRow } from '../../contracts/attempt-row-reader.js';
+import { type AttemptRow, decodeAttemptRow, rowColumns } from '../../contracts/attempt-row.js';
 import { selectRows } from '../clickhouse/client.js';
 import { learnerSnapshots } from '../schema/archive.js';
 

@@ -1,7 +1,6 @@
 /** A learner's answers, read back out of ClickHouse as rows. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { type AttemptRow, rowColumns } from '../../contracts/attempt-row.js';
-import { decodeAttemptRow } from '../../contracts/attempt-row-reader.js';
+import { type AttemptRow, decodeAttemptRow, rowColumns } from '../../contracts/attempt-row.js';
 import { mapInSlices } from '../../slices.js';
 import { createLearnerSnapshots } from './learner-snapshots.js';
 
