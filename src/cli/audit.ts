@@ -3,14 +3,8 @@ import { withAudit } from '../app/maintenance.js';
 import { runAudit } from '../services/audit/audit.js';
 import { parseArguments, readInteger, usageOf } from './arguments.js';
 import { auditJson, auditText } from './audit-report.js';
-import { type CommandContext, commandOf, createProgress } from './command.js';
+import { commandOf, createProgress } from './command.js';
 import { withDeployment } from './servers.js';
-
-interface AuditArguments {
-  /** Null: all days for which accepted answers are counted. */
-  readonly days: number | null;
-  readonly json: boolean;
-}
 
 const help = `Usage: npm run audit [-- options]
 
@@ -32,42 +26,35 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.
 
 const usage = usageOf('npm run audit [-- options]');
 const maxDays = 36_500;
-
-/** @returns the arguments, or null if help was asked for. @throws StartError */
-function readAuditArguments(argv: readonly string[]): AuditArguments | null {
-  const { values, positionals } = parseArguments(usage, argv, {
-    days: { type: 'string' },
-    json: { type: 'boolean', default: false },
-    help: { type: 'boolean', short: 'h', default: false },
-  });
-  if (values.help) return null;
-  if (positionals.length > 0) throw usage(`${JSON.stringify(positionals[0])} is no option`);
-  const days = values.days === undefined ? null : readInteger(usage, '--days', values.days, 1, maxDays);
-  return { days, json: values.json };
-}
-
 const exitCodes = { agrees: 0, mismatch: 1, notCompared: 2 } as const;
 
 export const main = commandOf({
   name: 'audit',
   help,
-  read: readAuditArguments,
-  work: compare,
   failure: exitCodes.notCompared,
+  read: (argv) => {
+    const { values, positionals } = parseArguments(usage, argv, {
+      days: { type: 'string' },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    });
+    if (values.help) return null;
+    if (positionals.length > 0) throw usage(`${JSON.stringify(positionals[0])} is no option`);
+    const days = values.days === undefined ? null : readInteger(usage, '--days', values.days, 1, maxDays);
+    return { days, json: values.json };
+  },
+  work: async (context, { days, json }) => {
+    const progress = createProgress(context);
+    const report = await withDeployment(context, ({ endpoints, redis }, partitions) =>
+      withAudit({ redis, partitions }, endpoints, (parts) => {
+        const abort = new AbortController();
+        context.closers.add('audit', () => abort.abort());
+        return runAudit(parts, { days, signal: abort.signal, onStep: progress.show });
+      }),
+    );
+    progress.show('');
+    context.stdout.write(`${json ? auditJson(report) : auditText(report)}\n`);
+    if (report.mismatches.length > 0) context.endWith(exitCodes.mismatch);
+    else context.endWith(report.notCompared.length > 0 ? exitCodes.notCompared : exitCodes.agrees);
+  },
 });
-
-async function compare(context: CommandContext, { days, json }: AuditArguments): Promise<void> {
-  const progress = createProgress(context);
-  const report = await withDeployment(context, ({ endpoints, redis }, partitions) =>
-    withAudit({ redis, partitions }, endpoints, (parts) => {
-      const abort = new AbortController();
-      context.closers.add('audit', () => abort.abort());
-      return runAudit(parts, { days, signal: abort.signal, onStep: progress.show });
-    }),
-  );
-  progress.show('');
-  context.stdout.write(`${json ? auditJson(report) : auditText(report)}\n`);
-  const { mismatches, notCompared } = report;
-  if (mismatches.length > 0) context.endWith(exitCodes.mismatch);
-  else context.endWith(notCompared.length > 0 ? exitCodes.notCompared : exitCodes.agrees);
-}

@@ -8,14 +8,8 @@ import {
   retainAnswers,
 } from '../services/retention/retain-answers.js';
 import { parseArguments, readInteger, usageOf } from './arguments.js';
-import { type CommandContext, commandOf } from './command.js';
+import { commandOf } from './command.js';
 import { withDeployment } from './servers.js';
-
-interface RetainArguments {
-  /** Undefined: as the service is set. */
-  readonly days: number | undefined;
-  readonly dryRun: boolean;
-}
 
 const help = `Usage: npm run retain [-- options]
 
@@ -31,42 +25,38 @@ A month whose answers may still be on their way has to wait; the log says for wh
 It uses the servers of the service that runs on DATA_DIR, or starts its own.
 `;
 
+const usage = usageOf('npm run retain [-- options]');
 const maxDays = 36_500;
 
-const usage = usageOf('npm run retain [-- options]');
-
-/** @returns the arguments, or null if help was asked for. @throws StartError */
-function readRetainArguments(argv: readonly string[]): RetainArguments | null {
-  const { values, positionals } = parseArguments(usage, argv, {
-    days: { type: 'string' },
-    'dry-run': { type: 'boolean', default: false },
-    help: { type: 'boolean', short: 'h', default: false },
-  });
-  if (values.help) return null;
-  if (positionals.length > 0) throw usage(`${JSON.stringify(positionals[0])} is no option`);
-  const { days } = values;
-  return {
-    days: days === undefined ? undefined : readInteger(usage, '--days', days, 1, maxDays),
-    dryRun: values['dry-run'],
-  };
-}
-
-export const main = commandOf({ name: 'retain', help, read: readRetainArguments, work: retain });
-
-async function retain(context: CommandContext, { days, dryRun }: RetainArguments): Promise<void> {
-  const { config, logger, closers } = context;
-  const age = days ?? config.attemptRetentionDays;
-  if (age === 0) throw usage('ATTEMPT_RETENTION_DAYS is 0, answers are kept for ever: --days is needed');
-  await withDeployment(context, ({ endpoints, redis }, partitions) =>
-    withRetention({ redis, partitions }, endpoints, logger, async (parts) => {
-      const abort = new AbortController();
-      closers.add('retention', () => abort.abort());
-      const plan = await planRetention(parts, lastMonthOlderThan(age, Date.now()));
-      const dropped = dryRun ? [] : await retainAnswers(parts, plan, abort.signal);
-      context.stdout.write(`${describe(plan, dropped, dryRun)}\n`);
-    }),
-  );
-}
+export const main = commandOf({
+  name: 'retain',
+  help,
+  read: (argv) => {
+    const { values, positionals } = parseArguments(usage, argv, {
+      days: { type: 'string' },
+      'dry-run': { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    });
+    if (values.help) return null;
+    if (positionals.length > 0) throw usage(`${JSON.stringify(positionals[0])} is no option`);
+    const days = values.days === undefined ? null : readInteger(usage, '--days', values.days, 1, maxDays);
+    return { days, dryRun: values['dry-run'] };
+  },
+  work: async (context, { days, dryRun }) => {
+    const { config, logger, closers, stdout } = context;
+    const age = days ?? config.attemptRetentionDays;
+    if (age === 0) throw usage('ATTEMPT_RETENTION_DAYS is 0, answers are kept for ever: --days is needed');
+    await withDeployment(context, ({ endpoints, redis }, partitions) =>
+      withRetention({ redis, partitions }, endpoints, logger, async (parts) => {
+        const abort = new AbortController();
+        closers.add('retention', () => abort.abort());
+        const plan = await planRetention(parts, lastMonthOlderThan(age, Date.now()));
+        const dropped = dryRun ? [] : await retainAnswers(parts, plan, abort.signal);
+        stdout.write(`${describe(plan, dropped, dryRun)}\n`);
+      }),
+    );
+  },
+});
 
 function describe(
   { months, forecastMonths }: RetentionPlan,
