@@ -46,5 +46,5 @@ test('a stack trace tells files and lines of the sources', () => {
     encoding: 'utf8',
   });
   assert.match(stderr, /TypeError/);
-  assert.match(stderr, /src\/app\.ts:\d+:\d+/);
+  assert.match(stderr, /src\/app\/app\.ts:\d+:\d+/);
 });
