@@ -3,16 +3,7 @@
 // Plain JavaScript on Node's own modules, because at this point nothing else may be there.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -22,6 +13,7 @@ const DIST = join(ROOT, 'dist');
 const SUPPORTED_NODE = [20, 22];
 const SOURCES = ['src', 'workers', 'bench', 'test'];
 const SHOWN_LINES = 15;
+const { existsSync, readdirSync, rmSync, writeFileSync } = fs;
 
 /** The commands: what they do, and the compiled module whose `main(argv)` does it. */
 const COMMANDS = {
@@ -46,7 +38,7 @@ const say = (line) => process.stderr.write(`skilltrace: ${line}\n`);
 /** @returns '' for what is not there, or goes at this moment: another set-up's lock, or a process */
 function readText(file) {
   try {
-    return readFileSync(file, 'utf8');
+    return fs.readFileSync(file, 'utf8');
   } catch (error) {
     if (error.code === 'ENOENT' || error.code === 'ESRCH') return '';
     throw error;
@@ -102,32 +94,29 @@ async function runOrFail(what, command, args) {
 /** The reason stands at the head (npm, esbuild) or at the end (install scripts). */
 function shorten(output) {
   const lines = output.trimEnd().split('\n');
-  if (lines.length <= 2 * SHOWN_LINES) return lines.join('\n');
-  return [...lines.slice(0, SHOWN_LINES), '...', ...lines.slice(-SHOWN_LINES)].join('\n');
+  if (lines.length > 2 * SHOWN_LINES) lines.splice(SHOWN_LINES, lines.length - 2 * SHOWN_LINES, '...');
+  return lines.join('\n');
 }
 
 // ---- npm packages
 
 const sha256 = (...parts) =>
   parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');
-const packagesStamp = () => pathIn('node_modules', '.skilltrace-setup');
+const packagesStamp = pathIn('node_modules', '.skilltrace-setup');
 const packagesKey = () => sha256(process.platform, process.arch, readText(pathIn('package-lock.json')));
-const packagesReady = () => readText(packagesStamp()) === packagesKey();
+const packagesReady = () => readText(packagesStamp) === packagesKey();
 
 /** Whether an installation made without this script has every package of the lock file; npm lists it itself. */
 function installedByHand() {
   const hidden = readText(pathIn('node_modules', '.package-lock.json'));
   if (hidden === '') return false;
   const installed = JSON.parse(hidden).packages;
-  return Object.entries(JSON.parse(readText(pathIn('package-lock.json'))).packages).every(
-    ([path, { version, integrity, optional }]) =>
-      path === '' ||
-      (installed[path] === undefined
-        ? optional === true
-        : installed[path].version === version &&
-          installed[path].integrity === integrity &&
-          existsSync(pathIn(path))),
-  );
+  const { '': _, ...wanted } = JSON.parse(readText(pathIn('package-lock.json'))).packages;
+  return Object.entries(wanted).every(([path, { version, integrity, optional }]) => {
+    const found = installed[path];
+    if (found === undefined) return optional === true;
+    return found.version === version && found.integrity === integrity && existsSync(pathIn(path));
+  });
 }
 
 /**
@@ -147,44 +136,37 @@ async function npmInstall() {
 async function installPackages() {
   if (packagesReady()) return;
   if (!installedByHand()) await npmInstall();
-  writeFileSync(packagesStamp(), packagesKey());
+  writeFileSync(packagesStamp, packagesKey());
 }
 
 // ---- build
 
-function sourceFiles(folder) {
-  return readdirSync(folder, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && /\.c?ts$/.test(entry.name))
-    .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
-    .sort();
-}
-
 /** Everything that a build depends on: names and contents of the sources, settings and versions. */
 function buildKey() {
-  const files = SOURCES.map((name) => pathIn(name))
-    .filter(existsSync)
-    .flatMap(sourceFiles);
-  const settings = ['src/build.mjs', 'tsconfig.json', 'package.json', 'package-lock.json'].map((name) =>
-    pathIn(name),
+  const sources = SOURCES.filter((folder) => existsSync(pathIn(folder))).flatMap((folder) =>
+    readdirSync(pathIn(folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.c?ts$/.test(name))
+      .map((name) => join(folder, name))
+      .sort(),
   );
-  return sha256(
-    ...[...files, ...settings].flatMap((file) => [file.slice(ROOT.length), '\0', readText(file), '\0']),
-  );
+  const settings = ['src/build.mjs', 'tsconfig.json', 'package.json', 'package-lock.json'];
+  return sha256(...[...sources, ...settings].flatMap((name) => [name, '\0', readText(pathIn(name)), '\0']));
 }
 
-const buildReady = () => readText(join(DIST, '.skilltrace-setup')) === buildKey();
+const buildStamp = join(DIST, '.skilltrace-setup');
+const buildReady = () => readText(buildStamp) === buildKey();
 
 /** Builds beside the old files and swaps: no half-built dist is ever run, and nothing of deleted sources stays. */
 async function build() {
   const key = buildKey();
-  if (readText(join(DIST, '.skilltrace-setup')) === key) return;
+  if (readText(buildStamp) === key) return;
   const fresh = pathIn('dist.tmp');
   const old = pathIn('dist-old.tmp');
   for (const folder of [fresh, old]) rmSync(folder, { recursive: true, force: true });
   await runOrFail('building', process.execPath, [pathIn('src', 'build.mjs'), fresh]);
   writeFileSync(join(fresh, '.skilltrace-setup'), key);
-  if (existsSync(DIST)) renameSync(DIST, old);
-  renameSync(fresh, DIST);
+  if (existsSync(DIST)) fs.renameSync(DIST, old);
+  fs.renameSync(fresh, DIST);
   rmSync(old, { recursive: true, force: true });
 }
 
@@ -207,7 +189,7 @@ function startOf(pid) {
 
 /** The highest numbered file is the lock (src/embedded/dir-lock.ts explains why); free when its owner is dead. */
 async function withLock(work) {
-  mkdirSync(LOCK_DIR, { recursive: true });
+  fs.mkdirSync(LOCK_DIR, { recursive: true });
   const number = await takeLock();
   try {
     return await work();
@@ -216,23 +198,21 @@ async function withLock(work) {
   }
 }
 
+const lockNumbers = () => readdirSync(LOCK_DIR).flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+
 async function takeLock() {
-  const numbers = () =>
-    readdirSync(LOCK_DIR)
-      .filter((name) => /^\d+$/.test(name))
-      .map(Number);
   const mine = `${process.pid} ${startOf(process.pid)}`;
   for (let told = false; ; ) {
-    const top = Math.max(0, ...numbers());
+    const top = Math.max(0, ...lockNumbers());
     const owner = readText(join(LOCK_DIR, String(top)));
     const [pid, start] = owner.split(' ');
     if (owner !== '' && startOf(pid) === start) {
       if (!told) say(`waiting for another set-up in this folder (process ${pid})`);
       told = true;
       await sleep(200);
-    } else if (claim(top + 1, mine) && Math.max(...numbers()) === top + 1) {
-      for (const number of numbers())
-        if (number <= top) rmSync(join(LOCK_DIR, String(number)), { force: true });
+    } else if (claim(top + 1, mine) && Math.max(...lockNumbers()) === top + 1) {
+      for (const number of lockNumbers().filter((one) => one <= top))
+        rmSync(join(LOCK_DIR, `${number}`), { force: true });
       return top + 1;
     }
   }
@@ -242,7 +222,7 @@ function claim(number, content) {
   const fresh = join(LOCK_DIR, `${process.pid}.tmp`);
   writeFileSync(fresh, content);
   try {
-    linkSync(fresh, join(LOCK_DIR, String(number)));
+    fs.linkSync(fresh, join(LOCK_DIR, String(number)));
     return true;
   } catch (error) {
     if (error.code === 'EEXIST') return false;

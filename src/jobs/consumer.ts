@@ -65,16 +65,20 @@ export interface Consumer<Data, Result> {
   close(finishMs: number): Promise<void>;
 }
 
+interface ConsumerOptions<Data, Result> {
+  readonly redisUrl: string;
+  readonly logger: Logger;
+  readonly openQueue: (connection: Redis | Cluster) => Queue<Data>;
+  readonly work: (job: Job<Data, Result>, token: string, signal: AbortSignal) => Promise<Result>;
+  readonly worker: Partial<WorkerOptions>;
+}
+
 /** @throws nothing while Redis is unavailable: everything waits for it */
-export function openConsumer<Data, Result>(
-  { redisUrl, logger }: { readonly redisUrl: string; readonly logger: Logger },
-  makeQueue: (connection: Redis | Cluster) => Queue<Data>,
-  work: (job: Job<Data, Result>, token: string, signal: AbortSignal) => Promise<Result>,
-  options: Partial<WorkerOptions>,
-): Consumer<Data, Result> {
+export function openConsumer<Data, Result>(options: ConsumerOptions<Data, Result>): Consumer<Data, Result> {
+  const { redisUrl, logger, work } = options;
   const [stop, abort] = [new AbortController(), new AbortController()];
   const connection = connectQueues(redisUrl, logger, () => stop.signal.aborted);
-  const queue = makeQueue(connection);
+  const queue = options.openQueue(connection);
   /** What gives up each job in hand. BullMQ waits for jobs without end. */
   const inHand = new Set<(error: Error) => void>();
   const run = (job: Job<Data, Result>, token = ''): Promise<Result> =>
@@ -88,7 +92,7 @@ export function openConsumer<Data, Result>(
     connection,
     prefix: queuePrefix,
     autorun: false,
-    ...options,
+    ...options.worker,
   });
   queue.on('error', (error) => logger.debug({ err: error }, `${queue.name} queue`));
   worker.on('error', (error) => logger.debug({ err: error }, `${queue.name} worker`));

@@ -71,63 +71,54 @@ function startConsumer(
   isRestart: boolean,
   ended: () => void,
 ): Pick<Consumer<never, never>, 'close'> {
-  const consumer = openDrainConsumer({ redisUrl, partitions, drain, logger });
+  const inTurn = createTurns();
+  const consumer = openConsumer<DrainJobData, DrainResult>({
+    ...{ redisUrl, logger, openQueue: openDrainQueue },
+    work: async (job, token, signal) => {
+      const { v, shard, batch } = job.data;
+      if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
+      const save = (fixed: FixedBatch): Promise<void> => keepBatch(consumer, job, token, fixed);
+      return inTurn(shard, () => drain({ partitions: partitionsOf(shard, partitions), batch, save, signal }));
+    },
+    worker: {
+      concurrency: drainShards,
+      lockDuration: lockMs,
+      stalledInterval: stalledCheckMs,
+      maxStalledCount: unlimited,
+      settings: { backoffStrategy: (attempt) => retryDelay(attempt, Math.random()) },
+    },
+  });
   const { connection, queue, worker, stopping } = consumer;
   const sweep = createSweep(outbox, partitions, (shard) => armShard(queue, shard));
+  const unlessStopping = (log: (error: unknown) => void) => (error: unknown) => {
+    if (!stopping.aborted) log(error);
+  };
   const look = (): Promise<void> =>
-    sweep(performance.now()).catch((error: unknown) => {
-      if (!stopping.aborted)
-        logger.debug({ err: error }, 'Redis is unavailable: the outbox is looked at later');
-    });
+    sweep(performance.now()).catch(
+      unlessStopping((err) => logger.debug({ err }, 'Redis is unavailable: the outbox is looked at later')),
+    );
   const timer = setInterval(look, sweepMs);
   worker.on('completed', () => {
     ended();
     // The next block may be due at once.
     void look();
   });
-  worker.on('failed', (job, error) => {
+  worker.on('failed', (job, err) => {
     if (stopping.aborted) return;
     ended();
-    logger.warn({ err: error, job: job?.id, attempt: job?.attemptsMade }, 'drain failed');
+    logger.warn({ err, job: job?.id, attempt: job?.attemptsMade }, 'drain failed');
   });
   const freed = isRestart ? freeShards(queue, connection) : Promise.resolve();
   freed
-    .catch((error: unknown) => {
-      if (!stopping.aborted)
-        logger.warn({ err: error }, 'the jobs of the pipeline could not be looked after');
-    })
+    .catch(unlessStopping((err) => logger.warn({ err }, 'the jobs of the pipeline could not be freed')))
     .then(() => worker.run())
-    .catch((error: unknown) => logger.debug({ err: error }, 'drain worker'));
+    .catch((err: unknown) => logger.debug({ err }, 'drain worker'));
   return {
     close: (closeMs) => {
       clearInterval(timer);
       return consumer.close(closeMs);
     },
   };
-}
-
-/** The queue's worker, not running yet. */
-export function openDrainConsumer({
-  redisUrl,
-  partitions,
-  drain,
-  logger,
-}: Omit<DrainsOptions, 'outbox'>): Consumer<DrainJobData, DrainResult> {
-  const inTurn = createTurns();
-  const run = async (job: DrainJob, token: string, signal: AbortSignal): Promise<DrainResult> => {
-    const { v, shard, batch } = job.data;
-    if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
-    const save = (fixed: FixedBatch): Promise<void> => keepBatch(consumer, job, token, fixed);
-    return inTurn(shard, () => drain({ partitions: partitionsOf(shard, partitions), batch, save, signal }));
-  };
-  const consumer = openConsumer<DrainJobData, DrainResult>({ redisUrl, logger }, openDrainQueue, run, {
-    concurrency: drainShards,
-    lockDuration: lockMs,
-    stalledInterval: stalledCheckMs,
-    maxStalledCount: unlimited,
-    settings: { backoffStrategy: (attempt) => retryDelay(attempt, Math.random()) },
-  });
-  return consumer;
 }
 
 type DrainJob = Job<DrainJobData, DrainResult>;

@@ -83,12 +83,12 @@ export function startScheduledRuns(schedule: Schedule, options: ScheduledRunsOpt
 function startConsumer(schedule: Schedule, options: ScheduledRunsOptions, isRestart: boolean) {
   const { name } = schedule;
   const { everyMs, run, logger } = options;
-  const consumer = openConsumer<object, unknown>(
-    options,
-    (connection) => openQueue(name, connection),
-    (_job, _token, signal) => run(signal),
-    { lockDuration: lockMs, stalledInterval: stalledCheckMs, maxStalledCount: maxStalled },
-  );
+  const consumer = openConsumer<object, unknown>({
+    ...options,
+    openQueue: (connection) => openQueue(name, connection),
+    work: (_job, _token, signal) => run(signal),
+    worker: { lockDuration: lockMs, stalledInterval: stalledCheckMs, maxStalledCount: maxStalled },
+  });
   const { connection, queue, worker, stopping } = consumer;
   logRuns(consumer, schedule, logger);
   const set = (): Promise<void> =>

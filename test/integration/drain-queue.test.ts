@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FixedBatch } from '../../src/contracts/jobs.js';
-import { armShard, openDrainConsumer } from '../../src/jobs/drain-queue.js';
+import { drainJobId, drainQueueName, type FixedBatch, queuePrefix } from '../../src/contracts/jobs.js';
+import { connectQueues } from '../../src/jobs/consumer.js';
+import { startDrains } from '../../src/jobs/drain-queue.js';
 import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
 import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
@@ -24,7 +25,7 @@ test('only the worker that holds the job may fix its batch', { timeout: 30_000 }
   /** The first run loses its job, as one does that stood still for longer than its lock; the second keeps it. */
   const drain = async ({ batch: fixed, save }: DrainTask) => {
     seen.push(fixed);
-    const lock = queue.toKey('drain-0:lock');
+    const lock = `${queuePrefix}:${drainQueueName}:${drainJobId(0)}:lock`;
     if (seen.length === 1) await connection.set(lock, 'another worker', 'PX', 1000);
     await save(batch).catch((error: unknown) => refusals.push(error));
     if (seen.length === 1) throw new Error('tried again');
@@ -32,21 +33,21 @@ test('only the worker that holds the job may fix its batch', { timeout: 30_000 }
     else throw new Error('and once more, with what was kept');
     return { rows: 0, present: 0 };
   };
-  const consumer = openDrainConsumer({
-    redisUrl,
-    partitions: 2,
-    drain,
-    logger: createLogger('fatal', 'test'),
-  });
-  const { connection, queue } = consumer;
-  void consumer.worker.run();
+  const logger = createLogger('fatal', 'test');
+  const connection = connectQueues(redisUrl, logger, () => false);
+  /** Something waits in the first partition, whatever is drained. */
+  const outbox = {
+    backlog: async (wanted: readonly number[]) =>
+      wanted.map((partition) => ({ partition, length: partition === 0 ? 1 : 0, head: '1-0', due: 0 })),
+  };
+  const drains = startDrains({ redisUrl, partitions: 2, outbox, drain, logger });
   try {
-    await armShard(queue, 0);
     await done;
     assert.match(String(refusals[0]), /given to another worker/);
     assert.equal(refusals.length, 1);
     assert.deepEqual(seen, [null, null, batch]);
   } finally {
-    await consumer.close(0);
+    await drains.close();
+    connection.disconnect();
   }
 });
