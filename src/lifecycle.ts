@@ -8,6 +8,20 @@ export class StartError extends Error {
   override readonly name: string = 'StartError';
 }
 
+/** The outcome of the work. @throws Error where there is none after `ms` */
+export function inTime<Value>(work: Promise<Value>, ms: number): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done after ${Math.round(ms)} ms`)), ms);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
+/** Waits until the work has ended, well or not, or for `ms`. */
+export async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  await inTime(work, ms).catch(() => undefined);
+}
+
 /** Ends a resource; `limitMs` is the time after which the next closer runs without waiting any longer. */
 export type Closer = (limitMs: number) => Promise<unknown> | unknown;
 
@@ -26,9 +40,9 @@ export type Closers = {
 };
 
 /** The contract allows 10 s from signal to exit; the rest is for the exit itself. */
-const CLOSE_DEADLINE_MS = 9_500;
+const closeDeadlineMs = 9_500;
 /** npm and the terminal both pass the same Ctrl-C on: within this time it is no wish to force. */
-const SAME_SIGNAL_MS = 1_000;
+const sameSignalMs = 1_000;
 
 /**
  * The stack of closers of one process (or of one test).
@@ -36,7 +50,7 @@ const SAME_SIGNAL_MS = 1_000;
  * @param deadlineMs time for all closers together. Each may use half of what is left when its turn comes, so
  *   that one that hangs leaves time for those after it; the last may use all.
  */
-export function createClosers(logger: Logger, deadlineMs = CLOSE_DEADLINE_MS): Closers {
+export function createClosers(logger: Logger, deadlineMs = closeDeadlineMs): Closers {
   const stack: { name: string; close: Closer }[] = [];
   let closing: Promise<boolean> | undefined;
 
@@ -67,31 +81,16 @@ export function createClosers(logger: Logger, deadlineMs = CLOSE_DEADLINE_MS): C
 }
 
 async function closeOne(name: string, close: Closer, limitMs: number, logger: Logger): Promise<boolean> {
-  try {
-    // The async function turns a throw into a rejection.
-    await inTime((async () => close(limitMs))(), limitMs);
-    return true;
-  } catch (error) {
-    logger.error({ err: error, closer: name }, 'closer failed');
-    return false;
-  }
-}
-
-/** The outcome of the work. @throws Error where there is none after `ms` */
-export function inTime<Value>(work: Promise<Value>, ms: number): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not done after ${Math.round(ms)} ms`)), ms);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}
-
-/** Waits until the work has ended, well or not, or for `ms`. */
-export const within = (work: Promise<unknown>, ms: number): Promise<void> =>
-  inTime(work, ms).then(
-    () => undefined,
-    () => undefined,
+  // The async function turns a throw into a rejection.
+  const closed = (async () => close(limitMs))();
+  return inTime(closed, limitMs).then(
+    () => true,
+    (error: unknown) => {
+      logger.error({ err: error, closer: name }, 'closer failed');
+      return false;
+    },
   );
+}
 
 /** What the shutdown needs of a process; `process` itself, except in tests. */
 export type Host = Pick<NodeJS.EventEmitter, 'on'> & { exit(code: number): unknown };
@@ -113,32 +112,30 @@ export function installShutdown(
 ): (exitCode: number) => Promise<void> {
   let running: Promise<void> | undefined;
   let firstSignalAt: number | undefined;
-
-  function shutdown(exitCode: number): Promise<void> {
+  const shutdown = (exitCode: number): Promise<void> => {
     running ??= closers.close().then((clean) => {
       host.exit(clean ? exitCode : 1);
     });
     return running;
+  };
+  for (const signal of ['SIGTERM', 'SIGINT']) {
+    host.on(signal, () => {
+      if (firstSignalAt === undefined) {
+        firstSignalAt = now();
+        logger.info({ signal }, 'stopping');
+        void shutdown(0);
+      } else if (now() - firstSignalAt >= sameSignalMs) {
+        logger.warn({ signal }, 'second signal: exit at once');
+        host.exit(1);
+      }
+    });
   }
-  function onSignal(signal: string): void {
-    if (firstSignalAt === undefined) {
-      firstSignalAt = now();
-      logger.info({ signal }, 'stopping');
-      void shutdown(0);
-    } else if (now() - firstSignalAt >= SAME_SIGNAL_MS) {
-      logger.warn({ signal }, 'second signal: exit at once');
-      host.exit(1);
-    }
+  for (const event of ['uncaughtException', 'unhandledRejection']) {
+    host.on(event, (error: unknown) => {
+      logger.fatal({ err: error }, 'uncaught error');
+      void shutdown(1);
+    });
   }
-  function onStray(error: unknown): void {
-    logger.fatal({ err: error }, 'uncaught error');
-    void shutdown(1);
-  }
-
-  host.on('SIGTERM', () => onSignal('SIGTERM'));
-  host.on('SIGINT', () => onSignal('SIGINT'));
-  host.on('uncaughtException', onStray);
-  host.on('unhandledRejection', onStray);
   return shutdown;
 }
 

@@ -21,7 +21,10 @@ await runProcess(logger, async (closers) => {
   askOfAge();
   const figures = createMetrics(`api-${number}`);
   const { stalled, collectAll } = linkToParent(figures.collect);
-  const metrics = async () => metricsText((await collectAll()) ?? [await figures.collect()]);
+  const metrics = async () => {
+    const all = await collectAll();
+    return metricsText(all.length > 0 ? all : [await figures.collect()]);
+  };
   await startApi(engine, { config, sharePort: true, probesOnly: false, stalled, figures, metrics });
   process.send?.(readyMessage);
 });

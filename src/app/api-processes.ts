@@ -51,8 +51,8 @@ export async function startApiProcesses(
   });
   const collectAll = async (): Promise<CollectedFigures[]> => {
     const children = [...watches.values()].map((watch) => watch.collect());
-    const told = await Promise.all([metrics.collect(), ...children]);
-    return told.filter((figures) => figures !== null);
+    const [own, others] = await Promise.all([metrics.collect(), Promise.all(children)]);
+    return [own, ...others.flat()];
   };
   const onHung = (): void => {
     hung += 1;
