@@ -10,13 +10,6 @@ type Message =
   | { readonly kind: 'ask'; readonly id: number }
   | { readonly kind: 'reply'; readonly id: number; readonly figures: readonly CollectedFigures[] };
 
-/** Either end of the channel. */
-interface Channel {
-  readonly connected: boolean;
-  on(event: 'message', hear: (message: Message) => void): unknown;
-  send?: ((message: Message, done: () => void) => unknown) | undefined;
-}
-
 const beatMs = 1000;
 /** So many beats without an answer, and the process hangs. Beats are counted: who stood still himself sent none. */
 const maxUnanswered = 15;
@@ -43,7 +36,11 @@ export interface ChildWatchOptions {
 /** Ends a child that hangs: whoever watches over it starts another. */
 export function watchChild(child: ChildProcess, options: ChildWatchOptions): ChildWatch {
   let unanswered = 0;
-  const link = openLink(child, options.collectAll, () => {
+  const post = (message: Message): void => {
+    // Without a channel there is no child any more, which its end tells.
+    if (child.connected) child.send(message, () => undefined);
+  };
+  const link = openLink(child, post, options.collectAll, () => {
     unanswered = 0;
   });
   const timer = setInterval(() => {
@@ -66,6 +63,9 @@ export function linkToParent(collect: () => Promise<CollectedFigures>) {
   let stalled: string | null = null;
   const link = openLink(
     process,
+    (message) => {
+      if (process.connected) process.send?.(message);
+    },
     async () => [await collect()],
     (message) => {
       if (message.kind !== 'beat') return;
@@ -83,16 +83,13 @@ export function linkToParent(collect: () => Promise<CollectedFigures>) {
 
 /** @param hear is called for every message */
 function openLink(
-  channel: Channel,
+  channel: { on(event: 'message', hear: (message: Message) => void): unknown },
+  send: (message: Message) => void,
   reply: () => Promise<readonly CollectedFigures[]>,
   hear: (message: Message) => void,
 ) {
   const asked = new Map<number, (figures: readonly CollectedFigures[]) => void>();
   let last = 0;
-  const send = (message: Message): void => {
-    // Without a channel there is no other side any more, which its end tells.
-    if (channel.connected) channel.send?.(message, () => undefined);
-  };
   channel.on('message', (message: Message) => {
     hear(message);
     if (message.kind === 'reply') asked.get(message.id)?.(message.figures);
