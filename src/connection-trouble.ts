@@ -48,7 +48,7 @@ const known: Readonly<Record<string, Trouble>> = {
   516: wrongLogin,
 };
 
-/** Of an error that tells nothing by itself the cause decides. */
+/** Of an error that says nothing by itself the cause decides. */
 export function troubleOf(error: unknown): Trouble {
   const code = codeOf(error);
   const trouble = known[code];

@@ -38,7 +38,7 @@ interface ErrorExtras {
   readonly cause?: unknown;
 }
 
-/** An error that the caller is told about, in words that carry no internals. */
+/** An error that the caller gets, in words that carry no internals. */
 export class ApiError extends Error {
   readonly details: readonly Problem[] | undefined;
   readonly headers: Readonly<Record<string, string>>;

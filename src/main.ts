@@ -24,7 +24,7 @@ export async function main(argv: readonly string[]): Promise<void> {
 function configOrExit([argument]: readonly string[]): Config | null {
   try {
     if (argument !== undefined)
-      throw new StartError(`${argument}: npm start takes no arguments; --help tells the settings`);
+      throw new StartError(`${argument}: npm start takes no arguments; --help lists the settings`);
     return loadConfig();
   } catch (error) {
     reportStartFailure(error, createLogger('info', 'start'));

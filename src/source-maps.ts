@@ -1,6 +1,6 @@
 /**
  * Makes stack traces name the sources. Node's own --enable-source-maps reads and parses the map of every file when the file
- * is loaded, a tenth of what a start costs; this reads a map when an error that went through its file is told.
+ * is loaded, a tenth of what a start costs; this reads a map when an error that went through its file is shown.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { SourceMap, type SourceMapping } from 'node:module';
@@ -25,7 +25,7 @@ function readMap(file: string): SourceMap | null {
   return new SourceMap(JSON.parse(readFileSync(file, 'utf8')));
 }
 
-/** Where the source is that a frame ran, as `file:line:column`; null where no map tells. */
+/** Where the source is that a frame ran, as `file:line:column`; null without a map. */
 function placeOf(url: string, line: number, column: number): string | null {
   // V8 counts from one, maps from nought.
   const origin = mapOf(url)?.findEntry(line - 1, column - 1);
@@ -38,7 +38,7 @@ const isMapping = (origin: SourceMapping | object): origin is SourceMapping =>
   'originalSource' in origin && typeof origin.originalSource === 'string';
 
 /** The line of a stack trace. */
-function told(frame: NodeJS.CallSite): string {
+function lineOf(frame: NodeJS.CallSite): string {
   const text = `    at ${frame}`;
   const [url, line, column] = [frame.getFileName(), frame.getLineNumber(), frame.getColumnNumber()];
   if (!url?.startsWith('file:') || line === null || column === null) return text;
@@ -46,7 +46,7 @@ function told(frame: NodeJS.CallSite): string {
     const place = placeOf(url, line, column);
     return place === null ? text : text.replace(`${url}:${line}:${column}`, () => place);
   } catch {
-    // Nothing may take the place of the error that is being told: too many open files, for one, is such an error.
+    // Nothing may take the place of the error that is being shown: too many open files, for one, is such an error.
     return text;
   }
 }
@@ -60,4 +60,4 @@ function headOf(error: Error): string {
     : text;
 }
 
-Error.prepareStackTrace = (error, frames) => [headOf(error), ...frames.map(told)].join('\n');
+Error.prepareStackTrace = (error, frames) => [headOf(error), ...frames.map(lineOf)].join('\n');

@@ -37,7 +37,7 @@ export interface ChildWatchOptions {
 export function watchChild(child: ChildProcess, options: ChildWatchOptions): ChildWatch {
   let unanswered = 0;
   const post = (message: Message): void => {
-    // Without a channel there is no child any more, which its end tells.
+    // Without a channel there is no child any more: its end is noticed.
     if (child.connected) child.send(message, () => undefined);
   };
   const link = openLink(child, post, options.collectAll, () => {

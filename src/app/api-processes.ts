@@ -10,7 +10,7 @@ import { type ChildWatch, watchChild } from './api-channel.js';
 import type { Engine } from './engine.js';
 import type { CollectedFigures, Metrics } from './metrics.js';
 
-/** What a process is told when it starts: not by its environment or arguments, where others can read it. */
+/** What a process gets when it starts: not by its environment or arguments, where others can read it. */
 export interface ApiProcessSettings {
   /** From 1 on. */
   readonly number: number;
@@ -80,7 +80,7 @@ export async function startApiProcesses(
   await Promise.all(processes.map(({ ready }) => ready));
 }
 
-/** A child gives up by itself where Redis is away; one that says nothing at all for so long hangs. */
+/** A child gives up by itself where Redis is unavailable; one that says nothing at all for so long hangs. */
 const readyLimitMs = 120_000;
 
 /** @throws Error where the child says something else, or nothing in time */
@@ -90,8 +90,8 @@ export async function untilReady(
   limitMs = readyLimitMs,
 ): Promise<void> {
   const late = AbortSignal.timeout(limitMs);
-  const told = once(child, 'message', { signal: AbortSignal.any([signal, late]) });
-  const [message] = await told.catch((error: unknown) => {
+  const heard = once(child, 'message', { signal: AbortSignal.any([signal, late]) });
+  const [message] = await heard.catch((error: unknown) => {
     throw late.aborted ? new Error(`an API process was not ready within ${limitMs / 1000} s`) : error;
   });
   if (message !== readyMessage)

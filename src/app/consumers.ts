@@ -127,7 +127,7 @@ function startJournal(engine: Engine): WatchedConsumer {
 
 /** A Redis that came back empty has no facts to record. */
 function factsRecorder({ redis, clickhouse, endpoints, blocked, logger }: Engine): () => Promise<void> {
-  const unreadable = 'an API key in store cannot be read: it is refused, and ClickHouse is not told of it';
+  const unreadable = 'an API key in store cannot be read: it is refused, and not recorded in ClickHouse';
   const tell = tellOnce((error) => logger.error({ err: error }, unreadable), 1000);
   const store = { deployment: () => readDeployment(redis), keys: createKeyStore(redis, tell).all };
   const record = createFactsRecorder(store, createFactsHistory(clickhouse, endpoints.clickhouseUrl));

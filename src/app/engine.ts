@@ -44,7 +44,7 @@ export interface Engine extends DeploymentWatch {
 /** About 26 MB of Redis for all partitions together. */
 const forecastsBound = 10_000;
 
-/** What an engine is told by the configuration. */
+/** What an engine takes from the configuration. */
 export interface EngineSettings {
   /** Replicas of Redis that must have an answer before it is confirmed. */
   readonly redisWaitReplicas: number;

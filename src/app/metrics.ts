@@ -3,7 +3,7 @@ import { AggregatorRegistry, collectDefaultMetrics, type Metric, Registry } from
 import { singleFlight } from '../concurrency.js';
 import type { Figure, Figures, Sample, Samples } from '../services/read/figures.js';
 
-/** What a process tells of its figures, as it also goes from one process to another. */
+/** The figures of a process, as they also go from one process to another. */
 export type CollectedFigures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
 export interface Metrics extends Figures {
@@ -13,7 +13,7 @@ export interface Metrics extends Figures {
 
 const namePrefix = 'skilltrace_';
 
-/** @param processName tells the processes of a deployment apart, as the label `process` of every figure */
+/** @param processName of the processes of a deployment, the label `process` of every figure */
 export function createMetrics(processName: string): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ process: processName });
@@ -33,7 +33,7 @@ export function metricsText(processes: readonly CollectedFigures[]): Promise<str
   return AggregatorRegistry.aggregate(all).metrics();
 }
 
-/** The registry asks a metric for nothing but this; the library's own kinds want to be told every value as it comes. */
+/** The registry asks a metric for nothing but this; the library's own kinds want every value as it comes. */
 function metricOf({ name, help, type, read }: Figure): Metric {
   const fullName = namePrefix + name;
   const get = async () => ({
@@ -50,7 +50,7 @@ function metricOf({ name, help, type, read }: Figure): Metric {
   return { name: fullName, get } as unknown as Metric;
 }
 
-/** A part that cannot tell now must not keep the others from telling. */
+/** A part that cannot be read now must not hold up the others. */
 async function samplesOf(read: () => Samples | Promise<Samples>): Promise<readonly Sample[]> {
   try {
     const samples = await read();

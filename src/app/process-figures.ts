@@ -33,7 +33,7 @@ export function addAnswerFigures(
   ]);
 }
 
-/** What is the same whichever process is asked; of several on a host one tells it. */
+/** What is the same whichever process is asked; of several on a host one reports it. */
 export function addDeploymentFigures(figures: Figures, engine: Engine): void {
   const { redis, clickhouse } = serverProbes(engine);
   const outbox = singleFlight(engine.outbox.facts);

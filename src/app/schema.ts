@@ -11,7 +11,7 @@ import { migrate, SchemaError } from '../warehouse/schema/migrations.js';
 const retryMs = 2000;
 
 /**
- * With ClickHouse away the service starts all the same, for the outbox keeps what comes in; the schema follows as soon as
+ * With ClickHouse unavailable the service starts all the same, for the outbox keeps what comes in; the schema follows as soon as
  * ClickHouse is there, and inserts fail and repeat until then.
  *
  * @throws StartError when the database is that of a newer version of the service, or not one of the cluster

@@ -17,7 +17,7 @@ import { addKnownSkills } from '../store/catalogue/known-skills.js';
 import type { RedisClient } from '../store/redis/client.js';
 import type { Logger } from '../telemetry.js';
 
-/** What the file tells of each skill, by tenant and skill. */
+/** What the file says of each skill, by tenant and skill. */
 export type SkillsFile = ReadonlyMap<string, ReadonlyMap<string, Partial<SkillSetting>>>;
 
 const maxShownProblems = 10;
@@ -119,7 +119,7 @@ function addRow(
 const maxTries = 5;
 
 /**
- * Sets the skills of the file as it tells; those that are so already stay untouched.
+ * Sets the skills of the file; those that are so already stay untouched.
  *
  * @param knownSkills most skills that a tenant may know
  * @throws StartError where they cannot be set
@@ -152,7 +152,7 @@ async function loadTenant(
   let changed = 0;
   for (let tries = 0; tries < maxTries; tries++) {
     const { entries } = (await readCatalogue(redis, tenant)).catalogue;
-    const writes = [...skills].flatMap(([skillId, told]) => writeOf(skillId, told, entries.get(skillId)));
+    const writes = [...skills].flatMap(([skillId, wanted]) => writeOf(skillId, wanted, entries.get(skillId)));
     const results = await putSkills(redis, tenant, writes, Date.now(), { knownSkills });
     const left = writes.filter((_, i) => results[i]?.status === 'full').map(({ skillId }) => skillId);
     if (left.length > 0) throw noRoom(tenant, left, knownSkills);
@@ -177,9 +177,13 @@ function noRoom(tenant: string, left: readonly string[], knownSkills: number): S
   );
 }
 
-/** Nothing where the skill is as the file tells. */
-function writeOf(skillId: string, told: Partial<SkillSetting>, entry: SkillEntry | undefined): SkillWrite[] {
-  const setting: SkillSetting = { ...(entry ?? unsetSkill), ...told };
+/** Nothing where the skill is as the file says. */
+function writeOf(
+  skillId: string,
+  wanted: Partial<SkillSetting>,
+  entry: SkillEntry | undefined,
+): SkillWrite[] {
+  const setting: SkillSetting = { ...(entry ?? unsetSkill), ...wanted };
   if (entry !== undefined && sameSetting(entry, setting)) return [];
   return [{ skillId, setting, ifRevision: [`${entry?.revision ?? 0}`] }];
 }

@@ -1,7 +1,7 @@
 /**
  * Ids in the outbox. A commit appends one entry for all rows of a batch in a partition; a row's id is that of its entry
  * with the row's place in it. In ClickHouse it is the pair (outbox_ms, outbox_seq), in text `ms-seq`, as Redis writes the
- * ids of entries: only the second half tells which of the two it is.
+ * ids of entries: only the second half shows which of the two it is.
  */
 import { inParts } from '../lists.js';
 

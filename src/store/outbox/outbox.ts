@@ -1,6 +1,6 @@
 /**
  * The outbox in Redis: one stream per partition, of an entry for each commit (watched-learners.ts), read and
- * trimmed here. How many rows wait stands beside it, for the length of a stream does not tell.
+ * trimmed here. How many rows wait stands beside it, for the length of a stream counts entries.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -340,6 +340,6 @@ export async function epochOf(redis: Redis | Cluster): Promise<OutboxEpoch> {
 async function identityOf(server: Redis): Promise<OutboxEpoch> {
   const [info, time] = await Promise.all([server.info('server'), server.time()]);
   const id = /^run_id:(\w+)/m.exec(info)?.[1];
-  if (id === undefined) throw new Error('Redis does not tell its run_id (INFO server)');
+  if (id === undefined) throw new Error('Redis does not say its run_id (INFO server)');
   return { id, ms: Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000) };
 }

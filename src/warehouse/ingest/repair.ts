@@ -130,7 +130,7 @@ async function differs(
   return (row?.keys ?? 0) > 0;
 }
 
-/** A block is in a rollup as a whole or not at all, so that counts tell. */
+/** A block is in a rollup as a whole or not at all, so that counts show it. */
 function countDiffering({ table, keys }: Rollup, { inAttempts, inArchive, inRollup }: RollupPart): string {
   const names = Object.keys(keys).join(', ');
   const named = Object.entries(keys).map(([name, expression]) => `${expression} AS ${name}`);
