@@ -1,6 +1,6 @@
-/** What a fit tells: a summary for people, and one line of JSON. */
+/** What a fit reports: a summary for people, and one line of JSON. */
 import type { AccuracyReport } from '../domain/fit/accuracy/fit.js';
-import type { Comparison } from '../domain/fit/report.js';
+import type { Comparison, FitReport } from '../domain/fit/report.js';
 import { grouped } from '../lab/report/numbers.js';
 import type { TenantFit } from '../services/models/fit-models.js';
 import type { KeptVersion } from '../store/models/model-store.js';
@@ -56,42 +56,29 @@ const compared = ({ answers, oldLogLoss, newLogLoss }: Comparison): string =>
     : `${oldLogLoss.toFixed(4)} before, ${newLogLoss.toFixed(4)} now (${grouped(answers)} answers)`;
 
 export const fitsJson = (fits: readonly TenantFit[]): string =>
-  JSON.stringify({
-    tenants: fits.map(({ tenant, outcome, version, report }) => ({
-      tenant,
-      outcome,
-      version,
-      report: report && {
-        answers: report.answers,
-        learners: report.learners,
-        sampled_one_in: report.sampledOneIn,
-        held_out_learners: report.heldOutLearners,
-        skills: report.skills.length,
-        skills_published: report.skills.filter((skill) => skill.published).length,
-        bkt: comparisonJson(report.bkt),
-        served: { ...comparisonJson(report.served), published: report.served.published },
-        accuracy: accuracyJson(report.accuracy),
-        seconds: Number(report.seconds.toFixed(3)),
-      },
-    })),
-  });
+  JSON.stringify({ tenants: fits.map((fit) => ({ ...fit, report: fit.report && reportJson(fit.report) })) });
 
-const accuracyJson = ({ cases, learners, published, reason, ...figures }: AccuracyReport) => ({
-  cases,
-  learners,
-  old_log_loss: figures.oldLogLoss,
-  new_log_loss: figures.newLogLoss,
-  old_coverage_80: figures.oldCoverage80,
-  new_coverage_80: figures.newCoverage80,
-  published,
-  reason,
+const reportJson = ({ skills, served: { reason: _, ...served }, seconds, ...report }: FitReport) => ({
+  answers: report.answers,
+  learners: report.learners,
+  sampled_one_in: report.sampledOneIn,
+  held_out_learners: report.heldOutLearners,
+  skills: skills.length,
+  skills_published: skills.filter(({ published }) => published).length,
+  bkt: snakeCased(report.bkt),
+  served: snakeCased(served),
+  accuracy: snakeCased(report.accuracy),
+  seconds: Number(seconds.toFixed(3)),
 });
 
-const comparisonJson = ({ answers, oldLogLoss, newLogLoss }: Comparison) => ({
-  answers,
-  old_log_loss: oldLogLoss,
-  new_log_loss: newLogLoss,
-});
+/** oldCoverage80 as old_coverage_80. */
+const snakeCased = (figures: object): object =>
+  Object.fromEntries(
+    Object.entries(figures).map(([name, value]) => [
+      name.replace(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`),
+      value,
+    ]),
+  );
 
 export function versionsText(tenant: string, versions: readonly KeptVersion[]): string {
   if (versions.length === 0) return `Tenant ${tenant} has no fitted version`;

@@ -32,10 +32,11 @@ import {
   runColumn,
   writeFeatures,
 } from '../../src/domain/prediction/features.js';
-import { type ItemCounts, itemDifficulty } from '../../src/domain/prediction/items.js';
 import {
   explain,
   firstLogOdds,
+  type ItemCounts,
+  itemDifficulty,
   itemTermCount,
   logOddsWithoutItem,
   type PredictionModel,

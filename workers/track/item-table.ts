@@ -6,7 +6,7 @@
  */
 
 import type { ItemModel } from '../../src/domain/catalogue/tenant-model.js';
-import type { ItemCounts } from '../../src/domain/prediction/items.js';
+import type { ItemCounts } from '../../src/domain/prediction/model.js';
 import { addItemAnswers, type ItemDelta, readItems } from '../../src/store/models/item-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 

@@ -10,8 +10,7 @@ import {
   type TenantModel,
 } from '../catalogue/tenant-model.js';
 import { type FeatureRow, rowWidth, writeFeatures } from '../prediction/features.js';
-import { itemDifficulty } from '../prediction/items.js';
-import { predict, type Terms } from '../prediction/model.js';
+import { itemDifficulty, predict, type Terms } from '../prediction/model.js';
 import { difficultyShift, itemGuessSlip, predictCorrect } from '../tracing/bkt.js';
 import { effectiveMastery } from '../tracing/forgetting.js';
 import { type SkillTimes, type TimeNorm, timeNorm } from '../tracing/pace.js';

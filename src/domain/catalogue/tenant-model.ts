@@ -11,8 +11,13 @@ import {
   type fitBounds,
 } from '../base/params.js';
 import { type AccuracyModel, startAccuracy } from '../prediction/accuracy-model.js';
-import type { ItemCounts } from '../prediction/items.js';
-import { firstLogOdds, type PredictionModel, startModel, startTerms } from '../prediction/model.js';
+import {
+  firstLogOdds,
+  type ItemCounts,
+  type PredictionModel,
+  startModel,
+  startTerms,
+} from '../prediction/model.js';
 import { noTimes, type SkillTimes } from '../tracing/pace.js';
 import { type Catalogue, emptyCatalogue } from './catalogue.js';
 

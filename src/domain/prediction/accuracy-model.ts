@@ -15,7 +15,12 @@ import {
   sumOfParts,
   varianceParts,
 } from './accuracy-figures.js';
-import { type Knot, valueAt } from './accuracy-knots.js';
+
+/** A figure known at some places, on straight lines in between, and constant beyond the first and the last. */
+export interface Knot {
+  readonly at: number;
+  readonly value: number;
+}
 
 /** What a horizon is counted in: days; answers in a log without times. */
 export type HorizonUnit = 'days' | 'answers';
@@ -176,6 +181,16 @@ export function accuracyCdf(
     Math.abs(distance),
   );
   return normalCdf(distance < 0 ? -place : place);
+}
+
+/** @param knots by `at`, ascending; none: 1 everywhere */
+function valueAt(knots: readonly Knot[], at: number): number {
+  const next = knots.findIndex((knot) => knot.at > at);
+  const above = knots[next];
+  const below = knots[(next < 0 ? knots.length : next) - 1];
+  if (above === undefined || below === undefined) return (above ?? below)?.value ?? 1;
+  const part = (at - below.at) / (above.at - below.at);
+  return below.value + part * (above.value - below.value);
 }
 
 /**

@@ -1,7 +1,7 @@
 /** What a backtest finds, as it is printed and drawn. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { shareLogLoss } from '../../domain/base/metrics.js';
-import { type HistoryBand, historyBands, isInBand } from '../../domain/prediction/accuracy-bands.js';
+import { type HistoryBand, historyBands, isInBand } from '../../domain/prediction/accuracy-figures.js';
 import { type Bounds, bootstrapMeans, type LearnerSums } from './bootstrap.js';
 import { levels, type ModelName, modelNames, type ScoredCase } from './forecasts.js';
 

@@ -8,8 +8,7 @@ import type { PublishedItems } from '../../contracts/fit-tasks.js';
 import { shared } from '../../domain/base/answer-log.js';
 import type { ItemModel } from '../../domain/catalogue/tenant-model.js';
 import { type ItemFigures, itemModelAt } from '../../domain/fit/prediction/served.js';
-import type { ItemCounts } from '../../domain/prediction/items.js';
-import { itemTermCount } from '../../domain/prediction/model.js';
+import { type ItemCounts, itemTermCount } from '../../domain/prediction/model.js';
 import { inParts } from '../../lists.js';
 import { hashText } from '../redis/binary.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -17,7 +16,7 @@ import { itemsKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
 /** Bytes under which an item is kept: 64 bits make two of a million items meet with a chance of 3e-8. */
-export const itemIdBytes = 8;
+const itemIdBytes = 8;
 
 /** Hash of an item id, for fields that must be short. Who picks ids that meet spoils his own items alone. */
 export const hashItem = (itemId: string): Buffer => hashText(itemId);
@@ -34,7 +33,7 @@ export const maxItems = 1_000_000;
  * A record begins with counters: u32 answers, u32 right ones, double expected right ones in millionths (whole numbers,
  * so that additions are exact in any order).
  */
-export const counterBytes = 16;
+const counterBytes = 16;
 const millionth = 1e-6;
 /** Then float32 figures that only a publication writes: the terms of the prediction, the offset of the ability filter. */
 const recordBytes = counterBytes + 4 * (itemTermCount + 1);

@@ -6,11 +6,9 @@ import { type Column, deduplicationWindow, type Table } from '../clickhouse/tabl
 
 const settings = { ...deduplicationWindow, fsync_after_insert: 1, fsync_part_directory: 1 };
 
-const tenant: Column = {
-  name: 'tenant',
-  type: 'LowCardinality(String)',
-  comment: 'Owner of the learners and skills',
-};
+const column = (name: string, type: string, comment: string): Column => ({ name, type, comment });
+
+const tenant = column('tenant', 'LowCardinality(String)', 'Owner of the learners and skills');
 
 export const modelVersions: Table = {
   name: 'model_versions',
@@ -18,19 +16,15 @@ export const modelVersions: Table = {
   engine: 'MergeTree',
   columns: [
     tenant,
-    { name: 'change', type: 'UInt32', comment: 'Number of the change within the tenant, from 1' },
-    {
-      name: 'version',
-      type: 'UInt32',
-      comment: 'Version that came into force; 0: nothing fitted, the defaults',
-    },
-    { name: 'based_on', type: 'UInt32', comment: 'Version that was in force before' },
-    {
-      name: 'action',
-      type: 'LowCardinality(String)',
-      comment: 'fit: a new version; rollback: back to an earlier one, by hand',
-    },
-    { name: 'published_at', type: "DateTime64(3, 'UTC')", comment: 'When it came into force' },
+    column('change', 'UInt32', 'Number of the change within the tenant, from 1'),
+    column('version', 'UInt32', 'Version that came into force; 0: nothing fitted, the defaults'),
+    column('based_on', 'UInt32', 'Version that was in force before'),
+    column(
+      'action',
+      'LowCardinality(String)',
+      'fit: a new version; rollback: back to an earlier one, by hand',
+    ),
+    column('published_at', "DateTime64(3, 'UTC')", 'When it came into force'),
     {
       name: 'model',
       type: 'String',
@@ -49,11 +43,7 @@ export const modelVersions: Table = {
   settings,
 };
 
-const probability = (name: string, comment: string): Column => ({
-  name,
-  type: 'Float64',
-  comment: `${comment}, 0 to 1`,
-});
+const probability = (name: string, comment: string): Column => column(name, 'Float64', `${comment}, 0 to 1`);
 
 export const skillParameters: Table = {
   name: 'skill_parameters',
@@ -61,46 +51,32 @@ export const skillParameters: Table = {
   engine: 'MergeTree',
   columns: [
     tenant,
-    { name: 'version', type: 'UInt32', comment: 'Version of the model' },
-    { name: 'skill_id', type: 'LowCardinality(String)', comment: 'Skill' },
-    {
-      name: 'source',
-      type: 'LowCardinality(String)',
-      comment: 'default, prior (mean of fitted skills), fitted or manual',
-    },
-    {
-      name: 'parameters_version',
-      type: 'UInt32',
-      comment:
-        'Version that brought the parameters: an earlier one where this fit was not better; 0: defaults',
-    },
+    column('version', 'UInt32', 'Version of the model'),
+    column('skill_id', 'LowCardinality(String)', 'Skill'),
+    column('source', 'LowCardinality(String)', 'default, prior (mean of fitted skills), fitted or manual'),
+    column(
+      'parameters_version',
+      'UInt32',
+      'Version that brought the parameters: an earlier one where this fit was not better; 0: defaults',
+    ),
     probability('p_init', 'Mastery before the first answer'),
     probability('p_learn', 'Probability of learning at one answer'),
     probability('p_guess', 'Probability of a correct answer without mastery'),
     probability('p_slip', 'Probability of a wrong answer with mastery'),
-    { name: 'learners', type: 'UInt32', comment: 'Learners that the fit of the skill rested on' },
-    { name: 'answers', type: 'UInt32', comment: 'Answers that the fit of the skill rested on' },
-    {
-      name: 'old_log_loss',
-      type: 'Nullable(Float64)',
-      comment:
-        'Log loss of BKT with the parameters in force before, on held-out learners; NULL: not measured',
-    },
-    {
-      name: 'new_log_loss',
-      type: 'Nullable(Float64)',
-      comment: 'Log loss of BKT with the fitted parameters, on the same answers; NULL: not measured',
-    },
-    {
-      name: 'published',
-      type: 'UInt8',
-      comment: '1 when the fit of this version brought the parameters, else 0',
-    },
-    {
-      name: 'fitted_at',
-      type: "Nullable(DateTime64(3, 'UTC'))",
-      comment: 'When the parameters were fitted; NULL: never',
-    },
+    column('learners', 'UInt32', 'Learners that the fit of the skill rested on'),
+    column('answers', 'UInt32', 'Answers that the fit of the skill rested on'),
+    column(
+      'old_log_loss',
+      'Nullable(Float64)',
+      'Log loss of BKT with the parameters in force before, on held-out learners; NULL: not measured',
+    ),
+    column(
+      'new_log_loss',
+      'Nullable(Float64)',
+      'Log loss of BKT with the fitted parameters, on the same answers; NULL: not measured',
+    ),
+    column('published', 'UInt8', '1 when the fit of this version brought the parameters, else 0'),
+    column('fitted_at', "Nullable(DateTime64(3, 'UTC'))", 'When the parameters were fitted; NULL: never'),
   ],
   orderBy: '(tenant, version, skill_id)',
   shardBy: 'cityHash64(tenant)',

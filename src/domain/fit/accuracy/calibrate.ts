@@ -5,11 +5,16 @@
  */
 import { accuracyConstants as constants } from '../../base/params.js';
 import { clamp } from '../../base/probability.js';
-import { historyBands, isInBand } from '../../prediction/accuracy-bands.js';
-import { chanceVariance, sumOfParts, varianceParts } from '../../prediction/accuracy-figures.js';
-import type { Knot } from '../../prediction/accuracy-knots.js';
+import {
+  chanceVariance,
+  historyBands,
+  isInBand,
+  sumOfParts,
+  varianceParts,
+} from '../../prediction/accuracy-figures.js';
 import {
   type AccuracyModel,
+  type Knot,
   stabilised,
   startAccuracy,
   varianceFactor,

@@ -19,7 +19,7 @@ interface TracedSkill {
   readonly difficultyMean: number;
 }
 
-export const skillAt = (log: AnswerLog, place: number, { skills }: TracedModel): TracedSkill =>
+const skillAt = (log: AnswerLog, place: number, { skills }: TracedModel): TracedSkill =>
   skills[log.skill[place] as number] as TracedSkill;
 
 /** Difficulty of the answer's question less the skill's mean; null where none was supplied. */

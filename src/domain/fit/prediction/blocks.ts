@@ -13,8 +13,7 @@ import {
 } from '../../base/answer-log.js';
 import { predictionModel } from '../../base/params.js';
 import { features, itemColumns, rowWidth, runColumn, skillColumns } from '../../prediction/features.js';
-import { priorAnswersFor } from '../../prediction/items.js';
-import { itemTermCount, type PredictionModel } from '../../prediction/model.js';
+import { itemTermCount, type PredictionModel, priorAnswersFor } from '../../prediction/model.js';
 import { maxItemRun } from '../../tracing/traces.js';
 import type { FeatureStore } from './replay.js';
 

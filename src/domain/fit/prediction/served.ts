@@ -5,8 +5,7 @@ import { answerLoss } from '../../base/metrics.js';
 import { sigmoid } from '../../base/probability.js';
 import type { ItemModel } from '../../catalogue/tenant-model.js';
 import { rowWidth } from '../../prediction/features.js';
-import { itemDifficulty } from '../../prediction/items.js';
-import { itemTermCount, logOddsWithoutItem, skillTermCount } from '../../prediction/model.js';
+import { itemDifficulty, itemTermCount, logOddsWithoutItem, skillTermCount } from '../../prediction/model.js';
 import type { FittedPrediction } from './blocks.js';
 import type { FeatureStore } from './replay.js';
 
