@@ -95,7 +95,7 @@ const withoutReplication = (client: ClickHouseClient): ClickHouseClient =>
     },
   });
 
-/** But for a comment that names a file by its new place. */
+/** But for `outbox_seq`, which is made as wide as migration 7 makes that of older tables. */
 test('without a cluster the statements are the released ones, byte for byte', () => {
   const released = migrations.filter(({ version }) => version <= 3);
   const text = released.flatMap(({ steps }) => steps.flat()).join(';\n');
