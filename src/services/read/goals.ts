@@ -15,7 +15,7 @@ const goalNotFound = (): ApiError => new ApiError('GOAL_NOT_FOUND', 'This user_i
 
 /** Something has changed since the caller saw it, or is not there. */
 export const preconditionFailed = (): ApiError =>
-  new ApiError('PRECONDITION_FAILED', 'If-Match does not match: read it again and decide anew');
+  new ApiError('PRECONDITION_FAILED', 'If-Match does not match: read it again before you change it');
 
 /** Data of GET /api/v1/goals/{user_id}. @throws ApiError GOAL_NOT_FOUND, UNAVAILABLE */
 export async function readGoal(
