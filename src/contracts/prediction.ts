@@ -12,7 +12,7 @@ import type { PracticePlan, WhatIf } from '../domain/score/what-if.js';
 import type { Practice } from '../domain/tracing/activity.js';
 
 /** Recommendations, or why there are none. */
-export interface Told {
+export interface Recommendations {
   readonly advice: readonly StudyAdvice[];
   readonly reason: string | null;
 }
@@ -26,7 +26,7 @@ type Asked = Pick<ForecastRequest, 'days' | 'level'>;
  */
 export function predictionJson(
   forecast: LearnerForecast,
-  { advice, reason }: Told,
+  { advice, reason }: Recommendations,
   { days, level }: Asked,
 ): string {
   const { current, in30Days, requested, goal, accuracy, measures, practice, reliability } = forecast;

@@ -138,7 +138,7 @@ interface GuardedSkill {
 }
 
 /**
- * Judges skill by skill. Skills without a fit of their own have too few answers to tell: the prior is judged once
+ * Judges skill by skill. Skills without a fit of their own have too few answers to judge by: the prior is judged once
  * for all of them, as if no skill had a fit. A skill that no held-out learner answered cannot be judged and is
  * published: it is small, and its fit is close to the prior.
  *

@@ -3,7 +3,7 @@ import { rapidModel } from '../base/params.js';
 import { noTimes, type SkillTimes } from '../tracing/pace.js';
 import { rapidThreshold } from '../tracing/rapid.js';
 
-/** Whether a time says how long the question took: 0 and times of who was away do not (science: efficiency). */
+/** Whether a time is a solution time: 0 is none, nor is one so long that the learner had left. */
 const isTime = (seconds: number): boolean => seconds > 0 && seconds <= rapidModel.awaySeconds;
 
 /**

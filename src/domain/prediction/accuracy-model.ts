@@ -1,6 +1,6 @@
 /**
  * Forecast of the share of right answers of a learner over a horizon, with an interval that covers as often as it
- * says. The expected share is the sigmoid of a sum of what the learner did so far; the interval is told on the scale
+ * says. The expected share is the sigmoid of a sum of what the learner did so far; the interval is computed on the scale
  * asin(sqrt(share)), on which the chance of m single answers has the variance 1 / (4 m) whatever the share
  * (Anscombe 1948), and its widths are quantiles of what came out for learners whom the fit did not see.
  */
@@ -146,7 +146,7 @@ const totalSd = (sd: number, answers: number): number => Math.sqrt(sd ** 2 + cha
 
 const shareAt = (angle: number): number => Math.sin(clamp(angle, 0, Math.PI / 2)) ** 2;
 
-/** Where widths are told: the normal distribution's own, so that the lines between them are nearly straight. */
+/** Where widths are given: at the normal distribution's own, so that the lines between them are nearly straight. */
 const widthPlaces = widthLevels.map((level) => normalQuantile(0.5 + level / 2));
 
 const widthKnots = (widths: readonly number[]): Knot[] => [
@@ -158,7 +158,7 @@ const widthAt = (widths: readonly number[], level: number): number =>
   valueAt(widthKnots(widths), normalQuantile(0.5 + level / 2));
 
 /**
- * Probability of a share below this one, as the intervals of all levels tell it.
+ * Probability of a share below this one, by the intervals of all levels.
  *
  * @param share a bound between two possible ones; beyond 0 and 1 nothing can be
  */

@@ -107,7 +107,7 @@ const easinessAt = columnOf('easiness');
 const probabilityFloor = 1e-4;
 const minuteMs = 60_000;
 
-/** Writes the features of one answer, told before it, to `row[from]` and the places after it. */
+/** Writes the features of one answer, from what is known before it, to `row[from]` and the places after it. */
 export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput): void {
   const { traces, bktProbability, skillRight, place, at, difficulty } = input;
   row[from] = logit(clamp(bktProbability, probabilityFloor, 1 - probabilityFloor));

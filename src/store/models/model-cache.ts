@@ -18,7 +18,7 @@ export interface ModelCache {
 
 export interface ModelCacheOptions {
   readonly redis: () => Promise<RedisClient>;
-  /** Told of a version that cannot be read, once for each; the tenant keeps the one before. */
+  /** Called once for each version that cannot be read; the tenant keeps the one before. */
   readonly onUnreadable: (error: unknown, tenant: string, version: number) => void;
   readonly pollMs?: number;
   readonly maxTenants?: number;
@@ -30,10 +30,10 @@ interface Entry {
   seen: number;
 }
 
-/** Watches the tenants in use with one command every `pollMs`; while Redis is away, all keep what they have. */
+/** Watches the tenants in use with one command every `pollMs`; while Redis is unavailable, all keep what they have. */
 export function createModelCache(options: ModelCacheOptions): ModelCache {
   const { redis, pollMs = 2000, maxTenants = 1000 } = options;
-  const tell = tellOnce(options.onUnreadable, maxTenants);
+  const report = tellOnce(options.onUnreadable, maxTenants);
   /** In order of use, the longest unused first. */
   const entries = new Map<string, Entry>();
   let polling = false;
@@ -51,7 +51,7 @@ export function createModelCache(options: ModelCacheOptions): ModelCache {
       ({ version }) => {
         entry.seen = Math.max(entry.seen, version);
       },
-      // Whoever waits for it hears of the error; the next use tries again.
+      // Those who wait get the error; the next use tries again.
       () => entries.get(tenant) === entry && entries.delete(tenant),
     );
     return entry;
@@ -64,7 +64,7 @@ export function createModelCache(options: ModelCacheOptions): ModelCache {
       return await readModel(client, tenant, version);
     } catch (error) {
       if (error instanceof ApiError) throw error;
-      tell(error, tenant, version);
+      report(error, tenant, version);
       throw unavailable('The model of this tenant cannot be used right now', error);
     }
   }
@@ -75,7 +75,7 @@ export function createModelCache(options: ModelCacheOptions): ModelCache {
     try {
       await renewAll();
     } catch (error) {
-      // While Redis is away everything stays as it is, and who needs Redis says so.
+      // While Redis is unavailable the models stay as they are; requests that need Redis report it.
       if (!(error instanceof ApiError)) throw error;
     } finally {
       polling = false;
@@ -94,7 +94,7 @@ export function createModelCache(options: ModelCacheOptions): ModelCache {
     if (entry === undefined || entry.seen === -1 || entry.seen === version) return;
     const model = await readModel(client, tenant, version).catch((error: unknown) => {
       if (error instanceof ApiError) throw error;
-      tell(error, tenant, version);
+      report(error, tenant, version);
       return null;
     });
     entry.seen = version;

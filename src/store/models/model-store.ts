@@ -56,7 +56,7 @@ export const versionInForce = async (client: RedisClient, tenant: string): Promi
 /** @returns whether the version is in force; where another one came first, nothing of this one is left */
 export async function publishModel(client: RedisClient, publication: Publication): Promise<boolean> {
   const { tenant, version, basedOn, model, report, items, publishedAt } = publication;
-  // The set comes first: what it names can be cleared away, whoever dies where.
+  // The set comes first: what it names is cleared after a kill at any step below.
   await whileRedisServes(client.sadd(versionsKey(tenant), version));
   await whileRedisServes(client.hset(versionKey(tenant, version), { model, report, based_on: basedOn }));
   if (items === null) await copyItems(client, tenant, basedOn, version);

@@ -28,7 +28,7 @@ export interface AnswerColumns extends Omit<AnswersReply, 'itemHashes'> {
 
 const ofSample = 'tenant = {tenant:String} AND cityHash64(user_id) % {one_in:UInt32} = 0';
 
-/** In the order of `decodeRow`. Learners are told apart by their hash: two neighbours share 64 bits never. */
+/** In the order of `decodeRow`. Learners differ by their hash: neighbours never share all 64 bits. */
 const selectAnswers = `SELECT cityHash64(user_id) AS learner, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS at,
   toFloat32(ifNull(time_spent_seconds, nan)) AS seconds, toFloat32(ifNull(question_difficulty, nan)) AS difficulty,
   is_correct, toString(skill_id) AS skill, item_id

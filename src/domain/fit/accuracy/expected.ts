@@ -8,7 +8,7 @@ import type { TracedCase } from './cases.js';
 
 export type FittedExpected = Pick<AccuracyModel, 'bias' | 'trend' | 'lasting' | 'fading'>;
 
-/** Bias and trend may have any sign, and are hardly drawn anywhere: just so that logs that tell nothing have an end. */
+/** Bias and trend may have any sign. Their ridge is small: it only bounds them on logs without information. */
 const free = 2;
 const freeRidge = 0.01;
 const width = free + 2 * figureCount;
@@ -83,7 +83,7 @@ function newtonStep(
   for (let i = 0; i < shares.length; i++)
     addCase(rows, i * width, shares[i] as number, at, gradient, hessian);
   for (let j = 0; j < width; j++) {
-    // In proportion to what the cases tell of the coefficient, whatever its figure's scale.
+    // In proportion to the cases' information about the coefficient, whatever its figure's scale.
     const own = (j < free ? freeRidge * ridge : ridge) * (hessian[j * width + j] as number);
     gradient[j] = (gradient[j] as number) + own * ((at[j] as number) - (centres[j] as number));
     hessian[j * width + j] = (hessian[j * width + j] as number) + own;

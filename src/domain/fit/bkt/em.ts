@@ -124,7 +124,7 @@ function improve(
   return constrain(wanted, rules.bounds);
 }
 
-/** A Newton step of more than this, in logits, comes from too far away to be trusted. */
+/** Logits. A longer Newton step starts too far from the optimum for its quadratic to hold. */
 const longestStep = 1;
 
 /**

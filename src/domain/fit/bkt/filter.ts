@@ -20,7 +20,7 @@ export interface Workspace {
   readonly before: Float64Array;
   /** Probability of mastery given the answers up to here. */
   readonly after: Float64Array;
-  /** What the next attempts tell backwards, to be mastered and not to be; all 0 between passes. */
+  /** Messages from the next attempts, for mastery and for no mastery; all 0 between passes. */
   readonly backKnown: Float64Array;
   readonly backUnknown: Float64Array;
 }
@@ -171,7 +171,7 @@ export interface Expectations {
  * Backward smoother after `filterForward`: expected visits given all answers. Leaves in `before` the expected
  * number of sequences that are mastered at the node.
  *
- * With gamma the smoothed and p the filtered probability of mastery at the next attempt, what that attempt tells
+ * With gamma the smoothed and p the filtered probability of mastery at the next attempt, its message
  * back is gamma / p and (1 - gamma) / (1 - p); both are sums over the sequences of the branch.
  */
 export function smoothBackward(tree: SkillTree, pLearn: number, work: Workspace): Expectations {

@@ -85,7 +85,7 @@ export interface FitMemory {
 /** Answers in a range of a pass; the same for any number of threads, for sums depend on it in their last digits. */
 export const rangeAnswers = 1 << 12;
 
-/** @param itemVariance of the items' effects (see `fitOffsets`), which tells how far their terms are trusted */
+/** @param itemVariance of the items' effects (see `fitOffsets`), by which their terms are trusted */
 export function newFitMemory(
   log: AnswerLog,
   learners: Learners,
