@@ -20,3 +20,5 @@ export const inParts = <Item>(items: readonly Item[], size: number): Item[][] =>
 
 /** 0 to `count` - 1: all partitions, for instance. */
 export const indices = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+
+export const distinct = <Item>(items: Iterable<Item>): Item[] => [...new Set(items)];

@@ -1,7 +1,7 @@
 /** Piscina entry: counts batches of answers. */
 import { workerData } from 'node:worker_threads';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
-import { type HotConnections, openHotConnections } from '../src/store/redis/hot-connections.js';
+import { type HotConnections, openHotConnections } from '../src/store/redis/hot-connection.js';
 import { createMemoryWatch } from '../src/store/redis/memory-watch.js';
 import { createLogger } from '../src/telemetry.js';
 import { createItemTable } from './track/item-table.js';

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { singleFlight } from '../concurrency.js';
 import { inTime } from '../lifecycle.js';
 import { createHealth, type Health } from '../services/read/health.js';
-import { idWindowSeconds, minIdWindowSeconds } from '../store/learners/id-ledger.js';
+import { idWindowSeconds, minIdWindowSeconds } from '../store/learners/event-ids.js';
 import { answersPing } from '../store/redis/client.js';
 import { version } from '../version.js';
 import { isAlive } from '../warehouse/clickhouse/client.js';

@@ -9,7 +9,7 @@ import {
 } from '../services/rebuild/rebuild.js';
 import { retireOlder } from '../services/rebuild/replace.js';
 import { verify } from '../services/rebuild/verify.js';
-import { idWindowSeconds } from '../store/learners/id-ledger.js';
+import { idWindowSeconds } from '../store/learners/event-ids.js';
 import { maxItems } from '../store/models/item-store.js';
 import { createRebuildStore, rebuildLockKey } from '../store/rebuild/rebuild-store.js';
 import { defaultPartitions, otherVersion, unusableReason } from '../store/redis/deployment.js';

@@ -52,28 +52,30 @@ export interface TrackTask {
 export const slotCount = 16;
 export const allSlots = 2 ** slotCount - 1;
 
-/** What became of one event. */
-export type TrackOutcome =
+/** What becomes of an event, with the letter that stands for it in a reply. */
+export const outcomeLetters = {
   /** Counted now; `data` is the JSON of a LearningEventResult. */
-  | 'counted'
-  /** Counted before; `data` is the first answer again. */
-  | 'replayed'
+  counted: 'c',
+  /** Counted before; `data` is the first result again. */
+  replayed: 'r',
   /** This line of the import was counted by an earlier run. */
-  | 'skipped'
+  skipped: 's',
   /** The id was used for a different event of this learner. */
-  | 'reused'
+  reused: 'u',
   /** It would begin a skill beyond a limit; `data` says which. */
-  | 'beyond'
+  beyond: 'b',
   /** Not an event; `data` is the JSON of an `InvalidEvent`. */
-  | 'invalid'
+  invalid: 'i',
   /** Of a learner in none of the task's slots. */
-  | 'elsewhere'
+  elsewhere: 'e',
   /** A defect: whether it was counted is not known; `data` says why, for the log alone. */
-  | 'failed'
+  failed: 'f',
   /** Not counted as far as is known, try again later; `data` says why. */
-  | 'unavailable';
+  unavailable: 'n',
+} as const;
 
-/** What became of one event, with its data: the JSON of a result, or the reason. */
+export type TrackOutcome = keyof typeof outcomeLetters;
+
 export interface EventOutcome {
   readonly outcome: TrackOutcome;
   readonly data: string;
@@ -99,18 +101,6 @@ export const unreadable = -1;
 
 /** Stands in no data: JSON has it escaped. */
 export const dataSeparator = '\u001e';
-
-export const outcomeLetters = {
-  counted: 'c',
-  replayed: 'r',
-  skipped: 's',
-  reused: 'u',
-  beyond: 'b',
-  invalid: 'i',
-  elsewhere: 'e',
-  failed: 'f',
-  unavailable: 'n',
-} as const satisfies Record<TrackOutcome, string>;
 
 /** What a forecast is asked for, whoever it is of. */
 export interface ForecastOptions {

@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import type { LearnerState } from '../../src/domain/tracing/states.js';
 import { watchLearners } from '../../src/store/learners/watched-learners.js';
 import { hashText } from '../../src/store/redis/binary.js';
-import { openHotConnections } from '../../src/store/redis/hot-connections.js';
+import { openHotConnections } from '../../src/store/redis/hot-connection.js';
 import {
   acceptedKey,
   eventIdsKey,

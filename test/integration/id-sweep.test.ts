@@ -3,20 +3,21 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import { listpackBytes } from '../../src/contracts/redis.js';
-import { answerBytes, idBytes } from '../../src/store/learners/event-ids.js';
-import { idWindowSeconds } from '../../src/store/learners/id-ledger.js';
-import { sweepIds, takeSweepTurn } from '../../src/store/learners/id-sweep.js';
 import {
+  answerBytes,
   entryBytes,
+  idBytes,
+  idWindowSeconds,
   ledgerField,
   noIds,
   openIds,
   type StoredIds,
-} from '../../src/store/learners/learner-ids.js';
+} from '../../src/store/learners/event-ids.js';
+import { sweepIds, takeSweepTurn } from '../../src/store/learners/id-sweep.js';
 import { readIds } from '../../src/store/learners/learner-reads.js';
 import { watchLearners } from '../../src/store/learners/watched-learners.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
-import { openHotConnections } from '../../src/store/redis/hot-connections.js';
+import { openHotConnections } from '../../src/store/redis/hot-connection.js';
 import { eventIdsKey, idSweepKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { countAnswers } from '../support/answers.js';
 import { startTestRedis } from '../support/embedded.js';

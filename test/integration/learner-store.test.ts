@@ -5,17 +5,22 @@ import type { Redis } from 'ioredis';
 import { modelVersion } from '../../src/domain/base/params.js';
 import type { RememberedItem } from '../../src/domain/tracing/item-window.js';
 import type { ItemTrace } from '../../src/domain/tracing/traces.js';
-import { answerBytes, idBytes } from '../../src/store/learners/event-ids.js';
+import {
+  answerBytes,
+  type IdFields,
+  idBytes,
+  noIds,
+  openIds,
+  type StoredIds,
+} from '../../src/store/learners/event-ids.js';
 import { decodeGoal } from '../../src/store/learners/goals.js';
-import { type IdFields, noIds, openIds, type StoredIds } from '../../src/store/learners/learner-ids.js';
 import { readIds, readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
 import type { CommitStatus, LearnerCommit, LearnerQuery } from '../../src/store/learners/learner-records.js';
 import { type WatchOptions, watchLearners } from '../../src/store/learners/watched-learners.js';
 import { hashItem } from '../../src/store/models/item-store.js';
 import { connectRedis, whenReady } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
-import type { HotConnection } from '../../src/store/redis/hot-connection.js';
-import { openHotConnections } from '../../src/store/redis/hot-connections.js';
+import { type HotConnection, openHotConnections } from '../../src/store/redis/hot-connection.js';
 import {
   acceptedKey,
   eventIdsKey,

@@ -5,8 +5,7 @@ import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
 import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { ApiError } from '../../src/errors.js';
-import { answerBytes, hashEventId } from '../../src/store/learners/event-ids.js';
-import { noIds, openIds } from '../../src/store/learners/learner-ids.js';
+import { answerBytes, hashEventId, noIds, openIds } from '../../src/store/learners/event-ids.js';
 import { readIds } from '../../src/store/learners/learner-reads.js';
 import type {
   CommitStatus,

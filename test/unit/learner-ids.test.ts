@@ -1,21 +1,20 @@
 /** Event ids of a learner: how long they are remembered, how many are taken, and that storing them loses nothing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerBytes, hashEventId } from '../../src/store/learners/event-ids.js';
 import {
+  answerBytes,
+  hashEventId,
+  type IdFields,
   type IdLedger,
+  idFieldsOf,
   idWindowSeconds,
+  type LearnerIds,
   minIdWindowSeconds,
   mostIds,
-  openLedger,
-} from '../../src/store/learners/id-ledger.js';
-import {
-  type IdFields,
-  idFieldsOf,
-  type LearnerIds,
   openIds,
+  openLedger,
   storedIds,
-} from '../../src/store/learners/learner-ids.js';
+} from '../../src/store/learners/event-ids.js';
 import { fc } from '../support/properties.js';
 
 /** A Monday at noon, away from any boundary. */

@@ -4,8 +4,14 @@ import { learnerName } from '../../src/contracts/learner-name.js';
 import type { LearnerRows } from '../../src/contracts/rebuild-tasks.js';
 import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
 import { groupedBy } from '../../src/lists.js';
-import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/learners/event-ids.js';
-import { type IdFields, noIds, openIds } from '../../src/store/learners/learner-ids.js';
+import {
+  encodeFirstAnswer,
+  fingerprintFrom,
+  hashEventId,
+  type IdFields,
+  noIds,
+  openIds,
+} from '../../src/store/learners/event-ids.js';
 import { decodeSnapshot } from '../../src/store/learners/snapshot-codec.js';
 import { figuresOf } from '../track/results.js';
 

@@ -1,11 +1,11 @@
 /** Which skills learners may begin, and the notes of who began them. */
 import type { SkillLimits } from '../../src/contracts/tasks.js';
+import { distinct } from '../../src/lists.js';
 import { noteLearners, type SkillLearner, unknownBeyond } from '../../src/store/catalogue/known-skills.js';
 import { countSkills } from '../../src/store/learners/learner-reads.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-records.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import type { LearnerWork, SkillRoom } from './plan.js';
-import { distinct } from './track-needs.js';
 
 export type KnownSkills = ReturnType<typeof createKnownSkills>;
 

@@ -30,16 +30,75 @@ import {
   encodeFirstAnswer,
   type FirstAnswer,
   fingerprintOf,
+  hashEventId,
+  type LearnerIds,
+  openIds,
 } from '../../src/store/learners/event-ids.js';
-import { type LearnerIds, openIds } from '../../src/store/learners/learner-ids.js';
 import {
   beginHistory,
   type LearnerCommit,
   type LearnerQuery,
   type LoadedLearner,
 } from '../../src/store/learners/learner-records.js';
-import type { ItemDelta } from '../../src/store/models/item-store.js';
+import { hashItem, type ItemDelta } from '../../src/store/models/item-store.js';
+import { partitionOf } from '../../src/store/redis/keys.js';
 import { figuresOf, resultOf, rowOf } from './results.js';
+
+/** An event with its place in the task. */
+export interface PlacedEvent {
+  readonly place: number;
+  readonly event: TrackEvent;
+}
+
+/** The works of a batch's learners, in the order of their first events. */
+export function groupByLearner(events: readonly PlacedEvent[], partitions: number): LearnerWork[] {
+  const works = new Map<string, OpenWork>();
+  for (const { place, event } of events) {
+    const key = `${event.tenant}:${event.userId}`;
+    let work = works.get(key);
+    if (work === undefined) {
+      work = newWork(event, partitions);
+      works.set(key, work);
+    }
+    addEvent(work, place, event);
+  }
+  return [...works.values()];
+}
+
+/** A learner's work while its events are gathered. */
+interface OpenWork extends LearnerWork {
+  readonly skillIds: string[];
+  readonly eventIds: Buffer[];
+  readonly itemTexts: string[];
+  readonly itemIds: Buffer[];
+  readonly events: PlannedEvent[];
+}
+
+const newWork = ({ tenant, userId }: TrackEvent, partitions: number): OpenWork => ({
+  partition: partitionOf(tenant, userId, partitions),
+  tenant,
+  userId,
+  skillIds: [],
+  eventIds: [],
+  itemTexts: [],
+  itemIds: [],
+  events: [],
+});
+
+function addEvent(work: OpenWork, place: number, event: TrackEvent): void {
+  const { eventId, itemId } = event;
+  const id = eventId === null ? null : hashEventId(eventId);
+  if (id !== null) work.eventIds.push(id);
+  const item = itemId === null ? -1 : placeOf(work.itemTexts, itemId);
+  if (itemId !== null && item === work.itemIds.length) work.itemIds.push(hashItem(itemId));
+  work.events.push({ place, event, skill: placeOf(work.skillIds, event.skillId), id, item });
+}
+
+/** Where the text stands in the list, at its end if it is new. A learner's lists are short. */
+function placeOf(texts: string[], text: string): number {
+  const place = texts.indexOf(text);
+  return place < 0 ? texts.push(text) - 1 : place;
+}
 
 /**
  * The answers of one learner in a batch, and what they ask of the store: skills, event ids and items, each once, in

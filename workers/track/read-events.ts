@@ -14,7 +14,7 @@ import {
 import { occurredAtProblem, parseTime } from '../../src/contracts/time.js';
 import { ApiError, invalid, type Problem } from '../../src/errors.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
-import type { PlacedEvent } from './learner-works.js';
+import type { PlacedEvent } from './plan.js';
 import type { ReplyBuilder } from './track-reply.js';
 
 /** Of an event as many fields as the API has four times, what is ignored included. */

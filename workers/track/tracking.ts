@@ -1,29 +1,116 @@
 /**
  * Counts a batch of answers: load the learners' states, trace the answers in order, commit everything of a
- * learner in one atomic step. Another process may have written a learner in between; then the batch's answers of
- * that learner are computed again from what is there now.
+ * learner in one atomic step. Where another process wrote a learner in between, its answers are computed again.
  */
 
 import type { TrackReply, TrackTask, WorkerSettings } from '../../src/contracts/tasks.js';
 import type { TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
-import { byPartition } from '../../src/lists.js';
+import { byPartition, distinct } from '../../src/lists.js';
 import { inSlices } from '../../src/slices.js';
-import type { CommitStatus, LoadedLearner } from '../../src/store/learners/learner-records.js';
+import type { ServedModels } from '../../src/store/catalogue/catalogue-cache.js';
+import { countKnownSkills } from '../../src/store/catalogue/known-skills.js';
+import { readPacked } from '../../src/store/learners/learner-reads.js';
+import type { CommitStatus, LoadedBatch, LoadedLearner } from '../../src/store/learners/learner-records.js';
 import {
   UnwatchedError,
   type WatchedLearners,
   watchLearners,
 } from '../../src/store/learners/watched-learners.js';
 import { isCluster, type RedisClient } from '../../src/store/redis/client.js';
-import type { HotConnection } from '../../src/store/redis/hot-connection.js';
-import type { HotConnections } from '../../src/store/redis/hot-connections.js';
+import type { HotConnection, HotConnections } from '../../src/store/redis/hot-connection.js';
+import type { ItemTable } from './item-table.js';
 import { type KnownSkills, roomEnough, skillRooms } from './known-skills.js';
-import { groupByLearner, type PlacedEvent } from './learner-works.js';
-import { type LearnerPlan, type LearnerWork, needsAllSkills, planLearner } from './plan.js';
+import {
+  type AllSkills,
+  groupByLearner,
+  type LearnerPlan,
+  type LearnerWork,
+  needsAllSkills,
+  type PlacedEvent,
+  planLearner,
+} from './plan.js';
 import { readEvents } from './read-events.js';
-import { allSkills, loadModels, type ModelSources } from './track-needs.js';
 import { createReply, type ReplyBuilder } from './track-reply.js';
+
+/** Where models and what is known of items come from. */
+export interface ModelSources {
+  readonly models: ServedModels;
+  readonly items: ItemTable;
+}
+
+/**
+ * The models of all tenants in the batch; one tenant's that cannot be used must not refuse the answers of others.
+ *
+ * @param marks of the tenants' catalogues, once they were read with the learners; null where they are not
+ */
+async function loadModels(
+  sources: ModelSources,
+  open: readonly LearnerWork[],
+  marks: Promise<LoadedBatch['marks']>,
+): Promise<Map<string, TenantModel | ApiError>> {
+  const byTenant = new Map<string, TenantModel | ApiError>();
+  const tenants = distinct(open.map(({ tenant }) => tenant));
+  await Promise.all(
+    tenants.map(async (tenant) => {
+      const works = open.filter((work) => work.tenant === tenant);
+      const mark = marks.then((all) => all?.get(tenant));
+      byTenant.set(tenant, await loadModel(sources, tenant, works, mark).catch(asRefusal));
+    }),
+  );
+  return byTenant;
+}
+
+function asRefusal(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  throw error;
+}
+
+/** The tenant's model, once everything is known of the items too: these are loaded while the mark is. */
+async function loadModel(
+  { models, items }: ModelSources,
+  tenant: string,
+  works: readonly LearnerWork[],
+  mark: Promise<string | undefined>,
+): Promise<TenantModel> {
+  const itemIds = itemIdsOf(works);
+  const load = async (version: number): Promise<number> => {
+    if (itemIds.length > 0) await items.load(tenant, version, itemIds);
+    return version;
+  };
+  const [model, loaded] = await Promise.all([
+    mark.then((known) => models.get(tenant, known)),
+    models.version(tenant).then(load),
+  ]);
+  if (model.version !== loaded) await load(model.version);
+  return model;
+}
+
+function itemIdsOf(works: readonly LearnerWork[]): string[] {
+  const itemIds = new Set<string>();
+  for (const { events } of works)
+    for (const { event } of events) if (event.itemId !== null) itemIds.add(event.itemId);
+  return [...itemIds];
+}
+
+/** Of the learners who need them, seldom many: one read for all of them, one count for each tenant. */
+async function allSkills(
+  client: RedisClient,
+  works: readonly LearnerWork[],
+): Promise<ReadonlyMap<LearnerWork, AllSkills>> {
+  if (works.length === 0) return new Map();
+  const tenants = distinct(works.map(({ tenant }) => tenant));
+  const [packed, counts] = await Promise.all([
+    readPacked(client, works),
+    Promise.all(tenants.map((tenant) => countKnownSkills(client, tenant))),
+  ]);
+  return new Map(
+    works.map((work, i) => {
+      const knownSkills = counts[tenants.indexOf(work.tenant)] as number;
+      return [work, { skills: new Map(packed[i]?.unpack()?.skills), knownSkills }];
+    }),
+  );
+}
 
 export interface TrackTools extends ModelSources {
   /** @throws ApiError UNAVAILABLE */

@@ -1,6 +1,11 @@
 /**
- * What is remembered of an answer that came with an event_id: enough to give the first answer again, and to tell
- * a repeated event from a different one. Where it stands, and for how long: learner-ids.ts.
+ * The event ids of a learner, in a hash of their own, so that what others read of a learner stays small. Its fields are
+ * bucket numbers, from the first byte of an id's hash: an answer reads one bucket and writes it again, an entry where ids are
+ * few, about 16 where there are 1,000. An entry is 8 bytes of hash and the record of the first result, oldest first. One
+ * more field is the ledger, which says how far back ids are remembered.
+ *
+ * Entries that are over are left out when their bucket is written; those that nobody writes again are swept
+ * (id-sweep.ts). Whoever writes here writes the learner's own record too, whose version guards both (ADR 31).
  */
 import type { TrackEvent } from '../../contracts/tasks.js';
 import { type Advice, adviceCodes } from '../../domain/advice/answer-advice.js';
@@ -99,4 +104,165 @@ function readAdvice(view: DataView): Advice | null {
   if (code === undefined) return null;
   const figure = view.getUint16(22, true);
   return { code, figures: figure === noFigure ? [] : [figure] };
+}
+
+/** Ids are remembered this long, in seconds. */
+export const idWindowSeconds = 86_400;
+/** Of a learner who has taken more in that time, the newest; */
+const newestIds = 1000;
+/** but never for less than so many seconds. */
+export const minIdWindowSeconds = 600;
+/** Most that are taken in that time. */
+export const mostIds = 20_000;
+/** Every so many ids their second is noted. */
+const idsPerMark = 250;
+/** Marks from the one before the newest ids on. */
+const marksKept = newestIds / idsPerMark + 1;
+
+/** All seconds are Unix time. */
+export interface IdLedger {
+  /** Counts an id. @returns the second that it is taken at: where a clock stepped back, not before the ids before it */
+  take(second: number): number;
+  /** Whether an id that was taken at a second is remembered at another. */
+  remembers(takenAt: number, second: number): boolean;
+  /** Whether no more may be taken now. */
+  isFull(second: number): boolean;
+  /** 4 bytes of count, then 4 of each mark, oldest first. */
+  encoded(): Buffer;
+}
+
+/** @param stored as it was encoded; null: no id was taken yet */
+export function openLedger(stored: Buffer | null): IdLedger {
+  let count = stored === null ? 0 : stored.readUInt32LE(0);
+  const marks: number[] = [];
+  for (let at = 4; stored !== null && at < stored.length; at += 4) marks.push(stored.readUInt32LE(at));
+
+  /** How many ids had been taken at a mark. */
+  const takenAtMark = (index: number): number =>
+    count - (count % idsPerMark) - idsPerMark * (marks.length - 1 - index);
+
+  function note(second: number): void {
+    marks.push(second);
+    // The first one stays behind the shortest window, from where ids are counted.
+    const ended = second - minIdWindowSeconds;
+    while (marks.length > marksKept && (marks[1] as number) <= ended) marks.shift();
+  }
+
+  return {
+    take: (second) => {
+      const at = Math.max(second, marks.at(-1) ?? 0);
+      count += 1;
+      if (count % idsPerMark === 0) note(at);
+      return at;
+    },
+    remembers: (takenAt, second) =>
+      takenAt > second - minIdWindowSeconds ||
+      (takenAt > second - idWindowSeconds && takenAt >= (marks.at(-marksKept) ?? 0)),
+    isFull: (second) => {
+      if (count < mostIds) return false;
+      const before = marks.findLastIndex((mark) => mark <= second - minIdWindowSeconds);
+      return count - (before < 0 ? takenAtMark(0) - idsPerMark : takenAtMark(before)) >= mostIds;
+    },
+    encoded: () => {
+      const bytes = Buffer.allocUnsafe(4 + 4 * marks.length);
+      bytes.writeUInt32LE(count, 0);
+      marks.forEach((mark, i) => {
+        bytes.writeUInt32LE(mark, 4 + 4 * i);
+      });
+      return bytes;
+    },
+  };
+}
+
+const buckets = 64;
+export const entryBytes = idBytes + answerBytes;
+
+/** Field of the ledger. */
+export const ledgerField = 'n';
+/** Field in which an id stands. */
+const bucketField = (id: Buffer): string => `${(id[0] as number) % buckets}`;
+
+/** The fields that tell of ids; empty where there are none. */
+export const idFieldsOf = (ids: readonly Buffer[]): readonly string[] =>
+  ids.length === 0 ? [] : [ledgerField, ...new Set(ids.map(bucketField))];
+
+/** What Redis has of the ids that were asked for. */
+export interface StoredIds {
+  readonly ledger: Buffer | null;
+  /** By field. */
+  readonly buckets: ReadonlyMap<string, Buffer>;
+}
+
+/** @param values of `idFieldsOf`, in its order */
+export function storedIds(fields: readonly string[], values: readonly (Buffer | null)[]): StoredIds {
+  const buckets = new Map<string, Buffer>();
+  for (let i = 1; i < fields.length; i++) {
+    const value = values[i];
+    if (value) buckets.set(fields[i] as string, value);
+  }
+  return { ledger: values[0] ?? null, buckets };
+}
+
+/** Whether one of the ids is there, remembered or over. */
+export const hasAny = ({ buckets }: StoredIds, ids: readonly Buffer[]): boolean =>
+  ids.some((id) => placeIn(buckets.get(bucketField(id)) ?? none, id) >= 0);
+
+/** Seconds are Unix time. */
+export interface LearnerIds {
+  /** Record of the first answer with the id; null where none is remembered. */
+  find(id: Buffer, second: number): Buffer | null;
+  /** Whether no more ids may be taken now. */
+  isFull(second: number): boolean;
+  /** Takes an id that was not found. @param answer its record */
+  take(id: Buffer, answer: Buffer, second: number): void;
+  /** Fields that changed, with their values. */
+  changes(): IdFields;
+}
+
+export type IdFields = readonly (readonly [field: string, value: Buffer])[];
+
+const none = Buffer.alloc(0);
+
+/** Of a learner without any. */
+export const noIds: StoredIds = { ledger: null, buckets: new Map() };
+
+export function openIds(stored: StoredIds): LearnerIds {
+  const ledger = openLedger(stored.ledger);
+  const changed = new Map<string, Buffer>();
+  const bucketOf = (field: string): Buffer => changed.get(field) ?? stored.buckets.get(field) ?? none;
+  const isOver = (bucket: Buffer, at: number, second: number): boolean =>
+    !ledger.remembers(bucket.readUInt32LE(at + idBytes), second);
+
+  function withoutOver(bucket: Buffer, second: number): Buffer {
+    let at = 0;
+    while (at < bucket.length && isOver(bucket, at, second)) at += entryBytes;
+    return bucket.subarray(at);
+  }
+
+  return {
+    find: (id, second) => {
+      const bucket = bucketOf(bucketField(id));
+      const at = placeIn(bucket, id);
+      if (at < 0 || isOver(bucket, at, second)) return null;
+      return bucket.subarray(at + idBytes, at + entryBytes);
+    },
+    isFull: ledger.isFull,
+    take: (id, answer, second) => {
+      const field = bucketField(id);
+      const at = ledger.take(second);
+      const bucket = Buffer.concat([withoutOver(bucketOf(field), at), id, answer]);
+      bucket.writeUInt32LE(at, bucket.length - answerBytes);
+      changed.set(field, bucket);
+    },
+    changes: () => (changed.size === 0 ? [] : [[ledgerField, ledger.encoded()], ...changed]),
+  };
+}
+
+/** Where the last entry of an id begins, for one that is over may stand before it; -1: nowhere. */
+function placeIn(bucket: Buffer, id: Buffer): number {
+  const [low, high] = [id.readInt32LE(0), id.readInt32LE(4)];
+  for (let at = bucket.length - entryBytes; at >= 0; at -= entryBytes) {
+    if (bucket.readInt32LE(at) === low && bucket.readInt32LE(at + 4) === high) return at;
+  }
+  return -1;
 }

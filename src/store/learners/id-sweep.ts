@@ -6,9 +6,7 @@ import { scanKeys } from '../redis/fan-out.js';
 import { idSweepKey } from '../redis/keys.js';
 import { takeTurn } from '../redis/lock.js';
 import { defineScript } from '../redis/script.js';
-import { idBytes } from './event-ids.js';
-import { idWindowSeconds } from './id-ledger.js';
-import { entryBytes, ledgerField } from './learner-ids.js';
+import { entryBytes, idBytes, idWindowSeconds, ledgerField } from './event-ids.js';
 
 /** With a look that was missed, because its process died, ids are gone 33 hours after they came. */
 const sweepHours = 4;

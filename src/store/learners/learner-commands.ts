@@ -15,6 +15,7 @@ import {
   outboxRowsKey,
 } from '../redis/keys.js';
 import type { Replies } from '../redis/replies.js';
+import { hasAny, idFieldsOf, storedIds } from './event-ids.js';
 import {
   decodeItem,
   decodeLearner,
@@ -23,7 +24,6 @@ import {
   encodeLearner,
   encodeSkill,
 } from './learner-codec.js';
-import { hasAny, idFieldsOf, storedIds } from './learner-ids.js';
 import {
   type LearnerCommit,
   type LearnerQuery,

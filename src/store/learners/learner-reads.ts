@@ -7,9 +7,9 @@ import { perCall } from '../redis/fan-out.js';
 import { eventIdsKey, learnerKey } from '../redis/keys.js';
 import { createPackReader, type PackReader } from '../redis/pack-reader.js';
 import { defineScript } from '../redis/script.js';
+import { idFieldsOf, type LearnerIds, noIds, openIds, storedIds } from './event-ids.js';
 import { goalField } from './goals.js';
 import { decodeLearner, decodeSkill } from './learner-codec.js';
-import { idFieldsOf, type LearnerIds, noIds, openIds, storedIds } from './learner-ids.js';
 import { learnerField, type Placed } from './learner-records.js';
 
 /**

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import type { RememberedItem } from '../../domain/tracing/item-window.js';
 import { type LearnerState, newLearner, type SkillState } from '../../domain/tracing/states.js';
 import type { ItemTrace } from '../../domain/tracing/traces.js';
-import type { IdFields, StoredIds } from './learner-ids.js';
+import type { IdFields, StoredIds } from './event-ids.js';
 
 /** What a batch reads of one learner. */
 export interface LearnerQuery {

@@ -3,6 +3,7 @@
  * one transaction, which Redis refuses where somebody wrote any of it meanwhile (docs/adr/0033-one-commit-path.md).
  */
 import { ApiError } from '../../errors.js';
+import { distinct } from '../../lists.js';
 import { whileRedisServes } from '../redis/client.js';
 import { type CommandBytes, createCommandBytes } from '../redis/command-bytes.js';
 import type { HotConnection } from '../redis/hot-connection.js';
@@ -88,8 +89,8 @@ const commitBytes = 1536;
 async function load(one: Try, queries: readonly LearnerQuery[]): Promise<LoadedBatch> {
   const { hot, options } = one;
   if (!isWatching(one)) throw new UnwatchedError('The connection is another one by now');
-  const partitions = [...new Set(queries.map(({ partition }) => partition))];
-  const tenants = hot.reachesAll ? [...new Set(queries.map(({ tenant }) => tenant))] : null;
+  const partitions = distinct(queries.map(({ partition }) => partition));
+  const tenants = hot.reachesAll ? distinct(queries.map(({ tenant }) => tenant)) : null;
   const request = createCommandBytes(loadBytes * (queries.length + 1));
   // What an earlier try watched and did not write.
   if (one.isFirstLoad) request.whole('UNWATCH');

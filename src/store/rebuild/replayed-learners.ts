@@ -1,9 +1,9 @@
 /** Learners as a replay of their rows gives them: written to Redis, or compared with what is there. */
 import type { ReplayedStates } from '../../domain/history/replay.js';
+import type { IdFields } from '../learners/event-ids.js';
 import { goalField } from '../learners/goals.js';
 import { decodeLearner } from '../learners/learner-codec.js';
 import { dumpOf, type Fields, type LearnerDump } from '../learners/learner-dump.js';
-import type { IdFields } from '../learners/learner-ids.js';
 import { learnerField, type Placed } from '../learners/learner-records.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import { perCall } from '../redis/fan-out.js';

@@ -1,9 +1,8 @@
 /**
- * The names of everything kept in Redis, in one place.
+ * The names of everything in Redis; docs/architecture.md says what each holds.
  *
- * All keys of a learner, and the outbox of the learner's partition, share the hash tag `{pN}`:
- * one transaction or script over them is atomic on a single node and on Redis Cluster alike. A tenant has no colon
- * (config.ts), so `tenant:user` cannot be ambiguous.
+ * All keys of a learner, and the outbox of its partition, share the hash tag `{pN}`: one transaction or script over them is
+ * atomic on a single node and on a Cluster. A tenant has no colon (config.ts), so `tenant:user` cannot be ambiguous.
  */
 import { learnerName } from '../../contracts/learner-name.js';
 import { tenantDay } from '../../contracts/tenant-day.js';
@@ -13,29 +12,25 @@ import { modelVersion } from '../../domain/base/params.js';
  * Deployment facts: `partitions`, `deployment_id`, `created_at`, and in `model_version` how learners are kept (`keptNow`).
  */
 export const metaKey = 'st:meta';
-/** API keys: field = SHA-256 of the key, value = JSON of its grant. */
 export const apiKeysKey = 'st:keys';
 
 /** Common beginning of everything that a partition owns; the scripts append to it. */
 export const partitionPrefix = (partition: number): string => `st:{p${partition}}`;
 
-/** Learner hash: one field for the learner, one per skill. Scripts make the same key from prefix and name. */
+/** Scripts make the same keys from prefix and name. */
 export const learnerKey = (partition: number, tenant: string, userId: string): string =>
   `${partitionPrefix(partition)}:l:${learnerName(tenant, userId)}`;
-/** Hash of what is remembered of a learner's items, of the generations of one parity. The scripts make the same key. */
 export const itemTracesKey = (partition: number, parity: number, tenant: string, userId: string): string =>
   `${partitionPrefix(partition)}:h${parity}:${learnerName(tenant, userId)}`;
-/** Hash of a learner's event ids (learner-ids.ts). The scripts make the same key. */
 export const eventIdsKey = (partition: number, tenant: string, userId: string): string =>
   `${partitionPrefix(partition)}:e:${learnerName(tenant, userId)}`;
-/** What is written to be able to wait until replicas have what others wrote (replication.ts). */
+/** Written to be able to wait until replicas have what others wrote (replication.ts). */
 export const waitKey = (partition: number): string => `${partitionPrefix(partition)}:wait`;
 /**
  * Outbox stream: one entry for the answers of a commit, field `r` = their rows as TSV without its outbox columns, with a
  * line feed between two (contracts/outbox-ids.ts); or a correction, field `c` (contracts/corrections.ts).
  */
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
-/** How many rows the entries of the outbox have. The scripts make the same key. */
 export const outboxRowsKey = (partition: number): string => `${outboxKey(partition)}:rows`;
 /** Stream of the erasures that left the outbox and are not carried out: their entries as they were there. */
 export const dueKey = (partition: number): string => `${partitionPrefix(partition)}:due`;
@@ -48,12 +43,10 @@ export const acceptedKey = (partition: number): string => `${partitionPrefix(par
 export const removedKey = (partition: number): string => `${partitionPrefix(partition)}:removed`;
 /** Field of both. @param day UTC day of arrival, as the number of days since 1970 */
 export const acceptedField = tenantDay;
-/** Result of the last audit, as JSON. */
 export const auditKey = 'st:audit';
-/** Hash of what an import has counted: field = key of the learner, value = the last line of the import that is counted. */
+/** Field: key of the learner; value: the last line of the import that is counted. */
 export const importMarksKey = (partition: number, id: string): string =>
   `${partitionPrefix(partition)}:import:${id}`;
-/** Sorted set of one member: up to which month of arrival answers are archived, and no longer taken back. */
 export const archivedKey = (partition: number): string => `${partitionPrefix(partition)}:archived`;
 /**
  * Stream of what ClickHouse refused of a stream: the entry's own fields, `id` (its id there) and `reason`. The same
@@ -89,7 +82,6 @@ export const markerKey = (partition: number, kept = keptNow): string =>
 export const journalKey = (partition: number): string => `${partitionPrefix(partition)}:journal`;
 /** Most entries of a journal: beyond it, what would be noted there is refused. */
 export const journalBound = 100_000;
-/** Stream of the forecasts that were served from the partition, fields as in its journal. */
 export const forecastsKey = (partition: number): string => `${partitionPrefix(partition)}:forecasts`;
 /** Sorted set, by the bytes of their names, of the tenant's skills that were ever answered, or set in the catalogue. */
 export const knownSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
@@ -98,38 +90,27 @@ export const knownSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
  * answered it. The name of the set is its hash tag, so both have one slot.
  */
 export const rareSkillsKey = (tenant: string): string => `st:{${knownSkillsKey(tenant)}}:rare`;
-/** Taken by who looks for event ids that are over (id-sweep.ts), until it is the next one's turn. */
 export const idSweepKey = 'st:ids:sweep';
-/** Request counter of one API key in its current quota window. */
 export const quotaKey = (keyHash: string): string => `st:quota:${keyHash}`;
 
-/** Hash of a tenant's catalogue: field = skill, value = JSON of what was set (catalogue-store.ts). */
 export const catalogueKey = (tenant: string): string => `st:{catalogues}:skills:${tenant}`;
 /**
  * Hash of the marks of catalogues: field = tenant, value = number of changes and Unix milliseconds of the last. All
  * catalogues share a slot with their journal.
  */
 export const catalogueRevisionsKey = 'st:{catalogues}:revisions';
-/** List of a catalogue's last changes, newest first: revision, Unix milliseconds and skill, a space between them. */
 export const catalogueChangesKey = (tenant: string): string => `st:{catalogues}:changes:${tenant}`;
-/** Journal stream of all catalogues, as `journalKey`. */
 export const catalogueJournalKey = 'st:{catalogues}:journal';
 
 /** Hash of the model versions in force: field = tenant. One key, so that one command asks for many tenants. */
 export const modelsKey = 'st:{models}:in-force';
-/** List of the changes of what is in force, newest first; the same slot as `modelsKey`. */
 export const modelLogKey = (tenant: string): string => `st:{models}:log:${tenant}`;
-/** Hash of what the last fit of each tenant had seen. */
 export const fitsKey = 'st:models:fits';
 /** Common beginning of a tenant's versions, which share a slot. */
 const modelPrefix = (tenant: string): string => `st:{m:${tenant}}`;
-/** Number of the tenant's newest version, published or not. */
 export const newestVersionKey = (tenant: string): string => `${modelPrefix(tenant)}:newest`;
-/** Set of the versions that have keys. */
 export const versionsKey = (tenant: string): string => `${modelPrefix(tenant)}:versions`;
-/** Hash of one version: `model`, `report`, `based_on`. */
 export const versionKey = (tenant: string, version: number): string => `${modelPrefix(tenant)}:v:${version}`;
-/** Items of one version: field = 8 bytes of item hash, value = its record (item-scripts.ts). */
 export const itemsKey = (tenant: string, version: number): string => `${modelPrefix(tenant)}:i:${version}`;
 
 /**
