@@ -6,7 +6,7 @@ import type { RetractionPorts } from '../services/corrections/retract-answer.js'
 import { createLearnerExports, type ExportLearner } from '../services/read/export-learner.js';
 import type { AttemptPorts } from '../services/read/list-attempts.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
-import { createLearnerRecords } from '../store/outbox/learner-export.js';
+import { createLearnerRecords } from '../store/learners/learner-export.js';
 import { createWaitingAttempts } from '../store/outbox/waiting-rows.js';
 import { createCorrectionWarehouse } from '../warehouse/maintenance/correction-warehouse.js';
 import {

@@ -26,7 +26,7 @@ export const BatchResult = Type.Object({
   results: Type.Array(Type.Union([Accepted, Rejected])),
 });
 
-export const Parameters = Type.Object({
+const Parameters = Type.Object({
   p_init: Share,
   p_learn: Share,
   p_guess: Share,

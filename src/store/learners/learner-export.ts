@@ -1,14 +1,14 @@
 /** What Redis holds of one learner beside answers, as records of an export. */
 import type { ExportRecord } from '../../contracts/export-record.js';
 import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
-import { decodeFirstAnswer, hashEventId } from '../learners/event-ids.js';
-import { decodeGoal, goalField } from '../learners/goals.js';
-import { decodeItem } from '../learners/learner-codec.js';
-import { type FoundLearner, readIds, readPacked } from '../learners/learner-reads.js';
-import type { Placed } from '../learners/learner-records.js';
+import { waitingRecords } from '../outbox/waiting-rows.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { itemTracesKey, learnerKey, partitionOf } from '../redis/keys.js';
-import { waitingRecords } from './waiting-rows.js';
+import { decodeFirstAnswer, hashEventId } from './event-ids.js';
+import { decodeGoal, goalField } from './goals.js';
+import { decodeItem } from './learner-codec.js';
+import { type FoundLearner, readIds, readPacked } from './learner-reads.js';
+import type { Placed } from './learner-records.js';
 
 export interface ExportedLearner {
   readonly learner: LearnerState;
