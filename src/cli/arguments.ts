@@ -1,8 +1,8 @@
-/** Reading a command's arguments: one that does not fit ends it with one line and a hint at --help. */
+/** The arguments of a command: one table of options gives what --help lists, what is read, and its types. */
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { StartError } from '../lifecycle.js';
 
-/** Makes the error for arguments that do not fit. */
+/** Makes the error for wrong arguments: one line, and a hint at --help. */
 export type Usage = (problem: string) => StartError;
 
 /** @param form of the command, for instance `npm run fit [-- options]` */
@@ -31,18 +31,121 @@ export function readInteger(usage: Usage, name: string, text: string, low: numbe
   throw usage(`${name} ${JSON.stringify(text)}: an integer from ${low} to ${high} is needed`);
 }
 
-/** The FILE of a command that takes just one. @throws StartError */
-export function onlyFile(usage: Usage, [file, ...more]: readonly string[]): string {
-  if (file === undefined || more.length > 0) throw usage('exactly one FILE is needed');
-  return file;
+interface Option<Value> {
+  /** What stands for the value in --help; '' for a flag. */
+  readonly form: string;
+  /** Lines of --help. */
+  readonly about: string;
+  /** @param name with its dashes */
+  readonly read: (given: string | boolean | undefined, name: string, usage: Usage) => Value;
 }
+
+export const flag = (about: string): Option<boolean> => ({
+  form: '',
+  about,
+  read: (given) => given === true,
+});
+
+/** An option with a value; null where it is not given. */
+export const option = <Value>(
+  form: string,
+  about: string,
+  read: (text: string, name: string, usage: Usage) => Value,
+): Option<Value | null> => ({
+  form,
+  about,
+  read: (given, name, usage) => (typeof given === 'string' ? read(given, name, usage) : null),
+});
+
+export const integerOption = (low: number, high: number, about: string): Option<number | null> =>
+  option('N', about, (text, name, usage) => readInteger(usage, name, text, low, high));
+
+export const jsonFlag = flag('result as one line of JSON');
 
 const tenantPattern = /^[A-Za-z0-9._~-]{1,128}$/;
 
-/** @throws StartError for what cannot be a tenant */
-export function readTenant(tenant: string): string {
-  if (!tenantPattern.test(tenant)) {
-    throw new StartError(`--tenant ${JSON.stringify(tenant)}: 1 to 128 of A-Za-z0-9._~- are allowed`);
-  }
-  return tenant;
+export const defaultTenant = 'default';
+
+export const tenantOption = (about: string): Option<string | null> =>
+  option('T', about, (text, name) => {
+    if (tenantPattern.test(text)) return text;
+    throw new StartError(`${name} ${JSON.stringify(text)}: 1 to 128 of A-Za-z0-9._~- are allowed`);
+  });
+
+type OptionTable = Readonly<Record<string, Option<unknown>>>;
+
+/** What the options of a table were read as. */
+export type Values<Options extends OptionTable> = {
+  readonly [Name in keyof Options]: ReturnType<Options[Name]['read']>;
+};
+
+/** What was given beside the options. */
+interface Given {
+  readonly operands: readonly string[];
+  readonly argv: readonly string[];
+  readonly usage: Usage;
+}
+
+interface Specification<Options extends OptionTable, Arguments> {
+  /** One line: the command with its arguments. */
+  readonly form: string;
+  /** Text of --help before the options. */
+  readonly about: string;
+  readonly options: Options;
+  /** Text of --help after the options. */
+  readonly notes: string;
+  /** @throws StartError for values that do not go together */
+  readonly read: (values: Values<Options>, given: Given) => Arguments;
+}
+
+/** @returns the text of --help, and what reads the arguments: null where help is asked for */
+export function argumentsOf<Options extends OptionTable, Arguments>({
+  form,
+  about,
+  options,
+  notes,
+  read,
+}: Specification<Options, Arguments>) {
+  const table: OptionTable = { ...options, help: flag('this text') };
+  const usage = usageOf(form);
+  const types = Object.entries(table).map(([name, { form }]): [string, ParseType] => [
+    name,
+    form === '' ? { type: 'boolean', ...(name === 'help' && { short: 'h' }) } : { type: 'string' },
+  ]);
+  return {
+    help: `Usage: ${form}\n\n${about}\n\nOptions:\n${optionLines(table)}\n\n${notes}\n`,
+    read: (argv: readonly string[]): Arguments | null => {
+      const { values, positionals } = parseArguments(usage, argv, Object.fromEntries(types));
+      if (values.help) return null;
+      const readOptions = Object.entries(options).map(([name, option]) => [
+        name,
+        option.read(values[name], `--${name}`, usage),
+      ]);
+      // Each value has the type that its own option reads.
+      return read(Object.fromEntries(readOptions) as Values<Options>, { operands: positionals, argv, usage });
+    },
+  };
+}
+
+type ParseType = { readonly type: 'boolean' | 'string'; readonly short?: string };
+
+function optionLines(table: OptionTable): string {
+  const heads = Object.entries(table).map(([name, { form }]) => `  --${name} ${form}`.trimEnd());
+  const width = Math.max(...heads.map((head) => head.length)) + 2;
+  const rest = `\n${' '.repeat(width)}`;
+  return Object.values(table)
+    .map(({ about }, i) => `${heads[i]?.padEnd(width)}${about.replaceAll('\n', rest)}`)
+    .join('\n');
+}
+
+/** For a command without operands. @throws StartError */
+export function onlyOptions<Values>(values: Values, { operands: [first], usage }: Given): Values {
+  if (first !== undefined) throw usage(`${JSON.stringify(first)} is no option`);
+  return values;
+}
+
+/** For a command on one FILE. @throws StartError */
+export function withFile<Values>(values: Values, { operands: [file, ...more], usage }: Given) {
+  if (file === undefined || more.length > 0) throw usage('exactly one FILE is needed');
+  return { ...values, file };
 }

@@ -1,60 +1,103 @@
 /** Compares what was accepted with what is stored, and the rollups with the table. */
 import { withAudit } from '../app/maintenance.js';
+import { aligned, grouped } from '../lab/report/numbers.js';
 import { runAudit } from '../services/audit/audit.js';
-import { parseArguments, readInteger, usageOf } from './arguments.js';
-import { auditJson, auditText } from './audit-report.js';
-import { commandOf, createProgress } from './command.js';
+import { type AuditReport, dateOf, describe, type Mismatch } from '../services/audit/report.js';
+import { argumentsOf, integerOption, jsonFlag, onlyOptions } from './arguments.js';
+import { commandOf, jsonLine } from './command.js';
 import { withDeployment } from './servers.js';
 
-const help = `Usage: npm run audit [-- options]
-
-Compares, by tenant and UTC day, while the service goes on:
-  accepted answers (counted in Redis), less what was erased or taken back, with those that are stored in
-  ClickHouse, wait in the outbox or are parked; and the stored answers with the daily rollups.
-
-Exit code 0: all agrees. 1: something does not; a table says what, what it means and where to look.
-2: it could not compare everything (a server is away, corrections or rows do not move), nothing else was found.
-
-Options:
-  --days N   the last N days, 1 to 36500 (default: all days whose accepted answers are counted, 35 or more).
-             Older days than are counted are compared with their rollups only
-  --json     result as one line of JSON
-  --help     this text
-
-It uses the servers of the service that runs on DATA_DIR, or starts its own.
-`;
-
-const usage = usageOf('npm run audit [-- options]');
-const maxDays = 36_500;
 const exitCodes = { agrees: 0, mismatch: 1, notCompared: 2 } as const;
 
 export const main = commandOf({
   name: 'audit',
-  help,
   failure: exitCodes.notCompared,
-  read: (argv) => {
-    const { values, positionals } = parseArguments(usage, argv, {
-      days: { type: 'string' },
-      json: { type: 'boolean', default: false },
-      help: { type: 'boolean', short: 'h', default: false },
-    });
-    if (values.help) return null;
-    if (positionals.length > 0) throw usage(`${JSON.stringify(positionals[0])} is no option`);
-    const days = values.days === undefined ? null : readInteger(usage, '--days', values.days, 1, maxDays);
-    return { days, json: values.json };
-  },
+  ...argumentsOf({
+    form: 'npm run audit [-- options]',
+    about: `Compares, by tenant and UTC day, while the service goes on:
+  accepted answers (counted in Redis), less what was erased or taken back, with those that are stored in
+  ClickHouse, wait in the outbox or are parked; and the stored answers with the daily rollups.
+
+Exit code 0: all agrees. 1: something does not; a table says what, what it means and where to look.
+2: it could not compare everything (a server is away, corrections or rows do not move), nothing else was found.`,
+    options: {
+      days: integerOption(
+        1,
+        36_500,
+        `the last N days, 1 to 36500 (default: all days whose accepted answers are counted, 35 or more).
+Older days than are counted are compared with their rollups only`,
+      ),
+      json: jsonFlag,
+    },
+    notes: 'It uses the servers of the service that runs on DATA_DIR, or starts its own.',
+    read: onlyOptions,
+  }),
   work: async (context, { days, json }) => {
-    const progress = createProgress(context);
-    const report = await withDeployment(context, ({ endpoints, redis }, partitions) =>
-      withAudit({ redis, partitions }, endpoints, (parts) => {
-        const abort = new AbortController();
-        context.closers.add('audit', () => abort.abort());
-        return runAudit(parts, { days, signal: abort.signal, onStep: progress.show });
-      }),
+    const report = await withDeployment(context, ({ endpoints, redis, signal }, partitions) =>
+      withAudit({ redis, partitions }, endpoints, (parts) =>
+        runAudit(parts, { days, signal, onStep: context.showProgress }),
+      ),
     );
-    progress.show('');
-    context.stdout.write(`${json ? auditJson(report) : auditText(report)}\n`);
+    context.print(json ? auditJson(report) : auditText(report));
     if (report.mismatches.length > 0) context.endWith(exitCodes.mismatch);
     else context.endWith(report.notCompared.length > 0 ? exitCodes.notCompared : exitCodes.agrees);
   },
 });
+
+const auditJson = ({ at, seconds, days, totals, mismatches, notCompared }: AuditReport): string =>
+  jsonLine({
+    at: new Date(at).toISOString(),
+    seconds,
+    from: dateOf(days.from),
+    to: dateOf(days.to - 1),
+    ...totals,
+    mismatches: mismatches.map(describe),
+    notCompared,
+  });
+
+function auditText(report: AuditReport): string {
+  const { days, seconds, mismatches, notCompared } = report;
+  return [
+    `${dateOf(days.from)} to ${dateOf(days.to - 1)}, in ${seconds.toFixed(1)} s`,
+    balanceText(report),
+    ...(mismatches.length > 0 ? [mismatchesText(mismatches)] : []),
+    ...notCompared.map((what) => `not compared: ${what}`),
+    verdictOf(report),
+  ].join('\n');
+}
+
+function balanceText({ totals }: AuditReport): string {
+  const rows = Object.entries({
+    'accepted answers': totals.accepted,
+    'erased or taken back': totals.removed,
+    'stored in ClickHouse': totals.stored,
+    'in the outbox': totals.waiting,
+    parked: totals.parked,
+    'stored, by day of the answer': totals.raw,
+  });
+  return aligned(rows.map(([name, value]) => [name, grouped(value)]));
+}
+
+/** Rows of the table; the others are counted. */
+const maxShown = 40;
+
+/** A table, then of each kind what it means, and a query for its first case. */
+function mismatchesText(mismatches: readonly Mismatch[]): string {
+  const shown = mismatches.slice(0, maxShown).map(describe);
+  const rows = shown.map(({ tenant, day, kind, partition, place, expected, found }) => {
+    const what = place ?? (partition === null ? kind : `${kind}, partition ${partition}`);
+    return [tenant, day, what, grouped(expected), grouped(found)];
+  });
+  const more = mismatches.length - shown.length;
+  const firsts = shown.filter(({ kind }, i) => shown.findIndex((one) => one.kind === kind) === i);
+  return [
+    aligned([['TENANT', 'DAY', 'WHAT', 'EXPECTED', 'FOUND'], ...rows]),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+    ...firsts.flatMap(({ kind, meaning, look }) => [`${kind}: ${meaning}`, `  look: ${look}`]),
+  ].join('\n');
+}
+
+function verdictOf({ mismatches, notCompared }: AuditReport): string {
+  if (mismatches.length > 0) return `${mismatches.length} mismatches`;
+  return notCompared.length > 0 ? 'no mismatch in what could be compared' : 'all agrees';
+}

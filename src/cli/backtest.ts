@@ -11,67 +11,53 @@ import { resultsOf } from '../lab/backtest/results.js';
 import { foldsOf } from '../lab/evaluate/split.js';
 import type { AnswerTable } from '../lab/evaluate/table.js';
 import { StartError } from '../lifecycle.js';
-import { type CommandContext, commandOf, createProgress, type Progress } from './command.js';
+import { type CommandContext, commandOf } from './command.js';
 import {
   divide,
   foldsPresent,
   type LabArguments,
+  labArguments,
   openTrainer,
   readAnswers,
-  readLabArguments,
-  sharedOptionsHelp,
   threadsFor,
   writeReport,
 } from './lab.js';
 
 const { horizons, minAnswers } = accuracyConstants;
 
-const help = `Usage: npm run backtest -- FILE [options]
-
-Measures how far forecasts of the share of right answers can be relied on. After so many answers of each
+export const main = commandOf({
+  name: 'backtest',
+  ...labArguments('backtest', {
+    about: `Measures how far forecasts of the share of right answers can be relied on. After so many answers of each
 learner of FILE the share of right answers over the next days is forecast with its interval, by models that
 were trained on the learners of the other folds, and compared with what was answered.
 
 FILE is as for npm run evaluate (its --help lists the columns). With times, horizons are
 ${horizons.days.join(', ')} days from the last answer on; without any, they are the next ${horizons.answers.join(', ')} answers.
-Moments with fewer than ${minAnswers} answers inside the horizon are left out; a horizon in answers is always complete.
-
-Options:
-  --fold N       forecasts only the learners of fold N (default: those of each fold in turn; where FILE has
-                 all learners in one fold, of folds 1 to 5 by a hash of user_id)
-${sharedOptionsHelp}
-
-Models: served (what the service forecasts), no_change (the learner's last 50 answers go on), population (the
+Moments with fewer than ${minAnswers} answers inside the horizon are left out; a horizon in answers is always complete.`,
+    fold: `forecasts only the learners of fold N (default: those of each fold in turn; where FILE has
+all learners in one fold, of folds 1 to 5 by a hash of user_id)`,
+    notes: `Models: served (what the service forecasts), no_change (the learner's last 50 answers go on), population (the
 share of right answers in training).
 Figures: coverage (share of moments whose observed share lies inside the interval), width of the 80 % interval,
 brier and log_loss (natural logarithm, of ${logLossClip} at least) of single answers, mae (distance of the expected
 share from the observed one); each moment counts once. Intervals of figures are 95 %, by ${resamples} bootstrap
-samples of learners with seed ${seed}. Bands are by answers so far and horizon.
-`;
-
-export const main = commandOf({
-  name: 'backtest',
-  help,
-  read: (argv) => readLabArguments('backtest', argv),
-  work: backtestFile,
+samples of learners with seed ${seed}. Bands are by answers so far and horizon.`,
+  }),
+  work: async (context, args) => {
+    const since = performance.now();
+    const read = await readAnswers(args.file, context);
+    const forecasts = read && (await forecastTable(context, args, read.table));
+    if (forecasts === null) return;
+    context.showProgress('bootstrap');
+    const results = await resultsOf(forecasts.scored);
+    if (context.closers.closing) return;
+    const seconds = (performance.now() - since) / 1000;
+    const summary = { file: basename(args.file), fold: args.fold, unit: forecasts.unit, seconds, results };
+    context.print(args.json ? backtestJson(summary) : backtestText(summary));
+    if (args.report !== null) writeReport(args.report, backtestPage({ ...summary, command: args.command }));
+  },
 });
-
-async function backtestFile(context: CommandContext, args: LabArguments): Promise<void> {
-  const since = performance.now();
-  const progress = createProgress(context);
-  const read = await readAnswers(args.file, context, progress);
-  if (read === null) return;
-  const forecasts = await forecastTable(context, args, read.table, progress);
-  if (forecasts === null) return;
-  progress.show('bootstrap');
-  const results = await resultsOf(forecasts.scored);
-  if (context.closers.closing) return;
-  progress.show('');
-  const seconds = (performance.now() - since) / 1000;
-  const summary = { file: basename(args.file), fold: args.fold, unit: forecasts.unit, seconds, results };
-  context.stdout.write(`${args.json ? backtestJson(summary) : backtestText(summary)}\n`);
-  if (args.report !== null) writeReport(args.report, backtestPage({ ...summary, command: args.command }));
-}
 
 interface Forecasts {
   readonly unit: 'days' | 'answers';
@@ -83,21 +69,19 @@ async function forecastTable(
   context: CommandContext,
   args: LabArguments,
   table: AnswerTable,
-  progress: Progress,
 ): Promise<Forecasts | null> {
-  const { closers } = context;
   const folds = args.fold === null ? crossFolds(table, context) : foldsOf(table);
   const scored: ScoredCase[] = [];
   const units = new Set<Forecasts['unit']>();
   let train: ReturnType<typeof openTrainer> | undefined;
   for (const fold of args.fold === null ? foldsPresent(folds) : [args.fold]) {
     const split = divide(table, folds, fold);
-    train ??= openTrainer(closers, args.threads ?? threadsFor(split.training), progress);
+    train ??= openTrainer(context, args.threads ?? threadsFor(split.training));
     const trained = await train(split.training);
     if (trained === null) return null;
-    progress.show(`forecasting fold ${fold}`);
+    context.showProgress(`forecasting fold ${fold}`);
     await nextTurn();
-    if (closers.closing) return null;
+    if (context.closers.closing) return null;
     const { served } = trained.models;
     units.add(served.model.accuracy.unit);
     // One by one: arguments of a call lie on the stack, and there may be millions.

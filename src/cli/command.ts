@@ -1,4 +1,4 @@
-/** What the command line tools have in common: settings, signals, the way they end. */
+/** The life of a command: settings, signals, what it prints, and how it ends. */
 import { type Config, loadConfig } from '../config.js';
 import { ApiError } from '../errors.js';
 import {
@@ -27,86 +27,85 @@ export interface CommandContext extends Pick<CommandHost, 'stdout' | 'stderr'> {
   readonly config: Config;
   readonly logger: Logger;
   readonly closers: Closers;
-  /** What the command ends with when its work is done: 0, unless this says otherwise. */
+  /** Shows a text on the terminal until the next one; '' clears the line. */
+  readonly showProgress: (text: string) => void;
+  /** Clears the progress and writes the result to standard output. */
+  readonly print: (result: string) => void;
+  /** The exit code once the work is done, 0 by default. */
   readonly endWith: (exitCode: number) => void;
 }
 
-/** A command: its name, its help, and how it reads its arguments (null: help was asked for) and does its work. */
-export interface Command<Arguments> {
+interface Command<Arguments> {
   readonly name: string;
   readonly help: string;
-  /** @throws StartError */
+  /** @returns null where help is asked for. @throws StartError */
   readonly read: (argv: readonly string[]) => Arguments | null;
+  /** A StartError is printed as one line, everything else is a defect. */
   readonly work: (context: CommandContext, args: Arguments) => Promise<void>;
   /** Exit code of a command that could not do its work, 1 by default. */
   readonly failure?: number;
 }
 
-/** The whole life of a command. @returns its `main`, which takes the arguments after the command */
+/** @returns the command's `main`, which takes the arguments after its name */
 export const commandOf =
   <Arguments>(command: Command<Arguments>) =>
   async (argv: readonly string[], host: CommandHost = process): Promise<void> => {
-    const { name, help, read, work, failure = 1 } = command;
-    let args: Arguments | null;
+    const { name, help, read, failure = 1 } = command;
     try {
-      args = read(argv);
+      const args = read(argv);
+      if (args === null) host.stdout.write(help);
+      else await runCommand(command, args, host);
     } catch (error) {
       reportStartFailure(error, createLogger('info', name, host.stderr), host.stderr);
       host.exitCode = failure;
-      return;
     }
-    if (args === null) {
-      host.stdout.write(help);
-      return;
-    }
-    const wanted = args;
-    await runCommand(host, name, failure, (context) => work(context, wanted));
   };
 
 /** A shell calls the end by a signal 128 and its number; an unfinished command has not succeeded. */
 const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
-/**
- * Runs a command to its end, or until a signal stops it, and closes what it opened.
- *
- * @param work does it; a StartError is printed as one line, everything else is a defect
- */
-async function runCommand(
+/** Runs a command to its end, or until a signal stops it, and closes what it opened. Never rejects. */
+async function runCommand<Arguments>(
+  { name, work, failure = 1 }: Command<Arguments>,
+  args: Arguments,
   host: CommandHost,
-  name: string,
-  failure: number,
-  work: (context: CommandContext) => Promise<void>,
 ): Promise<void> {
   const { stdout, stderr, env } = host;
-  let exitCode = 0;
+  let signalCode = 0;
   let result = 0;
-  const endWith = (code: number): void => {
-    result = code;
-  };
-  const ending = {
-    on: host.on.bind(host),
-    exit: (code: number) => host.exit(code === 0 ? exitCode : code),
-  };
-  const startLogger = createLogger('info', name, stderr);
   for (const [signal, code] of Object.entries(signalExitCodes)) {
     host.on(signal, () => {
-      exitCode = code;
+      signalCode = code;
     });
   }
+  const startLogger = createLogger('info', name, stderr);
   const closingLogger = createLogger('info', name, stderr);
   const closers = createClosers(closingLogger);
-  const shutdown = installShutdown(createLogger('warn', name, stderr), closers, ending);
+  const shutdown = installShutdown(createLogger('warn', name, stderr), closers, {
+    on: host.on.bind(host),
+    exit: (code) => host.exit(code === 0 ? signalCode : code),
+  });
+  const showProgress = progressLine(stderr);
+  closers.add('progress line', () => showProgress(''));
   try {
     const config = loadConfig(env);
     // The service's everyday lines would stand between the command's own.
     const logger = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel, name, stderr);
-    await work({ config, logger, closers, endWith, stdout, stderr });
+    const print = (text: string): void => {
+      showProgress('');
+      stdout.write(`${text}\n`);
+    };
+    const endWith = (code: number): void => {
+      result = code;
+    };
+    await work({ config, logger, closers, showProgress, print, endWith, stdout, stderr }, args);
     await shutdown(result);
   } catch (error) {
     // A stop ends connections whose failure is then no news.
     if (!closers.closing) {
+      showProgress('');
       reportStartFailure(forUser(error), startLogger, stderr);
-      // Where Redis is away, closers run into their limits; the user has read why.
+      // Where Redis is unavailable, closers run into their limits; the user has read why.
       closingLogger.level = 'silent';
     }
     await shutdown(failure);
@@ -117,17 +116,22 @@ async function runCommand(
 const forUser = (error: unknown): unknown =>
   error instanceof ApiError ? new StartError(error.message, { cause: error }) : error;
 
-export interface Progress {
-  /** Shows a text until the next one; '' clears the line. */
-  show(text: string): void;
-}
-
 /** A line on the terminal; nothing where standard error is none. */
-export function createProgress({ stderr, closers }: Pick<CommandContext, 'stderr' | 'closers'>): Progress {
-  if (!stderr.isTTY) return { show: () => undefined };
-  const show = (text: string): void => {
+function progressLine(stderr: CommandHost['stderr']): (text: string) => void {
+  let isEmpty = true;
+  return (text) => {
+    if (!stderr.isTTY || (isEmpty && text === '')) return;
+    isEmpty = text === '';
     stderr.write(`\r\x1b[K${text.slice(0, (stderr.columns || 80) - 1)}`);
   };
-  closers.add('progress line', () => show(''));
-  return { show };
 }
+
+/** A result as one line of JSON: keys in snake_case (oldCoverage80 as old_coverage_80), seconds with three decimals. */
+export const jsonLine = (result: object): string =>
+  JSON.stringify(result, (key, value: unknown) => {
+    if (key === 'seconds' && typeof value === 'number') return Number(value.toFixed(3));
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [snakeCased(name), part]));
+  });
+
+const snakeCased = (name: string): string => name.replace(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`);

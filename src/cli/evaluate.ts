@@ -9,22 +9,21 @@ import { resultsOf } from '../lab/evaluate/results.js';
 import { maxFold } from '../lab/evaluate/rows.js';
 import { foldsOf, type Split } from '../lab/evaluate/split.js';
 import type { AnswerTable } from '../lab/evaluate/table.js';
-import { type CommandContext, commandOf, createProgress, type Progress } from './command.js';
+import { type CommandContext, commandOf } from './command.js';
 import {
   divide,
   type LabArguments,
-  type LeftOut,
+  labArguments,
   openTrainer,
   readAnswers,
-  readLabArguments,
-  sharedOptionsHelp,
   threadsFor,
   writeReport,
 } from './lab.js';
 
-const help = `Usage: npm run evaluate -- FILE [options]
-
-Measures how well the models predict the answers of FILE. They are trained on the learners of all folds but
+export const main = commandOf({
+  name: 'evaluate',
+  ...labArguments('evaluate', {
+    about: `Measures how well the models predict the answers of FILE. They are trained on the learners of all folds but
 one, and predict every answer of that fold's learners from the learner's own earlier answers, through the
 code that serves. What is known of skills and items comes from the training learners alone.
 
@@ -36,13 +35,9 @@ row; others are ignored. Rows that do not fit are left out, counted and reported
   ts                   RFC 3339, or Unix seconds
   fold                 integer 0 to ${maxFold}; the first one holds for all rows of a learner. Learners
                        without any are in fold 1 to 5 by a hash of user_id, the same in every run
-  question_difficulty  -3 to 3
-
-Options:
-  --fold N       whose answers are predicted (default: 1)
-${sharedOptionsHelp}
-
-Models: overall_mean (share of right answers in training), skill_mean (the same by skill), bkt (plain
+  question_difficulty  -3 to 3`,
+    fold: 'whose answers are predicted (default: 1)',
+    notes: `Models: overall_mean (share of right answers in training), skill_mean (the same by skill), bkt (plain
 Bayesian Knowledge Tracing with fitted parameters), served (what the service answers as p_correct).
 Figures: auc (ties count half; null where all answers are alike), rmse, log_loss (natural logarithm,
 of ${logLossClip} at least), accuracy (at .5), ece (calibration error over ${reliabilityBins} bins of equal width).
@@ -50,55 +45,53 @@ In JSON, rows and learners are those that were predicted, the training ones stan
 fit.seconds is the time of the BKT fit with the preparation of its data, fit.iterations the EM iterations
 of all skills together, fit.observations the answers fitted on. monotone counts how often, of probes tried,
 a right answer lowered (right_lowers) or a wrong one raised (wrong_raises) the served probability for
-another item of the skill.
-`;
-
-export const main = commandOf({
-  name: 'evaluate',
-  help,
-  read: (argv) => readLabArguments('evaluate', argv),
-  work: evaluateFile,
+another item of the skill.`,
+  }),
+  work: async (context, args) => {
+    const read = await readAnswers(args.file, context);
+    if (read === null) return;
+    const summary = await evaluateTable(context, args, read.table, read.leftOut);
+    if (summary === null) return;
+    context.print(args.json ? evaluationJson(summary) : evaluationText(summary));
+    if (args.report === null) return;
+    const { test, train: training, fold, monotone, results } = summary;
+    const skillIds = read.table.skills.all;
+    const facts = {
+      file: basename(args.file),
+      fold,
+      test,
+      training,
+      monotone,
+      skillIds,
+      command: args.command,
+    };
+    writeReport(args.report, evaluationPage(facts, results));
+  },
 });
-
-async function evaluateFile(context: CommandContext, args: LabArguments): Promise<void> {
-  const progress = createProgress(context);
-  const read = await readAnswers(args.file, context, progress);
-  if (read === null) return;
-  const { table, leftOut } = read;
-  const summary = await evaluateTable(context, args, table, leftOut, progress);
-  progress.show('');
-  if (summary === null) return;
-  context.stdout.write(`${args.json ? evaluationJson(summary) : evaluationText(summary)}\n`);
-  if (args.report !== null) writeReport(args.report, pageOf(args.command, summary, table));
-}
 
 /** @returns null if a signal came */
 async function evaluateTable(
-  { closers }: CommandContext,
+  context: CommandContext,
   args: LabArguments,
   table: AnswerTable,
-  leftOut: LeftOut,
-  progress: Progress,
+  leftOut: number,
 ): Promise<Summary | null> {
   const fold = args.fold ?? 1;
   const split = divide(table, foldsOf(table), fold);
   const threads = args.threads ?? threadsFor(split.training);
-  const trained = await openTrainer(closers, threads, progress)(split.training);
+  const trained = await openTrainer(context, threads)(split.training);
   if (trained === null) return null;
-  progress.show('predicting');
+  context.showProgress('predicting');
   await nextTurn();
   const since = performance.now();
   const { predictions, monotone } = predictAll(split, trained.models);
   const predictSeconds = (performance.now() - since) / 1000;
   return {
-    file: args.file,
-    fold,
+    ...{ file: args.file, fold, leftOut, monotone },
     split: splitOf(table),
     test: countsOf(split.test),
     train: countsOf(split.training),
-    leftOut: leftOut.rows,
     fit: { ...trained.figures, predictSeconds, threads },
-    monotone,
     results: resultsOf(split, predictions),
   };
 }
@@ -112,17 +105,3 @@ function splitOf({ folds, learners }: AnswerTable): Summary['split'] {
   if (folds.size === 0) return 'hash';
   return folds.size === learners.all.length ? 'fold' : 'mixed';
 }
-
-const pageOf = (command: string, summary: Summary, { skills }: AnswerTable): string => {
-  const { file, fold, test, train, monotone, results } = summary;
-  const facts = {
-    file: basename(file),
-    fold,
-    test,
-    training: train,
-    monotone,
-    skillIds: skills.all,
-    command,
-  };
-  return evaluationPage(facts, results);
-};

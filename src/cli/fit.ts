@@ -1,55 +1,76 @@
 /** Fits the models' parameters on the answers so far, or goes back to earlier ones. */
 import { fitParts } from '../app/consumers.js';
+import type { AccuracyReport } from '../domain/fit/accuracy/fit.js';
+import type { Comparison, FitReport } from '../domain/fit/report.js';
+import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
-import { type FitParts, recordChanges, runFits } from '../services/models/fit-models.js';
-import { type CommandContext, commandOf, createProgress } from './command.js';
-import { type FitArguments, fitHelp, readFitArguments } from './fit-options.js';
-import { fitsJson, fitsText, versionsJson, versionsText } from './fit-report.js';
+import { type FitParts, recordChanges, runFits, type TenantFit } from '../services/models/fit-models.js';
+import type { KeptVersion } from '../store/models/model-store.js';
+import {
+  argumentsOf,
+  defaultTenant,
+  flag,
+  integerOption,
+  jsonFlag,
+  onlyOptions,
+  tenantOption,
+} from './arguments.js';
+import { commandOf, jsonLine } from './command.js';
 import { withDeployment } from './servers.js';
 
-export const main = commandOf({ name: 'fit', help: fitHelp, read: readFitArguments, work: carryOut });
+export const main = commandOf({
+  name: 'fit',
+  ...argumentsOf({
+    form: 'npm run fit [-- options]',
+    about: `Fits the models on all answers in ClickHouse, tenant by tenant, and publishes what predicts the answers of
+learners that it did not see no worse than what is in force. Running services take a new version within
+seconds. A tenant without new answers since its last fit is skipped; answers that still wait for ClickHouse
+are not in the fit.`,
+    options: {
+      tenant: tenantOption('only this tenant (default: all with answers)'),
+      'dry-run': flag('fit and judge, publish nothing'),
+      threads: integerOption(1, 64, 'worker threads, 1 to 64 (default: one for each core)'),
+      list: flag("the tenant's versions, without fitting"),
+      back: flag('go back to the version before the one in force'),
+      use: integerOption(0, 2 ** 32 - 1, 'use version N again; 0 is the state before the first fit'),
+      json: jsonFlag,
+    },
+    notes: `--list, --back and --use mean tenant "default" unless --tenant names another. The last 10 versions can be
+used again; those whose items were forgotten (all but the last 3) learn the difficulty of items anew.
+The next fit that sees new answers may publish a newer version: FIT_INTERVAL_HOURS=0 stops the scheduled ones.
+It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
+    read: (values, given) => {
+      const { 'dry-run': dryRun, list, back, use, ...others } = onlyOptions(values, given);
+      if ([dryRun, list, back, use !== null].filter(Boolean).length > 1)
+        throw given.usage('--dry-run, --list, --back and --use exclude one another');
+      return { ...others, dryRun, list, back, use };
+    },
+  }),
+  work: (context, { tenant, dryRun, threads, list, back, use, json }) =>
+    withDeployment(context, async ({ endpoints, clickhouse, redis, signal }) => {
+      const options = { threads: threads ?? undefined, beside: false };
+      const parts = fitParts({ redis, clickhouse }, endpoints, options, context.logger);
+      if (list || back || use !== null) {
+        const named = tenant ?? defaultTenant;
+        if (!list) await changeVersion(parts, named, use);
+        const inForce = await parts.models.inForce(named);
+        const versions = await parts.models.versions(named);
+        context.print(json ? versionsJson(named, inForce, versions) : versionsText(named, versions));
+        return;
+      }
+      const onStep = (of: string, step: string): void => context.showProgress(`${of}: ${step}`);
+      const fits = await runFits(parts, { tenant: tenant ?? undefined, dryRun, signal, onStep });
+      context.print(json ? fitsJson(fits) : fitsText(fits));
+    }),
+});
 
-function carryOut(context: CommandContext, args: FitArguments): Promise<void> {
-  return withDeployment(context, async ({ endpoints, clickhouse, redis }) => {
-    const options = { threads: args.threads, beside: false };
-    const parts = fitParts({ redis, clickhouse }, endpoints, options, context.logger);
-    context.stdout.write(`${await resultOf(context, parts, args)}\n`);
-  });
-}
-
-async function resultOf(context: CommandContext, parts: FitParts, args: FitArguments): Promise<string> {
-  const { action, tenant = '', json } = args;
-  if (action.kind === 'fit') return fit(context, parts, args, action.dryRun);
-  if (action.kind !== 'list') await change(parts, tenant, action);
-  const versions = await parts.models.versions(tenant);
-  return json
-    ? versionsJson(tenant, await parts.models.inForce(tenant), versions)
-    : versionsText(tenant, versions);
-}
-
-async function fit(
-  context: CommandContext,
-  parts: FitParts,
-  { tenant, json }: FitArguments,
-  dryRun: boolean,
-): Promise<string> {
-  const abort = new AbortController();
-  context.closers.add('fit', () => abort.abort());
-  const progress = createProgress(context);
-  const onStep = (of: string, step: string): void => progress.show(`${of}: ${step}`);
-  const fits = await runFits(parts, { tenant, dryRun, signal: abort.signal, onStep });
-  progress.show('');
-  return json ? fitsJson(fits) : fitsText(fits);
-}
-
-/** @throws StartError where there is no such version, or another came into force at the same moment */
-async function change(
-  parts: FitParts,
-  tenant: string,
-  action: { readonly kind: 'back' } | { readonly kind: 'use'; readonly version: number },
-): Promise<void> {
+/**
+ * @param use null: the version before the one in force
+ * @throws StartError where there is no such version, or another came into force at the same moment
+ */
+async function changeVersion(parts: FitParts, tenant: string, use: number | null): Promise<void> {
   const inForce = await parts.models.inForce(tenant);
-  const version = action.kind === 'use' ? action.version : await versionBefore(parts, tenant, inForce);
+  const version = use ?? (await versionBefore(parts, tenant, inForce));
   if (version === inForce) throw new StartError(`Version ${version} of tenant ${tenant} is in force already`);
   const result = await parts.models.use(tenant, version, inForce);
   if (result === 'not-kept')
@@ -64,3 +85,83 @@ async function versionBefore({ models }: FitParts, tenant: string, inForce: numb
   if (current === undefined) throw new StartError(`Tenant ${tenant} has no version before ${inForce}`);
   return current.basedOn;
 }
+
+function versionsText(tenant: string, versions: readonly KeptVersion[]): string {
+  if (versions.length === 0) return `Tenant ${tenant} has no fitted version`;
+  const lines = versions.map(
+    ({ version, basedOn, publishedAt, inForce }) =>
+      `  ${inForce ? '*' : ' '} ${version}  ${new Date(publishedAt).toISOString()}  after ${basedOn}`,
+  );
+  const none = versions.some(({ inForce }) => inForce) ? '' : '  * 0  before the first fit\n';
+  return `Versions of tenant ${tenant}, * in force:\n${none}${lines.join('\n')}`;
+}
+
+const versionsJson = (tenant: string, inForce: number, versions: readonly KeptVersion[]): string =>
+  jsonLine({
+    tenant,
+    inForce,
+    versions: versions.map(({ version, basedOn, publishedAt }) => ({
+      version,
+      basedOn,
+      publishedAt: new Date(publishedAt).toISOString(),
+    })),
+  });
+
+const fitsText = (fits: readonly TenantFit[]): string =>
+  fits.length === 0 ? 'There are no answers to fit on' : fits.map(fitText).join('\n');
+
+const outcomes: Readonly<Record<TenantFit['outcome'], string>> = {
+  published: 'published',
+  not_better: 'nothing better than what is in force',
+  nothing_new: 'no new answers since the last fit',
+  too_few: 'too few learners to fit on',
+  superseded: 'another version came first',
+  dry_run: 'would be published',
+};
+
+const maxShownSkills = 10;
+
+function fitText({ tenant, outcome, version, report }: TenantFit): string {
+  const lines = [`Tenant ${tenant}: ${outcomes[outcome]}, version ${version} is in force`];
+  if (report === null) return lines.join('\n');
+  const sample = report.sampledOneIn === 1 ? '' : `, one learner in ${report.sampledOneIn}`;
+  const published = report.skills.filter((skill) => skill.published).length;
+  lines.push(
+    `  ${grouped(report.answers)} answers of ${grouped(report.learners)} learners${sample} in ${report.seconds.toFixed(1)} s`,
+    `  ${published} of ${report.skills.length} skills published, the others held back or kept`,
+    `  log loss of BKT on held-out learners ${compared(report.bkt)}`,
+    `  log loss of the served probability ${compared(report.served)}`,
+    `  forecasts of shares ${accuracyText(report.accuracy)}`,
+  );
+  const worse = report.skills.filter(({ reason }) => reason.startsWith('held-out'));
+  for (const { skillId, reason } of worse.slice(0, maxShownSkills)) lines.push(`    ${skillId}: ${reason}`);
+  if (worse.length > maxShownSkills) lines.push(`    and ${worse.length - maxShownSkills} more`);
+  return lines.join('\n');
+}
+
+const compared = ({ answers, oldLogLoss, newLogLoss }: Comparison): string =>
+  oldLogLoss === null || newLogLoss === null
+    ? 'not measured: no answers'
+    : `${oldLogLoss.toFixed(4)} before, ${newLogLoss.toFixed(4)} now (${grouped(answers)} answers)`;
+
+function accuracyText({ cases, published, reason, ...figures }: AccuracyReport): string {
+  const outcome = published ? 'published' : `kept as they were: ${reason}`;
+  const { oldLogLoss, newLogLoss, oldCoverage80, newCoverage80 } = figures;
+  if (newLogLoss === null || newCoverage80 === null) return outcome;
+  const before = (value: number | null): string => (value === null ? '' : `${value.toFixed(4)} before, `);
+  return [
+    outcome,
+    `log loss ${before(oldLogLoss)}${newLogLoss.toFixed(4)} now`,
+    `coverage of the 80 % interval ${before(oldCoverage80)}${newCoverage80.toFixed(4)} now (${grouped(cases)} forecasts)`,
+  ].join('; ');
+}
+
+const fitsJson = (fits: readonly TenantFit[]): string =>
+  jsonLine({ tenants: fits.map((fit) => ({ ...fit, report: fit.report && reportJson(fit.report) })) });
+
+const reportJson = ({ skills, served: { reason: _, ...served }, ...report }: FitReport) => ({
+  ...report,
+  skills: skills.length,
+  skillsPublished: skills.filter(({ published }) => published).length,
+  served,
+});

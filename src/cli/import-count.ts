@@ -1,22 +1,22 @@
 /** One run over the file: from its position to the end, or until it is stopped. */
 
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../app/engine.js';
 import { parseId } from '../contracts/outbox-ids.js';
 import { makeFolder } from '../embedded/private-file.js';
 import { ApiError } from '../errors.js';
+import { grouped } from '../lab/report/numbers.js';
 import { StartError, within } from '../lifecycle.js';
 import { indices } from '../lists.js';
 import { createFeeder, type Feeder, StalledError } from '../services/import/feeder.js';
 import { type ImportFigures, importAttempts, newFigures } from '../services/import/import-attempts.js';
 import type { ImportRecord, ImportStore } from '../store/learners/import-store.js';
 import { partitionOf } from '../store/redis/keys.js';
-import type { CommandContext, Progress } from './command.js';
+import type { CommandContext } from './command.js';
 import type { ImportArguments } from './import.js';
 import { type ImportFile, readPages } from './import-file.js';
-import { type ImportSummary, progressText } from './import-report.js';
 import type { ProcessLock } from './process-lock.js';
 
 const savePositionMs = 1000;
@@ -30,28 +30,33 @@ const inFlightShare = 1 / 4;
 const maxStoreWaitMs = 60_000;
 const storedPollMs = 200;
 
-export interface ImportRun {
+interface ImportRun {
   readonly context: CommandContext;
   readonly args: ImportArguments;
   readonly file: ImportFile;
-  readonly progress: Progress;
   readonly engine: Pick<Engine, 'compute' | 'outbox' | 'partitions'>;
   readonly store: ImportStore;
   readonly lock: ProcessLock;
   readonly record: ImportRecord;
 }
 
-/** @returns the summary, or null if a signal stopped the run. @throws StartError when it has to be resumed */
-export async function countFile(run: ImportRun): Promise<ImportSummary | null> {
-  const { context, args, file, engine, store, lock, record, progress } = run;
+export type ImportSummary = NonNullable<Awaited<ReturnType<typeof countFile>>>;
+
+/**
+ * @returns null if a signal stopped the run; `stored` says whether every row is in ClickHouse
+ * @throws StartError when it has to be resumed
+ */
+export async function countFile(run: ImportRun) {
+  const { context, args, file, engine, store, lock, record } = run;
   const since = performance.now();
+  const secondsUntilNow = (): number => (performance.now() - since) / 1000;
   const figures = newFigures();
   const feeder = feederOf(run, figures);
   const rejects = openRejects(context.config.dataDir, file.path, record.id);
   const { id: epoch } = await engine.outbox.epoch();
-  const enter = stopWithSignal(context, feeder, progress);
+  const enter = stopWithSignal(context, feeder);
   let bytes = 0;
-  const stopShowing = showProgress(run, figures, since, () => bytes);
+  const stopShowing = showFigures(run, figures, secondsUntilNow, () => bytes);
   const stopped = (): boolean => context.closers.closing;
   try {
     const line = await resumable(() =>
@@ -68,31 +73,33 @@ export async function countFile(run: ImportRun): Promise<ImportSummary | null> {
     );
     if (stopped()) return null;
     enter('storing');
-    const seconds = (performance.now() - since) / 1000;
+    const seconds = secondsUntilNow();
     await resumable(async () => {
       await lock.confirm();
       await store.finish(record.id, line, Date.now());
     });
-    const rejectsFile = rejects.close();
+    rejects.flush();
     const stored = await untilStored(run, stopped);
-    const notes = notesOf(stored, stored && (await engine.outbox.epoch()).id !== epoch);
-    const { tenant } = args;
     return {
-      ...figures,
       file: file.path,
-      tenant,
-      rejectsFile,
+      tenant: args.tenant,
+      ...figures,
+      rejectsFile: figures.rejected > 0 ? rejects.path : null,
+      resumedAfterLine: record.line,
       seconds,
-      resumedAfter: record.line,
+      rowsPerSecond: rate(figures, seconds),
       stored,
-      notes,
+      notes: notesOf(stored, stored && (await engine.outbox.epoch()).id !== epoch),
     };
   } finally {
     enter('done');
     stopShowing();
-    rejects.close();
+    rejects.flush();
   }
 }
+
+const rate = ({ counted }: ImportFigures, seconds: number): number =>
+  Math.round(counted / Math.max(seconds, 0.001));
 
 function feederOf({ engine: { compute, partitions }, record }: ImportRun, figures: ImportFigures): Feeder {
   return createFeeder({
@@ -154,13 +161,12 @@ type Stage = 'counting' | 'storing' | 'done';
  * @returns hears how far the run is
  */
 export function stopWithSignal(
-  { closers, stderr }: Pick<CommandContext, 'closers' | 'stderr'>,
+  { closers, stderr, showProgress }: Pick<CommandContext, 'closers' | 'stderr' | 'showProgress'>,
   feeder: Feeder,
-  progress: Progress,
 ): (to: Stage) => void {
   let stage: Stage = 'counting';
   closers.add('import', async (limitMs) => {
-    progress.show('');
+    showProgress('');
     if (stage === 'storing') stderr.write('Every row is counted; the outbox keeps them for ClickHouse\n');
     if (stage !== 'counting') return;
     stderr.write('Stopped; run the same command again to resume\n');
@@ -171,17 +177,23 @@ export function stopWithSignal(
   };
 }
 
-function showProgress(
+/** @returns ends it */
+function showFigures(
   run: ImportRun,
   figures: ImportFigures,
-  since: number,
+  secondsUntilNow: () => number,
   bytes: () => number,
 ): () => void {
   let backlog: number | null = null;
   const timer = setInterval(async () => {
-    const seconds = (performance.now() - since) / 1000;
-    const share = bytes() / Math.max(1, run.file.bytes);
-    run.progress.show(progressText({ ...figures, share, seconds, backlog }));
+    const parts = [
+      `${Math.floor((100 * bytes()) / Math.max(1, run.file.bytes))} %`,
+      `${grouped(figures.rows)} rows`,
+      `${grouped(rate(figures, secondsUntilNow()))}/s`,
+      `${grouped(figures.rejected)} rejected`,
+      ...(backlog === null ? [] : [`${grouped(backlog)} wait for ClickHouse`]),
+    ];
+    run.context.showProgress(parts.join(', '));
     backlog = (await backlogOf(run)) ?? backlog;
   }, progressMs);
   return () => clearInterval(timer);
@@ -215,14 +227,12 @@ async function untilStored({ engine, context }: ImportRun, stopped: () => boolea
 
 function notesOf(stored: boolean, restarted: boolean): string[] {
   const notes: string[] = [];
-  if (!stored) {
+  if (!stored)
     notes.push('not every row is in ClickHouse yet; the outbox keeps them until the pipeline runs');
-  }
-  if (restarted) {
+  if (restarted)
     notes.push(
       'Redis was restarted meanwhile: if it was killed, rows of its last second may be lost (EMBEDDED_REDIS_FSYNC)',
     );
-  }
   return notes;
 }
 
@@ -232,28 +242,20 @@ const bufferedCharacters = 64 * 1024;
 function openRejects(dataDir: string, inputPath: string, importId: string) {
   const folder = join(dataDir, 'imports');
   const path = join(folder, `${basename(inputPath)}.${importId.slice(-12)}.rejects.ndjson`);
-  let descriptor: number | null = null;
-  let written = false;
+  let flag: 'w' | 'a' = 'w';
   let text = '';
-  const write = (): void => {
-    if (descriptor === null) {
-      makeFolder(folder);
-      descriptor = openSync(path, 'w', 0o600);
-    }
-    writeSync(descriptor, text);
-    [written, text] = [true, ''];
+  const flush = (): void => {
+    if (text === '') return;
+    if (flag === 'w') makeFolder(folder);
+    writeFileSync(path, text, { mode: 0o600, flag });
+    [flag, text] = ['a', ''];
   };
   return {
+    path,
     add: (line: number, reason: string): void => {
       text += `${JSON.stringify({ line, reason })}\n`;
-      if (text.length >= bufferedCharacters) write();
+      if (text.length >= bufferedCharacters) flush();
     },
-    /** Writes what is left; may be called again. @returns the file, or null if nothing was rejected */
-    close: (): string | null => {
-      if (text !== '') write();
-      if (descriptor !== null) closeSync(descriptor);
-      descriptor = null;
-      return written ? path : null;
-    },
+    flush,
   };
 }

@@ -13,7 +13,7 @@ import {
   type RawRow,
   requiredColumns,
 } from '../services/import/rows.js';
-import type { Progress } from './command.js';
+import type { CommandContext } from './command.js';
 
 /** A file that can be read several times. */
 export interface ImportFile {
@@ -58,15 +58,14 @@ function startsAsGzip(path: string): boolean {
 export async function checkContent(
   file: ImportFile,
   meaning: string,
-  progress: Progress,
-  stopped: () => boolean,
+  { closers, showProgress }: Pick<CommandContext, 'closers' | 'showProgress'>,
 ): Promise<string> {
   const hash = createHash('sha256');
   let rows = 0;
   for await (const page of readPages(file, (chunk) => hash.update(chunk))) {
-    if (stopped()) break;
+    if (closers.closing) break;
     rows += page.length;
-    progress.show(`checking the file: ${grouped(rows)} rows`);
+    showProgress(`checking the file: ${grouped(rows)} rows`);
   }
   return createHash('sha256').update(hash.digest()).update(meaning).digest('hex');
 }

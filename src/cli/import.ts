@@ -4,6 +4,7 @@ import { connectState, startEngine } from '../app/engine.js';
 import { prepareSchema } from '../app/schema.js';
 import { occurredAtProblem, parseTime } from '../contracts/time.js';
 import { joinOrStart } from '../embedded/servers.js';
+import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import {
   createImportStore,
@@ -11,25 +12,24 @@ import {
   type ImportStore,
   importLockKey,
 } from '../store/learners/import-store.js';
-import { onlyFile, parseArguments, readTenant, usageOf } from './arguments.js';
-import { type CommandContext, commandOf, createProgress } from './command.js';
-import { countFile } from './import-count.js';
+import {
+  argumentsOf,
+  defaultTenant,
+  flag,
+  jsonFlag,
+  option,
+  tenantOption,
+  type Usage,
+  withFile,
+} from './arguments.js';
+import { type CommandContext, commandOf, jsonLine } from './command.js';
+import { countFile, type ImportSummary } from './import-count.js';
 import { checkContent, openFile } from './import-file.js';
-import { summaryJson, summaryText } from './import-report.js';
 import { takeProcessLock } from './process-lock.js';
 
-export interface ImportArguments {
-  readonly file: string;
-  readonly tenant: string;
-  /** Unix milliseconds; null where it was not given. */
-  readonly startMs: number | null;
-  readonly again: boolean;
-  readonly json: boolean;
-}
-
-const help = `Usage: npm run import -- FILE [options]
-
-Counts every answer of FILE as if it had just come in, in the order of the file, learner by learner.
+export const importArguments = argumentsOf({
+  form: 'npm run import -- FILE [options]',
+  about: `Counts every answer of FILE as if it had just come in, in the order of the file, learner by learner.
 
 FILE is CSV with a header, or NDJSON, both also as gzip; which of them shows in its first bytes, whatever
 its name. Columns: user_id, skill_id, correct, and optionally item_id, order, ts, response_time_s, each of
@@ -37,67 +37,44 @@ which may be empty in a row; others are ignored.
   correct          1, 0, true or false
   ts               RFC 3339, or Unix seconds; a row without it has the time of the import
   order            only checked: the summary says how many rows go backwards within their learner
-  response_time_s  0 to 86400, fractions allowed
-
-Options:
-  --tenant T    whose answers these are (default: default)
-  --start DATE  YYYY-MM-DD or RFC 3339: a numeric ts is the number of seconds since then
-  --again       import a file that was imported before once more, counting every row again
-  --json        summary as one line of JSON
-  --help        this text
-
-An import that was stopped or killed goes on where it was when the same command is given again, and counts
+  response_time_s  0 to 86400, fractions allowed`,
+  options: {
+    tenant: tenantOption(`whose answers these are (default: ${defaultTenant})`),
+    start: option(
+      'DATE',
+      'YYYY-MM-DD or RFC 3339: a numeric ts is the number of seconds since then',
+      readStart,
+    ),
+    again: flag('import a file that was imported before once more, counting every row again'),
+    json: jsonFlag,
+  },
+  notes: `An import that was stopped or killed goes on where it was when the same command is given again, and counts
 no row twice. Rows that do not fit go with line number and reason to a file under DATA_DIR/imports; the
-import goes on. It uses the servers of the service that runs on DATA_DIR, or starts its own.
-`;
+import goes on. It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
+  read: ({ tenant, start, ...values }, given) =>
+    withFile({ ...values, tenant: tenant ?? defaultTenant, startMs: start }, given),
+});
 
-const usage = usageOf('npm run import -- FILE [options]');
+export type ImportArguments = NonNullable<ReturnType<typeof importArguments.read>>;
 
-/** @returns the arguments, or null if help was asked for. @throws StartError */
-export function readImportArguments(argv: readonly string[], now: number): ImportArguments | null {
-  const { values, positionals } = parseArguments(usage, argv, {
-    tenant: { type: 'string', default: 'default' },
-    start: { type: 'string' },
-    again: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-    help: { type: 'boolean', short: 'h', default: false },
-  });
-  if (values.help) return null;
-  return {
-    file: onlyFile(usage, positionals),
-    tenant: readTenant(values.tenant),
-    startMs: values.start === undefined ? null : readStart(values.start, now),
-    again: values.again,
-    json: values.json,
-  };
-}
-
-function readStart(text: string, now: number): number {
+/** @returns Unix milliseconds. @throws StartError */
+function readStart(text: string, name: string, usage: Usage): number {
   const ms = parseTime(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
   const problem =
-    ms === null ? 'must be a date (YYYY-MM-DD) or an RFC 3339 time' : occurredAtProblem(ms, now);
-  if (ms === null || problem !== null) throw new StartError(`--start ${JSON.stringify(text)} ${problem}`);
+    ms === null ? 'must be a date (YYYY-MM-DD) or an RFC 3339 time' : occurredAtProblem(ms, Date.now());
+  if (ms === null || problem !== null) throw usage(`${name} ${JSON.stringify(text)} ${problem}`);
   return ms;
 }
 
-export const main = commandOf({
-  name: 'import',
-  help,
-  read: (given) => readImportArguments(given, Date.now()),
-  work: importFile,
-});
+export const main = commandOf({ name: 'import', ...importArguments, work: importFile });
 
 async function importFile(context: CommandContext, args: ImportArguments): Promise<void> {
-  const { closers } = context;
-  const progress = createProgress(context);
   const file = openFile(args.file);
-  const meaning = `${args.tenant}\n${args.startMs ?? ''}`;
-  const content = await checkContent(file, meaning, progress, () => closers.closing);
-  if (closers.closing) return;
+  const content = await checkContent(file, `${args.tenant}\n${args.startMs ?? ''}`, context);
+  if (context.closers.closing) return;
   const started = await startImport(context, args, content);
-  const summary = await countFile({ ...started, context, args, file, progress });
-  progress.show('');
-  if (summary !== null) context.stdout.write(`${args.json ? summaryJson(summary) : summaryText(summary)}\n`);
+  const summary = await countFile({ ...started, context, args, file });
+  if (summary !== null) context.print(args.json ? jsonLine(summary) : summaryText(summary));
 }
 
 /**
@@ -143,4 +120,18 @@ async function openRecord(
   const record = { id, run, line: 0, startedAt: Date.now(), finishedAt: null };
   await store.start(record);
   return record;
+}
+
+function summaryText(summary: ImportSummary): string {
+  const { counted, skipped, rejected, backwards, resumedAfterLine, rejectsFile } = summary;
+  const lines = [
+    `${grouped(summary.rows)} rows of ${summary.file} for tenant ${summary.tenant}`,
+    `  ${grouped(counted)} counted in ${summary.seconds.toFixed(1)} s, ${grouped(summary.rowsPerSecond)} a second`,
+  ];
+  if (skipped > 0) lines.push(`  ${grouped(skipped)} skipped, counted before`);
+  if (resumedAfterLine > 0) lines.push(`  resumed after line ${grouped(resumedAfterLine)}`);
+  lines.push(`  ${grouped(rejected)} rejected${rejectsFile === null ? '' : `, see ${rejectsFile}`}`);
+  if (backwards > 0)
+    lines.push(`  ${grouped(backwards)} with an order below that of the learner's row before`);
+  return [...lines, ...summary.notes.map((note) => `  Note: ${note}`)].join('\n');
 }

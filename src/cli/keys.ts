@@ -2,87 +2,96 @@
 import { randomBytes } from 'node:crypto';
 import { allScopes, defaultScopes, type Grant, type Scope } from '../contracts/access.js';
 import { plainName } from '../contracts/ids.js';
-import { joinOrStart } from '../embedded/servers.js';
 import { hashKey, shortHash } from '../http/auth.js';
 import { StartError } from '../lifecycle.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
-import { openRedis } from '../store/redis/open-redis.js';
-import { parseArguments, readInteger, readTenant, usageOf } from './arguments.js';
-import { type CommandContext, commandOf } from './command.js';
+import {
+  argumentsOf,
+  defaultTenant,
+  flag,
+  integerOption,
+  option,
+  tenantOption,
+  type Usage,
+  type Values,
+} from './arguments.js';
+import { commandOf } from './command.js';
+import { openStore } from './servers.js';
 
-const help = `Usage: npm run keys -- create [options]
-       npm run keys -- list
-       npm run keys -- revoke KEY|HASH
-
-create prints the new key, which is stored as a hash only and cannot be shown again. Options:
-  --tenant T               whose answers the key reaches (default: default)
-  --requests-per-minute N  quota, 1 to 1000000000 (default: 100)
-  --unlimited              no quota
-  --scopes LIST            comma-separated of read, write, admin, operator (default: all but operator, which
-                           reaches beyond its tenant)
-  --key KEY                this key, 1 to 128 of A-Za-z0-9._~-, instead of a random one; one that is in
-                           store takes the new quota, one that was revoked stays so
-list prints hash, tenant, quota, scopes and time of creation of each key.
-revoke takes a key, or the first 8 or more characters of its hash as list shows it. The running service
-refuses a revoked key within 2 s.
-
-The keys of the service that runs on DATA_DIR (or at REDIS_URL) are meant; where none runs, its servers
-are started for the moment.
-`;
+const defaultQuota = 100;
 
 const options = {
-  tenant: { type: 'string' },
-  'requests-per-minute': { type: 'string' },
-  unlimited: { type: 'boolean' },
-  scopes: { type: 'string' },
-  key: { type: 'string' },
-  help: { type: 'boolean', short: 'h' },
-} as const;
+  tenant: tenantOption(`whose answers the key reaches (default: ${defaultTenant})`),
+  'requests-per-minute': integerOption(1, 1_000_000_000, `quota, 1 to 1000000000 (default: ${defaultQuota})`),
+  unlimited: flag('no quota'),
+  scopes: option(
+    'LIST',
+    `comma-separated of ${allScopes.join(', ')} (default: all but operator, which
+reaches beyond its tenant)`,
+    readScopes,
+  ),
+  key: option(
+    'KEY',
+    `this key, 1 to 128 of A-Za-z0-9._~-, instead of a random one; one that is in
+store takes the new quota, one that was revoked stays so`,
+    readKey,
+  ),
+};
 
-/** Does the work; resolves with what goes to standard output. */
+/** Does the work. @returns what is printed */
 type Action = (store: KeyStore) => Promise<string>;
 
-export const main = commandOf({ name: 'keys', help, read: readAction, work: runAction });
+export const main = commandOf({
+  name: 'keys',
+  ...argumentsOf({
+    form: 'npm run keys -- create [options] | list | revoke KEY|HASH',
+    about: `create prints the new key, which is stored as a hash only and cannot be shown again. The options are for create.
+list prints hash, tenant, quota, scopes and time of creation of each key.
+revoke takes a key, or the first 8 or more characters of its hash as list shows it. The running service
+refuses a revoked key within 2 s.`,
+    options,
+    notes: `The keys of the service that runs on DATA_DIR (or at REDIS_URL) are meant; where none runs, its servers
+are started for the moment.`,
+    read: (values, { operands: [action, name, ...rest], usage }): Action => {
+      const hasOptions = Object.values(values).some((value) => value !== null && value !== false);
+      if (action !== 'create' && hasOptions) throw usage('only create takes options');
+      if (action === 'create' && name === undefined) return create(values, usage);
+      if (action === 'list' && name === undefined) return list;
+      if (action === 'revoke' && name !== undefined && rest.length === 0) return revoke(name);
+      throw usage(action === 'revoke' ? 'revoke takes one KEY or HASH' : 'create, list or revoke is needed');
+    },
+  }),
+  work: async (context, action) => {
+    const store = createKeyStore(await openStore(context), (error) =>
+      context.logger.error({ err: error }, 'an API key in store cannot be read'),
+    );
+    context.print(await action(store));
+  },
+});
 
-async function runAction(context: CommandContext, action: Action): Promise<void> {
-  context.stdout.write(`${await action(await openStore(context))}\n`);
+function readScopes(text: string, name: string, usage: Usage): readonly Scope[] {
+  const names = text.split(',').map((scope) => scope.trim());
+  const unknown = names.find((scope) => !allScopes.some((known) => known === scope));
+  if (unknown !== undefined)
+    throw usage(`${name}: ${JSON.stringify(unknown)} is none of ${allScopes.join()}`);
+  return allScopes.filter((scope) => names.includes(scope));
 }
 
-async function openStore(context: CommandContext): Promise<KeyStore> {
-  const { config, logger, closers } = context;
-  // Keys are in Redis alone: with REDIS_URL set, ClickHouse is neither asked nor started.
-  const redisUrl = config.redisUrl ?? (await joinOrStart(config, logger, closers)).redisUrl;
-  return createKeyStore(await openRedis(redisUrl, context), (error) =>
-    logger.error({ err: error }, 'an API key in store cannot be read'),
-  );
+/** The error does not repeat the key, which is secret. */
+function readKey(text: string, name: string, usage: Usage): string {
+  if (plainName.test(text)) return text;
+  throw usage(`${name}: 1 to 128 of A-Za-z0-9._~- are allowed`);
 }
 
-type Values = ReturnType<typeof parse>['values'];
-
-const usage = usageOf('npm run keys -- create|list|revoke');
-
-const parse = (argv: readonly string[]) => parseArguments(usage, argv, options);
-
-function readAction(argv: readonly string[]): Action | null {
-  const { values, positionals } = parse(argv);
-  if (values.help) return null;
-  const [command, ...rest] = positionals;
-  const [name] = rest;
-  if (command !== 'create' && Object.keys(values).length > 0) throw usage('only create takes options');
-  if (command === 'create' && name === undefined) return create(values);
-  if (command === 'list' && name === undefined) return list;
-  if (command === 'revoke' && name !== undefined && rest.length === 1) return revoke(name);
-  throw usage(command === 'revoke' ? 'revoke takes one KEY or HASH' : 'create, list or revoke is needed');
-}
-
-function create(values: Values): Action {
+function create(values: Values<typeof options>, usage: Usage): Action {
+  const { tenant, unlimited, 'requests-per-minute': quota, scopes } = values;
+  if (unlimited && quota !== null) throw usage('--unlimited and --requests-per-minute exclude each other');
   const key = values.key ?? `sk-${randomBytes(24).toString('base64url')}`;
-  if (!plainName.test(key)) throw usage('--key: 1 to 128 of A-Za-z0-9._~- are allowed');
   const grant: Grant = {
     keyHash: hashKey(key),
-    tenant: readTenant(values.tenant ?? 'default'),
-    requestsPerMinute: readQuota(values),
-    scopes: readScopes(values.scopes),
+    tenant: tenant ?? defaultTenant,
+    requestsPerMinute: unlimited ? null : (quota ?? defaultQuota),
+    scopes: scopes ?? defaultScopes,
     development: false,
   };
   return async (store) => {
@@ -102,26 +111,6 @@ function checkSame(stored: Grant, wanted: Grant): void {
   );
 }
 
-const defaultQuota = 100;
-const maxQuota = 1_000_000_000;
-
-function readQuota({ unlimited, 'requests-per-minute': text }: Values): number | null {
-  if (unlimited && text !== undefined)
-    throw usage('--unlimited and --requests-per-minute exclude each other');
-  if (unlimited) return null;
-  if (text === undefined) return defaultQuota;
-  return readInteger(usage, '--requests-per-minute', text, 1, maxQuota);
-}
-
-function readScopes(list: string | undefined): readonly Scope[] {
-  if (list === undefined) return defaultScopes;
-  const names = list.split(',').map((name) => name.trim());
-  const unknown = names.find((name) => !allScopes.some((scope) => scope === name));
-  if (unknown !== undefined)
-    throw usage(`--scopes: ${JSON.stringify(unknown)} is none of ${allScopes.join()}`);
-  return allScopes.filter((scope) => names.includes(scope));
-}
-
 const list: Action = async (store) => {
   const keys = await store.list();
   const rows = keys.map(({ keyHash, tenant, requestsPerMinute, scopes, development, createdAt }) => [
@@ -132,15 +121,11 @@ const list: Action = async (store) => {
     createdAt,
     development ? 'development key' : '',
   ]);
-  return table([['HASH', 'TENANT', 'QUOTA', 'SCOPES', 'CREATED', ''], ...rows]);
+  const table = [['HASH', 'TENANT', 'QUOTA', 'SCOPES', 'CREATED', ''], ...rows];
+  const widths = table[0]?.map((_, i) => Math.max(...table.map((row) => row[i]?.length ?? 0))) ?? [];
+  const line = (row: readonly string[]) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ');
+  return table.map((row) => line(row).trimEnd()).join('\n');
 };
-
-function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
-  const line = (row: readonly string[]): string =>
-    row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ');
-  return rows.map((row) => line(row).trimEnd()).join('\n');
-}
 
 const minPrefix = 8;
 

@@ -9,53 +9,48 @@ import { type Split, splitByFold } from '../lab/evaluate/split.js';
 import { type AnswerTable, createAnswerTable } from '../lab/evaluate/table.js';
 import { type Trained, trainModels } from '../lab/evaluate/train.js';
 import { grouped } from '../lab/report/numbers.js';
-import { type Closers, StartError } from '../lifecycle.js';
-import { onlyFile, parseArguments, readInteger, usageOf } from './arguments.js';
-import type { CommandContext, Progress } from './command.js';
-import { type ImportFile, openFile, readPages } from './import-file.js';
-
-export interface LabArguments {
-  readonly file: string;
-  /** null: none was given. */
-  readonly fold: number | null;
-  /** Path of the page; null: no page. */
-  readonly report: string | null;
-  /** null: as many as are worth it. */
-  readonly threads: number | null;
-  readonly json: boolean;
-  /** The command line, for the page. */
-  readonly command: string;
-}
+import { StartError } from '../lifecycle.js';
+import { argumentsOf, flag, integerOption, option, withFile } from './arguments.js';
+import type { CommandContext } from './command.js';
+import { openFile, readPages } from './import-file.js';
 
 const maxThreads = 256;
 
-/** Lines of --help on the options that both have. */
-export const sharedOptionsHelp = `  --report HTML  writes a page with plots and tables; it opens without a network
-  --threads N    threads of the fit, 1 to ${maxThreads} (default: 1, from a million answers on all cores)
-  --json         the figures as one line of JSON
-  --help         this text`;
-
-/** @returns the arguments, or null if help was asked for. @throws StartError */
-export function readLabArguments(name: string, argv: readonly string[]): LabArguments | null {
-  const usage = usageOf(`npm run ${name} -- FILE [options]`);
-  const { values, positionals } = parseArguments(usage, argv, {
-    fold: { type: 'string' },
-    report: { type: 'string' },
-    threads: { type: 'string' },
-    json: { type: 'boolean', default: false },
-    help: { type: 'boolean', short: 'h', default: false },
-  });
-  if (values.help) return null;
-  const { fold, report, threads, json } = values;
-  return {
-    file: onlyFile(usage, positionals),
-    fold: fold === undefined ? null : readInteger(usage, '--fold', fold, 0, maxFold),
-    report: report === undefined ? null : checkReportPath(report),
-    threads: threads === undefined ? null : readInteger(usage, '--threads', threads, 1, maxThreads),
-    json,
-    command: ['npm run', name, '--', ...argv].join(' '),
-  };
+interface LabTexts {
+  readonly about: string;
+  /** Of the option --fold. */
+  readonly fold: string;
+  readonly notes: string;
 }
+
+/** The arguments of both. What is not given is null. */
+export const labArguments = (name: 'evaluate' | 'backtest', { about, fold, notes }: LabTexts) =>
+  argumentsOf({
+    form: `npm run ${name} -- FILE [options]`,
+    about,
+    options: {
+      fold: integerOption(0, maxFold, fold),
+      report: option(
+        'HTML',
+        'writes a page with plots and tables; it opens without a network',
+        checkReportPath,
+      ),
+      threads: integerOption(
+        1,
+        maxThreads,
+        `threads of the fit, 1 to ${maxThreads} (default: 1, from a million answers on all cores)`,
+      ),
+      json: flag('the figures as one line of JSON'),
+    },
+    notes,
+    read: (values, given) => ({
+      ...withFile(values, given),
+      /** The command line, for the page. */
+      command: ['npm run', name, '--', ...given.argv].join(' '),
+    }),
+  });
+
+export type LabArguments = NonNullable<ReturnType<ReturnType<typeof labArguments>['read']>>;
 
 function checkReportPath(path: string): string {
   const target = resolve(path);
@@ -84,69 +79,49 @@ export function writeReport(path: string, page: string): void {
   }
 }
 
-export interface LeftOut {
+/** Rows that do not fit. */
+interface LeftOut {
   rows: number;
   /** Line and reason of the first few. */
   readonly examples: string[];
 }
 
-const shownExamples = 5;
-
-/** @throws StartError for a file that cannot be read to its end, or has no row that fits */
-async function readTable(
-  file: ImportFile,
-  progress: Progress,
-  stopped: () => boolean,
-): Promise<{ table: AnswerTable; leftOut: LeftOut }> {
-  const table = createAnswerTable();
-  const leftOut: LeftOut = { rows: 0, examples: [] };
-  const now = Date.now();
-  let bytes = 0;
-  const pages = readPages(
-    file,
-    (chunk) => {
-      bytes += chunk.length;
-    },
-    evaluateColumns,
-  );
-  for await (const page of pages) {
-    if (stopped()) break;
-    for (const raw of page) {
-      const row = readLogRow(raw, now);
-      if (typeof row === 'string') leaveOut(leftOut, raw.line, row);
-      else table.add(row);
-    }
-    progress.show(
-      `reading: ${Math.floor((100 * bytes) / Math.max(1, file.bytes))} %, ${grouped(table.rows)} answers`,
-    );
-  }
-  if (table.rows === 0 && !stopped()) {
-    throw new StartError([`${file.path} has no answer that can be used`, ...leftOut.examples].join('\n'));
-  }
-  return { table, leftOut };
-}
-
-function leaveOut(leftOut: LeftOut, line: number, reason: string): void {
-  leftOut.rows++;
-  if (leftOut.examples.length < shownExamples) leftOut.examples.push(`  line ${line}: ${reason}`);
-}
+const maxExamples = 5;
 
 /**
  * Reads the answers of a file, with what its user should know of them on standard error.
  *
- * @returns null if a signal came. @throws StartError as `readTable`
+ * @returns the answers and how many rows do not fit; null if a signal came
+ * @throws StartError for a file that cannot be read to its end, or has no row that fits
  */
 export async function readAnswers(
   path: string,
-  { closers, stderr }: CommandContext,
-  progress: Progress,
-): Promise<{ table: AnswerTable; leftOut: LeftOut } | null> {
-  const stopped = (): boolean => closers.closing;
-  const read = await readTable(openFile(path), progress, stopped);
-  if (stopped()) return null;
-  progress.show('');
-  for (const note of notesOn(read.table, read.leftOut)) stderr.write(`${note}\n`);
-  return read;
+  { closers, stderr, showProgress }: CommandContext,
+): Promise<{ readonly table: AnswerTable; readonly leftOut: number } | null> {
+  const file = openFile(path);
+  const table = createAnswerTable();
+  const leftOut: LeftOut = { rows: 0, examples: [] };
+  const now = Date.now();
+  let bytes = 0;
+  const onBytes = (chunk: Buffer): void => {
+    bytes += chunk.length;
+  };
+  for await (const page of readPages(file, onBytes, evaluateColumns)) {
+    if (closers.closing) return null;
+    for (const raw of page) {
+      const row = readLogRow(raw, now);
+      if (typeof row !== 'string') table.add(row);
+      else if (++leftOut.rows <= maxExamples) leftOut.examples.push(`  line ${raw.line}: ${row}`);
+    }
+    const share = Math.floor((100 * bytes) / Math.max(1, file.bytes));
+    showProgress(`reading: ${share} %, ${grouped(table.rows)} answers`);
+  }
+  if (closers.closing) return null;
+  showProgress('');
+  if (table.rows === 0)
+    throw new StartError([`${path} has no answer that can be used`, ...leftOut.examples].join('\n'));
+  for (const note of notesOn(table, leftOut)) stderr.write(`${note}\n`);
+  return { table, leftOut: leftOut.rows };
 }
 
 const counted = (count: number, one: string, several: string): string =>
@@ -196,16 +171,12 @@ export const threadsFor = ({ correct }: AnswerLog): number =>
  *
  * @returns trains on a log; null if a signal came
  */
-export function openTrainer(
-  closers: Closers,
-  threads: number,
-  progress: Progress,
-): (log: AnswerLog) => Promise<Trained | null> {
+export function openTrainer({ closers, showProgress }: CommandContext, threads: number) {
   const pool = createFitPool({ threads, redisUrl: '', clickhouseUrl: '', beside: false });
   closers.add('threads of the fit', () => pool.close());
-  return async (log) => {
+  return async (log: AnswerLog): Promise<Trained | null> => {
     try {
-      return await trainModels(log, pool, (step) => progress.show(`fitting: ${step}`));
+      return await trainModels(log, pool, (step) => showProgress(`fitting: ${step}`));
     } catch (error) {
       // Stopped threads leave their work undone.
       if (closers.closing) return null;

@@ -1,33 +1,32 @@
 /** Restores Redis from ClickHouse, or compares the two. */
+import { refuseOtherVersion } from '../app/deployment-watch.js';
 import { createRebuildPool } from '../compute/rebuild-pool.js';
+import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import {
   RebuildError,
   type RebuildParts,
   type RebuildProgress,
+  type RebuildResult,
   rebuild,
 } from '../services/rebuild/rebuild.js';
 import { retireOlder } from '../services/rebuild/replace.js';
-import { verify } from '../services/rebuild/verify.js';
+import { type VerifyResult, verify } from '../services/rebuild/verify.js';
 import { idWindowSeconds } from '../store/learners/event-ids.js';
 import { maxItems } from '../store/models/item-store.js';
 import { createRebuildStore, rebuildLockKey } from '../store/rebuild/rebuild-store.js';
 import { defaultPartitions, otherVersion, unusableReason } from '../store/redis/deployment.js';
 import { createRebuildSource } from '../warehouse/reads/rebuild-source.js';
-import { parseArguments, usageOf } from './arguments.js';
-import { type CommandContext, commandOf, createProgress } from './command.js';
-import { type ProcessLock, takeProcessLock } from './process-lock.js';
-import { progressText, rebuildJson, rebuildText, verifyJson, verifyText } from './rebuild-report.js';
-import { type Servers, withServers } from './servers.js';
+import { argumentsOf, flag, jsonFlag, onlyOptions } from './arguments.js';
+import { type CommandContext, commandOf, jsonLine } from './command.js';
+import { takeProcessLock } from './process-lock.js';
+import { type Servers, updateSchema, withServers } from './servers.js';
 
-interface RebuildArguments {
-  readonly verify: boolean;
-  readonly json: boolean;
-}
-
-const help = `Usage: npm run rebuild [-- options]
-
-Restores Redis from ClickHouse after it came back empty: every learner byte for byte by replaying the answers,
+export const main = commandOf({
+  name: 'rebuild',
+  ...argumentsOf({
+    form: 'npm run rebuild [-- options]',
+    about: `Restores Redis from ClickHouse after it came back empty: every learner byte for byte by replaying the answers,
 event ids that are still remembered with their first answers, goals, catalogues, models, API keys. A Redis
 Cluster that lost a node gets back what was on it. Where nothing is missing, nothing is done.
 
@@ -38,90 +37,47 @@ The service may run meanwhile: it answers 503 until all is there, and goes on by
 was stopped is taken up by the next one where it stood.
 
 Answers that were still in the outbox, in Redis alone, when Redis was lost are not in ClickHouse and cannot be
-restored; callers who got no 200 or who send them again with their event_id lose nothing.
-
-Options:
-  --verify   write nothing: compare every learner in Redis with what the answers in ClickHouse and those that still
-             wait in Redis give, and print the differences; exit code 1 where there are any, 2 where learners could
-             not be compared
-  --json     result as one line of JSON
-  --help     this text
-
-It uses the servers of the service that runs on DATA_DIR (or REDIS_URL and CLICKHOUSE_URL), or starts its own.
-`;
-
-const usage = usageOf('npm run rebuild [-- options]');
-
-/** @returns the arguments, or null if help was asked for. @throws StartError */
-function readArguments(argv: readonly string[]): RebuildArguments | null {
-  const { values, positionals } = parseArguments(usage, argv, {
-    verify: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-    help: { type: 'boolean', short: 'h' },
-  });
-  if (values.help) return null;
-  if (positionals.length > 0) throw usage('there are no further arguments');
-  return { verify: values.verify, json: values.json };
-}
-
-export const main = commandOf({
-  name: 'rebuild',
-  help,
-  read: readArguments,
-  work: run,
+restored; callers who got no 200 or who send them again with their event_id lose nothing.`,
+    options: {
+      verify:
+        flag(`write nothing: compare every learner in Redis with what the answers in ClickHouse and those that still
+wait in Redis give, and print the differences; exit code 1 where there are any, 2 where learners could
+not be compared`),
+      json: jsonFlag,
+    },
+    notes:
+      'It uses the servers of the service that runs on DATA_DIR (or REDIS_URL and CLICKHOUSE_URL), or starts its own.',
+    read: onlyOptions,
+  }),
+  work: (context, args) =>
+    withServers(context, (servers) => (args.verify ? compare : restore)(context, servers, args.json)),
 });
 
-async function run(context: CommandContext, args: RebuildArguments): Promise<void> {
-  if (args.verify) return withServers(context, (servers) => compare(context, servers, args.json));
-  let lock: ProcessLock;
-  await withServers(
-    context,
-    (servers) => restore(context, servers, lock, args.json),
-    async (servers) => {
-      const message = 'Redis is being rebuilt by another process right now';
-      lock = await takeProcessLock(servers.redis, rebuildLockKey, message, context);
-      await replaceOlder(context, servers, lock);
-    },
-  ).catch((error: unknown) => {
-    throw error instanceof RebuildError ? new StartError(error.message, { cause: error }) : error;
-  });
-}
-
-async function replaceOlder(
-  context: CommandContext,
-  servers: Servers,
-  { check }: ProcessLock,
-): Promise<void> {
-  const other = await otherVersion(servers.redis);
-  if (other?.state === 'newer') throw new StartError(unusableReason(other));
-  if (other !== null) await retireOlder(partsOf(context, servers), other, check);
-}
-
 async function compare(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
-  const { show, onProgress } = progressOf(context);
+  await refuseOtherVersion(servers.redis);
+  await updateSchema(servers);
+  const onProgress = progressOf(context);
   const result = await verify(partsOf(context, servers), { defaultPartitions, onProgress });
-  show('');
-  context.stdout.write(`${json ? verifyJson(result) : verifyText(result)}\n`);
+  context.print(json ? verifyJson(result) : verifyText(result));
   if (result.differingCount > 0) context.endWith(1);
   else if (result.undecided > 0) context.endWith(2);
 }
 
-async function restore(
-  context: CommandContext,
-  servers: Servers,
-  { check }: ProcessLock,
-  json: boolean,
-): Promise<void> {
-  const { show, onProgress } = progressOf(context);
-  const options = { idWindowSeconds, defaultPartitions, check, onProgress };
-  const result = await rebuild(partsOf(context, servers), options);
-  show('');
-  context.stdout.write(`${json ? rebuildJson(result) : rebuildText(result)}\n`);
-}
-
-function progressOf(context: CommandContext) {
-  const { show } = createProgress(context);
-  return { show, onProgress: (progress: RebuildProgress): void => show(progressText(progress)) };
+async function restore(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
+  const message = 'Redis is being rebuilt by another process right now';
+  const { check } = await takeProcessLock(servers.redis, rebuildLockKey, message, context);
+  const parts = partsOf(context, servers);
+  const options = { idWindowSeconds, defaultPartitions, check, onProgress: progressOf(context) };
+  try {
+    const other = await otherVersion(servers.redis);
+    if (other?.state === 'newer') throw new StartError(unusableReason(other));
+    if (other !== null) await retireOlder(parts, other, check);
+    await updateSchema(servers);
+    const result = await rebuild(parts, options);
+    context.print(json ? rebuildJson(result) : rebuildText(result));
+  } catch (error) {
+    throw error instanceof RebuildError ? new StartError(error.message, { cause: error }) : error;
+  }
 }
 
 const partsOf = ({ config }: CommandContext, { endpoints, clickhouse, redis }: Servers): RebuildParts => ({
@@ -129,3 +85,78 @@ const partsOf = ({ config }: CommandContext, { endpoints, clickhouse, redis }: S
   store: createRebuildStore(redis),
   openThreads: () => createRebuildPool(endpoints.redisUrl, config.redisWaitReplicas),
 });
+
+const progressOf =
+  ({ showProgress }: CommandContext) =>
+  ({ step, answers, total }: RebuildProgress): void => {
+    const share = Math.floor((100 * answers) / Math.max(1, total));
+    const of = `${share} %, ${grouped(answers)} of ${grouped(total)} answers`;
+    showProgress(total === 0 ? step : `${step}, ${of}`);
+  };
+
+/** A second, of what this run replayed. */
+function rates({ learners, answers, resumedAfter, replaySeconds }: RebuildResult) {
+  const perSecond = (answers === 0 ? 0 : (answers - resumedAfter) / answers) / Math.max(replaySeconds, 0.001);
+  return { learners: Math.round(perSecond * learners), answers: Math.round(perSecond * answers) };
+}
+
+function notesOf({ brokenCount, broken, unreadableKeys }: RebuildResult): string[] {
+  const notes: string[] = [];
+  if (brokenCount > 0)
+    notes.push(
+      `rows of ${grouped(brokenCount)} learners have gaps or doubles (${broken.join(', ')}): they are as their rows say`,
+    );
+  if (unreadableKeys > 0)
+    notes.push(
+      `${grouped(unreadableKeys)} API keys were recorded under another password of ClickHouse: create them again`,
+    );
+  return notes;
+}
+
+function rebuildText(result: RebuildResult | null): string {
+  if (result === null) return 'nothing to restore';
+  const { learners, answers, resumedAfter, partitions, seconds } = result;
+  const perSecond = rates(result);
+  const lines = [
+    `${grouped(learners)} learners with ${grouped(answers)} answers restored in ${seconds.toFixed(1)} s`,
+    `  ${grouped(perSecond.learners)} learners and ${grouped(perSecond.answers)} answers a second in the replay`,
+    `  ${partitions} partitions are in use again`,
+  ];
+  if (resumedAfter > 0) lines.push(`  ${grouped(resumedAfter)} of the answers by an earlier run`);
+  return [...lines, ...notesOf(result).map((note) => `  Note: ${note}`)].join('\n');
+}
+
+function rebuildJson(result: RebuildResult | null): string {
+  if (result === null) return jsonLine({ restored: false });
+  const { partitions, learners, answers, resumedAfter, seconds } = result;
+  const perSecond = rates(result);
+  return jsonLine({
+    restored: true,
+    ...{ partitions, learners, answers, resumedAfter, seconds },
+    learnersPerSecond: perSecond.learners,
+    answersPerSecond: perSecond.answers,
+    brokenLearners: result.brokenCount,
+    notes: notesOf(result),
+  });
+}
+
+/** Differences that people read; the rest is in the JSON. */
+const maxShownDifferences = 20;
+
+function verifyText({ learners, answers, waiting, differing, ...result }: VerifyResult): string {
+  const { differingCount, undecided, seconds } = result;
+  const lines = [
+    `${grouped(learners)} learners with ${grouped(answers)} stored answers compared in ${seconds.toFixed(1)} s`,
+    differingCount === 0 ? '  no differences' : `  ${grouped(differingCount)} learners differ`,
+    ...differing.slice(0, maxShownDifferences).map(({ learner, what }) => `    ${learner} ${what}`),
+  ];
+  if (waiting > 0) lines.push(`  ${grouped(waiting)} of them had answers that still wait in Redis`);
+  if (undecided > 0)
+    lines.push(
+      `  ${grouped(undecided)} could not be compared, for Redis counts answers that no row is found of: they kept answering (compare again), or ClickHouse lacks rows (npm run audit)`,
+    );
+  return lines.join('\n');
+}
+
+const verifyJson = ({ differing, differingCount, ...result }: VerifyResult): string =>
+  jsonLine({ ...result, differing: differingCount, differences: differing });

@@ -1,4 +1,4 @@
-/** Both servers, for a command that works on what the service stored. */
+/** The servers of the running service for a command, or its own where none runs. */
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import { refuseOtherVersion } from '../app/deployment-watch.js';
 import { migrateTables } from '../app/schema.js';
@@ -18,19 +18,21 @@ export interface Servers {
   readonly endpoints: Endpoints;
   readonly clickhouse: ClickHouseClient;
   readonly redis: RedisClient;
+  /** Aborts when the command is to end, before the connections close. */
+  readonly signal: AbortSignal;
 }
 
-/**
- * Does something with the servers of the running service, or with its own where none runs; the schema is brought up to
- * date before.
- *
- * @param admit is asked before the schema is touched
- * @throws StartError where a server does not answer, or is not that of a service, or of a newer one
- */
+/** Redis alone: with REDIS_URL set, ClickHouse is neither asked nor started. @throws StartError */
+export async function openStore(context: CommandContext): Promise<RedisClient> {
+  const { config, logger, closers } = context;
+  const redisUrl = config.redisUrl ?? (await joinOrStart(config, logger, closers)).redisUrl;
+  return openRedis(redisUrl, context);
+}
+
+/** @throws StartError where a server does not answer, or is not that of a service */
 export async function withServers<Result>(
   context: CommandContext,
   work: (servers: Servers) => Promise<Result>,
-  admit: (servers: Servers) => Promise<void> = ({ redis }) => refuseOtherVersion(redis),
 ): Promise<Result> {
   const { config, logger, closers } = context;
   const endpoints = await joinOrStart(config, logger, closers);
@@ -38,10 +40,9 @@ export async function withServers<Result>(
   closers.add('ClickHouse connection', () => clickhouse.close());
   try {
     const redis = await openRedis(endpoints.redisUrl, context);
-    const servers = { endpoints, clickhouse, redis };
-    await admit(servers);
-    await prepareSchema(endpoints, clickhouse);
-    return await work(servers);
+    const abort = new AbortController();
+    closers.add('work', () => abort.abort());
+    return await work({ endpoints, clickhouse, redis, signal: abort.signal });
   } catch (error) {
     throw await explained(error, clickhouse);
   }
@@ -53,15 +54,16 @@ export const withDeployment = <Result>(
   work: (servers: Servers, partitions: number) => Promise<Result>,
 ): Promise<Result> =>
   withServers(context, async (servers) => {
+    await refuseOtherVersion(servers.redis);
+    await updateSchema(servers);
     const deployment = await openDeployment(servers.redis, () => holdsState(servers.clickhouse));
     if (deployment.state !== 'ready') throw new StartError(unusableReason(deployment));
     return work(servers, deployment.partitions);
   });
 
-async function prepareSchema(
-  { clickhouseUrl, clickhouseCluster }: Endpoints,
-  clickhouse: ClickHouseClient,
-): Promise<void> {
+/** @throws StartError where the schema is that of a newer version, or ClickHouse refuses */
+export async function updateSchema({ endpoints, clickhouse }: Servers): Promise<void> {
+  const { clickhouseUrl, clickhouseCluster } = endpoints;
   await ensureDatabase(clickhouseUrl, clickhouseCluster).catch((cause: unknown) => {
     throw cause instanceof ClickHouseError
       ? new StartError(`ClickHouse: ${cause.message}`, { cause })
@@ -70,13 +72,13 @@ async function prepareSchema(
   await migrateTables(clickhouse, clickhouseCluster);
 }
 
-/** Servers that are away are no defect. */
+/** An unavailable server is no defect. */
 async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<unknown> {
   if (error instanceof StartError) return error;
-  const away = error instanceof ApiError ? 'Redis' : (await isAlive(clickhouse)) ? null : 'ClickHouse';
-  if (away === null) return error;
+  const server = error instanceof ApiError ? 'Redis' : (await isAlive(clickhouse)) ? null : 'ClickHouse';
+  if (server === null) return error;
   const { text } = troubleOf(error);
-  return new StartError(`${away} does not answer: ${text}; run the command again when it does`, {
+  return new StartError(`${server} does not answer: ${text}; run the command again when it does`, {
     cause: error,
   });
 }

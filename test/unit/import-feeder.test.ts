@@ -140,7 +140,7 @@ test('a stop does not wait for rows that stay under way', { timeout: 60_000 }, a
     now: () => performance.now(),
   });
   const closers = createClosers(createLogger('silent', 'test'), 1000);
-  stopWithSignal({ closers, stderr: { write: () => undefined } }, feeder, { show: () => undefined });
+  stopWithSignal({ closers, stderr: { write: () => undefined }, showProgress: () => undefined }, feeder);
   await feeder.push([eventOf(1, 1)]);
   assert.equal(await closers.close(), true);
 });
