@@ -1,6 +1,6 @@
 /** Reading a file of answers, page by page at constant memory, whatever its size. */
 import { createHash } from 'node:crypto';
-import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { parse } from 'csv-parse';
@@ -19,7 +19,6 @@ import type { CommandContext } from './command.js';
 export interface ImportFile {
   readonly path: string;
   readonly bytes: number;
-  readonly gzip: boolean;
 }
 
 const readBytes = 256 * 1024;
@@ -27,24 +26,14 @@ const pageRows = 1000;
 /** Longest CSV record in bytes: a quote that is never closed must not gather the file in memory. */
 const maxRecordBytes = 1024 * 1024;
 
-/** @throws StartError for what is no readable file. What it holds shows in its first bytes, not in its name. */
+/** @throws StartError for what is no readable file */
 export function openFile(path: string): ImportFile {
   try {
     const stat = statSync(path);
     if (!stat.isFile()) throw new StartError(`${path} is not a file`);
-    return { path, bytes: stat.size, gzip: startsAsGzip(path) };
+    return { path, bytes: stat.size };
   } catch (error) {
     throw explained(path, error);
-  }
-}
-
-function startsAsGzip(path: string): boolean {
-  const descriptor = openSync(path, 'r');
-  try {
-    const magic = Buffer.alloc(2);
-    return readSync(descriptor, magic, 0, 2, 0) === 2 && magic[0] === 0x1f && magic[1] === 0x8b;
-  } finally {
-    closeSync(descriptor);
   }
 }
 
@@ -71,7 +60,8 @@ export async function checkContent(
 }
 
 /**
- * The rows of the file: NDJSON if its text starts with a brace, CSV with a header otherwise.
+ * The rows of the file. Its first bytes, not its name, show what it holds: gzip or text, and in the text NDJSON if it
+ * starts with a brace, CSV with a header otherwise.
  *
  * @param onBytes hears every chunk as it lies in the file
  * @param columns which columns of a CSV are read
@@ -83,20 +73,15 @@ export async function* readPages(
   columns: readonly FileColumn[] = importColumns,
 ): AsyncGenerator<readonly RawRow[]> {
   try {
-    const chunks = textOf(file, onBytes);
-    const first = await chunks.next();
-    if (first.done) throw new StartError(`${file.path} is empty`);
-    const all = withFirst(first.value, chunks);
-    yield* pagesOf(startsWithBrace(first.value) ? ndjsonRows(all) : csvRows(file.path, all, columns));
+    const raw = await peek(chunksOf(file, onBytes));
+    const isGzip = raw.first?.[0] === 0x1f && raw.first[1] === 0x8b;
+    const { first, all } = isGzip ? await peek(unzipped(raw.all)) : raw;
+    if (first === null) throw new StartError(`${file.path} is empty`);
+    const isNdjson = /^\uFEFF?\s*\{/.test(first.toString('utf8', 0, 1000));
+    yield* pagesOf(isNdjson ? ndjsonRows(all) : csvRows(file.path, all, columns));
   } catch (error) {
     throw explained(file.path, error);
   }
-}
-
-async function* textOf(file: ImportFile, onBytes: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
-  const raw = Readable.from(chunksOf(file, onBytes));
-  // The error, if any, is thrown by whoever reads the last stream.
-  yield* file.gzip ? pipeline(raw, createGunzip({ chunkSize: readBytes }), () => undefined) : raw;
 }
 
 async function* chunksOf(file: ImportFile, onBytes: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
@@ -106,12 +91,21 @@ async function* chunksOf(file: ImportFile, onBytes: (chunk: Buffer) => void): As
   }
 }
 
-async function* withFirst(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
-  yield first;
-  yield* rest;
+async function* unzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  // The error, if any, is thrown by whoever reads the last stream.
+  yield* pipeline(Readable.from(chunks), createGunzip({ chunkSize: readBytes }), () => undefined);
 }
 
-const startsWithBrace = (chunk: Buffer): boolean => /^\uFEFF?\s*\{/.test(chunk.toString('utf8', 0, 1000));
+/** @returns the first chunk, null if there is none, and all of them */
+async function peek(chunks: AsyncGenerator<Buffer>) {
+  const { value, done } = await chunks.next();
+  const first: Buffer | null = done ? null : value;
+  async function* all(): AsyncGenerator<Buffer> {
+    if (first !== null) yield first;
+    yield* chunks;
+  }
+  return { first, all: all() };
+}
 
 async function* pagesOf(rows: AsyncIterable<RawRow>): AsyncGenerator<readonly RawRow[]> {
   let page: RawRow[] = [];
@@ -124,49 +118,41 @@ async function* pagesOf(rows: AsyncIterable<RawRow>): AsyncGenerator<readonly Ra
   if (page.length > 0) yield page;
 }
 
-/** A line without its end; null for one that is too long. */
-interface TextLine {
-  /** From 1. */
-  readonly line: number;
-  readonly text: string | null;
-}
-
 /** Longest line in bytes: memory must not grow with what comes in. */
 export const maxLineBytes = 64 * 1024;
 const lineFeed = 0x0a;
 
-/** Splits bytes into lines of UTF-8, holding one line at a time. */
-async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<TextLine> {
-  let line = 1;
+/** The rows of UTF-8 lines, of which one at a time is held. */
+async function* ndjsonRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<RawRow> {
+  let line = 0;
   let parts: Buffer[] = [];
   let length = 0;
   const take = (part: Buffer): void => {
     length += part.length;
     if (length <= maxLineBytes) parts.push(part);
   };
-  const finish = (): TextLine => {
-    const text = length > maxLineBytes ? null : Buffer.concat(parts).toString('utf8');
+  /** @returns the row of the line; none where it is blank */
+  const finish = (): RawRow[] => {
+    const text = Buffer.concat(parts)
+      .toString('utf8')
+      .replace(/^\uFEFF|\r$/g, '');
+    const isTooLong = length > maxLineBytes;
     parts = [];
     length = 0;
-    return { line: line++, text: text?.replace(/^\uFEFF|\r$/g, '') ?? null };
+    line++;
+    if (isTooLong) return [{ line, fields: 'the line is too long' }];
+    return text.trim() === '' ? [] : [{ line, fields: parseObject(text) }];
   };
   for await (const chunk of chunks) {
     let at = 0;
     for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, at)) {
       take(chunk.subarray(at, end));
       at = end + 1;
-      yield finish();
+      yield* finish();
     }
     take(chunk.subarray(at));
   }
-  if (length > 0) yield finish();
-}
-
-async function* ndjsonRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<RawRow> {
-  for await (const { line, text } of splitLines(chunks)) {
-    if (text === null) yield { line, fields: 'the line is too long' };
-    else if (text.trim() !== '') yield { line, fields: parseObject(text) };
-  }
+  yield* finish();
 }
 
 function parseObject(text: string): RawFields | string {
@@ -202,21 +188,17 @@ async function* csvRows(
     max_record_size: maxRecordBytes,
   });
   const records: AsyncIterable<CsvRecord> = pipeline(Readable.from(chunks), parser, () => undefined);
-  let header: Header | null = null;
+  let fieldsOf: ((record: readonly string[]) => RawFields | string) | null = null;
   for await (const { record, info } of records) {
-    if (header === null) header = readHeader(path, record, columns);
-    else yield { line: info.lines, fields: fieldsOf(header, record) };
+    if (fieldsOf === null) fieldsOf = readHeader(path, record, columns);
+    else yield { line: info.lines, fields: fieldsOf(record) };
   }
-  if (header === null) throw new StartError(`${path} is empty`);
+  if (fieldsOf === null) throw new StartError(`${path} is empty`);
 }
 
-interface Header {
-  readonly width: number;
-  readonly places: readonly (readonly [FileColumn, number])[];
-}
-
-function readHeader(path: string, record: readonly string[], columns: readonly FileColumn[]): Header {
-  const names = record.map((name) => name.trim());
+/** @returns reads the fields of a record. @throws StartError */
+function readHeader(path: string, header: readonly string[], columns: readonly FileColumn[]) {
+  const names = header.map((name) => name.trim());
   const missing = requiredColumns.filter((name) => !names.includes(name));
   if (missing.length > 0) {
     throw new StartError(`${path}: the first line must name the columns; missing: ${missing.join(', ')}`);
@@ -224,14 +206,14 @@ function readHeader(path: string, record: readonly string[], columns: readonly F
   const known = columns.filter((name) => names.includes(name));
   const twice = known.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
   if (twice !== undefined) throw new StartError(`${path}: the column ${twice} is there twice`);
-  return { width: names.length, places: known.map((name) => [name, names.indexOf(name)]) };
-}
-
-function fieldsOf({ width, places }: Header, record: readonly string[]): RawFields | string {
-  if (record.length !== width) return `the row has ${record.length} fields, the header has ${width}`;
-  const fields: Partial<Record<FileColumn, unknown>> = {};
-  for (const [name, place] of places) fields[name] = record[place];
-  return fields;
+  const places = known.map((name) => [name, names.indexOf(name)] as const);
+  return (record: readonly string[]): RawFields | string => {
+    if (record.length !== names.length)
+      return `the row has ${record.length} fields, the header has ${names.length}`;
+    const fields: Partial<Record<FileColumn, unknown>> = {};
+    for (const [name, place] of places) fields[name] = record[place];
+    return fields;
+  };
 }
 
 /** Errors that the user can mend, by their code. */
