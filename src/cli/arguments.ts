@@ -1,5 +1,6 @@
 /** The arguments of a command: one table of options gives what --help lists, what is read, and its types. */
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { plainName } from '../contracts/ids.js';
 import { StartError } from '../lifecycle.js';
 
 /** Makes the error for wrong arguments: one line, and a hint at --help. */
@@ -62,13 +63,11 @@ export const integerOption = (low: number, high: number, about: string): Option<
 
 export const jsonFlag = flag('result as one line of JSON');
 
-const tenantPattern = /^[A-Za-z0-9._~-]{1,128}$/;
-
 export const defaultTenant = 'default';
 
 export const tenantOption = (about: string): Option<string | null> =>
   option('T', about, (text, name) => {
-    if (tenantPattern.test(text)) return text;
+    if (plainName.test(text)) return text;
     throw new StartError(`${name} ${JSON.stringify(text)}: 1 to 128 of A-Za-z0-9._~- are allowed`);
   });
 

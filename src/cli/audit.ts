@@ -19,7 +19,7 @@ export const main = commandOf({
   ClickHouse, wait in the outbox or are parked; and the stored answers with the daily rollups.
 
 Exit code 0: all agrees. 1: something does not; a table says what, what it means and where to look.
-2: it could not compare everything (a server is away, corrections or rows do not move), nothing else was found.`,
+2: it could not compare everything (a server is unavailable, corrections or rows do not move), nothing else was found.`,
     options: {
       days: integerOption(
         1,

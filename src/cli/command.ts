@@ -78,10 +78,10 @@ async function runCommand<Arguments>(
       signalCode = code;
     });
   }
-  const startLogger = createLogger('info', name, stderr);
+  const ownLogger = createLogger('warn', name, stderr);
   const closingLogger = createLogger('info', name, stderr);
   const closers = createClosers(closingLogger);
-  const shutdown = installShutdown(createLogger('warn', name, stderr), closers, {
+  const shutdown = installShutdown(ownLogger, closers, {
     on: host.on.bind(host),
     exit: (code) => host.exit(code === 0 ? signalCode : code),
   });
@@ -104,7 +104,7 @@ async function runCommand<Arguments>(
     // A stop ends connections whose failure is then no news.
     if (!closers.closing) {
       showProgress('');
-      reportStartFailure(forUser(error), startLogger, stderr);
+      reportStartFailure(forUser(error), ownLogger, stderr);
       // Where Redis is unavailable, closers run into their limits; the user has read why.
       closingLogger.level = 'silent';
     }

@@ -19,7 +19,7 @@ export const main = commandOf({
     about: `Drops stored answers and scored forecasts that are old, whole months of arrival, as the service does by itself with
 ATTEMPT_RETENTION_DAYS. Their daily sums and what learners know stay. There is no way back but a backup.`,
     options: {
-      'dry-run': flag('tell what would be dropped, drop nothing'),
+      'dry-run': flag('say what would be dropped, drop nothing'),
       days: integerOption(1, 36_500, 'age in days, 1 to 36500 (default: ATTEMPT_RETENTION_DAYS)'),
     },
     notes: `A month whose answers may still be on their way has to wait; the log says for what.
