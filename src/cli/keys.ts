@@ -63,7 +63,7 @@ are started for the moment.`,
   }),
   work: async (context, action) => {
     const store = createKeyStore(await openStore(context), (error) =>
-      context.logger.error({ err: error }, 'a stored API key cannot be read'),
+      context.logger.error({ err: error }, 'an API key in store cannot be read'),
     );
     context.print(await action(store));
   },
