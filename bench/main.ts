@@ -9,7 +9,7 @@ import { createLoadRunner } from './load/run.js';
 import { commit, generatorName, machine, versions } from './machine.js';
 import { main as micro } from './micro/main.js';
 import { watchNoise } from './noise.js';
-import { type Arguments, help, listScenarios, readArguments } from './options.js';
+import { type Arguments, benchArguments, listScenarios } from './options.js';
 import { profileAll } from './profile/run.js';
 import { comparison } from './report/compare.js';
 import { writeReport } from './report/page.js';
@@ -24,7 +24,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     process.stdout.write(listScenarios());
     return;
   }
-  await commandOf({ name: 'bench', help, read: readArguments, work })(argv);
+  await commandOf({ name: 'bench', ...benchArguments, work })(argv);
 }
 
 async function work({ closers }: CommandContext, args: Arguments): Promise<void> {

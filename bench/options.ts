@@ -1,5 +1,5 @@
 /** The command line of the benchmark. */
-import { parseArguments, usageOf } from '../src/cli/arguments.js';
+import { argumentsOf, flag, integerOption, onlyOptions, option } from '../src/cli/arguments.js';
 import { StartError } from '../src/lifecycle.js';
 import type { Pace, Settings } from './bench.js';
 import { wrkVersion } from './load/wrk.js';
@@ -8,105 +8,73 @@ import type { BenchResults } from './results.js';
 import type { Scenario } from './scenario.js';
 import { scenarios } from './scenarios/all.js';
 
-export interface Arguments extends Settings {
-  readonly scenarios: readonly Scenario[];
-  readonly useWrk: boolean;
-  /** Where the results go; null: `bench-results/` with the date in the name. */
-  readonly json: string | null;
-  readonly report: string | null;
-  readonly compare: BenchResults | null;
-  readonly profile: boolean;
-}
+/** As it was given. */
+const asText = (text: string): string => text;
+/** Bound of whatever is counted. */
+const many = 1_000_000;
 
-export const help = `Usage: npm run bench -- [options]
-
-Measures the service beside a bare uWebSockets.js server (the ceiling) and beside what one would write instead, in
+export const benchArguments = argumentsOf({
+  form: 'npm run bench -- [options]',
+  about: `Measures the service beside a bare uWebSockets.js server (the ceiling) and beside what one would write instead, in
 the same run and in turns. Ratios come first: absolute times are the machine's. After each scenario every answer that
 was acknowledged is looked for in Redis and, when the pipeline is through, in ClickHouse; the run fails if one is
-missing.
-
-  --full              everything: growth, sittings, cores, sustained load, overload, curves
-                      (about forty minutes)
-  --only NAME,NAME    these scenarios; --list names them
-  --rounds N          rounds of each measurement (5, of what is only looked at 2)
-  --seconds N         length of a round (2, of minor ones 1; with --full 4, 3 and 3)
-  --warm-up N         seconds of load before a target's first measurement (10; up to three times as many until it has
-                      had 100,000 answers: until then V8 compiles, which costs an answer a tenth and more). Of the short
-                      form it takes four of eight minutes
-  --connections N     (64)
-  --generator NAME    of closed loops with single answers: wrk where it is installed, or node
-  --json FILE         results (bench-results/DATE.json)
-  --report FILE       HTML page
-  --compare OLD.json  changes since an earlier run, with noise in mind
-  --profile           instead: flame graphs of Node's threads, commands of Redis, sums of ClickHouse, for single answers,
-                      batches of 1000 and three peers, in a folder of bench-results/ (two minutes)
-  --micro [FILTER]    single steps of the models and records instead, in one thread
+missing.`,
+  options: {
+    full: flag(
+      'everything: growth, sittings, cores, sustained load, overload, curves\n(about forty minutes)',
+    ),
+    only: option('NAME,NAME', 'these scenarios; --list names them', asText),
+    list: flag('names the scenarios'),
+    rounds: integerOption(1, many, 'rounds of each measurement (5, of what is only looked at 2)'),
+    seconds: integerOption(1, many, 'length of a round (2, of minor ones 1; with --full 4, 3 and 3)'),
+    'warm-up': integerOption(
+      1,
+      many,
+      `seconds of load before a target's first measurement (10; up to three times as many until it has
+had 100,000 answers: until then V8 compiles, which costs an answer a tenth and more). Of the short
+form it takes four of eight minutes`,
+    ),
+    connections: integerOption(1, many, 'connections (64)'),
+    generator: option(
+      'NAME',
+      'of closed loops with single answers: wrk where it is installed, or node',
+      asText,
+    ),
+    json: option('FILE', 'results (bench-results/DATE.json)', asText),
+    report: option('FILE', 'HTML page', asText),
+    compare: option('OLD.json', 'changes since an earlier run, with noise in mind', readOld),
+    profile:
+      flag(`instead: flame graphs of Node's threads, commands of Redis, sums of ClickHouse, for single answers,
+batches of 1000 and three peers, in a folder of bench-results/ (two minutes)`),
+  },
+  notes: `  --micro [FILTER]  instead, as the first argument: single steps of the models and records, in one thread
 
 In an open loop requests are due at fixed times whatever comes back, and latency counts from the time at which they
-were due: a request that had to wait is not hidden.
-`;
+were due: a request that had to wait is not hidden.`,
+  read: (values, given) => {
+    const { full, only, rounds, seconds, generator, ...others } = onlyOptions(values, given);
+    const pace = (usual: Pace): Pace => ({
+      rounds: rounds ?? usual.rounds,
+      seconds: seconds ?? usual.seconds,
+    });
+    return {
+      ...others,
+      full,
+      connections: others.connections ?? 64,
+      main: pace({ rounds: 5, seconds: full ? 4 : 2 }),
+      side: pace({ rounds: 5, seconds: full ? 3 : 1 }),
+      glance: pace(full ? { rounds: 5, seconds: 3 } : { rounds: 2, seconds: 1 }),
+      warmUp: others['warm-up'] ?? 10,
+      scenarios: chosen(only, full),
+      useWrk: wantsWrk(generator),
+    } satisfies Settings & Record<string, unknown>;
+  },
+});
 
-const usage = usageOf('npm run bench -- [options]');
+export type Arguments = NonNullable<ReturnType<typeof benchArguments.read>>;
 
-const strings = [
-  'only',
-  'rounds',
-  'seconds',
-  'warm-up',
-  'connections',
-  'generator',
-  'json',
-  'report',
-  'compare',
-] as const;
-const flags = ['help', 'list', 'full', 'profile'] as const;
-
-/** @returns null where only help was asked for. @throws StartError */
-export function readArguments(argv: readonly string[]): Arguments | null {
-  const values = parse(argv);
-  if (values.help) return null;
-  const full = values.full === true;
-  const pace = (usual: Pace): Pace => ({
-    rounds: numberOf('rounds', values.rounds, usual.rounds),
-    seconds: numberOf('seconds', values.seconds, usual.seconds),
-  });
-  return {
-    full,
-    connections: numberOf('connections', values.connections, 64),
-    main: pace({ rounds: 5, seconds: full ? 4 : 2 }),
-    side: pace({ rounds: 5, seconds: full ? 3 : 1 }),
-    glance: pace(full ? { rounds: 5, seconds: 3 } : { rounds: 2, seconds: 1 }),
-    warmUp: numberOf('warm-up', values['warm-up'], 10),
-    scenarios: chosen(values.only, full),
-    useWrk: wantsWrk(values.generator),
-    json: values.json ?? null,
-    report: values.report ?? null,
-    profile: values.profile === true,
-    compare: values.compare === undefined ? null : readOld(values.compare),
-  };
-}
-
-type Values = Partial<Record<(typeof strings)[number], string> & Record<(typeof flags)[number], boolean>>;
-
-function parse(argv: readonly string[]): Values {
-  const options = {
-    ...Object.fromEntries(strings.map((name) => [name, { type: 'string' as const }])),
-    ...Object.fromEntries(flags.map((name) => [name, { type: 'boolean' as const }])),
-  };
-  const { values, positionals } = parseArguments(usage, argv, options);
-  if (positionals.length > 0) throw usage(`${JSON.stringify(positionals[0])} is no option`);
-  return values as Values;
-}
-
-function numberOf(name: string, text: string | undefined, otherwise: number): number {
-  const value = text === undefined ? otherwise : Number(text);
-  if (!Number.isInteger(value) || value < 1)
-    throw new StartError(`--${name}: ${text} is not a whole number above 0`);
-  return value;
-}
-
-function chosen(only: string | undefined, full: boolean): readonly Scenario[] {
-  if (only === undefined) return scenarios.filter(({ long }) => full || !long);
+function chosen(only: string | null, full: boolean): readonly Scenario[] {
+  if (only === null) return scenarios.filter(({ long }) => full || !long);
   return only.split(',').map((name) => {
     const found = scenarios.find((scenario) => scenario.name === name.trim());
     if (found === undefined) throw new StartError(`--only: ${name} is none of ${names()}`);
@@ -124,8 +92,8 @@ function readOld(file: string): BenchResults {
 
 const names = (): string => scenarios.map(({ name }) => name).join(', ');
 
-function wantsWrk(generator: string | undefined): boolean {
-  if (generator !== undefined && generator !== 'wrk' && generator !== 'node')
+function wantsWrk(generator: string | null): boolean {
+  if (generator !== null && generator !== 'wrk' && generator !== 'node')
     throw new StartError(`--generator: ${generator} is neither wrk nor node`);
   const installed = wrkVersion() !== null;
   if (generator === 'wrk' && !installed) throw new StartError('--generator: wrk is not installed');

@@ -1,36 +1,10 @@
 /** The arguments of a command: one table of options gives what --help lists, what is read, and its types. */
-import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { parseArgs } from 'node:util';
 import { plainName } from '../contracts/ids.js';
 import { StartError } from '../lifecycle.js';
 
 /** Makes the error for wrong arguments: one line, and a hint at --help. */
 export type Usage = (problem: string) => StartError;
-
-/** @param form of the command, for instance `npm run fit [-- options]` */
-export const usageOf =
-  (form: string): Usage =>
-  (problem) =>
-    new StartError(`${problem}\nUsage: ${form}; --help explains them`);
-
-/** @throws StartError for an unknown option, or one without its value */
-export function parseArguments<Options extends NonNullable<ParseArgsConfig['options']>>(
-  usage: Usage,
-  argv: readonly string[],
-  options: Options,
-) {
-  try {
-    return parseArgs({ args: [...argv], allowPositionals: true, options });
-  } catch (error) {
-    throw usage(error instanceof Error ? error.message : String(error));
-  }
-}
-
-/** @throws StartError for what is no integer within the bounds */
-export function readInteger(usage: Usage, name: string, text: string, low: number, high: number): number {
-  const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= low && value <= high) return value;
-  throw usage(`${name} ${JSON.stringify(text)}: an integer from ${low} to ${high} is needed`);
-}
 
 interface Option<Value> {
   /** What stands for the value in --help; '' for a flag. */
@@ -59,7 +33,11 @@ export const option = <Value>(
 });
 
 export const integerOption = (low: number, high: number, about: string): Option<number | null> =>
-  option('N', about, (text, name, usage) => readInteger(usage, name, text, low, high));
+  option('N', about, (text, name, usage) => {
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= low && value <= high) return value;
+    throw usage(`${name} ${JSON.stringify(text)}: an integer from ${low} to ${high} is needed`);
+  });
 
 export const jsonFlag = flag('result as one line of JSON');
 
@@ -106,7 +84,7 @@ export function argumentsOf<Options extends OptionTable, Arguments>({
   read,
 }: Specification<Options, Arguments>) {
   const table: OptionTable = { ...options, help: flag('this text') };
-  const usage = usageOf(form);
+  const usage: Usage = (problem) => new StartError(`${problem}\nUsage: ${form}; --help explains them`);
   const types = Object.entries(table).map(([name, { form }]): [string, ParseType] => [
     name,
     form === '' ? { type: 'boolean', ...(name === 'help' && { short: 'h' }) } : { type: 'string' },
@@ -114,7 +92,7 @@ export function argumentsOf<Options extends OptionTable, Arguments>({
   return {
     help: `Usage: ${form}\n\n${about}\n\nOptions:\n${optionLines(table)}\n\n${notes}\n`,
     read: (argv: readonly string[]): Arguments | null => {
-      const { values, positionals } = parseArguments(usage, argv, Object.fromEntries(types));
+      const { values, positionals } = parse(argv, Object.fromEntries(types), usage);
       if (values.help) return null;
       const readOptions = Object.entries(options).map(([name, option]) => [
         name,
@@ -124,6 +102,15 @@ export function argumentsOf<Options extends OptionTable, Arguments>({
       return read(Object.fromEntries(readOptions) as Values<Options>, { operands: positionals, argv, usage });
     },
   };
+}
+
+/** @throws StartError for an unknown option, or one without its value */
+function parse(argv: readonly string[], options: Readonly<Record<string, ParseType>>, usage: Usage) {
+  try {
+    return parseArgs({ args: [...argv], allowPositionals: true, options });
+  } catch (error) {
+    throw usage(error instanceof Error ? error.message : String(error));
+  }
 }
 
 type ParseType = { readonly type: 'boolean' | 'string'; readonly short?: string };
