@@ -76,13 +76,10 @@ interface Specification<Options extends OptionTable, Arguments> {
 }
 
 /** @returns the text of --help, and what reads the arguments: null where help is asked for */
-export function argumentsOf<Options extends OptionTable, Arguments>({
-  form,
-  about,
-  options,
-  notes,
-  read,
-}: Specification<Options, Arguments>) {
+export function argumentsOf<Options extends OptionTable, Arguments>(
+  specification: Specification<Options, Arguments>,
+) {
+  const { form, about, options, notes, read } = specification;
   const table: OptionTable = { ...options, help: flag('this text') };
   const usage: Usage = (problem) => new StartError(`${problem}\nUsage: ${form}; --help explains them`);
   const types = Object.entries(table).map(([name, { form }]): [string, ParseType] => [

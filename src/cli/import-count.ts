@@ -156,9 +156,10 @@ async function resumable<Value>(work: () => Promise<Value>): Promise<Value> {
 type Stage = 'counting' | 'storing' | 'done';
 
 /**
- * Says what a signal has interrupted, and sends nothing more. Rows in flight get a moment; those that are not known
- * to be counted by then are like those of a killed run: the next one finds out.
- * @returns hears how far the run is
+ * On a signal, says what it interrupts and sends nothing more. Rows in flight get a moment. Those whose outcome is not
+ * known by then are like those of a killed run: the next run finds out.
+ *
+ * @returns to be called with each stage of the run
  */
 export function stopWithSignal(
   { closers, stderr, showProgress }: Pick<CommandContext, 'closers' | 'stderr' | 'showProgress'>,

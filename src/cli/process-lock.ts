@@ -5,12 +5,7 @@ import type { RedisClient } from '../store/redis/client.js';
 import { releaseLock, takeLock } from '../store/redis/lock.js';
 import type { CommandContext } from './command.js';
 
-export interface ProcessLock {
-  /** @throws StartError if another process has it now */
-  check(): void;
-  /** Takes it once more. @throws StartError if another process has it, ApiError while Redis is unavailable */
-  confirm(): Promise<void>;
-}
+export type ProcessLock = Awaited<ReturnType<typeof takeProcessLock>>;
 
 const renewMs = 2000;
 const pollMs = 250;
@@ -27,7 +22,7 @@ export async function takeProcessLock(
   key: string,
   message: string,
   { logger, closers }: Pick<CommandContext, 'logger' | 'closers'>,
-): Promise<ProcessLock> {
+) {
   const taken = (): StartError => new StartError(message);
   const holder = randomUUID();
   const take = (): Promise<number> => takeLock(redis, key, holder);
@@ -41,14 +36,17 @@ export async function takeProcessLock(
   const renew = async (): Promise<void> => {
     lost ||= (await take()) > 0;
   };
+  /** @throws StartError if another process has it now */
   const check = (): void => {
     if (lost) throw taken();
   };
+  /** Takes it once more. @throws StartError if another process has it, ApiError while Redis is unavailable */
+  const confirm = (): Promise<void> => renew().then(check);
   const later = (text: string) => (error: unknown) => logger.debug({ err: error }, text);
   const timer = setInterval(() => void renew().catch(later('the lock is renewed later')), renewMs);
   closers.add('lock', async () => {
     clearInterval(timer);
     await releaseLock(redis, key, holder).catch(later('the lock ends by itself'));
   });
-  return { check, confirm: () => renew().then(check) };
+  return { check, confirm };
 }
