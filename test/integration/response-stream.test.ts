@@ -111,17 +111,21 @@ test('no more is made than a reader takes, who is waited for; one who goes away 
 async function serverOfBodies(
   t: TestContext,
   bound: number,
-): Promise<{ port: number; unread: () => number }> {
+): Promise<{ port: number; unread: () => number; begun: () => number }> {
   const figures: Record<string, () => unknown> = {};
   const unread = createUnreadAnswers({ add: ({ name, read }) => (figures[name] = read) }, bound);
+  let begun = 0;
   // The largest is more than the kernel takes of it: as much as tcp_wmem says, 4 MiB by default, and what the reader's has room for.
   const routes = [300, 20_000, 9_000_000].map((bytes): Route => {
-    const handle = (): Reply => ({ status: 200, body: 'é'.repeat(bytes / 2) });
+    const handle = (): Reply => {
+      begun++;
+      return { status: 200, body: 'é'.repeat(bytes / 2) };
+    };
     return { method: 'GET', path: `/${bytes}`, scope: null, body: null, query: null, handle };
   });
   const server = await listenWith(routes, unread);
   t.after(() => server.close(0));
-  return { port: server.port, unread: () => Number(figures.unread_answers_bytes?.()) };
+  return { port: server.port, unread: () => Number(figures.unread_answers_bytes?.()), begun: () => begun };
 }
 
 const get = (path: string, method = 'GET'): Buffer => rawRequest(null, { method, path });
@@ -161,15 +165,15 @@ for (const [who, headers] of [
   ['who neither read nor send the body that they said', { 'Content-Length': '9' }],
 ] as const) {
   test(`of many ${who}, those that began first are cut when too much is kept for all`, async (t) => {
-    const { port, unread } = await serverOfBodies(t, 20_000_000);
+    const { port, unread, begun } = await serverOfBodies(t, 20_000_000);
     const wires = Array.from({ length: 30 }, () => openWire(port));
     t.after(() => {
       for (const wire of wires) wire.end();
     });
-    for (const wire of wires) {
+    for (const [i, wire] of wires.entries()) {
       wire.socket.pause();
       wire.send(rawRequest(null, { method: 'GET', path: '/9000000', headers }));
-      await sleep(10);
+      await waitFor('it begins', () => begun() > i);
     }
     await waitFor('a bound', () => unread() > 14_500_000);
     assert.ok(unread() <= 20_000_000, `${unread()}`);
