@@ -55,7 +55,7 @@ const COMMON = {
   absWorkingDir: ROOT,
   platform: 'node',
   target: 'node20',
-  // Names and lines are what stack traces tell; the sources themselves are where they were.
+  // Names and lines are what stack traces show; the sources themselves are where they were.
   sourcemap: 'linked',
   sourcesContent: false,
   logLevel: 'warning',
@@ -146,7 +146,7 @@ async function main([out = 'dist', option]) {
 }
 
 await main(process.argv.slice(2)).catch((error) => {
-  // esbuild has told what it did not like.
+  // esbuild has printed its errors.
   if (error.errors === undefined) throw error;
   process.exitCode = 1;
 });

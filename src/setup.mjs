@@ -61,7 +61,7 @@ function onSignal(signal) {
   process.kill(-child.pid, 'SIGTERM');
 }
 
-/** A service that was told to stop before it started has stopped well; an unfinished command has not. */
+/** A service that got a signal before it started has stopped well; an unfinished command has not. */
 const exitCodeOf = (signal) => (process.argv[2] === 'start' ? 0 : signal === 'SIGINT' ? 130 : 143);
 
 /** Runs a program to its end. @returns its exit code and what it wrote */
@@ -202,13 +202,13 @@ const lockNumbers = () => readdirSync(LOCK_DIR).flatMap((name) => (/^\d+$/.test(
 
 async function takeLock() {
   const mine = `${process.pid} ${startOf(process.pid)}`;
-  for (let told = false; ; ) {
+  for (let said = false; ; ) {
     const top = Math.max(0, ...lockNumbers());
     const owner = readText(join(LOCK_DIR, String(top)));
     const [pid, start] = owner.split(' ');
     if (owner !== '' && startOf(pid) === start) {
-      if (!told) say(`waiting for another set-up in this folder (process ${pid})`);
-      told = true;
+      if (!said) say(`waiting for another set-up in this folder (process ${pid})`);
+      said = true;
       await sleep(200);
     } else if (claim(top + 1, mine) && Math.max(...lockNumbers()) === top + 1) {
       for (const number of lockNumbers().filter((one) => one <= top))

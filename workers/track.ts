@@ -21,7 +21,7 @@ const items = createItemTable(redis, Date.now);
 
 const flushMs = 1000;
 setInterval(() => {
-  // Item difficulty bears the loss of some answers; who needs Redis for more says that it is away.
+  // Item difficulty bears the loss of some answers; who needs Redis for more says that it is unavailable.
   items.flush().catch((error: unknown) => logger.debug({ err: error }, 'item counters are lost'));
 }, flushMs).unref();
 
@@ -33,7 +33,7 @@ setInterval(async () => {
   looking = true;
   await memory
     .look()
-    .catch((error: unknown) => logger.debug({ err: error }, 'Redis does not tell its memory'));
+    .catch((error: unknown) => logger.debug({ err: error }, 'Redis does not report its memory'));
   looking = false;
 }, lookMs).unref();
 
@@ -42,7 +42,7 @@ function openHot(): HotConnections {
   return openHotConnections(redisUrl, waitReplicas, redis);
 }
 
-/** Where Redis is nearly full, only what was counted before is told again. */
+/** Where Redis is nearly full, only events that were counted before get their result. */
 const outboxBound = (): number => (memory.isFull() ? 0 : settings.outboxBound);
 
 export default async (task: TrackTask): Promise<TrackReply> => {

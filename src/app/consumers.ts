@@ -14,7 +14,7 @@ import { createFactsRecorder } from '../services/rebuild/record-facts.js';
 import { createKeyStore } from '../store/access/api-keys.js';
 import { createModelPublisher } from '../store/models/model-store.js';
 import { readDeployment } from '../store/redis/deployment.js';
-import { tellOnce } from '../store/redis/recent.js';
+import { reportOnce } from '../store/redis/recent.js';
 import type { Logger } from '../telemetry.js';
 import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../warehouse/ingest/journal-warehouse.js';
@@ -128,8 +128,8 @@ function startJournal(engine: Engine): WatchedConsumer {
 /** A Redis that came back empty has no facts to record. */
 function factsRecorder({ redis, clickhouse, endpoints, blocked, logger }: Engine): () => Promise<void> {
   const unreadable = 'an API key in store cannot be read: it is refused, and not recorded in ClickHouse';
-  const tell = tellOnce((error) => logger.error({ err: error }, unreadable), 1000);
-  const store = { deployment: () => readDeployment(redis), keys: createKeyStore(redis, tell).all };
+  const report = reportOnce((error) => logger.error({ err: error }, unreadable), 1000);
+  const store = { deployment: () => readDeployment(redis), keys: createKeyStore(redis, report).all };
   const record = createFactsRecorder(store, createFactsHistory(clickhouse, endpoints.clickhouseUrl));
   return async () => {
     if (blocked() === null) await record();

@@ -3,7 +3,7 @@ import { createCorrections } from '../services/corrections/apply-corrections.js'
 import { createErasureFinisher } from '../services/corrections/finish-erasures.js';
 import { createCorrectionStore } from '../store/corrections/corrections.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
-import { tellOnce } from '../store/redis/recent.js';
+import { reportOnce } from '../store/redis/recent.js';
 import { createCorrectionWarehouse } from '../warehouse/maintenance/correction-warehouse.js';
 import type { Engine } from './engine.js';
 
@@ -20,8 +20,11 @@ const unreadableErasure = 'an erasure cannot be read: it stays open, the others 
 /** For the journal's drain and what runs behind it. */
 export function journalErasures({ redis, clickhouse, partitions, endpoints, logger }: Engine) {
   // The runs come every second.
-  const tell = tellOnce((error, erasure) => logger.error({ err: error, erasure }, unreadableErasure), 1000);
-  const store = createErasureStore(redis, partitions, tell);
+  const report = reportOnce(
+    (error, erasure) => logger.error({ err: error, erasure }, unreadableErasure),
+    1000,
+  );
+  const store = createErasureStore(redis, partitions, report);
   const warehouse = createCorrectionWarehouse(clickhouse, endpoints.clickhouseCluster);
   return {
     late: store.lateAmong,

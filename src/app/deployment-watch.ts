@@ -83,7 +83,7 @@ export async function watchDeployment(
 const unseen = 'The connection to Redis was lost, and it is not known yet whether the state is still there';
 
 function blockedReason(deployment: Deployment | null, partitions: number): string | null {
-  if (deployment === null) return 'Redis has no state yet, and ClickHouse cannot tell whether it is new';
+  if (deployment === null) return 'Redis has no state yet, and ClickHouse does not say whether it is new';
   if (deployment.state !== 'ready') return unusableReason(deployment);
   return deployment.partitions === partitions ? null : otherPartitions;
 }

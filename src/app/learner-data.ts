@@ -1,4 +1,4 @@
-/** What tells a learner's data as it is stored: ports over Redis and ClickHouse. */
+/** Reading and changing a learner's stored data, over Redis and ClickHouse. */
 
 import { createLimiter, type Limiter, type LimiterOptions } from '../concurrency.js';
 import type { Erasures } from '../services/corrections/erasures.js';
@@ -9,12 +9,12 @@ import { createErasureStore } from '../store/corrections/erasures.js';
 import { createLearnerRecords } from '../store/learners/learner-export.js';
 import { createWaitingAttempts } from '../store/outbox/waiting-rows.js';
 import { createCorrectionWarehouse } from '../warehouse/maintenance/correction-warehouse.js';
+import { createLearnerTables } from '../warehouse/reads/learner-rows.js';
 import {
   type AttemptRange,
   createStoredAttempts,
   createStoredHistories,
 } from '../warehouse/reads/stored-attempts.js';
-import { createLearnerTables } from '../warehouse/reads/told-rows.js';
 import { type Engine, whileUsable } from './engine.js';
 
 interface LearnerDataPorts {

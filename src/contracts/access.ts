@@ -17,7 +17,7 @@ export interface Grant {
   readonly development: boolean;
 }
 
-/** A key as it is stored. A revoked key is kept, or nobody could tell its end from its loss. */
+/** A key as it is stored. A revoked key is kept, or its end would look like its loss. */
 export interface StoredKey extends Grant {
   /** RFC 3339. */
   readonly createdAt: string;

@@ -1,7 +1,7 @@
 /** Entity tags (RFC 9110, 8.8.3) and the condition of a write on them (13.1.1). */
 import { invalid } from '../errors.js';
 
-/** A value with the tag by which a caller can tell whether it has changed. */
+/** A value with the tag by which a caller sees whether it has changed. */
 export interface Tagged<Value> {
   readonly value: Value;
   /** Opaque; without quotes. */

@@ -183,11 +183,11 @@ export interface RetractionTask {
 /**
  * `absent`: none of the rows has the event id. `incomplete`: a row is missing. `archived`: rows that are to be written
  * again are sums by now, or were committed with the answer. `conflict`: another process wrote the learner. `full`: the
- * outbox or the journal. `emptied`: data loss, Redis came back empty.
+ * outbox or the journal. `lost`: data loss, Redis came back empty.
  */
 export type RetractionResult =
   | { readonly status: 'done'; readonly skillId: string }
-  | { readonly status: 'absent' | 'incomplete' | 'archived' | 'conflict' | 'full' | 'emptied' };
+  | { readonly status: 'absent' | 'incomplete' | 'archived' | 'conflict' | 'full' | 'lost' };
 
 export type RetractionReply = RetractionResult | Refused;
 

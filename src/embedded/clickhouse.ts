@@ -123,7 +123,7 @@ function spawnChild(
   };
   // A child that died already is reported by its exit; the broken pipe says nothing more.
   child.stdin.on('error', (error) => options.logger.debug({ err: error }, 'embedded ClickHouse: stdin'));
-  // Left open: its end tells the child that this process is gone.
+  // Left open: its end shows the child that this process is gone.
   child.stdin.write(`${JSON.stringify(settings)}\n`);
   createInterface({ input: child.stderr }).on('line', (line) => {
     // The child logs JSON lines; anything else is the engine's own complaint.

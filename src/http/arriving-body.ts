@@ -4,7 +4,7 @@ const maxBytes = 96 * 1024 * 1024;
 let allBytes = 0;
 
 /** Beyond it, a body is given up where others need its room: who sends a byte now and then keeps nobody out. */
-const patienceMs = 10_000;
+const maxWaitMs = 10_000;
 
 /** Those that have room, in the order in which they began. */
 const holders = new Set<Holder>();
@@ -17,7 +17,7 @@ interface Holder {
 /** @returns whether there is room for so many bytes more */
 function makeRoom(bytes: number): boolean {
   for (const { since, giveUp } of holders) {
-    if (allBytes + bytes <= maxBytes || performance.now() - since < patienceMs) break;
+    if (allBytes + bytes <= maxBytes || performance.now() - since < maxWaitMs) break;
     giveUp();
   }
   return allBytes + bytes <= maxBytes;
@@ -30,7 +30,7 @@ export type ArrivingBody = ReturnType<typeof createArrivingBody>;
  * object for each of them would take a hundred.
  *
  * @param most bytes that are ever added
- * @param onGivenUp told where there is no room, or others need it: nothing is kept any more then
+ * @param onGivenUp called where there is no room, or others need it: nothing is kept from then on
  */
 export function createArrivingBody(most: number, onGivenUp: () => void) {
   let bytes = Buffer.alloc(0);

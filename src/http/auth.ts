@@ -28,10 +28,10 @@ interface LastKey {
   readonly lookUp: LookUp;
 }
 
-/** A power of 2. Keys that share a place put each other out of it: they are told by their digests then. */
+/** A power of 2. Keys that share a place put each other out of it: their digests decide then. */
 const lastKeys = 1024;
 
-/** Which place a key has is known to nobody outside, so that no time tells what stands there. */
+/** Which place a key has is known to nobody outside, so that no time reveals what stands there. */
 function placeOf(secret: number, key: string): number {
   let mixed = secret;
   for (let i = 0; i < key.length; i++) mixed = Math.imul(mixed ^ key.charCodeAt(i), 0x01000193);
@@ -49,7 +49,7 @@ function isSame(one: string, other: string): boolean {
 /**
  * Knows callers by the hash of their key; keys are only ever stored and looked up as SHA-256 digests. What was looked
  * up lately is kept under a digest made with a secret of this process. Tables compare what they hold byte by byte, and
- * stop at the first that differs: of such digests that tells nothing about a key, or about the digest in store. The keys
+ * stop at the first that differs: of such digests that reveals nothing about a key, or about the digest in store. The keys
  * that were seen last, and work, are compared in constant time in front of them.
  *
  * @param now monotonic clock in milliseconds: a clock that is set back would keep a revoked key alive
@@ -112,6 +112,6 @@ export const hashKey = (key: string): string => hash('sha256', key);
 /** As much of it as people are shown. */
 export const shortHash = (keyHash: string): string => keyHash.slice(0, 12);
 
-/** What a caller without a key that works here is told. */
+/** The error of a caller without a key that works here. */
 export const unauthorized = (message: string): ApiError =>
   new ApiError('UNAUTHORIZED', message, { headers: { 'WWW-Authenticate': 'ApiKey' } });

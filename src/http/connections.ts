@@ -17,7 +17,7 @@ const tellEveryMs = 5000;
 export function createConnections(most: number, figures: Figures, logger: Logger): Connections {
   let open = 0;
   let refused = 0;
-  let told = 0;
+  let logged = 0;
   let nextAt = Number.NEGATIVE_INFINITY;
   const add = (name: string, help: string, type: Figure['type'], read: () => number): void =>
     figures.add({ name, help, type, read });
@@ -29,21 +29,21 @@ export function createConnections(most: number, figures: Figures, logger: Logger
     () => refused,
   );
 
-  function tell(): void {
+  function log(): void {
     if (performance.now() < nextAt) return;
     nextAt = performance.now() + tellEveryMs;
     logger.warn(
-      { open: open - 1, refused: refused - told },
+      { open: open - 1, refused: refused - logged },
       'connections are refused, too many are open: raise ulimit -n, or start more API processes',
     );
-    told = refused;
+    logged = refused;
   }
 
   function count(res: HttpResponse, change: number): void {
     open += change;
     if (change < 0 || open <= most) return;
     refused += 1;
-    tell();
+    log();
     // Comes back here with -1, before it returns.
     res.close();
   }

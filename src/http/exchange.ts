@@ -15,7 +15,7 @@ import { nothing, OpenResponse } from './response-stream.js';
 import type { Match } from './route.js';
 import type { UnreadAnswers } from './unread-answers.js';
 
-/** What is told of a body when the client went away: nobody is there to answer. */
+/** The error of a body whose client disconnected: nobody is there to answer. */
 export class ClientGone extends Error {}
 
 export type Headers = Readonly<Record<string, string>>;
@@ -42,7 +42,7 @@ const drainedBytes = 16 * 1024 * 1024;
  */
 const mostPieces = (bytes: number): number => 4096 + bytes / 256;
 
-/** A class, for each method of an object that is written out is made anew with every request. */
+/** A class, for each method of an object that is written out is made again with every request. */
 export class Exchange extends OpenResponse {
   readonly method: string;
   /** Query as it was sent, without the question mark; empty where the route reads none. */
@@ -138,7 +138,7 @@ export class Exchange extends OpenResponse {
     await this.sendPieces(pieces, () => !this.received);
   }
 
-  /** The first that is told counts. */
+  /** The first one counts. */
   private settleBody(body: Buffer | Error): void {
     if (this.body !== null) return;
     this.body = body;
@@ -164,7 +164,7 @@ export class Exchange extends OpenResponse {
     if (Number(this.header('content-length')) > limit) this.refuseBody(tooLarge(limit));
     this.res.onData((chunk, isLast) => {
       pieces += 1;
-      // Closing tells onAborted.
+      // Closing calls onAborted.
       if (pieces > mostPieces(size + this.draining)) return this.cut();
       if (this.draining > 0) return this.drain(chunk.byteLength, isLast);
       const isWhole = isLast && size === 0;
@@ -196,7 +196,7 @@ export class Exchange extends OpenResponse {
    * Answers at once and completely, also while the body is still arriving, then drops what follows and closes.
    *
    * uWebSockets.js has no call for this: its end() either goes on reading for ever or closes under the client's
-   * hands, whose kernel then throws the answer away with the reset. So the whole answer goes out as the last header
+   * hands, whose kernel then drops the answer with the reset. So the whole answer goes out as the last header
    * line, and the response stays open for us until the rest of the body has been read. Until then the connection takes no
    * further request, of which each would leave another answer for a client that reads none.
    */
@@ -208,9 +208,9 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * An answer to HEAD closes as well, for of one without a body uWebSockets.js cannot be told to keep no more than the
+   * An answer to HEAD closes as well, for of one without a body uWebSockets.js cannot be asked to keep no more than the
    * socket takes.
-   * @param lastLine of the header by which GET tells the length: it ends the head, and may have the body behind it
+   * @param lastLine of the header by which GET states the length: it ends the head, and may have the body behind it
    */
   private closeAfter({ status, headers }: Head, lastName: string, lastLine: string): void {
     this.draining = 1;
@@ -226,7 +226,7 @@ export class Exchange extends OpenResponse {
   private drain(bytes: number, isLast: boolean): void {
     this.draining += bytes;
     if (!isLast && this.draining <= drainedBytes) return;
-    // Not at once: the answer may still lie in uWebSockets.js's buffer, which a close throws away.
+    // Not at once: the answer may still lie in uWebSockets.js's buffer, which a close drops.
     setImmediate(() => this.cut());
   }
 }

@@ -6,7 +6,7 @@ import type { Route } from './route.js';
 
 export type FailureLog = ReturnType<typeof createFailureLog>;
 
-/** While Redis is away every request fails for the same reason: one line a second tells it, with their number. */
+/** While Redis is unavailable every request fails for the same reason: one line a second is logged, with their number. */
 const unavailableEveryMs = 1000;
 
 /** @param now monotonic clock in milliseconds */
@@ -28,7 +28,7 @@ export function createFailureLog(logger: Logger, figures: RequestFigures, now: (
       nextAt = now() + unavailableEveryMs;
       unlogged = 0;
     },
-    /** Tells of an answer in parts, some of which failed by a defect; one line, for they are mostly alike. */
+    /** Logs an answer in parts, some of which failed by a defect; one line, for they are mostly alike. */
     logParts: (exchange: Exchange, route: Route | null, [first, ...others]: readonly ApiError[]): void => {
       if (first === undefined) return;
       figures.noteDefects(1 + others.length);

@@ -38,8 +38,8 @@ export function createGate(auth: Authenticator, quota: QuotaGate) {
     if (grant.development) checkLocal(exchange);
     const route = routeOf(match);
     const passed = quota.pass(grant);
-    const admitted = (told: Headers): Admitted => {
-      headers.push(told);
+    const admitted = (more: Headers): Admitted => {
+      headers.push(more);
       return admit(exchange, route, grant);
     };
     return passed instanceof Promise ? passed.then(admitted) : admitted(passed);

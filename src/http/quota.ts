@@ -68,26 +68,26 @@ export function createQuotaGate(counter: QuotaCounter, now: () => number) {
   };
 
   /** @throws ApiError RATE_LIMITED */
-  const tell = (quota: number, turn: Turn): QuotaHeaders => {
+  const standing = (quota: number, turn: Turn): QuotaHeaders => {
     const headers = headersOf(quota, turn, now());
     if (!turn.allowed) throw limited(quota, turn, headers, now());
     return headers;
   };
 
   const passLater = async (grant: Grant, quota: number): Promise<QuotaHeaders> =>
-    tell(quota, quota <= exactUpTo ? take(await renew(grant, quota, 1)) : await share(grant, quota));
+    standing(quota, quota <= exactUpTo ? take(await renew(grant, quota, 1)) : await share(grant, quota));
 
   return {
     /**
      * Takes one request from the key's quota; at once where a lease holds some.
-     * @returns the headers that tell where the key stands
+     * @returns the headers that say where the key stands
      * @throws ApiError RATE_LIMITED, UNAVAILABLE
      */
     pass: (grant: Grant): QuotaHeaders | Promise<QuotaHeaders> => {
       const quota = grant.requestsPerMinute;
       if (quota === null) return {};
       const held = quota > exactUpTo ? leaseOf(grant, quota) : null;
-      return held === null ? passLater(grant, quota) : tell(quota, take(held));
+      return held === null ? passLater(grant, quota) : standing(quota, take(held));
     },
   };
 }

@@ -1,7 +1,7 @@
 /**
  * Answers that the socket does not take at once. Only exchange.ts calls this; beside it, nothing else touches HttpResponse.
  *
- * What uWebSockets.js is told to write or to end, it keeps without bound until the client has read it. Hence `tryEnd` for
+ * What uWebSockets.js has to write or to end, it keeps without bound until the client has read it. Hence `tryEnd` for
  * a whole body, of which it takes what the socket takes; and for an answer in pieces the next one waits until the socket
  * is writable again, so that what is kept for a slow reader is a chunk. A request that comes on a connection whose answer
  * is not over ends the connection: uWebSockets.js does that by itself.
@@ -37,7 +37,7 @@ export class OpenResponse {
     private readonly unread: UnreadAnswers,
   ) {}
 
-  /** Closing a connection tells that it was aborted, and so comes back here. */
+  /** Closing a connection calls `onAborted`, and so comes back here. */
   protected finish(): void {
     if (this.done) return;
     this.done = true;

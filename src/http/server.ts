@@ -126,7 +126,7 @@ function parametersOf(req: HttpRequest, count: number): string[] {
   return parameters;
 }
 
-/** uWebSockets.js shares a port between processes unless told otherwise. */
+/** uWebSockets.js shares a port between processes by default. */
 const shared = 0;
 
 function listen(app: TemplatedApp, { host, port, sharePort }: ServerOptions): Promise<us_listen_socket> {

@@ -6,7 +6,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { createLimiter } from '../../src/concurrency.js';
 import { createReadGuard } from '../../src/warehouse/clickhouse/read-guard.js';
 import { createAttemptHistory } from '../../src/warehouse/reads/attempt-history.js';
-import { createLearnerTables } from '../../src/warehouse/reads/told-rows.js';
+import { createLearnerTables } from '../../src/warehouse/reads/learner-rows.js';
 
 const rules = {
   maxRunning: 2,

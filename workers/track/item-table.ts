@@ -2,7 +2,7 @@
  * What a worker knows of the items that its tenants use: read from Redis on first use and again after a while, and
  * the answers counted here, which reach Redis in batches. Item difficulty is a statistic: an item's answers of the
  * last second may be missing from it when a thread dies, and others see them some seconds later. Nothing else
- * depends on it, for every attempt row tells the figures that it was counted with.
+ * depends on it, for every attempt row has the figures that it was counted with.
  */
 
 import type { ItemModel } from '../../src/domain/catalogue/tenant-model.js';
@@ -39,7 +39,7 @@ export function createItemTable(client: () => Promise<RedisClient>, now: () => n
     current.set(key, cached);
   }
 
-  /** Fetches what is not known, or too old; afterwards `find` tells it. */
+  /** Fetches what is not known, or too old; afterwards `find` has it. */
   async function load(tenant: string, version: number, itemIds: readonly string[]): Promise<void> {
     const oldest = now() - freshMs;
     const wanted = itemIds.filter((id) => {

@@ -332,7 +332,7 @@ const itemAnswer = (itemId: string, isCorrect: boolean, conditions: Conditions):
   expected: sigmoid(logit(conditions.pCorrect) - conditions.itemDifficulty),
 });
 
-/** What the batch made anew, each with its key. */
+/** What the batch made, each with its key. */
 function changedOf<Key, Value>(
   keys: readonly Key[],
   before: readonly (Value | null)[],

@@ -150,7 +150,7 @@ const maxTogether = 128;
  */
 const maxBeside = 32;
 
-/** Counts the answers of a task. Whatever is refused, each of its events is told so. */
+/** Counts the answers of a task. Where it is refused as a whole, each of its events gets the error. */
 export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<TrackReply> {
   const reply = createReply();
   const events: PlacedEvent[] = [];
@@ -178,7 +178,7 @@ async function trackEvents(
   try {
     const client = await tools.redis();
     const context = { ...tools, client, importId: task.importId };
-    // A transaction on a Cluster is one partition's. Each stands alone there, for its node may be away.
+    // A transaction on a Cluster is one partition's. Each stands alone there, for its node may be unavailable.
     const groups = isCluster(client) ? [...byPartition(works).values()] : [works];
     await Promise.all(groups.map((group) => trackLearners(context, group, 0, reply)));
   } catch (error) {
@@ -267,7 +267,7 @@ interface Planned {
   readonly modelVersion: number;
 }
 
-/** Tells what became of a learner's answers, and notes what they say about their items. */
+/** Returns the results of a learner's answers, and notes what they say about their items. */
 function settle({ items }: TrackContext, { work, plan, modelVersion }: Planned, reply: ReplyBuilder): void {
   for (const delta of plan.itemAnswers) items.count(work.tenant, modelVersion, delta);
   reply.settle(work, plan);

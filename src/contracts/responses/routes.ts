@@ -28,7 +28,7 @@ export interface RouteAnswers {
   readonly errors: readonly ErrorCode[];
 }
 
-/** Every answer that tells an error, unless a route has one of its own for the status. */
+/** Every response with an error, unless a route has one of its own for the status. */
 export const ErrorAnswer = errorAnswer();
 
 /** Repeated headers and bad escapes are refused on any route. */

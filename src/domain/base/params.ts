@@ -229,7 +229,7 @@ export const plateauModel = {
 
 /**
  * Rapid guessing. Thresholds: a tenth of the mean, at most 10 s (Wise & Ma 2012), 3 s without a norm (Kong, Wise &
- * Bhola 2007). Decided here: the flag's share, window and counts, and the time from which a learner was away.
+ * Bhola 2007). Decided here: the flag's share, window and counts, and the time from which a learner had left.
  */
 export const rapidModel = {
   minAnswers: 30,
@@ -333,11 +333,11 @@ export const predictionModel = {
   },
   fit: {
     sweeps: 7,
-    /** Sweeps that sum up the Hessian anew; those after them take the last one. */
+    /** Sweeps that sum up the Hessian again; those after them take the last one. */
     freshSweeps: 3,
     /** Terms of skills, items and runs move no further than this in one step, in standardised units. */
     maxGroupStep: 1.5,
-    /** Rare features count as if they varied by this much: else their weights run away. */
+    /** Rare features count as if they varied by this much: else their weights diverge. */
     minSd: 0.3,
     /** Below so many answers the weights stay as they start, and only intercepts and slopes are fitted. */
     minAnswers: 5000,

@@ -48,7 +48,7 @@ export const newPace = {
 export type PaceState = Readonly<typeof newPace>;
 
 /**
- * Counts an answer; one that is rapid, has no time, or so long a time that the learner was away, changes nothing.
+ * Counts an answer; one that is rapid, has no time, or so long a time that the learner had left, changes nothing.
  * The running mean is plain over the first ten, then weighs the last one by a tenth.
  *
  * @param pCorrect probability of a right answer before it was given

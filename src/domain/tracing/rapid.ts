@@ -30,7 +30,7 @@ export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'
 export const isRapid = (seconds: number | null, threshold: number): boolean =>
   seconds !== null && seconds < threshold;
 
-/** Counts an answer. One without a time, or so long a time that the learner was away, is not timed; 0 s is rapid. */
+/** Counts an answer. One without a time, or so long a time that the learner had left, is not timed; 0 s is rapid. */
 export function updateRapid(state: RapidState, seconds: number | null, threshold: number): RapidState {
   if (seconds === null || seconds > rapidModel.awaySeconds) return state;
   const bit = isRapid(seconds, threshold) ? 1 : 0;

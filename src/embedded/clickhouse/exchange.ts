@@ -9,7 +9,7 @@ import type { ResultSink } from './lanes.js';
 import type { WriteSummary } from './messages.js';
 import { contentType } from './sql.js';
 
-/** The whole body, decompressed; a client that goes away in the middle rejects: a cut insert never runs. */
+/** The whole body, decompressed; a client that disconnects in the middle rejects: a cut insert never runs. */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const encoding = (request.headers['content-encoding'] ?? 'identity').toLowerCase();
   if (encoding === 'identity' || encoding === '') return collect(request, maxBytes);

@@ -157,7 +157,7 @@ function startLane(dataDir: string, most: number, endings: Endings) {
   function interrupt(thread: EngineThread, ending: Ending): void {
     const { task } = thread;
     post(thread, { type: 'cancel' });
-    // The first reason counts: a reader that goes away late gives no more time.
+    // The first reason counts: a reader that disconnects late gives no more time.
     if (task === null || thread.ending !== null) return;
     thread.ending = ending;
     const again = setInterval(() => {

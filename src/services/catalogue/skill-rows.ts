@@ -21,7 +21,7 @@ export type RawSkill = Readonly<Partial<Record<SkillField, unknown>>>;
 export interface SkillRow {
   readonly tenant: string;
   readonly skillId: string;
-  /** What the row tells; what it has no fields for stays as it is. */
+  /** What the row sets; what it has no fields for stays as it is. */
   readonly setting: Partial<SkillSetting>;
 }
 
@@ -53,7 +53,7 @@ export function checkSkillRow(read: RawSkill): SkillRow | readonly string[] {
   const beside = raw.parameters === undefined ? undefined : parameterFields.find((field) => has(raw, field));
   if (beside !== undefined) return [bothForms(beside)];
   try {
-    return { tenant, skillId, setting: told(raw, readSkillBody(bodyOf(raw))) };
+    return { tenant, skillId, setting: given(raw, readSkillBody(bodyOf(raw))) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return (error.details ?? []).map(({ path, message }) => complaint(raw, path, message));
@@ -108,7 +108,7 @@ const orNull = (value: unknown): unknown => (isAbsent(value) ? null : value);
 const numberIn = (value: unknown): unknown => (isAbsent(value) ? null : (numberOf(value) ?? value));
 
 /** Of the whole setting what the row has fields for. */
-function told(raw: RawSkill, { name, section, weight, parameters }: SkillSetting): Partial<SkillSetting> {
+function given(raw: RawSkill, { name, section, weight, parameters }: SkillSetting): Partial<SkillSetting> {
   return {
     ...(has(raw, 'name') && { name }),
     ...(has(raw, 'section') && { section }),

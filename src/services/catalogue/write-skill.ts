@@ -15,7 +15,7 @@ export interface SkillWritePorts extends SkillPorts {
 }
 
 export interface SkillDeletePorts extends SkillWritePorts {
-  /** Answers of the tenant on the skill that are stored. @throws where the store is away */
+  /** Answers of the tenant on the skill that are stored. @throws where the store is unavailable */
   answers(tenant: string, skillId: string): Promise<number>;
   /** Age of the oldest answer that is not stored yet; 0 where all are. */
   oldestPendingSeconds(): Promise<number>;

@@ -89,5 +89,5 @@ const refusals = {
   absent: () => new ApiError('NOT_FOUND', 'No answer of this user_id that is stored has this event_id'),
   archived: () => tooLate('The answer, or one that is written with it, is kept as part of a sum alone'),
   full: () => unavailable('Too many answers wait to be stored; try again later'),
-  emptied: () => unavailable('The state store came back empty and has to be rebuilt first'),
+  lost: () => unavailable('The state store came back empty and has to be rebuilt first'),
 };

@@ -5,7 +5,7 @@
  * row that was inserted twice shows once, because each table has a natural key. So this needs none of the outbox'
  * fixed ranges and tokens, and no look at whether Redis was replaced: a Redis that lost its last second has some rows
  * again, which are repeated, and an empty one has none. (A deduplication token would even do harm: ClickHouse notes
- * it before it moves the part into place, and a kill in between would turn every repeat away.)
+ * it before it moves the part into place, and a kill in between would refuse every repeat.)
  */
 import { type JournalKind, journalKinds } from '../../contracts/journal.js';
 import type { Journal, JournalEntry } from '../../store/outbox/journal.js';

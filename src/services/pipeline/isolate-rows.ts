@@ -219,7 +219,7 @@ function rowsOf({ chunks }: OutboxBatch): ReadRow[] {
   return rows;
 }
 
-/** When a whole block is refused, thousands are parked for one reason: one line a second tells it, with their number. */
+/** When a whole block is refused, thousands are parked for one reason: one line a second is logged, with their number. */
 const logEveryMs = 1000;
 
 /** What is logged of a parked row: where it was and is, and why; nothing of its content. */

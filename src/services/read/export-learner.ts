@@ -12,8 +12,8 @@ import { unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 import type { ExportedLearner, LearnerRecords } from '../../store/learners/learner-export.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
+import type { LearnerTables } from '../../warehouse/reads/learner-rows.js';
 import type { StoredAttempts } from '../../warehouse/reads/stored-attempts.js';
-import type { LearnerTables } from '../../warehouse/reads/told-rows.js';
 import { follows } from './list-attempts.js';
 import { nothingKnown } from './read-mastery.js';
 

@@ -1,5 +1,5 @@
 /**
- * Where the parts of a process register the figures that GET /metrics tells.
+ * Where the parts of a process register the figures of GET /metrics.
  *
  * A figure is asked for when somebody looks, so that keeping it costs its owner no more than a number. Labels have few
  * values that are known beforehand: never a learner, a key, or anything else that callers choose.

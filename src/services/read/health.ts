@@ -6,7 +6,7 @@ export interface HealthPorts {
   /** Null: serving; else what is wrong. Never rejects. */
   readonly redis: () => Promise<string | null>;
   readonly clickhouse: () => Promise<string | null>;
-  /** Both null when Redis cannot tell. */
+  /** Both null when Redis does not answer. */
   readonly pipelineFacts: () => Promise<PipelineFacts | null>;
   readonly journalFacts: () => Promise<JournalFacts | null>;
   readonly workers: () => { readonly threads: number; readonly waiting: number };

@@ -8,7 +8,7 @@ import {
   type StoredKey,
 } from '../../contracts/access.js';
 import { unavailable } from '../../errors.js';
-import { decodeEach, refuseUnreadable, type TellUnreadable } from '../learners/decode-each.js';
+import { decodeEach, type OnUnreadable, refuseUnreadable } from '../learners/decode-each.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { apiKeysKey, metaKey, quotaKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
@@ -80,8 +80,8 @@ type Decide = (stored: StoredKey | null) => StoredKey | null;
 
 const now = (): string => new Date().toISOString();
 
-/** @param onUnreadable told of each key that cannot be read where all are asked for; the others are returned all the same */
-export function createKeyStore(client: RedisClient, onUnreadable: TellUnreadable = refuseUnreadable) {
+/** @param onUnreadable hears of each key that cannot be read where all are asked for; the others are returned all the same */
+export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable = refuseUnreadable) {
   /**
    * Compares and sets: a start that gives a key its quota may meet the command that revokes it.
    * @returns what was in store before

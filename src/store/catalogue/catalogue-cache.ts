@@ -4,7 +4,7 @@ import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { ApiError, unavailable } from '../../errors.js';
 import type { ModelCache } from '../models/model-cache.js';
 import { isCluster, type RedisClient } from '../redis/client.js';
-import { keepRecent, tellOnce } from '../redis/recent.js';
+import { keepRecent, reportOnce } from '../redis/recent.js';
 import { catalogueMark, type MarkedCatalogue, readCatalogue } from './catalogue-store.js';
 
 /** As `ModelCache`, but the catalogue is never old: while it cannot be read, there is no model. */
@@ -18,7 +18,7 @@ export interface ServedModels extends Omit<ModelCache, 'get'> {
 export interface ServedModelsOptions {
   readonly models: ModelCache;
   readonly redis: () => Promise<RedisClient>;
-  /** Told of a catalogue that cannot be read, once for each mark; its tenant is refused until it can be. */
+  /** Hears of a catalogue that cannot be read, once for each mark; its tenant is refused until it can be. */
   readonly onUnreadable: (error: unknown, tenant: string, mark: string) => void;
   readonly maxTenants?: number;
 }
@@ -45,7 +45,7 @@ const unset: MarkedCatalogue = { mark: '', catalogue: emptyCatalogue };
  */
 export function createServedModels(options: ServedModelsOptions): ServedModels {
   const { models, redis, maxTenants = 1000 } = options;
-  const tell = tellOnce(options.onUnreadable, maxTenants);
+  const report = reportOnce(options.onUnreadable, maxTenants);
   /** In order of use, the longest unused first. */
   const kept = new Map<string, Served>();
   const loading = new Map<string, Loading>();
@@ -57,7 +57,7 @@ export function createServedModels(options: ServedModelsOptions): ServedModels {
     return keep(tenant, fitted, await catalogueAt(tenant, mark));
   }
 
-  /** All catalogues are on one node of a Cluster: while it is away nobody can change them, and the others go on. */
+  /** All catalogues are on one node of a Cluster: while it is unavailable nobody can change them, and the others go on. */
   async function markBefore(tenant: string, error: unknown): Promise<string> {
     const before = kept.get(tenant);
     const isKnown = error instanceof ApiError && isCluster(await redis());
@@ -97,7 +97,7 @@ export function createServedModels(options: ServedModelsOptions): ServedModels {
       return await readCatalogue(client, tenant, kept.get(tenant)?.marked ?? null);
     } catch (error) {
       if (error instanceof ApiError) throw error;
-      tell(error, tenant, mark);
+      report(error, tenant, mark);
       throw unavailable('The catalogue of this tenant cannot be used right now', error);
     }
   }

@@ -1,5 +1,5 @@
 /**
- * Learners who were erased in the last days, by a hash (contracts/learner-name.ts). It tells what comes late of their ended
+ * Learners who were erased in the last days, by a hash (contracts/learner-name.ts). It identifies what comes late of their ended
  * histories: from a process that stood still, or from parked rows.
  */
 import Type from 'typebox';

@@ -6,7 +6,7 @@ import { type CorrectedRows, type Counts, encodeCorrection, rowsOf } from '../..
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
 import { groupedBy } from '../../lists.js';
 import { forgetLearners } from '../catalogue/known-skills.js';
-import { decodeEach, refuseUnreadable, type TellUnreadable } from '../learners/decode-each.js';
+import { decodeEach, type OnUnreadable, refuseUnreadable } from '../learners/decode-each.js';
 import type { JournalEntry } from '../outbox/journal.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { erasuresKey, markerName, partitionOf, partitionPrefix } from '../redis/keys.js';
@@ -31,7 +31,7 @@ export interface OpenErasure {
 /** `open`: the learner has nothing new since an erasure that is not done, and this is its id. */
 export type BegunErasure =
   | { readonly status: 'begun' | 'open'; readonly id: string }
-  | { readonly status: 'absent' | 'full' | 'emptied' };
+  | { readonly status: 'absent' | 'full' | 'lost' };
 
 export type ErasureStore = ReturnType<typeof createErasureStore>;
 
@@ -51,12 +51,12 @@ const idShape = /^(\d{1,5})-[0-9a-f-]{36}$/;
 
 /**
  * Its functions throw ApiError UNAVAILABLE.
- * @param tell of erasures that cannot be read, when all are asked for: they stay open, and the others are given
+ * @param onUnreadable hears of erasures that cannot be read, when all are asked for: they stay open, and the others are given
  */
 export function createErasureStore(
   client: RedisClient,
   partitions: number,
-  tell: TellUnreadable = refuseUnreadable,
+  onUnreadable: OnUnreadable = refuseUnreadable,
 ) {
   const inEach = async <One>(read: (partition: number) => Promise<One[]>): Promise<One[]> =>
     (await Promise.all(Array.from({ length: partitions }, (_, partition) => read(partition)))).flat();
@@ -64,7 +64,7 @@ export function createErasureStore(
   async function openIn(partition: number): Promise<OpenErasure[]> {
     const stored = await whileRedisServes(client.hgetall(erasuresKey(partition)));
     const own = Object.fromEntries(Object.entries(stored).filter(([id]) => !id.startsWith('@')));
-    return decodeEach(own, (id, text) => decode(id, partition, text), tell);
+    return decodeEach(own, (id, text) => decode(id, partition, text), onUnreadable);
   }
 
   return {
@@ -143,7 +143,7 @@ function decode(id: string, partition: number, text: string): OpenErasure {
  * KEYS: the partition's prefix. ARGV: name of the learner, id of the erasure, its record as JSON, the correction, most
  *   erasures that may be open, the learner's hash, most learners that are remembered as erased.
  * Result: what became of it and an id: `begun`; `open` (nothing new since the erasure of that id, which is not done);
- *   `absent`, `full`, `emptied` (data loss: Redis came back empty).
+ *   `absent`, `full`, `lost` (data loss: Redis came back empty).
  */
 export const eraseLearner = defineScript(1)<
   [
@@ -155,7 +155,7 @@ export const eraseLearner = defineScript(1)<
 ${nowLua}
 local prefix, name, id = KEYS[1], ARGV[1], ARGV[2]
 local erasures, key = prefix .. ':erasures', prefix .. ':l:' .. name
-if redis.call('EXISTS', prefix .. ':${markerName}') == 0 then return { 'emptied', '' } end
+if redis.call('EXISTS', prefix .. ':${markerName}') == 0 then return { 'lost', '' } end
 if redis.call('HEXISTS', key, 'L') == 0 and redis.call('HEXISTS', key, 'G') == 0 then
   local open = redis.call('HGET', erasures, '@' .. name)
   return { open and 'open' or 'absent', open or '' }

@@ -26,9 +26,9 @@ export interface Retraction {
 
 /**
  * `conflict`: another process wrote the learner. `archived`: answers of that month are sums by now. `full`: outbox or
- * journal. `emptied`: data loss, Redis came back empty.
+ * journal. `lost`: data loss, Redis came back empty.
  */
-type RetractionStatus = 'done' | 'conflict' | 'archived' | 'full' | 'emptied';
+type RetractionStatus = 'done' | 'conflict' | 'archived' | 'full' | 'lost';
 
 /** All of it or nothing. @throws ApiError UNAVAILABLE */
 export function commitRetraction(
@@ -68,7 +68,7 @@ const rewriteLearner = defineScript(1)<
 ${nowLua}
 local prefix, name, rows = KEYS[1], ARGV[1], tonumber(ARGV[8])
 local key, out, journal = prefix .. ':l:' .. name, prefix .. ':out', prefix .. ':journal'
-if redis.call('EXISTS', prefix .. ':${markerName}') == 0 then return 'emptied' end
+if redis.call('EXISTS', prefix .. ':${markerName}') == 0 then return 'lost' end
 local record = redis.call('HGET', key, 'L')
 if not record or struct.unpack('<I4', record, 5) ~= tonumber(ARGV[2]) then return 'conflict' end
 local fence = redis.call('ZSCORE', prefix .. ':archived', 'month')

@@ -1,22 +1,22 @@
 /** Hears of a record among many that cannot be read, by its field. */
-export type TellUnreadable = (error: unknown, field: string, stored: string) => void;
+export type OnUnreadable = (error: unknown, field: string, stored: string) => void;
 
 /** For who can do nothing without all of them. */
-export const refuseUnreadable: TellUnreadable = (error) => {
+export const refuseUnreadable: OnUnreadable = (error) => {
   throw error;
 };
 
-/** The values of a hash that can be read; what cannot is told, and stops no other. */
+/** The values of a hash that can be read; what cannot is reported, and stops no other. */
 export function decodeEach<Value>(
   stored: Readonly<Record<string, string>>,
   decode: (field: string, text: string) => Value,
-  tell: TellUnreadable,
+  onUnreadable: OnUnreadable,
 ): Value[] {
   return Object.entries(stored).flatMap(([field, text]) => {
     try {
       return [decode(field, text)];
     } catch (error) {
-      tell(error, field, text);
+      onUnreadable(error, field, text);
       return [];
     }
   });

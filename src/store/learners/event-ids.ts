@@ -14,7 +14,7 @@ import { hashText, readCount, viewOf, writeCount } from '../redis/binary.js';
 /**
  * Bytes of an id's hash. It has to be found among the ids of one learner alone, of whom there are 20,000 at most: 64 bits
  * keep the chance of a false hit below 1e-6 a year at a billion answers a day. Ids can be made that meet; who does so is
- * told of an answer of his own.
+ * given the result of an answer of theirs.
  */
 export const idBytes = 8;
 
@@ -25,7 +25,7 @@ const fingerprintBytes = 6;
 
 /**
  * Hash of everything that makes two events with one id the same event, as it was sent. Who makes two events of one id
- * look the same is told of the first of them, which is his own.
+ * look the same gets the result of the first of them, which is theirs.
  */
 export function fingerprintOf(event: TrackEvent): Buffer {
   const { itemId, occurredAtText } = event;
@@ -182,7 +182,7 @@ export const ledgerField = 'n';
 /** Field in which an id stands. */
 const bucketField = (id: Buffer): string => `${(id[0] as number) % buckets}`;
 
-/** The fields that tell of ids; empty where there are none. */
+/** The fields that hold ids; empty where there are none. */
 export const idFieldsOf = (ids: readonly Buffer[]): readonly string[] =>
   ids.length === 0 ? [] : [ledgerField, ...new Set(ids.map(bucketField))];
 

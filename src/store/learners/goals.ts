@@ -86,14 +86,14 @@ export type GoalWritten =
  * ARGV: tags it may replace, each between spaces, `*` for any, or '' for no condition; 1 where there must be a goal;
  *   Unix milliseconds; the value after `updatedAt`; the row after it; most entries of the journal.
  * Result: what became of it, and the value now: `written`, `mismatch`, `absent` (no goal where there must be one),
- *   `emptied` (Redis came back empty), `full` (the journal).
+ *   `lost` (Redis came back empty), `full` (the journal).
  */
 const writeGoal = defineScript(3)<
   [learner: string, marker: string, journal: string, ...args: (string | number)[]],
   [status: string, value: string]
 >(`
--- First of all: an emptied Redis cannot tell whether there is a goal.
-if redis.call('EXISTS', KEYS[2]) == 0 then return { 'emptied', '' } end
+-- First of all: a Redis that lost its data does not know whether there is a goal.
+if redis.call('EXISTS', KEYS[2]) == 0 then return { 'lost', '' } end
 local stored = redis.call('HGET', KEYS[1], 'G')
 local present = stored and not string.find(stored, '"targetScore":null', 1, true)
 if ARGV[2] == '1' and not present then return { 'absent', '' } end
@@ -156,7 +156,7 @@ const tagList = (ifMatch: IfMatch): string => {
 
 function writtenOf(status: string, value: string): GoalWritten {
   if (status === 'mismatch' || status === 'absent') return { status };
-  if (status === 'emptied') throw unavailable('The state store came back empty and has to be rebuilt first');
+  if (status === 'lost') throw unavailable('The state store came back empty and has to be rebuilt first');
   if (status === 'full') throw unavailable('Too many changes wait to be stored; try again later');
   return { status: 'written', updatedAt: changedAt(value), tag: tagOfGoal(value) };
 }

@@ -22,7 +22,7 @@ const idsPattern = 'st:{p*}:e:*';
 const idsKey = /^st:\{p\d+\}:e:/;
 
 /**
- * Forgets learners' event ids from the oldest of each bucket on, as far as they are over. What is left is written anew: a
+ * Forgets learners' event ids from the oldest of each bucket on, as far as they are over. What is left is rewritten: a
  * hash that outgrew its compact form does not return to it by itself.
  * KEYS: hashes of event ids. ARGV: forget ids that were taken at this Unix second or before.
  * Result: number forgotten.

@@ -54,7 +54,7 @@ export function createLearnerRecords(client: RedisClient, partitions: number) {
   };
 }
 
-/** Of a learner without a counted answer. A goal that was taken away is none, but tables tell of it. */
+/** Of a learner without a counted answer. A goal that was deleted is none, but tables have it. */
 async function goalAlone(
   client: RedisClient,
   { partition, tenant, userId }: Placed,

@@ -3,7 +3,7 @@ import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { ApiError, unavailable } from '../../errors.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { modelsKey } from '../redis/keys.js';
-import { keepRecent, tellOnce } from '../redis/recent.js';
+import { keepRecent, reportOnce } from '../redis/recent.js';
 import { readModel, versionInForce } from './model-store.js';
 
 export interface ModelCache {
@@ -33,7 +33,7 @@ interface Entry {
 /** Watches the tenants in use with one command every `pollMs`; while Redis is unavailable, all keep what they have. */
 export function createModelCache(options: ModelCacheOptions): ModelCache {
   const { redis, pollMs = 2000, maxTenants = 1000 } = options;
-  const report = tellOnce(options.onUnreadable, maxTenants);
+  const report = reportOnce(options.onUnreadable, maxTenants);
   /** In order of use, the longest unused first. */
   const entries = new Map<string, Entry>();
   let polling = false;

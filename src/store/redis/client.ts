@@ -159,7 +159,7 @@ const tried = new WeakMap<Cluster, Promise<unknown>>();
 
 /**
  * A Cluster is ready when it is known who its nodes are: a PING waits for a node's connection, or for its failure.
- * Only once: a node that goes away later must not hold up what concerns the others.
+ * Only once: a node that fails later must not hold up what concerns the others.
  */
 function mastersTried(client: Cluster): Promise<unknown> {
   const before = tried.get(client);

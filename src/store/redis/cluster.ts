@@ -46,7 +46,7 @@ export function placeInCluster(client: Cluster, key: string) {
   return { master, replicas: others.filter((other) => other !== master).length };
 }
 
-/** Asks a node where the slots are; resolves also where none tells. */
+/** Asks a node where the slots are; resolves also where none answers. */
 export const renewPlaces = (client: Cluster): Promise<unknown> =>
   new Promise((resolve) => {
     client.refreshSlotsCache(resolve);

@@ -122,12 +122,12 @@ function takeOver(stream: Redis['stream']): Line {
   function failAll(error: Error): void {
     for (const waiting of open.splice(0)) waiting.settle(error);
   }
-  /** What follows on this connection could not be told apart any more. */
+  /** What follows on this connection could not be separated any more. */
   function giveUp(error: Error): void {
     failAll(error);
     stream.destroy();
   }
-  /** What came with a reply that nobody asked for cannot be trusted either: so all is read before anybody is told. */
+  /** What came with a reply that nobody asked for cannot be trusted either: so all is read before any caller hears of it. */
   function takeReplies(): void {
     let complete = 0;
     for (let reply = reader.next(); reply !== undefined; reply = reader.next()) {
@@ -174,7 +174,7 @@ export interface HotConnections {
 
 /**
  * @param url of a single Redis, or of nodes of a Cluster
- * @param redis another connection to the same, which tells where a Cluster's slots are
+ * @param redis another connection to the same, which knows where a Cluster's slots are
  */
 export function openHotConnections(
   url: string,

@@ -64,7 +64,7 @@ export const erasuresKey = (partition: number): string => `${partitionPrefix(par
 export const endedKey = (partition: number): string => `${partitionPrefix(partition)}:erased`;
 /**
  * How learners are kept: version of the formulas, a point, version of the layout (which keys there are, and what they hold).
- * A rebuild writes every learner's keys anew; a layout without one of today's keys has to remove that one there.
+ * A rebuild rewrites every learner's keys; a layout without one of today's keys has to remove that one there.
  */
 export const keptNow = `${modelVersion}.2`;
 /** What the scripts append to the partition's prefix. */
@@ -76,7 +76,7 @@ export const markerName = `m${keptNow}`;
 export const markerKey = (partition: number, kept = keptNow): string =>
   `${partitionPrefix(partition)}:m${kept}`;
 /**
- * Journal stream of a partition: facts that only Redis knows and that ClickHouse is told of, each appended in the
+ * Journal stream of a partition: facts that only Redis knows and that ClickHouse receives, each appended in the
  * step that makes it one. Fields `k` = kind, `r` = the row as TSV (contracts/journal.ts).
  */
 export const journalKey = (partition: number): string => `${partitionPrefix(partition)}:journal`;

@@ -12,17 +12,17 @@ export function keepRecent<Value>(
   if (kept.size > atMost) kept.delete(kept.keys().next().value ?? '');
 }
 
-/** Tells what cannot be read, once for each state of a tenant's that it stands for. */
-export type TellOnce<State> = (error: unknown, tenant: string, state: State) => void;
+/** Reports what cannot be read, once for each state of a tenant's that it stands for. */
+export type ReportOnce<State> = (error: unknown, tenant: string, state: State) => void;
 
-/** @param atMost tenants that are remembered; beyond it some are told of again */
-export function tellOnce<State>(tell: TellOnce<State>, atMost: number): TellOnce<State> {
-  /** State that was told last. */
-  const told = new Map<string, State>();
+/** @param atMost tenants that are remembered; beyond it some are reported again */
+export function reportOnce<State>(report: ReportOnce<State>, atMost: number): ReportOnce<State> {
+  /** State that was reported last. */
+  const reported = new Map<string, State>();
   return (error, tenant, state) => {
-    if (told.has(tenant) && Object.is(told.get(tenant), state)) return;
-    if (told.size > atMost) told.clear();
-    told.set(tenant, state);
-    tell(error, tenant, state);
+    if (reported.has(tenant) && Object.is(reported.get(tenant), state)) return;
+    if (reported.size > atMost) reported.clear();
+    reported.set(tenant, state);
+    report(error, tenant, state);
   };
 }

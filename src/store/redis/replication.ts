@@ -1,6 +1,6 @@
 /**
  * Waiting for replicas. Redis answers a write when its master has it; a master that dies then takes with it what no
- * replica has yet. With REDIS_WAIT_REPLICAS nothing is told as done before so many replicas have it.
+ * replica has yet. With REDIS_WAIT_REPLICAS nothing is confirmed before so many replicas have it.
  */
 import type { Redis } from 'ioredis';
 import { type ApiError, unavailable } from '../../errors.js';

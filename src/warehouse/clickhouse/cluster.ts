@@ -67,8 +67,8 @@ export const modifyColumnOf = ({ name }: Table, column: Column, cluster: Cluster
 
 /**
  * The beginning of a statement that deletes rows; WHERE follows. An ALTER is carried out by one replica of a shard and
- * reaches the others in order. A DELETE would be carried out by every replica, by one that was away when it is back:
- * it would take away what was inserted since.
+ * reaches the others in order. Every replica would apply a DELETE, one that was unavailable when it is back:
+ * it would remove what was inserted since.
  */
 export const deleteFrom = (name: string, cluster: Cluster): string =>
   cluster === null
@@ -90,7 +90,7 @@ export const clusterSettings: ClickHouseSettings = {
   insert_quorum: 'auto',
   // Subqueries are asked once, not by every shard of its own rows.
   distributed_product_mode: 'global',
-  // Waits for no replica that is away, which catches up when it is back. Newer than the client's list of values.
+  // Waits for no replica that is unavailable, which catches up when it is back. Newer than the client's list of values.
   distributed_ddl_output_mode: 'none_only_active' as 'none',
   // Repairs delete what a subquery names; nobody else changes these rows meanwhile.
   allow_nondeterministic_mutations: 1,

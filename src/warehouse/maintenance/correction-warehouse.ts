@@ -101,7 +101,7 @@ FROM attempts WHERE ${correctedRows(rows)} AND ${countedRows} GROUP BY name, day
         rows.filter(({ fromSeq }) => fromSeq === 0),
         signal,
       );
-      // The learners' own sums last: they tell which days of the skills are touched, also to who goes on after a kill.
+      // The learners' own sums last: they say which days of the skills are touched, also to a run that goes on after a kill.
       await repairPart(client, skillDays, touchedDays(rows), cluster, signal);
       await repairPart(client, learnerSkill, wholeLearners(rows), cluster, signal);
     },

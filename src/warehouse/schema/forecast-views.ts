@@ -2,7 +2,7 @@
  * Served forecasts against what came: how often the intervals of the expected share of right answers held.
  *
  * Days are whole UTC days. A forecast counts answers of the days after the one on which it was made, up to that day
- * plus its horizon: those of its own day are left out, for the rollups cannot tell which of them came before it.
+ * plus its horizon: those of its own day are left out, for the rollups do not say which of them came before it.
  */
 import { columnsOf, type DescribedView } from '../clickhouse/table.js';
 import { levels, servedForecasts, shownColumns } from './journal-tables.js';

@@ -1,5 +1,5 @@
 /**
- * Every table that holds rows of learners, by `tenant` and `user_id`: an export tells all of them, and an erasure leaves
+ * Every table that holds rows of learners, by `tenant` and `user_id`: an export sends all of them, and an erasure leaves
  * none. A test looks for tables that are missing here. (The sums by skill, `daily_skill`, name no learner; their number of
  * learners is a sketch that cannot be asked for one.)
  */
@@ -47,7 +47,7 @@ const upTo = (column: string, name: 'until' | 'goal_until' | 'below_ms'): string
 const archivedBefore = "month < toYYYYMM(fromUnixTimestamp64Milli({until:Int64}, 'UTC'))";
 const monthBefore = `${ofLearner} AND ${archivedBefore}`;
 
-/** The sums of a day do not tell the histories apart: what the answers of the new one do not explain is of the old one. */
+/** The sums of a day do not separate the histories: what the answers of the new one do not explain is of the old one. */
 const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${learnerSkillDays.name} AS r WHERE ${ofLearner}
     UNION ALL SELECT tenant, user_id, toInt64(-1) AS n FROM attempts WHERE ${ofLearner} AND NOT ${before} AND ${keptRows}
     UNION ALL SELECT tenant, user_id, -toInt64(a.attempts) AS n FROM ${archivedDays}

@@ -11,7 +11,7 @@ const tables = ['attempts', 'learner_snapshots', 'goal_changes', 'skill_changes'
 /** But the end of a key: a start would take it for new. */
 const revokedKeys = 'api_keys WHERE revoked_at IS NOT NULL';
 
-/** Whether ClickHouse holds anything that was in Redis and cannot be made again. @throws where it cannot tell */
+/** Whether ClickHouse holds anything that was in Redis and cannot be made again. @throws where that is not known */
 export async function holdsState(client: ClickHouseClient): Promise<boolean> {
   for (const table of tables)
     if ((await exists(client, table)) && (await hasRows(client, table))) return true;
