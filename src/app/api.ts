@@ -14,7 +14,7 @@ import { startServer } from '../http/server.js';
 import { createUnreadAnswers } from '../http/unread-answers.js';
 import { StartError } from '../lifecycle.js';
 import type { Figures } from '../services/read/figures.js';
-import type { Health } from '../services/read/health.js';
+import { createHealth, type Health } from '../services/read/health.js';
 import { type AnswerTally, createAttemptRecorder } from '../services/record/record-attempts.js';
 import { createKeyRing, createQuotaCounter } from '../store/access/api-keys.js';
 import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
@@ -23,7 +23,6 @@ import { countSkillAnswers } from '../warehouse/reads/answer-columns.js';
 import { createAttemptHistory } from '../warehouse/reads/attempt-history.js';
 import { createVelocityHistory } from '../warehouse/reads/velocity-history.js';
 import type { Engine } from './engine.js';
-import { healthOf } from './health.js';
 import { createReadLimiter, learnerDataPorts } from './learner-data.js';
 import { connectionBound } from './open-files.js';
 import { addAnswerFigures } from './process-figures.js';
@@ -48,7 +47,7 @@ const inFlightMs = 4000;
 export async function startApi(engine: Engine, options: ApiOptions): Promise<number> {
   startIdSweep(engine);
   let draining = false;
-  const health = healthOf(engine, options.stalled, () => draining);
+  const health = createHealth({ ...engine, stalled: options.stalled, draining: () => draining });
   const server = await listen(engine, options, routes(engine, options, health));
   engine.closers.add('HTTP server', () => {
     draining = true;

@@ -2,10 +2,10 @@
 import { singleFlight } from '../concurrency.js';
 import type { StallCounts } from '../jobs/consumer.js';
 import type { Figure, Figures } from '../services/read/figures.js';
+import { serverProbes } from '../services/read/health.js';
 import type { AnswerTally } from '../services/record/record-attempts.js';
 import type { Consumers } from './consumers.js';
 import type { Engine } from './engine.js';
-import { serverProbes } from './health.js';
 
 /** [name, help, how it is read] */
 type Row = readonly [Figure['name'], Figure['help'], Figure['read']];

@@ -1,81 +1,108 @@
 /** Whether the service is alive, ready and well. */
-import type { JournalFacts } from '../../store/outbox/journal.js';
-import type { PipelineFacts } from '../../store/outbox/outbox.js';
 
-export interface HealthPorts {
-  /** Null: serving; else what is wrong. Never rejects. */
-  readonly redis: () => Promise<string | null>;
-  readonly clickhouse: () => Promise<string | null>;
-  /** Both null when Redis does not answer. */
-  readonly pipelineFacts: () => Promise<PipelineFacts | null>;
-  readonly journalFacts: () => Promise<JournalFacts | null>;
-  readonly workers: () => { readonly threads: number; readonly waiting: number };
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { Compute } from '../../compute/pool.js';
+import { singleFlight } from '../../concurrency.js';
+import { inTime } from '../../lifecycle.js';
+import { idWindowSeconds, minIdWindowSeconds } from '../../store/learners/event-ids.js';
+import type { Journal, JournalFacts } from '../../store/outbox/journal.js';
+import type { Outbox, PipelineFacts } from '../../store/outbox/outbox.js';
+import { answersPing, type RedisClient } from '../../store/redis/client.js';
+import { version } from '../../version.js';
+import { isAlive } from '../../warehouse/clickhouse/client.js';
+
+interface Servers {
+  readonly redis: RedisClient;
+  readonly clickhouse: ClickHouseClient;
+}
+
+export interface HealthParts extends Servers {
+  readonly outbox: Pick<Outbox, 'facts'>;
+  readonly journal: Pick<Journal, 'facts'>;
+  readonly compute: Pick<Compute, 'threads' | 'waiting'>;
   /** Why answers cannot be taken although Redis serves, for instance that it came back empty; null if they can. */
   readonly blocked: () => string | null;
   /** Why the consumers of this process do not move; null if they do, or if it has none. */
   readonly stalled: () => string | null;
   readonly draining: () => boolean;
-  /** How long event ids are remembered, and of a learner with very many at least. */
-  readonly idempotencyWindowSeconds: number;
-  readonly idempotencyMinWindowSeconds: number;
-  readonly uptimeSeconds: () => number;
-  readonly version: string;
 }
 
 export type Health = ReturnType<typeof createHealth>;
 
-/** @param ports asked at every call: nothing is remembered here */
-export const createHealth = (ports: HealthPorts) => ({
-  /** Data of GET /api/v1/health. */
-  health: async () => {
-    const [redis, clickhouse, facts, journal] = await Promise.all([
-      ports.redis(),
-      ports.clickhouse(),
-      ports.pipelineFacts(),
-      ports.journalFacts(),
-    ]);
-    const blocked = redis ?? ports.blocked();
-    const delayed = ports.stalled() ?? fullyParked(facts, journal);
-    const status = blocked !== null ? 'down' : clickhouse !== null || delayed !== null ? 'degraded' : 'ok';
-    return {
-      status,
-      version: ports.version,
-      uptime_seconds: Math.floor(ports.uptimeSeconds()),
-      idempotency_window_seconds: ports.idempotencyWindowSeconds,
-      idempotency_min_window_seconds: ports.idempotencyMinWindowSeconds,
-      checks: {
-        redis: check(blocked),
-        clickhouse: check(clickhouse),
-        workers: { status: 'ok', ...ports.workers() },
-        pipeline: {
-          ...check(delayed),
-          outbox_length: facts?.outboxLength ?? null,
-          erasures_due: facts?.erasuresDue ?? null,
-          oldest_pending_seconds: facts?.oldestPendingSeconds ?? null,
-          journal_length: journal?.journalLength ?? null,
-          parked: facts === null || journal === null ? null : facts.parked + journal.parked,
+export function createHealth(parts: HealthParts) {
+  const { outbox, journal, compute, blocked, stalled, draining } = parts;
+  const probes = serverProbes(parts);
+  // Anybody may ask, and each answer costs a dozen questions to the servers.
+  return {
+    /** Data of GET /api/v1/health. */
+    health: singleFlight(async () => {
+      const [redis, clickhouse, pipeline, facts] = await Promise.all([
+        probes.redis(),
+        probes.clickhouse(),
+        outbox.facts().catch(() => null),
+        journal.facts().catch(() => null),
+      ]);
+      const down = redis ?? blocked();
+      const delayed = stalled() ?? fullyParked(pipeline, facts);
+      return {
+        status: down !== null ? 'down' : clickhouse !== null || delayed !== null ? 'degraded' : 'ok',
+        version,
+        uptime_seconds: Math.floor(process.uptime()),
+        idempotency_window_seconds: idWindowSeconds,
+        idempotency_min_window_seconds: minIdWindowSeconds,
+        checks: {
+          redis: check(down),
+          clickhouse: check(clickhouse),
+          workers: { status: 'ok', threads: compute.threads(), waiting: compute.waiting() },
+          pipeline: {
+            ...check(delayed),
+            outbox_length: pipeline?.outboxLength ?? null,
+            erasures_due: pipeline?.erasuresDue ?? null,
+            oldest_pending_seconds: pipeline?.oldestPendingSeconds ?? null,
+            journal_length: facts?.journalLength ?? null,
+            parked: pipeline === null || facts === null ? null : pipeline.parked + facts.parked,
+          },
         },
-      },
-    };
-  },
-  livez: () => {
-    const stalled = ports.stalled();
-    return { status: stalled === null ? 'ok' : 'failing', reasons: stalled === null ? [] : [stalled] };
-  },
-  readyz: async () => {
-    const [redis, clickhouse] = await Promise.all([ports.redis(), ports.clickhouse()]);
-    const blockers = [ports.draining() ? 'shutting down' : null, redis ?? ports.blocked()].filter(isText);
-    const warnings = clickhouse === null ? [] : [`warning: ${clickhouse}`];
-    return { status: blockers.length === 0 ? 'ready' : 'not ready', reasons: [...blockers, ...warnings] };
-  },
-});
-
-const isText = (text: string | null): text is string => text !== null;
+      };
+    }),
+    livez: () => {
+      const reason = stalled();
+      return { status: reason === null ? 'ok' : 'failing', reasons: reason === null ? [] : [reason] };
+    },
+    readyz: singleFlight(async () => {
+      const [redis, clickhouse] = await Promise.all([probes.redis(), probes.clickhouse()]);
+      const blockers = [draining() ? 'shutting down' : null, redis ?? blocked()].filter(
+        (one) => one !== null,
+      );
+      const warnings = clickhouse === null ? [] : [`warning: ${clickhouse}`];
+      return { status: blockers.length === 0 ? 'ready' : 'not ready', reasons: [...blockers, ...warnings] };
+    }),
+  };
+}
 
 const check = (problem: string | null): object =>
   problem === null ? { status: 'ok' } : { status: 'failing', reason: problem };
 
-const fullyParked = (facts: PipelineFacts | null, journal: JournalFacts | null): string | null =>
-  (facts?.fullyParked ?? 0) + (journal?.fullyParked ?? 0) > 0
+const fullyParked = (pipeline: PipelineFacts | null, journal: JournalFacts | null): string | null =>
+  (pipeline?.fullyParked ?? 0) + (journal?.fullyParked ?? 0) > 0
     ? 'no more rows can be parked: what ClickHouse refuses waits, and what is behind it'
     : null;
+
+/** Whether the servers answer: null, or what is wrong. Never rejects. */
+export const serverProbes = ({ redis, clickhouse }: Servers) => ({
+  redis: () => problem(answersPing(redis), 'Redis does not answer'),
+  clickhouse: () => problem(isAlive(clickhouse), 'ClickHouse does not answer'),
+});
+
+const probeTimeoutMs = 1500;
+
+/**
+ * A server that does not answer in time does not answer. Where this process itself stood still, its answer may lie
+ * there unread: the sockets get a turn before that is said.
+ */
+async function problem(alive: Promise<boolean>, message: string): Promise<string | null> {
+  const heard = alive.catch(() => false);
+  const answered = await inTime(heard, probeTimeoutMs).catch(() => Promise.race([heard, nextTurn(false)]));
+  return answered ? null : message;
+}
