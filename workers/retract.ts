@@ -14,8 +14,8 @@ import { type RewrittenRow, replayWithout } from '../src/domain/history/without-
 import { countKnownSkills } from '../src/store/catalogue/known-skills.js';
 import { commitRetraction, type Retraction } from '../src/store/corrections/retraction.js';
 import { hashEventId } from '../src/store/learners/event-ids.js';
+import { decodeSnapshot } from '../src/store/learners/learner-codec.js';
 import { readIds } from '../src/store/learners/learner-reads.js';
-import { decodeSnapshot } from '../src/store/learners/snapshot-codec.js';
 import type { RedisClient } from '../src/store/redis/client.js';
 import { partitionOf } from '../src/store/redis/keys.js';
 import { createItemTable } from './track/item-table.js';

@@ -14,7 +14,7 @@ import {
   listKnownSkills,
   noteLearners,
 } from '../../src/store/catalogue/known-skills.js';
-import type { LoadedLearner } from '../../src/store/learners/learner-records.js';
+import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { createRebuildStore } from '../../src/store/rebuild/rebuild-store.js';
 import { hashText } from '../../src/store/redis/binary.js';
 import type { RedisClient } from '../../src/store/redis/client.js';

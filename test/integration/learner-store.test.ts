@@ -14,9 +14,13 @@ import {
   type StoredIds,
 } from '../../src/store/learners/event-ids.js';
 import { decodeGoal } from '../../src/store/learners/goals.js';
+import type { LearnerCommit, LearnerQuery } from '../../src/store/learners/learner-commands.js';
 import { readIds, readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
-import type { CommitStatus, LearnerCommit, LearnerQuery } from '../../src/store/learners/learner-records.js';
-import { type WatchOptions, watchLearners } from '../../src/store/learners/watched-learners.js';
+import {
+  type CommitStatus,
+  type WatchOptions,
+  watchLearners,
+} from '../../src/store/learners/watched-learners.js';
 import { hashItem } from '../../src/store/models/item-store.js';
 import { connectRedis, whenReady } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { newLearner } from '../../src/domain/tracing/states.js';
-import { encodeLearner } from '../../src/store/learners/learner-codec.js';
-import { learnerField } from '../../src/store/learners/learner-records.js';
+import { encodeLearner, learnerField } from '../../src/store/learners/learner-codec.js';
 import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { callerOf, event } from '../support/http.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';

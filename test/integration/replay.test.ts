@@ -21,7 +21,7 @@ import {
 import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
 import { itemTermCount, skillTermCount } from '../../src/domain/prediction/model.js';
 import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/learners/event-ids.js';
-import { dumpOf, type Fields } from '../../src/store/learners/learner-dump.js';
+import { dumpOf, type Fields } from '../../src/store/learners/learner-codec.js';
 import { readIds } from '../../src/store/learners/learner-reads.js';
 import { hashItem } from '../../src/store/models/item-store.js';
 import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';

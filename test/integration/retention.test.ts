@@ -11,8 +11,7 @@ import {
   type RetentionParts,
   retainAnswers,
 } from '../../src/services/retention/retain-answers.js';
-import { dumpOf } from '../../src/store/learners/learner-dump.js';
-import { decodeSnapshot } from '../../src/store/learners/snapshot-codec.js';
+import { decodeSnapshot, dumpOf } from '../../src/store/learners/learner-codec.js';
 import { connectRedis, type RedisClient, whenReady } from '../../src/store/redis/client.js';
 import {
   acceptedField,

@@ -6,14 +6,14 @@ import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { ApiError } from '../../src/errors.js';
 import { answerBytes, hashEventId, noIds, openIds } from '../../src/store/learners/event-ids.js';
-import { readIds } from '../../src/store/learners/learner-reads.js';
 import type {
-  CommitStatus,
   LearnerCommit,
   LearnerQuery,
   LoadedLearner,
-} from '../../src/store/learners/learner-records.js';
+} from '../../src/store/learners/learner-commands.js';
+import { readIds } from '../../src/store/learners/learner-reads.js';
 import {
+  type CommitStatus,
   UnwatchedError,
   type WatchedLearners,
   watchLearners,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newLearner } from '../../src/domain/tracing/states.js';
 import { follows } from '../../src/services/read/list-attempts.js';
-import { beginHistory } from '../../src/store/learners/learner-records.js';
+import { beginHistory } from '../../workers/track/plan.js';
 
 const begun = { ...beginHistory(), version: 1000, attempts: 1 };
 

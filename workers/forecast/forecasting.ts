@@ -12,6 +12,7 @@ import type { TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
 import type { ServedModels } from '../../src/store/catalogue/catalogue-cache.js';
 import { areKnownSkills, countKnownSkills } from '../../src/store/catalogue/known-skills.js';
+import type { Placed } from '../../src/store/learners/learner-commands.js';
 import {
   type FoundLearner,
   findLearner,
@@ -19,7 +20,6 @@ import {
   readPacked,
   turnOf,
 } from '../../src/store/learners/learner-reads.js';
-import type { Placed } from '../../src/store/learners/learner-records.js';
 import { noteForecasts } from '../../src/store/outbox/journal.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { partitionOf } from '../../src/store/redis/keys.js';

@@ -12,7 +12,7 @@ import {
   noIds,
   openIds,
 } from '../../src/store/learners/event-ids.js';
-import { decodeSnapshot } from '../../src/store/learners/snapshot-codec.js';
+import { decodeSnapshot } from '../../src/store/learners/learner-codec.js';
 import { figuresOf } from '../track/results.js';
 
 export interface StoredLearner {

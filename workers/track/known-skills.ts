@@ -2,8 +2,8 @@
 import type { SkillLimits } from '../../src/contracts/tasks.js';
 import { distinct } from '../../src/lists.js';
 import { noteLearners, type SkillLearner, unknownBeyond } from '../../src/store/catalogue/known-skills.js';
+import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { countSkills } from '../../src/store/learners/learner-reads.js';
-import type { LoadedLearner } from '../../src/store/learners/learner-records.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import type { LearnerWork, SkillRoom } from './plan.js';
 

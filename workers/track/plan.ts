@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type { EventOutcome, TrackEvent } from '../../src/contracts/tasks.js';
 import { adviseOn } from '../../src/domain/advice/answer-advice.js';
 import { type AnswerEffect, applyAnswer } from '../../src/domain/answer/apply-answer.js';
@@ -34,12 +35,11 @@ import {
   type LearnerIds,
   openIds,
 } from '../../src/store/learners/event-ids.js';
-import {
-  beginHistory,
-  type LearnerCommit,
-  type LearnerQuery,
-  type LoadedLearner,
-} from '../../src/store/learners/learner-records.js';
+import type {
+  LearnerCommit,
+  LearnerQuery,
+  LoadedLearner,
+} from '../../src/store/learners/learner-commands.js';
 import { hashItem, type ItemDelta } from '../../src/store/models/item-store.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
 import { figuresOf, resultOf, rowOf } from './results.js';
@@ -120,6 +120,12 @@ export interface PlannedEvent {
   readonly id: Buffer | null;
   readonly item: number;
 }
+
+/**
+ * A new learner. The versions begin anywhere: after an erasure, whoever still holds a state of the history before must
+ * never meet its version again, and nothing of that history is left to count on from.
+ */
+export const beginHistory = (): LearnerState => ({ ...newLearner, version: randomInt(2 ** 31) });
 
 /** What one learner's answers come to: their outcomes, and what to write if anything was counted. */
 export interface LearnerPlan {

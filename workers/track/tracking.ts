@@ -10,9 +10,11 @@ import { byPartition, distinct } from '../../src/lists.js';
 import { inSlices } from '../../src/slices.js';
 import type { ServedModels } from '../../src/store/catalogue/catalogue-cache.js';
 import { countKnownSkills } from '../../src/store/catalogue/known-skills.js';
+import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { readPacked } from '../../src/store/learners/learner-reads.js';
-import type { CommitStatus, LoadedBatch, LoadedLearner } from '../../src/store/learners/learner-records.js';
 import {
+  type CommitStatus,
+  type LoadedBatch,
   UnwatchedError,
   type WatchedLearners,
   watchLearners,

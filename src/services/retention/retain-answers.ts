@@ -11,7 +11,7 @@ import { dayMs, monthOf } from '../../domain/base/days.js';
 import { startReplay } from '../../domain/history/replay.js';
 import { groupedBy } from '../../lists.js';
 import type { RetentionFence } from '../../store/audit/retention-fence.js';
-import { decodeSnapshot, encodeSnapshot } from '../../store/learners/snapshot-codec.js';
+import { decodeSnapshot, encodeSnapshot } from '../../store/learners/learner-codec.js';
 import type { Logger } from '../../telemetry.js';
 import type { AnswerArchive, ForecastArchive, StoredMonth } from '../../warehouse/maintenance/retention.js';
 import type { LearnerPage, LearnerSnapshots } from '../../warehouse/reads/learner-snapshots.js';

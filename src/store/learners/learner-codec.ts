@@ -1,22 +1,16 @@
 /**
  * Binary records of a learner's states, little-endian, mastery and abilities in full double precision.
  *
- * Fields are only ever appended: a record that is shorter than today's was written by an earlier version, and the
- * fields that it lacks have the value they start with. That is how the states grow without a migration. A format
- * byte of another value is refused, for guessing would change a learner's mastery in silence.
+ * Fields are only ever appended: a shorter record was written by an earlier version, and the fields that it lacks have the
+ * value they start with. A format byte of another value is refused, for guessing would change a learner's mastery in silence.
  */
-
 import { activityModel, defaultParameters } from '../../domain/base/params.js';
 import { sections } from '../../domain/base/types.js';
+import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { Ability } from '../../domain/tracing/ability.js';
-import type { Activity } from '../../domain/tracing/activity.js';
-import type { CalibrationState } from '../../domain/tracing/calibration.js';
-import type { MomentumState } from '../../domain/tracing/momentum.js';
-import type { PaceState } from '../../domain/tracing/pace.js';
-import type { PlateauState } from '../../domain/tracing/plateau.js';
-import type { RapidState } from '../../domain/tracing/rapid.js';
 import { type LearnerState, newLearner, newSkill, type SkillState } from '../../domain/tracing/states.js';
-import type { ItemTrace, LearnerTrace, SkillTrace } from '../../domain/tracing/traces.js';
+import type { ItemTrace } from '../../domain/tracing/traces.js';
+import { hashItem } from '../models/item-store.js';
 import { readCount, viewOf, write3Bytes, writeCount } from '../redis/binary.js';
 
 const format = 1;
@@ -32,7 +26,9 @@ const activityCounts = sections.length * activityModel.days;
 
 const emptyRecord = (bytes: number): Buffer => Buffer.allocUnsafe(bytes).fill(0);
 
+/** Fields are written one by one: a table of them took four times as long. */
 export function encodeLearner(learner: LearnerState): Buffer {
+  const { activity, momentum, trace, items } = learner;
   const stored = emptyRecord(learnerBytes);
   const record = viewOf(stored);
   record.setUint8(0, format);
@@ -42,12 +38,23 @@ export function encodeLearner(learner: LearnerState): Buffer {
   record.setUint16(12, learner.baselineTotal ?? 0, true);
   writeAbility(record, 16, learner.math);
   writeAbility(record, 40, learner.rw);
-  // 32 to 39 and 56 to 63 are free: before abilityVersion 4 the number of answers was there.
-  writeLearnerTrace(record, learner.trace);
-  record.setUint32(116, learner.items.generation, true);
-  record.setUint16(120, learner.items.size, true);
-  writeActivity(record, learner.activity);
-  writeMomentum(record, learner.momentum);
+  // 32 to 39 and 56 to 63 are free.
+  record.setFloat64(64, trace.ability, true);
+  record.setFloat64(72, trace.variance, true);
+  record.setFloat64(80, trace.recent, true);
+  record.setFloat64(88, trace.slow, true);
+  record.setUint32(96, trace.right, true);
+  record.setUint32(100, trace.wrong, true);
+  record.setUint32(104, trace.wrongRun, true);
+  record.setFloat64(108, trace.lastRightAt, true);
+  record.setUint32(116, items.generation, true);
+  record.setUint16(120, items.size, true);
+  writeDay(record, activity.day, 122);
+  for (let i = 0; i < activityCounts; i++)
+    record.setUint16(activityAt + 2 * i, activity.halves[i] as number, true);
+  writeDay(record, momentum.day, 180);
+  record.setFloat64(182, momentum.short, true);
+  record.setFloat64(190, momentum.long, true);
   return stored;
 }
 
@@ -61,28 +68,56 @@ export function decodeLearner(stored: Buffer): LearnerState {
     math: readAbility(record, 16),
     rw: readAbility(record, 40),
     baselineTotal: record.getUint16(12, true) || null,
-    activity: readActivity(record),
-    momentum: readMomentum(record),
-    trace: readLearnerTrace(record),
+    activity: { day: readDay(record, 122), halves: readHalves(record) },
+    momentum: {
+      day: readDay(record, 180),
+      short: record.getFloat64(182, true),
+      long: record.getFloat64(190, true),
+    },
+    trace: {
+      ability: record.getFloat64(64, true),
+      variance: record.getFloat64(72, true),
+      recent: record.getFloat64(80, true),
+      slow: record.getFloat64(88, true),
+      right: record.getUint32(96, true),
+      wrong: record.getUint32(100, true),
+      wrongRun: record.getUint32(104, true),
+      lastRightAt: record.getFloat64(108, true),
+    },
     items: { generation: record.getUint32(116, true), size: record.getUint16(120, true) },
   };
 }
 
 export function encodeSkill(skill: SkillState): Buffer {
+  const { plateau, pace, rapid, calibration, trace } = skill;
   const stored = emptyRecord(skillBytes);
   const record = viewOf(stored);
   record.setUint8(0, format);
+  record.setUint8(1, plateau.run);
   record.setUint16(2, skill.correctDays, true);
   record.setUint32(4, skill.attempts, true);
   record.setUint32(8, skill.correct, true);
   writeDay(record, skill.lastCorrectDay, 12);
+  record.setUint16(14, plateau.attempts, true);
   record.setFloat64(16, skill.mastery, true);
   record.setFloat64(24, skill.lastAttemptAt, true);
-  writePlateau(record, skill.plateau);
-  writePace(record, skill.pace);
-  writeRapid(record, skill.rapid);
-  writeCalibration(record, skill.calibration);
-  writeSkillTrace(record, skill.trace);
+  record.setFloat64(32, plateau.sum, true);
+  record.setFloat64(40, plateau.timeSum, true);
+  record.setFloat64(48, plateau.squareSum, true);
+  record.setFloat64(56, pace.seconds, true);
+  record.setFloat64(64, pace.efficiency, true);
+  writeCount(record, pace.timed, 72);
+  writeCount(record, pace.timedCorrect, 75);
+  writeCount(record, rapid.answers, 78);
+  write3Bytes(record, rapid.recent, 81);
+  record.setUint8(84, rapid.recentTimed);
+  writeCount(record, calibration.answers, 85);
+  record.setInt32(88, calibration.biasTenths, true);
+  record.setUint32(92, calibration.squaredHundredths, true);
+  record.setFloat64(96, trace.residual, true);
+  record.setUint32(104, trace.lastPlace, true);
+  record.setUint32(108, trace.lastRightPlace, true);
+  record.setUint32(112, trace.lastRightAt, true);
   return stored;
 }
 
@@ -96,11 +131,35 @@ export function decodeSkill(stored: Buffer): SkillState {
     lastAttemptAt: record.getFloat64(24, true),
     correctDays: record.getUint16(2, true),
     lastCorrectDay: readDay(record, 12),
-    plateau: readPlateau(record),
-    pace: readPace(record),
-    rapid: readRapid(record),
-    calibration: readCalibration(record),
-    trace: readSkillTrace(record),
+    plateau: {
+      attempts: record.getUint16(14, true),
+      sum: record.getFloat64(32, true),
+      timeSum: record.getFloat64(40, true),
+      squareSum: record.getFloat64(48, true),
+      run: record.getUint8(1),
+    },
+    pace: {
+      timed: readCount(record, 72),
+      timedCorrect: readCount(record, 75),
+      seconds: record.getFloat64(56, true),
+      efficiency: record.getFloat64(64, true),
+    },
+    rapid: {
+      answers: readCount(record, 78),
+      recent: readCount(record, 81),
+      recentTimed: record.getUint8(84),
+    },
+    calibration: {
+      answers: readCount(record, 85),
+      biasTenths: record.getInt32(88, true),
+      squaredHundredths: record.getUint32(92, true),
+    },
+    trace: {
+      residual: record.getFloat64(96, true),
+      lastPlace: record.getUint32(104, true),
+      lastRightPlace: record.getUint32(108, true),
+      lastRightAt: record.getUint32(112, true),
+    },
   };
 }
 
@@ -127,118 +186,11 @@ const readAbility = (record: DataView, at: number): Ability => ({
   variance: record.getFloat64(at + 8, true),
 });
 
-function writePlateau(record: DataView, { attempts, sum, timeSum, squareSum, run }: PlateauState): void {
-  record.setUint8(1, run);
-  record.setUint16(14, attempts, true);
-  record.setFloat64(32, sum, true);
-  record.setFloat64(40, timeSum, true);
-  record.setFloat64(48, squareSum, true);
-}
-
-const readPlateau = (record: DataView): PlateauState => ({
-  attempts: record.getUint16(14, true),
-  sum: record.getFloat64(32, true),
-  timeSum: record.getFloat64(40, true),
-  squareSum: record.getFloat64(48, true),
-  run: record.getUint8(1),
-});
-
-function writePace(record: DataView, { timed, timedCorrect, seconds, efficiency }: PaceState): void {
-  record.setFloat64(56, seconds, true);
-  record.setFloat64(64, efficiency, true);
-  writeCount(record, timed, 72);
-  writeCount(record, timedCorrect, 75);
-}
-
-const readPace = (record: DataView): PaceState => ({
-  timed: readCount(record, 72),
-  timedCorrect: readCount(record, 75),
-  seconds: record.getFloat64(56, true),
-  efficiency: record.getFloat64(64, true),
-});
-
-function writeRapid(record: DataView, { answers, recent, recentTimed }: RapidState): void {
-  writeCount(record, answers, 78);
-  write3Bytes(record, recent, 81);
-  record.setUint8(84, recentTimed);
-}
-
-const readRapid = (record: DataView): RapidState => ({
-  answers: readCount(record, 78),
-  recent: readCount(record, 81),
-  recentTimed: record.getUint8(84),
-});
-
-function writeCalibration(record: DataView, state: CalibrationState): void {
-  writeCount(record, state.answers, 85);
-  record.setInt32(88, state.biasTenths, true);
-  record.setUint32(92, state.squaredHundredths, true);
-}
-
-const readCalibration = (record: DataView): CalibrationState => ({
-  answers: readCount(record, 85),
-  biasTenths: record.getInt32(88, true),
-  squaredHundredths: record.getUint32(92, true),
-});
-
-function writeSkillTrace(record: DataView, trace: SkillTrace): void {
-  record.setFloat64(96, trace.residual, true);
-  record.setUint32(104, trace.lastPlace, true);
-  record.setUint32(108, trace.lastRightPlace, true);
-  record.setUint32(112, trace.lastRightAt, true);
-}
-
-const readSkillTrace = (record: DataView): SkillTrace => ({
-  residual: record.getFloat64(96, true),
-  lastPlace: record.getUint32(104, true),
-  lastRightPlace: record.getUint32(108, true),
-  lastRightAt: record.getUint32(112, true),
-});
-
-function writeLearnerTrace(record: DataView, trace: LearnerTrace): void {
-  record.setFloat64(64, trace.ability, true);
-  record.setFloat64(72, trace.variance, true);
-  record.setFloat64(80, trace.recent, true);
-  record.setFloat64(88, trace.slow, true);
-  record.setUint32(96, trace.right, true);
-  record.setUint32(100, trace.wrong, true);
-  record.setUint32(104, trace.wrongRun, true);
-  record.setFloat64(108, trace.lastRightAt, true);
-}
-
-const readLearnerTrace = (record: DataView): LearnerTrace => ({
-  ability: record.getFloat64(64, true),
-  variance: record.getFloat64(72, true),
-  recent: record.getFloat64(80, true),
-  slow: record.getFloat64(88, true),
-  right: record.getUint32(96, true),
-  wrong: record.getUint32(100, true),
-  wrongRun: record.getUint32(104, true),
-  lastRightAt: record.getFloat64(108, true),
-});
-
-function writeActivity(record: DataView, { day, halves }: Activity): void {
-  writeDay(record, day, 122);
-  for (let i = 0; i < activityCounts; i++) record.setUint16(activityAt + 2 * i, halves[i] as number, true);
-}
-
-function readActivity(record: DataView): Activity {
+function readHalves(record: DataView): Uint16Array {
   const halves = new Uint16Array(activityCounts);
   for (let i = 0; i < activityCounts; i++) halves[i] = record.getUint16(activityAt + 2 * i, true);
-  return { day: readDay(record, 122), halves };
+  return halves;
 }
-
-function writeMomentum(record: DataView, { day, short, long }: MomentumState): void {
-  writeDay(record, day, 180);
-  record.setFloat64(182, short, true);
-  record.setFloat64(190, long, true);
-}
-
-const readMomentum = (record: DataView): MomentumState => ({
-  day: readDay(record, 180),
-  short: record.getFloat64(182, true),
-  long: record.getFloat64(190, true),
-});
 
 /** UTC days since 1970; -1: none. */
 function writeDay(record: DataView, day: number, at: number): void {
@@ -272,3 +224,54 @@ export function decodeItem(stored: Buffer): ItemTrace {
     at: record.getUint32(7, true),
   };
 }
+
+/** Field of the learner's own record in the learner hash, beside the goal's; skills stand behind a letter of their own. */
+export const learnerField = 'L';
+export const skillField = (skillId: string): string => `s${skillId}`;
+
+/** Fields of a hash with their values. */
+export type Fields = readonly (readonly [field: Buffer, value: Buffer])[];
+
+export type LearnerDump = ReturnType<typeof dumpOf>;
+
+/** What the store holds after the states were committed: of the learner hash, beside the goal's, and of both of items. */
+export const dumpOf = ({ learner, skills, items: [even, odd] }: ReplayedStates) => ({
+  records: [
+    [Buffer.from(learnerField), encodeLearner(learner)],
+    ...[...skills].map(([skillId, skill]) => [Buffer.from(skillField(skillId)), encodeSkill(skill)] as const),
+  ] as Fields,
+  items: [itemFields(even), itemFields(odd)] as readonly [even: Fields, odd: Fields],
+});
+
+const itemFields = (items: ReadonlyMap<string, ItemTrace>): Fields =>
+  [...items].map(([itemId, trace]) => [hashItem(itemId), encodeItem(trace)] as const);
+
+/** Of a snapshot, around its records. */
+const snapshotVersion = 1;
+
+/** A learner's states as JSON, records in base64, for ClickHouse to keep when the rows that led to them are dropped. */
+export const encodeSnapshot = ({ learner, skills, items: [even, odd] }: ReplayedStates): string =>
+  JSON.stringify({
+    v: snapshotVersion,
+    learner: encodeLearner(learner).toString('base64'),
+    skills: base64Of(skills, encodeSkill),
+    items: [base64Of(even, encodeItem), base64Of(odd, encodeItem)],
+  });
+
+/** @throws Error for a snapshot of a newer version of the service */
+export function decodeSnapshot(text: string): ReplayedStates {
+  const { v, learner, skills, items } = JSON.parse(text);
+  if (v !== snapshotVersion)
+    throw new Error(`a snapshot of version ${v} is not known to this version of the service`);
+  return {
+    learner: decodeLearner(Buffer.from(learner, 'base64')),
+    skills: fromBase64(skills, decodeSkill),
+    items: [fromBase64(items[0], decodeItem), fromBase64(items[1], decodeItem)],
+  };
+}
+
+const base64Of = <State>(states: ReadonlyMap<string, State>, encode: (state: State) => Buffer) =>
+  [...states].map(([id, state]) => [id, encode(state).toString('base64')] as const);
+
+const fromBase64 = <State>(records: [id: string, record: string][], decode: (record: Buffer) => State) =>
+  new Map(records.map(([id, record]) => [id, decode(Buffer.from(record, 'base64'))]));

@@ -1,21 +1,22 @@
 /** Commands that load and commit learners, and the meaning of their replies. All of it is on the path of every answer. */
 import { entriesOf } from '../../contracts/outbox-ids.js';
+import type { RememberedItem } from '../../domain/tracing/item-window.js';
+import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
+import type { ItemTrace } from '../../domain/tracing/traces.js';
 import { byPartition } from '../../lists.js';
 import type { CommandBytes } from '../redis/command-bytes.js';
 import {
   acceptedField,
   acceptedKey,
-  catalogueRevisionsKey,
   eventIdsKey,
   importMarksKey,
   itemTracesKey,
   learnerKey,
-  markerKey,
   outboxKey,
   outboxRowsKey,
 } from '../redis/keys.js';
 import type { Replies } from '../redis/replies.js';
-import { hasAny, idFieldsOf, storedIds } from './event-ids.js';
+import { type IdFields, type StoredIds, storedIds } from './event-ids.js';
 import {
   decodeItem,
   decodeLearner,
@@ -23,61 +24,61 @@ import {
   encodeItem,
   encodeLearner,
   encodeSkill,
-} from './learner-codec.js';
-import {
-  type LearnerCommit,
-  type LearnerQuery,
-  type LoadedLearner,
   learnerField,
   skillField,
-} from './learner-records.js';
+} from './learner-codec.js';
 
-/** A query with the fields that may hold its event ids. */
-export interface Asked {
-  readonly query: LearnerQuery;
-  readonly idFields: readonly string[];
+export interface Placed {
+  readonly partition: number;
+  readonly tenant: string;
+  readonly userId: string;
 }
 
-export const askedOf = (queries: readonly LearnerQuery[]): Asked[] =>
-  queries.map((query) => ({ query, idFields: idFieldsOf(query.eventIds) }));
+/** What a batch reads of one learner. */
+export interface LearnerQuery extends Placed {
+  readonly skillIds: readonly string[];
+  /** Hashes of event ids. */
+  readonly eventIds: readonly Buffer[];
+  /** Hashes of the items to look up. */
+  readonly itemIds: readonly Buffer[];
+}
 
-/** The learners; and the markers, which say that they are all there. Ids and items are written with their learner. */
-export function writeWatch(
+/** The result of a query, in its order; null is absent. */
+export interface LoadedLearner {
+  readonly learner: LearnerState | null;
+  readonly skills: readonly (SkillState | null)[];
+  readonly ids: StoredIds;
+  /** What is remembered of each item, perhaps from a generation that is forgotten by now. */
+  readonly items: readonly (RememberedItem<ItemTrace> | null)[];
+  /** Last line of the running import that was counted for this learner; 0 for none. */
+  readonly importLine: number;
+}
+
+/** What a batch writes for one learner: all of it or nothing. */
+export interface LearnerCommit extends Placed {
+  /** With the version that is written: one above the one that was read, or anywhere for a new history. */
+  readonly learner: LearnerState;
+  /** Those that changed, by skill id. */
+  readonly skills: readonly (readonly [string, SkillState])[];
+  /** Encoded attempt rows for the outbox, in order. */
+  readonly rows: readonly string[];
+  /** UTC day (number since 1970) on which each row's answer arrived. */
+  readonly arrivalDays: readonly number[];
+  readonly ids: IdFields;
+  /** Generation of items that was current before; 0 for a new learner. */
+  readonly itemGeneration: number;
+  /** By the hash of the item. */
+  readonly items: readonly (readonly [id: Buffer, item: RememberedItem<ItemTrace>])[];
+  readonly importLine: number;
+}
+
+/** @param idFields that may hold the query's event ids */
+export function writeQuery(
   request: CommandBytes,
-  queries: readonly LearnerQuery[],
-  partitions: readonly number[],
+  { partition, tenant, userId, skillIds, itemIds }: LearnerQuery,
+  idFields: readonly string[],
+  importId: string | null,
 ): void {
-  request.command(1 + queries.length + partitions.length, 'WATCH');
-  for (const { partition, tenant, userId } of queries) request.text(learnerKey(partition, tenant, userId));
-  for (const partition of partitions) request.text(markerKey(partition));
-}
-
-export function writePartitions(request: CommandBytes, partitions: readonly number[]): void {
-  request.command(1 + 2 * partitions.length, 'MGET');
-  for (const partition of partitions) request.text(markerKey(partition));
-  for (const partition of partitions) request.text(outboxRowsKey(partition));
-}
-
-/** Whether each partition is restored and how many rows its outbox has, in the order of `writePartitions`. */
-export function readPartitions(replies: Replies, partitions: readonly number[]) {
-  const found = replies.list();
-  return partitions.map((partition, i) => ({
-    partition,
-    restored: found[i] !== null,
-    rows: Number(found[partitions.length + i]?.toString() ?? 0),
-  }));
-}
-
-export const writeMarks = (request: CommandBytes, tenants: readonly string[]): void =>
-  request.whole('HMGET', catalogueRevisionsKey, ...tenants);
-
-export function readMarks(replies: Replies, tenants: readonly string[]): ReadonlyMap<string, string> {
-  const marks = replies.list();
-  return new Map(tenants.map((tenant, i) => [tenant, marks[i]?.toString() ?? '']));
-}
-
-export function writeQuery(request: CommandBytes, { query, idFields }: Asked, importId: string | null): void {
-  const { partition, tenant, userId, skillIds, itemIds } = query;
   const key = learnerKey(partition, tenant, userId);
   request.command(3 + skillIds.length, 'HMGET');
   request.text(key);
@@ -93,44 +94,34 @@ export function writeQuery(request: CommandBytes, { query, idFields }: Asked, im
   }
 }
 
-/** @throws Error for records that this version of the service cannot read */
+/** What `writeQuery` asked for. @throws Error for records that this version of the service cannot read */
 export function readLearner(
   replies: Replies,
-  { query, idFields }: Asked,
+  { itemIds }: LearnerQuery,
+  idFields: readonly string[],
   importId: string | null,
 ): LoadedLearner {
   const [own, ...skills] = replies.list();
   const mark = importId === null ? null : replies.list()[0];
   const ids = storedIds(idFields, idFields.length > 0 ? replies.list() : []);
-  const [even, odd] = query.itemIds.length > 0 ? [replies.list(), replies.list()] : [[], []];
+  const [even, odd] = itemIds.length > 0 ? [replies.list(), replies.list()] : [[], []];
   const learner = own ? decodeLearner(own) : null;
   const generation = learner?.items.generation ?? 0;
+  // The hash of the current generation's parity holds it, the other one the generation before.
+  const [current, before] = generation % 2 === 0 ? [even, odd] : [odd, even];
   return {
     learner,
     skills: skills.map((skill) => skill && decodeSkill(skill)),
     ids,
-    items: query.itemIds.map((_, i) => newerItem(even[i] ?? null, odd[i] ?? null, generation)),
+    items: itemIds.map(
+      (_, i) => itemOf(current[i] ?? null, generation) ?? itemOf(before[i] ?? null, generation - 1),
+    ),
     importLine: Number(mark ?? 0),
   };
 }
 
-/**
- * An item may stand in both generations; the current one has the newer figures. The two hashes take turns: the one
- * of the current generation's parity holds it, the other one the generation before.
- */
-function newerItem(
-  even: Buffer | null,
-  odd: Buffer | null,
-  generation: number,
-): LoadedLearner['items'][number] {
-  const [current, before] = generation % 2 === 0 ? [even, odd] : [odd, even];
-  if (current !== null) return { generation, trace: decodeItem(current) };
-  return before && { generation: generation - 1, trace: decodeItem(before) };
-}
-
-/** Whether an event id was taken before: its result confirms a write, perhaps one that was not safe on replicas. */
-export const areRepeated = (queries: readonly LearnerQuery[], loaded: readonly LoadedLearner[]): boolean =>
-  loaded.some(({ ids }, i) => hasAny(ids, queries[i]?.eventIds ?? []));
+const itemOf = (record: Buffer | null, generation: number): RememberedItem<ItemTrace> | null =>
+  record && { generation, trace: decodeItem(record) };
 
 /** Everything between MULTI and EXEC. */
 export function writeCommits(
@@ -185,29 +176,21 @@ function writeCommit(request: CommandBytes, commit: LearnerCommit, importId: str
 }
 
 function writeItems(request: CommandBytes, commit: LearnerCommit): void {
-  const { partition, tenant, userId } = commit;
-  for (const parity of generationsBegun(commit))
-    request.whole('DEL', itemTracesKey(partition, parity, tenant, userId));
+  const { partition, tenant, userId, itemGeneration, learner, items } = commit;
+  const { generation } = learner.items;
+  // Generations that began meanwhile replace those that are forgotten.
+  for (let begun = Math.max(itemGeneration, generation - 2) + 1; begun <= generation; begun++)
+    request.whole('DEL', itemTracesKey(partition, begun % 2, tenant, userId));
   for (const parity of [0, 1]) {
-    const items = rememberedItems(commit, parity);
-    if (items.length === 0) continue;
-    request.command(2 + 2 * items.length, 'HSET');
+    const kept = items.filter(
+      ([, item]) => item.generation >= generation - 1 && item.generation % 2 === parity,
+    );
+    if (kept.length === 0) continue;
+    request.command(2 + 2 * kept.length, 'HSET');
     request.text(itemTracesKey(partition, parity, tenant, userId));
-    for (const [id, item] of items) {
+    for (const [id, { trace }] of kept) {
       request.bytes(id);
-      request.bytes(encodeItem(item.trace));
+      request.bytes(encodeItem(trace));
     }
   }
 }
-
-/** Generations that began meanwhile replace those that are forgotten. @returns their parities */
-function generationsBegun({ itemGeneration, learner }: LearnerCommit): number[] {
-  const { generation } = learner.items;
-  return Array.from({ length: Math.min(generation - itemGeneration, 2) }, (_, i) => (generation - i) % 2);
-}
-
-/** The commit's items that are still remembered, of the generations of one parity. */
-const rememberedItems = ({ items, learner }: LearnerCommit, parity: number): LearnerCommit['items'] =>
-  items.filter(
-    ([, { generation }]) => generation >= learner.items.generation - 1 && generation % 2 === parity,
-  );

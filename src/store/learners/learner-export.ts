@@ -7,8 +7,8 @@ import { itemTracesKey, learnerKey, partitionOf } from '../redis/keys.js';
 import { decodeFirstAnswer, hashEventId } from './event-ids.js';
 import { decodeGoal, goalField } from './goals.js';
 import { decodeItem } from './learner-codec.js';
+import type { Placed } from './learner-commands.js';
 import { type FoundLearner, readIds, readPacked } from './learner-reads.js';
-import type { Placed } from './learner-records.js';
 
 export interface ExportedLearner {
   readonly learner: LearnerState;

@@ -9,8 +9,8 @@ import { createPackReader, type PackReader } from '../redis/pack-reader.js';
 import { defineScript } from '../redis/script.js';
 import { idFieldsOf, type LearnerIds, noIds, openIds, storedIds } from './event-ids.js';
 import { goalField } from './goals.js';
-import { decodeLearner, decodeSkill } from './learner-codec.js';
-import { learnerField, type Placed } from './learner-records.js';
+import { decodeLearner, decodeSkill, learnerField } from './learner-codec.js';
+import type { Placed } from './learner-commands.js';
 
 /**
  * Reads whole hashes into one string, which Redis packs in C: parsed one by one, the fields of learners cost several

@@ -7,22 +7,20 @@ import { distinct } from '../../lists.js';
 import { whileRedisServes } from '../redis/client.js';
 import { type CommandBytes, createCommandBytes } from '../redis/command-bytes.js';
 import type { HotConnection } from '../redis/hot-connection.js';
-import { waitKey } from '../redis/keys.js';
+import { catalogueRevisionsKey, learnerKey, markerKey, outboxRowsKey, waitKey } from '../redis/keys.js';
 import { notSafe, waitMs } from '../redis/replication.js';
 import { outcomeOf, type Reply, readReplies } from '../redis/replies.js';
+import { hasAny, idFieldsOf } from './event-ids.js';
 import {
-  areRepeated,
-  askedOf,
+  type LearnerCommit,
+  type LearnerQuery,
+  type LoadedLearner,
   readLearner,
-  readMarks,
-  readPartitions,
   writeCommits,
-  writeMarks,
-  writePartitions,
   writeQuery,
-  writeWatch,
 } from './learner-commands.js';
-import type { CommitStatus, LearnerCommit, LearnerQuery, LoadedBatch } from './learner-records.js';
+
+export type CommitStatus = 'committed' | 'conflict' | 'outbox-full' | 'not-restored';
 
 export interface WatchOptions {
   /** Most rows that a partition's outbox may hold. */
@@ -31,27 +29,23 @@ export interface WatchOptions {
   readonly importId: string | null;
 }
 
+/** What was read together. */
+export interface LoadedBatch {
+  /** In the order of the queries. */
+  readonly learners: readonly LoadedLearner[];
+  /** Marks of the tenants' catalogues; null where they are not read. */
+  readonly marks: ReadonlyMap<string, string> | null;
+}
+
 /** Nothing that the try has read is watched any more, and nothing of it was written. */
 export class UnwatchedError extends Error {}
 
-/** A partition as of the load of its learners. */
-interface PartitionFacts {
-  /** How many rows its outbox takes. */
-  room: number;
-  readonly restored: boolean;
-}
-
-interface Try {
-  readonly hot: HotConnection;
-  /** Socket over which the try watches. */
-  readonly socket: object;
-  readonly options: WatchOptions;
-  readonly partitions: Map<number, PartitionFacts>;
-  isFirstLoad: boolean;
-}
-
 /** By socket the try that began last: its reads end what others watched. */
-const newest = new WeakMap<object, Try>();
+const newest = new WeakMap<object, object>();
+
+/** Bytes that a learner takes, most of the time. */
+const loadBytes = 384;
+const commitBytes = 1536;
 
 export type WatchedLearners = ReturnType<typeof watchLearners>;
 
@@ -59,88 +53,105 @@ export type WatchedLearners = ReturnType<typeof watchLearners>;
  * Starts a try at a batch. One at a time over a connection, and no other transaction beside it: what is watched belongs to
  * the connection, and the next transaction ends it.
  */
-export function watchLearners(hot: HotConnection, options: WatchOptions) {
+export function watchLearners(hot: HotConnection, { outboxBound, importId }: WatchOptions) {
   const socket = hot.current();
-  const one: Try = { hot, socket, options, partitions: new Map(), isFirstLoad: true };
-  newest.set(socket, one);
+  /** As of the load of their learners: how many rows each outbox takes. */
+  const partitionFacts = new Map<number, { room: number; readonly isRestored: boolean }>();
+  newest.set(socket, partitionFacts);
+  let isFirstLoad = true;
+
+  /** A new connection watches nothing of what the old one did, and a newer try ended what this one watched. */
+  const isWatching = (): boolean => hot.current() === socket && newest.get(socket) === partitionFacts;
+
+  /** The learners; and the markers, which say that they are all there. Ids and items are written with their learner. */
+  function writeWatch(
+    request: CommandBytes,
+    queries: readonly LearnerQuery[],
+    partitions: readonly number[],
+  ): void {
+    // What an earlier try watched and did not write.
+    if (isFirstLoad) request.whole('UNWATCH');
+    isFirstLoad = false;
+    request.command(1 + queries.length + partitions.length, 'WATCH');
+    for (const { partition, tenant, userId } of queries) request.text(learnerKey(partition, tenant, userId));
+    for (const partition of partitions) request.text(markerKey(partition));
+  }
+
+  function noteFacts(partitions: readonly number[], found: readonly (Buffer | null)[]): void {
+    partitions.forEach((partition, i) => {
+      const rows = Number(found[partitions.length + i]?.toString() ?? 0);
+      partitionFacts.set(partition, { room: outboxBound - rows, isRestored: found[i] !== null });
+    });
+  }
+
+  function refusalOf({ partition, rows }: LearnerCommit): CommitStatus | null {
+    const facts = partitionFacts.get(partition) as { room: number; readonly isRestored: boolean };
+    if (facts.room <= 0) return 'outbox-full';
+    // Also for a learner who is there again: others may not be.
+    if (!facts.isRestored) return 'not-restored';
+    facts.room -= rows.length;
+    return null;
+  }
+
+  /** @returns whether the transaction was done */
+  async function write(commits: readonly LearnerCommit[]): Promise<boolean> {
+    if (!isWatching()) return false;
+    const request = createCommandBytes(commitBytes * commits.length);
+    request.whole('MULTI');
+    writeCommits(request, commits, importId);
+    const written = request.count() - 1;
+    request.whole('EXEC');
+    const wanted = hot.waitReplicas();
+    if (wanted > 0) writeWait(request, wanted);
+    const { done, reached } = await exchange(hot, request, (replies) => outcomeOf(written, replies));
+    if (done && wanted > 0) confirm(hot, reached, wanted);
+    return done;
+  }
+
   return {
+    /** Whether the marks of catalogues are read with the learners; on a Cluster they are another node's. */
+    readsMarks: hot.reachesAll,
     /**
      * Reads learners, in the order of the queries, in one round trip, and watches them from now on.
      * @throws ApiError UNAVAILABLE
      * @throws UnwatchedError where another try has to start
      */
-    load: (queries: readonly LearnerQuery[]) => load(one, queries),
+    load: async (queries: readonly LearnerQuery[]): Promise<LoadedBatch> => {
+      if (!isWatching()) throw new UnwatchedError('The connection is another one by now');
+      const partitions = distinct(queries.map(({ partition }) => partition));
+      const tenants = hot.reachesAll ? distinct(queries.map(({ tenant }) => tenant)) : null;
+      const request = createCommandBytes(loadBytes * (queries.length + 1));
+      writeWatch(request, queries, partitions);
+      const silent = request.count();
+      request.whole('MGET', ...partitions.map((one) => markerKey(one)), ...partitions.map(outboxRowsKey));
+      if (tenants !== null) request.whole('HMGET', catalogueRevisionsKey, ...tenants);
+      const idFields = queries.map(({ eventIds }) => idFieldsOf(eventIds));
+      queries.forEach((query, i) => {
+        writeQuery(request, query, idFields[i] as readonly string[], importId);
+      });
+      const replies = await exchange(hot, request, readReplies);
+      replies.skip(silent);
+      noteFacts(partitions, replies.list());
+      const found = tenants && replies.list();
+      const marks = tenants && new Map(tenants.map((tenant, i) => [tenant, found?.[i]?.toString() ?? '']));
+      const learners = queries.map((query, i) =>
+        readLearner(replies, query, idFields[i] as readonly string[], importId),
+      );
+      if (hot.waitReplicas() > 0 && areRepeated(queries, learners)) await confirmRead(hot, queries);
+      return { learners, marks };
+    },
     /**
      * Writes learners that were loaded before: all that are not refused one by one, or none.
      * @throws ApiError UNAVAILABLE: whether they are written is not known
      * @throws UnwatchedError where none is, and another try has to start
      */
-    commit: (commits: readonly LearnerCommit[]) => commit(one, commits),
+    commit: async (commits: readonly LearnerCommit[]): Promise<CommitStatus[]> => {
+      const statuses = commits.map((commit) => refusalOf(commit) ?? 'committed');
+      const accepted = commits.filter((_, i) => statuses[i] === 'committed');
+      if (accepted.length === 0 || (await write(accepted))) return statuses;
+      return statuses.map((status) => (status === 'committed' ? 'conflict' : status));
+    },
   };
-}
-
-/** A new connection watches nothing of what the old one did, and a newer try ended what this one watched. */
-const isWatching = (one: Try): boolean => one.hot.current() === one.socket && newest.get(one.socket) === one;
-
-/** Bytes that a learner takes, most of the time. */
-const loadBytes = 384;
-const commitBytes = 1536;
-
-async function load(one: Try, queries: readonly LearnerQuery[]): Promise<LoadedBatch> {
-  const { hot, options } = one;
-  if (!isWatching(one)) throw new UnwatchedError('The connection is another one by now');
-  const partitions = distinct(queries.map(({ partition }) => partition));
-  const tenants = hot.reachesAll ? distinct(queries.map(({ tenant }) => tenant)) : null;
-  const request = createCommandBytes(loadBytes * (queries.length + 1));
-  // What an earlier try watched and did not write.
-  if (one.isFirstLoad) request.whole('UNWATCH');
-  one.isFirstLoad = false;
-  writeWatch(request, queries, partitions);
-  const silent = request.count();
-  writePartitions(request, partitions);
-  if (tenants !== null) writeMarks(request, tenants);
-  const asked = askedOf(queries);
-  for (const query of asked) writeQuery(request, query, options.importId);
-  const replies = await exchange(hot, request, readReplies);
-  replies.skip(silent);
-  for (const { partition, restored, rows } of readPartitions(replies, partitions))
-    one.partitions.set(partition, { restored, room: options.outboxBound - rows });
-  const marks = tenants && readMarks(replies, tenants);
-  const learners = asked.map((query) => readLearner(replies, query, options.importId));
-  if (hot.waitReplicas() > 0 && areRepeated(queries, learners)) await confirmRead(hot, queries);
-  return { learners, marks };
-}
-
-async function commit(one: Try, commits: readonly LearnerCommit[]): Promise<CommitStatus[]> {
-  const statuses = commits.map((commit) => refusalOf(one, commit) ?? 'committed');
-  const accepted = commits.filter((_, i) => statuses[i] === 'committed');
-  if (accepted.length === 0 || (await write(one, accepted))) return statuses;
-  return statuses.map((status) => (status === 'committed' ? 'conflict' : status));
-}
-
-function refusalOf({ partitions }: Try, { partition, rows }: LearnerCommit): CommitStatus | null {
-  const facts = partitions.get(partition) as PartitionFacts;
-  if (facts.room <= 0) return 'outbox-full';
-  // Also for a learner who is there again: others may not be.
-  if (!facts.restored) return 'not-restored';
-  facts.room -= rows.length;
-  return null;
-}
-
-/** @returns whether the transaction was done */
-async function write(one: Try, commits: readonly LearnerCommit[]): Promise<boolean> {
-  if (!isWatching(one)) return false;
-  const { hot, options } = one;
-  const request = createCommandBytes(commitBytes * commits.length);
-  request.whole('MULTI');
-  writeCommits(request, commits, options.importId);
-  const written = request.count() - 1;
-  request.whole('EXEC');
-  const wanted = hot.waitReplicas();
-  if (wanted > 0) writeWait(request, wanted);
-  const { done, reached } = await exchange(hot, request, (replies) => outcomeOf(written, replies));
-  if (done && wanted > 0) confirm(hot, reached, wanted);
-  return done;
 }
 
 /** @throws UnwatchedError where nothing was done, because another Redis is to be asked */
@@ -157,6 +168,10 @@ async function exchange<Result>(
     throw error;
   }
 }
+
+/** Whether an event id was taken before: its result confirms a write, perhaps one that was not safe on replicas. */
+const areRepeated = (queries: readonly LearnerQuery[], loaded: readonly LoadedLearner[]): boolean =>
+  loaded.some(({ ids }, i) => hasAny(ids, queries[i]?.eventIds ?? []));
 
 const writeWait = (request: CommandBytes, replicas: number): void =>
   request.whole('WAIT', `${replicas}`, `${waitMs}`);
@@ -177,10 +192,7 @@ async function confirmRead(hot: HotConnection, [first]: readonly LearnerQuery[])
   confirm(hot, reached, wanted);
 }
 
-/**
- * WAIT answers for what was written over this connection. Where the master was replaced meanwhile, its replicas are not
- * those of the new one.
- */
+/** Where the master was replaced meanwhile, the replicas that WAIT counted are not those of the new one. */
 function confirm(hot: HotConnection, reached: number, wanted: number): void {
   if (reached < wanted || !hot.isMaster()) throw notSafe();
 }

@@ -1,7 +1,7 @@
 /** Looks through all of Redis for learners and their rows, for comparing them with ClickHouse. */
 import { unescapeText } from '../../contracts/attempt-row.js';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
-import { learnerField } from '../learners/learner-records.js';
+import { learnerField } from '../learners/learner-codec.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import { scanKeys } from '../redis/fan-out.js';
 import { learnerKey, outboxKey, parkedKey, partitionOf } from '../redis/keys.js';

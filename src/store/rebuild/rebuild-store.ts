@@ -16,8 +16,8 @@ import { putCatalogueEntries } from '../catalogue/catalogue-store.js';
 import { addKnownSkills, makeRare, noteLearners } from '../catalogue/known-skills.js';
 import { hashEventId } from '../learners/event-ids.js';
 import { encodeGoal, goalField } from '../learners/goals.js';
+import type { Placed } from '../learners/learner-commands.js';
 import { readIds } from '../learners/learner-reads.js';
-import type { Placed } from '../learners/learner-records.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import type { OtherVersion } from '../redis/deployment.js';
 import {

@@ -2,9 +2,14 @@
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { IdFields } from '../learners/event-ids.js';
 import { goalField } from '../learners/goals.js';
-import { decodeLearner } from '../learners/learner-codec.js';
-import { dumpOf, type Fields, type LearnerDump } from '../learners/learner-dump.js';
-import { learnerField, type Placed } from '../learners/learner-records.js';
+import {
+  decodeLearner,
+  dumpOf,
+  type Fields,
+  type LearnerDump,
+  learnerField,
+} from '../learners/learner-codec.js';
+import type { Placed } from '../learners/learner-commands.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import { perCall } from '../redis/fan-out.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';

@@ -61,7 +61,7 @@ export const learnerSnapshots: Table = {
     partition_id UInt16 -- Redis partition of the learner
     learner_seq UInt32 -- Number of the last answer that the state has; rows up to it may be in attempts still
     month UInt32 -- Month of arrival, as 202601, with which it was made
-    state String CODEC(ZSTD(1)) -- The learner's records in Redis, as JSON with a version (src/store/learners/snapshot-codec.ts)
+    state String CODEC(ZSTD(1)) -- The learner's records in Redis, as JSON with a version (src/store/learners/learner-codec.ts)
   `),
   orderBy: '(tenant, user_id)',
   shardBy: 'cityHash64(tenant, user_id)',
