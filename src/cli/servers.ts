@@ -1,7 +1,6 @@
 /** The servers of the running service for a command, or its own where none runs. */
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import { refuseOtherVersion } from '../app/deployment-watch.js';
-import { migrateTables } from '../app/schema.js';
 import { troubleOf } from '../connection-trouble.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { joinOrStart } from '../embedded/servers.js';
@@ -11,6 +10,7 @@ import type { RedisClient } from '../store/redis/client.js';
 import { openDeployment, unusableReason } from '../store/redis/deployment.js';
 import { openRedis } from '../store/redis/open-redis.js';
 import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/clickhouse/client.js';
+import { migrate } from '../warehouse/schema/migrations.js';
 import { holdsState } from '../warehouse/schema/presence.js';
 import type { CommandContext } from './command.js';
 
@@ -69,7 +69,7 @@ export async function updateSchema({ endpoints, clickhouse }: Servers): Promise<
       ? new StartError(`ClickHouse: ${cause.message}`, { cause })
       : cause;
   });
-  await migrateTables(clickhouse, clickhouseCluster);
+  await migrate(clickhouse, clickhouseCluster);
 }
 
 /** An unavailable server is no defect. */

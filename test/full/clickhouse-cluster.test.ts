@@ -22,12 +22,7 @@ import { catchUp, deleteFrom } from '../../src/warehouse/clickhouse/cluster.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
-import {
-  migrate,
-  migrations,
-  migrationsFor,
-  SchemaElsewhereError,
-} from '../../src/warehouse/schema/migrations.js';
+import { migrate, migrations, migrationsFor } from '../../src/warehouse/schema/migrations.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
 import { auditsOf } from '../support/audits.js';
 import { startTestRedis } from '../support/embedded.js';
@@ -213,13 +208,13 @@ test('a schema on a cluster', limit, async (t) => {
   });
 
   await t.test('tables of one server are not taken for those of the cluster, nor the reverse', async (t) => {
-    await assert.rejects(migrate(single, null), SchemaElsewhereError);
+    await assert.rejects(migrate(single, null), /are those of a cluster/);
     await client.command({ query: 'CREATE DATABASE before' });
     const other = new URL(url);
     other.pathname = '/before';
     const before = connectWarehouse(other.href, cluster);
     t.after(() => before.close());
     await migrate(before);
-    await assert.rejects(migrate(withoutReplication(before), cluster), SchemaElsewhereError);
+    await assert.rejects(migrate(withoutReplication(before), cluster), /are not those of a cluster/);
   });
 });

@@ -4,7 +4,7 @@
  * cluster each function returns what holds on one server.
  */
 import type { ClickHouseSettings } from '@clickhouse/client';
-import { addColumns, type Column, createTable, modifyColumn, quote, type Table } from './table.js';
+import { createTable, quote, type Table } from './table.js';
 
 /** Name of the cluster in the servers' `remote_servers`; null: one server. */
 export type Cluster = string | null;
@@ -25,7 +25,7 @@ export function createTables(table: Table, cluster: Cluster): string[] {
       ...table,
       name: everywhere(stored, cluster),
       engine: replicated(table.engine),
-      ...(table.settings && { settings: replicatedSettings(table.settings) }),
+      settings: replicatedSettings(table.settings),
     }),
     [
       `CREATE TABLE IF NOT EXISTS ${everywhere(table.name, cluster)} AS ${stored}`,
@@ -47,22 +47,6 @@ const replicated = (engine: string): string =>
 const replicatedSettings = (settings: Readonly<Record<string, number>>): Record<string, number> =>
   Object.fromEntries(
     Object.entries(settings).map(([name, value]) => [name.replace(/^non_replicated_/, 'replicated_'), value]),
-  );
-
-/** In both tables: a Distributed one has columns of its own. */
-export const addColumnsTo = (
-  { name }: Table,
-  columns: readonly Column[],
-  after: string,
-  cluster: Cluster,
-): string[] =>
-  [...new Set([storedName(name, cluster), name])].map((each) =>
-    addColumns(everywhere(each, cluster), columns, after),
-  );
-
-export const modifyColumnOf = ({ name }: Table, column: Column, cluster: Cluster): string[] =>
-  [...new Set([storedName(name, cluster), name])].map((each) =>
-    modifyColumn(everywhere(each, cluster), column),
   );
 
 /**

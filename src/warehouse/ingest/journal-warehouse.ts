@@ -3,8 +3,8 @@ import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import { type JournalKind, journalColumns } from '../../contracts/journal.js';
 import { refusalOf } from '../clickhouse/content-errors.js';
 import type { Table } from '../clickhouse/table.js';
-import { takenBack } from '../schema/correction-tables.js';
 import { goalChanges, servedForecasts, skillChanges } from '../schema/journal-tables.js';
+import { takenBack } from '../schema/record-tables.js';
 
 const tables: Readonly<Record<JournalKind, Table>> = {
   goal: goalChanges,

@@ -14,8 +14,8 @@ import {
   learnerSnapshots,
 } from '../schema/archive.js';
 import { attempts, countedRows } from '../schema/attempts.js';
-import { erasures } from '../schema/correction-tables.js';
 import { before, type LearnerTable, learnerTables, ofLearner } from '../schema/learner-tables.js';
+import { erasures } from '../schema/record-tables.js';
 import { learnerSkill, learnerSkillDays, skillDays } from '../schema/rollups.js';
 import { byLearner, countEnded, isOneOf, ofEach, parametersOf, provingQuery } from './ended-history.js';
 

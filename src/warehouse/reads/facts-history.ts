@@ -5,7 +5,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { allScopes, type DeploymentFacts, type StoredKey } from '../../contracts/access.js';
 import { selectRows } from '../clickhouse/client.js';
-import { apiKeys, deployments } from '../schema/deployment-tables.js';
+import { apiKeys, deployments } from '../schema/record-tables.js';
 import { createKeySeal, type KeySeal } from './key-seal.js';
 
 interface KeyRow {

@@ -1,87 +1,4 @@
-import { columnsOf, deduplicationWindow, type Table, writtenThrough } from '../clickhouse/table.js';
-
-const firstColumns = columnsOf(`
-  tenant LowCardinality(String) -- Owner of the learner and of the skill
-  user_id String CODEC(ZSTD(1)) -- Learner, unique within the tenant
-  skill_id LowCardinality(String) -- Skill, unique within the tenant
-  item_id String CODEC(ZSTD(1)) -- Question; empty: not reported
-  event_id String CODEC(ZSTD(1)) -- Caller's id of the answer, unique within the learner; empty: not reported
-  is_correct UInt8 -- 1 when the answer was correct, else 0
-  time_spent_seconds Nullable(Float64) CODEC(ZSTD(1))
-    -- Seconds spent on the question, 0 to 86400; NULL: not reported
-  confidence_score Nullable(UInt8) -- Learner's own confidence, 1 to 5; NULL: not reported
-  question_difficulty Nullable(Float64) CODEC(ZSTD(1)) -- Difficulty in logits, -3 to 3; NULL: not reported
-  occurred_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1))
-    -- When the learner answered; days of rollups are days of this time
-  received_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)) -- When the answer arrived here
-  learner_seq UInt32 CODEC(Delta, ZSTD(1))
-    -- Number of the answer within the learner, all skills together, from 1 without gaps
-  mastery_before Float64 CODEC(ZSTD(1)) -- Mastery of the skill before the answer, after forgetting, 0 to 1
-  mastery_after Float64 CODEC(ZSTD(1)) -- Mastery of the skill after the answer, 0 to 1
-  p_correct Float64 CODEC(ZSTD(1)) -- Predicted probability of a correct answer, before it was known, 0 to 1
-  plateau_detected UInt8 -- 1 when practice of the skill no longer raises mastery, else 0
-  p_init Float64 CODEC(ZSTD(1)) -- Mastery before the first answer, as in force, 0 to 1
-  p_learn Float64 CODEC(ZSTD(1)) -- Probability of learning at one answer, as in force, 0 to 1
-  p_guess Float64 CODEC(ZSTD(1)) -- Probability of a correct answer without mastery, as in force, 0 to 1
-  p_slip Float64 CODEC(ZSTD(1)) -- Probability of a wrong answer with mastery, as in force, 0 to 1
-  parameters_version UInt32 -- Version of the skill's four parameters
-  model_version UInt32 -- Version of the tracing rules
-`);
-
-/**
- * Added by migration 2. The defaults are for older rows: they were counted with the built-in parameters, without any of
- * the other terms.
- */
-export const fittedColumns = columnsOf(`
-  parameters_source LowCardinality(String) DEFAULT 'default'
-    -- Where the four parameters come from: default, prior (mean of fitted skills), fitted or manual
-  difficulty_shift Float64 CODEC(ZSTD(1))
-    -- Shift of guess and slip by the question difficulty, in logits; 0: none
-  ability_offset Float64 CODEC(ZSTD(1))
-    -- Offset that the ability filter took for skill and item, in logits
-  item_difficulty Float64 CODEC(ZSTD(1))
-    -- Difficulty of the question learned from answers, in logits; 0: unknown
-  rapid_seconds Float64 CODEC(ZSTD(1))
-    -- Answers faster than this were rapid, in seconds; 0: not measured yet
-  log_time_mean Float64 CODEC(ZSTD(1)) -- Mean of ln(seconds) that the solution time was compared with
-  log_time_sd Float64 CODEC(ZSTD(1)) -- Standard deviation of ln(seconds), likewise; 0: not measured yet
-  rapid UInt8 -- 1 when the answer came too fast to be a solution, else 0
-  efficiency_index Nullable(Float64) CODEC(ZSTD(1))
-    -- Time-based efficiency on the skill after the answer, 0 to 100; NULL: too few times
-  recommendation_code LowCardinality(String) -- What the answer was told to do next; empty: nothing
-`);
-
-/** Added by migration 3. Older rows were counted without sections, momentum and a baseline in the row. */
-export const placedColumns = columnsOf(`
-  section LowCardinality(String)
-    -- Section of the skill, math or rw, as in force; empty: none, it counts half in each
-  weight Float64 DEFAULT 1 CODEC(ZSTD(1)) -- Weight of the skill within its section, as in force
-  closed_mastery Nullable(Float64) CODEC(ZSTD(1))
-    -- On the first answer of a day: mean of the learner's masteries at the close of the day before, for momentum;
-    -- else NULL
-  baseline_total Nullable(UInt16)
-    -- Total score that progress to a goal is measured from, after the answer; NULL: not enough answers yet
-`);
-
-/** Added by migration 4: with them, rows restore records and event ids byte for byte. */
-export const originColumns = columnsOf(`
-  event_fingerprint UInt64 CODEC(ZSTD(1))
-    -- Hash of the event as it was sent, 48 bits, which tells a repeated event from another; 0: it had no id
-  learner_version UInt32 CODEC(Delta, ZSTD(1))
-    -- Version of the learner's record that was committed with the answer; answers of one commit share it
-`);
-
-const outboxColumns = columnsOf(`
-  partition_id UInt16 -- Redis partition of the learner; with the outbox id, the row's key
-  outbox_ms UInt64 CODEC(Delta, ZSTD(1))
-    -- First half of the outbox id: commit time, Unix milliseconds by the clock of Redis
-`);
-
-/** Widened by migration 7, so that it holds the place of a row in its entry. */
-export const outboxSeq = columnsOf(`
-  outbox_seq UInt64
-    -- Second half of the outbox id: 65536 times the number of the entry in its millisecond, and the place in it
-`);
+import { defineTable, rememberingTokens } from '../clickhouse/table.js';
 
 /**
  * Condition: the row was counted among the accepted answers of its partition (ADR 23). Rows of versions that did not
@@ -93,21 +10,74 @@ export const countedRows = 'learner_version > 0';
  * One row an answer. Partitioned by the month of arrival: callers choose occurred_at and could spread one block
  * over more than the engine's 100 partitions; nobody but this service sets received_at.
  */
-export const attempts: Table = {
-  name: 'attempts',
-  comment: 'One row for every counted answer, never twice',
-  engine: 'MergeTree',
-  columns: [
-    ...firstColumns,
-    ...fittedColumns,
-    ...placedColumns,
-    ...originColumns,
-    ...outboxColumns,
-    ...outboxSeq,
-  ],
-  indexes: ['outbox_time outbox_ms TYPE minmax GRANULARITY 1'],
-  partitionBy: 'toYYYYMM(received_at)',
-  orderBy: '(tenant, user_id, learner_seq)',
-  shardBy: 'cityHash64(tenant, user_id)',
-  settings: { ...deduplicationWindow, ...writtenThrough },
-};
+export const attempts = defineTable(
+  'attempts',
+  'One row for every counted answer, never twice',
+  `
+    tenant LowCardinality(String) -- Owner of the learner and of the skill
+    user_id String CODEC(ZSTD(1)) -- Learner, unique within the tenant
+    skill_id LowCardinality(String) -- Skill, unique within the tenant
+    item_id String CODEC(ZSTD(1)) -- Question; empty: not reported
+    event_id String CODEC(ZSTD(1)) -- Caller's id of the answer, unique within the learner; empty: not reported
+    is_correct UInt8 -- 1 when the answer was correct, else 0
+    time_spent_seconds Nullable(Float64) CODEC(ZSTD(1))
+      -- Seconds spent on the question, 0 to 86400; NULL: not reported
+    confidence_score Nullable(UInt8) -- Learner's own confidence, 1 to 5; NULL: not reported
+    question_difficulty Nullable(Float64) CODEC(ZSTD(1)) -- Difficulty in logits, -3 to 3; NULL: not reported
+    occurred_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1))
+      -- When the learner answered; days of rollups are days of this time
+    received_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)) -- When the answer arrived here
+    learner_seq UInt32 CODEC(Delta, ZSTD(1))
+      -- Number of the answer within the learner, all skills together, from 1 without gaps
+    mastery_before Float64 CODEC(ZSTD(1)) -- Mastery of the skill before the answer, after forgetting, 0 to 1
+    mastery_after Float64 CODEC(ZSTD(1)) -- Mastery of the skill after the answer, 0 to 1
+    p_correct Float64 CODEC(ZSTD(1)) -- Predicted probability of a correct answer, before it was known, 0 to 1
+    plateau_detected UInt8 -- 1 when practice of the skill no longer raises mastery, else 0
+    p_init Float64 CODEC(ZSTD(1)) -- Mastery before the first answer, as in force, 0 to 1
+    p_learn Float64 CODEC(ZSTD(1)) -- Probability of learning at one answer, as in force, 0 to 1
+    p_guess Float64 CODEC(ZSTD(1)) -- Probability of a correct answer without mastery, as in force, 0 to 1
+    p_slip Float64 CODEC(ZSTD(1)) -- Probability of a wrong answer with mastery, as in force, 0 to 1
+    parameters_version UInt32 -- Version of the skill's four parameters
+    model_version UInt32 -- Version of the tracing rules
+    parameters_source LowCardinality(String) DEFAULT 'default'
+      -- Where the four parameters come from: default, prior (mean of fitted skills), fitted or manual
+    difficulty_shift Float64 CODEC(ZSTD(1))
+      -- Shift of guess and slip by the question difficulty, in logits; 0: none
+    ability_offset Float64 CODEC(ZSTD(1))
+      -- Offset that the ability filter took for skill and item, in logits
+    item_difficulty Float64 CODEC(ZSTD(1))
+      -- Difficulty of the question learned from answers, in logits; 0: unknown
+    rapid_seconds Float64 CODEC(ZSTD(1))
+      -- Answers faster than this were rapid, in seconds; 0: not measured yet
+    log_time_mean Float64 CODEC(ZSTD(1)) -- Mean of ln(seconds) that the solution time was compared with
+    log_time_sd Float64 CODEC(ZSTD(1)) -- Standard deviation of ln(seconds), likewise; 0: not measured yet
+    rapid UInt8 -- 1 when the answer came too fast to be a solution, else 0
+    efficiency_index Nullable(Float64) CODEC(ZSTD(1))
+      -- Time-based efficiency on the skill after the answer, 0 to 100; NULL: too few times
+    recommendation_code LowCardinality(String) -- What the answer was told to do next; empty: nothing
+    section LowCardinality(String)
+      -- Section of the skill, math or rw, as in force; empty: none, it counts half in each
+    weight Float64 DEFAULT 1 CODEC(ZSTD(1)) -- Weight of the skill within its section, as in force
+    closed_mastery Nullable(Float64) CODEC(ZSTD(1))
+      -- On the first answer of a day: mean of the learner's masteries at the close of the day before, for momentum;
+      -- else NULL
+    baseline_total Nullable(UInt16)
+      -- Total score that progress to a goal is measured from, after the answer; NULL: not enough answers yet
+    event_fingerprint UInt64 CODEC(ZSTD(1))
+      -- Hash of the event as it was sent, 48 bits, which tells a repeated event from another; 0: it had no id
+    learner_version UInt32 CODEC(Delta, ZSTD(1))
+      -- Version of the learner's record that was committed with the answer; answers of one commit share it
+    partition_id UInt16 -- Redis partition of the learner; with the outbox id, the row's key
+    outbox_ms UInt64 CODEC(Delta, ZSTD(1))
+      -- First half of the outbox id: commit time, Unix milliseconds by the clock of Redis
+    outbox_seq UInt64
+      -- Second half of the outbox id: 65536 times the number of the entry in its millisecond, and the place in it
+  `,
+  {
+    engine: 'MergeTree',
+    indexes: ['outbox_time outbox_ms TYPE minmax GRANULARITY 1'],
+    partitionBy: 'toYYYYMM(received_at)',
+    orderBy: '(tenant, user_id, learner_seq)',
+    settings: rememberingTokens,
+  },
+);

@@ -3,7 +3,7 @@
  * quick however many answers there are. The models' numbers stand here as they were, for a released view is never
  * edited.
  */
-import { columnsOf, type DescribedView } from '../clickhouse/table.js';
+import { columnsOf, type View } from '../clickhouse/table.js';
 
 /** Sums of a group of `daily_learner_skill AS r`. */
 const sums = `sum(r.attempts) AS attempts, sum(r.correct) AS correct, sum(r.predicted_correct) AS predicted,
@@ -31,7 +31,7 @@ const efficiency = (of: (sum: string) => string, norm: (name: string) => string)
     ((${of('correct')} - ${of('predicted')}) / ${of('attempts')} - ${norm('surprise')}) / ${norm('surprise_sd')}
     - (${of('log_seconds')} / ${of('timed')} - ${norm('log_mean')}) / ${norm('log_sd')}))))`;
 
-export const cohortSkillWeekly: DescribedView = {
+export const cohortSkillWeekly: View = {
   name: 'cohort_skill_weekly',
   comment:
     'Velocity, accuracy and efficiency by skill of the learners who began in the same week, week by week',
@@ -90,7 +90,7 @@ const selectQuartiles = (name: string, of: string): string =>
   quantileExactInclusive(0.5)(${of}) AS ${name}_median,
   quantileExactInclusive(0.75)(${of}) AS ${name}_q3`;
 
-export const skillVelocity: DescribedView = {
+export const skillVelocity: View = {
   name: 'skill_velocity',
   comment: 'How fast and how efficiently the learners of a skill learn, and how they differ',
   columns: [

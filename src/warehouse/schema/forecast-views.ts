@@ -4,7 +4,7 @@
  * Days are whole UTC days. A forecast counts answers of the days after the one on which it was made, up to that day
  * plus its horizon: those of its own day are left out, for the rollups do not say which of them came before it.
  */
-import { columnsOf, type DescribedView } from '../clickhouse/table.js';
+import { columnsOf, type View } from '../clickhouse/table.js';
 import { levels, servedForecasts, shownColumns } from './journal-tables.js';
 
 /** A share of fewer answers says little about any forecast. */
@@ -52,7 +52,7 @@ const scored = `SELECT tenant, user_id, made_day, forecast_days, last AS made,
 const end = (distance: string): string =>
   `pow(sin(greatest(0, least(pi() / 2, asin(sqrt(expected_share)) ${distance} * spread))), 2)`;
 
-export const forecastOutcomes: DescribedView = {
+export const forecastOutcomes: View = {
   name: 'forecast_outcomes',
   comment: `Forecasts whose days are over, with at least ${fewestAnswers} answers in them: the last one of each learner, UTC day and horizon`,
   columns: [
@@ -100,7 +100,7 @@ const bandEnd = `transform(history_from, [${bands.slice(0, -1).join(', ')}], [${
   .map((from) => from - 1)
   .join(', ')}], NULL)`;
 
-export const forecastCoverage: DescribedView = {
+export const forecastCoverage: View = {
   name: 'forecast_coverage',
   comment: 'How often the intervals of served forecasts held, by tenant, horizon and amount of history',
   columns: [

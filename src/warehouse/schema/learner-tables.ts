@@ -14,8 +14,8 @@ import {
   learnerSnapshots,
 } from './archive.js';
 import { attempts } from './attempts.js';
-import { takenBack } from './correction-tables.js';
 import { goalChanges, servedForecasts } from './journal-tables.js';
+import { takenBack } from './record-tables.js';
 import { learnerSkillDays } from './rollups.js';
 
 /**

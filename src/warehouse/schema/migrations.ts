@@ -4,20 +4,13 @@
  * numbers are recorded when all that was missing is done.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
+import { StartError } from '../../lifecycle.js';
 import { selectRows } from '../clickhouse/client.js';
-import {
-  addColumnsTo,
-  type Cluster,
-  createTables,
-  everywhere,
-  modifyColumnOf,
-} from '../clickhouse/cluster.js';
-import { createDescribedView, replaceDescribedView, type Table } from '../clickhouse/table.js';
+import { type Cluster, createTables, everywhere, storedName } from '../clickhouse/cluster.js';
+import { createView, defineTable, type Table, type View } from '../clickhouse/table.js';
 import { archivedLearnerSkill, archivedMonths, learnerBaselines, learnerSnapshots } from './archive.js';
-import { attempts, fittedColumns, originColumns, outboxSeq, placedColumns } from './attempts.js';
+import { attempts } from './attempts.js';
 import { cohortSkillWeekly, skillVelocity } from './cohorts.js';
-import { erasures, takenBack } from './correction-tables.js';
-import { apiKeys, deployments } from './deployment-tables.js';
 import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
 import {
   forecasts,
@@ -28,7 +21,8 @@ import {
   skillChanges,
 } from './journal-tables.js';
 import { modelVersions, skillParameters } from './models.js';
-import { createMaterializedView, createView, rollups } from './rollups.js';
+import { apiKeys, deployments, erasures, takenBack } from './record-tables.js';
+import { type Rollup, rollups, selectRollup } from './rollups.js';
 
 interface Migration {
   version: number;
@@ -38,90 +32,54 @@ interface Migration {
 }
 
 /** Doubles do no harm (two processes may record the same version): it is read by its highest number. */
-const schemaMigrations: Table = {
-  name: 'schema_migrations',
-  comment: 'Versions of the schema that were reached',
-  engine: 'MergeTree',
-  columns: [
-    { name: 'version', type: 'UInt32', comment: 'Number of the migration' },
-    { name: 'name', type: 'String', comment: 'What it brought' },
-    { name: 'applied_at', type: "DateTime64(3, 'UTC') DEFAULT now64(3)", comment: 'When it was finished' },
-  ],
-  orderBy: 'version',
-  shardBy: 'version',
-};
+const schemaMigrations = defineTable(
+  'schema_migrations',
+  'Versions of the schema that were reached',
+  `
+    version UInt32 -- Number of the migration
+    name String -- What it brought
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) -- When it was finished
+  `,
+  { engine: 'MergeTree', orderBy: 'version', shardBy: 'version', settings: {} },
+);
 
-/** Rollups exist before the first attempt, so that no view misses a row. */
-export const migrationsFor = (cluster: Cluster): readonly Migration[] => [
+/** But `attempts`. */
+const tables: readonly Table[] = [
+  ...rollups.map(({ table }) => table),
+  ...[modelVersions, skillParameters, goalChanges, skillChanges, servedForecasts],
+  ...[deployments, apiKeys, takenBack, erasures],
+  ...[archivedMonths, archivedLearnerSkill, learnerSnapshots, learnerBaselines],
+];
+
+/** Those of a line read none of it. */
+const views: readonly (readonly View[])[] = [
+  [...rollups.map(({ view }) => view), goals, skillCatalogue, forecasts, cohortSkillWeekly, skillVelocity],
+  [forecastOutcomes],
+  [forecastCoverage],
+];
+
+/** The first one is the whole schema of the first release; a ClickHouse of an earlier number is not taken over. */
+export const migrationsFor = (cluster: Cluster): readonly [Migration, ...Migration[]] => [
   {
-    version: 1,
-    name: 'attempts with daily rollups',
+    version: 7,
+    name: 'first release',
     steps: [
+      tables.flatMap((table) => createTables(table, cluster)),
       createTables(attempts, cluster),
-      ...rollups.flatMap((rollup) => [
-        createTables(rollup.table, cluster),
-        [createMaterializedView(rollup, cluster), createView(rollup, cluster)],
-      ]),
-    ],
-  },
-  {
-    version: 2,
-    name: 'fitted parameters',
-    steps: [
-      [
-        ...addColumnsTo(attempts, fittedColumns, 'model_version', cluster),
-        ...createTables(modelVersions, cluster),
-        ...createTables(skillParameters, cluster),
-      ],
-    ],
-  },
-  {
-    version: 3,
-    name: 'sections, goals, forecasts and cohorts',
-    steps: [
-      [
-        ...addColumnsTo(attempts, placedColumns, 'recommendation_code', cluster),
-        ...[goalChanges, skillChanges, servedForecasts].flatMap((table) => createTables(table, cluster)),
-      ],
-      ...[
-        [goals, skillCatalogue, forecasts],
-        [forecastOutcomes],
-        [forecastCoverage, cohortSkillWeekly, skillVelocity],
-      ].map((views) =>
-        views.map((view) => createDescribedView({ ...view, name: everywhere(view.name, cluster) })),
+      rollups.map((rollup) => createMaterializedView(rollup, cluster)),
+      ...views.map((line) =>
+        line.map((view) => createView({ ...view, name: everywhere(view.name, cluster) })),
       ),
     ],
   },
-  {
-    version: 4,
-    name: 'rebuilding, correcting and keeping',
-    steps: [
-      [
-        ...addColumnsTo(attempts, originColumns, 'baseline_total', cluster),
-        ...[
-          deployments,
-          apiKeys,
-          archivedMonths,
-          archivedLearnerSkill,
-          learnerSnapshots,
-          takenBack,
-          erasures,
-        ].flatMap((table) => createTables(table, cluster)),
-      ],
-    ],
-  },
-  { version: 5, name: 'baselines by later formulas', steps: [createTables(learnerBaselines, cluster)] },
-  {
-    version: 6,
-    name: 'skills that are taken off the catalogue',
-    steps: [[replaceDescribedView({ ...skillCatalogue, name: everywhere(skillCatalogue.name, cluster) })]],
-  },
-  {
-    version: 7,
-    name: 'rows that share an entry of the outbox',
-    steps: [outboxSeq.flatMap((column) => modifyColumnOf(attempts, column, cluster))],
-  },
 ];
+
+/** Reads and fills the tables that hold the rows: a block reaches the rollups of the server that takes it. */
+const createMaterializedView = (rollup: Rollup, cluster: Cluster): string =>
+  [
+    `CREATE MATERIALIZED VIEW IF NOT EXISTS ${everywhere(`${rollup.table.name}_mv`, cluster)}`,
+    `TO ${storedName(rollup.table.name, cluster)} AS\n${selectRollup(rollup, undefined, storedName('attempts', cluster))}`,
+  ].join(' ');
 
 /** On one server. */
 export const migrations = migrationsFor(null);
@@ -130,60 +88,53 @@ export const migrations = migrationsFor(null);
  * Brings the database to this code's schema; does nothing when it is there.
  *
  * @returns the versions that were applied now
- * @throws SchemaTooNewError when a newer version of the service has been here
- * @throws SchemaElsewhereError when the tables are those of one server and a cluster is asked for, or the reverse
+ * @throws StartError for a database of a newer version of the service, of one before the first release, or whose tables are
+ *   those of one server where a cluster is asked for, or the reverse
  */
 export async function migrate(
   client: ClickHouseClient,
   cluster: Cluster = null,
-  known = migrationsFor(cluster),
+  known: readonly Migration[] = migrationsFor(cluster),
 ): Promise<number[]> {
   for (const query of createTables(schemaMigrations, cluster)) await client.command({ query });
   await checkPlace(client, cluster);
   const current = await schemaVersion(client);
-  const newest = known.at(-1)?.version ?? 0;
-  if (current > newest) throw new SchemaTooNewError(current, newest);
+  checkVersion(current, known);
   const missing = known.filter(({ version }) => version > current);
   for (const step of missing.flatMap(({ steps }) => steps)) await run(client, step, cluster);
   if (missing.length > 0) await record(client, missing);
   return missing.map(({ version }) => version);
 }
 
-/** No other attempt would help. */
-export class SchemaError extends Error {}
-
-export class SchemaTooNewError extends SchemaError {
-  override readonly name = 'SchemaTooNewError';
-  constructor(found: number, known: number) {
-    super(
-      `ClickHouse has schema version ${found}, this version of the service knows ${known}: install the newer one`,
-    );
-  }
-}
-
-export class SchemaElsewhereError extends SchemaError {
-  override readonly name = 'SchemaElsewhereError';
-  constructor(cluster: Cluster) {
-    super(
-      cluster === null
-        ? 'the tables in ClickHouse are those of a cluster: set CLICKHOUSE_CLUSTER to its name'
-        : `the tables in ClickHouse are not those of a cluster: use another database for CLICKHOUSE_CLUSTER=${cluster}`,
-    );
-  }
-}
-
 /** IF NOT EXISTS would leave the tables of before as they are. */
 async function checkPlace(client: ClickHouseClient, cluster: Cluster): Promise<void> {
   const query = `SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = '${schemaMigrations.name}'`;
   const [table] = await selectRows<{ engine: string }>(client, query);
-  if ((table?.engine === 'Distributed') !== (cluster !== null)) throw new SchemaElsewhereError(cluster);
+  const isOnCluster = table?.engine === 'Distributed';
+  if (isOnCluster && cluster === null)
+    throw new StartError(
+      'the tables in ClickHouse are those of a cluster: set CLICKHOUSE_CLUSTER to its name',
+    );
+  if (!isOnCluster && cluster !== null)
+    throw new StartError(
+      `the tables in ClickHouse are not those of a cluster: use another database for CLICKHOUSE_CLUSTER=${cluster}`,
+    );
+}
+
+function checkVersion(current: number, known: readonly Migration[]): void {
+  const [oldest, newest] = [known[0]?.version ?? 0, known.at(-1)?.version ?? 0];
+  const found = `ClickHouse has schema version ${current}`;
+  if (current > newest)
+    throw new StartError(`${found}, this version of the service knows ${newest}: install the newer one`);
+  if (current > 0 && current < oldest)
+    throw new StartError(
+      `${found}, this version of the service takes ${oldest} or later: use another database`,
+    );
 }
 
 async function schemaVersion(client: ClickHouseClient): Promise<number> {
-  const [row] = await selectRows<{ version: number }>(
-    client,
-    'SELECT max(version) AS version FROM schema_migrations',
-  );
+  const query = 'SELECT max(version) AS version FROM schema_migrations';
+  const [row] = await selectRows<{ version: number }>(client, query);
   return row?.version ?? 0;
 }
 

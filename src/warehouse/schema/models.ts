@@ -2,86 +2,52 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { decodeModel, decodeReport, type RecordedChange } from '../../contracts/model.js';
 import { selectRows, sqlTime } from '../clickhouse/client.js';
-import { type Column, deduplicationWindow, type Table } from '../clickhouse/table.js';
+import { defineTable, rememberingTokens } from '../clickhouse/table.js';
 
-const settings = { ...deduplicationWindow, fsync_after_insert: 1, fsync_part_directory: 1 };
+const layout = { engine: 'MergeTree', shardBy: 'cityHash64(tenant)', settings: rememberingTokens };
 
-const column = (name: string, type: string, comment: string): Column => ({ name, type, comment });
+export const modelVersions = defineTable(
+  'model_versions',
+  "One row for every time that a version of a tenant's model came into force",
+  `
+    tenant LowCardinality(String) -- Owner of the learners and skills
+    change UInt32 -- Number of the change within the tenant, from 1
+    version UInt32 -- Version that came into force; 0: nothing fitted, the defaults
+    based_on UInt32 -- Version that was in force before
+    action LowCardinality(String) -- fit: a new version; rollback: back to an earlier one, by hand
+    published_at DateTime64(3, 'UTC') -- When it came into force
+    model String CODEC(ZSTD(3)) -- The model as JSON; empty for version 0
+    report String CODEC(ZSTD(3))
+      -- The fit as JSON: its data, its figures, what was held back and why; empty for version 0
+  `,
+  { ...layout, orderBy: '(tenant, change)' },
+);
 
-const tenant = column('tenant', 'LowCardinality(String)', 'Owner of the learners and skills');
-
-export const modelVersions: Table = {
-  name: 'model_versions',
-  comment: "One row for every time that a version of a tenant's model came into force",
-  engine: 'MergeTree',
-  columns: [
-    tenant,
-    column('change', 'UInt32', 'Number of the change within the tenant, from 1'),
-    column('version', 'UInt32', 'Version that came into force; 0: nothing fitted, the defaults'),
-    column('based_on', 'UInt32', 'Version that was in force before'),
-    column(
-      'action',
-      'LowCardinality(String)',
-      'fit: a new version; rollback: back to an earlier one, by hand',
-    ),
-    column('published_at', "DateTime64(3, 'UTC')", 'When it came into force'),
-    {
-      name: 'model',
-      type: 'String',
-      codec: 'ZSTD(3)',
-      comment: 'The model as JSON; empty for version 0',
-    },
-    {
-      name: 'report',
-      type: 'String',
-      codec: 'ZSTD(3)',
-      comment: 'The fit as JSON: its data, its figures, what was held back and why; empty for version 0',
-    },
-  ],
-  orderBy: '(tenant, change)',
-  shardBy: 'cityHash64(tenant)',
-  settings,
-};
-
-const probability = (name: string, comment: string): Column => column(name, 'Float64', `${comment}, 0 to 1`);
-
-export const skillParameters: Table = {
-  name: 'skill_parameters',
-  comment: "One row for every skill of every fitted version of a tenant's model",
-  engine: 'MergeTree',
-  columns: [
-    tenant,
-    column('version', 'UInt32', 'Version of the model'),
-    column('skill_id', 'LowCardinality(String)', 'Skill'),
-    column('source', 'LowCardinality(String)', 'default, prior (mean of fitted skills), fitted or manual'),
-    column(
-      'parameters_version',
-      'UInt32',
-      'Version that brought the parameters: an earlier one where this fit was not better; 0: defaults',
-    ),
-    probability('p_init', 'Mastery before the first answer'),
-    probability('p_learn', 'Probability of learning at one answer'),
-    probability('p_guess', 'Probability of a correct answer without mastery'),
-    probability('p_slip', 'Probability of a wrong answer with mastery'),
-    column('learners', 'UInt32', 'Learners that the fit of the skill rested on'),
-    column('answers', 'UInt32', 'Answers that the fit of the skill rested on'),
-    column(
-      'old_log_loss',
-      'Nullable(Float64)',
-      'Log loss of BKT with the parameters in force before, on held-out learners; NULL: not measured',
-    ),
-    column(
-      'new_log_loss',
-      'Nullable(Float64)',
-      'Log loss of BKT with the fitted parameters, on the same answers; NULL: not measured',
-    ),
-    column('published', 'UInt8', '1 when the fit of this version brought the parameters, else 0'),
-    column('fitted_at', "Nullable(DateTime64(3, 'UTC'))", 'When the parameters were fitted; NULL: never'),
-  ],
-  orderBy: '(tenant, version, skill_id)',
-  shardBy: 'cityHash64(tenant)',
-  settings,
-};
+export const skillParameters = defineTable(
+  'skill_parameters',
+  "One row for every skill of every fitted version of a tenant's model",
+  `
+    tenant LowCardinality(String) -- Owner of the learners and skills
+    version UInt32 -- Version of the model
+    skill_id LowCardinality(String) -- Skill
+    source LowCardinality(String) -- default, prior (mean of fitted skills), fitted or manual
+    parameters_version UInt32
+      -- Version that brought the parameters: an earlier one where this fit was not better; 0: defaults
+    p_init Float64 -- Mastery before the first answer, 0 to 1
+    p_learn Float64 -- Probability of learning at one answer, 0 to 1
+    p_guess Float64 -- Probability of a correct answer without mastery, 0 to 1
+    p_slip Float64 -- Probability of a wrong answer with mastery, 0 to 1
+    learners UInt32 -- Learners that the fit of the skill rested on
+    answers UInt32 -- Answers that the fit of the skill rested on
+    old_log_loss Nullable(Float64)
+      -- Log loss of BKT with the parameters in force before, on held-out learners; NULL: not measured
+    new_log_loss Nullable(Float64)
+      -- Log loss of BKT with the fitted parameters, on the same answers; NULL: not measured
+    published UInt8 -- 1 when the fit of this version brought the parameters, else 0
+    fitted_at Nullable(DateTime64(3, 'UTC')) -- When the parameters were fitted; NULL: never
+  `,
+  { ...layout, orderBy: '(tenant, version, skill_id)' },
+);
 
 /** ClickHouse notes a token before it moves the part into place: who is killed in between needs another token. */
 const maxTokens = 5;
@@ -101,15 +67,15 @@ export const createModelHistory = (client: ClickHouseClient) => ({
     const { tenant, version } = change;
     // The change comes last: where it is, everything is.
     if (change.action === 'fit')
-      await insertOnce(client, skillParameters, 'version', tenant, version, skillRows(change));
-    await insertOnce(client, modelVersions, 'change', tenant, change.change, [changeRow(change)]);
+      await insertOnce(client, skillParameters.name, 'version', tenant, version, skillRows(change));
+    await insertOnce(client, modelVersions.name, 'change', tenant, change.change, [changeRow(change)]);
   },
 });
 
 /** As one block, which is there as a whole or not at all. */
 async function insertOnce(
   client: ClickHouseClient,
-  { name }: Table,
+  name: string,
   column: string,
   tenant: string,
   value: number,

@@ -2,14 +2,13 @@
  * Daily sums, kept by materialized views as attempts arrive. A row of a rollup is made by answers of one Redis
  * partition only, so that whoever drains a partition may compute its rollups again without meeting anybody.
  */
-import { type Cluster, everywhere, storedName } from '../clickhouse/cluster.js';
 import {
   type Column,
   columnsOf,
-  deduplicationWindow,
-  quote,
+  defineTable,
+  rememberingTokens,
   type Table,
-  writtenThrough,
+  type View,
 } from '../clickhouse/table.js';
 
 export interface Rollup {
@@ -19,7 +18,7 @@ export interface Rollup {
   /** The other columns, as aggregates over `attempts`. */
   sums: Readonly<Record<string, string>>;
   /** Plain view for analysts: finished figures, one row a key, no FINAL and no -Merge. */
-  view: { name: string; comment: string; query: string };
+  view: View;
 }
 
 /** science.md 5: a time of 0 s or above an hour counts as missing. */
@@ -76,14 +75,13 @@ const finished = `${sharedColumns.map(({ name }) => `sum(r.${name}) AS ${name}`)
   predicted_correct / attempts AS mean_p_correct,
   squared_error / attempts AS brier`;
 
-const settings = { ...deduplicationWindow, ...writtenThrough };
+const layout = { engine: 'AggregatingMergeTree', settings: rememberingTokens };
 
 export const learnerSkill: Rollup = {
-  table: {
-    name: 'daily_learner_skill',
-    comment: 'One day of one learner on one skill; read it through the view learner_skill_daily',
-    engine: 'AggregatingMergeTree',
-    columns: [
+  table: defineTable(
+    'daily_learner_skill',
+    'One day of one learner on one skill; read it through the view learner_skill_daily',
+    [
       ...identity.slice(0, 1),
       ...columnsOf('user_id String -- Learner'),
       ...identity.slice(1),
@@ -95,10 +93,8 @@ export const learnerSkill: Rollup = {
           -- The day's last answer: occurred_at, learner_seq, mastery_after
       `),
     ],
-    orderBy: '(tenant, user_id, skill_id, day)',
-    shardBy: 'cityHash64(tenant, user_id)',
-    settings,
-  },
+    { ...layout, orderBy: '(tenant, user_id, skill_id, day)' },
+  ),
   keys: { tenant: 'tenant', user_id: 'user_id', skill_id: 'skill_id', day: 'toDate(occurred_at)' },
   sums: {
     ...sharedSums,
@@ -117,22 +113,19 @@ FROM daily_learner_skill AS r GROUP BY tenant, user_id, skill_id, day`,
 };
 
 export const skillDays: Rollup = {
-  table: {
-    name: 'daily_skill',
-    comment: 'One day of one skill, by Redis partition; read it through the view skill_daily',
-    engine: 'AggregatingMergeTree',
-    columns: [
+  table: defineTable(
+    'daily_skill',
+    'One day of one skill, by Redis partition; read it through the view skill_daily',
+    [
       ...identity,
       ...columnsOf('partition_id UInt16 -- Redis partition of the learners'),
       ...sharedColumns,
       ...columnsOf('mastery_sum Float64 -- Sum of mastery_after').map(summed),
       ...columnsOf('learners AggregateFunction(uniq, String) -- State of the number of learners'),
     ],
-    orderBy: '(tenant, skill_id, day, partition_id)',
     // A shard's own rows stay with it; this is for those that are computed again.
-    shardBy: 'partition_id',
-    settings,
-  },
+    { ...layout, orderBy: '(tenant, skill_id, day, partition_id)', shardBy: 'partition_id' },
+  ),
   keys: { tenant: 'tenant', skill_id: 'skill_id', day: 'toDate(occurred_at)', partition_id: 'partition_id' },
   sums: { ...sharedSums, mastery_sum: 'sum(mastery_after)', learners: 'uniqState(user_id)' },
   view: {
@@ -173,10 +166,3 @@ export function selectRollup(
 /** Columns in the order of selectRollup, for an INSERT. */
 export const rollupColumns = ({ keys, sums }: Pick<Rollup, 'keys' | 'sums'>): string =>
   Object.keys({ ...keys, ...sums }).join(', ');
-
-/** Reads and fills the tables that hold the rows: a block reaches the rollups of the server that takes it. */
-export const createMaterializedView = (rollup: Rollup, cluster: Cluster): string =>
-  `CREATE MATERIALIZED VIEW IF NOT EXISTS ${everywhere(`${rollup.table.name}_mv`, cluster)} TO ${storedName(rollup.table.name, cluster)} AS\n${selectRollup(rollup, undefined, storedName('attempts', cluster))}`;
-
-export const createView = ({ view }: Rollup, cluster: Cluster): string =>
-  `CREATE VIEW IF NOT EXISTS ${everywhere(view.name, cluster)} AS\n${view.query}\nCOMMENT ${quote(view.comment)}`;
