@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { allSlots, type EventsForm, type TrackTask } from '../../src/contracts/tasks.js';
 import { inSlices } from '../../src/slices.js';
 import { readEvents } from '../../workers/track/read-events.js';
-import { createReply } from '../../workers/track/track-reply.js';
+import { createReply } from '../../workers/track/results.js';
 
 const events = 1000;
 

@@ -1,19 +1,13 @@
 /** Which skills learners may begin, and the notes of who began them. */
 import type { SkillLimits } from '../../src/contracts/tasks.js';
-import { distinct } from '../../src/lists.js';
-import { noteLearners, type SkillLearner, unknownBeyond } from '../../src/store/catalogue/known-skills.js';
+import { distinct, groupedBy } from '../../src/lists.js';
+import { noteLearners, unknownBeyond } from '../../src/store/catalogue/known-skills.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { countSkills } from '../../src/store/learners/learner-reads.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import type { LearnerWork, SkillRoom } from './plan.js';
 
 export type KnownSkills = ReturnType<typeof createKnownSkills>;
-
-/** Skills that a learner answers for the first time. */
-interface NewSkills {
-  readonly work: { readonly tenant: string; readonly userId: string };
-  readonly plan: { readonly newSkills: readonly string[] };
-}
 
 /** Beyond this the memory is cleared: noting a skill again does no harm. */
 const maxRemembered = 100_000;
@@ -46,26 +40,30 @@ export function createKnownSkills(now = () => performance.now()) {
   const hasRoom = (tenant: string, skills: number, limit: number): boolean =>
     (sizes.get(tenant) ?? limit) + skills <= limit;
 
-  async function note(client: RedisClient, tenant: string, pairs: readonly SkillLearner[]): Promise<void> {
-    const { size, notRare } = await noteLearners(client, tenant, pairs);
-    sizes.set(tenant, size);
-    for (const skillId of notRare) common.add(`${tenant}:${skillId}`);
-  }
-
   return {
-    /** Notes who answered what, before the answers are committed: a crash leaves one too many, never one too few. */
-    add: async (client: RedisClient, answered: readonly NewSkills[]): Promise<void> => {
+    /**
+     * Notes who answered skills for the first time, before the answers are committed: a crash leaves one too many, never
+     * one too few.
+     */
+    add: async (
+      client: RedisClient,
+      answered: readonly {
+        readonly work: { readonly tenant: string; readonly userId: string };
+        readonly plan: { readonly newSkills: readonly string[] };
+      }[],
+    ): Promise<void> => {
       forgetOld();
-      const byTenant = new Map<string, SkillLearner[]>();
-      for (const { work, plan } of answered) {
-        for (const skillId of plan.newSkills) {
-          if (isCommon(work.tenant, skillId)) continue;
-          const pairs = byTenant.get(work.tenant) ?? [];
-          byTenant.set(work.tenant, pairs);
-          pairs.push({ skillId, userId: work.userId });
-        }
-      }
-      await Promise.all([...byTenant].map(([tenant, pairs]) => note(client, tenant, pairs)));
+      const pairs: { tenant: string; skillId: string; userId: string }[] = [];
+      for (const { work, plan } of answered)
+        for (const skillId of plan.newSkills)
+          if (!isCommon(work.tenant, skillId))
+            pairs.push({ tenant: work.tenant, skillId, userId: work.userId });
+      const notes = [...groupedBy(pairs, ({ tenant }) => tenant)].map(async ([tenant, own]) => {
+        const { size, notRare } = await noteLearners(client, tenant, own);
+        sizes.set(tenant, size);
+        for (const skillId of notRare) common.add(`${tenant}:${skillId}`);
+      });
+      await Promise.all(notes);
     },
     hasRoom,
     /** Those of the skills that the tenant does not know and has no room for, where it may know `limit` at most. */
@@ -80,87 +78,49 @@ export function createKnownSkills(now = () => performance.now()) {
   };
 }
 
-export interface SkillRoomParts {
+export const roomEnough: SkillRoom = { skills: Number.POSITIVE_INFINITY, refused: none };
+
+interface SkillRoomParts {
   readonly client: RedisClient;
   readonly settings: { readonly skillLimits: SkillLimits };
   readonly knownSkills: KnownSkills;
 }
 
-export const roomEnough: SkillRoom = { skills: Number.POSITIVE_INFINITY, refused: none };
-
-/** A learner with the skills that it may begin. */
-interface Beginner {
-  readonly work: LearnerWork;
-  readonly begins: readonly string[];
-  readonly attempts: number;
-}
-
 /**
- * The room of those learners who may begin a skill; `roomEnough` for the others. What the learner has is what it has when
- * the batch is committed, for nobody may write it in between; a tenant's limit may be passed by answers in flight.
+ * The room of learners who may begin a skill; `roomEnough` for those who are not in it. What the learner has is what it has
+ * when the batch is committed, for nobody may write it in between; a tenant's limit may be passed by answers in flight.
  *
  * @param loaded in the order of `works`
  */
 export async function skillRooms(
-  parts: SkillRoomParts,
+  { client, settings: { skillLimits }, knownSkills }: SkillRoomParts,
   works: readonly LearnerWork[],
   loaded: readonly LoadedLearner[],
 ): Promise<ReadonlyMap<LearnerWork, SkillRoom>> {
+  const { perLearner, perTenant } = skillLimits;
   const beginners = works.flatMap((work, i) => {
     const { learner, skills } = loaded[i] as LoadedLearner;
     const begins = work.skillIds.filter((_, skill) => !skills[skill]);
-    return begins.length === 0 ? [] : [{ work, begins, attempts: learner?.attempts ?? 0 }];
+    // A learner has not more skills than answers.
+    const isSure = (learner?.attempts ?? 0) + work.events.length <= perLearner;
+    return begins.length === 0 ? [] : [{ work, begins, isSure }];
   });
-  if (isRoomForAll(parts, beginners)) return enoughForAll;
-  const rooms = await Promise.all(beginners.map((beginner) => roomOf(parts, beginner)));
-  // Learners without room of their own take none of their tenant's.
-  const refused = await refusedSkills(
-    parts,
-    beginners.filter((_, i) => (rooms[i] as number) > 0),
-  );
-  return new Map(
-    beginners.map(({ work }, i) => [
-      work,
-      { skills: rooms[i] as number, refused: refused.get(work.tenant) ?? none },
-    ]),
-  );
-}
-
-const enoughForAll: ReadonlyMap<LearnerWork, SkillRoom> = new Map();
-
-/** Nearly always so; without a promise for each learner, which cost 2 % of an answer. */
-function isRoomForAll(
-  { settings: { skillLimits }, knownSkills }: SkillRoomParts,
-  beginners: readonly Beginner[],
-): boolean {
-  const begun = new Map<string, number>();
-  for (const { work, begins, attempts } of beginners) {
-    if (!isRoomSure(skillLimits, work, attempts)) return false;
-    begun.set(work.tenant, (begun.get(work.tenant) ?? 0) + begins.length);
+  const rooms = new Map<LearnerWork, SkillRoom>();
+  for (const [tenant, own] of groupedBy(beginners, ({ work }) => work.tenant)) {
+    const begun = own.reduce((sum, { begins }) => sum + begins.length, 0);
+    // Nearly always so; a promise for each learner would cost 2 % of an answer.
+    if (own.every(({ isSure }) => isSure) && knownSkills.hasRoom(tenant, begun, perTenant)) continue;
+    const skills = await Promise.all(
+      own.map(({ work, isSure }) =>
+        isSure ? Number.POSITIVE_INFINITY : countSkills(client, work).then((count) => perLearner - count),
+      ),
+    );
+    // Learners without room of their own take none of their tenant's.
+    const open = distinct(own.flatMap(({ begins }, i) => ((skills[i] as number) > 0 ? begins : [])));
+    const refused = await knownSkills.beyond(client, tenant, open, perTenant);
+    own.forEach(({ work }, i) => {
+      rooms.set(work, { skills: skills[i] as number, refused });
+    });
   }
-  return [...begun].every(([tenant, skills]) => knownSkills.hasRoom(tenant, skills, skillLimits.perTenant));
-}
-
-/** A learner has not more skills than answers. */
-const isRoomSure = ({ perLearner }: SkillLimits, { events }: LearnerWork, attempts: number): boolean =>
-  attempts + events.length <= perLearner;
-
-async function roomOf({ client, settings }: SkillRoomParts, { work, attempts }: Beginner): Promise<number> {
-  if (isRoomSure(settings.skillLimits, work, attempts)) return Number.POSITIVE_INFINITY;
-  return settings.skillLimits.perLearner - (await countSkills(client, work));
-}
-
-/** By tenant. */
-async function refusedSkills(
-  { client, settings, knownSkills }: SkillRoomParts,
-  beginners: readonly Beginner[],
-): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  const tenants = distinct(beginners.map(({ work }) => work.tenant));
-  const found = tenants.map(async (tenant) => {
-    const own = beginners.filter(({ work }) => work.tenant === tenant);
-    const begins = distinct(own.flatMap((beginner) => beginner.begins));
-    const refused = await knownSkills.beyond(client, tenant, begins, settings.skillLimits.perTenant);
-    return [tenant, refused] as const;
-  });
-  return new Map(await Promise.all(found));
+  return rooms;
 }

@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
+import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import type { EventOutcome, TrackEvent } from '../../src/contracts/tasks.js';
 import { adviseOn } from '../../src/domain/advice/answer-advice.js';
-import { type AnswerEffect, applyAnswer } from '../../src/domain/answer/apply-answer.js';
+import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { type Conditions, conditionsFor } from '../../src/domain/answer/conditions.js';
 import { dayMs, dayOf } from '../../src/domain/base/days.js';
 import { logit, sigmoid } from '../../src/domain/base/probability.js';
@@ -15,7 +16,6 @@ import {
 } from '../../src/domain/learner/skill-view.js';
 import { lacksBaseline } from '../../src/domain/score/goal.js';
 import { currentTotal } from '../../src/domain/score/score.js';
-import type { RememberedItem } from '../../src/domain/tracing/item-window.js';
 import {
   type AnswerStates,
   closesDay,
@@ -25,14 +25,12 @@ import {
   newSkill,
   type SkillState,
 } from '../../src/domain/tracing/states.js';
-import type { ItemTrace } from '../../src/domain/tracing/traces.js';
 import {
   decodeFirstAnswer,
   encodeFirstAnswer,
-  type FirstAnswer,
+  fingerprintNumber,
   fingerprintOf,
   hashEventId,
-  type LearnerIds,
   openIds,
 } from '../../src/store/learners/event-ids.js';
 import type {
@@ -42,7 +40,7 @@ import type {
 } from '../../src/store/learners/learner-commands.js';
 import { hashItem, type ItemDelta } from '../../src/store/models/item-store.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
-import { figuresOf, resultOf, rowOf } from './results.js';
+import { figuresOf, resultOf, rowFigures } from './results.js';
 
 /** An event with its place in the task. */
 export interface PlacedEvent {
@@ -50,14 +48,46 @@ export interface PlacedEvent {
   readonly event: TrackEvent;
 }
 
+/** An event with where its skill and its item stand in the work's lists; -1: it has none. */
+interface PlannedEvent extends PlacedEvent {
+  readonly skill: number;
+  /** Hash of its event id. */
+  readonly id: Buffer | null;
+  readonly item: number;
+}
+
+/**
+ * The answers of one learner in a batch, and what they ask of the store: skills, event ids and items, each once, in
+ * the order of their first use.
+ */
+export interface LearnerWork extends LearnerQuery {
+  readonly skillIds: string[];
+  readonly eventIds: Buffer[];
+  readonly itemTexts: string[];
+  readonly itemIds: Buffer[];
+  /** In order of arrival. */
+  readonly events: PlannedEvent[];
+}
+
 /** The works of a batch's learners, in the order of their first events. */
 export function groupByLearner(events: readonly PlacedEvent[], partitions: number): LearnerWork[] {
-  const works = new Map<string, OpenWork>();
+  const works = new Map<string, LearnerWork>();
   for (const { place, event } of events) {
-    const key = `${event.tenant}:${event.userId}`;
+    const { tenant, userId } = event;
+    const key = `${tenant}:${userId}`;
     let work = works.get(key);
     if (work === undefined) {
-      work = newWork(event, partitions);
+      const partition = partitionOf(tenant, userId, partitions);
+      work = {
+        partition,
+        tenant,
+        userId,
+        skillIds: [],
+        eventIds: [],
+        itemTexts: [],
+        itemIds: [],
+        events: [],
+      };
       works.set(key, work);
     }
     addEvent(work, place, event);
@@ -65,27 +95,7 @@ export function groupByLearner(events: readonly PlacedEvent[], partitions: numbe
   return [...works.values()];
 }
 
-/** A learner's work while its events are gathered. */
-interface OpenWork extends LearnerWork {
-  readonly skillIds: string[];
-  readonly eventIds: Buffer[];
-  readonly itemTexts: string[];
-  readonly itemIds: Buffer[];
-  readonly events: PlannedEvent[];
-}
-
-const newWork = ({ tenant, userId }: TrackEvent, partitions: number): OpenWork => ({
-  partition: partitionOf(tenant, userId, partitions),
-  tenant,
-  userId,
-  skillIds: [],
-  eventIds: [],
-  itemTexts: [],
-  itemIds: [],
-  events: [],
-});
-
-function addEvent(work: OpenWork, place: number, event: TrackEvent): void {
+function addEvent(work: LearnerWork, place: number, event: TrackEvent): void {
   const { eventId, itemId } = event;
   const id = eventId === null ? null : hashEventId(eventId);
   if (id !== null) work.eventIds.push(id);
@@ -98,53 +108,6 @@ function addEvent(work: OpenWork, place: number, event: TrackEvent): void {
 function placeOf(texts: string[], text: string): number {
   const place = texts.indexOf(text);
   return place < 0 ? texts.push(text) - 1 : place;
-}
-
-/**
- * The answers of one learner in a batch, and what they ask of the store: skills, event ids and items, each once, in
- * the order of their first use.
- */
-export interface LearnerWork extends LearnerQuery {
-  /** In order of arrival. */
-  readonly events: readonly PlannedEvent[];
-}
-
-/**
- * An event with its place in the task, and where its skill and its item stand in the work's lists; -1: it has none.
- */
-export interface PlannedEvent {
-  readonly place: number;
-  readonly event: TrackEvent;
-  readonly skill: number;
-  /** Hash of its event id. */
-  readonly id: Buffer | null;
-  readonly item: number;
-}
-
-/**
- * A new learner. The versions begin anywhere: after an erasure, whoever still holds a state of the history before must
- * never meet its version again, and nothing of that history is left to count on from.
- */
-export const beginHistory = (): LearnerState => ({ ...newLearner, version: randomInt(2 ** 31) });
-
-/** What one learner's answers come to: their outcomes, and what to write if anything was counted. */
-export interface LearnerPlan {
-  /** One per event, in order. */
-  readonly outcomes: readonly EventOutcome[];
-  readonly commit: LearnerCommit | null;
-  /** Skills that this learner answers for the first time. */
-  readonly newSkills: readonly string[];
-  /** What the answers add to what is known of their items, once they are committed. */
-  readonly itemAnswers: readonly ItemDelta[];
-}
-
-/** What answers are counted with, beside the learner's own states. */
-export interface PlanContext {
-  readonly model: TenantModel;
-  readonly findItem: (itemId: string) => ItemModel | null;
-  /** All the learner's skills; given where `needsAllSkills` asks for them. */
-  readonly all: AllSkills | null;
-  readonly room: SkillRoom;
 }
 
 /** Which skills a learner may begin. */
@@ -162,6 +125,15 @@ export interface AllSkills {
   readonly knownSkills: number;
 }
 
+/** What answers are counted with, beside the learner's own states. */
+interface PlanContext {
+  readonly model: TenantModel;
+  readonly findItem: (itemId: string) => ItemModel | null;
+  /** Given where `needsAllSkills` asks for them. */
+  readonly all: AllSkills | null;
+  readonly room: SkillRoom;
+}
+
 /**
  * Whether these answers may bring the learner to the baseline, or are the first of a day: both look at all the
  * learner's skills, each seldom enough for another read.
@@ -173,14 +145,25 @@ export function needsAllSkills(learner: LearnerState | null, { events }: Learner
   return learner !== null && events.some(({ event }) => dayOf(event.occurredAt) > learner.activity.day);
 }
 
+/**
+ * A new learner. The versions begin anywhere: after an erasure, whoever still holds a state of the history before must
+ * never meet its version again, and nothing of that history is left to count on from.
+ */
+export const beginHistory = (): LearnerState => ({ ...newLearner, version: randomInt(2 ** 31) });
+
+export type LearnerPlan = ReturnType<typeof planLearner>;
+
 /** Applies a learner's answers in order. Pure but for what it is given: nothing is read or written here. */
-export function planLearner(work: LearnerWork, loaded: LoadedLearner, context: PlanContext): LearnerPlan {
+export function planLearner(work: LearnerWork, loaded: LoadedLearner, context: PlanContext) {
   const draft = new Draft(work, loaded, context);
-  const outcomes = work.events.map((planned) => draft.outcomeOf(planned));
   return {
-    outcomes,
+    /** One per event, in order. */
+    outcomes: work.events.map((planned) => draft.outcomeOf(planned)),
+    /** What to write; null where nothing was counted. */
     commit: draft.rows.length === 0 ? null : draft.commit(),
+    /** Skills that this learner answers for the first time. */
     newSkills: work.skillIds.filter((_, i) => loaded.skills[i] === null && draft.skills[i] !== null),
+    /** What the answers add to what is known of their items, once they are committed. */
     itemAnswers: draft.itemAnswers,
   };
 }
@@ -191,9 +174,9 @@ class Draft {
   readonly rows: string[] = [];
   readonly itemAnswers: ItemDelta[] = [];
   private learner: LearnerState;
-  private readonly items: (RememberedItem<ItemTrace> | null)[];
+  private readonly items: LoadedLearner['items'][number][];
   /** With those of this batch. */
-  private readonly ids: LearnerIds;
+  private readonly ids;
   private readonly arrivalDays: number[] = [];
   /** Skills that were begun. */
   private begun = 0;
@@ -218,7 +201,7 @@ class Draft {
       return { outcome: 'skipped', data: '' };
     const second = secondOf(event);
     const first = id && this.ids.find(id, second);
-    if (first) return repeat(event, decodeFirstAnswer(first));
+    if (first) return repeat(event, first);
     if (id && this.ids.isFull(second)) return { outcome: 'unavailable', data: idsExhausted };
     const beyond = this.skills[planned.skill] ? null : this.limitOf(event);
     if (beyond !== null) return { outcome: 'beyond', data: beyond };
@@ -233,35 +216,40 @@ class Draft {
   }
 
   /** Counts one answer. @returns its result */
-  private count(planned: PlannedEvent): string {
-    const { event, id } = planned;
+  private count({ event, skill, id, item }: PlannedEvent): string {
     const { model, findItem } = this.context;
-    const before = this.statesBefore(planned);
-    const item = event.itemId === null ? null : findItem(event.itemId);
+    const { itemId, skillId } = event;
+    const before: AnswerStates = {
+      learner: this.learner,
+      skill: this.skills[skill] ?? newSkill(skillModelOf(model, skillId).parameters),
+      item: item < 0 ? null : (this.items[item] ?? undefined),
+    };
     const closed = this.closedMastery(event);
-    const conditions = conditionsFor(model, event.skillId, item, before, event, closed);
+    const itemModel = itemId === null ? null : findItem(itemId);
+    const conditions = conditionsFor(model, skillId, itemModel, before, event, closed);
     const effect = applyAnswer(before, event, conditions);
     const advice = adviseOn(before.skill, effect, event, conditions);
-    this.keep(planned, effect);
-    this.learner = this.withBaseline(event);
+    if (!this.skills[skill]) this.begun += 1;
+    this.skills[skill] = effect.skill;
+    if (this.practised) practise(this.practised, skillId, effect.skill, model);
+    if (item >= 0 && effect.item) this.items[item] = effect.item;
+    this.learner = this.withBaseline(effect.learner, event);
+    this.importLine = event.importLine ?? 0;
     const fingerprint = id && fingerprintOf(event);
-    this.rows.push(rowOf(event, effect, conditions, advice, this.learner, fingerprint));
+    const place = {
+      learnerSeq: this.learner.attempts,
+      baselineTotal: this.learner.baselineTotal,
+      eventFingerprint: fingerprint === null ? 0 : fingerprintNumber(fingerprint),
+      learnerVersion: this.learner.version + 1,
+    };
+    this.rows.push(encodeAttemptRow(event, rowFigures(effect, advice, place), conditions));
     this.arrivalDays.push(dayOf(event.receivedAt));
-    if (event.itemId !== null && isFirstOfDay(before, event)) {
-      this.itemAnswers.push(itemAnswer(event.itemId, event.isCorrect, conditions));
-    }
+    if (itemId !== null && isFirstOfDay(before, event))
+      this.itemAnswers.push(itemAnswer(itemId, event.isCorrect, conditions));
     const figures = figuresOf(effect, advice);
     if (id && fingerprint)
       this.ids.take(id, encodeFirstAnswer(figures, fingerprint, event.receivedAt), secondOf(event));
-    return resultOf(figures, event.skillId);
-  }
-
-  private statesBefore({ event, skill, item }: PlannedEvent): AnswerStates {
-    return {
-      learner: this.learner,
-      skill: this.skills[skill] ?? newSkill(skillModelOf(this.context.model, event.skillId).parameters),
-      item: item < 0 ? null : (this.items[item] ?? undefined),
-    };
+    return resultOf(figures, skillId);
   }
 
   /** Mean mastery at the close of the learner's last day, where the answer begins a new one. */
@@ -275,30 +263,16 @@ class Draft {
   /** All the learner's skills, with what the answers before in the batch made of them. */
   private skillsNow(): ReadonlyMap<string, SkillState> {
     const skills = new Map(this.context.all?.skills);
-    this.work.skillIds.forEach((skillId, i) => {
-      const skill = this.skills[i];
-      if (skill) skills.set(skillId, skill);
-    });
+    for (const [skillId, skill] of changedOf(this.work.skillIds, [], this.skills)) skills.set(skillId, skill);
     return skills;
   }
 
-  private keep({ event, skill, item }: PlannedEvent, effect: AnswerEffect): void {
-    if (!this.skills[skill]) this.begun += 1;
-    this.skills[skill] = effect.skill;
-    if (this.practised) practise(this.practised, event.skillId, effect.skill, this.context.model);
-    if (item >= 0 && effect.item) this.items[item] = effect.item;
-    this.learner = effect.learner;
-    this.importLine = event.importLine ?? 0;
-  }
-
   /** The learner with the baseline, once there are answers enough for one. */
-  private withBaseline({ occurredAt }: TrackEvent): LearnerState {
-    const { learner } = this;
+  private withBaseline(learner: LearnerState, { occurredAt }: TrackEvent): LearnerState {
     if (!lacksBaseline(learner)) return learner;
     const { model, all } = this.context;
     const views = viewSkills(this.skillsNow(), model, occurredAt);
-    const knownSkills = all?.knownSkills ?? 0;
-    const subject = { learner, views, model, knownSkills, now: occurredAt };
+    const subject = { learner, views, model, knownSkills: all?.knownSkills ?? 0, now: occurredAt };
     return { ...learner, baselineTotal: currentTotal(subject) };
   }
 
@@ -325,7 +299,8 @@ const idsExhausted = 'The learner has more event ids than can be remembered for 
 const secondOf = ({ receivedAt }: TrackEvent): number => Math.floor(receivedAt / 1000);
 
 /** A repeated id gives the first answer again; the same id on a different event is refused. */
-function repeat(event: TrackEvent, first: FirstAnswer): EventOutcome {
+function repeat(event: TrackEvent, record: Buffer): EventOutcome {
+  const first = decodeFirstAnswer(record);
   if (!first.fingerprint.equals(fingerprintOf(event))) return { outcome: 'reused', data: '' };
   return { outcome: 'replayed', data: resultOf(first, event.skillId) };
 }

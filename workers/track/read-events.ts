@@ -15,7 +15,7 @@ import { occurredAtProblem, parseTime } from '../../src/contracts/time.js';
 import { ApiError, invalid, type Problem } from '../../src/errors.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
 import type { PlacedEvent } from './plan.js';
-import type { ReplyBuilder } from './track-reply.js';
+import type { ReplyBuilder } from './results.js';
 
 /** Of an event as many fields as the API has four times, what is ignored included. */
 const maxBatchValues = 50 * maxBatchEvents;
@@ -44,35 +44,25 @@ export function* readEvents(
     yield;
     const body = orError(() => readBody(task, i, bodies, from, allUtf8));
     from += length + 1;
-    if (!(body instanceof ApiError)) counts.push(yield* placeEvents(body, task, partitions, events, reply));
-    else {
+    if (body instanceof ApiError) {
       reply.invalid(reply.open(), body);
       counts.push(unreadable);
+      continue;
     }
+    let count = 0;
+    for (const event of body) {
+      const place = reply.open();
+      count += 1;
+      if (!isOfSlots(event, task, partitions)) reply.set(place, 'elsewhere', '');
+      else if (!(event instanceof ApiError)) events.push({ place, event });
+      else {
+        reply.invalid(place, event);
+        yield;
+      }
+    }
+    counts.push(count);
   }
   return counts;
-}
-
-/** @returns how many events the body has */
-function* placeEvents(
-  body: Iterable<ReadEvent>,
-  task: TrackTask,
-  partitions: number,
-  events: PlacedEvent[],
-  reply: ReplyBuilder,
-): Generator<undefined, number> {
-  let count = 0;
-  for (const event of body) {
-    const place = reply.open();
-    count += 1;
-    if (!isOfSlots(event, task, partitions)) reply.set(place, 'elsewhere', '');
-    else if (!(event instanceof ApiError)) events.push({ place, event });
-    else {
-      reply.invalid(place, event);
-      yield;
-    }
-  }
-  return count;
 }
 
 /** What is no event belongs to the first slot. */
@@ -89,6 +79,13 @@ function orError<Value>(read: () => Value): Value | ApiError {
     if (error instanceof ApiError) return error;
     throw error;
   }
+}
+
+/** What a body's events have in common. */
+interface Origin {
+  readonly tenant: string;
+  readonly idempotencyKey: string | null;
+  readonly receivedAt: number;
 }
 
 /** @throws ApiError INVALID_REQUEST */
@@ -115,23 +112,32 @@ function readBody(
     case 'event':
       return [toTrackEvent(origin, parseText(text), '')];
     case 'batch':
-      return readBatch(origin, fewEnough(checked(eventBatchCheck, parseText(text), 'batch').events));
+      return readBatch(origin, checked(eventBatchCheck, parseText(text), 'batch').events, (event) => event);
     case 'lines':
-      return readBatch(origin, fewEnough(linesOf(text)), readLine);
+      // Blank lines are skipped.
+      return readBatch(
+        origin,
+        text.split('\n').filter((line) => line.trim() !== ''),
+        readLine,
+      );
   }
 }
 
-/** What a body's events have in common. */
-interface Origin {
-  readonly tenant: string;
-  readonly idempotencyKey: string | null;
-  readonly receivedAt: number;
-}
-
-function* readBatch<Item>(
+/** @throws ApiError INVALID_REQUEST for a batch of no events or too many: to describe the faults of half a million takes seconds */
+function readBatch<Item>(
   origin: Origin,
   items: readonly Item[],
-  read: (item: Item, i: number) => unknown = (item) => item,
+  read: (item: Item, i: number) => unknown,
+): Iterable<ReadEvent> {
+  if (items.length >= 1 && items.length <= maxBatchEvents) return eachEvent(origin, items, read);
+  const message = `must have 1 to ${maxBatchEvents} items`;
+  throw invalid(`Invalid batch: events ${message}`, [{ path: 'events', message }]);
+}
+
+function* eachEvent<Item>(
+  origin: Origin,
+  items: readonly Item[],
+  read: (item: Item, i: number) => unknown,
 ): Generator<ReadEvent> {
   const { idempotencyKey } = origin;
   for (const [i, item] of items.entries()) {
@@ -139,19 +145,6 @@ function* readBatch<Item>(
     yield orError(() => toTrackEvent(own, read(item, i), `events/${i}/`));
   }
 }
-
-/**
- * Asked before the events are looked at: to describe what is wrong with half a million takes seconds.
- * @throws ApiError INVALID_REQUEST for a batch of no events or too many
- */
-function fewEnough<Event>(events: readonly Event[]): readonly Event[] {
-  if (events.length >= 1 && events.length <= maxBatchEvents) return events;
-  const message = `must have 1 to ${maxBatchEvents} items`;
-  throw invalid(`Invalid batch: events ${message}`, [{ path: 'events', message }]);
-}
-
-/** Blank lines are skipped. */
-const linesOf = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
 
 /** @throws ApiError INVALID_REQUEST */
 function readLine(line: string, i: number): unknown {
@@ -196,9 +189,8 @@ function toTrackEvent(
 function checkedKey(idempotencyKey: string | null, path: string): string | null {
   const problem = idempotencyKey === null ? null : learningIdProblem(idempotencyKey);
   if (problem === null) return idempotencyKey;
-  throw invalidEvent([
-    { path: `${path}event_id`, message: `as the header Idempotency-Key has it ${problem}` },
-  ]);
+  const message = `as the header Idempotency-Key has it ${problem}`;
+  throw invalidEvent([{ path: `${path}event_id`, message }]);
 }
 
 function invalidEvent(problems: readonly Problem[]): ApiError {

@@ -1,15 +1,19 @@
-/** The result of an answer, and its row for ClickHouse. */
-import { type AttemptFigures, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
-import type { TrackEvent } from '../../src/contracts/tasks.js';
+/** The result of an answer, its figures for ClickHouse, and what became of the events of a task. */
+import type { AttemptFigures } from '../../src/contracts/attempt-row.js';
+import {
+  dataSeparator,
+  outcomeLetters,
+  type TrackOutcome,
+  type TrackReply,
+} from '../../src/contracts/tasks.js';
 import { type Advice, adviceText } from '../../src/domain/advice/answer-advice.js';
 import type { AnswerEffect } from '../../src/domain/answer/apply-answer.js';
-import type { Conditions } from '../../src/domain/answer/conditions.js';
 import { modelVersion } from '../../src/domain/base/params.js';
 import { round4 } from '../../src/domain/base/probability.js';
 import { efficiencyIndex } from '../../src/domain/tracing/pace.js';
 import { isPlateau } from '../../src/domain/tracing/plateau.js';
-import type { LearnerState } from '../../src/domain/tracing/states.js';
-import { fingerprintNumber, type ResultFigures } from '../../src/store/learners/event-ids.js';
+import type { ApiError } from '../../src/errors.js';
+import type { ResultFigures } from '../../src/store/learners/event-ids.js';
 
 /** As they are remembered for the answer's id. */
 export function figuresOf({ skill, masteryBefore }: AnswerEffect, advice: Advice | null): ResultFigures {
@@ -39,35 +43,18 @@ function recommendationOf(advice: Advice | null, skillId: string): string {
 }
 
 /**
- * The row for the outbox.
- * @param learner after the answer, with its baseline; its version is still the one that was read
- * @param fingerprint of an event with an id
+ * What the answer's row holds beside its event and conditions. Field by field: one object spread into another took 7 µs
+ * more an answer, here and where it is encoded.
  */
-export function rowOf(
-  event: TrackEvent,
-  effect: AnswerEffect,
-  conditions: Conditions,
-  advice: Advice | null,
-  learner: LearnerState,
-  fingerprint: Buffer | null,
-): string {
-  const figures = rowFigures(effect, advice, {
-    learnerSeq: learner.attempts,
-    baselineTotal: learner.baselineTotal,
-    eventFingerprint: fingerprint === null ? 0 : fingerprintNumber(fingerprint),
-    learnerVersion: learner.version + 1,
-  });
-  return encodeAttemptRow(event, figures, conditions);
-}
-
-/** What a row holds of the learner's record and of the event's id. */
-type RowPlace = Pick<AttemptFigures, 'learnerSeq' | 'baselineTotal' | 'eventFingerprint' | 'learnerVersion'>;
-
-/** Field by field: one object spread into another took 7 µs more an answer, here and where it is encoded. */
 export const rowFigures = (
   { skill, masteryBefore, isRapid }: AnswerEffect,
   advice: Advice | null,
-  { learnerSeq, baselineTotal, eventFingerprint, learnerVersion }: RowPlace,
+  {
+    learnerSeq,
+    baselineTotal,
+    eventFingerprint,
+    learnerVersion,
+  }: Pick<AttemptFigures, 'learnerSeq' | 'baselineTotal' | 'eventFingerprint' | 'learnerVersion'>,
 ): AttemptFigures => ({
   learnerSeq,
   masteryBefore,
@@ -81,3 +68,35 @@ export const rowFigures = (
   eventFingerprint,
   learnerVersion,
 });
+
+export type ReplyBuilder = ReturnType<typeof createReply>;
+
+/** The outcomes of a task's events, gathered while it is worked on. */
+export function createReply() {
+  const letters: string[] = [];
+  const texts: string[] = [];
+  const set = (place: number, outcome: TrackOutcome, data: string): void => {
+    letters[place] = outcomeLetters[outcome];
+    texts[place] = data;
+  };
+  return {
+    /** Makes room for one more outcome. @returns its place */
+    open: (): number => letters.push(outcomeLetters.failed) - 1,
+    set,
+    invalid: (place: number, { message, details = [] }: ApiError): void =>
+      set(place, 'invalid', JSON.stringify({ message, details })),
+    /** The same for all events of some learners. */
+    setAll: (
+      works: readonly { readonly events: readonly { readonly place: number }[] }[],
+      outcome: TrackOutcome,
+      data: string,
+    ): void => {
+      for (const { events } of works) for (const { place } of events) set(place, outcome, data);
+    },
+    reply: (counts: readonly number[]): TrackReply => ({
+      counts,
+      outcomes: letters.join(''),
+      data: texts.join(dataSeparator),
+    }),
+  };
+}
