@@ -1,7 +1,7 @@
 /**
- * Corrections: control entries among the rows of an outbox, in the field `c`. The drain applies a rewrite when every row
- * before it is stored and reads none behind it. It reads across an erasure, which moves to the partition's due ones when
- * every row before it is stored (ADR 27).
+ * Corrections. A rewrite stands in the outbox, in the field `c`: the drain applies it when every row before it is stored,
+ * and reads none behind it. An erasure stands in a stream of its own under an id of the outbox, and is applied when nothing
+ * in the outbox is older (ADR 27).
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -31,7 +31,7 @@ export type RewriteCorrection = Static<typeof Rewrite>;
 export type Correction = Static<typeof Erase> | RewriteCorrection;
 const check = Compile(Type.Union([Erase, Rewrite]));
 
-/** A correction where it stands: in the outbox, or among the due ones. */
+/** A correction where it stands: in the outbox, or among the erasures. */
 export interface PendingCorrection {
   readonly partition: number;
   /** Outbox id, `milliseconds-sequence`. */
@@ -68,17 +68,11 @@ export const clockMs = 5000;
 
 export const encodeCorrection = (correction: Correction): string => JSON.stringify(correction);
 
-/** @throws Error for what this version of the service does not know */
+/** @throws Error for what is no JSON, or not known to this version of the service */
 export function decodeCorrection(text: string): Correction {
-  const found = parsed(text);
+  const found: unknown = JSON.parse(text);
   if (check.Check(found)) return found;
-  throw new Error('the outbox has a correction that is not known to this version');
-}
-
-/** Whether rows may flow past it. What this version does not know holds up its partition. */
-export function isErasure(text: string): boolean {
-  const found = parsed(text);
-  return check.Check(found) && found.kind === 'erase';
+  throw new Error('a correction is not known to this version');
 }
 
 export const rowsOf = ({ partition, id }: PendingCorrection, correction: Correction): CorrectedRows => ({
@@ -87,12 +81,3 @@ export const rowsOf = ({ partition, id }: PendingCorrection, correction: Correct
     ? { fromSeq: 0, goalAt: correction.goalAt }
     : { fromSeq: correction.fromSeq, goalAt: 0 }),
 });
-
-/** Undefined for what is no JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

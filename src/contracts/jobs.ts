@@ -25,7 +25,7 @@ export interface OutboxRange {
   /** Redis stream ids, `milliseconds-sequence`. */
   from: string;
   to: string;
-  /** How many rows there are between them; erasures are passed (contracts/corrections.ts). */
+  /** How many rows there are between them. */
   rows: number;
 }
 

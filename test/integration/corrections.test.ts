@@ -95,8 +95,8 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
     return cut();
   };
   const steps: Readonly<Record<string, Partial<Parts>>> = {
-    'before it leaves the outbox': { trim: cut },
-    'after it left the outbox': { trim: (...args) => afterwards(() => outbox.trim(...args))() },
+    'before the rows before it leave the outbox': { trim: cut },
+    'after they left it': { trim: (...args) => afterwards(() => outbox.trim(...args))() },
     'before it is counted': { count: cut },
     'after it is planned': { plan: (...args) => afterwards(() => store.plan(...args))() as never },
     'after refused rows': { removeParked: cut },
@@ -128,7 +128,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
       );
       return failed;
     });
-    const waits = name === 'before it leaves the outbox' ? 2 : 0;
+    const waits = name === 'before the rows before it leave the outbox' ? 1 : 0;
     assert.equal(await redis.xlen(outboxKey(1)), waits, `what is behind it is stored: ${name}`);
     await drained();
     assert.deepEqual(await counts(client), allOnce(2000 - 3 * gone), name);

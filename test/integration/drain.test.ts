@@ -114,7 +114,7 @@ test('draining', { timeout: 600_000 }, async (t) => {
     const first = newTask();
     const half: Outbox = {
       ...outbox,
-      trim: (read) => outbox.trim({ ...read, ranges: read.ranges.slice(0, 2) }).then(failing),
+      trim: (ranges) => outbox.trim(ranges.slice(0, 2)).then(failing),
     };
     await assert.rejects(newDrain(warehouse, half)(first), /cut here/);
     assert.deepEqual(await newDrain(warehouse)(newTask(first.saved)), { rows: 150, present: 150 });

@@ -7,7 +7,7 @@ import { createCorrections, oneStatement } from '../../src/services/corrections/
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
-import { outboxKey, parkedBound, parkedKey, removedKey } from '../../src/store/redis/keys.js';
+import { dueKey, outboxKey, parkedBound, parkedKey, removedKey } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
@@ -121,7 +121,9 @@ async function refusals(t: TestContext) {
   const erase = async (i: number): Promise<void> => {
     const learner = { v: 1, tenant: 'default', userId: `learner-${i}` } as const;
     const text = encodeCorrection({ ...learner, kind: 'erase', erasureId: `e-${i}`, goalAt: 0 });
-    await redis.xadd(outboxKey(i % 2), '*', 'c', text);
+    const id = (await redis.xadd(outboxKey(i % 2), '*', 'c', text)) as string;
+    await redis.xdel(outboxKey(i % 2), id);
+    await redis.xadd(dueKey(i % 2), id, 'c', text);
   };
   const refuse = (i: number): Promise<string | null> =>
     redis.xadd(outboxKey(1), '*', 'r', encoded(attemptRow(i)).split('\t').with(5, 'perhaps').join('\t'));
@@ -164,6 +166,19 @@ test('a refused row among rows that flow past erasures is parked alone', { timeo
   );
 });
 
+test('refused rows of two entries behind an erasure are all parked', { timeout: 600_000 }, async (t) => {
+  const { redis, client, outbox, drainOnce, erase, refuse } = await refusals(t);
+  await erase(1);
+  const good = encoded(attemptRow(3));
+  await redis.xadd(outboxKey(1), '*', 'r', `${good}\n${good.split('\t').with(5, 'perhaps').join('\t')}`);
+  await refuse(5);
+  // As many rows as are stored of the entry before.
+  await drainOnce();
+  assert.deepEqual(await counts(client), allOnce(1));
+  const { outboxLength, parked } = await outbox.facts();
+  assert.deepEqual([outboxLength, parked], [0, 2]);
+});
+
 test('a refused row that finds no room holds up no erasure but those behind it', {
   timeout: 600_000,
 }, async (t) => {
@@ -179,9 +194,9 @@ test('a refused row that finds no room holds up no erasure but those behind it',
   await erase(5);
   const ofBefore = async (): Promise<boolean> => {
     await assert.rejects(drainOnce(), /no more rows can be parked of partition 1/);
-    return (await counts(client)).rows === 4 && (await outbox.facts()).erasuresDue === 0;
+    return (await counts(client)).rows === 4 && (await outbox.facts()).erasuresDue === 1;
   };
   await waitFor('the erasures before it', ofBefore, limitMs);
   assert.deepEqual(await counts(client), allOnce(4));
-  assert.equal((await outbox.facts()).outboxLength, 2);
+  assert.equal((await outbox.facts()).outboxLength, 1);
 });

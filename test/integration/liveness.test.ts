@@ -29,7 +29,7 @@ const takeAll =
   (outbox: Outbox): DrainShard =>
   async ({ partitions: wanted }) => {
     const read = await outbox.next(wanted, { maxRows: 1000, maxBytes: 2 ** 30 });
-    await outbox.trim(read);
+    await outbox.trim(read.ranges);
     return { rows: read.rows, present: 0 };
   };
 

@@ -60,8 +60,6 @@ export function createDrain(options: DrainOptions): DrainShard {
     await isolation.parkUnreadable(read);
     if (batch?.byRow === true && read.rows > 0) return isolation.storeByRow(read, signal);
     const moved = read.rows === 0 ? { rows: 0, present: 0 } : await move(task, read);
-    // Where there is nothing else: all that came before them is stored.
-    if (read.rows === 0) await outbox.trim(read);
     // Behind the rows, which no correction that fails holds up.
     await applyCorrections(partitions, signal);
     return moved;
@@ -112,7 +110,7 @@ function createMove(places: DrainPlaces, isolation: ReturnType<typeof createIsol
     if (verify || present > 0 || task.batch !== null)
       await completeBlock(places, read, present, noneRefused, signal);
     await checkEpoch(epoch);
-    await outbox.trim(read);
+    await outbox.trim(read.ranges);
     return { rows: read.rows, present };
   };
 }

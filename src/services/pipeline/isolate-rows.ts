@@ -35,7 +35,7 @@ class BlockRefused extends Error {
   }
 }
 
-/** Rows wait in their outbox for want of room; erasures that are due do not. */
+/** Rows wait in their outbox for want of room. */
 export class ParkedFull extends Error {
   constructor(partitions: readonly number[]) {
     super(
@@ -80,7 +80,7 @@ export function createIsolation(places: DrainPlaces) {
    * @throws ParkedFull where there is no room for those that are refused
    */
   async function storeByRow(entry: OutboxBatch, signal: DrainTask['signal']): Promise<DrainResult> {
-    const { ranges, erasures } = entry;
+    const { ranges } = entry;
     const rows = rowsOf(entry);
     const before = await warehouse.presentRows(ranges, signal);
     const reasons = new Map<string, string>();
@@ -98,10 +98,7 @@ export function createIsolation(places: DrainPlaces) {
     });
     const [{ partition }, { id }] = [ranges[0], rows[0]] as [{ partition: number }, ReadRow];
     const stored = { partition, id: entryIdOf(id), rows: rows.map(({ row }) => row) };
-    if (!(await outbox.parkRows(stored, refused))) {
-      await passErasures(erasures);
-      throw new ParkedFull([partition]);
-    }
+    if (!(await outbox.parkRows(stored, refused))) throw new ParkedFull([partition]);
     const [first] = refused;
     if (first !== undefined) logParked({ partition, id: first.id, reason: first.reason }, refused.length);
     return { rows: rows.length - refused.length, present: 0 };
@@ -118,10 +115,6 @@ export function createIsolation(places: DrainPlaces) {
     }
   }
 
-  /** They come before every row: no row that finds no room may hold them up. */
-  const passErasures = (erasures: OutboxBatch['erasures']): Promise<void> =>
-    outbox.trim({ ranges: [], erasures });
-
   /** Drains as the given function does, and isolates what it calls refused. @throws ParkedFull */
   function over(drain: DrainShard): DrainShard {
     return async (task) => {
@@ -135,13 +128,9 @@ export function createIsolation(places: DrainPlaces) {
 
     /** One partition after the other: most have nothing that is refused. */
     async function isolate(task: DrainTask, { block, verify }: BlockRefused): Promise<DrainResult> {
-      const { ranges, erasures } = block;
-      await passErasures(
-        erasures.filter((one) => !ranges.some(({ partition }) => partition === one.partition)),
-      );
       const done = { rows: 0, present: 0, passed: 0 };
       const full: number[] = [];
-      for (const { partition, rows } of ranges) {
+      for (const { partition, rows } of block.ranges) {
         const own = { ...task, partitions: [partition], batch: null, verify };
         await drainParts(own, done, rows, rows).catch((error: unknown) => {
           if (!(error instanceof ParkedFull)) throw error;

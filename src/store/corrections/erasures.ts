@@ -173,7 +173,10 @@ correction.goalAt = goal and tonumber(string.match(goal, '"updatedAt":(%d+)')) o
 record.goalAt = correction.goalAt
 record.requestedAt = tonumber(now())
 redis.call('DEL', key, prefix .. ':e:' .. name, prefix .. ':h0:' .. name, prefix .. ':h1:' .. name)
-record.correction = redis.call('XADD', prefix .. ':out', '*', 'c', cjson.encode(correction))
+-- An id of the outbox: it tells the rows of before from those of after.
+record.correction = redis.call('XADD', prefix .. ':out', '*', 'c', '')
+redis.call('XDEL', prefix .. ':out', record.correction)
+redis.call('XADD', prefix .. ':due', record.correction, 'c', cjson.encode(correction))
 redis.call('HSET', erasures, id, cjson.encode(record), '@' .. name, id)
 redis.call('HSET', ended, hash, cjson.encode({
   v = 1, tenant = record.tenant, at = record.requestedAt, correction = record.correction, looks = 0,

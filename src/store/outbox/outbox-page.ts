@@ -1,32 +1,13 @@
 /** One page of an outbox stream as the TSV lines that ClickHouse takes. Bytes are copied, rows are not parsed. */
-import { isErasure, type PendingCorrection } from '../../contracts/corrections.js';
 import { firstRowOf } from '../../contracts/outbox-ids.js';
 import { fieldOf } from '../redis/streams.js';
 
-/**
- * As ioredis gives it: id, then names and values of the fields. What an outbox entry of ours says is in `r`, or in `c`.
- */
+/** As ioredis gives it: id, then names and values of the fields. */
 export type StreamEntry = [id: Buffer, fields: Buffer[]];
 
-/** What is no row but a correction (contracts/corrections.ts). */
+/** A rewrite (contracts/corrections.ts): it holds up what is behind it. */
 export const isCorrection = ([, fields]: StreamEntry): boolean => fields[0]?.toString('latin1') === 'c';
 
-export const correctionOf = (partition: number, [id, fields]: StreamEntry): PendingCorrection => ({
-  partition,
-  id: id.toString('latin1'),
-  text: fields[1]?.toString() ?? '',
-});
-
-/** The entries up to the first that holds up what is behind it: a correction that is no erasure. */
-export function passable(entries: readonly StreamEntry[]): {
-  readonly passed: readonly StreamEntry[];
-  readonly isStopped: boolean;
-} {
-  const at = entries.findIndex((entry) => isCorrection(entry) && !isErasure(correctionOf(0, entry).text));
-  return { passed: at < 0 ? entries : entries.slice(0, at), isStopped: at >= 0 };
-}
-
-/** An entry that is no correction. */
 export interface RowsEntry {
   readonly id: string;
   /** Encoded rows in their order; none where it holds nothing of ours. */

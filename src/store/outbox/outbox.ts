@@ -5,23 +5,14 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
-import type { PendingCorrection } from '../../contracts/corrections.js';
 import type { OutboxRange } from '../../contracts/jobs.js';
 import { parseId } from '../../contracts/outbox-ids.js';
 import { indices } from '../../lists.js';
-import { dueKey, outboxKey, outboxRowsKey, parkedBound, parkedKey, partitionPrefix } from '../redis/keys.js';
+import { dueKey, outboxKey, outboxRowsKey, parkedBound, parkedKey } from '../redis/keys.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
 import { streamLengths, textsOf } from '../redis/streams.js';
-import {
-  correctionOf,
-  encodePage,
-  isCorrection,
-  passable,
-  type RowsEntry,
-  rowsEntry,
-  type StreamEntry,
-} from './outbox-page.js';
+import { encodePage, isCorrection, type RowsEntry, rowsEntry, type StreamEntry } from './outbox-page.js';
 import { parkEntry, parkRows, type RefusedRow, type StoredEntry } from './parked.js';
 
 /** Rows of the outbox as TSV lines: outbox columns, then the encoded row (contracts/attempt-row.ts). */
@@ -35,8 +26,6 @@ export interface OutboxBatch {
   chunks: Buffer[];
   /** Entries between the rows that hold no row at all, which no table could take. */
   unreadable: { partition: number; id: string }[];
-  /** Erasures before, among and behind the rows, in order; the ranges have those that have rows behind them. */
-  erasures: PendingCorrection[];
 }
 
 export interface BatchLimits {
@@ -51,7 +40,7 @@ export interface PartitionBacklog {
   length: number;
   /** Id of the oldest entry, null when there is none. */
   head: string | null;
-  /** Erasures that left the outbox and are not carried out. */
+  /** Erasures that are not applied. */
   due: number;
 }
 
@@ -66,7 +55,7 @@ export interface OutboxEpoch {
 /** Figures of the pipeline for health and metrics, the same in every process. */
 export interface PipelineFacts {
   outboxLength: number;
-  /** Erasures that left the outbox and are not carried out. */
+  /** Erasures that are not applied. */
   erasuresDue: number;
   /** Age of the oldest entry by Redis' clock; 0 when nothing waits. */
   oldestPendingSeconds: number;
@@ -79,27 +68,12 @@ export interface PipelineFacts {
 export type Outbox = ReturnType<typeof createOutbox>;
 
 /**
- * Removes entries whose rows are stored, and puts the erasures before, among and behind them where the due ones are.
- * KEYS: the partition's prefix. ARGV: the smallest id that stays in the outbox, '' where no row is meant; number of rows
- *   that go; ids of erasures and their texts, in turn and in order. Those that are not there (any more) are passed over.
+ * KEYS: outbox, its number of rows. ARGV: the smallest id that stays, number of rows that go.
+ * Who trims what another one has trimmed in part makes the number wrong, until nothing waits.
  */
-const trimOutbox = defineScript(1)<[prefix: string, end: string, rows: number, ...passed: string[]], null>(`
-local function standsIn(stream, id, text)
-  local entry = redis.call('XRANGE', stream, id, id)[1]
-  return entry and entry[2][1] == 'c' and entry[2][2] == text
-end
-local out = KEYS[1] .. ':out'
-for i = 3, #ARGV, 2 do
-  if standsIn(out, ARGV[i], ARGV[i + 1]) then
-    redis.call('XADD', KEYS[1] .. ':due', ARGV[i], 'c', ARGV[i + 1])
-    redis.call('XDEL', out, ARGV[i])
-  end
-end
-if ARGV[1] ~= '' and redis.call('XTRIM', out, 'MINID', '=', ARGV[1]) > 0 then
-  redis.call('DECRBY', out .. ':rows', ARGV[2])
-end
--- Who trims what another one has trimmed in part makes the number wrong, until here.
-if redis.call('XLEN', out) == 0 then redis.call('DEL', out .. ':rows') end
+const trimOutbox = defineScript(2)<[outbox: string, rowsKey: string, end: string, rows: number], null>(`
+if redis.call('XTRIM', KEYS[1], 'MINID', '=', ARGV[1]) > 0 then redis.call('DECRBY', KEYS[2], ARGV[2]) end
+if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[2]) end
 `);
 
 /** Entries asked for at a time: a fraction of a millisecond of Redis and about one of this loop, which both serve answers. */
@@ -152,20 +126,12 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     return batch;
   }
 
-  /**
-   * Removes every entry up to the end of each range, and puts the erasures that were read where the due ones are: in one
-   * step for each partition. Doing it again does nothing.
-   */
-  async function trim({ ranges, erasures }: Pick<OutboxBatch, 'ranges' | 'erasures'>): Promise<void> {
-    const touched = new Set([...ranges, ...erasures].map(({ partition }) => partition));
+  /** Removes every entry up to the end of each range. Doing it again does nothing. */
+  async function trim(ranges: readonly OutboxRange[]): Promise<void> {
     await Promise.all(
-      [...touched].map(async (partition) => {
-        const range = ranges.find((one) => one.partition === partition);
-        const [end, rows] = range === undefined ? ['', 0] : [after(range.to), range.rows];
-        const passed = erasures.filter((erasure) => erasure.partition === partition);
-        const texts = passed.flatMap(({ id, text }) => [id, text]);
-        await trimOutbox(redis, partitionPrefix(partition), end, rows, ...texts);
-      }),
+      ranges.map(({ partition, to, rows }) =>
+        trimOutbox(redis, outboxKey(partition), outboxRowsKey(partition), after(to), rows),
+      ),
     );
   }
 
@@ -198,10 +164,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
   };
 }
 
-const emptyBatch = (): OutboxBatch => ({
-  ...{ ranges: [], rows: 0, entries: 0, chunks: [], unreadable: [] },
-  ...{ erasures: [] },
-});
+const emptyBatch = (): OutboxBatch => ({ ranges: [], rows: 0, entries: 0, chunks: [], unreadable: [] });
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 async function headOf(redis: Redis | Cluster, partition: number): Promise<string | null> {
@@ -217,15 +180,10 @@ const shortestFirst = (partitions: readonly number[], waiting: readonly number[]
     .sort((one, other) => one.rows - other.rows)
     .map(({ partition }) => partition);
 
-interface Reading {
-  readonly batch: OutboxBatch;
-  readonly partition: number;
-  readonly skip?: ReadonlySet<string> | undefined;
-}
-
 /**
- * Appends the range's entries to the batch, page by page; `rows` is a bound, `-` and `+` are the stream's ends. They
- * are safe on the replicas where that is asked for: ClickHouse must not know of answers that a failover takes back.
+ * Appends the range's entries to the batch, page by page, up to the first rewrite; `rows` is a bound, `-` and `+` are the
+ * stream's ends. They are safe on the replicas where that is asked for: ClickHouse must not know of answers that a failover
+ * takes back.
  */
 const readRange = (
   redis: Redis | Cluster,
@@ -239,76 +197,57 @@ const readRange = (
     let start = from;
     for (let left = rows; left > 0 && bytes < maxBytes; ) {
       const count = Math.min(pageEntries, left);
-      const entries = await redis.xrangeBuffer(outboxKey(partition), start, to, 'COUNT', count);
-      const last = entries.at(-1)?.[0].toString('latin1');
-      if (last === undefined) return;
-      const { passed, isStopped } = passable(entries);
-      const page = append({ batch, partition, skip }, passed, left, left === rows);
-      if (isStopped || page.isCut) return;
+      const found = await redis.xrangeBuffer(outboxKey(partition), start, to, 'COUNT', count);
+      const { entries, unreadable, taken, isCut } = takeRows(found, left, left === rows);
+      const page = encodePage(partition, entries, skip);
+      add(batch, partition, entries, page);
+      batch.unreadable.push(...unreadable.map((id) => ({ partition, id })));
+      if (isCut || found.length < count) return;
       // Redis is quicker than we are: its next page may be there at once and be read before all else that waits in the loop.
       await nextTurn();
-      if (entries.length < count) return;
-      bytes += page.bytes;
-      left -= page.rows;
-      start = after(last);
+      bytes += page.bytes.length;
+      left -= taken;
+      start = `(${(found.at(-1) as StreamEntry)[0].toString('latin1')}`;
     }
   });
 
 /**
- * Adds the first entries that have so many rows to the batch.
+ * The first entries, as many as have so many rows.
  *
  * @param withFirst takes one with rows in any case, however many
- * @returns how many rows were taken, bytes without those that are skipped, and whether an entry behind them had no room
+ * @returns also whether what is behind them stays: a rewrite, or an entry for which there is no room
  */
-function append(
-  { batch, partition, skip }: Reading,
-  found: readonly StreamEntry[],
-  maxRows: number,
-  withFirst: boolean,
-): { readonly rows: number; readonly bytes: number; readonly isCut: boolean } {
+function takeRows(found: readonly StreamEntry[], maxRows: number, withFirst: boolean) {
   const entries: RowsEntry[] = [];
-  const ids: string[] = [];
-  let [rows, isCut] = [0, false];
+  const unreadable: string[] = [];
+  let taken = 0;
   for (const entry of found) {
-    const id = entry[0].toString('latin1');
-    if (isCorrection(entry)) batch.erasures.push(correctionOf(partition, entry));
-    else {
-      const read = rowsEntry(entry);
-      isCut = (rows > 0 || !withFirst) && rows + read.lines.length > maxRows;
-      if (isCut) break;
-      if (read.lines.length === 0) {
-        batch.unreadable.push({ partition, id });
-        continue;
-      }
-      entries.push(read);
-      rows += read.lines.length;
-    }
-    ids.push(id);
+    const read = rowsEntry(entry);
+    const hasRoom = taken + read.lines.length <= maxRows || (withFirst && taken === 0);
+    if (isCorrection(entry) || !hasRoom) return { entries, unreadable, taken, isCut: true };
+    if (read.lines.length === 0) unreadable.push(read.id);
+    else entries.push(read);
+    taken += read.lines.length;
   }
-  const page = encodePage(partition, entries, skip);
-  widen(batch, partition, page.rows, ids);
-  batch.entries += entries.length;
-  batch.rows += page.rows;
-  if (page.rows > 0) batch.chunks.push(page.bytes);
-  return { rows, bytes: page.bytes.length, isCut };
+  return { entries, unreadable, taken, isCut: false };
 }
 
-/**
- * A range begins with the first erasure before its rows, so that who reads it again finds all that trimming it removes.
- * Without rows there is none: its blocks' tokens are made of the ranges.
- */
-function widen({ ranges, erasures }: OutboxBatch, partition: number, rows: number, ids: string[]): void {
-  const [from, to] = [ids[0], ids.at(-1)];
-  if (from === undefined || to === undefined) return;
-  const current = ranges.at(-1);
+function add(
+  batch: OutboxBatch,
+  partition: number,
+  entries: readonly RowsEntry[],
+  { rows, bytes }: ReturnType<typeof encodePage>,
+): void {
+  const [first, last] = [entries[0], entries.at(-1)];
+  if (first === undefined || last === undefined) return;
+  const current = batch.ranges.at(-1);
   if (current?.partition === partition) {
-    current.to = to;
+    current.to = last.id;
     current.rows += rows;
-  } else if (rows > 0) {
-    // Of this page, or of one before it that had no rows.
-    const passed = erasures.find((erasure) => erasure.partition === partition)?.id;
-    ranges.push({ partition, from: passed === undefined || ids.includes(passed) ? from : passed, to, rows });
-  }
+  } else batch.ranges.push({ partition, from: first.id, to: last.id, rows });
+  batch.entries += entries.length;
+  batch.rows += rows;
+  if (rows > 0) batch.chunks.push(bytes);
 }
 
 /** The smallest stream id above this one, short of the end of a sequence (2^53 entries in one millisecond). */

@@ -28,11 +28,11 @@ export const eventIdsKey = (partition: number, tenant: string, userId: string): 
 export const waitKey = (partition: number): string => `${partitionPrefix(partition)}:wait`;
 /**
  * Outbox stream: one entry for the answers of a commit, field `r` = their rows as TSV without its outbox columns, with a
- * line feed between two (contracts/outbox-ids.ts); or a correction, field `c` (contracts/corrections.ts).
+ * line feed between two (contracts/outbox-ids.ts); or a rewrite, field `c` (contracts/corrections.ts).
  */
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
 export const outboxRowsKey = (partition: number): string => `${outboxKey(partition)}:rows`;
-/** Stream of the erasures that left the outbox and are not carried out: their entries as they were there. */
+/** Stream of the erasures that are not applied, under ids of the outbox: each as field `c` (contracts/corrections.ts). */
 export const dueKey = (partition: number): string => `${partitionPrefix(partition)}:due`;
 /**
  * Hash of the answers that a partition counted: field = tenant and UTC day of arrival (contracts/tenant-day.ts), value
@@ -57,7 +57,7 @@ export const parkedKey = (stream: string): string => `${stream}:parked`;
 export const parkedBound = 10_000;
 /**
  * Hash of the erasures that are not done: field = erasure, value = its record as JSON; field = `@TENANT:USER`, value =
- * the erasure of that learner. Beside it `…:plans`, hash of what due erasures remove (corrections.ts).
+ * the erasure of that learner. Beside it `…:plans`, hash of what erasures remove (corrections.ts).
  */
 export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
 /** Hash of the learners who were erased in the last days: field = contracts/learner-name.ts (erased-learners.ts). */
@@ -66,7 +66,7 @@ export const endedKey = (partition: number): string => `${partitionPrefix(partit
  * How learners are kept: version of the formulas, a point, version of the layout (which keys there are, and what they hold).
  * A rebuild rewrites every learner's keys; a layout without one of today's keys has to remove that one there.
  */
-export const keptNow = `${modelVersion}.2`;
+export const keptNow = `${modelVersion}.3`;
 /** What the scripts append to the partition's prefix. */
 export const markerName = `m${keptNow}`;
 /**
