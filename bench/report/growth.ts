@@ -1,5 +1,5 @@
 /** What an answer costs, and how many a second there are, while something grows: learners, API processes. */
-import { chartFigure, colorsOf, seriesMarks } from '../../src/lab/report/chart.js';
+import { chartFigure } from '../../src/lab/report/chart.js';
 import { compact } from '../../src/lab/report/numbers.js';
 import { chartGrid, section } from '../../src/lab/report/page.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
@@ -87,17 +87,15 @@ const lineChart = (quantity: Quantity, points: readonly Point[]): string =>
     about: points.map(noteOf).join('; '),
     x: { type: 'log', label: points[0]?.place.label ?? '', tickFormat: powerText },
     y: { grid: true, ...axisOf(quantity, points) },
-    color: colorsOf(colorsFor(points)),
-    marks: seriesMarks(
-      points.map((point) => ({
-        series: point.target,
-        x: point.place.value,
-        y: point.value.median,
-        low: point.value.low,
-        high: point.value.high,
-        note: noteOf(point),
-      })),
-    ),
+    series: colorsFor(points),
+    points: points.map((point) => ({
+      series: point.target,
+      x: point.place.value,
+      y: point.value.median,
+      low: point.value.low,
+      high: point.value.high,
+      note: noteOf(point),
+    })),
   });
 
 /** Others would stand too close. */

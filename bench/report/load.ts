@@ -1,5 +1,5 @@
 /** Latencies: how long requests take, by percentile and by how many are offered. */
-import { type ChartPoint, chartFigure, colorsOf, seriesMarks } from '../../src/lab/report/chart.js';
+import { type ChartPoint, chartFigure } from '../../src/lab/report/chart.js';
 import { compact } from '../../src/lab/report/numbers.js';
 import { chartGrid, htmlTable, section, textTag } from '../../src/lab/report/page.js';
 import type { BenchResults, Latency, Measurement, ScenarioResult } from '../results.js';
@@ -57,16 +57,14 @@ function percentileChart({ measurements }: ScenarioResult): string {
       tickFormat: percentileName,
     },
     y: timeAxis(chosen.flatMap(({ latency }) => [latency.p50, latency.p999])),
-    color: colorsOf(Object.fromEntries(chosen.map((one) => [nameOf(one), targetColor(one.target)]))),
-    marks: seriesMarks(
-      chosen.flatMap((one) =>
-        percentiles.map(({ key, name, oneIn }) => ({
-          series: nameOf(one),
-          x: oneIn,
-          y: drawn(one.latency[key]),
-          note: `${name} ${shown(one.latency[key])} ms at ${shown(one.latency.offered)} requests a second`,
-        })),
-      ),
+    series: Object.fromEntries(chosen.map((one) => [nameOf(one), targetColor(one.target)])),
+    points: chosen.flatMap((one) =>
+      percentiles.map(({ key, name, oneIn }) => ({
+        series: nameOf(one),
+        x: oneIn,
+        y: drawn(one.latency[key]),
+        note: `${name} ${shown(one.latency[key])} ms at ${shown(one.latency.offered)} requests a second`,
+      })),
     ),
   });
 }
@@ -95,16 +93,12 @@ function offeredChart({ measurements }: ScenarioResult): string {
       tickFormat: compact,
     },
     y: timeAxis(all.flatMap(({ p50, p99, p999 }) => (alone ? [p50, p999] : [p99]))),
-    color: colorsOf(
-      alone
-        ? percentileColors
-        : Object.fromEntries(measurements.map(({ target }) => [target, targetColor(target)])),
-    ),
-    marks: seriesMarks(
-      alone
-        ? percentiles.flatMap(({ key, name }) => offeredPoints(name, first, key))
-        : measurements.flatMap((measurement) => offeredPoints(measurement.target, measurement, 'p99')),
-    ),
+    series: alone
+      ? percentileColors
+      : Object.fromEntries(measurements.map(({ target }) => [target, targetColor(target)])),
+    points: alone
+      ? percentiles.flatMap(({ key, name }) => offeredPoints(name, first, key))
+      : measurements.flatMap((measurement) => offeredPoints(measurement.target, measurement, 'p99')),
   });
 }
 

@@ -3,94 +3,65 @@ import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { logLossClip } from '../domain/base/metrics.js';
 import { accuracyConstants } from '../domain/base/params.js';
-import { resamples, seed } from '../lab/backtest/bootstrap.js';
 import { forecastFold, type ScoredCase } from '../lab/backtest/forecasts.js';
-import { backtestPage } from '../lab/backtest/page.js';
-import { backtestJson, backtestText } from '../lab/backtest/print.js';
-import { resultsOf } from '../lab/backtest/results.js';
+import { type Backtest, backtestJson, backtestPage, backtestText } from '../lab/backtest/report.js';
+import { resamples, resultsOf, seed } from '../lab/backtest/results.js';
 import { foldsOf } from '../lab/evaluate/split.js';
 import type { AnswerTable } from '../lab/evaluate/table.js';
 import { StartError } from '../lifecycle.js';
-import { type CommandContext, commandOf } from './command.js';
-import {
-  divide,
-  foldsPresent,
-  type LabArguments,
-  labArguments,
-  openTrainer,
-  readAnswers,
-  threadsFor,
-  writeReport,
-} from './lab.js';
+import type { CommandContext } from './command.js';
+import { divide, foldsPresent, labCommand, openTrainer, threadsFor } from './lab.js';
 
 const { horizons, minAnswers } = accuracyConstants;
 
-export const main = commandOf({
-  name: 'backtest',
-  ...labArguments('backtest', {
-    about: `Measures how far forecasts of the share of right answers can be relied on. After so many answers of each
+const texts = {
+  about: `Measures how far forecasts of the share of right answers can be relied on. After so many answers of each
 learner of FILE the share of right answers over the next days is forecast with its interval, by models that
 were trained on the learners of the other folds, and compared with what was answered.
 
 FILE is as for npm run evaluate (its --help lists the columns). With times, horizons are
 ${horizons.days.join(', ')} days from the last answer on; without any, they are the next ${horizons.answers.join(', ')} answers.
 Moments with fewer than ${minAnswers} answers inside the horizon are left out; a horizon in answers is always complete.`,
-    fold: `forecasts only the learners of fold N (default: those of each fold in turn; where FILE has
+  fold: `forecasts only the learners of fold N (default: those of each fold in turn; where FILE has
 all learners in one fold, of folds 1 to 5 by a hash of user_id)`,
-    notes: `Models: served (what the service forecasts), no_change (the learner's last 50 answers go on), population (the
+  notes: `Models: served (what the service forecasts), no_change (the learner's last 50 answers go on), population (the
 share of right answers in training).
 Figures: coverage (share of moments whose observed share lies inside the interval), width of the 80 % interval,
 brier and log_loss (natural logarithm, of ${logLossClip} at least) of single answers, mae (distance of the expected
 share from the observed one); each moment counts once. Intervals of figures are 95 %, by ${resamples} bootstrap
 samples of learners with seed ${seed}. Bands are by answers so far and horizon.`,
-  }),
-  work: async (context, args) => {
-    const since = performance.now();
-    const read = await readAnswers(args.file, context);
-    const forecasts = read && (await forecastTable(context, args, read.table));
-    if (forecasts === null) return;
-    context.showProgress('bootstrap');
-    const results = await resultsOf(forecasts.scored);
-    if (context.closers.closing) return;
-    const seconds = (performance.now() - since) / 1000;
-    const summary = { file: basename(args.file), fold: args.fold, unit: forecasts.unit, seconds, results };
-    context.print(args.json ? backtestJson(summary) : backtestText(summary));
-    if (args.report !== null) writeReport(args.report, backtestPage({ ...summary, command: args.command }));
-  },
-});
+};
 
-interface Forecasts {
-  readonly unit: 'days' | 'answers';
-  readonly scored: readonly ScoredCase[];
-}
-
-/** @returns null if a signal came. @throws StartError where nothing can be forecast */
-async function forecastTable(
-  context: CommandContext,
-  args: LabArguments,
-  table: AnswerTable,
-): Promise<Forecasts | null> {
+export const main = labCommand('backtest', texts, async (context, args, { table, since }) => {
   const folds = args.fold === null ? crossFolds(table, context) : foldsOf(table);
   const scored: ScoredCase[] = [];
-  const units = new Set<Forecasts['unit']>();
+  let unit: Backtest['unit'] = 'days';
   let train: ReturnType<typeof openTrainer> | undefined;
   for (const fold of args.fold === null ? foldsPresent(folds) : [args.fold]) {
     const split = divide(table, folds, fold);
-    train ??= openTrainer(context, args.threads ?? threadsFor(split.training));
+    train ??= openTrainer(context, threadsFor(args, split.training));
     const trained = await train(split.training);
     if (trained === null) return null;
     context.showProgress(`forecasting fold ${fold}`);
     await nextTurn();
     if (context.closers.closing) return null;
     const { served } = trained.models;
-    units.add(served.model.accuracy.unit);
+    unit = served.model.accuracy.unit;
     // One by one: arguments of a call lie on the stack, and there may be millions.
     for (const one of forecastFold(split, served, fold)) scored.push(one);
   }
-  const [unit] = units;
-  if (unit === undefined || scored.length === 0) throw new StartError(nothingToForecast);
-  return { unit, scored };
-}
+  if (scored.length === 0)
+    throw new StartError('No learner has enough answers after another for a forecast to be held against');
+  context.showProgress('bootstrap');
+  const results = await resultsOf(scored);
+  const seconds = (performance.now() - since) / 1000;
+  const backtest = { file: basename(args.file), fold: args.fold, unit, seconds, results };
+  return {
+    json: () => backtestJson(backtest),
+    text: () => backtestText(backtest),
+    page: (command) => backtestPage(backtest, command),
+  };
+});
 
 /** Folds to forecast in turn: those of the file, unless it has all learners in one. */
 function crossFolds(table: AnswerTable, { stderr }: CommandContext): Uint16Array {
@@ -101,5 +72,3 @@ function crossFolds(table: AnswerTable, { stderr }: CommandContext): Uint16Array
   stderr.write(`Every learner is in fold ${fold}: folds are 1 to 5 by a hash of user_id instead\n`);
   return byHash;
 }
-
-const nothingToForecast = 'No learner has enough answers after another for a forecast to be held against';

@@ -2,28 +2,15 @@
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { logLossClip, reliabilityBins } from '../domain/base/metrics.js';
-import { evaluationPage } from '../lab/evaluate/page.js';
 import { predictAll } from '../lab/evaluate/predict.js';
-import { type Counts, evaluationJson, evaluationText, type Summary } from '../lab/evaluate/print.js';
+import { type Evaluation, evaluationJson, evaluationPage, evaluationText } from '../lab/evaluate/report.js';
 import { resultsOf } from '../lab/evaluate/results.js';
-import { maxFold } from '../lab/evaluate/rows.js';
 import { foldsOf, type Split } from '../lab/evaluate/split.js';
-import type { AnswerTable } from '../lab/evaluate/table.js';
-import { type CommandContext, commandOf } from './command.js';
-import {
-  divide,
-  type LabArguments,
-  labArguments,
-  openTrainer,
-  readAnswers,
-  threadsFor,
-  writeReport,
-} from './lab.js';
+import { type AnswerTable, maxFold } from '../lab/evaluate/table.js';
+import { divide, labCommand, openTrainer, threadsFor } from './lab.js';
 
-export const main = commandOf({
-  name: 'evaluate',
-  ...labArguments('evaluate', {
-    about: `Measures how well the models predict the answers of FILE. They are trained on the learners of all folds but
+const texts = {
+  about: `Measures how well the models predict the answers of FILE. They are trained on the learners of all folds but
 one, and predict every answer of that fold's learners from the learner's own earlier answers, through the
 code that serves. What is known of skills and items comes from the training learners alone.
 
@@ -36,8 +23,8 @@ row; others are ignored. Rows that do not fit are left out, counted and reported
   fold                 integer 0 to ${maxFold}; the first one holds for all rows of a learner. Learners
                        without any are in fold 1 to 5 by a hash of user_id, the same in every run
   question_difficulty  -3 to 3`,
-    fold: 'whose answers are predicted (default: 1)',
-    notes: `Models: overall_mean (share of right answers in training), skill_mean (the same by skill), bkt (plain
+  fold: 'whose answers are predicted (default: 1)',
+  notes: `Models: overall_mean (share of right answers in training), skill_mean (the same by skill), bkt (plain
 Bayesian Knowledge Tracing with fitted parameters), served (what the service answers as p_correct).
 Figures: auc (ties count half; null where all answers are alike), rmse, log_loss (natural logarithm,
 of ${logLossClip} at least), accuracy (at .5), ece (calibration error over ${reliabilityBins} bins of equal width).
@@ -46,39 +33,12 @@ fit.seconds is the time of the BKT fit with the preparation of its data, fit.ite
 of all skills together, fit.observations the answers fitted on. monotone counts how often, of probes tried,
 a right answer lowered (right_lowers) or a wrong one raised (wrong_raises) the served probability for
 another item of the skill.`,
-  }),
-  work: async (context, args) => {
-    const read = await readAnswers(args.file, context);
-    if (read === null) return;
-    const summary = await evaluateTable(context, args, read.table, read.leftOut);
-    if (summary === null) return;
-    context.print(args.json ? evaluationJson(summary) : evaluationText(summary));
-    if (args.report === null) return;
-    const { test, train: training, fold, monotone, results } = summary;
-    const skillIds = read.table.skills.all;
-    const facts = {
-      file: basename(args.file),
-      fold,
-      test,
-      training,
-      monotone,
-      skillIds,
-      command: args.command,
-    };
-    writeReport(args.report, evaluationPage(facts, results));
-  },
-});
+};
 
-/** @returns null if a signal came */
-async function evaluateTable(
-  context: CommandContext,
-  args: LabArguments,
-  table: AnswerTable,
-  leftOut: number,
-): Promise<Summary | null> {
+export const main = labCommand('evaluate', texts, async (context, args, { table, leftOut }) => {
   const fold = args.fold ?? 1;
   const split = divide(table, foldsOf(table), fold);
-  const threads = args.threads ?? threadsFor(split.training);
+  const threads = threadsFor(args, split.training);
   const trained = await openTrainer(context, threads)(split.training);
   if (trained === null) return null;
   context.showProgress('predicting');
@@ -86,7 +46,7 @@ async function evaluateTable(
   const since = performance.now();
   const { predictions, monotone } = predictAll(split, trained.models);
   const predictSeconds = (performance.now() - since) / 1000;
-  return {
+  const evaluation: Evaluation = {
     ...{ file: args.file, fold, leftOut, monotone },
     split: splitOf(table),
     test: countsOf(split.test),
@@ -94,14 +54,19 @@ async function evaluateTable(
     fit: { ...trained.figures, predictSeconds, threads },
     results: resultsOf(split, predictions),
   };
-}
+  return {
+    json: () => evaluationJson(evaluation),
+    text: () => evaluationText(evaluation),
+    page: (command) => evaluationPage({ ...evaluation, file: basename(args.file) }, table.skills, command),
+  };
+});
 
-const countsOf = ({ correct, starts }: Split['test']): Counts => ({
+const countsOf = ({ correct, starts }: Split['test']) => ({
   rows: correct.length,
   learners: starts.length - 1,
 });
 
-function splitOf({ folds, learners }: AnswerTable): Summary['split'] {
+function splitOf({ folds, learners }: AnswerTable): Evaluation['split'] {
   if (folds.size === 0) return 'hash';
-  return folds.size === learners.all.length ? 'fold' : 'mixed';
+  return folds.size === learners.length ? 'fold' : 'mixed';
 }

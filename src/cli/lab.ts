@@ -4,27 +4,50 @@ import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { createFitPool } from '../compute/fit-pool.js';
 import type { AnswerLog } from '../domain/base/answer-log.js';
-import { evaluateColumns, maxFold, readLogRow } from '../lab/evaluate/rows.js';
 import { type Split, splitByFold } from '../lab/evaluate/split.js';
-import { type AnswerTable, createAnswerTable } from '../lab/evaluate/table.js';
+import { type AnswerTable, createAnswerTable, evaluateColumns, maxFold } from '../lab/evaluate/table.js';
 import { type Trained, trainModels } from '../lab/evaluate/train.js';
 import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
+import { distinct } from '../lists.js';
 import { argumentsOf, flag, integerOption, option, withFile } from './arguments.js';
-import type { CommandContext } from './command.js';
+import { type CommandContext, commandOf } from './command.js';
 import { openFile, readPages } from './import-file.js';
 
 const maxThreads = 256;
 
-interface LabTexts {
-  readonly about: string;
-  /** Of the option --fold. */
-  readonly fold: string;
-  readonly notes: string;
+/** What is printed beside the page: the result as text and as JSON. */
+interface Report {
+  readonly text: () => string;
+  readonly json: () => string;
+  /** @param command that made it */
+  readonly page: (command: string) => string;
 }
 
-/** The arguments of both. What is not given is null. */
-export const labArguments = (name: 'evaluate' | 'backtest', { about, fold, notes }: LabTexts) =>
+/**
+ * A command on a file of answers.
+ *
+ * @param texts of --help: before the options, of --fold, after the options
+ * @param work returns null if a signal came
+ */
+export const labCommand = (
+  name: 'evaluate' | 'backtest',
+  { about, fold, notes }: { readonly about: string; readonly fold: string; readonly notes: string },
+  work: (context: CommandContext, args: LabArguments, answers: Answers) => Promise<Report | null>,
+) =>
+  commandOf({
+    name,
+    ...labArguments(name, about, fold, notes),
+    work: async (context, args) => {
+      const answers = await readAnswers(args.file, context);
+      const report = answers && (await work(context, args, answers));
+      if (report === null || context.closers.closing) return;
+      context.print(args.json ? report.json() : report.text());
+      if (args.report !== null) writeReport(args.report, report.page(args.command));
+    },
+  });
+
+const labArguments = (name: string, about: string, fold: string, notes: string) =>
   argumentsOf({
     form: `npm run ${name} -- FILE [options]`,
     about,
@@ -45,12 +68,11 @@ export const labArguments = (name: 'evaluate' | 'backtest', { about, fold, notes
     notes,
     read: (values, given) => ({
       ...withFile(values, given),
-      /** The command line, for the page. */
       command: ['npm run', name, '--', ...given.argv].join(' '),
     }),
   });
 
-export type LabArguments = NonNullable<ReturnType<ReturnType<typeof labArguments>['read']>>;
+type LabArguments = NonNullable<ReturnType<ReturnType<typeof labArguments>['read']>>;
 
 function checkReportPath(path: string): string {
   const target = resolve(path);
@@ -71,7 +93,7 @@ function unwritableReport(path: string, cause: unknown): StartError {
 }
 
 /** The path was checked before the run, but a disk may be full by now. The figures are printed by then. */
-export function writeReport(path: string, page: string): void {
+function writeReport(path: string, page: string): void {
   try {
     writeFileSync(path, page);
   } catch (cause) {
@@ -79,14 +101,9 @@ export function writeReport(path: string, page: string): void {
   }
 }
 
-/** Rows that do not fit. */
-interface LeftOut {
-  rows: number;
-  /** Line and reason of the first few. */
-  readonly examples: string[];
-}
-
 const maxExamples = 5;
+
+export type Answers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
 
 /**
  * Reads the answers of a file, with what its user should know of them on standard error.
@@ -94,55 +111,54 @@ const maxExamples = 5;
  * @returns the answers and how many rows do not fit; null if a signal came
  * @throws StartError for a file that cannot be read to its end, or has no row that fits
  */
-export async function readAnswers(
-  path: string,
-  { closers, stderr, showProgress }: CommandContext,
-): Promise<{ readonly table: AnswerTable; readonly leftOut: number } | null> {
+async function readAnswers(path: string, { closers, stderr, showProgress }: CommandContext) {
+  const since = performance.now();
   const file = openFile(path);
   const table = createAnswerTable();
-  const leftOut: LeftOut = { rows: 0, examples: [] };
+  const { learner } = table.columns;
+  const examples: string[] = [];
   const now = Date.now();
-  let bytes = 0;
+  let [bytes, leftOut] = [0, 0];
   const onBytes = (chunk: Buffer): void => {
     bytes += chunk.length;
   };
   for await (const page of readPages(file, onBytes, evaluateColumns)) {
     if (closers.closing) return null;
     for (const raw of page) {
-      const row = readLogRow(raw, now);
-      if (typeof row !== 'string') table.add(row);
-      else if (++leftOut.rows <= maxExamples) leftOut.examples.push(`  line ${raw.line}: ${row}`);
+      const problem = table.add(raw, now);
+      if (problem !== null && ++leftOut <= maxExamples) examples.push(`  line ${raw.line}: ${problem}`);
     }
     const share = Math.floor((100 * bytes) / Math.max(1, file.bytes));
-    showProgress(`reading: ${share} %, ${grouped(table.rows)} answers`);
+    showProgress(`reading: ${share} %, ${grouped(learner.length)} answers`);
   }
   if (closers.closing) return null;
   showProgress('');
-  if (table.rows === 0)
-    throw new StartError([`${path} has no answer that can be used`, ...leftOut.examples].join('\n'));
-  for (const note of notesOn(table, leftOut)) stderr.write(`${note}\n`);
-  return { table, leftOut: leftOut.rows };
+  if (learner.length === 0)
+    throw new StartError([`${path} has no answer that can be used`, ...examples].join('\n'));
+  for (const note of notesOn(table, leftOut, examples)) stderr.write(`${note}\n`);
+  return { table, leftOut, since };
 }
 
 const counted = (count: number, one: string, several: string): string =>
   `${grouped(count)} ${count === 1 ? one : several}`;
 
 /** What the user should know of the rows, as lines; none where all is well. */
-function notesOn({ learners, folds, foldConflicts }: AnswerTable, leftOut: LeftOut): string[] {
-  const notes: string[] = [];
-  const { rows, examples } = leftOut;
-  if (rows > 0) notes.push(`${counted(rows, 'row does', 'rows do')} not fit and are left out:`, ...examples);
-  if (rows > examples.length) notes.push(`  and ${grouped(rows - examples.length)} more`);
-  if (foldConflicts > 0) {
-    notes.push(
-      `${counted(foldConflicts, 'row has', 'rows have')} another fold than their learner's first: the first one holds`,
-    );
-  }
-  const without = learners.all.length - folds.size;
-  if (folds.size > 0 && without > 0) {
-    notes.push(`${counted(without, 'learner has', 'learners have')} no fold: 1 to 5 by a hash of user_id`);
-  }
-  return notes;
+function notesOn(table: AnswerTable, leftOut: number, examples: readonly string[]): string[] {
+  const conflicts = table.foldConflicts();
+  const without = table.learners.length - table.folds.size;
+  return [
+    ...(leftOut > 0 ? [`${counted(leftOut, 'row does', 'rows do')} not fit and are left out:`] : []),
+    ...examples,
+    ...(leftOut > maxExamples ? [`  and ${grouped(leftOut - maxExamples)} more`] : []),
+    ...(conflicts > 0
+      ? [
+          `${counted(conflicts, 'row has', 'rows have')} another fold than their learner's first: the first one holds`,
+        ]
+      : []),
+    ...(table.folds.size > 0 && without > 0
+      ? [`${counted(without, 'learner has', 'learners have')} no fold: 1 to 5 by a hash of user_id`]
+      : []),
+  ];
 }
 
 /** @throws StartError where there is nobody to predict, or nobody to learn from */
@@ -158,13 +174,13 @@ export function divide(table: AnswerTable, folds: Uint16Array, fold: number): Sp
 }
 
 /** Each once, ascending. */
-export const foldsPresent = (folds: Uint16Array): number[] => [...new Set(folds)].sort((a, b) => a - b);
+export const foldsPresent = (folds: Uint16Array): number[] => distinct(folds).sort((a, b) => a - b);
 
 /** Below this a second thread takes longer to start than it saves. */
 const manyAnswers = 1_000_000;
 
-export const threadsFor = ({ correct }: AnswerLog): number =>
-  correct.length < manyAnswers ? 1 : availableParallelism();
+export const threadsFor = ({ threads }: LabArguments, { correct }: AnswerLog): number =>
+  threads ?? (correct.length < manyAnswers ? 1 : availableParallelism());
 
 /**
  * Starts threads to train in, so that this one stays awake for signals.

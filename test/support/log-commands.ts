@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { readLogRow } from '../../src/lab/evaluate/rows.js';
 import { foldsOf, type Split, splitByFold } from '../../src/lab/evaluate/split.js';
 import { createAnswerTable } from '../../src/lab/evaluate/table.js';
 import { type MadeAnswer, type MadeColumn, recordsOf } from './answer-file.js';
@@ -44,9 +43,7 @@ export function splitOf(made: readonly MadeAnswer[], columns: readonly MadeColum
   const table = createAnswerTable();
   const trainingFirst = [...made].sort((a, b) => Number(a.fold === 1) - Number(b.fold === 1));
   for (const [line, fields] of recordsOf(trainingFirst, columns).entries()) {
-    const row = readLogRow({ line, fields }, Date.now());
-    assert.ok(typeof row !== 'string', String(row));
-    table.add(row);
+    assert.equal(table.add({ line, fields }, Date.now()), null);
   }
   return splitByFold(table, foldsOf(table), 1);
 }

@@ -1,11 +1,11 @@
 /** Every moment of a fold's learners forecast by models that were trained without them. */
-
 import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AccuracyCase, accuracyCases } from '../../domain/fit/accuracy/cases.js';
 import { accuracyCdf, accuracyInterval, forecastAccuracy } from '../../domain/prediction/accuracy-model.js';
+import { groupedBy } from '../../lists.js';
+import { shareRight } from '../evaluate/predict.js';
 import { replayServed, type ServedModel } from '../evaluate/served.js';
 import type { Split } from '../evaluate/split.js';
-import { baselineShares } from './baselines.js';
 
 export const levels = [0.5, 0.8, 0.95] as const;
 export const modelNames = ['served', 'no_change', 'population'] as const;
@@ -28,50 +28,45 @@ export interface ScoredCase extends AccuracyCase {
 
 /** All cases of the test log; in each, only what the learner had answered by then is known. */
 export function forecastFold({ training, test }: Split, served: ServedModel, fold: number): ScoredCase[] {
-  const cases = casesByPlace(test, accuracyCases(test, served.model.accuracy.unit));
-  const baselines = baselineShares(training, test);
+  const { accuracy } = served.model;
+  const population = shareRight(training);
+  const cases = groupedBy(accuracyCases(test, accuracy.unit), placeIn(test));
   const scored: ScoredCase[] = [];
-  replayServed(served, test, {
-    before: ({ learner }, place) => {
-      for (const one of cases.get(place) ?? []) {
-        const forecast = forecastAccuracy(served.model.accuracy, learner, one.horizon);
-        scored.push(scoreOf(served, one, forecast, baselines(place), fold));
-      }
-    },
+  replayServed(served, test, ({ learner }, place) => {
+    for (const one of cases.get(place) ?? []) {
+      const forecast = forecastAccuracy(accuracy, learner, one.horizon);
+      const observed = one.right / one.answers;
+      const intervals = levels.map((level) => accuracyInterval(accuracy, forecast, one.answers, level));
+      const cdf = (share: number): number => accuracyCdf(accuracy, forecast, one.answers, share);
+      const half = 0.5 / one.answers;
+      scored.push({
+        ...one,
+        fold,
+        observed,
+        expected: { served: forecast.expected, no_change: latestShare(test, one), population },
+        inside: intervals.map(({ low, high }) => low <= observed && observed <= high),
+        width: intervals[1] === undefined ? 0 : intervals[1].high - intervals[1].low,
+        pit: [cdf(observed - half), cdf(observed + half)],
+      });
+    }
   });
   return scored;
 }
 
-function casesByPlace({ starts }: AnswerLog, cases: readonly AccuracyCase[]): Map<number, AccuracyCase[]> {
-  const byPlace = new Map<number, AccuracyCase[]>();
-  for (const one of cases) {
-    const place = (starts[one.learner] as number) + one.history;
-    byPlace.set(place, [...(byPlace.get(place) ?? []), one]);
-  }
-  return byPlace;
-}
+const placeIn =
+  ({ starts }: AnswerLog) =>
+  ({ learner, history }: AccuracyCase): number =>
+    (starts[learner] as number) + history;
 
-function scoreOf(
-  { model: { accuracy } }: ServedModel,
-  one: AccuracyCase,
-  forecast: ReturnType<typeof forecastAccuracy>,
-  baselines: Omit<ScoredCase['expected'], 'served'>,
-  fold: number,
-): ScoredCase {
-  const observed = one.right / one.answers;
-  const intervals = levels.map((level) => accuracyInterval(accuracy, forecast, one.answers, level));
-  const [, middle] = intervals;
-  const half = 0.5 / one.answers;
-  return {
-    ...one,
-    fold,
-    observed,
-    expected: { served: forecast.expected, ...baselines },
-    inside: intervals.map(({ low, high }) => low <= observed && observed <= high),
-    width: middle === undefined ? 0 : middle.high - middle.low,
-    pit: [
-      accuracyCdf(accuracy, forecast, one.answers, observed - half),
-      accuracyCdf(accuracy, forecast, one.answers, observed + half),
-    ],
-  };
+/** Answers that the learner's latest share is taken of. */
+const latest = 50;
+/** Added to the right and to the wrong ones: else a share of 0 or 1 would be certain. */
+const smoothing = 1;
+
+/** The learner's own share of right answers among the latest before the moment. */
+function latestShare(log: AnswerLog, one: AccuracyCase): number {
+  const place = placeIn(log)(one);
+  const answers = Math.min(one.history, latest);
+  const right = log.correct.subarray(place - answers, place).reduce((sum, value) => sum + value, 0);
+  return (right + smoothing) / (answers + 2 * smoothing);
 }

@@ -1,131 +1,101 @@
 /** What a backtest finds, as it is printed and drawn. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { shareLogLoss } from '../../domain/base/metrics.js';
-import { type HistoryBand, historyBands, isInBand } from '../../domain/prediction/accuracy-figures.js';
-import { type Bounds, bootstrapMeans, type LearnerSums } from './bootstrap.js';
+import { historyBands, isInBand } from '../../domain/prediction/accuracy-figures.js';
+import { distinct, indices } from '../../lists.js';
 import { levels, type ModelName, modelNames, type ScoredCase } from './forecasts.js';
 
 /** A mean over cases, with its 95 % interval over learners. */
-export interface Estimate extends Bounds {
+export interface Estimate {
   readonly mean: number;
-}
-
-export interface ModelLosses {
-  /** Of single answers: squared distance, and -ln of the probability of what happened. */
-  readonly brier: Estimate;
-  readonly logLoss: Estimate;
-  /** Distance of the expected share from the observed one. */
-  readonly mae: Estimate;
+  readonly low: number;
+  readonly high: number;
 }
 
 /** Some of the cases. */
-export interface Summary {
-  readonly cases: number;
-  readonly learners: number;
-  /** Share of cases inside the interval, in the order of `levels`. */
-  readonly coverage: readonly Estimate[];
-  /** Share of cases below and above the interval, in the same order. */
-  readonly below: readonly number[];
-  /** Mean width of the 80 % interval. */
-  readonly width: Estimate;
-  readonly models: Readonly<Record<ModelName, ModelLosses>>;
-}
-
+export type Summary = Awaited<ReturnType<typeof summaryOf>>;
 /** The cases of one horizon of learners with so many answers. */
-export interface Band extends Summary {
-  readonly historyFrom: number;
-  /** Included; null: without end. */
-  readonly historyTo: number | null;
-  /** Where the band stands among others, see `HistoryBand`. */
-  readonly historyMiddle: number;
-  readonly horizon: number;
-}
-
-export interface ReliabilityPoint {
-  readonly cases: number;
-  readonly expected: number;
-  readonly observed: number;
-}
-
-export interface BacktestResults {
-  readonly all: Summary;
-  readonly bands: readonly Band[];
-  /** Tenths of the cases by the expected share. */
-  readonly reliability: readonly ReliabilityPoint[];
-  /** Share of cases by twentieths of the probability integral transform; all alike where forecasts are calibrated. */
-  readonly pit: readonly number[];
-}
+export type Band = Awaited<ReturnType<typeof bandsOf>>[number];
+export type BacktestResults = Awaited<ReturnType<typeof resultsOf>>;
 
 /**
  * Long where cases are many, but the event loop has its turns.
  *
  * @param scored at least one
  */
-export async function resultsOf(scored: readonly ScoredCase[]): Promise<BacktestResults> {
-  return {
-    all: await summaryOf(scored),
-    bands: await bandsOf(scored),
-    reliability: reliabilityOf(scored),
-    pit: pitHistogram(scored),
-  };
-}
+export const resultsOf = async (scored: readonly ScoredCase[]) => ({
+  all: await summaryOf(scored),
+  bands: await bandsOf(scored),
+  reliability: reliabilityOf(scored),
+  pit: pitHistogram(scored),
+});
 
-async function bandsOf(scored: readonly ScoredCase[]): Promise<Band[]> {
-  const horizons = [...new Set(scored.map(({ horizon }) => horizon))].sort((a, b) => a - b);
-  const bands: Band[] = [];
-  for (const horizon of horizons) {
+async function bandsOf(scored: readonly ScoredCase[]) {
+  const bands = [];
+  for (const horizon of horizonsOf(scored)) {
     for (const history of historyBands) {
       const own = scored.filter((one) => one.horizon === horizon && isInBand(history, one.history));
-      if (own.length > 0) bands.push({ ...namesOf(history), horizon, ...(await summaryOf(own)) });
+      if (own.length === 0) continue;
+      bands.push({
+        historyFrom: history.from,
+        /** Included; null: without end. */
+        historyTo: Number.isFinite(history.to) ? history.to - 1 : null,
+        /** Where the band stands among others, see `HistoryBand`. */
+        historyMiddle: history.middle,
+        horizon,
+        ...(await summaryOf(own)),
+      });
     }
   }
   return bands;
 }
 
-const namesOf = ({ from, to, middle }: HistoryBand) => ({
-  historyFrom: from,
-  historyTo: Number.isFinite(to) ? to - 1 : null,
-  historyMiddle: middle,
-});
+/** Each once, ascending. */
+export const horizonsOf = (of: readonly { readonly horizon: number }[]): number[] =>
+  distinct(of.map(({ horizon }) => horizon)).sort((a, b) => a - b);
 
-/** Columns of a learner's sums: the number of cases, then what means are taken of. */
+/** What means are taken of, behind the number of cases. */
 const columnsOf = ({ inside, width, observed, expected }: ScoredCase): number[] => [
   1,
-  ...inside.map(Number),
   width,
+  ...inside.map(Number),
   ...modelNames.flatMap((name) => lossesOf(observed, expected[name])),
 ];
 
-function lossesOf(observed: number, expected: number): number[] {
-  return [
-    observed * (1 - expected) ** 2 + (1 - observed) * expected ** 2,
-    shareLogLoss(expected, observed),
-    Math.abs(observed - expected),
-  ];
-}
+const lossNames = ['brier', 'logLoss', 'mae'] as const;
 
-async function summaryOf(scored: readonly ScoredCase[]): Promise<Summary> {
+/**
+ * Brier score and log loss of single answers (squared distance, and -ln of the probability of what happened), and
+ * distance of the expected share from the observed one; in the order of `lossNames`.
+ */
+const lossesOf = (observed: number, expected: number): number[] => [
+  observed * (1 - expected) ** 2 + (1 - observed) * expected ** 2,
+  shareLogLoss(expected, observed),
+  Math.abs(observed - expected),
+];
+
+async function summaryOf(scored: readonly ScoredCase[]) {
   const sums = await sumsByLearner(scored);
   const bounds = await bootstrapMeans(sums);
-  const estimate = (column: number): Estimate => ({
+  const [, width, ...estimates] = bounds.map((bound, column) => ({
     mean: sums.reduce((sum, own) => sum + (own[column] as number), 0) / scored.length,
-    ...(bounds[column] as Bounds),
-  });
-  const widthColumn = 1 + levels.length;
-  const models = modelNames.map((name, i) => {
-    const first = widthColumn + 1 + 3 * i;
-    return [
-      name,
-      { brier: estimate(first), logLoss: estimate(first + 1), mae: estimate(first + 2) },
-    ] as const;
+    ...bound,
+  }));
+  const losses = modelNames.map((name, model) => {
+    const first = levels.length + lossNames.length * model;
+    return [name, Object.fromEntries(lossNames.map((loss, i) => [loss, estimates[first + i]]))];
   });
   return {
     cases: scored.length,
     learners: sums.length,
-    coverage: levels.map((_, i) => estimate(1 + i)),
+    /** Share of cases inside the interval, and below it, in the order of `levels`. */
+    coverage: estimates.slice(0, levels.length),
     below: levels.map((_, i) => shareBelow(scored, i)),
-    width: estimate(widthColumn),
-    models: Object.fromEntries(models) as Record<ModelName, ModelLosses>,
+    /** Mean width of the 80 % interval. */
+    width: width as Estimate,
+    models: Object.fromEntries(losses) as Readonly<
+      Record<ModelName, Readonly<Record<(typeof lossNames)[number], Estimate>>>
+    >,
   };
 }
 
@@ -136,28 +106,76 @@ const shareBelow = (scored: readonly ScoredCase[], level: number): number =>
 /** Some tenths of a second's work. */
 const casesPerTurn = 100_000;
 
-async function sumsByLearner(scored: readonly ScoredCase[]): Promise<LearnerSums[]> {
-  const sums = new Map<string, LearnerSums>();
+async function sumsByLearner(scored: readonly ScoredCase[]): Promise<Float64Array[]> {
+  const sums = new Map<string, Float64Array>();
   for (const [i, one] of scored.entries()) {
     if (i % casesPerTurn === 0) await nextTurn();
-    const columns = columnsOf(one);
     const key = `${one.fold} ${one.learner}`;
+    const columns = columnsOf(one);
     const own = sums.get(key) ?? new Float64Array(columns.length);
-    for (const [column, value] of columns.entries()) own[column] = (own[column] as number) + value;
+    addTo(own, columns);
     sums.set(key, own);
   }
   return [...sums.values()];
 }
 
+function addTo(sums: Float64Array, values: ArrayLike<number>): void {
+  for (let column = 0; column < sums.length; column++)
+    sums[column] = (sums[column] as number) + (values[column] as number);
+}
+
+export const resamples = 1000;
+export const seed = 20_260_101;
+const tail = 0.025;
+
+/**
+ * 95 % intervals of the means of all columns (sum of the column by sum of the first one) over learners drawn again
+ * and again with replacement, as many as there are; the same in every run. A learner's moments are alike, so that only
+ * learners count as independent. Between samples the event loop has its turn, so that signals are served.
+ *
+ * @param learners at least one, each with the sums of its cases, of which the first is their number
+ */
+export async function bootstrapMeans(learners: readonly Float64Array[]) {
+  const width = (learners[0] as Float64Array).length;
+  const random = generator(seed);
+  const means = indices(width).map(() => new Float64Array(resamples));
+  for (let sample = 0; sample < resamples; sample++) {
+    await nextTurn();
+    const sums = new Float64Array(width);
+    for (let draw = 0; draw < learners.length; draw++)
+      addTo(sums, learners[Math.floor(random() * learners.length)] as Float64Array);
+    for (const [column, values] of means.entries())
+      values[sample] = (sums[column] as number) / (sums[0] as number);
+  }
+  return means.map((values) => {
+    const sorted = values.toSorted();
+    const at = (share: number): number => sorted[Math.round(share * (sorted.length - 1))] as number;
+    return { low: at(tail), high: at(1 - tail) };
+  });
+}
+
+/** Numbers from 0 to below 1 (mulberry32). */
+function generator(start: number): () => number {
+  let state = start;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
 const reliabilityPoints = 10;
 
-function reliabilityOf(scored: readonly ScoredCase[]): ReliabilityPoint[] {
+/** Tenths of the cases by the expected share. */
+function reliabilityOf(scored: readonly ScoredCase[]) {
   const sorted = scored.toSorted((a, b) => a.expected.served - b.expected.served);
   const mean = (part: readonly ScoredCase[], of: (one: ScoredCase) => number): number =>
     part.reduce((sum, one) => sum + of(one), 0) / part.length;
-  return Array.from({ length: reliabilityPoints }, (_, i) =>
-    sorted.slice((i * sorted.length) / reliabilityPoints, ((i + 1) * sorted.length) / reliabilityPoints),
-  )
+  return indices(reliabilityPoints)
+    .map((i) =>
+      sorted.slice((i * sorted.length) / reliabilityPoints, ((i + 1) * sorted.length) / reliabilityPoints),
+    )
     .filter((part) => part.length > 0)
     .map((part) => ({
       cases: part.length,
@@ -168,22 +186,16 @@ function reliabilityOf(scored: readonly ScoredCase[]): ReliabilityPoint[] {
 
 export const pitBins = 20;
 
-/** A share of few answers is no single place of the distribution: it counts evenly over its part (Czado et al. 2009). */
-function pitHistogram(scored: readonly ScoredCase[]): number[] {
-  const shares = new Array<number>(pitBins).fill(0);
-  for (const { pit } of scored) {
-    const [from, to] = pit;
-    for (let bin = 0; bin < pitBins; bin++) {
-      const [low, high] = [bin / pitBins, (bin + 1) / pitBins];
-      const inBin =
-        to > from
-          ? Math.max(0, Math.min(to, high) - Math.max(from, low)) / (to - from)
-          : pointIn(from, low, high);
-      shares[bin] = (shares[bin] as number) + inBin / scored.length;
-    }
-  }
-  return shares;
-}
-
-const pointIn = (place: number, low: number, high: number): number =>
-  place >= low && (place < high || high === 1) ? 1 : 0;
+/**
+ * Share of cases by twentieths of the probability integral transform; all alike where forecasts are calibrated. A share
+ * of few answers is no single place of the distribution: it counts evenly over its part (Czado et al. 2009).
+ */
+const pitHistogram = (scored: readonly ScoredCase[]): number[] =>
+  indices(pitBins).map((bin) => {
+    const [low, high] = [bin / pitBins, (bin + 1) / pitBins];
+    const shareIn = ({ pit: [from, to] }: ScoredCase): number => {
+      if (to > from) return Math.max(0, Math.min(to, high) - Math.max(from, low)) / (to - from);
+      return from >= low && (from < high || high === 1) ? 1 : 0;
+    };
+    return scored.reduce((sum, one) => sum + shareIn(one), 0) / scored.length;
+  });

@@ -1,94 +1,157 @@
 /** What an evaluation finds, as it is printed and drawn. */
-import type { AnswerLog } from '../../domain/base/answer-log.js';
-import { type Metrics, measure, type ReliabilityBin, reliabilityOf } from '../../domain/base/metrics.js';
-import { type AucEstimate, estimateAuc } from './auc.js';
-import { answersByLearner, attemptsOnSkill, type CurvePoint } from './curves.js';
+import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
+import { measure, reliabilityOf } from '../../domain/base/metrics.js';
+import { type Predictions, sumBy } from './predict.js';
 import type { Split } from './split.js';
 
 export const modelNames = ['overall_mean', 'skill_mean', 'bkt', 'served'] as const;
 export type ModelName = (typeof modelNames)[number];
+export type ModelResult = Results['models'][number];
+export type Results = ReturnType<typeof resultsOf>;
 
-/** Probability of a right answer for every answer of the test log, by model. */
-export type Predictions = Readonly<Record<ModelName, Float64Array>>;
-
-export interface ModelResult {
-  readonly name: ModelName;
-  readonly metrics: Metrics;
-  readonly auc: AucEstimate;
-  readonly reliability: readonly ReliabilityBin[];
-}
-
-/** Test answers on skills of about the same number of training answers. */
-export interface SizeBand {
-  /** Least and greatest number of training answers on the skill. */
-  readonly from: number;
-  readonly to: number;
-  readonly skills: number;
-  readonly answers: number;
-  /** Area under the ROC curve, in the order of `modelNames`. */
-  readonly auc: readonly AucEstimate[];
-}
-
-/** One skill as the served model predicts it. */
-export interface SkillCalibration {
-  readonly skill: number;
-  readonly answers: number;
-  readonly predicted: number;
-  readonly correct: number;
-}
-
-export interface Results {
-  readonly models: readonly ModelResult[];
-  /** By the number of the attempt on the skill, and by the number of the answer among all of the learner. */
-  readonly byAttempt: readonly CurvePoint[];
-  readonly byAnswer: readonly CurvePoint[];
-  readonly bySize: readonly SizeBand[];
-  /** The skills with the widest gap first. */
-  readonly worstSkills: readonly SkillCalibration[];
-}
-
-export function resultsOf(split: Split, predictions: Predictions): Results {
-  const { correct } = split.test;
-  const learner = learnersOf(split.test);
+export function resultsOf(split: Split, predictions: Predictions) {
+  const { test } = split;
+  const { learner, answer, attempt } = numbersOf(test);
   const inOrder = modelNames.map((name) => predictions[name]);
   return {
     models: modelNames.map((name) => ({
       name,
-      metrics: measure(correct, predictions[name]),
-      auc: estimateAuc(correct, predictions[name], learner),
-      reliability: reliabilityOf(correct, predictions[name]),
+      metrics: measure(test.correct, predictions[name]),
+      auc: estimateAuc(test.correct, predictions[name], learner),
+      reliability: reliabilityOf(test.correct, predictions[name]),
     })),
-    byAttempt: attemptsOnSkill(split.test, inOrder),
-    byAnswer: answersByLearner(split.test, inOrder),
+    byAttempt: curve(test, inOrder, attempt, attemptEnds),
+    byAnswer: curve(test, inOrder, answer, ratioEnds),
     bySize: bandsOf(split, inOrder, learner),
-    worstSkills: worstOf(split.test, predictions.served),
+    worstSkills: worstOf(test, predictions.served),
   };
+}
+
+/** Of each answer: its learner, its number among all of the learner, and among those on its skill, from 1. */
+function numbersOf(log: AnswerLog) {
+  const [learner, answer, attempt] = [log.skill.slice(), log.skill.slice(), log.skill.slice()];
+  for (const { learner: own, start, end } of placesByLearner(log, everyone(log))) {
+    const attempts = new Map<number, number>();
+    for (let place = start; place < end; place++) {
+      const skill = log.skill[place] as number;
+      attempts.set(skill, 1 + (attempts.get(skill) ?? 0));
+      learner[place] = own;
+      answer[place] = place - start + 1;
+      attempt[place] = attempts.get(skill) as number;
+    }
+  }
+  return { learner, answer, attempt };
+}
+
+// ---- learning curves: how right answers and predictions change with practice
+
+/** Attempts on a skill that have a point of their own; later ones are few. */
+const maxAttempts = 30;
+const attemptEnds = Array.from({ length: maxAttempts }, (_, i) => i + 1);
+
+/** 1, 2, 3, 4, 6, 8, 11, 16 and so on to 65,536: powers of the square root of two. */
+const ratioEnds = [...new Set(Array.from({ length: 33 }, (_, i) => Math.round(2 ** (i / 2))))];
+
+/** A point with fewer answers than this share of the fullest one is left out: it would only show noise. */
+const minShare = 0.005;
+
+export type CurvePoint = ReturnType<typeof curve>[number];
+
+/**
+ * Answers by their number, from `from` to `to` in each point, with the mean prediction of each model.
+ *
+ * @param ends last number of each point, ascending; answers beyond the last are left out
+ */
+function curve(
+  { correct }: AnswerLog,
+  predictions: readonly Float64Array[],
+  numbers: Uint32Array,
+  ends: readonly number[],
+) {
+  const points = ends.length + 1;
+  const pointOf = numbers.map((number) => ends.filter((end) => end < number).length);
+  const answers = sumBy(pointOf, points).subarray(0, ends.length);
+  const means = (column: ArrayLike<number>): Float64Array =>
+    sumBy(pointOf, points, column).map((sum, i) => sum / (answers[i] as number));
+  const right = means(correct);
+  const predicted = predictions.map(means);
+  const minAnswers = Math.max(1, minShare * Math.max(...answers));
+  return ends
+    .map((to, i) => ({
+      from: (ends[i - 1] ?? 0) + 1,
+      to,
+      answers: answers[i] as number,
+      correct: right[i] as number,
+      predicted: predicted.map((column) => column[i] as number),
+    }))
+    .filter((point) => point.answers >= minAnswers);
+}
+
+// ---- discrimination
+
+export interface AucEstimate {
+  /** See `Metrics.auc`; null where all answers are alike. */
+  readonly auc: number | null;
+  /** Half the width of the 95 % interval over learners; null with the area, or for a single learner. */
+  readonly margin: number | null;
+}
+
+/**
+ * Area under the ROC curve with its standard error over learners, whose answers are not independent of one another
+ * (Obuchowski 1997, Biometrics 53: 567, in the linear form with one term a learner).
+ *
+ * @param correct 1 for a right answer, 0 for a wrong one
+ * @param predictions of each
+ * @param learner of each, numbers from 0
+ */
+function estimateAuc(correct: Uint8Array, predictions: Float64Array, learner: Uint32Array): AucEstimate {
+  const right = predictions.filter((_, i) => correct[i] === 1).sort();
+  const wrong = predictions.filter((_, i) => correct[i] !== 1).sort();
+  if (right.length === 0 || wrong.length === 0) return { auc: null, margin: null };
+  const placements = predictions.map((p, i) =>
+    correct[i] === 1 ? shareBelow(wrong, p) : 1 - shareBelow(right, p),
+  );
+  const auc = placements.reduce((sum, value, i) => sum + value * (correct[i] as number), 0) / right.length;
+  const terms = placements.map((value, i) => (value - auc) / (correct[i] === 1 ? right : wrong).length);
+  const learners = new Set(learner).size;
+  const squares = sumBy(learner, 1 + (learner.at(-1) ?? 0), terms).reduce(
+    (sum, value) => sum + value ** 2,
+    0,
+  );
+  return { auc, margin: learners < 2 ? null : 1.96 * Math.sqrt((learners / (learners - 1)) * squares) };
+}
+
+/** Share of the sorted values below `value`, ties counted half. */
+const shareBelow = (sorted: Float64Array, value: number): number =>
+  (firstIndex(sorted, (one) => one >= value) + firstIndex(sorted, (one) => one > value)) / 2 / sorted.length;
+
+/** Index of the first value for which `holds`; it holds for all after it. */
+function firstIndex(sorted: Float64Array, holds: (value: number) => boolean): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (holds(sorted[middle] as number)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /** Least numbers of training answers of the bands. */
 const bandStarts = [0, 1, 100, 1000, 10_000];
 
-/** The learner of each answer. */
-function learnersOf({ starts, correct }: AnswerLog): Uint32Array {
-  const learner = new Uint32Array(correct.length);
-  for (let l = 0; l + 1 < starts.length; l++) learner.fill(l, starts[l], starts[l + 1]);
-  return learner;
-}
+export type SizeBand = ReturnType<typeof bandsOf>[number];
 
-function bandsOf(
-  { training, test }: Split,
-  predictions: readonly Float64Array[],
-  learner: Uint32Array,
-): SizeBand[] {
-  const sizes = countBySkill(training);
-  const seen = countBySkill(test);
+/** Test answers on skills of about the same number of training answers, `from` to `to`; `auc` in the order of `modelNames`. */
+function bandsOf({ training, test }: Split, predictions: readonly Float64Array[], learner: Uint32Array) {
+  const sizes = sumBy(training.skill, training.skills);
   return bandStarts.flatMap((from, i) => {
     const to = (bandStarts[i + 1] ?? Number.POSITIVE_INFINITY) - 1;
-    const has = (skill: number): boolean =>
-      (sizes[skill] as number) >= from && (sizes[skill] as number) <= to;
-    const skills = seen.filter((answers, skill) => answers > 0 && has(skill)).length;
+    const inBand = (_: number, place: number): boolean => {
+      const size = sizes[test.skill[place] as number] as number;
+      return size >= from && size <= to;
+    };
+    const skills = new Set(test.skill.filter(inBand)).size;
     if (skills === 0) return [];
-    const inBand = (_: number, place: number): boolean => has(test.skill[place] as number);
     const correct = test.correct.filter(inBand);
     const own = learner.filter(inBand);
     const auc = predictions.map((column) => estimateAuc(correct, column.filter(inBand), own));
@@ -96,32 +159,24 @@ function bandsOf(
   });
 }
 
-function countBySkill({ skill, skills }: AnswerLog): Uint32Array {
-  const counts = new Uint32Array(skills);
-  for (const index of skill) counts[index] = (counts[index] as number) + 1;
-  return counts;
-}
+// ---- calibration by skill
 
 const shownSkills = 10;
 /** Below this the gap is mostly chance: its standard error is about .05. */
 const minAnswers = 100;
 
-function worstOf(test: AnswerLog, served: Float64Array): SkillCalibration[] {
-  const answers = countBySkill(test);
-  const predicted = new Float64Array(test.skills);
-  const right = new Float64Array(test.skills);
-  test.skill.forEach((skill, i) => {
-    predicted[skill] = (predicted[skill] as number) + (served[i] as number);
-    right[skill] = (right[skill] as number) + (test.correct[i] as number);
-  });
-  const gap = ({ predicted, correct }: SkillCalibration): number => Math.abs(predicted - correct);
-  return Array.from(answers, (count, skill) => ({
+/** The skills with the widest gap between the mean prediction and the share of right answers. */
+function worstOf({ skill, skills, correct }: AnswerLog, served: Float64Array) {
+  const predicted = sumBy(skill, skills, served);
+  const right = sumBy(skill, skills, correct);
+  return Array.from(sumBy(skill, skills), (answers, skill) => ({
     skill,
-    answers: count,
-    predicted: (predicted[skill] as number) / count,
-    correct: (right[skill] as number) / count,
+    answers,
+    predicted: (predicted[skill] as number) / answers,
+    correct: (right[skill] as number) / answers,
+    gap: ((predicted[skill] as number) - (right[skill] as number)) / answers,
   }))
-    .filter((row) => row.answers >= minAnswers)
-    .sort((a, b) => gap(b) - gap(a) || a.skill - b.skill)
+    .filter(({ answers }) => answers >= minAnswers)
+    .sort((a, b) => Math.abs(b.gap) - Math.abs(a.gap) || a.skill - b.skill)
     .slice(0, shownSkills);
 }

@@ -2,7 +2,7 @@
 
 import { applyAnswer } from '../../domain/answer/apply-answer.js';
 import { conditionsFor } from '../../domain/answer/conditions.js';
-import type { AnswerLog } from '../../domain/base/answer-log.js';
+import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
 import type { Answer } from '../../domain/base/types.js';
 import { type ItemModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { type RememberedItem, recallItem } from '../../domain/tracing/item-window.js';
@@ -30,19 +30,13 @@ export interface ServedModel {
  */
 export interface MonotoneCheck {
   /** Answers after which both outcomes were tried. */
-  readonly probes: number;
-  readonly rightLowers: number;
-  readonly wrongRaises: number;
-}
-
-export interface ServedPredictions {
-  /** Probability of a right answer before the answer, by its index in the log. */
-  readonly predictions: Float64Array;
-  readonly monotone: MonotoneCheck;
+  probes: number;
+  rightLowers: number;
+  wrongRaises: number;
 }
 
 /** One learner's states. */
-export interface History {
+interface History {
   learner: LearnerState;
   readonly skills: Map<number, SkillState>;
   readonly items: Map<number, RememberedItem<ItemTrace>>;
@@ -51,55 +45,43 @@ export interface History {
 /** Answers to probe, evenly spread over the log. */
 const wantedProbes = 50_000;
 
-export function predictServed(served: ServedModel, log: AnswerLog): ServedPredictions {
-  const answers = log.correct.length;
-  const predictions = new Float64Array(answers);
-  const every = Math.ceil(answers / wantedProbes);
-  const monotone = { probes: 0, rightLowers: 0, wrongRaises: 0 };
+export function predictServed(served: ServedModel, log: AnswerLog) {
+  /** Probability of a right answer before the answer, by its index in the log. */
+  const predictions = new Float64Array(log.correct.length);
+  const every = Math.ceil(predictions.length / wantedProbes);
+  const monotone: MonotoneCheck = { probes: 0, rightLowers: 0, wrongRaises: 0 };
   const others = new Map<number, number>();
-  replayServed(served, log, {
-    before: (history, place) => {
-      if (place % every === 0) probe(served, history, log, place, others, monotone);
-    },
-    after: (place, pCorrect) => {
-      predictions[place] = pCorrect;
-    },
+  replayServed(served, log, (history, place, pCorrect) => {
+    if (place % every === 0) probe(served, history, log, place, others, monotone);
+    predictions[place] = pCorrect;
   });
   return { predictions, monotone };
 }
 
-/** Called for every answer of a log, in its order. */
-export interface ReplayListener {
-  /** @param learner index in the log */
-  before(history: History, place: number, learner: number): void;
-  /** @param pCorrect as served before the answer was counted */
-  after?(place: number, pCorrect: number): void;
-}
-
-/** Counts a log's answers as they would have been served. */
-export function replayServed(served: ServedModel, log: AnswerLog, listener: ReplayListener): void {
-  for (let learner = 0; learner + 1 < log.starts.length; learner++) {
+/**
+ * Counts a log's answers as they would have been served.
+ *
+ * @param before called for every answer in its order, with its learner's states before it and the probability served then
+ */
+export function replayServed(
+  served: ServedModel,
+  log: AnswerLog,
+  before: (history: History, place: number, pCorrect: number) => void,
+): void {
+  for (const { start, end } of placesByLearner(log, everyone(log))) {
     const history: History = { learner: newLearner, skills: new Map(), items: new Map() };
-    const end = log.starts[learner + 1] as number;
-    for (let place = log.starts[learner] as number; place < end; place++) {
-      listener.before(history, place, learner);
-      const pCorrect = countAnswer(served, history, log, place);
-      listener.after?.(place, pCorrect);
+    for (let place = start; place < end; place++) {
+      const [skill, item] = [log.skill[place] as number, log.item[place] as number];
+      const states = statesOf(served, history, skill, item);
+      const answer = answerOf(log, place);
+      const conditions = conditionsOf(served, states, skill, item, answer);
+      before(history, place, conditions.pCorrect);
+      const after = applyAnswer(states, answer, conditions);
+      history.learner = after.learner;
+      history.skills.set(skill, after.skill);
+      if (after.item) history.items.set(item, after.item);
     }
   }
-}
-
-/** @returns the probability served before the answer was counted */
-function countAnswer(served: ServedModel, history: History, log: AnswerLog, place: number): number {
-  const [skill, item] = [log.skill[place] as number, log.item[place] as number];
-  const before = statesOf(served, history, skill, item);
-  const answer = answerOf(log, place);
-  const conditions = conditionsOf(served, before, skill, item, answer);
-  const after = applyAnswer(before, answer, conditions);
-  history.learner = after.learner;
-  history.skills.set(skill, after.skill);
-  if (after.item) history.items.set(item, after.item);
-  return conditions.pCorrect;
 }
 
 function statesOf(served: ServedModel, history: History, skill: number, item: number): AnswerStates {
@@ -141,7 +123,7 @@ function probe(
   log: AnswerLog,
   place: number,
   others: Map<number, number>,
-  found: { probes: number; rightLowers: number; wrongRaises: number },
+  found: MonotoneCheck,
 ): void {
   const [skill, item] = [log.skill[place] as number, log.item[place] as number];
   const other = others.get(skill) ?? 0;

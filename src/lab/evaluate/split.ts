@@ -1,6 +1,6 @@
 /** Splits the answers of a file into a training log and a test log. */
 import { createHash } from 'node:crypto';
-import type { AnswerLog } from '../../domain/base/answer-log.js';
+import { type AnswerLog, shared } from '../../domain/base/answer-log.js';
 import type { AnswerTable } from './table.js';
 
 /** Two logs without a common learner; skills and items have the same numbers in both. */
@@ -16,10 +16,18 @@ export interface Split {
  * @param folds of the learners, by their number
  */
 export function splitByFold(table: AnswerTable, folds: Uint16Array, testFold: number): Split {
-  const places = placesByLearner(table);
+  const rowsOf = table.learners.map((): number[] => []);
+  for (const [row, learner] of table.columns.learner.entries()) rowsOf[learner]?.push(row);
+  for (const rows of rowsOf) sortAnswers(table, rows);
   return {
-    training: gather(table, places, (learner) => folds[learner] !== testFold),
-    test: gather(table, places, (learner) => folds[learner] === testFold),
+    training: gather(
+      table,
+      rowsOf.filter((_, learner) => folds[learner] !== testFold),
+    ),
+    test: gather(
+      table,
+      rowsOf.filter((_, learner) => folds[learner] === testFold),
+    ),
   };
 }
 
@@ -27,85 +35,54 @@ export function splitByFold(table: AnswerTable, folds: Uint16Array, testFold: nu
 const hashFolds = 5;
 
 /** The fold of each learner: as in the file, else 1 to 5 by SHA-256 of the id, the same on every machine. */
-export const foldsOf = ({ learners, folds }: AnswerTable): Uint16Array =>
-  Uint16Array.from(learners.all, (userId, learner) => folds.get(learner) ?? hashFold(userId));
+export const foldsOf = ({ learners, folds }: Pick<AnswerTable, 'learners' | 'folds'>): Uint16Array =>
+  Uint16Array.from(learners, (userId, learner) => folds.get(learner) ?? hashFold(userId));
 
 const hashFold = (userId: string): number =>
   1 + (createHash('sha256').update(`fold:${userId}`).digest().readUInt32BE(0) % hashFolds);
 
-/** Rows by learner: those of learner l are `rows[starts[l]]` to `rows[starts[l + 1] - 1]`, in the learner's order. */
-interface Places {
-  readonly starts: Uint32Array;
-  readonly rows: Uint32Array;
-}
-
-function placesByLearner(table: AnswerTable): Places {
-  const learner = table.columns.learner.subarray(0, table.rows);
-  const starts = new Uint32Array(table.learners.all.length + 1);
-  for (const index of learner) starts[index + 1] = (starts[index + 1] as number) + 1;
-  for (let i = 1; i < starts.length; i++) starts[i] = (starts[i] as number) + (starts[i - 1] as number);
-  const next = starts.slice();
-  const rows = new Uint32Array(table.rows);
-  learner.forEach((index, row) => {
-    const place = next[index] as number;
-    rows[place] = row;
-    next[index] = place + 1;
-  });
-  for (let l = 0; l + 1 < starts.length; l++) sortAnswers(table, rows.subarray(starts[l], starts[l + 1]));
-  return { starts, rows };
-}
-
 /** By `order` where all the learner's rows have one, else by time, else as they are in the file. */
-function sortAnswers({ columns: { order, at } }: AnswerTable, rows: Uint32Array): void {
-  const complete = (key: Float64Array): boolean => rows.every((row) => !Number.isNaN(key[row]));
-  const key = complete(order) ? order : complete(at) ? at : null;
-  if (key === null) return;
-  rows.sort((a, b) => (key[a] as number) - (key[b] as number) || a - b);
+function sortAnswers({ columns: { order, at } }: AnswerTable, rows: number[]): void {
+  const key = [order, at].find((column) => rows.every((row) => !Number.isNaN(column[row])));
+  if (key !== undefined) rows.sort((a, b) => (key[a] as number) - (key[b] as number));
 }
 
-const shared = (bytes: number): SharedArrayBuffer => new SharedArrayBuffer(bytes);
-
-/** The answers of some learners as a log. */
-function gather(table: AnswerTable, places: Places, takes: (learner: number) => boolean): AnswerLog {
-  const learners = table.learners.all.map((_, learner) => learner).filter(takes);
-  const sizes = learners.map(
-    (learner) => (places.starts[learner + 1] as number) - (places.starts[learner] as number),
-  );
-  const answers = sizes.reduce((sum, size) => sum + size, 0);
-  const log: AnswerLog = {
-    starts: new Uint32Array(shared(4 * (learners.length + 1))),
-    skill: new Uint32Array(shared(4 * answers)),
-    item: new Uint32Array(shared(4 * answers)),
-    correct: new Uint8Array(shared(answers)),
-    at: new Float64Array(shared(8 * answers)),
-    seconds: new Float32Array(shared(4 * answers)),
-    difficulty: new Float32Array(shared(4 * answers)),
-    skills: table.skills.all.length,
-    items: table.items.all.length,
+/** The answers of some learners as a log. @param rowsOf each learner's rows in their order */
+function gather({ columns, skills, items }: AnswerTable, rowsOf: readonly (readonly number[])[]): AnswerLog {
+  const rows = rowsOf.flat();
+  const fill = <Column extends Uint8Array | Uint32Array | Float32Array>(
+    column: Column,
+    source: readonly number[],
+  ): Column => {
+    for (const [place, row] of rows.entries()) column[place] = source[row] as number;
+    return column;
   };
-  learners.forEach((learner, index) => {
-    const rows = places.rows.subarray(places.starts[learner], places.starts[learner + 1]);
-    log.starts[index + 1] = copyAnswers(table, rows, log, log.starts[index] as number);
-  });
-  return log;
+  const starts = shared.counts(rowsOf.length + 1);
+  const at = shared.doubles(rows.length);
+  for (const [learner, own] of rowsOf.entries()) {
+    const start = starts[learner] as number;
+    starts[learner + 1] = start + own.length;
+    at.set(timesOf(columns.at, own), start);
+  }
+  return {
+    starts,
+    at,
+    skill: fill(shared.counts(rows.length), columns.skill),
+    item: fill(shared.counts(rows.length), columns.item),
+    correct: fill(shared.bytes(rows.length), columns.correct),
+    seconds: fill(shared.floats(rows.length), columns.seconds),
+    difficulty: fill(shared.floats(rows.length), columns.difficulty),
+    skills: skills.length,
+    items: items.length,
+  };
 }
 
-/** @returns the place after the last */
-function copyAnswers({ columns }: AnswerTable, rows: Uint32Array, log: AnswerLog, start: number): number {
-  // An answer without a time is taken for simultaneous with the one before it.
-  const firstTimed = rows.find((row) => !Number.isNaN(columns.at[row]));
-  let at = firstTimed === undefined ? 0 : (columns.at[firstTimed] as number);
-  let place = start;
-  for (const row of rows) {
-    const own = columns.at[row] as number;
-    if (!Number.isNaN(own)) at = own;
-    log.skill[place] = columns.skill[row] as number;
-    log.item[place] = columns.item[row] as number;
-    log.correct[place] = columns.correct[row] as number;
-    log.at[place] = at;
-    log.seconds[place] = columns.seconds[row] as number;
-    log.difficulty[place] = columns.difficulty[row] as number;
-    place++;
-  }
-  return place;
+/** An answer without a time is taken for simultaneous with the one before it. */
+function timesOf(at: readonly number[], rows: readonly number[]): number[] {
+  const times = rows.map((row) => at[row] as number);
+  let last = times.find((time) => !Number.isNaN(time)) ?? 0;
+  return times.map((time) => {
+    if (!Number.isNaN(time)) last = time;
+    return last;
+  });
 }

@@ -1,121 +1,103 @@
-/** The answers of a file in columns, ids as numbers: 40 bytes an answer beside the ids themselves. */
-import type { LogRow } from './rows.js';
+/** The answers of a file in columns, ids as numbers: 64 bytes an answer beside the ids themselves. */
+import {
+  checkRow,
+  type FileColumn,
+  importColumns,
+  isAbsent,
+  numberOf,
+  type RawRow,
+  shown,
+} from '../../services/import/rows.js';
 
-/** Texts by number, in the order in which they first came. */
-export interface Names {
-  readonly all: readonly string[];
-  /** The number of a text, from 0. */
-  indexOf(name: string): number;
-}
+/** A row of an import, with the split and the difficulty beside it. */
+export const evaluateColumns: readonly FileColumn[] = [...importColumns, 'fold', 'question_difficulty'];
+export const maxFold = 65_534;
 
-/** Columns in the order of the file, of which the first `rows` places count; NaN for what was not reported. */
-export interface AnswerColumns {
-  readonly learner: Uint32Array;
-  readonly skill: Uint32Array;
-  /** Number of the item and 1; 0 where none was reported. */
-  readonly item: Uint32Array;
-  readonly correct: Uint8Array;
-  readonly order: Float64Array;
-  /** Unix milliseconds. */
-  readonly at: Float64Array;
-  readonly seconds: Float32Array;
-  readonly difficulty: Float32Array;
-}
+export type AnswerTable = ReturnType<typeof createAnswerTable>;
 
-export interface AnswerTable {
-  readonly rows: number;
-  readonly columns: AnswerColumns;
-  readonly learners: Names;
-  readonly skills: Names;
-  readonly items: Names;
-  /** The fold of each learner that has one, by the first row that has it. */
-  readonly folds: ReadonlyMap<number, number>;
+export function createAnswerTable() {
+  const [learners, skills, items] = [createNumbers(), createNumbers(), createNumbers()];
   /** Rows with another fold than an earlier row of the learner. */
-  readonly foldConflicts: number;
-  add(row: LogRow): void;
-}
-
-const firstCapacity = 1 << 16;
-
-export function createAnswerTable(): AnswerTable {
-  const [learners, skills, items] = [createNames(), createNames(), createNames()];
-  const folds = new Map<number, number>();
-  let columns = columnsOf(firstCapacity);
-  let rows = 0;
   let foldConflicts = 0;
+  const folds = new Map<number, number>();
+  /** In the order of the file; NaN for what was not reported. */
+  const columns = {
+    learner: [] as number[],
+    skill: [] as number[],
+    /** Number of the item and 1; 0 where none was reported. */
+    item: [] as number[],
+    correct: [] as number[],
+    order: [] as number[],
+    /** Unix milliseconds. */
+    at: [] as number[],
+    seconds: [] as number[],
+    difficulty: [] as number[],
+  };
 
   function setFold(learner: number, fold: number): void {
-    const before = folds.get(learner);
-    if (before === undefined) folds.set(learner, fold);
-    else if (before !== fold) foldConflicts++;
+    const before = folds.get(learner) ?? fold;
+    folds.set(learner, before);
+    if (before !== fold) foldConflicts++;
+  }
+
+  /**
+   * @param now against which times are checked, Unix milliseconds
+   * @returns what is wrong with the row, which is left out then
+   */
+  function add(raw: RawRow, now: number): string | null {
+    const { fields } = raw;
+    if (typeof fields === 'string') return fields;
+    const checked = checkRow(raw, { tenant: 'default', startMs: 0, importedAt: now }, now);
+    if (typeof checked === 'string') return checked;
+    const fold = boundedNumber('fold', fields.fold, 0, maxFold);
+    if (typeof fold === 'string') return fold;
+    if (!Number.isInteger(fold ?? 0)) return `fold ${shown(fields.fold)} must be an integer`;
+    const difficulty = boundedNumber('question_difficulty', fields.question_difficulty, -3, 3);
+    if (typeof difficulty === 'string') return difficulty;
+    const { event, order } = checked;
+    const learner = learners.of(event.userId);
+    if (fold !== null) setFold(learner, fold);
+    columns.learner.push(learner);
+    columns.skill.push(skills.of(event.skillId));
+    columns.item.push(event.itemId === null ? 0 : 1 + items.of(event.itemId));
+    columns.correct.push(event.isCorrect ? 1 : 0);
+    columns.order.push(order ?? Number.NaN);
+    columns.at.push(isAbsent(fields.ts) ? Number.NaN : event.occurredAt);
+    columns.seconds.push(event.timeSpentSeconds ?? Number.NaN);
+    columns.difficulty.push(difficulty ?? Number.NaN);
+    return null;
   }
 
   return {
-    get rows() {
-      return rows;
-    },
-    get columns() {
-      return columns;
-    },
-    get foldConflicts() {
-      return foldConflicts;
-    },
-    learners,
-    skills,
-    items,
-    folds,
-    add: (row) => {
-      if (rows === columns.learner.length) columns = grown(columns);
-      const learner = learners.indexOf(row.userId);
-      if (row.fold !== null) setFold(learner, row.fold);
-      columns.learner[rows] = learner;
-      columns.skill[rows] = skills.indexOf(row.skillId);
-      columns.item[rows] = row.itemId === null ? 0 : 1 + items.indexOf(row.itemId);
-      columns.correct[rows] = row.isCorrect ? 1 : 0;
-      columns.order[rows] = row.order ?? Number.NaN;
-      columns.at[rows] = row.at ?? Number.NaN;
-      columns.seconds[rows] = row.seconds ?? Number.NaN;
-      columns.difficulty[rows] = row.difficulty ?? Number.NaN;
-      rows++;
-    },
+    columns,
+    learners: learners.names,
+    skills: skills.names,
+    items: items.names,
+    /** The fold of each learner that has one, by the first row that has it. */
+    folds: folds as ReadonlyMap<number, number>,
+    foldConflicts: () => foldConflicts,
+    add,
   };
 }
 
-function createNames(): Names {
+/** Texts, and the number of each in the order in which they first came, from 0. */
+function createNumbers() {
   const numbers = new Map<string, number>();
-  const all: string[] = [];
+  const names: string[] = [];
   return {
-    all,
-    indexOf: (name) => {
-      const known = numbers.get(name);
-      if (known !== undefined) return known;
-      numbers.set(name, all.length);
-      all.push(name);
-      return all.length - 1;
+    names,
+    of: (name: string): number => {
+      const number = numbers.get(name) ?? names.push(name) - 1;
+      numbers.set(name, number);
+      return number;
     },
   };
 }
 
-const columnsOf = (capacity: number): AnswerColumns => ({
-  learner: new Uint32Array(capacity),
-  skill: new Uint32Array(capacity),
-  item: new Uint32Array(capacity),
-  correct: new Uint8Array(capacity),
-  order: new Float64Array(capacity),
-  at: new Float64Array(capacity),
-  seconds: new Float32Array(capacity),
-  difficulty: new Float32Array(capacity),
-});
-
-function grown(old: AnswerColumns): AnswerColumns {
-  const wider = columnsOf(2 * old.learner.length);
-  wider.learner.set(old.learner);
-  wider.skill.set(old.skill);
-  wider.item.set(old.item);
-  wider.correct.set(old.correct);
-  wider.order.set(old.order);
-  wider.at.set(old.at);
-  wider.seconds.set(old.seconds);
-  wider.difficulty.set(old.difficulty);
-  return wider;
+/** @returns null for an absent value, a text for one that is no number or out of range */
+function boundedNumber(name: string, value: unknown, low: number, high: number): number | null | string {
+  if (isAbsent(value)) return null;
+  const number = numberOf(value);
+  const fits = number !== null && number >= low && number <= high;
+  return fits ? number : `${name} ${shown(value)} must be a number from ${low} to ${high}`;
 }

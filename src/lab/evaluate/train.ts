@@ -9,30 +9,18 @@ import { itemModelAt } from '../../domain/fit/prediction/served.js';
 import type { StageRunner } from '../../domain/fit/stages.js';
 import { type FittedModel, fitTenant } from '../../domain/fit/tenant.js';
 import { rapidThreshold } from '../../domain/tracing/rapid.js';
-import type { TrainedModels } from './predict.js';
 import type { ServedModel } from './served.js';
 
-export interface FitFigures {
-  /** Of the BKT fit with the preparation of its data; of everything that is fitted and chosen. */
-  readonly seconds: number;
-  readonly servedSeconds: number;
-  /** EM iterations of all skills together. */
-  readonly iterations: number;
-  /** Answers that were fitted on. */
-  readonly observations: number;
-}
-
-export interface Trained {
-  readonly models: TrainedModels;
-  readonly figures: FitFigures;
-}
+/** What was learned from the training log; it changes no more. */
+export type TrainedModels = Trained['models'];
+export type Trained = Awaited<ReturnType<typeof trainModels>>;
 
 /** @param onStep called when a step begins, for a progress line */
 export async function trainModels(
   log: AnswerLog,
   stages: StageRunner,
   onStep: (step: string) => void = () => undefined,
-): Promise<Trained> {
+) {
   const since = performance.now();
   const watch = watchBkt(stages);
   // The fit of a service judges by learners whom it leaves out; here the test learners are those.
@@ -41,11 +29,21 @@ export async function trainModels(
   const input = { log, skillIds, training, current: unfittedModel, version: 1, fittedAt: epoch };
   const fitted = await fitTenant(input, watch.stages, onStep);
   const servedSeconds = (performance.now() - since) / 1000;
-  const bkt = await plainBkt(log, training, skillIds, fitted, watch.seen, stages);
-  const { iterations } = watch.seen;
+  /** Parameters by skill. */
+  const bkt = await plainBkt(log, training, skillIds, fitted, watch.seen.chosen, stages);
+  const { iterations, from, to } = watch.seen;
+  const served: ServedModel = { model: fitted.model, skillIds, itemOf: itemsOf(fitted) };
   return {
-    models: { bkt, served: { model: fitted.model, skillIds, itemOf: itemsOf(fitted) } },
-    figures: { seconds: watch.seen.seconds(), servedSeconds, iterations, observations: log.correct.length },
+    models: { bkt, served },
+    figures: {
+      /** Of the BKT fit with the preparation of its data. */
+      seconds: (to - from) / 1000,
+      /** Of everything that is fitted and chosen. */
+      servedSeconds,
+      /** EM iterations of all skills together. */
+      iterations,
+      observations: log.correct.length,
+    },
   };
 }
 
@@ -57,33 +55,20 @@ function itemsOf({ items }: FittedModel): ServedModel['itemOf'] {
 /** The time of an evaluation changes nothing in it. */
 const epoch = new Date(0).toISOString();
 
-/** The BKT part of a fit, watched from its stages. */
-interface BktWatch {
-  chosen: Candidate | null;
-  iterations: number;
-  /** From the beginning of the trees to the end of the last skill. */
-  seconds(): number;
-}
-
-function watchBkt(stages: StageRunner): { readonly stages: StageRunner; readonly seen: BktWatch } {
-  let [from, to] = [0, 0];
-  const seen: BktWatch = { chosen: null, iterations: 0, seconds: () => (to - from) / 1000 };
-  return {
-    seen,
-    stages: {
-      threads: stages.threads,
-      run: async (name, ...args) => {
-        if (name === 'growTrees') from = performance.now();
-        const result = await stages.run(name, ...args);
-        if (name === 'fitRange') to = performance.now();
-        if (typeof result !== 'object') return result;
-        if ('difficultyScale' in result) seen.chosen = result;
-        if (Array.isArray(result))
-          for (const one of result) if ('iterations' in one) seen.iterations += one.iterations;
-        return result;
-      },
-    },
+/** Watches the stages of a fit for its BKT part: from the beginning of the trees to the end of the last skill. */
+function watchBkt(stages: StageRunner) {
+  const seen = { chosen: null as Candidate | null, iterations: 0, from: 0, to: 0 };
+  const run: StageRunner['run'] = async (name, ...args) => {
+    if (name === 'growTrees') seen.from = performance.now();
+    const result = await stages.run(name, ...args);
+    if (name === 'fitRange') seen.to = performance.now();
+    if (typeof result !== 'object') return result;
+    if ('difficultyScale' in result) seen.chosen = result;
+    if (Array.isArray(result))
+      for (const one of result) if ('iterations' in one) seen.iterations += one.iterations;
+    return result;
   };
+  return { seen, stages: { threads: stages.threads, run } };
 }
 
 /** Plain BKT knows no difficulty: where the served model uses it, plain parameters are fitted apart. */
@@ -92,7 +77,7 @@ async function plainBkt(
   training: Learners,
   skillIds: readonly string[],
   { model }: FittedModel,
-  { chosen }: BktWatch,
+  chosen: Candidate | null,
   stages: StageRunner,
 ): Promise<BktParameters[]> {
   if (chosen === null || chosen.difficultyScale === 0)

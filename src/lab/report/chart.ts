@@ -6,11 +6,11 @@ import { tag, textTag } from './page.js';
 
 const { document } = parseHTML('<html><body></body></html>');
 
-/** Name of a colour that a page's style defines, fit for light and dark: a to e and text in page.ts. */
-export type SeriesColor = string;
-
-/** The legend of series: their names, in its order, with their colours. */
-export type Series = Readonly<Record<string, SeriesColor>>;
+/**
+ * The legend of series: their names, in its order, with their colours. Those are names that a page's style defines, fit for
+ * light and dark: a to e and text in page.ts.
+ */
+export type Series = Readonly<Record<string, string>>;
 
 /** One dot of a series. */
 export interface ChartPoint {
@@ -39,15 +39,23 @@ export interface Chart extends Plot.PlotOptions {
   /** What the chart shows, for those who do not see it. */
   readonly about?: string;
   readonly x: Plot.ScaleOptions;
+  /** Colours and legend of `points`, which are drawn as lines with their dots and intervals over `marks`. */
+  readonly series?: Series;
+  readonly points?: readonly ChartPoint[];
   /** A strip below the plot that counts the answers behind ranges of x. */
   readonly counts?: readonly ChartBar[];
 }
 
 const layout = { width: 520, height: 330, marginLeft: 56, marginRight: 20, marginTop: 28, marginBottom: 40 };
 
-/** A figure with title, legend (of `color` with `legend`), drawing, and the strip of counts. */
-export function chartFigure({ title, about, counts, ...options }: Chart): string {
-  const drawing = svgOf({ ariaLabel: title, ...(about && { ariaDescription: about }), ...options });
+/** A figure with title, legend (of `series`, or of `color` with `legend`), drawing, and the strip of counts. */
+export function chartFigure({ title, about, series, points, marks = [], counts, ...options }: Chart): string {
+  const drawing = svgOf({
+    ...{ ariaLabel: title, ...(about && { ariaDescription: about }) },
+    ...(series && { color: colorsOf(series) }),
+    ...options,
+    marks: [...marks, ...(points ? seriesMarks(points) : [])],
+  });
   const strip = counts === undefined ? '' : countStrip(options.x, counts);
   return tag('figure', {}, textTag('figcaption', {}, title), drawing, strip);
 }
@@ -74,8 +82,7 @@ export const barMark = (bars: readonly ChartBar[]): Plot.Markish =>
     ...{ fill: 'var(--bar)', title: 'note', inset: 0.5 },
   });
 
-/** Lines with their dots and intervals. */
-export function seriesMarks(points: readonly ChartPoint[]): Plot.Markish[] {
+function seriesMarks(points: readonly ChartPoint[]): Plot.Markish[] {
   const radius = points.some(({ weight }) => weight !== undefined) ? { r: 'weight' } : { r: 3 };
   return [
     Plot.line(points, { x: 'x', y: 'y', stroke: 'series', strokeWidth: 2 }),

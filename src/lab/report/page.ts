@@ -1,5 +1,6 @@
 /** A report as one HTML file that needs nothing else: styles inside, no scripts, nothing fetched. Every text is escaped. */
 import { version } from '../../version.js';
+import { aligned } from './numbers.js';
 
 const entities: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -102,31 +103,30 @@ export interface Cell {
   readonly look?: 'best' | 'off' | 'few' | undefined;
 }
 
+export type Row = readonly (Cell | string)[];
+
+const cellOf = (cell: Cell | string): Cell => (typeof cell === 'string' ? { text: cell } : cell);
+
 /**
  * The first column holds names, the others numbers.
  *
  * @param wide whether there are so many columns that their texts may wrap
  */
-export function htmlTable(
-  head: readonly string[],
-  rows: readonly (readonly (Cell | string)[])[],
-  wide = false,
-): string {
+export function htmlTable(head: readonly string[], rows: readonly Row[], wide = false): string {
   const headRow = tag('tr', {}, ...head.map((text) => textTag('th', { scope: 'col' }, text)));
-  const bodyRows = rows.map((cells) => tag('tr', {}, ...cells.map(cellOf)));
-  const table = tag(
-    'table',
-    wide ? { class: 'wide' } : {},
-    tag('thead', {}, headRow),
-    tag('tbody', {}, ...bodyRows),
-  );
-  return tag('div', { class: 'scroll' }, table);
+  const cells = (row: Row) =>
+    row.map(cellOf).map(({ text, look }) => textTag('td', look === undefined ? {} : { class: look }, text));
+  const body = rows.map((row) => tag('tr', {}, ...cells(row)));
+  const parts = [tag('thead', {}, headRow), tag('tbody', {}, ...body)];
+  return tag('div', { class: 'scroll' }, tag('table', wide ? { class: 'wide' } : {}, ...parts));
 }
 
-function cellOf(cell: Cell | string): string {
-  const { text, look } = typeof cell === 'string' ? { text: cell } : cell;
-  return textTag('td', look === undefined ? {} : { class: look }, text);
-}
+/** The same table for a terminal. */
+export const textTable = (head: readonly string[], rows: readonly Row[]): string =>
+  aligned([
+    head.map((text) => text.toUpperCase()),
+    ...rows.map((row) => row.map((cell) => cellOf(cell).text.replaceAll('\u00a0', ' '))),
+  ]);
 
 /** Below this many observations a figure is mostly chance; pages mark it. */
 export const fewObservations = 200;

@@ -1,0 +1,298 @@
+/** The evaluation as text, as JSON, and as a page. */
+import {
+  type Chart,
+  type ChartPoint,
+  chartFigure,
+  diagonalMark,
+  domainAround,
+  ratioAxis,
+  shareAxis,
+} from '../report/chart.js';
+import { grouped, rangeText, roundedJson } from '../report/numbers.js';
+import {
+  type Cell,
+  chartGrid,
+  fewObservations,
+  htmlPage,
+  htmlTable,
+  type Row,
+  runText,
+  section,
+  textTable,
+  textTag,
+} from '../report/page.js';
+import {
+  type AucEstimate,
+  type CurvePoint,
+  type ModelName,
+  type ModelResult,
+  modelNames,
+  type Results,
+  type SizeBand,
+} from './results.js';
+import type { MonotoneCheck } from './served.js';
+import type { Trained } from './train.js';
+
+export interface Evaluation {
+  readonly file: string;
+  readonly fold: number;
+  /** Where folds come from. */
+  readonly split: keyof typeof splits;
+  readonly test: { readonly rows: number; readonly learners: number };
+  readonly train: Evaluation['test'];
+  /** Rows of the file that do not fit. */
+  readonly leftOut: number;
+  readonly fit: Trained['figures'] & { readonly predictSeconds: number; readonly threads: number };
+  readonly monotone: MonotoneCheck;
+  readonly results: Results;
+}
+
+const splits = {
+  fold: 'folds of the file',
+  hash: 'folds by a hash of user_id',
+  mixed: 'folds of the file, by a hash of user_id where it has none',
+} as const;
+
+export function evaluationJson({ test, train, fit, monotone, results, ...rest }: Evaluation): string {
+  const { seconds, iterations, observations, threads } = fit;
+  return roundedJson({
+    ...test,
+    models: byModel(results, ({ metrics: { auc, rmse, logLoss: log_loss, accuracy, ece } }) => ({
+      ...{ auc, rmse, log_loss, accuracy, ece },
+    })),
+    fit: { seconds, iterations, observations, threads },
+    file: rest.file,
+    fold: rest.fold,
+    split: rest.split,
+    train,
+    left_out: rest.leftOut,
+    served_fit: { seconds: fit.servedSeconds },
+    predict: { seconds: fit.predictSeconds },
+    monotone: {
+      probes: monotone.probes,
+      right_lowers: monotone.rightLowers,
+      wrong_raises: monotone.wrongRaises,
+    },
+    reliability: byModel(results, ({ reliability }) => reliability),
+  });
+}
+
+const byModel = ({ models }: Results, of: (model: ModelResult) => object) =>
+  Object.fromEntries(models.map((model) => [model.name, of(model)]));
+
+export function evaluationText(evaluation: Evaluation): string {
+  const { file, fold, split, test, train, fit, monotone, results } = evaluation;
+  const bins = results.models.find(({ name }) => name === 'served')?.reliability ?? [];
+  return [
+    `${file}, fold ${fold} (${splits[split]})`,
+    `${countsText(test)} predicted, trained on ${countsText(train)}`,
+    `BKT fitted in ${fit.seconds.toFixed(2)} s (${grouped(fit.iterations)} iterations), the served model in ${fit.servedSeconds.toFixed(2)} s, ${fit.threads} ${fit.threads === 1 ? 'thread' : 'threads'}; predicted in ${fit.predictSeconds.toFixed(2)} s`,
+    '',
+    textTable(figuresHead, figureRows(evaluation)),
+    '',
+    monotoneText(monotone),
+    '',
+    'Reliability of the served model:',
+    textTable(
+      ['Predicted', 'Answers', 'Mean', 'Right', 'Gap'],
+      bins.map(({ low, high, answers, predicted, correct }) => [
+        `${low.toFixed(3)} to ${high.toFixed(3)}`,
+        grouped(answers),
+        ...(predicted === null || correct === null
+          ? ['', '', '']
+          : [predicted, correct, predicted - correct].map((value) => figure(value))),
+      ]),
+    ),
+  ].join('\n');
+}
+
+const countsText = ({ rows, learners }: Evaluation['test']): string =>
+  `${grouped(rows)} answers of ${grouped(learners)} learners`;
+
+const monotoneText = ({ probes, rightLowers, wrongRaises }: MonotoneCheck): string =>
+  `For another item of the skill, a right answer lowered the served probability ${grouped(rightLowers)} times\nand a wrong one raised it ${grouped(wrongRaises)} times, in ${grouped(probes)} probes.`;
+
+const figure = (value: number | null, digits = 4): string => value?.toFixed(digits) ?? 'none';
+
+const aucText = ({ auc, margin }: AucEstimate): string =>
+  margin === null ? figure(auc) : `${figure(auc)} ± ${figure(margin)}`;
+
+const figuresHead = ['Model', 'AUC', 'RMSE', 'Log loss', 'Accuracy', 'ECE'];
+
+function figureRows({ test, results }: Evaluation, titleOf: Partial<typeof titles> = {}): Row[] {
+  const columns: readonly ((model: ModelResult) => number)[] = [
+    ({ auc }) => auc.auc ?? 0,
+    ({ metrics }) => -metrics.rmse,
+    ({ metrics }) => -metrics.logLoss,
+    ({ metrics }) => metrics.accuracy,
+    ({ metrics }) => -metrics.ece,
+  ];
+  // The overall mean is calibrated by its nature, and predicts nothing.
+  const rivals = results.models.filter(({ name }) => name !== 'overall_mean');
+  const look = (model: ModelResult, of: (one: ModelResult) => number): Cell['look'] => {
+    if (test.rows < fewObservations) return 'few';
+    return rivals.includes(model) && of(model) === Math.max(...rivals.map(of)) ? 'best' : undefined;
+  };
+  return results.models.map((model) => [
+    titleOf[model.name] ?? model.name,
+    ...columns.map((of, i) => ({
+      text: i === 0 ? aucText(model.auc) : figure(Math.abs(of(model))),
+      look: look(model, of),
+    })),
+  ]);
+}
+
+const titles: Readonly<Record<ModelName, string>> = {
+  overall_mean: 'Overall mean',
+  skill_mean: 'Mean of the skill',
+  bkt: 'Plain BKT, fitted',
+  served: 'Served model',
+};
+
+const colors: Readonly<Record<ModelName, string>> = {
+  overall_mean: 'd',
+  skill_mean: 'c',
+  bkt: 'b',
+  served: 'a',
+};
+
+/**
+ * @param skillIds by the number of the skill
+ * @param command that made it
+ * @returns a whole HTML document
+ */
+export function evaluationPage(evaluation: Evaluation, skillIds: readonly string[], command: string): string {
+  const { file, fold, results } = evaluation;
+  return htmlPage(`Evaluation of ${file}, fold ${fold}`, [
+    runText(command),
+    figuresSection(evaluation),
+    reliabilitySection(results.models),
+    curvesSection(results),
+    sizesSection(results),
+    worstSection(results, skillIds),
+  ]);
+}
+
+function figuresSection(evaluation: Evaluation): string {
+  const text = `${countsText(evaluation.test)}. Each is predicted from the learner’s earlier answers, by models trained on the ${countsText(evaluation.train)} of other folds. AUC and accuracy (at .5) are better the higher; RMSE, log loss (nats) and the calibration error (ECE) are better the lower. ± is half the 95 % interval over learners.`;
+  const table = htmlTable(figuresHead, figureRows(evaluation, titles));
+  return section('Figures', text, table, textTag('p', {}, monotoneText(evaluation.monotone)));
+}
+
+function reliabilitySection(models: readonly ModelResult[]): string {
+  const text =
+    'Answers in 15 bins by their prediction: the share that was right against the mean prediction. On the dashed line predictions come true as often as they say; below it they promise too much. Dots grow with the answers of their bin, which the bars count.';
+  return section('Reliability', text, chartGrid(models.toReversed().map(reliabilityChart)));
+}
+
+const reliabilityChart = ({ name, metrics, reliability }: ModelResult): string =>
+  chartFigure({
+    title: `${titles[name]}: ECE ${figure(metrics.ece)}`,
+    x: shareAxis('predicted probability of a right answer'),
+    y: shareAxis('share of right answers'),
+    series: { [titles[name]]: colors[name] },
+    r: { range: [1.5, 7] },
+    marks: [diagonalMark],
+    points: reliability.flatMap(({ answers, predicted, correct }): ChartPoint[] => {
+      if (predicted === null || correct === null) return [];
+      const note = `predicted ${figure(predicted, 3)}, right ${figure(correct, 3)}, ${grouped(answers)} answers`;
+      return [{ series: titles[name], x: predicted, y: correct, note, weight: answers }];
+    }),
+    counts: reliability.map(({ low, high, answers }) => ({
+      from: low,
+      to: high,
+      value: answers,
+      note: `${figure(low, 3)} to ${figure(high, 3)}: ${grouped(answers)} answers`,
+    })),
+  });
+
+function curvesSection({ byAttempt, byAnswer }: Results): string {
+  const text =
+    'Share of right answers and mean predictions as practice goes on. Later points hold other learners and skills than earlier ones, for not all go on: the curves show how predictions follow the answers, not how much is learned.';
+  const domainOf = (points: readonly CurvePoint[]) =>
+    [1 - halfBar, (points.at(-1)?.to ?? 1) + halfBar] as const;
+  const attempts = { domain: domainOf(byAttempt), label: 'attempt on the skill, number' };
+  const answers = ratioAxis('answer of the learner, number', domainOf(byAnswer));
+  const charts = [
+    curveChart('By attempt on the skill', byAttempt, attempts),
+    curveChart('By answer of the learner', byAnswer, answers),
+  ];
+  return section('Learning curves', text, chartGrid(charts));
+}
+
+/** Bars of neighbouring numbers leave a gap; below 1 the first one stays above 0 on a logarithmic axis. */
+const halfBar = 0.4;
+const observed = 'What was answered';
+const curveColors = {
+  [observed]: 'text',
+  ...Object.fromEntries(modelNames.map((name) => [titles[name], colors[name]])),
+};
+
+function curveChart(title: string, points: readonly CurvePoint[], x: Chart['x']): string {
+  const shares = points.flatMap(({ correct, predicted }) => [correct, ...predicted]);
+  const line = (series: string, of: (point: CurvePoint) => number): ChartPoint[] =>
+    points.map((point) => ({
+      series,
+      // The geometric mean of the numbers.
+      x: Math.sqrt(point.from * point.to),
+      y: of(point),
+      note: `${figure(of(point), 3)} at ${numbersOf(point)}`,
+    }));
+  return chartFigure({
+    title,
+    x,
+    y: shareAxis('share of right answers', domainAround(shares, [0, 1], 0.2)),
+    series: curveColors,
+    points: [
+      ...modelNames.flatMap((name, i) => line(titles[name], ({ predicted }) => predicted[i] as number)),
+      ...line(observed, ({ correct }) => correct),
+    ],
+    counts: points.map((point) => ({
+      from: point.from - halfBar,
+      to: point.to + halfBar,
+      value: point.answers,
+      note: numbersOf(point),
+    })),
+  });
+}
+
+const numbersOf = ({ from, to, answers }: CurvePoint): string =>
+  `${from === to ? `number ${grouped(from)}` : `numbers ${rangeText(from, to)}`}: ${grouped(answers)} answers`;
+
+function sizesSection({ bySize }: Results): string {
+  const text = `Test answers grouped by how many training answers their skill has: the fewer there are, the more a model has to know from elsewhere. ± is half the 95 % interval over learners. Grey italics rest on fewer than ${fewObservations} answers: chance.`;
+  const head = ['Training answers', 'Skills', 'Test answers', ...modelNames.map((name) => titles[name])];
+  return section('AUC by size of the skill', text, htmlTable(head, bySize.map(sizeRow)));
+}
+
+function sizeRow({ from, to, skills, answers, auc }: SizeBand): Row {
+  const range = to === 0 ? 'none' : rangeText(from, Number.isFinite(to) ? to : null);
+  // A constant reaches a half.
+  const best = Math.max(0.5, ...auc.map((one) => one.auc ?? 0));
+  const look = (value: number | null): Cell['look'] => {
+    if (answers < fewObservations) return 'few';
+    return value === best && best > 0.5 ? 'best' : undefined;
+  };
+  const areas = auc.map((one) => ({ text: aucText(one), look: look(one.auc) }));
+  return [range, grouped(skills), grouped(answers), ...areas];
+}
+
+function worstSection({ worstSkills }: Results, skillIds: readonly string[]): string {
+  if (worstSkills.length === 0) return '';
+  const rows = worstSkills.map(({ skill, answers, predicted, correct, gap }): Row => {
+    const text = `${gap < 0 ? '\u2212' : '+'}${Math.abs(gap).toFixed(3)}`;
+    const look = answers < fewObservations ? 'few' : undefined;
+    return [
+      skillIds[skill] ?? '',
+      grouped(answers),
+      figure(predicted, 3),
+      figure(correct, 3),
+      { text, look },
+    ];
+  });
+  return section(
+    'Skills that the served model predicts worst',
+    'Among skills with at least 100 test answers, those where the mean prediction is farthest from what was answered.',
+    htmlTable(['Skill', 'Test answers', 'Mean prediction', 'Share right', 'Gap'], rows),
+  );
+}
