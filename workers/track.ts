@@ -2,7 +2,7 @@
 import { workerData } from 'node:worker_threads';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
 import { type HotConnections, openHotConnections } from '../src/store/redis/hot-connection.js';
-import { createMemoryWatch } from '../src/store/redis/memory-watch.js';
+import { isMemoryFull } from '../src/store/redis/server-info.js';
 import { createLogger } from '../src/telemetry.js';
 import { createItemTable } from './track/item-table.js';
 import { createKnownSkills } from './track/known-skills.js';
@@ -25,16 +25,20 @@ setInterval(() => {
   items.flush().catch((error: unknown) => logger.debug({ err: error }, 'item counters are lost'));
 }, flushMs).unref();
 
-const memory = createMemoryWatch(redis);
 const lookMs = 100;
-let looking = false;
+/** As of the last look that Redis answered. */
+let isFull = false;
+let isLooking = false;
 setInterval(async () => {
-  if (looking) return;
-  looking = true;
-  await memory
-    .look()
-    .catch((error: unknown) => logger.debug({ err: error }, 'Redis does not report its memory'));
-  looking = false;
+  if (isLooking) return;
+  isLooking = true;
+  isFull = await redis()
+    .then(isMemoryFull)
+    .catch((error: unknown) => {
+      logger.debug({ err: error }, 'Redis does not report its memory');
+      return isFull;
+    });
+  isLooking = false;
 }, lookMs).unref();
 
 function openHot(): HotConnections {
@@ -43,7 +47,7 @@ function openHot(): HotConnections {
 }
 
 /** Where Redis is nearly full, only events that were counted before get their result. */
-const outboxBound = (): number => (memory.isFull() ? 0 : settings.outboxBound);
+const outboxBound = (): number => (isFull ? 0 : settings.outboxBound);
 
 export default async (task: TrackTask): Promise<TrackReply> => {
   const hot = free.pop();

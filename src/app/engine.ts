@@ -62,7 +62,7 @@ export const connectState = (
   logger: Logger,
   closers: Closers,
 ): Promise<RedisClient> =>
-  openRedis(redisUrl, { logger, closers, waitReplicas: redisWaitReplicas, check: refuseOtherVersion });
+  openRedis(redisUrl, { logger, closers }, redisWaitReplicas, refuseOtherVersion);
 
 /** @param redis connected by `connectState` */
 export async function startEngine(

@@ -3,7 +3,7 @@ import type { Config } from '../config.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import type { ClickhouseEnds } from '../embedded/servers.js';
 import type { Closers } from '../lifecycle.js';
-import { redisWarnings } from '../store/redis/risks.js';
+import { redisWarnings } from '../store/redis/server-info.js';
 import type { Logger } from '../telemetry.js';
 import { portTaken, startApi } from './api.js';
 import { findPort, startApiProcesses } from './api-processes.js';

@@ -10,7 +10,7 @@ import {
   type TrackTask,
 } from '../contracts/tasks.js';
 import { type ApiError, unavailable } from '../errors.js';
-import { createFairQueue, type FairQueue, type Queued } from '../fair-queue.js';
+import { createFairQueue, type Queued } from '../fair-queue.js';
 import {
   idsIn,
   joinedOutcomes,
@@ -21,7 +21,7 @@ import {
   taskOf,
 } from './track-task.js';
 
-export interface LanesOptions {
+interface LanesOptions {
   /** Lanes at first. */
   readonly lanes: number;
   /** Slot of a learner, 0 to slotCount - 1: its lane is the slot modulo the lanes. */
@@ -68,29 +68,26 @@ export interface Entry extends Queued, SentPart {
   readonly since: number;
   /** Called once, perhaps at once. Must not throw. */
   settle: Settle;
-  /** Of a part. */
-  readonly whole?: Whole;
+  /** The request whose parts are in several lanes. */
+  readonly whole?: { open: number; readonly outcomes: Outcomes[]; readonly settle: Settle };
 }
 
 type Settle = (outcomes: Outcomes) => void;
 
-/** A request whose parts are in several lanes. */
-interface Whole {
-  open: number;
-  readonly outcomes: Outcomes[];
-  readonly settle: Settle;
-}
-
-interface Lane {
-  readonly number: number;
-  readonly queue: FairQueue<Entry>;
+const createLane = (_: unknown, number: number) => ({
+  number,
+  queue: createFairQueue<Entry>(),
   /**
-   * Tasks in flight: two at most, one of batches and one of single answers, and never two with one tenant's requests, so
-   * that these keep their order (docs/adr/0030-nobody-holds-up-others.md).
+   * Tasks: two at most, one of batches and one of single answers, and never two with one tenant's requests, so that these
+   * keep their order (docs/adr/0030-nobody-holds-up-others.md).
    */
-  readonly inFlight: Set<readonly Entry[]>;
-  isScheduled: boolean;
-}
+  inFlight: new Set<readonly Entry[]>(),
+  isScheduled: false,
+});
+
+type Lane = ReturnType<typeof createLane>;
+
+const emptyLanes = (count: number): readonly Lane[] => Array.from({ length: count }, createLane);
 
 export type Lanes = ReturnType<typeof createLanes>;
 
@@ -113,11 +110,11 @@ export function createLanes(options: LanesOptions) {
   function route(entry: Entry, mayRefuse: boolean): void {
     const number = laneOf(entry.sent, lanes.length, slotOf);
     if (number !== null) return void enqueue(lanes[number] as Lane, entry, mayRefuse);
-    const parts = slotsByLane(entry.slots, lanes.length);
-    const shared = partOf(entry, parts.filter((slots) => slots !== 0).length);
-    parts.forEach((slots, i) => {
-      if (slots !== 0) enqueue(lanes[i] as Lane, { ...entry, ...shared, slots }, mayRefuse);
-    });
+    const parts = lanes
+      .map((lane) => ({ lane, slots: entry.slots & slotsOf(lane.number, lanes.length) }))
+      .filter(({ slots }) => slots !== 0);
+    const shared = partOf(entry, parts.length);
+    for (const { lane, slots } of parts) enqueue(lane, { ...entry, ...shared, slots }, mayRefuse);
   }
 
   function enqueue(lane: Lane, entry: Entry, mayRefuse: boolean): void {
@@ -137,11 +134,8 @@ export function createLanes(options: LanesOptions) {
     if (reaches(queue.all, maxQueued, 1)) return true;
     const { items, weight } = queue.of(tenant);
     const own = { items: items.length, weight };
-    const [first] = items;
-    if (first === undefined) return false;
-    return (
-      reaches(own, maxQueued, 0.5) || (time - first.since > maxQueueWaitMs && reaches(own, minQueued, 1))
-    );
+    const waited = time - (items[0]?.since ?? time);
+    return reaches(own, maxQueued, 0.5) || (waited > maxQueueWaitMs && reaches(own, minQueued, 1));
   }
 
   function mayGo({ inFlight }: Lane, { tenant, sent }: Entry): boolean {
@@ -162,15 +156,14 @@ export function createLanes(options: LanesOptions) {
         send(lane);
         for (const [i, { settle }] of entries.entries()) settle(outcomeOf(i));
       };
-      count(entries, lane.number).then(
+      const count = async () =>
+        outcomesOf(await options.run(taskOf(entries), lane.number), options.onFailure);
+      count().then(
         (outcomes) => finish((i) => outcomes[i] as Outcomes),
         (error) => finish(() => error),
       );
     }
   }
-
-  const count = async (entries: readonly Entry[], lane: number): Promise<Outcomes[]> =>
-    outcomesOf(await options.run(taskOf(entries), lane), options.onFailure);
 
   function takeTask(lane: Lane): Entry[] {
     const { maxTask } = limits;
@@ -254,14 +247,6 @@ export function createLanes(options: LanesOptions) {
 
 const stopping = () => unavailable('The service is stopping; try again later');
 
-const emptyLanes = (count: number): readonly Lane[] =>
-  Array.from({ length: count }, (_, number) => ({
-    number,
-    queue: createFairQueue(),
-    inFlight: new Set(),
-    isScheduled: false,
-  }));
-
 const reaches = ({ items, weight }: Amount, limit: Amount, share: number): boolean =>
   items >= share * limit.items || weight >= share * limit.weight;
 
@@ -283,15 +268,15 @@ function laneOf(sent: SentEvents, lanes: number, slotOf: LanesOptions['slotOf'])
   return userId === null ? 0 : slotOf(sent.tenant, userId) % lanes;
 }
 
-function slotsByLane(slots: number, lanes: number): number[] {
-  const parts = Array.from({ length: lanes }, () => 0);
-  for (let slot = 0; slot < slotCount; slot++)
-    parts[slot % lanes] = (parts[slot % lanes] as number) | (slots & (1 << slot));
-  return parts;
+/** The slots of a lane, a bit for each. */
+function slotsOf(lane: number, lanes: number): number {
+  let slots = 0;
+  for (let slot = lane; slot < slotCount; slot += lanes) slots |= 1 << slot;
+  return slots;
 }
 
 /** What the parts of a request have in common; a part may be parted again. */
-function partOf(entry: Entry, parts: number): { readonly whole: Whole; readonly settle: Settle } {
+function partOf(entry: Entry, parts: number): Pick<Entry, 'whole' | 'settle'> {
   const whole = entry.whole ?? { open: 1, outcomes: [], settle: entry.settle };
   whole.open += parts - 1;
   const settle = (outcomes: Outcomes): void => {

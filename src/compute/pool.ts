@@ -1,4 +1,3 @@
-/** The threads that count answers, forecast, and replay learners. */
 import { availableParallelism } from 'node:os';
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import type { Piscina } from 'piscina';
@@ -41,9 +40,6 @@ const planLimits: LimiterOptions = {
 /** One of batches and one of single answers (lanes.ts). */
 const tasksOfLane = 2;
 
-/** The thread takes all that are let in: each is read while others are computed, and long learners take turns there. */
-const allForecasts = forecastTasks.tasks + planLimits.maxRunning;
-
 export type Compute = ReturnType<typeof startCompute>;
 
 /**
@@ -63,8 +59,20 @@ export function startCompute(
 ) {
   const threads = laneCount || Math.max(1, Math.min(4, availableParallelism() - 1));
   const tracking = Array.from({ length: threads }, () => startThread('track', settings, tasksOfLane, logger));
+  // The thread takes all that are let in: each is read while others are computed, and long learners take turns there.
+  const allForecasts = forecastTasks.tasks + planLimits.maxRunning;
   const forecasting = startThread('forecast', settings, allForecasts, logger);
-  const retracting = startReplays(settings, logger);
+  // Started when there is something to retract.
+  const retracting = startPool('retract', {
+    minThreads: 0,
+    maxThreads: 1,
+    // It holds a connection and models, which nobody needs while nothing is retracted.
+    idleTimeout: 60_000,
+    // Far more than the limiter of retractions lets in: Piscina's default queue has no bound.
+    maxQueue: 4,
+    workerData: settings,
+  });
+  logThreadFailures(retracting, logger);
   const lanes = createLanes({
     lanes: laneCount || 1,
     slotOf: (tenant, userId) => partitionOf(tenant, userId) % slotCount,
@@ -107,13 +115,19 @@ export function startCompute(
 
 const lookMs = 1000;
 
-/** Lets the number of lanes follow how busy their threads are. */
+/** Lets the number of lanes follow which part of their time their threads were busy since the last look; 0 while one starts. */
 function followLoad(tracking: readonly Piscina[], lanes: Lanes): NodeJS.Timeout {
   const laneCount = createLaneLoad(tracking.length);
-  const looks = tracking.map(busyLooks);
+  let before: (EventLoopUtilization | undefined)[] = [];
   let count = 1;
   return setInterval(() => {
-    const busy = looks.map((look) => look());
+    const after = tracking.map((pool) => pool.threads[0]?.performance.eventLoopUtilization());
+    const busy = after.map((now, i) => {
+      const last = before[i];
+      // With one figure alone it would return this thread's own.
+      return now && last ? performance.eventLoopUtilization(now, last).utilization : 0;
+    });
+    before = after;
     count = laneCount(busy.slice(0, count));
     lanes.setLanes(count);
   }, lookMs).unref();
@@ -143,19 +157,6 @@ export function createLaneLoad(maxLanes: number): (busy: readonly number[]) => n
     if (quiet < quietLooks) return lanes;
     quiet = 0;
     return lanes - 1;
-  };
-}
-
-/** Returns the part of the time since the last look that a pool's thread was busy; 0 while it starts. */
-function busyLooks(pool: Piscina): () => number {
-  let before: EventLoopUtilization | undefined;
-  return () => {
-    const after = pool.threads[0]?.performance.eventLoopUtilization();
-    // With one figure alone it would return this thread's own.
-    const isKnown = after !== undefined && before !== undefined;
-    const busy = isKnown ? performance.eventLoopUtilization(after, before).utilization : 0;
-    before = after;
-    return busy;
   };
 }
 
@@ -202,20 +203,6 @@ function startThread(
     concurrentTasksPerWorker: tasks,
     loadBalancer: (_task, [thread]) => thread ?? null,
     maxQueue: tasks,
-    workerData,
-  });
-  return logThreadFailures(pool, logger);
-}
-
-/** The thread that replays learners without one answer; it is started when there is something to retract. */
-function startReplays(workerData: WorkerSettings, logger: Logger): Piscina {
-  const pool = startPool('retract', {
-    minThreads: 0,
-    maxThreads: 1,
-    // It holds a connection and models, which nobody needs while nothing is retracted.
-    idleTimeout: 60_000,
-    // Far more than the limiter of retractions lets in: Piscina's default queue has no bound.
-    maxQueue: 4,
     workerData,
   });
   return logThreadFailures(pool, logger);

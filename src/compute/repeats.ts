@@ -10,13 +10,6 @@ const lookMs = 250;
 
 export type OpenEvent = Pick<Entry, 'sent' | 'since' | 'settle'>;
 
-interface Look {
-  /** Tenant, learner and event id; null without an id. */
-  readonly name: string | null;
-  /** An earlier event of this name was open at some look. */
-  isRepeat: boolean;
-}
-
 /**
  * Refuses single events with CONFLICT that have waited for some seconds for an earlier one with their id. Events are counted
  * in order, so that happens only where a batch is stuck. A refused one is still counted or replayed, only nobody hears of it.
@@ -25,14 +18,22 @@ interface Look {
  * @param now milliseconds on their clock
  */
 export function watchRepeats(open: () => Iterable<OpenEvent>, now = () => performance.now()): void {
-  const looks = new WeakMap<SentEvents, Look>();
+  const names = new WeakMap<SentEvents, string | null>();
+  /** An earlier event with their id was open at some look. */
+  const repeats = new WeakSet<SentEvents>();
   const look = (): void => {
     const time = now();
     const events = [...open()];
     if (!events.some(({ since }) => time - since >= slowMs)) return;
-    markRepeats(looks, events);
+    const seen = new Set<string>();
     for (const event of events) {
-      if (!looks.get(event.sent)?.isRepeat || event.since > time - waitMs) continue;
+      const { sent, since } = event;
+      const known = names.get(sent);
+      const name = known === undefined ? nameOf(sent) : known;
+      names.set(sent, name);
+      if (name !== null && seen.has(name)) repeats.add(sent);
+      if (name !== null) seen.add(name);
+      if (!repeats.has(sent) || since > time - waitMs) continue;
       event.settle(stillRunning());
       event.settle = () => undefined;
     }
@@ -40,18 +41,7 @@ export function watchRepeats(open: () => Iterable<OpenEvent>, now = () => perfor
   setInterval(look, lookMs).unref();
 }
 
-function markRepeats(looks: WeakMap<SentEvents, Look>, events: readonly OpenEvent[]): void {
-  const names = new Set<string>();
-  for (const { sent } of events) {
-    const look = looks.get(sent) ?? { name: nameOf(sent), isRepeat: false };
-    looks.set(sent, look);
-    if (look.name === null) continue;
-    if (names.has(look.name)) look.isRepeat = true;
-    names.add(look.name);
-  }
-}
-
-/** Ids hold no NUL, so the parts cannot be confused. */
+/** Tenant, learner and event id, null without an id. Ids hold no NUL, so the parts cannot be confused. */
 function nameOf(sent: SentEvents): string | null {
   const { userId, eventId } = idsIn(sent);
   return eventId === null ? null : `${sent.tenant}\0${userId}\0${eventId}`;

@@ -1,4 +1,3 @@
-/** Worker threads of ours, and tasks in them that end in bounded time. */
 import { EventEmitter } from 'node:events';
 import { Piscina } from 'piscina';
 import { unavailable } from '../errors.js';
@@ -21,11 +20,11 @@ export const startPool = (
     ...options,
   });
 
-/** Without it, a thread that cannot be started (no descriptors, no memory) ends the process. Its tasks end by their limit. */
+/** Without it a thread that cannot be started (no descriptors, no memory) ends the process. Its tasks end by their limit. */
 export const logThreadFailures = (pool: Piscina, logger: Logger): Piscina =>
   pool.on('error', (error) => logger.error({ err: error }, 'a worker thread cannot be started'));
 
-/** A task that takes longer does not end. */
+/** A task that takes longer never ends. */
 const maxTaskMs = 15_000;
 
 /** A task took too long, or shared its thread with one that did: the thread was ended. */
@@ -33,7 +32,6 @@ export class TaskAborted extends Error {}
 
 /** Aborted tasks of a pool: a task that fails while another is aborted lost its thread. */
 const aborted = new WeakMap<Piscina, number>();
-const abortedOf = (pool: Piscina): number => aborted.get(pool) ?? 0;
 
 /** @throws TaskAborted, and what the task throws */
 export async function runLimited<Reply>(
@@ -43,15 +41,15 @@ export async function runLimited<Reply>(
 ): Promise<Reply> {
   // Not an AbortSignal: V8 keeps each of those until it collects all garbage, which it then does often.
   const signal = new EventEmitter();
-  const before = abortedOf(pool);
+  const before = aborted.get(pool);
   const timer = setTimeout(() => {
-    aborted.set(pool, abortedOf(pool) + 1);
+    aborted.set(pool, (aborted.get(pool) ?? 0) + 1);
     signal.emit('abort');
   }, maxTaskMs);
   try {
     return await pool.run(task, { signal, transferList });
   } catch (error) {
-    if (abortedOf(pool) === before) throw error;
+    if (aborted.get(pool) === before) throw error;
     throw new TaskAborted('a task took too long: its thread was ended', { cause: error });
   } finally {
     clearTimeout(timer);
@@ -62,11 +60,9 @@ type Served<Reply> = Exclude<Reply, { readonly unavailable: string }>;
 
 /** A thread's reply. @throws ApiError UNAVAILABLE, as which the thread's own cannot cross the boundary */
 export function served<Reply extends object>(reply: Reply): Served<Reply> {
-  if (isRefused(reply)) throw unavailable(reply.unavailable);
+  if ('unavailable' in reply) throw unavailable(String(reply.unavailable));
   return reply as Served<Reply>;
 }
-
-const isRefused = (reply: object): reply is { readonly unavailable: string } => 'unavailable' in reply;
 
 /**
  * As `runLimited`, for a caller that may try again.

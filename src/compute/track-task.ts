@@ -1,16 +1,14 @@
-/** Requests with events, as the task of a worker thread; and its reply, as their outcomes. */
 import {
   dataSeparator,
   type EventOutcome,
   type EventsForm,
-  type InvalidEvent,
   outcomeLetters,
   type TrackOutcome,
   type TrackReply,
   type TrackTask,
   unreadable,
 } from '../contracts/tasks.js';
-import { ApiError, invalid } from '../errors.js';
+import { ApiError, invalid, type Problem } from '../errors.js';
 
 /** The events of one request, as the bytes in which they came: the worker parses and checks them. */
 export interface SentEvents {
@@ -26,18 +24,14 @@ export interface SentEvents {
 /** One per event, in order; or an Error for the whole request. */
 export type Outcomes = readonly EventOutcome[] | Error;
 
-/** A request on its way to a thread. */
-export interface SentPart {
+/** A request on its way to a thread, or a part of it: its events in some slots (`TrackTask`). */
+export interface SentPart extends Pick<TrackTask, 'importId' | 'slots'> {
   readonly sent: SentEvents;
-  /** Hash of the file being imported; null for live answers. */
-  readonly importId: string | null;
-  /** Slots of a batch whose events are counted, a bit for each. */
-  readonly slots: number;
 }
 
 /** @param entries of one form, import and slots */
 export function taskOf(entries: readonly SentPart[]): TrackTask {
-  const [{ sent, importId, slots }] = entries as [SentPart, ...SentPart[]];
+  const { sent, importId, slots } = entries[0] as SentPart;
   const requests = entries.map((entry) => entry.sent);
   return {
     form: sent.form,
@@ -103,9 +97,9 @@ export function joinedOutcomes(parts: readonly Outcomes[]): Outcomes {
   );
 }
 
-/** @param data JSON of an `InvalidEvent` */
+/** @param data of an outcome `invalid` */
 export function invalidEvent(data: string): ApiError {
-  const { message, details }: InvalidEvent = JSON.parse(data);
+  const { message, details }: { message: string; details: readonly Problem[] } = JSON.parse(data);
   return details.length === 0 ? invalid(message) : invalid(message, details);
 }
 
@@ -114,19 +108,14 @@ export function invalidEvent(data: string): ApiError {
  * a body, a worker says.
  */
 export function idsIn({ body, idempotencyKey }: SentEvents) {
-  const parsed = parsedOrNull(body);
-  const event = (Array.isArray(parsed) ? parsed[0] : parsed) ?? {};
-  const { user_id, userId, event_id } = event;
-  return { userId: textOrNull(user_id ?? userId), eventId: textOrNull(event_id ?? idempotencyKey) };
-}
-
-function parsedOrNull(body: Uint8Array) {
+  let parsed = null;
   try {
-    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8'));
+    parsed = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8'));
   } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
+    if (!(error instanceof SyntaxError)) throw error;
   }
+  const { user_id, userId, event_id } = (Array.isArray(parsed) ? parsed[0] : parsed) ?? {};
+  return { userId: textOrNull(user_id ?? userId), eventId: textOrNull(event_id ?? idempotencyKey) };
 }
 
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null);

@@ -3,23 +3,12 @@
  * and what became of them as one text: either is copied in one go, where lists of objects are cloned field by field.
  */
 import type { Locale } from '../domain/advice/texts.js';
-import type { Problem } from '../errors.js';
+import type { AttemptEvent } from './attempt-row.js';
 
-/** A checked answer on its way to be counted. Times are Unix milliseconds. */
-export interface TrackEvent {
-  readonly tenant: string;
-  readonly userId: string;
-  readonly skillId: string;
-  readonly isCorrect: boolean;
-  readonly timeSpentSeconds: number | null;
-  readonly confidenceScore: number | null;
-  readonly questionDifficulty: number | null;
-  readonly itemId: string | null;
-  readonly eventId: string | null;
-  readonly occurredAt: number;
+/** A checked answer on its way to be counted. */
+export interface TrackEvent extends AttemptEvent {
   /** The time as it was sent, for telling a repeated event from a different one. */
   readonly occurredAtText: string | null;
-  readonly receivedAt: number;
   /** Line in the file that is being imported; null for a live answer. */
   readonly importLine: number | null;
 }
@@ -64,7 +53,7 @@ export const outcomeLetters = {
   reused: 'u',
   /** It would begin a skill beyond a limit; `data` says which. */
   beyond: 'b',
-  /** Not an event; `data` is the JSON of an `InvalidEvent`. */
+  /** Not an event, or no body at all; `data` is the JSON of `message` and `details`, a list of `Problem`. */
   invalid: 'i',
   /** Of a learner in none of the task's slots. */
   elsewhere: 'e',
@@ -79,12 +68,6 @@ export type TrackOutcome = keyof typeof outcomeLetters;
 export interface EventOutcome {
   readonly outcome: TrackOutcome;
   readonly data: string;
-}
-
-/** Why an event, or a whole body, was refused. */
-export interface InvalidEvent {
-  readonly message: string;
-  readonly details: readonly Problem[];
 }
 
 /** What became of the events of a task, in its order. */

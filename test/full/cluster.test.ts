@@ -14,7 +14,7 @@ import { createModelCache } from '../../src/store/models/model-cache.js';
 import { connectRedis, whenReady } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { catalogueRevisionsKey } from '../../src/store/redis/keys.js';
-import { redisWarnings } from '../../src/store/redis/risks.js';
+import { redisWarnings } from '../../src/store/redis/server-info.js';
 import { createLogger } from '../../src/telemetry.js';
 import { type Ended, endOf } from '../support/command.js';
 import { givenClusterName } from '../support/given-cluster.js';

@@ -10,7 +10,7 @@ import { Redis } from 'ioredis';
 import { freePort, startOnFreePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
-import { redisWarnings } from '../../src/store/redis/risks.js';
+import { redisWarnings } from '../../src/store/redis/server-info.js';
 import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
 import { takePort } from '../support/ports.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isNearlyFull } from '../../src/store/redis/memory-watch.js';
+import { isNearlyFull } from '../../src/store/redis/server-info.js';
 
 const mb = 2 ** 20;
 const infoOf = (used: number, most: number): string =>

@@ -10,7 +10,7 @@ import { epochOf } from '../outbox/outbox.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { acceptedKey, auditKey, dueKey, outboxKey, parkedKey, removedKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
-import { fieldOf } from '../redis/streams.js';
+import { fieldOf } from '../redis/reads.js';
 
 /** What is remembered of the last audit. */
 export interface AuditRecord {

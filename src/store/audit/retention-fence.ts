@@ -6,7 +6,7 @@ import { monthOf } from '../../domain/base/days.js';
 import { indices } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { archivedKey, dueKey, outboxKey, parkedKey } from '../redis/keys.js';
-import { fieldOf, streamPages } from '../redis/streams.js';
+import { fieldOf, streamPages } from '../redis/reads.js';
 
 const pollMs = 200;
 /** How long rows of before are waited for; who gives up is a run that the next one repeats. */

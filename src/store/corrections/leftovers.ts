@@ -6,7 +6,7 @@ import { byPartition } from '../../lists.js';
 import { listImportMarks } from '../learners/import-store.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { forecastsKey, journalKey, learnerKey, parkedKey } from '../redis/keys.js';
-import { fieldOf, streamPages } from '../redis/streams.js';
+import { fieldOf, streamPages } from '../redis/reads.js';
 
 /**
  * Removes goals, forecasts and retractions of the ended histories that wait for ClickHouse, parked ones too.

@@ -3,7 +3,7 @@ import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
 import { sliceTurn } from '../../slices.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { perCall } from '../redis/fan-out.js';
+import { perCall } from '../redis/reads.js';
 import { eventIdsKey, learnerKey } from '../redis/keys.js';
 import { createPackReader, type PackReader } from '../redis/pack-reader.js';
 import { defineScript } from '../redis/script.js';

@@ -1,6 +1,6 @@
 /** One page of an outbox stream as the TSV lines that ClickHouse takes. Bytes are copied, rows are not parsed. */
 import { firstRowOf } from '../../contracts/outbox-ids.js';
-import { fieldOf } from '../redis/streams.js';
+import { fieldOf } from '../redis/reads.js';
 
 /** As ioredis gives it: id, then names and values of the fields. */
 export type StreamEntry = [id: Buffer, fields: Buffer[]];

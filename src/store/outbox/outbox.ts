@@ -11,7 +11,7 @@ import { indices } from '../../lists.js';
 import { dueKey, outboxKey, outboxRowsKey, parkedBound, parkedKey } from '../redis/keys.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
-import { streamLengths, textsOf } from '../redis/streams.js';
+import { streamLengths, textsOf } from '../redis/reads.js';
 import { encodePage, isCorrection, type RowsEntry, rowsEntry, type StreamEntry } from './outbox-page.js';
 import { parkEntry, parkRows, type RefusedRow, type StoredEntry } from './parked.js';
 

@@ -3,9 +3,8 @@ import { unescapeText } from '../../contracts/attempt-row.js';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
 import { learnerField } from '../learners/learner-codec.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
-import { scanKeys } from '../redis/fan-out.js';
 import { learnerKey, outboxKey, parkedKey, partitionOf } from '../redis/keys.js';
-import { fieldOf, streamPages } from '../redis/streams.js';
+import { fieldOf, streamPages, scanKeys } from '../redis/reads.js';
 
 const learnerPattern = 'st:{p*}:l:*';
 const namePattern = /^st:\{p\d+\}:l:([^:]+):(.*)$/s;

@@ -40,7 +40,7 @@ import {
   partitionOf,
   removedKey,
 } from '../redis/keys.js';
-import { streamLengths } from '../redis/streams.js';
+import { streamLengths } from '../redis/reads.js';
 import { scanLearners, waitingRows } from './learner-scan.js';
 import { restoreItems, restoreModels, versionsKept } from './model-restore.js';
 

@@ -11,7 +11,7 @@ import {
 } from '../learners/learner-codec.js';
 import type { Placed } from '../learners/learner-commands.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
-import { perCall } from '../redis/fan-out.js';
+import { perCall } from '../redis/reads.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
 
 /** Learners of one call: Redis does nothing else meanwhile. */

@@ -11,9 +11,9 @@ export type Deployment =
   | { readonly state: 'ready'; readonly partitions: number; readonly id: string }
   /** Data loss: Redis has no state although ClickHouse holds some, and has to be rebuilt. */
   | { readonly state: 'lost' }
-  /** Another version of the service keeps the learners. */
   | OtherVersion;
 
+/** Another version of the service keeps the learners. */
 export interface OtherVersion {
   readonly state: 'older' | 'newer';
   /** As `keptNow`. */
@@ -77,8 +77,7 @@ export async function readDeployment(client: RedisClient): Promise<DeploymentFac
 /** The marks come before the meta key: a start that dies in between is simply repeated by the next. */
 async function markNew(client: RedisClient): Promise<void> {
   const now = new Date().toISOString();
-  const marks = indices(defaultPartitions).map((partition) => client.set(markerKey(partition), now, 'NX'));
-  await Promise.all(marks);
+  await Promise.all(indices(defaultPartitions).map((one) => client.set(markerKey(one), now, 'NX')));
   await client.hsetnx(metaKey, 'deployment_id', randomUUID());
   await client.hsetnx(metaKey, 'created_at', now);
   await client.hsetnx(metaKey, 'model_version', keptNow);
@@ -86,8 +85,6 @@ async function markNew(client: RedisClient): Promise<void> {
 }
 
 async function allMarked(client: RedisClient, partitions: number): Promise<boolean> {
-  const found = await Promise.all(
-    indices(partitions).map((partition) => client.exists(markerKey(partition))),
-  );
+  const found = await Promise.all(indices(partitions).map((one) => client.exists(markerKey(one))));
   return found.every((exists) => exists === 1);
 }

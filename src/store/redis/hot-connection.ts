@@ -22,30 +22,21 @@ import type { CommandBytes } from './command-bytes.js';
 import { partitionPrefix } from './keys.js';
 import { createReplyReader, type Reply } from './replies.js';
 
-export interface HotConnection {
+export interface HotConnection extends ReturnType<typeof passBy> {
   /** False for a connection to one master of a Cluster. */
   readonly reachesAll: boolean;
   /** How many replicas must have a write before it is confirmed, as of now. */
   waitReplicas(): number;
   /** Whether its server still is the master of the keys, as far as is known. */
   isMaster(): boolean;
-  isOpen(): boolean;
   /** Resolves when commands may be sent. @throws ApiError UNAVAILABLE */
   ready(): Promise<void>;
-  /** Identity of the socket: after a reconnect nothing is watched any more. */
-  current(): object;
-  /**
-   * Sends commands in one write and returns their replies in order, an error reply as an Error in its place.
-   * @throws Error where there is no connection, or it is lost before the last reply: what was carried out is not known
-   */
-  send(commands: CommandBytes): Promise<Reply[]>;
   /**
    * Leaves the connection where its Redis replied that another one serves now.
    * @param error of `send`, or a reply
    * @returns whether nothing was carried out, and the new server is known
    */
   leave(error: unknown): Promise<boolean>;
-  close(): void;
 }
 
 /** @param url of a single Redis */
@@ -75,36 +66,28 @@ export function openHotConnection(
 }
 
 /** @param client that nobody else uses: it connects, and is passed by */
-function passBy(
-  client: Redis,
-  timeoutMs: number,
-): Pick<HotConnection, 'isOpen' | 'current' | 'send' | 'close'> {
+function passBy(client: Redis, timeoutMs: number) {
   noteErrors(client);
-  let line: Line | null = null;
+  let line: ReturnType<typeof takeOver> | null = null;
   const isOpen = (): boolean => client.status === 'ready' && client.stream.writable === true;
-
-  /** From the first bundle on ioredis reads nothing of a connection any more: its own commands were answered before. */
-  function lineNow(): Line {
-    const { stream } = client;
-    if (!isOpen()) throw new Error('Connection is closed.');
-    if (line?.stream !== stream) line = takeOver(stream);
-    return line;
-  }
 
   return {
     isOpen,
-    current: () => client.stream,
-    send: async (commands) => {
-      const { exchange } = lineNow();
-      return exchange(commands, timeoutMs);
+    /** Identity of the socket: after a reconnect nothing is watched any more. */
+    current: (): object => client.stream,
+    /**
+     * Sends commands in one write and returns their replies in order, an error reply as an Error in its place.
+     * @throws Error where there is no connection, or it is lost before the last reply: what was carried out is not known
+     */
+    send: async (commands: CommandBytes): Promise<Reply[]> => {
+      const { stream } = client;
+      if (!isOpen()) throw new Error('Connection is closed.');
+      // From here on ioredis reads nothing of the connection any more: its own commands were answered before.
+      if (line?.stream !== stream) line = takeOver(stream);
+      return line.exchange(commands, timeoutMs);
     },
-    close: () => client.disconnect(),
+    close: (): void => client.disconnect(),
   };
-}
-
-interface Line {
-  readonly stream: Redis['stream'];
-  exchange(commands: CommandBytes, timeoutMs: number): Promise<Reply[]>;
 }
 
 /** Who waits for the replies of a bundle. */
@@ -114,7 +97,7 @@ interface Waiting {
   settle(error: Error | null): void;
 }
 
-function takeOver(stream: Redis['stream']): Line {
+function takeOver(stream: Redis['stream']) {
   const reader = createReplyReader();
   /** In the order in which they were sent. */
   const open: Waiting[] = [];
@@ -151,7 +134,7 @@ function takeOver(stream: Redis['stream']): Line {
 
   return {
     stream,
-    exchange: (commands, timeoutMs) =>
+    exchange: (commands: CommandBytes, timeoutMs: number): Promise<Reply[]> =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => giveUp(new Error('Command timed out')), timeoutMs);
         const replies: Reply[] = [];
@@ -166,52 +149,38 @@ function takeOver(stream: Redis['stream']): Line {
   };
 }
 
-export interface HotConnections {
-  /** The connection to a partition's learners, ready. @throws ApiError UNAVAILABLE */
-  of(partition: number): Promise<HotConnection>;
-  close(): void;
-}
+export type HotConnections = ReturnType<typeof openHotConnections>;
 
 /**
  * @param url of a single Redis, or of nodes of a Cluster
  * @param redis another connection to the same, which knows where a Cluster's slots are
  */
-export function openHotConnections(
-  url: string,
-  waitReplicas: number,
-  redis: () => Promise<RedisClient>,
-): HotConnections {
+export function openHotConnections(url: string, waitReplicas: number, redis: () => Promise<RedisClient>) {
   const { nodes, login } = redisAddress(url);
-  if (nodes.length > 1) return connectMasters(login, waitReplicas, redis as () => Promise<Cluster>);
-  const hot = openHotConnection(url, waitReplicas);
-  return {
-    of: async () => {
-      await hot.ready();
-      return hot;
-    },
-    close: hot.close,
-  };
-}
+  const single = nodes.length === 1 ? openHotConnection(url, waitReplicas) : null;
+  /** By partition. */
+  const masters = new Map<number, HotConnection>();
 
-function connectMasters(
-  login: RedisAddress['login'],
-  waitReplicas: number,
-  cluster: () => Promise<Cluster>,
-): HotConnections {
-  const open = new Map<number, HotConnection>();
+  async function masterNow(partition: number): Promise<HotConnection> {
+    const cluster = (await redis()) as Cluster;
+    const known = masters.get(partition);
+    if (known?.isOpen() && known.isMaster()) return known;
+    known?.close();
+    const hot = masterOf(cluster, partition, login, waitReplicas);
+    masters.set(partition, hot);
+    await hot.ready();
+    return hot;
+  }
+
   return {
-    of: async (partition) => {
-      const client = await cluster();
-      const known = open.get(partition);
-      if (known?.isOpen() && known.isMaster()) return known;
-      known?.close();
-      const hot = masterOf(client, partition, login, waitReplicas);
-      open.set(partition, hot);
-      await hot.ready();
-      return hot;
+    /** The connection to a partition's learners, ready. @throws ApiError UNAVAILABLE */
+    of: async (partition: number): Promise<HotConnection> => {
+      if (single === null) return masterNow(partition);
+      await single.ready();
+      return single;
     },
-    close: () => {
-      for (const hot of open.values()) hot.close();
+    close: (): void => {
+      for (const hot of [...masters.values(), ...(single ? [single] : [])]) hot.close();
     },
   };
 }

@@ -1,4 +1,3 @@
-/** A lock that ends with its holder, and turns that end by themselves. */
 import { type RedisClient, whileRedisServes } from './client.js';
 import { defineScript } from './script.js';
 

@@ -10,21 +10,16 @@ import { connectRedis, onCause, type RedisClient, whenReady } from './client.js'
 
 const readyTimeoutMs = 10_000;
 
-interface OpenOptions {
-  readonly logger: Logger;
-  readonly closers: Closers;
-  readonly waitReplicas?: number;
-  /** Done before anything else over the connection. */
-  readonly check?: (client: RedisClient) => Promise<void>;
-}
-
 /**
  * Connects, waits until Redis serves, and logs when the connection is lost and when it is back.
+ * @param check done before anything else over the connection
  * @throws StartError with the reason
  */
 export async function openRedis(
   url: string,
-  { logger, closers, waitReplicas = 0, check = async () => undefined }: OpenOptions,
+  { logger, closers }: { readonly logger: Logger; readonly closers: Closers },
+  waitReplicas = 0,
+  check: (client: RedisClient) => Promise<void> = async () => undefined,
 ): Promise<RedisClient> {
   const client = connectRedis(url, waitReplicas);
   closers.add('Redis connection', () => client.disconnect());
@@ -68,9 +63,9 @@ const probeMs = 2000;
 async function readyOrMismatch(client: RedisClient, url: string): Promise<void> {
   const over = new AbortController();
   const ready = whenReady(client, readyTimeoutMs);
-  const [node] = redisAddress(url).nodes;
+  const node = redisAddress(url).nodes[0] as string;
   try {
-    await Promise.race([ready, refuseMismatch(node as string, over.signal).then(() => ready)]);
+    await Promise.race([ready, refuseMismatch(node, over.signal).then(() => ready)]);
   } finally {
     over.abort();
   }
@@ -94,15 +89,12 @@ async function refuseMismatch(url: string, signal: AbortSignal): Promise<void> {
   }
 }
 
-function emits(socket: Socket, event: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const end = (emitted: boolean): void => {
-      socket.destroy();
-      resolve(emitted);
-    };
-    socket.setTimeout(probeMs, () => end(false));
-    socket.once(event, () => end(true));
-    socket.once('error', () => end(false));
-    socket.once('close', () => end(false));
+/** Whether the event comes before an error, the end and the time-out. */
+async function emits(socket: Socket, event: string): Promise<boolean> {
+  const ends = new Promise<boolean>((resolve) => {
+    socket.setTimeout(probeMs, () => resolve(false));
+    socket.once(event, () => resolve(true));
+    for (const end of ['error', 'close']) socket.once(end, () => resolve(false));
   });
+  return ends.finally(() => socket.destroy());
 }

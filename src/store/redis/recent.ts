@@ -1,5 +1,3 @@
-/** What caches by tenant have in common. */
-
 /** Keeps the value as the one used last, and of too many forgets the longest unused. */
 export function keepRecent<Value>(
   kept: Map<string, Value>,
@@ -12,11 +10,13 @@ export function keepRecent<Value>(
   if (kept.size > atMost) kept.delete(kept.keys().next().value ?? '');
 }
 
-/** Reports what cannot be read, once for each state of a tenant's that it stands for. */
-export type ReportOnce<State> = (error: unknown, tenant: string, state: State) => void;
+type Report<State> = (error: unknown, tenant: string, state: State) => void;
 
-/** @param atMost tenants that are remembered; beyond it some are reported again */
-export function reportOnce<State>(report: ReportOnce<State>, atMost: number): ReportOnce<State> {
+/**
+ * Reports what cannot be read, once for each state of a tenant's that it stands for.
+ * @param atMost tenants that are remembered; beyond it some are reported again
+ */
+export function reportOnce<State>(report: Report<State>, atMost: number): Report<State> {
   /** State that was reported last. */
   const reported = new Map<string, State>();
   return (error, tenant, state) => {

@@ -2,13 +2,14 @@
  * Waiting for replicas. Redis answers a write when its master has it; a master that dies then takes with it what no
  * replica has yet. With REDIS_WAIT_REPLICAS nothing is confirmed before so many replicas have it.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { type ApiError, unavailable } from '../../errors.js';
 import { isCluster, type RedisClient, replicasToWaitFor, whileRedisServes } from './client.js';
 import { placeInCluster } from './cluster.js';
 import { waitKey } from './keys.js';
 
-/** Replicas take well under a millisecond; meanwhile the connection does nothing else. */
+/** Replicas take well under a millisecond; the connection does nothing else meanwhile. */
 export const waitMs = 1000;
 
 export const notSafe = (): ApiError =>
@@ -64,17 +65,11 @@ export function readReplicated<Value>(
   return replicated(client, key, readAndWrite, matters);
 }
 
-interface Place {
-  readonly node: Redis | undefined;
-  /** How many replicas have to confirm. */
-  readonly replicas: number;
-}
-
 /**
- * The master that serves the key, as far as the client knows. A Cluster does not list replicas that it holds for
- * dead: who took over from a dead master goes on alone, for nobody could take over from it with less.
+ * The master that serves the key, as far as the client knows, and how many replicas have to confirm. A Cluster does not list
+ * replicas that it holds for dead: who took over from a dead master goes on alone, for nobody could take over from it with less.
  */
-function placeOf(client: RedisClient, key: string): Place {
+function placeOf(client: RedisClient, key: string): { node: Redis | undefined; replicas: number } {
   const wanted = replicasToWaitFor(client);
   if (!isCluster(client)) return { node: client, replicas: wanted };
   const place = placeInCluster(client, key);
@@ -88,15 +83,12 @@ function placeOf(client: RedisClient, key: string): Place {
 const next = new WeakMap<Redis, Promise<number>>();
 
 function confirmed(node: Redis, wanted: number): Promise<number> {
-  let shared = next.get(node);
-  if (shared === undefined) {
-    shared = new Promise((resolve) => {
-      setImmediate(() => {
-        next.delete(node);
-        resolve(node.wait(wanted, waitMs));
-      });
-    });
-    next.set(node, shared);
-  }
+  const waiting = next.get(node);
+  if (waiting !== undefined) return waiting;
+  const shared = nextTurn().then(() => {
+    next.delete(node);
+    return node.wait(wanted, waitMs);
+  });
+  next.set(node, shared);
   return shared;
 }

@@ -5,7 +5,6 @@ export type Reply = Buffer | number | null | Error | Reply[];
 
 const [plus, minus, colon, dollar, star, carriageReturn, zero] = [0x2b, 0x2d, 0x3a, 0x24, 0x2a, 0x0d, 0x30];
 const lineEnd = 2;
-const none = Buffer.alloc(0);
 
 /** Named as ioredis names it. */
 class ReplyError extends Error {
@@ -13,17 +12,18 @@ class ReplyError extends Error {
 }
 
 export function createReplyReader() {
-  let bytes: Buffer = none;
+  let bytes: Buffer = Buffer.alloc(0);
   let at = 0;
 
-  /** The bytes up to the line's end; undefined while it is not there. */
-  function line(): Buffer | undefined {
-    const end = bytes.indexOf(carriageReturn, at);
-    if (end < 0 || end + lineEnd > bytes.length) return undefined;
+  /** Bytes up to a line's end that begins at `end`; undefined while it is not there. */
+  function upTo(end: number): Buffer | undefined {
+    if (end < at || end + lineEnd > bytes.length) return undefined;
     const found = bytes.subarray(at, end);
     at = end + lineEnd;
     return found;
   }
+
+  const line = (): Buffer | undefined => upTo(bytes.indexOf(carriageReturn, at));
 
   /** Digit by digit: each reply has one at least. */
   function number(): number | undefined {
@@ -40,21 +40,7 @@ export function createReplyReader() {
     return undefined;
   }
 
-  function text(): Buffer | null | undefined {
-    const length = number();
-    if (length === undefined) return undefined;
-    if (length < 0) return null;
-    const end = at + length;
-    if (end + lineEnd > bytes.length) return undefined;
-    const found = bytes.subarray(at, end);
-    at = end + lineEnd;
-    return found;
-  }
-
-  function list(): Reply[] | null | undefined {
-    const length = number();
-    if (length === undefined) return undefined;
-    if (length < 0) return null;
+  function list(length: number): Reply[] | undefined {
     const found: Reply[] = [];
     for (let i = 0; i < length; i++) {
       const reply = read();
@@ -64,28 +50,20 @@ export function createReplyReader() {
     return found;
   }
 
-  function error(): Error | undefined {
-    const message = line();
-    return message && new ReplyError(message.toString());
-  }
-
   function read(): Reply | undefined {
     if (at >= bytes.length) return undefined;
     const sign = bytes[at++];
-    switch (sign) {
-      case dollar:
-        return text();
-      case star:
-        return list();
-      case colon:
-        return number();
-      case plus:
-        return line();
-      case minus:
-        return error();
-      default:
-        throw new Error(`Redis sent something that is no reply: byte ${sign}`);
+    if (sign === plus) return line();
+    if (sign === minus) {
+      const message = line();
+      return message && new ReplyError(message.toString());
     }
+    if (sign !== dollar && sign !== star && sign !== colon)
+      throw new Error(`Redis sent something that is no reply: byte ${sign}`);
+    const found = number();
+    if (found === undefined || sign === colon) return found;
+    if (found < 0) return null;
+    return sign === dollar ? upTo(at + found) : list(found);
   }
 
   return {

@@ -1,0 +1,64 @@
+/** What a Redis says of itself: what is at risk with its settings, and whether its memory is nearly full. */
+import type { Redis } from 'ioredis';
+import { listpackBytes } from '../../contracts/redis.js';
+import { isCluster, type RedisClient } from './client.js';
+
+/** What is at risk with this Redis, or any node of the Cluster; empty where nothing is. */
+export async function redisWarnings(client: RedisClient): Promise<string[]> {
+  if (!isCluster(client)) return warningsOf(client);
+  // A connection that is still being made is waited for; a node that cannot be asked has no say.
+  const asked = await Promise.allSettled(client.nodes().map(warningsOf));
+  return [...new Set(asked.flatMap((found) => (found.status === 'fulfilled' ? found.value : [])))];
+}
+
+async function warningsOf(node: Redis): Promise<string[]> {
+  // CONFIG may not be allowed.
+  const noConfig = () => [];
+  const [info, config] = await Promise.all([
+    node.info(),
+    (node.config('GET', 'hash-max-*-value') as Promise<string[]>).catch(noConfig),
+  ]);
+  const value = config[1];
+  const policy = /^maxmemory_policy:(.*?)\r?$/m.exec(info)?.[1] ?? 'unknown';
+  const risks: readonly (readonly [boolean, string])[] = [
+    [
+      Number(value) < listpackBytes,
+      `hash-max-listpack-value ${value}: a learner takes a third more memory than it has to, event ids up to twice as much. Set ${listpackBytes}`,
+    ],
+    [
+      policy !== 'noeviction',
+      `maxmemory-policy ${policy}: when its memory is full it drops learners' states. Set noeviction`,
+    ],
+    [
+      /^maxmemory:0\r?$/m.test(info),
+      'no maxmemory: nothing refuses answers before the machine is out of memory. Set maxmemory',
+    ],
+    [
+      !/^aof_enabled:1/m.test(info),
+      'no append-only file: answers since its last snapshot are lost when it stops. Set appendonly yes',
+    ],
+  ];
+  return risks.flatMap(([isRisk, text]) => (isRisk ? `Redis has ${text}` : []));
+}
+
+/**
+ * Kept free: a twentieth of `maxmemory`, within these bounds. What moves answers on (jobs, their locks, what a trim writes to
+ * the append-only file) needs memory too: a Redis that is filled to its last byte could not be emptied any more.
+ */
+const reserve = { share: 0.05, min: 8 * 2 ** 20, max: 256 * 2 ** 20 };
+
+/** Whether Redis has no room for more answers. Of a Cluster any node counts: the queues are on one, for all partitions. */
+export async function isMemoryFull(client: RedisClient): Promise<boolean> {
+  const servers = isCluster(client) ? client.nodes('master') : [client];
+  return (await Promise.all(servers.map((server) => server.info('memory')))).some(isNearlyFull);
+}
+
+/** False without `maxmemory`. @param info reply of INFO memory */
+export function isNearlyFull(info: string): boolean {
+  const used = numberIn(info, /^used_memory:(\d+)/m);
+  const most = numberIn(info, /^maxmemory:(\d+)/m);
+  const free = Math.min(reserve.max, Math.max(reserve.min, reserve.share * most));
+  return most > 0 && used > most - free;
+}
+
+const numberIn = (info: string, pattern: RegExp): number => Number(pattern.exec(info)?.[1] ?? 0);
