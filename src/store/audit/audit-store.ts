@@ -9,8 +9,8 @@ import { findErased } from '../corrections/erased-learners.js';
 import { epochOf } from '../outbox/outbox.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { acceptedKey, auditKey, dueKey, outboxKey, parkedKey, removedKey } from '../redis/keys.js';
-import { defineScript } from '../redis/script.js';
 import { fieldOf } from '../redis/reads.js';
+import { defineScript } from '../redis/script.js';
 
 /** What is remembered of the last audit. */
 export interface AuditRecord {

@@ -17,8 +17,8 @@ import {
   parkedKey,
   partitionPrefix,
 } from '../redis/keys.js';
-import { defineScript } from '../redis/script.js';
 import { fieldOf, streamPages, type TextEntry } from '../redis/reads.js';
+import { defineScript } from '../redis/script.js';
 import { findErased } from './erased-learners.js';
 
 /** A stream that rows are moved back into stays below what refuses answers: half of the outbox' bound. */

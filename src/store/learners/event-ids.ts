@@ -19,7 +19,7 @@ import { hashText, readCount, viewOf, writeCount } from '../redis/binary.js';
 export const idBytes = 8;
 
 /** Hash under which an event id is remembered among those of its learner. */
-export const hashEventId = (eventId: string): Buffer => hashText(eventId);
+export const hashEventId = hashText;
 
 const fingerprintBytes = 6;
 
@@ -88,6 +88,8 @@ export function decodeFirstAnswer(record: Buffer): FirstAnswer {
   if (record.length !== answerBytes)
     throw new Error(`an event id's record of ${record.length} bytes is not known`);
   const view = viewOf(record);
+  const code = adviceCodes[view.getUint8(21)];
+  const figure = view.getUint16(22, true);
   return {
     fingerprint: record.subarray(4, 4 + fingerprintBytes),
     masteryBefore: view.getUint16(10, true) / 1e4,
@@ -95,15 +97,8 @@ export function decodeFirstAnswer(record: Buffer): FirstAnswer {
     attempts: readCount(view, 14),
     correct: readCount(view, 17),
     plateauDetected: (view.getUint8(20) & plateauFlag) !== 0,
-    advice: readAdvice(view),
+    advice: code === undefined ? null : { code, figures: figure === noFigure ? [] : [figure] },
   };
-}
-
-function readAdvice(view: DataView): Advice | null {
-  const code = adviceCodes[view.getUint8(21)];
-  if (code === undefined) return null;
-  const figure = view.getUint16(22, true);
-  return { code, figures: figure === noFigure ? [] : [figure] };
 }
 
 /** Ids are remembered this long, in seconds. */
@@ -119,20 +114,10 @@ const idsPerMark = 250;
 /** Marks from the one before the newest ids on. */
 const marksKept = newestIds / idsPerMark + 1;
 
-/** All seconds are Unix time. */
-export interface IdLedger {
-  /** Counts an id. @returns the second that it is taken at: where a clock stepped back, not before the ids before it */
-  take(second: number): number;
-  /** Whether an id that was taken at a second is remembered at another. */
-  remembers(takenAt: number, second: number): boolean;
-  /** Whether no more may be taken now. */
-  isFull(second: number): boolean;
-  /** 4 bytes of count, then 4 of each mark, oldest first. */
-  encoded(): Buffer;
-}
+export type IdLedger = ReturnType<typeof openLedger>;
 
-/** @param stored as it was encoded; null: no id was taken yet */
-export function openLedger(stored: Buffer | null): IdLedger {
+/** All seconds are Unix time. @param stored as it was encoded; null: no id was taken yet */
+export function openLedger(stored: Buffer | null) {
   let count = stored === null ? 0 : stored.readUInt32LE(0);
   const marks: number[] = [];
   for (let at = 4; stored !== null && at < stored.length; at += 4) marks.push(stored.readUInt32LE(at));
@@ -149,21 +134,25 @@ export function openLedger(stored: Buffer | null): IdLedger {
   }
 
   return {
-    take: (second) => {
+    /** Counts an id. @returns the second that it is taken at: where a clock stepped back, not before the ids before it */
+    take: (second: number): number => {
       const at = Math.max(second, marks.at(-1) ?? 0);
       count += 1;
       if (count % idsPerMark === 0) note(at);
       return at;
     },
-    remembers: (takenAt, second) =>
+    /** Whether an id that was taken at a second is remembered at another. */
+    remembers: (takenAt: number, second: number): boolean =>
       takenAt > second - minIdWindowSeconds ||
       (takenAt > second - idWindowSeconds && takenAt >= (marks.at(-marksKept) ?? 0)),
-    isFull: (second) => {
+    /** Whether no more may be taken now. */
+    isFull: (second: number): boolean => {
       if (count < mostIds) return false;
       const before = marks.findLastIndex((mark) => mark <= second - minIdWindowSeconds);
       return count - (before < 0 ? takenAtMark(0) - idsPerMark : takenAtMark(before)) >= mostIds;
     },
-    encoded: () => {
+    /** 4 bytes of count, then 4 of each mark, oldest first. */
+    encoded: (): Buffer => {
       const bytes = Buffer.allocUnsafe(4 + 4 * marks.length);
       bytes.writeUInt32LE(count, 0);
       marks.forEach((mark, i) => {
@@ -187,14 +176,10 @@ export const idFieldsOf = (ids: readonly Buffer[]): readonly string[] =>
   ids.length === 0 ? [] : [ledgerField, ...new Set(ids.map(bucketField))];
 
 /** What Redis has of the ids that were asked for. */
-export interface StoredIds {
-  readonly ledger: Buffer | null;
-  /** By field. */
-  readonly buckets: ReadonlyMap<string, Buffer>;
-}
+export type StoredIds = ReturnType<typeof storedIds>;
 
 /** @param values of `idFieldsOf`, in its order */
-export function storedIds(fields: readonly string[], values: readonly (Buffer | null)[]): StoredIds {
+export function storedIds(fields: readonly string[], values: readonly (Buffer | null)[]) {
   const buckets = new Map<string, Buffer>();
   for (let i = 1; i < fields.length; i++) {
     const value = values[i];
@@ -207,54 +192,45 @@ export function storedIds(fields: readonly string[], values: readonly (Buffer | 
 export const hasAny = ({ buckets }: StoredIds, ids: readonly Buffer[]): boolean =>
   ids.some((id) => placeIn(buckets.get(bucketField(id)) ?? none, id) >= 0);
 
-/** Seconds are Unix time. */
-export interface LearnerIds {
-  /** Record of the first answer with the id; null where none is remembered. */
-  find(id: Buffer, second: number): Buffer | null;
-  /** Whether no more ids may be taken now. */
-  isFull(second: number): boolean;
-  /** Takes an id that was not found. @param answer its record */
-  take(id: Buffer, answer: Buffer, second: number): void;
-  /** Fields that changed, with their values. */
-  changes(): IdFields;
-}
-
 export type IdFields = readonly (readonly [field: string, value: Buffer])[];
 
 const none = Buffer.alloc(0);
 
 /** Of a learner without any. */
-export const noIds: StoredIds = { ledger: null, buckets: new Map() };
+export const noIds = storedIds([], []);
 
-export function openIds(stored: StoredIds): LearnerIds {
+export type LearnerIds = ReturnType<typeof openIds>;
+
+/** Seconds are Unix time. */
+export function openIds(stored: StoredIds) {
   const ledger = openLedger(stored.ledger);
   const changed = new Map<string, Buffer>();
   const bucketOf = (field: string): Buffer => changed.get(field) ?? stored.buckets.get(field) ?? none;
   const isOver = (bucket: Buffer, at: number, second: number): boolean =>
     !ledger.remembers(bucket.readUInt32LE(at + idBytes), second);
 
-  function withoutOver(bucket: Buffer, second: number): Buffer {
-    let at = 0;
-    while (at < bucket.length && isOver(bucket, at, second)) at += entryBytes;
-    return bucket.subarray(at);
-  }
-
   return {
-    find: (id, second) => {
+    /** Record of the first answer with the id; null where none is remembered. */
+    find: (id: Buffer, second: number): Buffer | null => {
       const bucket = bucketOf(bucketField(id));
       const at = placeIn(bucket, id);
       if (at < 0 || isOver(bucket, at, second)) return null;
       return bucket.subarray(at + idBytes, at + entryBytes);
     },
     isFull: ledger.isFull,
-    take: (id, answer, second) => {
+    /** Takes an id that was not found. @param answer its record */
+    take: (id: Buffer, answer: Buffer, second: number): void => {
       const field = bucketField(id);
       const at = ledger.take(second);
-      const bucket = Buffer.concat([withoutOver(bucketOf(field), at), id, answer]);
+      const before = bucketOf(field);
+      let over = 0;
+      while (over < before.length && isOver(before, over, at)) over += entryBytes;
+      const bucket = Buffer.concat([before.subarray(over), id, answer]);
       bucket.writeUInt32LE(at, bucket.length - answerBytes);
       changed.set(field, bucket);
     },
-    changes: () => (changed.size === 0 ? [] : [[ledgerField, ledger.encoded()], ...changed]),
+    /** Fields that changed, with their values. */
+    changes: (): IdFields => (changed.size === 0 ? [] : [[ledgerField, ledger.encoded()], ...changed]),
   };
 }
 

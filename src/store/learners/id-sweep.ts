@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { groupedBy, inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { scanKeys } from '../redis/reads.js';
 import { idSweepKey } from '../redis/keys.js';
 import { takeTurn } from '../redis/lock.js';
+import { scanKeys } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 import { entryBytes, idBytes, idWindowSeconds, ledgerField } from './event-ids.js';
 

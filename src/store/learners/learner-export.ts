@@ -19,11 +19,10 @@ export type LearnerRecords = ReturnType<typeof createLearnerRecords>;
 
 /** Its functions throw ApiError UNAVAILABLE. */
 export function createLearnerRecords(client: RedisClient, partitions: number) {
-  const placeOf = (tenant: string, userId: string): Placed => ({
-    partition: partitionOf(tenant, userId, partitions),
-    tenant,
-    userId,
-  });
+  const placeOf = (tenant: string, userId: string): Placed => {
+    const partition = partitionOf(tenant, userId, partitions);
+    return { partition, tenant, userId };
+  };
 
   return {
     /**
@@ -39,11 +38,7 @@ export function createLearnerRecords(client: RedisClient, partitions: number) {
       return { learner: found.learner, records: [...recordsOf(found), ...items] };
     },
     /** What is remembered of event ids; nothing of those that are forgotten. */
-    remembered: async (
-      tenant: string,
-      userId: string,
-      eventIds: readonly string[],
-    ): Promise<readonly ExportRecord[]> => {
+    remembered: async (tenant: string, userId: string, eventIds: readonly string[]) => {
       const hashes = eventIds.map(hashEventId);
       const ids = await readIds(client, placeOf(tenant, userId), hashes);
       const second = Date.now() / 1000;
@@ -71,19 +66,15 @@ function goalOf(record: string | null): ExportRecord[] {
 
 function recordsOf({ learner, skills, goalRecord }: FoundLearner): ExportRecord[] {
   const { activity, ...rest } = learner;
+  const skillOf = ([skillId, skill]: FoundLearner['skills'][number]): ExportRecord => {
+    return { type: 'skill', skillId, ...skill, lastAttemptAt: timeOf(skill.lastAttemptAt) };
+  };
   return [
     { type: 'learner', ...rest, activity: { day: activity.day, halves: [...activity.halves] } },
     ...skills.map(skillOf),
     ...goalOf(goalRecord),
   ];
 }
-
-const skillOf = ([skillId, skill]: FoundLearner['skills'][number]): ExportRecord => ({
-  type: 'skill',
-  skillId,
-  ...skill,
-  lastAttemptAt: timeOf(skill.lastAttemptAt),
-});
 
 const timeOf = (ms: number): string => new Date(ms).toISOString();
 

@@ -3,9 +3,9 @@ import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
 import { sliceTurn } from '../../slices.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { perCall } from '../redis/reads.js';
 import { eventIdsKey, learnerKey } from '../redis/keys.js';
 import { createPackReader, type PackReader } from '../redis/pack-reader.js';
+import { perCall } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 import { idFieldsOf, type LearnerIds, noIds, openIds, storedIds } from './event-ids.js';
 import { goalField } from './goals.js';
@@ -46,10 +46,6 @@ export interface FoundLearner {
   readonly goalRecord: string | null;
 }
 
-export interface WholeLearner extends Omit<FoundLearner, 'skills'> {
-  readonly skills: ReadonlyMap<string, SkillState>;
-}
-
 /** One learner as Redis gave it: kept packed until it is looked at, so that never many are unpacked at once. */
 export interface PackedLearner {
   /** Null for a learner without an answer. @throws Error for records that this version of the service cannot read */
@@ -62,39 +58,28 @@ export interface PackedLearner {
  * @throws ApiError UNAVAILABLE
  */
 export const readPacked = (client: RedisClient, places: readonly Placed[]): Promise<PackedLearner[]> =>
-  perCall(client, places, (group) =>
-    readGroup(
-      client,
-      group.map(({ partition, tenant, userId }) => learnerKey(partition, tenant, userId)),
-    ),
-  );
+  perCall(client, places, (group) => readGroup(client, group.map(keyOf)));
+
+const keyOf = ({ partition, tenant, userId }: Placed): string => learnerKey(partition, tenant, userId);
 
 /** A key that is no hash fails the script for all: then each is read alone, and fails alone. */
 async function readGroup(client: RedisClient, keys: readonly string[]): Promise<PackedLearner[]> {
+  const found: PackedLearner[] = [];
   try {
-    return await readTogether(client, keys);
+    while (found.length < keys.length) {
+      const rest = keys.slice(found.length);
+      const reply = readHashes(client, rest.length, ...rest, maxFieldsAndValues);
+      found.push(...learnersIn(await whileRedisServes(reply)));
+    }
+    return found;
   } catch (error) {
     if (error instanceof ApiError) throw error;
-    if (keys.length === 1) return [unreadable(error)];
-    return (await Promise.all(keys.map((key) => readGroup(client, [key])))).flat();
+    if (keys.length > 1) return (await Promise.all(keys.map((key) => readGroup(client, [key])))).flat();
+    const unpack = () => {
+      throw error;
+    };
+    return [{ unpack, bytes: 0 }];
   }
-}
-
-const unreadable = (error: unknown): PackedLearner => ({
-  unpack: () => {
-    throw error;
-  },
-  bytes: 0,
-});
-
-async function readTogether(client: RedisClient, keys: readonly string[]): Promise<PackedLearner[]> {
-  const found: PackedLearner[] = [];
-  while (found.length < keys.length) {
-    const rest = keys.slice(found.length);
-    const reply = readHashes(client, rest.length, ...rest, maxFieldsAndValues);
-    found.push(...learnersIn(await whileRedisServes(reply)));
-  }
-  return found;
 }
 
 function learnersIn(packed: Buffer): PackedLearner[] {
@@ -137,17 +122,20 @@ export async function readIds(
 
 /** A learner's own record alone; null for one without an answer. @throws ApiError UNAVAILABLE */
 export async function readOwnRecord(client: RedisClient, place: Placed): Promise<LearnerState | null> {
-  const key = learnerKey(place.partition, place.tenant, place.userId);
-  const record = await whileRedisServes(client.hgetBuffer(key, learnerField));
+  const record = await whileRedisServes(client.hgetBuffer(keyOf(place), learnerField));
   return record && decodeLearner(record);
 }
 
 /** How many skills the learner has answered. */
 export async function countSkills(client: RedisClient, place: Placed): Promise<number> {
-  const key = learnerKey(place.partition, place.tenant, place.userId);
-  const others = [learnerField, goalField].map((field) => client.hexists(key, field));
-  const [fields, learner, goal] = await whileRedisServes(Promise.all([client.hlen(key), ...others]));
-  return (fields as number) - (learner as number) - (goal as number);
+  const key = keyOf(place);
+  const counts = [
+    client.hlen(key),
+    client.hexists(key, learnerField),
+    client.hexists(key, goalField),
+  ] as const;
+  const [fields, learner, goal] = await whileRedisServes(Promise.all(counts));
+  return fields - learner - goal;
 }
 
 /** Waits until a learner that takes long may be unpacked: others who share the thread are not held up by many of these. */
@@ -163,7 +151,7 @@ export async function findLearner(client: RedisClient, place: Placed): Promise<F
 }
 
 /** As `findLearner`, by skill id. */
-export async function readLearner(client: RedisClient, place: Placed): Promise<WholeLearner | null> {
+export async function readLearner(client: RedisClient, place: Placed) {
   const found = await findLearner(client, place);
   return found && { ...found, skills: new Map(found.skills) };
 }

@@ -5,8 +5,8 @@
 import { groupedBy } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { catalogueJournalKey, forecastsKey, journalKey, parkedBound, parkedKey } from '../redis/keys.js';
-import { defineScript } from '../redis/script.js';
 import { fieldOf, streamLengths } from '../redis/reads.js';
+import { defineScript } from '../redis/script.js';
 import type { StreamEntry } from './outbox-page.js';
 import { parkEntry } from './parked.js';
 

@@ -9,9 +9,9 @@ import type { OutboxRange } from '../../contracts/jobs.js';
 import { parseId } from '../../contracts/outbox-ids.js';
 import { indices } from '../../lists.js';
 import { dueKey, outboxKey, outboxRowsKey, parkedBound, parkedKey } from '../redis/keys.js';
+import { streamLengths, textsOf } from '../redis/reads.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
-import { streamLengths, textsOf } from '../redis/reads.js';
 import { encodePage, isCorrection, type RowsEntry, rowsEntry, type StreamEntry } from './outbox-page.js';
 import { parkEntry, parkRows, type RefusedRow, type StoredEntry } from './parked.js';
 

@@ -4,7 +4,7 @@ import type { LearnerPlace } from '../../contracts/learner-name.js';
 import { learnerField } from '../learners/learner-codec.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import { learnerKey, outboxKey, parkedKey, partitionOf } from '../redis/keys.js';
-import { fieldOf, streamPages, scanKeys } from '../redis/reads.js';
+import { fieldOf, scanKeys, streamPages } from '../redis/reads.js';
 
 const learnerPattern = 'st:{p*}:l:*';
 const namePattern = /^st:\{p\d+\}:l:([^:]+):(.*)$/s;

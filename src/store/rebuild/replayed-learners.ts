@@ -11,8 +11,8 @@ import {
 } from '../learners/learner-codec.js';
 import type { Placed } from '../learners/learner-commands.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
-import { perCall } from '../redis/reads.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
+import { perCall } from '../redis/reads.js';
 
 /** Learners of one call: Redis does nothing else meanwhile. */
 const together = 200;
