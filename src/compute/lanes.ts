@@ -1,6 +1,6 @@
 /**
  * Lanes: queues of the threads that count answers. What comes while a lane is busy shares the next task, so batches grow
- * with the load and nothing waits for a timer. A learner has one lane, so its answers keep their order.
+ * with the load. A learner has one lane, so its answers keep their order.
  */
 import {
   allSlots,
@@ -93,6 +93,7 @@ export type Lanes = ReturnType<typeof createLanes>;
 
 export function createLanes(options: LanesOptions) {
   const { slotOf, limits = standardLimits, now = () => performance.now() } = options;
+  const { maxTask, maxQueued, maxQueueWaitMs, minQueued } = limits;
   let wanted = options.lanes;
   let lanes = emptyLanes(wanted);
   let isStopped = false;
@@ -130,7 +131,6 @@ export function createLanes(options: LanesOptions) {
   }
 
   function isFull({ queue }: Lane, tenant: string, time: number): boolean {
-    const { maxQueued, maxQueueWaitMs, minQueued } = limits;
     if (reaches(queue.all, maxQueued, 1)) return true;
     const { items, weight } = queue.of(tenant);
     const own = { items: items.length, weight };
@@ -166,7 +166,6 @@ export function createLanes(options: LanesOptions) {
   }
 
   function takeTask(lane: Lane): Entry[] {
-    const { maxTask } = limits;
     let first: Entry | undefined;
     let items = 0;
     let weight = 0;

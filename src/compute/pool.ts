@@ -4,6 +4,7 @@ import type { Piscina } from 'piscina';
 import { createLimiter, type LimiterOptions } from '../concurrency.js';
 import {
   type ForecastReply,
+  type ForecastTask,
   type RetractionReply,
   type RetractionTask,
   slotCount,
@@ -43,10 +44,8 @@ const tasksOfLane = 2;
 export type Compute = ReturnType<typeof startCompute>;
 
 /**
- * Starts the worker threads.
- *
- * There is one lane per thread, and no more lanes than the load asks for (measured: four lanes took twice the CPU per
- * answer of one).
+ * Starts the worker threads: one lane per thread, and no more lanes than the load asks for (measured: four lanes took twice
+ * the CPU per answer of one).
  *
  * @param partitionOf partition of a learner: it decides the lane
  * @param laneCount 0: as many as the load asks for
@@ -141,8 +140,8 @@ const easy = 0.6;
 const quietLooks = 10;
 
 /**
- * How many lanes the load asks for. More lanes make smaller batches, and a batch costs what it costs whatever its size: so
- * a lane is added only when the threads have no time left.
+ * How many lanes the load asks for. More lanes make smaller batches, which cost more: a lane is added only when the threads
+ * have no time left.
  *
  * @returns called at even times with the parts of their time that the threads of the lanes were busy; returns how many lanes
  * there are to be
@@ -175,7 +174,7 @@ async function track(pool: Piscina, task: TrackTask, logger: Logger): Promise<Tr
   }
 }
 
-const forecast = <Reply extends object>(pool: Piscina, task: unknown) =>
+const forecast = <Reply extends object>(pool: Piscina, task: ForecastTask | WhatIfTask) =>
   runServed<Reply>(pool, task, 'Forecasting took too long; try again later');
 
 /** JSON of the result, null for a learner without answers. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */

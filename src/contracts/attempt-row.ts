@@ -3,11 +3,8 @@ import { type Section, sections } from '../domain/base/types.js';
 import type { ParameterSource } from '../domain/catalogue/tenant-model.js';
 
 /**
- * One attempt as it travels from the commit in Redis to the `attempts` table in ClickHouse.
- *
- * The row is encoded once, in the worker that commits it, in the form that ClickHouse takes as it is
- * (TabSeparated), so that draining the outbox moves bytes and builds no objects. The two outbox columns and the
- * partition are put in front when the outbox is drained, because the outbox gives them.
+ * One attempt from the commit in Redis to the table `attempts`. The row is encoded once, in the worker that commits it, as
+ * ClickHouse takes it (TabSeparated): draining moves bytes, and puts the partition and the two outbox columns in front.
  */
 
 /** The answer itself. Times are Unix milliseconds. */

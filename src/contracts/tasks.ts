@@ -1,6 +1,6 @@
 /**
- * What crosses the boundary between the front end and the workers. Answers travel as the bytes in which they came,
- * and what became of them as one text: either is copied in one go, where lists of objects are cloned field by field.
+ * What crosses the boundary between the front end and the workers. Answers travel as the bytes in which they came, and their
+ * outcomes as one text: lists of objects would be cloned field by field.
  */
 import type { Locale } from '../domain/advice/texts.js';
 import type { AttemptEvent } from './attempt-row.js';

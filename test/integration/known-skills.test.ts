@@ -22,7 +22,7 @@ import { openDeployment } from '../../src/store/redis/deployment.js';
 import { knownSkillsKey, learnerKey, rareSkillsKey } from '../../src/store/redis/keys.js';
 import { createStateReads } from '../../src/warehouse/reads/rebuild-state.js';
 import { createKnownSkills, skillRooms } from '../../workers/track/known-skills.js';
-import { groupByLearner, type LearnerWork } from '../../workers/track/plan.js';
+import { groupByLearner, type LearnerWork } from '../../workers/track/works.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 import { testDatabase } from '../support/warehouse.js';

@@ -4,89 +4,70 @@
  * last second may be missing from it when a thread dies, and others see them some seconds later. Nothing else
  * depends on it, for every attempt row has the figures that it was counted with.
  */
-
 import type { ItemModel } from '../../src/domain/catalogue/tenant-model.js';
-import type { ItemCounts } from '../../src/domain/prediction/model.js';
+import { groupedBy } from '../../src/lists.js';
 import { addItemAnswers, type ItemDelta, readItems } from '../../src/store/models/item-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
+import { keepRecent } from '../../src/store/redis/recent.js';
 
 export type ItemTable = ReturnType<typeof createItemTable>;
 
 const freshMs = 30_000;
-/** Items in one generation of the cache; two generations are kept. */
-const maxCached = 50_000;
+/** The items that were read last. */
+const maxCached = 100_000;
 /** Notes that wait for Redis; beyond this many items, further ones are dropped. */
 const maxPending = 50_000;
 
-interface Cached {
-  readonly record: ItemModel | null;
-  readonly readAt: number;
+interface Pending {
+  readonly tenant: string;
+  readonly version: number;
+  delta: ItemDelta;
 }
 
 export function createItemTable(client: () => Promise<RedisClient>, now: () => number) {
-  let current = new Map<string, Cached>();
-  let before = new Map<string, Cached>();
-  let pending = new Map<string, Map<string, ItemCounts>>();
-  let pendingItems = 0;
+  const cached = new Map<string, { readonly record: ItemModel | null; readonly readAt: number }>();
+  let pending = new Map<string, Pending>();
 
-  const lookUp = (key: string): Cached | undefined => current.get(key) ?? before.get(key);
-
-  function keep(key: string, cached: Cached): void {
-    if (current.size >= maxCached) {
-      before = current;
-      current = new Map();
-    }
-    current.set(key, cached);
-  }
-
-  /** Fetches what is not known, or too old; afterwards `find` has it. */
-  async function load(tenant: string, version: number, itemIds: readonly string[]): Promise<void> {
-    const oldest = now() - freshMs;
-    const wanted = itemIds.filter((id) => {
-      const found = lookUp(keyOf(tenant, version, id));
-      return found === undefined || found.readAt < oldest;
-    });
-    if (wanted.length === 0) return;
-    const records = await readItems(await client(), tenant, version, wanted);
-    wanted.forEach((id, i) => {
-      keep(keyOf(tenant, version, id), { record: records[i] ?? null, readAt: now() });
-    });
-  }
-
-  /** Notes an answer that is committed. */
-  function count(tenant: string, version: number, { itemId, ...added }: ItemDelta): void {
-    const group = `${version}:${tenant}`;
-    const items = pending.get(group) ?? new Map<string, ItemCounts>();
-    pending.set(group, items);
-    const sum = items.get(itemId);
-    if (sum === undefined && pendingItems >= maxPending) return;
-    if (sum === undefined) pendingItems++;
-    items.set(itemId, sum === undefined ? added : plus(sum, added));
-  }
-
-  /** Sends what was noted. */
-  async function flush(): Promise<void> {
-    const sending = pending;
-    pending = new Map();
-    pendingItems = 0;
-    for (const [group, items] of sending) {
-      const at = group.indexOf(':');
-      const deltas = [...items].map(([itemId, answers]) => ({ itemId, ...answers }));
-      await addItemAnswers(await client(), group.slice(at + 1), Number(group.slice(0, at)), deltas);
-    }
-  }
-
-  /** Null for an item that nobody answered yet. */
-  const find = (tenant: string, version: number, itemId: string): ItemModel | null =>
-    lookUp(keyOf(tenant, version, itemId))?.record ?? null;
-
-  return { load, find, count, flush };
+  return {
+    /** Fetches what is not known, or too old; afterwards `find` has it. */
+    load: async (tenant: string, version: number, itemIds: readonly string[]): Promise<void> => {
+      const oldest = now() - freshMs;
+      const wanted = itemIds.filter((id) => (cached.get(keyOf(tenant, version, id))?.readAt ?? 0) < oldest);
+      if (wanted.length === 0) return;
+      const records = await readItems(await client(), tenant, version, wanted);
+      for (const [i, id] of wanted.entries()) {
+        const read = { record: records[i] ?? null, readAt: now() };
+        keepRecent(cached, keyOf(tenant, version, id), read, maxCached);
+      }
+    },
+    /** Null for an item that nobody answered yet. */
+    find: (tenant: string, version: number, itemId: string): ItemModel | null =>
+      cached.get(keyOf(tenant, version, itemId))?.record ?? null,
+    /** Notes an answer that is committed. */
+    count: (tenant: string, version: number, added: ItemDelta): void => {
+      const key = keyOf(tenant, version, added.itemId);
+      const noted = pending.get(key);
+      if (noted !== undefined) noted.delta = plus(noted.delta, added);
+      else if (pending.size < maxPending) pending.set(key, { tenant, version, delta: added });
+    },
+    /** Sends what was noted. */
+    flush: async (): Promise<void> => {
+      const groups = groupedBy([...pending.values()], ({ tenant, version }) => `${version}:${tenant}`);
+      pending = new Map();
+      for (const group of groups.values()) {
+        const { tenant, version } = group[0] as Pending;
+        const deltas = group.map(({ delta }) => delta);
+        await addItemAnswers(await client(), tenant, version, deltas);
+      }
+    },
+  };
 }
 
 /** A tenant has no colon, so the parts cannot be confused. */
 const keyOf = (tenant: string, version: number, itemId: string): string => `${version}:${tenant}:${itemId}`;
 
-const plus = (a: ItemCounts, b: ItemCounts): ItemCounts => ({
+const plus = (a: ItemDelta, b: ItemDelta): ItemDelta => ({
+  itemId: a.itemId,
   answers: a.answers + b.answers,
   right: a.right + b.right,
   expected: a.expected + b.expected,

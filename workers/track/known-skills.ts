@@ -1,11 +1,13 @@
 /** Which skills learners may begin, and the notes of who began them. */
+
 import type { SkillLimits } from '../../src/contracts/tasks.js';
 import { distinct, groupedBy } from '../../src/lists.js';
 import { noteLearners, unknownBeyond } from '../../src/store/catalogue/known-skills.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { countSkills } from '../../src/store/learners/learner-reads.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
-import type { LearnerWork, SkillRoom } from './plan.js';
+import type { SkillRoom } from './plan.js';
+import type { LearnerWork } from './works.js';
 
 export type KnownSkills = ReturnType<typeof createKnownSkills>;
 

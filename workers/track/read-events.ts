@@ -14,8 +14,8 @@ import {
 import { occurredAtProblem, parseTime } from '../../src/contracts/time.js';
 import { ApiError, invalid, type Problem } from '../../src/errors.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
-import type { PlacedEvent } from './plan.js';
 import type { ReplyBuilder } from './results.js';
+import type { PlacedEvent } from './works.js';
 
 /** Of an event as many fields as the API has four times, what is ignored included. */
 const maxBatchValues = 50 * maxBatchEvents;

@@ -16,12 +16,9 @@ import { createLogger } from '../../src/telemetry.js';
  * The Redis connection of a thread; it lives as long as the thread.
  * @returns gives the connection once it can take commands. @throws ApiError UNAVAILABLE where it cannot in time
  */
-export function workerRedis({
-  redisUrl,
-  waitReplicas,
-}: Pick<WorkerSettings, 'redisUrl' | 'waitReplicas'>): () => Promise<RedisClient> {
+export function workerRedis({ redisUrl, waitReplicas }: Pick<WorkerSettings, 'redisUrl' | 'waitReplicas'>) {
   const client = connectRedis(redisUrl, waitReplicas);
-  return async () => {
+  return async (): Promise<RedisClient> => {
     await whileRedisServes(whenReady(client, connectTimeoutMs));
     return client;
   };
@@ -31,7 +28,7 @@ export function workerRedis({
 export async function withRedis<Reply>(redisUrl: string, work: (client: RedisClient) => Promise<Reply>) {
   const client = connectRedis(redisUrl);
   const ready = whileRedisServes(whenReady(client, connectTimeoutMs));
-  return await refusalAsValue(ready.then(() => work(client))).finally(() => client.disconnect());
+  return refusalAsValue(ready.then(() => work(client))).finally(() => client.disconnect());
 }
 
 /** An error's class does not survive the thread boundary, so one that callers are to see becomes plain values. */

@@ -2,6 +2,7 @@
  * Counts a batch of answers: load the learners' states, trace the answers in order, commit everything of a
  * learner in one atomic step. Where another process wrote a learner in between, its answers are computed again.
  */
+
 import type { TrackReply, TrackTask, WorkerSettings } from '../../src/contracts/tasks.js';
 import type { TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
@@ -21,17 +22,10 @@ import { isCluster, type RedisClient } from '../../src/store/redis/client.js';
 import type { HotConnections } from '../../src/store/redis/hot-connection.js';
 import type { ItemTable } from './item-table.js';
 import { type KnownSkills, roomEnough, skillRooms } from './known-skills.js';
-import {
-  type AllSkills,
-  groupByLearner,
-  type LearnerPlan,
-  type LearnerWork,
-  needsAllSkills,
-  type PlacedEvent,
-  planLearner,
-} from './plan.js';
+import { type AllSkills, type LearnerPlan, needsAllSkills, planLearner } from './plan.js';
 import { readEvents } from './read-events.js';
 import { createReply, type ReplyBuilder } from './results.js';
+import { groupByLearner, type LearnerWork, type PlacedEvent } from './works.js';
 
 export interface TrackTools {
   /** @throws ApiError UNAVAILABLE */

@@ -7,13 +7,7 @@ import { isCluster, type RedisClient } from '../redis/client.js';
 import { keepRecent, reportOnce } from '../redis/recent.js';
 import { catalogueMark, type MarkedCatalogue, readCatalogue } from './catalogue-store.js';
 
-/** As `ModelCache`, but the catalogue is never old: while it cannot be read, there is no model. */
-export interface ServedModels extends Omit<ModelCache, 'get'> {
-  /** @param mark of the catalogue as of now, where it was read already */
-  get(tenant: string, mark?: string): Promise<TenantModel>;
-  /** Of the model in force, whatever the catalogue is. */
-  version(tenant: string): Promise<number>;
-}
+export type ServedModels = ReturnType<typeof createServedModels>;
 
 export interface ServedModelsOptions {
   readonly models: ModelCache;
@@ -30,25 +24,20 @@ interface Served {
   readonly model: TenantModel;
 }
 
-interface Loading {
-  /** Mark that was seen before it began: what it brings is that one, or a later one. */
-  readonly seen: string;
-  readonly marked: Promise<MarkedCatalogue>;
-}
-
 const unset: MarkedCatalogue = { mark: '', catalogue: emptyCatalogue };
 
 /**
  * Each use asks Redis for the catalogue's mark, in one small command, and reads the catalogue only where it is
  * another: who set a skill sees it in the very next answer, whichever process gives it. While nothing changes, a
- * tenant's model is the same object.
+ * tenant's model is the same object. While the catalogue cannot be read, there is no model.
  */
-export function createServedModels(options: ServedModelsOptions): ServedModels {
+export function createServedModels(options: ServedModelsOptions) {
   const { models, redis, maxTenants = 1000 } = options;
   const report = reportOnce(options.onUnreadable, maxTenants);
   /** In order of use, the longest unused first. */
   const kept = new Map<string, Served>();
-  const loading = new Map<string, Loading>();
+  /** By tenant and the mark that was seen before: what comes is that catalogue, or a later one. */
+  const loading = new Map<string, Promise<MarkedCatalogue>>();
   const asking = new Map<string, Promise<string>>();
 
   async function get(tenant: string, known?: string): Promise<TenantModel> {
@@ -67,28 +56,23 @@ export function createServedModels(options: ServedModelsOptions): ServedModels {
 
   /** Those who ask in one turn share the command, which goes out after them. */
   function askMark(tenant: string): Promise<string> {
-    const asked = asking.get(tenant);
-    if (asked !== undefined) return asked;
-    const answer = redis()
-      .finally(() => asking.delete(tenant))
-      .then((client) => catalogueMark(client, tenant));
-    asking.set(tenant, answer);
-    return answer;
+    const ask = () =>
+      redis()
+        .finally(() => asking.delete(tenant))
+        .then((client) => catalogueMark(client, tenant));
+    const asked = asking.get(tenant) ?? ask();
+    asking.set(tenant, asked);
+    return asked;
   }
 
   async function catalogueAt(tenant: string, mark: string): Promise<MarkedCatalogue> {
     const current = kept.get(tenant)?.marked;
     if (current?.mark === mark) return current;
     if (mark === '') return unset;
-    const running = loading.get(tenant);
-    if (running?.seen === mark) return running.marked;
-    const load: Loading = { seen: mark, marked: read(tenant, mark) };
-    loading.set(tenant, load);
-    try {
-      return await load.marked;
-    } finally {
-      if (loading.get(tenant) === load) loading.delete(tenant);
-    }
+    const key = `${tenant}:${mark}`;
+    const load = loading.get(key) ?? read(tenant, mark).finally(() => loading.delete(key));
+    loading.set(key, load);
+    return load;
   }
 
   async function read(tenant: string, mark: string): Promise<MarkedCatalogue> {
@@ -111,8 +95,10 @@ export function createServedModels(options: ServedModelsOptions): ServedModels {
   }
 
   return {
+    /** @param mark of the catalogue as of now, where it was read already */
     get,
-    version: async (tenant) => (await models.get(tenant)).version,
+    /** Of the model in force, whatever the catalogue is. */
+    version: async (tenant: string): Promise<number> => (await models.get(tenant)).version,
     close: models.close,
   };
 }

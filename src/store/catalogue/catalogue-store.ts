@@ -5,7 +5,7 @@ import { skillRow } from '../../contracts/journal.js';
 import { type Catalogue, catalogueOf, type SkillEntry } from '../../domain/catalogue/catalogue.js';
 import { type SkillSetting, unsetSkill } from '../../domain/catalogue/skill-setting.js';
 import { unavailable } from '../../errors.js';
-import { inParts } from '../../lists.js';
+import { distinct, inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import {
   catalogueChangesKey,
@@ -34,19 +34,20 @@ export type SkillWritten =
   | { readonly status: 'mismatch' | 'full' | 'removed' };
 
 const Probability = Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 });
-const Stored = Type.Object({
-  v: Type.Literal(1),
-  revision: Type.Integer({ minimum: 1 }),
-  updatedAt: Type.Integer({ minimum: 0 }),
-  name: Type.Union([Type.String(), Type.Null()]),
-  section: Type.Union([Type.Literal('math'), Type.Literal('rw'), Type.Null()]),
-  weight: Type.Number({ exclusiveMinimum: 0 }),
-  parameters: Type.Union([
-    Type.Object({ pInit: Probability, pLearn: Probability, pGuess: Probability, pSlip: Probability }),
-    Type.Null(),
-  ]),
-});
-const storedCheck = Compile(Stored);
+const storedCheck = Compile(
+  Type.Object({
+    v: Type.Literal(1),
+    revision: Type.Integer({ minimum: 1 }),
+    updatedAt: Type.Integer({ minimum: 0 }),
+    name: Type.Union([Type.String(), Type.Null()]),
+    section: Type.Union([Type.Literal('math'), Type.Literal('rw'), Type.Null()]),
+    weight: Type.Number({ exclusiveMinimum: 0 }),
+    parameters: Type.Union([
+      Type.Object({ pInit: Probability, pLearn: Probability, pGuess: Probability, pSlip: Probability }),
+      Type.Null(),
+    ]),
+  }),
+);
 
 /** @throws Error for an entry that this version of the service cannot read */
 function decodeEntry(value: string): SkillEntry {
@@ -57,7 +58,7 @@ function decodeEntry(value: string): SkillEntry {
   return entry;
 }
 
-/** The entry after revision and time, which the script decides. */
+/** What stands behind revision and time, which the script decides. */
 const encodeSetting = ({ name, section, weight, parameters }: SkillSetting): string =>
   JSON.stringify({ name, section, weight, parameters }).slice(1);
 
@@ -208,23 +209,15 @@ async function changedSince(
   const keys = [catalogueRevisionsKey, catalogueKey(tenant), catalogueChangesKey(tenant)] as const;
   const [mark, ...changes] = await whileRedisServes(readChanges(client, ...keys, tenant, since));
   if (mark === undefined) return null;
-  // Decoded before any is applied: an entry that cannot be read leaves the catalogue as it was.
-  const decoded = inParts(changes, 2).map(
-    ([skillId = '', value = '']) => [skillId, value === '' ? null : decodeEntry(value)] as const,
-  );
   const all = entries as Map<string, SkillEntry>;
-  for (const [skillId, entry] of decoded) {
-    if (entry === null) all.delete(skillId);
-    else all.set(skillId, entry);
-  }
+  const apply = inParts(changes, 2).map(([skillId = '', value = '']) => {
+    if (value === '') return () => all.delete(skillId);
+    // Decoded before any is applied: an entry that cannot be read leaves the catalogue as it was.
+    const entry = decodeEntry(value);
+    return () => all.set(skillId, entry);
+  });
+  for (const change of apply) change();
   return { mark, catalogue: catalogueOf(Number(mark.split(' ', 1)[0]), all) };
-}
-
-export interface CatalogueBounds {
-  /** Most skills that the tenant may know. */
-  readonly knownSkills: number;
-  /** Most entries of the journal. */
-  readonly journal?: number;
 }
 
 /** Skills of one script call, so that it does not block Redis. */
@@ -237,6 +230,7 @@ const chunkSkills = 200;
  * kill in between leaves some unknown until they are answered or set again. Writes in flight may pass the tenant's limit,
  * as answers may.
  *
+ * @param bounds most skills that the tenant may know, and most entries of the journal
  * @returns one result for each, in their order
  * @throws ApiError UNAVAILABLE, also for a Redis that came back empty, and where the journal is full: those before
  * may be written
@@ -246,33 +240,23 @@ export async function putSkills(
   tenant: string,
   writes: readonly SkillWrite[],
   now: number,
-  bounds: CatalogueBounds,
+  { knownSkills, journal = journalBound }: { readonly knownSkills: number; readonly journal?: number },
 ): Promise<SkillWritten[]> {
-  if ((await whileRedisServes(client.exists(metaKey))) === 0) {
+  if ((await whileRedisServes(client.exists(metaKey))) === 0)
     throw unavailable('The state store came back empty and has to be rebuilt first');
-  }
   const results: SkillWritten[] = [];
-  for (const chunk of inParts(writes, chunkSkills))
-    results.push(...(await putChunk(client, tenant, chunk, now, bounds)));
+  for (const chunk of inParts(writes, chunkSkills)) {
+    const set = idsOf(chunk.filter(({ setting }) => setting !== null));
+    const refused = set.length === 0 ? [] : (await unknownBeyond(client, tenant, set, knownSkills)).refused;
+    const open = chunk.filter(({ skillId }) => !refused.includes(skillId));
+    const values = open.length === 0 ? [] : await runWrites(client, tenant, open, now, journal);
+    await addKnownSkills(client, tenant, idsOf(open.filter((_, i) => values[i]?.startsWith('{'))));
+    results.push(...chunk.map((write) => writtenOf(values[open.indexOf(write)] ?? 'full')));
+  }
   return results;
 }
 
-async function putChunk(
-  client: RedisClient,
-  tenant: string,
-  chunk: readonly SkillWrite[],
-  now: number,
-  { knownSkills, journal = journalBound }: CatalogueBounds,
-): Promise<SkillWritten[]> {
-  const set = idsOf(chunk.filter(({ setting }) => setting !== null));
-  const refused = set.length === 0 ? [] : (await unknownBeyond(client, tenant, set, knownSkills)).refused;
-  const open = chunk.filter(({ skillId }) => !refused.includes(skillId));
-  const values = open.length === 0 ? [] : await runWrites(client, tenant, open, now, journal);
-  await addKnownSkills(client, tenant, idsOf(open.filter((_, i) => values[i]?.startsWith('{'))));
-  return chunk.map((write) => writtenOf(values[open.indexOf(write)] ?? 'full'));
-}
-
-const idsOf = (writes: readonly SkillWrite[]): string[] => [...new Set(writes.map(({ skillId }) => skillId))];
+const idsOf = (writes: readonly SkillWrite[]): string[] => distinct(writes.map(({ skillId }) => skillId));
 
 /** @returns what the script returns for each skill */
 function runWrites(
@@ -288,12 +272,8 @@ function runWrites(
     setting === null ? '' : encodeSetting(setting),
     skillRow({ tenant, skillId, ...(setting ?? takenOff) }),
   ]);
-  const keys = [
-    catalogueKey(tenant),
-    catalogueRevisionsKey,
-    catalogueJournalKey,
-    catalogueChangesKey(tenant),
-  ] as const;
+  const [values, changes] = [catalogueKey(tenant), catalogueChangesKey(tenant)];
+  const keys = [values, catalogueRevisionsKey, catalogueJournalKey, changes] as const;
   return replicated(client, catalogueRevisionsKey, () =>
     whileRedisServes(writeSkills(client, ...keys, tenant, now, maxJournal, ...skills)),
   );

@@ -62,23 +62,13 @@ end
 return page[1]
 `);
 
-/** A skill, and a learner who answered it. */
-export interface SkillLearner {
-  readonly skillId: string;
-  readonly userId: string;
-}
-
 /** Skills of one script call: it must not hold Redis up. */
 const pageSkills = 500;
 
 const members = (skillIds: readonly string[]): (string | number)[] => skillIds.flatMap((id) => [0, id]);
 
 /** Notes skills that count whoever answers them: those that are set. */
-export async function addKnownSkills(
-  client: RedisClient,
-  tenant: string,
-  skillIds: readonly string[],
-): Promise<void> {
+export async function addKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   for (const page of inParts(skillIds, pageSkills)) {
     const both = client.multi().zadd(knownSkillsKey(tenant), ...members(page));
     await whileRedisServes(resultsOf(both.hdel(rareSkillsKey(tenant), ...page)));
@@ -104,8 +94,8 @@ export async function forgetSkill(client: RedisClient, tenant: string, skillId: 
 export async function noteLearners(
   client: RedisClient,
   tenant: string,
-  answered: readonly SkillLearner[],
-): Promise<{ readonly size: number; readonly notRare: readonly string[] }> {
+  answered: readonly { readonly skillId: string; readonly userId: string }[],
+) {
   const pairs = answered.flatMap(({ skillId, userId }) => [skillId, hashText(userId)]);
   const noted = addToRare(client, knownSkillsKey(tenant), rareSkillsKey(tenant), ...pairs);
   const [size, notRare] = await whileRedisServes(noted);
@@ -113,22 +103,14 @@ export async function noteLearners(
 }
 
 /** Makes skills rare until it is noted who answered them. */
-export async function makeRare(
-  client: RedisClient,
-  tenant: string,
-  skillIds: readonly string[],
-): Promise<void> {
+export async function makeRare(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   const commands = client.multi().zadd(knownSkillsKey(tenant), ...members(skillIds));
   for (const skillId of skillIds) commands.hsetnx(rareSkillsKey(tenant), skillId, '');
   await whileRedisServes(resultsOf(commands));
 }
 
 /** Forgets which rare skills the learners answered. What they answer meanwhile may be forgotten with it. */
-export async function forgetLearners(
-  client: RedisClient,
-  tenant: string,
-  userIds: readonly string[],
-): Promise<void> {
+export async function forgetLearners(client: RedisClient, tenant: string, userIds: readonly string[]) {
   const hashes = userIds.map(hashText);
   let cursor = '0';
   do {
@@ -161,11 +143,7 @@ export function listKnownSkills(
 }
 
 /** Which of the skills were ever answered or set, in their order. */
-export async function areKnownSkills(
-  client: RedisClient,
-  tenant: string,
-  skillIds: readonly string[],
-): Promise<boolean[]> {
+export async function areKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   const scores = await whileRedisServes(client.zmscore(knownSkillsKey(tenant), ...skillIds));
   return scores.map((score) => score !== null);
 }
@@ -179,7 +157,7 @@ export async function unknownBeyond(
   tenant: string,
   skillIds: readonly string[],
   limit: number,
-): Promise<{ readonly size: number; readonly refused: readonly string[] }> {
+) {
   const [size, known] = await Promise.all([
     whileRedisServes(client.zcard(knownSkillsKey(tenant))),
     areKnownSkills(client, tenant, skillIds),

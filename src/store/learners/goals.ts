@@ -1,7 +1,4 @@
-/**
- * Goals: each a field of its learner's hash, so that whoever reads the learner has the goal too. JSON, which an older
- * process refuses when its version is newer.
- */
+/** Goals: each a field of its learner's hash, as JSON, so that whoever reads the learner has the goal too. */
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -18,13 +15,14 @@ import { defineScript } from '../redis/script.js';
 export const goalField = 'G';
 
 /** Without a target score: the goal was removed. */
-const Stored = Type.Object({
-  v: Type.Literal(1),
-  updatedAt: Type.Integer({ minimum: 0 }),
-  targetScore: Type.Union([Type.Integer(), Type.Null()]),
-  targetDate: Type.Union([Type.String(), Type.Null()]),
-});
-const storedCheck = Compile(Stored);
+const storedCheck = Compile(
+  Type.Object({
+    v: Type.Literal(1),
+    updatedAt: Type.Integer({ minimum: 0 }),
+    targetScore: Type.Union([Type.Integer(), Type.Null()]),
+    targetDate: Type.Union([Type.String(), Type.Null()]),
+  }),
+);
 
 /** Null where there is none, or none any more. @throws Error for what this version of the service cannot read */
 export function decodeGoal(value: string | undefined | null): StoredGoal | null {
@@ -32,9 +30,6 @@ export function decodeGoal(value: string | undefined | null): StoredGoal | null 
   const { targetScore, targetDate, updatedAt } = parse(value);
   return targetScore === null ? null : { targetScore, targetDate, updatedAt };
 }
-
-/** When the goal was last set or removed, Unix milliseconds. */
-const changedAt = (value: string): number => parse(value).updatedAt;
 
 function parse(value: string) {
   const stored: unknown = JSON.parse(value);
@@ -49,18 +44,12 @@ interface GoalFields {
 }
 
 /** The whole stored value; the script makes the same. */
-export const encodeGoal = ({
-  updatedAt,
-  targetScore,
-  targetDate,
-}: GoalFields & Pick<StoredGoal, 'updatedAt'>): string =>
-  `{"v":1,"updatedAt":${updatedAt},${encodeAfterTime({ targetScore, targetDate })}`;
+export const encodeGoal = (goal: GoalFields & Pick<StoredGoal, 'updatedAt'>): string =>
+  `{"v":1,"updatedAt":${goal.updatedAt},${encodeAfterTime(goal)}`;
 
 /** The stored value after `updatedAt`, which the script decides. */
 const encodeAfterTime = ({ targetScore, targetDate }: GoalFields): string =>
   JSON.stringify({ targetScore, targetDate }).slice(1);
-
-const noGoal = { targetScore: null, targetDate: null } as const;
 
 /** Tag of a stored value; the script makes the same. */
 const tagOfGoal = (value: string): string => createHash('sha1').update(value).digest('hex');
@@ -124,39 +113,24 @@ export function createGoalStore(client: RedisClient, partitions: number, bound =
       return value === null || goal === null ? null : { value: goal, tag: tagOfGoal(value) };
     },
     /** Compares, writes and adds the change to the journal in one step. */
-    write: async (write: GoalWrite): Promise<GoalWritten> => {
-      const partition = partitionOf(write.tenant, write.userId, partitions);
-      const keys = [
-        learnerKey(partition, write.tenant, write.userId),
-        markerKey(partition),
-        journalKey(partition),
-      ] as const;
-      const [status, value] = await replicated(client, markerKey(partition), () =>
-        whileRedisServes(writeGoal(client, ...keys, ...argumentsOf(write, bound))),
-      );
-      return writtenOf(status, value);
+    write: async ({ tenant, userId, setting, ifMatch, now }: GoalWrite): Promise<GoalWritten> => {
+      const partition = partitionOf(tenant, userId, partitions);
+      const marker = markerKey(partition);
+      const keys = [learnerKey(partition, tenant, userId), marker, journalKey(partition)] as const;
+      const { targetScore, targetDate } = setting ?? { targetScore: null, targetDate: null };
+      const tags = ifMatch === null || ifMatch === '*' ? (ifMatch ?? '') : ` ${ifMatch.join(' ')} `;
+      const row = goalRow({ tenant, userId, targetScore, targetDate });
+      const value = encodeAfterTime({ targetScore, targetDate });
+      const args = [tags, setting === null ? 1 : 0, now, value, row, bound];
+      const written = () => whileRedisServes(writeGoal(client, ...keys, ...args));
+      return writtenOf(...(await replicated(client, marker, written)));
     },
   };
 }
-
-function argumentsOf(
-  { tenant, userId, setting, ifMatch, now }: GoalWrite,
-  bound: number,
-): (string | number)[] {
-  const mustExist = setting === null ? 1 : 0;
-  const { targetScore, targetDate } = setting ?? noGoal;
-  const row = goalRow({ tenant, userId, targetScore, targetDate });
-  return [tagList(ifMatch), mustExist, now, encodeAfterTime(setting ?? noGoal), row, bound];
-}
-
-const tagList = (ifMatch: IfMatch): string => {
-  if (ifMatch === null || ifMatch === '*') return ifMatch ?? '';
-  return ` ${ifMatch.join(' ')} `;
-};
 
 function writtenOf(status: string, value: string): GoalWritten {
   if (status === 'mismatch' || status === 'absent') return { status };
   if (status === 'lost') throw unavailable('The state store came back empty and has to be rebuilt first');
   if (status === 'full') throw unavailable('Too many changes wait to be stored; try again later');
-  return { status: 'written', updatedAt: changedAt(value), tag: tagOfGoal(value) };
+  return { status: 'written', updatedAt: parse(value).updatedAt, tag: tagOfGoal(value) };
 }

@@ -1,4 +1,4 @@
-/** Looks for event ids that are over, of learners who did not come back. */
+/** Forgets event ids that are over, of learners who did not come back. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { groupedBy, inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -16,10 +16,6 @@ const clockDifferenceSeconds = 3600;
 const together = 25;
 /** Redis has time for others between two pages. */
 const pauseMs = 5;
-
-const idsPattern = 'st:{p*}:e:*';
-/** A learner's name may hold what the pattern asks for. */
-const idsKey = /^st:\{p\d+\}:e:/;
 
 /**
  * Forgets learners' event ids from the oldest of each bucket on, as far as they are over. What is left is rewritten: a
@@ -59,19 +55,17 @@ return forgotten
 export async function sweepIds(client: RedisClient, nowMs: number): Promise<number> {
   const cutoff = Math.floor(nowMs / 1000) - idWindowSeconds - clockDifferenceSeconds;
   let forgotten = 0;
-  for await (const [, keys] of scanKeys(client, idsPattern)) {
-    for (const group of groupsOf(keys.filter((key) => idsKey.test(key))))
-      forgotten += await whileRedisServes(forgetIds(client, group.length, ...group, cutoff));
+  for await (const [, found] of scanKeys(client, 'st:{p*}:e:*')) {
+    // A learner's name may hold what the pattern asks for.
+    const keys = found.filter((key) => /^st:\{p\d+\}:e:/.test(key));
+    // A script may touch one slot of a Cluster.
+    for (const own of groupedBy(keys, (key) => key.slice(0, key.indexOf('}'))).values())
+      for (const group of inParts(own, together))
+        forgotten += await whileRedisServes(forgetIds(client, group.length, ...group, cutoff));
     await sleep(pauseMs);
   }
   return forgotten;
 }
-
-/** A script may touch one slot of a Cluster. */
-const groupsOf = (keys: readonly string[]): string[][] =>
-  [...groupedBy(keys, (key) => key.slice(0, key.indexOf('}'))).values()].flatMap((own) =>
-    inParts(own, together),
-  );
 
 /** Whether it is this process' turn to look: one does every few hours. */
 export const takeSweepTurn = (client: RedisClient): Promise<boolean> =>

@@ -42,9 +42,8 @@ const options = {
 
 const { socketTimeout: _, ...withoutSocketTimeout } = options;
 /**
- * Of a connection whose replies ioredis does not read (hot-connection.ts), which has a time-out of its own. While Redis
- * loads, ioredis asks again by a timer; that must end before it reconnects, or the new connection would bring a reply that
- * nobody waits for.
+ * Of a connection whose replies ioredis does not read (hot-connection.ts), which has a time-out of its own. While Redis loads,
+ * ioredis asks again by a timer; that must end before it reconnects, or the new connection brings a reply that nobody waits for.
  */
 export const hotOptions = {
   ...withoutSocketTimeout,
@@ -84,11 +83,8 @@ const consequences = new Set(['Connection is closed.', 'Failed to refresh slots 
 
 /** Calls `hear` for a connection's errors that are causes; of a Cluster every node's count. */
 export function onCause(client: EventEmitter, hear: (error: Error) => void): void {
-  const listen = (error: Error): void => {
-    if (!consequences.has(error.message)) hear(error);
-  };
-  client.on('error', listen);
-  client.on('node error', listen);
+  for (const name of ['error', 'node error'])
+    client.on(name, (error: Error) => consequences.has(error.message) || hear(error));
 }
 
 /** @param client from its first moment on */
@@ -96,9 +92,6 @@ export function noteErrors(client: EventEmitter): void {
   onCause(client, (error) => lastErrors.set(client, error));
   client.on('ready', () => lastErrors.delete(client));
 }
-
-/** Undefined for a connection that serves, or has not failed yet. */
-const lastErrorOf = (client: EventEmitter): Error | undefined => lastErrors.get(client);
 
 /** Replies by which Redis says that it cannot serve now; any other error reply is a defect of ours. */
 const passingReplies = new Set([
@@ -127,14 +120,10 @@ export async function whileRedisServes<Value>(commands: Promise<Value>): Promise
   try {
     return await commands;
   } catch (error) {
-    if (isDefect(error)) throw error;
+    const code = codeOf(error);
+    if (code !== null && !passingReplies.has(code)) throw error;
     throw unavailable('The state store is not available right now; try again with the same event_id', error);
   }
-}
-
-function isDefect(error: unknown): boolean {
-  const code = codeOf(error);
-  return code !== null && !passingReplies.has(code);
 }
 
 /** The first word of an error reply (Redis protocol); null for another error, such as a connection's own. */
@@ -183,13 +172,13 @@ function becomesReady(client: RedisClient, timeoutMs: number): Promise<void> {
       settle();
     };
     const refuse = (): void => {
-      const cause = lastErrorOf(client);
+      const cause = lastErrors.get(client);
       reject(new Error(`Redis did not answer within ${timeoutMs / 1000} s`, { cause }));
     };
     const ready = (): void => end(resolve);
     // Of a Cluster heard where no node is left.
     const failed = (): void => {
-      if (troubleOf(lastErrorOf(client)).isFinal) end(refuse);
+      if (troubleOf(lastErrors.get(client)).isFinal) end(refuse);
     };
     const timer = setTimeout(() => end(refuse), timeoutMs);
     client.on('ready', ready);

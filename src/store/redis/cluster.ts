@@ -1,16 +1,13 @@
-/** A Redis Cluster as the state store wants it. */
 import { Cluster, type ClusterOptions, Command, type CommonRedisOptions } from 'ioredis';
 import type { RedisAddress } from '../../contracts/redis.js';
 
-/** Mostly a node says by itself where a slot is (MOVED), but one that hangs says nothing, and none names its replicas. */
+/** A node says where a slot is (MOVED), but not while it hangs, and none names its replicas. */
 const slotsRefreshMs = 5000;
 
 /**
- * Follows MOVED and repeats nothing else.
- *
- * ioredis would also repeat a command whose connection was lost: it may have been carried out, and would count twice. And
- * it would follow ASK to the node that a slot is moving to key by key: there a script finds nothing of a learner yet and
- * would begin a new one. Both fail here and end as 503.
+ * Follows MOVED alone. ioredis would also repeat a command whose connection was lost: it may have been carried out, and would
+ * count twice. And it would follow ASK to the node that a slot is moving to key by key: there a script finds nothing of a
+ * learner yet and would begin a new one. Both end as 503.
  */
 class CarefulCluster extends Cluster {
   override handleError(...[error, ttl, handlers]: Parameters<Cluster['handleError']>): void {

@@ -1,8 +1,8 @@
 /** A larger buffer is not kept. */
 const maxSpareBytes = 1024 * 1024;
 /**
- * The last buffer that was released. Without it each batch takes new memory outside of V8's heap, and V8 collects all
- * garbage of the thread once a second because of it: 20 ms in which nobody is served (docs/performance.md).
+ * The last buffer that was released. With new memory outside of V8's heap for each batch, V8 collects all garbage of the
+ * thread once a second: 20 ms in which nobody is served (docs/performance.md).
  */
 let spare: Buffer | null = null;
 
@@ -13,7 +13,7 @@ function takeBuffer(size: number): Buffer {
   return taken;
 }
 
-/** Up to this length a word is written here: the call that writes any other costs more (66 ns instead of 28). */
+/** Up to this length a word is written byte by byte: 28 ns instead of 66 for the call. */
 const shortWord = 48;
 /** UTF-16 code units become at most this many bytes each. */
 const maxUnitBytes = 3;
@@ -24,8 +24,8 @@ const [star, dollar, carriageReturn, lineFeed, zero] = [0x2a, 0x24, 0x0d, 0x0a, 
 export type CommandBytes = ReturnType<typeof createCommandBytes>;
 
 /**
- * Commands as Redis reads them (RESP), written into one buffer. For the path of every answer: there an object, an
- * array and a promise for each command cost more than the command itself (docs/performance.md).
+ * Commands as Redis reads them (RESP), written into one buffer. For the path of every answer, where an object, an array and
+ * a promise for each command cost more than the command itself.
  *
  * @param size bytes to begin with; a buffer that is too small grows
  */

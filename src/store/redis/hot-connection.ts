@@ -1,7 +1,6 @@
 /**
  * Connections for the commands of answers alone. ioredis connects, authenticates, encrypts and reconnects; commands and
- * replies go past it: its object, queue entry and dispatch for each cost a worker more than all that it does with them
- * (docs/performance.md).
+ * replies go past it: its object, queue entry and dispatch for each cost a worker more than all that it does with them.
  */
 import { once } from 'node:events';
 import { type Cluster, Redis } from 'ioredis';
@@ -90,17 +89,11 @@ function passBy(client: Redis, timeoutMs: number) {
   };
 }
 
-/** Who waits for the replies of a bundle. */
-interface Waiting {
-  readonly count: number;
-  readonly replies: Reply[];
-  settle(error: Error | null): void;
-}
-
+/** Reads and writes the commands of a connection from now on. */
 function takeOver(stream: Redis['stream']) {
   const reader = createReplyReader();
   /** In the order in which they were sent. */
-  const open: Waiting[] = [];
+  const open: { readonly count: number; readonly replies: Reply[]; settle(error: Error | null): void }[] = [];
 
   function failAll(error: Error): void {
     for (const waiting of open.splice(0)) waiting.settle(error);
@@ -191,7 +184,7 @@ const elsewhere: ReadonlySet<string | null> = new Set(['MOVED', 'CLUSTERDOWN', '
 /** Without the ready check nobody waits for a master that restarts: it replies to each command that it loads. */
 const connectOnce = { lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null };
 
-/** Connects once: after its end the caller asks again who is the master. @throws ApiError UNAVAILABLE where there is none */
+/** Connects once: after its end the caller asks again who the master is. @throws ApiError UNAVAILABLE where there is none */
 function masterOf(
   client: Cluster,
   partition: number,
@@ -208,11 +201,17 @@ function masterOf(
     reachesAll: false,
     waitReplicas: () => Math.min(waitReplicas, place()?.replicas ?? waitReplicas),
     isMaster,
-    ready: () =>
-      whileRedisServes(connectWithin(redis, connectTimeoutMs)).catch((error: unknown) => {
+    ready: async () => {
+      const timer = setTimeout(() => redis.disconnect(), connectTimeoutMs);
+      try {
+        await whileRedisServes(redis.connect());
+      } catch (error) {
         void renewPlaces(client);
         throw error;
-      }),
+      } finally {
+        clearTimeout(timer);
+      }
+    },
     leave: async (error) => {
       const code = codeOf(error);
       if (code !== null && !elsewhere.has(code)) return false;
@@ -223,15 +222,6 @@ function masterOf(
       return !isMaster();
     },
   };
-}
-
-async function connectWithin(redis: Redis, timeoutMs: number): Promise<void> {
-  const timer = setTimeout(() => redis.disconnect(), timeoutMs);
-  try {
-    await redis.connect();
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** An address of version 6 has colons of its own. */

@@ -1,16 +1,11 @@
 /**
- * The names of everything in Redis; docs/architecture.md says what each holds.
- *
- * All keys of a learner, and the outbox of its partition, share the hash tag `{pN}`: one transaction or script over them is
- * atomic on a single node and on a Cluster. A tenant has no colon (config.ts), so `tenant:user` cannot be ambiguous.
+ * The names of everything in Redis; docs/architecture.md says what each holds. All keys of a partition share the hash tag
+ * `{pN}`: one transaction or script over them is atomic on a single node and on a Cluster.
  */
 import { learnerName } from '../../contracts/learner-name.js';
 import { tenantDay } from '../../contracts/tenant-day.js';
 import { modelVersion } from '../../domain/base/params.js';
 
-/**
- * Deployment facts: `partitions`, `deployment_id`, `created_at`, and in `model_version` how learners are kept (`keptNow`).
- */
 export const metaKey = 'st:meta';
 export const apiKeysKey = 'st:keys';
 
@@ -26,6 +21,7 @@ export const eventIdsKey = (partition: number, tenant: string, userId: string): 
   `${partitionPrefix(partition)}:e:${learnerName(tenant, userId)}`;
 /** Written to be able to wait until replicas have what others wrote (replication.ts). */
 export const waitKey = (partition: number): string => `${partitionPrefix(partition)}:wait`;
+<<<<<<< HEAD
 /**
  * Outbox stream: one entry for the answers of a commit, field `r` = their rows as TSV without its outbox columns, with a
  * line feed between two (contracts/outbox-ids.ts); or a rewrite, field `c` (contracts/corrections.ts).
@@ -33,13 +29,15 @@ export const waitKey = (partition: number): string => `${partitionPrefix(partiti
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
 export const outboxRowsKey = (partition: number): string => `${outboxKey(partition)}:rows`;
 /** Stream of the erasures that are not applied, under ids of the outbox: each as field `c` (contracts/corrections.ts). */
+=======
+/** Entries: field `r`, rows of a commit (contracts/outbox-ids.ts); or `c`, a correction (contracts/corrections.ts). */
+export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
+export const outboxRowsKey = (partition: number): string => `${outboxKey(partition)}:rows`;
+>>>>>>> d524115 (Cache what was read of items in one map, write goals in one step of the store, and say of keys only what the architecture does not)
 export const dueKey = (partition: number): string => `${partitionPrefix(partition)}:due`;
-/**
- * Hash of the answers that a partition counted: field = tenant and UTC day of arrival (contracts/tenant-day.ts), value
- * = how many, written in the step that puts their rows into the outbox. The audit compares them with what is stored.
- */
+/** Answers that a partition counted, written in the step that puts their rows into the outbox: the audit compares them. */
 export const acceptedKey = (partition: number): string => `${partitionPrefix(partition)}:accepted`;
-/** Likewise, of the accepted answers those whose rows were erased or taken back. */
+/** Of the accepted answers those whose rows were erased or taken back. */
 export const removedKey = (partition: number): string => `${partitionPrefix(partition)}:removed`;
 /** Field of both. @param day UTC day of arrival, as the number of days since 1970 */
 export const acceptedField = tenantDay;
@@ -48,19 +46,19 @@ export const auditKey = 'st:audit';
 export const importMarksKey = (partition: number, id: string): string =>
   `${partitionPrefix(partition)}:import:${id}`;
 export const archivedKey = (partition: number): string => `${partitionPrefix(partition)}:archived`;
-/**
- * Stream of what ClickHouse refused of a stream: the entry's own fields, `id` (its id there) and `reason`. The same
- * slot as the stream itself.
- */
+/** What ClickHouse refused of a stream: the entry's own fields, `id` (its id there) and `reason`. */
 export const parkedKey = (stream: string): string => `${stream}:parked`;
 /** Most entries of a stream of parked ones: beyond it, what is refused waits where it is. About 6 MB. */
 export const parkedBound = 10_000;
+<<<<<<< HEAD
 /**
  * Hash of the erasures that are not done: field = erasure, value = its record as JSON; field = `@TENANT:USER`, value =
  * the erasure of that learner. Beside it `…:plans`, hash of what erasures remove (corrections.ts).
  */
+=======
+/** Field = erasure, value = its record as JSON; field = `@TENANT:USER`, value = the erasure of that learner. */
+>>>>>>> d524115 (Cache what was read of items in one map, write goals in one step of the store, and say of keys only what the architecture does not)
 export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
-/** Hash of the learners who were erased in the last days: field = contracts/learner-name.ts (erased-learners.ts). */
 export const endedKey = (partition: number): string => `${partitionPrefix(partition)}:erased`;
 /**
  * How learners are kept: version of the formulas, a point, version of the layout (which keys there are, and what they hold).
@@ -75,34 +73,23 @@ export const markerName = `m${keptNow}`;
  */
 export const markerKey = (partition: number, kept = keptNow): string =>
   `${partitionPrefix(partition)}:m${kept}`;
-/**
- * Journal stream of a partition: facts that only Redis knows and that ClickHouse receives, each appended in the
- * step that makes it one. Fields `k` = kind, `r` = the row as TSV (contracts/journal.ts).
- */
+/** Facts that only Redis knows, each appended in the step that makes it one: `k` = kind, `r` = row (contracts/journal.ts). */
 export const journalKey = (partition: number): string => `${partitionPrefix(partition)}:journal`;
 /** Most entries of a journal: beyond it, what would be noted there is refused. */
 export const journalBound = 100_000;
 export const forecastsKey = (partition: number): string => `${partitionPrefix(partition)}:forecasts`;
-/** Sorted set, by the bytes of their names, of the tenant's skills that were ever answered, or set in the catalogue. */
 export const knownSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
-/**
- * Hash of those of them that are rare (`learnersOfKnownSkill`): field = skill, value = 8 bytes of hash for each learner who
- * answered it. The name of the set is its hash tag, so both have one slot.
- */
+/** The name of the set of known skills is the hash tag, so both have one slot. */
 export const rareSkillsKey = (tenant: string): string => `st:{${knownSkillsKey(tenant)}}:rare`;
 export const idSweepKey = 'st:ids:sweep';
 export const quotaKey = (keyHash: string): string => `st:quota:${keyHash}`;
 
 export const catalogueKey = (tenant: string): string => `st:{catalogues}:skills:${tenant}`;
-/**
- * Hash of the marks of catalogues: field = tenant, value = number of changes and Unix milliseconds of the last. All
- * catalogues share a slot with their journal.
- */
+/** Marks of catalogues, by tenant: number of changes and Unix milliseconds of the last. */
 export const catalogueRevisionsKey = 'st:{catalogues}:revisions';
 export const catalogueChangesKey = (tenant: string): string => `st:{catalogues}:changes:${tenant}`;
 export const catalogueJournalKey = 'st:{catalogues}:journal';
 
-/** Hash of the model versions in force: field = tenant. One key, so that one command asks for many tenants. */
 export const modelsKey = 'st:{models}:in-force';
 export const modelLogKey = (tenant: string): string => `st:{models}:log:${tenant}`;
 export const fitsKey = 'st:models:fits';
