@@ -7,9 +7,10 @@ import type {
   WhatIfTask,
   WorkerSettings,
 } from '../src/contracts/tasks.js';
+import { serveModels } from '../src/store/catalogue/catalogue-cache.js';
 import { createLogger } from '../src/telemetry.js';
 import { type ForecastParts, predictAll, predictPlan } from './forecast/forecasting.js';
-import { createWorkerModels, refusalAsValue, workerRedis } from './track/thread.js';
+import { refusalAsValue, workerRedis } from './track/thread.js';
 
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
@@ -26,7 +27,7 @@ function logLost(count: number, error: unknown): void {
 
 const parts: ForecastParts = {
   redis,
-  models: createWorkerModels(redis, 'forecast worker'),
+  models: serveModels(redis, createLogger('info', 'forecast worker')),
   settings,
   now: Date.now,
   onLost: logLost,

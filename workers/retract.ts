@@ -11,6 +11,7 @@ import { dayOf } from '../src/domain/base/days.js';
 import { modelVersion } from '../src/domain/base/params.js';
 import type { ReplayedStates } from '../src/domain/history/replay.js';
 import { type RewrittenRow, replayWithout } from '../src/domain/history/without-answer.js';
+import { serveModels } from '../src/store/catalogue/catalogue-cache.js';
 import { countKnownSkills } from '../src/store/catalogue/known-skills.js';
 import { commitRetraction, type Retraction } from '../src/store/corrections/retraction.js';
 import { hashEventId } from '../src/store/learners/event-ids.js';
@@ -18,14 +19,15 @@ import { decodeSnapshot } from '../src/store/learners/learner-codec.js';
 import { readIds } from '../src/store/learners/learner-reads.js';
 import type { RedisClient } from '../src/store/redis/client.js';
 import { partitionOf } from '../src/store/redis/keys.js';
+import { createLogger } from '../src/telemetry.js';
 import { createItemTable } from './track/item-table.js';
 import { rowFigures } from './track/results.js';
-import { createWorkerModels, refusalAsValue, workerRedis } from './track/thread.js';
+import { refusalAsValue, workerRedis } from './track/thread.js';
 
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
-const models = createWorkerModels(redis, 'retraction worker');
-const items = createItemTable(redis, Date.now);
+const models = serveModels(redis, createLogger('info', 'retraction worker'));
+const items = createItemTable(redis);
 
 export default (task: RetractionTask): Promise<RetractionReply> =>
   refusalAsValue(redis().then((client) => retract(client, task)));

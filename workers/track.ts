@@ -1,12 +1,13 @@
 /** Piscina entry: counts batches of answers. */
 import { workerData } from 'node:worker_threads';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
+import { serveModels } from '../src/store/catalogue/catalogue-cache.js';
 import { type HotConnections, openHotConnections } from '../src/store/redis/hot-connection.js';
 import { isMemoryFull } from '../src/store/redis/server-info.js';
 import { createLogger } from '../src/telemetry.js';
 import { createItemTable } from './track/item-table.js';
 import { createKnownSkills } from './track/known-skills.js';
-import { createWorkerModels, workerRedis } from './track/thread.js';
+import { workerRedis } from './track/thread.js';
 import { trackBatch } from './track/tracking.js';
 
 const settings = workerData as WorkerSettings;
@@ -16,8 +17,8 @@ const free = [openHot(), openHot()];
 const isAlone = (): boolean => free.length > 0;
 const knownSkills = createKnownSkills();
 const logger = createLogger('info', 'track worker');
-const models = createWorkerModels(redis, 'track worker');
-const items = createItemTable(redis, Date.now);
+const models = serveModels(redis, logger);
+const items = createItemTable(redis);
 
 const flushMs = 1000;
 setInterval(() => {

@@ -9,12 +9,11 @@ import type { Closers } from '../lifecycle.js';
 import type { SkillWritePorts } from '../services/catalogue/write-skill.js';
 import type { MasteryPorts } from '../services/read/read-mastery.js';
 import type { SkillPorts } from '../services/read/read-skills.js';
-import { createServedModels, type ServedModels } from '../store/catalogue/catalogue-cache.js';
+import { type ServedModels, serveModels } from '../store/catalogue/catalogue-cache.js';
 import { putSkills, type SkillWritten } from '../store/catalogue/catalogue-store.js';
 import { forgetSkill, isKnownSkill, listKnownSkills } from '../store/catalogue/known-skills.js';
 import { createGoalStore, type GoalStore } from '../store/learners/goals.js';
 import { readLearner, readOwnRecord } from '../store/learners/learner-reads.js';
-import { createModelCache } from '../store/models/model-cache.js';
 import { createJournal, type Journal } from '../store/outbox/journal.js';
 import { createOutbox, type Outbox } from '../store/outbox/outbox.js';
 import type { RedisClient } from '../store/redis/client.js';
@@ -61,8 +60,7 @@ export const connectState = (
   { redisWaitReplicas }: Pick<EngineSettings, 'redisWaitReplicas'>,
   logger: Logger,
   closers: Closers,
-): Promise<RedisClient> =>
-  openRedis(redisUrl, { logger, closers }, redisWaitReplicas, refuseOtherVersion);
+): Promise<RedisClient> => openRedis(redisUrl, { logger, closers }, redisWaitReplicas, refuseOtherVersion);
 
 /** @param redis connected by `connectState` */
 export async function startEngine(
@@ -140,19 +138,9 @@ function catalogueOf(
 }
 
 function servedModels(redis: RedisClient, logger: Logger, closers: Closers): ServedModels {
-  const client = () => Promise.resolve(redis);
-  const models = createModelCache({
-    redis: client,
-    onUnreadable: (error, tenant, version) =>
-      logger.error({ err: error, tenant, version }, 'a model cannot be read: the one before stays in force'),
-  });
-  closers.add('model watch', () => models.close());
-  return createServedModels({
-    models,
-    redis: client,
-    onUnreadable: (error, tenant, mark) =>
-      logger.error({ err: error, tenant, mark }, 'a catalogue cannot be read: its tenant is refused'),
-  });
+  const served = serveModels(() => Promise.resolve(redis), logger);
+  closers.add('model watch', () => served.close());
+  return served;
 }
 
 /** The same calls, refused while the state cannot be used: an empty Redis would answer that nobody exists. */

@@ -24,8 +24,7 @@ import { logThreadFailures, runLimited, runServed, startPool, TaskAborted } from
 /** Of one tenant. */
 const maxWaitingForecasts = 1000;
 /**
- * Learners of one task, and tasks in flight: while some are computed, the learners of the next are read and the last results
- * are sent. Fewer and larger tasks cost no less and keep the threads waiting for each other (measured: 25 and 2 served a
+ * Learners of one task, and tasks in flight: some are computed while others are read and sent (measured: 25 and 2 served a
  * fifth less). One tenant has half: with all of them, another's forecast took 250 ms beside its classes.
  */
 const maxForecastBatch = 8;
@@ -185,11 +184,7 @@ async function whatIf(pool: Piscina, task: WhatIfTask): Promise<string | null> {
   throw new ApiError('SKILL_NOT_FOUND', 'The plan has skills that nobody set or answered', { details });
 }
 
-/**
- * A pool of one thread, which stays and does several tasks at once; its queue is bounded.
- *
- * Its own balancer: Piscina's gives a thread nothing beside a task that can be aborted, as all of ours can (threads.ts).
- */
+/** A pool of one thread, which stays and does several tasks at once; its queue is bounded. */
 function startThread(
   entry: 'track' | 'forecast',
   workerData: WorkerSettings,
@@ -200,6 +195,7 @@ function startThread(
     minThreads: 1,
     maxThreads: 1,
     concurrentTasksPerWorker: tasks,
+    // Piscina's own gives a thread nothing beside a task that can be aborted, as all of ours can (threads.ts).
     loadBalancer: (_task, [thread]) => thread ?? null,
     maxQueue: tasks,
     workerData,

@@ -47,10 +47,7 @@ export interface AttemptFigures {
 /** Columns given by the outbox, in the order in which they stand before the encoded row. */
 export const outboxColumns = ['partition_id', 'outbox_ms', 'outbox_seq'] as const;
 
-/**
- * Columns of an encoded row, in its order and in the groups of `encodeAttemptRow`. New ones come last: a row that an earlier
- * version left in the outbox is shorter, and ClickHouse gives it the columns' defaults.
- */
+/** Columns of an encoded row, in its order and in the groups of `encodeAttemptRow`. */
 export const rowColumns = [
   ...(['tenant', 'user_id', 'skill_id', 'item_id', 'event_id'] as const),
   ...(['is_correct', 'time_spent_seconds', 'confidence_score', 'question_difficulty'] as const),
@@ -65,9 +62,8 @@ export const rowColumns = [
 ] as const;
 
 /**
- * The row as TSV without the outbox columns and without a line feed. An absent item_id or event_id is the empty
- * string (ids have at least one character), an absent number is `\N`; times are Unix seconds with milliseconds.
- *
+ * The row as TSV without the outbox columns and without a line feed. An absent id is the empty string, an absent number `\N`;
+ * times are Unix seconds with milliseconds.
  * @param conditions what the update took from outside the learner's state: with it, rows alone can be replayed
  */
 export function encodeAttemptRow(

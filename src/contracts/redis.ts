@@ -1,22 +1,15 @@
 /** REDIS_URL, and settings of Redis that the service relies on wherever it runs. */
 
-export interface RedisAddress {
-  /** URLs: of a single server, or of nodes of a Cluster by which the others are found. */
-  readonly nodes: readonly string[];
-  /** For every node of a Cluster: it says where its nodes are, but not how to log in. */
-  readonly login: {
-    readonly username?: string;
-    readonly password?: string;
-    readonly tls?: Record<string, never>;
-  };
-}
+export type RedisAddress = ReturnType<typeof redisAddress>;
 
 /** @param list checked by config.ts: URLs of one scheme, separated by commas; the first one's login holds for all */
-export function redisAddress(list: string): RedisAddress {
+export function redisAddress(list: string) {
   const nodes = list.split(',').map((node) => node.trim());
   const { protocol, username, password } = new URL(nodes[0] as string);
   return {
+    /** URLs: of a single server, or of nodes of a Cluster by which the others are found. */
     nodes,
+    /** For every node of a Cluster: it says where its nodes are, but not how to log in. */
     login: {
       ...(username !== '' && { username: decodeURIComponent(username) }),
       ...(password !== '' && { password: decodeURIComponent(password) }),

@@ -24,19 +24,19 @@ interface Pending {
   delta: ItemDelta;
 }
 
-export function createItemTable(client: () => Promise<RedisClient>, now: () => number) {
+export function createItemTable(client: () => Promise<RedisClient>) {
   const cached = new Map<string, { readonly record: ItemModel | null; readonly readAt: number }>();
   let pending = new Map<string, Pending>();
 
   return {
     /** Fetches what is not known, or too old; afterwards `find` has it. */
     load: async (tenant: string, version: number, itemIds: readonly string[]): Promise<void> => {
-      const oldest = now() - freshMs;
+      const oldest = Date.now() - freshMs;
       const wanted = itemIds.filter((id) => (cached.get(keyOf(tenant, version, id))?.readAt ?? 0) < oldest);
       if (wanted.length === 0) return;
       const records = await readItems(await client(), tenant, version, wanted);
       for (const [i, id] of wanted.entries()) {
-        const read = { record: records[i] ?? null, readAt: now() };
+        const read = { record: records[i] ?? null, readAt: Date.now() };
         keepRecent(cached, keyOf(tenant, version, id), read, maxCached);
       }
     },

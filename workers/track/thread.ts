@@ -1,8 +1,6 @@
-/** What every worker thread has: its connection to Redis, the models in force, errors as plain values. */
+/** What every worker thread has: its connection to Redis, errors as plain values. */
 import type { WorkerSettings } from '../../src/contracts/tasks.js';
 import { ApiError } from '../../src/errors.js';
-import { createServedModels, type ServedModels } from '../../src/store/catalogue/catalogue-cache.js';
-import { createModelCache } from '../../src/store/models/model-cache.js';
 import {
   connectRedis,
   connectTimeoutMs,
@@ -10,7 +8,6 @@ import {
   whenReady,
   whileRedisServes,
 } from '../../src/store/redis/client.js';
-import { createLogger } from '../../src/telemetry.js';
 
 /**
  * The Redis connection of a thread; it lives as long as the thread.
@@ -39,22 +36,3 @@ export const refusalAsValue = <Reply>(
     if (error instanceof ApiError) return { unavailable: error.message };
     throw error;
   });
-
-/**
- * The models in force, each with its catalogue; the thread watches them as long as it lives.
- * @param name of the thread in the log
- */
-export function createWorkerModels(redis: () => Promise<RedisClient>, name: string): ServedModels {
-  const logger = createLogger('info', name);
-  const models = createModelCache({
-    redis,
-    onUnreadable: (error, tenant, version) =>
-      logger.error({ err: error, tenant, version }, 'a model cannot be read: the one before stays in force'),
-  });
-  return createServedModels({
-    models,
-    redis,
-    onUnreadable: (error, tenant, mark) =>
-      logger.error({ err: error, tenant, mark }, 'a catalogue cannot be read: its tenant is refused'),
-  });
-}

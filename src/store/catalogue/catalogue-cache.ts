@@ -2,7 +2,8 @@
 import { emptyCatalogue } from '../../domain/catalogue/catalogue.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { ApiError, unavailable } from '../../errors.js';
-import type { ModelCache } from '../models/model-cache.js';
+import type { Logger } from '../../telemetry.js';
+import { createModelCache, type ModelCache } from '../models/model-cache.js';
 import { isCluster, type RedisClient } from '../redis/client.js';
 import { keepRecent, reportOnce } from '../redis/recent.js';
 import { catalogueMark, type MarkedCatalogue, readCatalogue } from './catalogue-store.js';
@@ -22,6 +23,21 @@ interface Served {
   readonly fitted: TenantModel;
   readonly marked: MarkedCatalogue;
   readonly model: TenantModel;
+}
+
+/** The models in force, each with its catalogue, watched until they are closed; what cannot be read is logged. */
+export function serveModels(redis: () => Promise<RedisClient>, logger: Logger): ServedModels {
+  const models = createModelCache({
+    redis,
+    onUnreadable: (error, tenant, version) =>
+      logger.error({ err: error, tenant, version }, 'a model cannot be read: the one before stays in force'),
+  });
+  return createServedModels({
+    models,
+    redis,
+    onUnreadable: (error, tenant, mark) =>
+      logger.error({ err: error, tenant, mark }, 'a catalogue cannot be read: its tenant is refused'),
+  });
 }
 
 const unset: MarkedCatalogue = { mark: '', catalogue: emptyCatalogue };

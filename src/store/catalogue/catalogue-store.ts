@@ -136,8 +136,8 @@ return {}
 `);
 
 /**
- * Mark of the tenant's catalogue, another one after every change; '' before the first. It has the number of changes
- * and the time, for a Redis that lost its last second counts the same numbers again.
+ * Mark of the tenant's catalogue: number of changes and time, for a Redis that lost its last second counts the same numbers
+ * again; '' before the first.
  */
 export const catalogueMark = async (client: RedisClient, tenant: string): Promise<string> =>
   (await whileRedisServes(client.hget(catalogueRevisionsKey, tenant))) ?? '';
@@ -165,9 +165,7 @@ const scanFields = 500;
 const maxTries = 5;
 
 /**
- * The catalogue as of one moment: what changed since it was read before, where that is known; else all of it, a page at a
- * time.
- *
+ * The catalogue as of one moment: what changed since it was read before, where that is known; else all of it, page by page.
  * @param before its entries are changed in place: to copy those of a large catalogue with each change takes 15 ms
  * @throws Error for an entry that this version of the service cannot read; ApiError UNAVAILABLE
  */
@@ -224,11 +222,8 @@ async function changedSince(
 const chunkSkills = 200;
 
 /**
- * Writes skills, which are known from then on, and adds the changes to the journal.
- *
- * They are made known after they are written, for only then is it sure which they are: a refused one leaves nothing. A
- * kill in between leaves some unknown until they are answered or set again. Writes in flight may pass the tenant's limit,
- * as answers may.
+ * Writes skills, and adds the changes to the journal. They are made known afterwards, for a refused one leaves nothing: a
+ * kill in between leaves some unknown until they are answered or set again. Writes in flight may pass the tenant's limit.
  *
  * @param bounds most skills that the tenant may know, and most entries of the journal
  * @returns one result for each, in their order

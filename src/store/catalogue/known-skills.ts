@@ -85,10 +85,7 @@ export async function forgetSkill(client: RedisClient, tenant: string, skillId: 
 }
 
 /**
- * Notes who answered which skills; may be repeated.
- *
- * Who picks user ids whose hashes meet keeps his own tenant's skill rare for longer.
- *
+ * Notes who answered which skills; may be repeated. User ids whose hashes meet keep their tenant's skill rare for longer.
  * @returns how many skills the tenant knows, and those of the skills of which it need not be noted any more
  */
 export async function noteLearners(
@@ -128,10 +125,7 @@ export async function countKnownSkills(client: RedisClient, tenant: string): Pro
   return all - rare;
 }
 
-/**
- * Skills that were ever answered or set, in the order of the bytes of their names.
- * @param after the name before the first; null: from the beginning
- */
+/** Skills that were ever answered or set, in the order of the bytes of their names. @param after null: from the first on */
 export function listKnownSkills(
   client: RedisClient,
   tenant: string,

@@ -1,20 +1,16 @@
 /**
- * The event ids of a learner, in a hash of their own, so that what others read of a learner stays small. Its fields are
- * bucket numbers, from the first byte of an id's hash: an answer reads one bucket and writes it again, an entry where ids are
- * few, about 16 where there are 1,000. An entry is 8 bytes of hash and the record of the first result, oldest first. One
- * more field is the ledger, which says how far back ids are remembered.
- *
- * Entries that are over are left out when their bucket is written; those that nobody writes again are swept
- * (id-sweep.ts). Whoever writes here writes the learner's own record too, whose version guards both (ADR 31).
+ * The event ids of a learner, in a hash of their own. Its fields are bucket numbers, from the first byte of an id's hash: an
+ * answer reads one bucket and writes it again. An entry is 8 bytes of hash and the record of the first result, oldest first.
+ * One more field is the ledger, which says how far back ids are remembered. Entries that are over are left out when their
+ * bucket is written, or swept (id-sweep.ts). The learner's own record is written with them: its version guards both (ADR 31).
  */
 import type { TrackEvent } from '../../contracts/tasks.js';
 import { type Advice, adviceCodes } from '../../domain/advice/answer-advice.js';
 import { hashText, readCount, viewOf, writeCount } from '../redis/binary.js';
 
 /**
- * Bytes of an id's hash. It has to be found among the ids of one learner alone, of whom there are 20,000 at most: 64 bits
- * keep the chance of a false hit below 1e-6 a year at a billion answers a day. Ids can be made that meet; who does so is
- * given the result of an answer of theirs.
+ * Bytes of an id's hash. Among the 20,000 ids of one learner, 64 bits keep the chance of a false hit below 1e-6 a year at a
+ * billion answers a day. Who makes ids that meet gets the result of an answer of theirs.
  */
 export const idBytes = 8;
 
@@ -23,10 +19,7 @@ export const hashEventId = hashText;
 
 const fingerprintBytes = 6;
 
-/**
- * Hash of everything that makes two events with one id the same event, as it was sent. Who makes two events of one id
- * look the same gets the result of the first of them, which is theirs.
- */
+/** Hash of everything that makes two events with one id the same event, as it was sent. */
 export function fingerprintOf(event: TrackEvent): Buffer {
   const { itemId, occurredAtText } = event;
   const answer = `${event.isCorrect} ${event.timeSpentSeconds} ${event.confidenceScore}`;

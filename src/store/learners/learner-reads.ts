@@ -13,8 +13,7 @@ import { decodeLearner, decodeSkill, learnerField } from './learner-codec.js';
 import type { Placed } from './learner-commands.js';
 
 /**
- * Reads whole hashes into one string, which Redis packs in C: parsed one by one, the fields of learners cost several
- * times what is computed from them.
+ * Reads whole hashes into one string, which Redis packs in C: parsed one by one, fields cost far more.
  * KEYS: hashes. ARGV: beyond this many fields and values no further hash is read, so that nobody waits long for Redis.
  * Result: MessagePack, for each of the first hashes, one or more, a list of its fields and values in turn.
  */
@@ -53,10 +52,7 @@ export interface PackedLearner {
   readonly bytes: number;
 }
 
-/**
- * Learners in the order of their places, read a few at a time: each as of one moment.
- * @throws ApiError UNAVAILABLE
- */
+/** Learners in the order of their places, a few at a time: each as of one moment. @throws ApiError UNAVAILABLE */
 export const readPacked = (client: RedisClient, places: readonly Placed[]): Promise<PackedLearner[]> =>
   perCall(client, places, (group) => readGroup(client, group.map(keyOf)));
 

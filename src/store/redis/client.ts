@@ -26,10 +26,7 @@ const timeouts = {
   socketTimeout: 10_000,
 };
 
-/**
- * A command whose reply was lost may have been carried out, so none is sent twice: with `maxRetriesPerRequest: 0` every
- * command in flight fails with its connection, and nothing is queued while Redis is unavailable.
- */
+/** No command is sent twice, for it may have been carried out: those in flight fail with their connection, and none is queued. */
 const options = {
   ...timeouts,
   maxRetriesPerRequest: 0,
@@ -53,7 +50,6 @@ export const hotOptions = {
 
 /**
  * Connects to Redis and stays connected: reconnects for ever, with back-off.
- *
  * @param url one `redis://` or `rediss://` URL, or several of a Cluster's nodes separated by commas
  * @param waitReplicas how many replicas must have a write before it is confirmed (replication.ts)
  */
@@ -113,7 +109,7 @@ const passingReplies = new Set([
 ]);
 
 /**
- * Waits for commands of Redis. Whether a command whose reply was lost was carried out is not known.
+ * Waits for commands. Whether one whose reply was lost was carried out is not known.
  * @throws ApiError UNAVAILABLE where Redis cannot be reached or cannot serve now; an error reply that is a defect of ours
  */
 export async function whileRedisServes<Value>(commands: Promise<Value>): Promise<Value> {

@@ -33,11 +33,9 @@ export function unusableReason(deployment: Exclude<Deployment, { state: 'ready' 
 }
 
 /**
- * Finds out whether Redis belongs to a running deployment, and marks a new one.
- *
- * A Redis that lost its data looks like a new one, and would make everybody a new learner in silence. Only where ClickHouse
- * holds no state is a Redis without marks taken for new. Several processes may ask at once; the first to write decides, and all
- * read what it wrote.
+ * Finds out whether Redis belongs to a running deployment, and marks a new one. A Redis that lost its data looks like a new
+ * one, and would make everybody a new learner in silence: only where ClickHouse holds no state is it taken for new. Several
+ * processes may ask at once; the first to write decides.
  *
  * @param holdsState whether ClickHouse holds what was in Redis; asked only where Redis has no marks
  */

@@ -1,7 +1,4 @@
-/**
- * Waiting for replicas. Redis answers a write when its master has it; a master that dies then takes with it what no
- * replica has yet. With REDIS_WAIT_REPLICAS nothing is confirmed before so many replicas have it.
- */
+/** Waiting for replicas (REDIS_WAIT_REPLICAS): a master that dies takes with it what it confirmed and no replica has yet. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { type ApiError, unavailable } from '../../errors.js';
@@ -16,11 +13,9 @@ export const notSafe = (): ApiError =>
   unavailable('The answer is not safe on the replicas yet; try again with the same event_id');
 
 /**
- * Does something that ends with a write, and waits until replicas have that write.
- *
- * WAIT answers for what was written before it over the same connection. So the write counts as confirmed only if the
- * key's node and the connection to it are the same at the end as they were at the beginning: after a failover in
- * between, the new master's replicas would confirm what it never had.
+ * Does something that ends with a write, and waits until replicas have that write. WAIT answers for what was written before
+ * it over the same connection, so the key's node and the connection to it must be the same at the end as at the beginning:
+ * after a failover the new master's replicas would confirm what it never had.
  *
  * @param key of the same slot as what is written
  * @param matters whether what came out needs the replicas
@@ -43,11 +38,8 @@ export async function replicated<Value>(
 }
 
 /**
- * Reads what others wrote and gives it when replicas have it too, for what is passed on cannot be taken back. The
- * write is there to be waited for: since Redis 7.2 WAIT answers for a connection's own writes alone.
- *
- * @param partition that is read
- * @throws ApiError UNAVAILABLE
+ * Reads what others wrote in a partition and gives it when replicas have it too, for what is passed on cannot be taken back.
+ * It writes as well: since Redis 7.2 WAIT answers for a connection's own writes alone. @throws ApiError UNAVAILABLE
  */
 export function readReplicated<Value>(
   client: RedisClient,
