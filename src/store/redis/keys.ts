@@ -21,19 +21,10 @@ export const eventIdsKey = (partition: number, tenant: string, userId: string): 
   `${partitionPrefix(partition)}:e:${learnerName(tenant, userId)}`;
 /** Written to be able to wait until replicas have what others wrote (replication.ts). */
 export const waitKey = (partition: number): string => `${partitionPrefix(partition)}:wait`;
-<<<<<<< HEAD
-/**
- * Outbox stream: one entry for the answers of a commit, field `r` = their rows as TSV without its outbox columns, with a
- * line feed between two (contracts/outbox-ids.ts); or a rewrite, field `c` (contracts/corrections.ts).
- */
+/** Entries: field `r`, rows of a commit (contracts/outbox-ids.ts); or `c`, a rewrite (contracts/corrections.ts). */
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
 export const outboxRowsKey = (partition: number): string => `${outboxKey(partition)}:rows`;
-/** Stream of the erasures that are not applied, under ids of the outbox: each as field `c` (contracts/corrections.ts). */
-=======
-/** Entries: field `r`, rows of a commit (contracts/outbox-ids.ts); or `c`, a correction (contracts/corrections.ts). */
-export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
-export const outboxRowsKey = (partition: number): string => `${outboxKey(partition)}:rows`;
->>>>>>> d524115 (Cache what was read of items in one map, write goals in one step of the store, and say of keys only what the architecture does not)
+/** Erasures that are not applied, under ids of the outbox: field `c` (contracts/corrections.ts). */
 export const dueKey = (partition: number): string => `${partitionPrefix(partition)}:due`;
 /** Answers that a partition counted, written in the step that puts their rows into the outbox: the audit compares them. */
 export const acceptedKey = (partition: number): string => `${partitionPrefix(partition)}:accepted`;
@@ -50,14 +41,7 @@ export const archivedKey = (partition: number): string => `${partitionPrefix(par
 export const parkedKey = (stream: string): string => `${stream}:parked`;
 /** Most entries of a stream of parked ones: beyond it, what is refused waits where it is. About 6 MB. */
 export const parkedBound = 10_000;
-<<<<<<< HEAD
-/**
- * Hash of the erasures that are not done: field = erasure, value = its record as JSON; field = `@TENANT:USER`, value =
- * the erasure of that learner. Beside it `…:plans`, hash of what erasures remove (corrections.ts).
- */
-=======
 /** Field = erasure, value = its record as JSON; field = `@TENANT:USER`, value = the erasure of that learner. */
->>>>>>> d524115 (Cache what was read of items in one map, write goals in one step of the store, and say of keys only what the architecture does not)
 export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
 export const endedKey = (partition: number): string => `${partitionPrefix(partition)}:erased`;
 /**
