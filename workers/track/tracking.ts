@@ -13,6 +13,7 @@ import { countKnownSkills } from '../../src/store/catalogue/known-skills.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { readPacked } from '../../src/store/learners/learner-reads.js';
 import {
+  type CommitStatus,
   type LoadedBatch,
   UnwatchedError,
   type WatchedLearners,
@@ -161,8 +162,8 @@ class Batch {
     let committed = 0;
     for (const planned of plans) {
       // Of whom nothing was counted there is nothing to write.
-      const status = planned.plan.commit === null ? 'committed' : statuses[committed++];
-      if (status === undefined || status === 'committed') this.settle(planned);
+      const status = planned.plan.commit === null ? 'committed' : (statuses[committed++] as CommitStatus);
+      if (status === 'committed') this.settle(planned);
       else if (status === 'conflict') again.push(planned.work);
       else this.reply.setAll([planned.work], 'unavailable', refusals[status]);
     }
