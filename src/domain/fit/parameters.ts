@@ -11,8 +11,7 @@ import {
 import { startModel, startTerms } from '../prediction/model.js';
 import { noTimes, type SkillTimes } from '../tracing/pace.js';
 import { rapidThreshold } from '../tracing/rapid.js';
-import type { Candidate } from './bkt/choose.js';
-import { type BktFit, fitTrees, type SkillFit } from './bkt/fit.js';
+import { type BktFit, type FitOptions, fitTrees, type SkillFit } from './bkt/fit.js';
 import type { LossComparison, TracedModel } from './bkt/trace.js';
 import type { AnswerTrees } from './bkt/trees.js';
 import { type Comparison, comparisonOf, type SkillReport } from './report.js';
@@ -41,7 +40,7 @@ export async function fitParameters(work: FitWork): Promise<JudgedParameters> {
   return judgeParameters(work, fit, chosen, times);
 }
 
-async function fitSkills(work: FitWork, trees: AnswerTrees, options: Candidate): Promise<BktFit> {
+async function fitSkills(work: FitWork, trees: AnswerTrees, options: FitOptions): Promise<BktFit> {
   const { skillIds, current, stages, onStep } = work;
   const warm = skillIds.map((skillId) => current.skills.get(skillId)?.parameters);
   let n = 0;
@@ -61,7 +60,7 @@ async function fitSkills(work: FitWork, trees: AnswerTrees, options: Candidate):
 async function judgeParameters(
   work: FitWork,
   fit: BktFit,
-  { difficultyScale, bounds }: Candidate,
+  { difficultyScale, bounds }: FitOptions,
   times: readonly SkillTimes[],
 ): Promise<JudgedParameters> {
   const { log, heldOut, current, skillIds, stages } = work;

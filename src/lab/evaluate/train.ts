@@ -3,8 +3,7 @@
 import { type AnswerLog, everyone, type Learners } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/params.js';
 import { skillModelOf, unfittedModel } from '../../domain/catalogue/tenant-model.js';
-import type { Candidate } from '../../domain/fit/bkt/choose.js';
-import { fitTrees } from '../../domain/fit/bkt/fit.js';
+import { type FitOptions, fitTrees } from '../../domain/fit/bkt/fit.js';
 import { itemModelAt } from '../../domain/fit/prediction/served.js';
 import type { StageRunner } from '../../domain/fit/stages.js';
 import { type FittedModel, fitTenant } from '../../domain/fit/tenant.js';
@@ -57,7 +56,7 @@ const epoch = new Date(0).toISOString();
 
 /** Watches the stages of a fit for its BKT part: from the beginning of the trees to the end of the last skill. */
 function watchBkt(stages: StageRunner) {
-  const seen = { chosen: null as Candidate | null, iterations: 0, from: 0, to: 0 };
+  const seen = { chosen: null as FitOptions | null, iterations: 0, from: 0, to: 0 };
   const run: StageRunner['run'] = async (name, ...args) => {
     if (name === 'growTrees') seen.from = performance.now();
     const result = await stages.run(name, ...args);
@@ -77,7 +76,7 @@ async function plainBkt(
   training: Learners,
   skillIds: readonly string[],
   { model }: FittedModel,
-  chosen: Candidate | null,
+  chosen: FitOptions | null,
   stages: StageRunner,
 ): Promise<BktParameters[]> {
   if (chosen === null || chosen.difficultyScale === 0)

@@ -7,23 +7,19 @@ import {
   type Learners,
   learnersWhere,
 } from '../../base/answer-log.js';
-import { answerLoss } from '../../base/metrics.js';
 import { difficultyModel, fitBounds, fitModel, priorStrengths } from '../../base/params.js';
-import { type FitRules, parametersBy } from './em.js';
-import { fitTrees } from './fit.js';
-import { traceLog } from './trace.js';
+import { parametersBy } from './em.js';
+import { type FitOptions, fitTrees } from './fit.js';
+import { sumLosses } from './trace.js';
 import { type AnswerTrees, growTrees, type TreeOptions } from './trees.js';
 
-export interface Candidate extends FitRules {
-  readonly difficultyScale: number;
-}
-
 /** From the strongest to the weakest hold on a fit. */
-const ruleCandidates: readonly FitRules[] = [
-  { bounds: fitBounds.narrow, strengths: priorStrengths },
+const ruleCandidates: readonly FitOptions[] = [
+  { bounds: fitBounds.narrow, strengths: priorStrengths, difficultyScale: 0 },
   ...[1, 1 / 2, 1 / 6, 1 / 20].map((share) => ({
     bounds: fitBounds.wide,
     strengths: parametersBy((name) => share * priorStrengths[name]),
+    difficultyScale: 0,
   })),
 ];
 
@@ -40,12 +36,11 @@ export async function chooseFitOptions(
   log: AnswerLog,
   learners = everyone(log),
   { rapidBelow = [] }: TreeOptions = {},
-): Promise<Candidate> {
+): Promise<FitOptions> {
   const fitted = learnersWhere(log, (learner) => learners[learner] === 1 && !isHeldOut(learner));
   const heldOut = learnersWhere(log, (learner) => learners[learner] === 1 && isHeldOut(learner));
   const plain = growTrees(log, fitted, { rapidBelow });
-  const rules = ruleCandidates.map((rule) => ({ ...rule, difficultyScale: 0 }));
-  const rule = await preferred(log, heldOut, plain, rules);
+  const rule = await preferred(log, heldOut, plain, ruleCandidates);
   if (!hasDifficulty(log)) return rule;
   const shifted = growTrees(log, fitted, { rapidBelow, withDifficulty: true });
   const scales = scaleCandidates.map((difficultyScale) => ({ ...rule, difficultyScale }));
@@ -60,62 +55,40 @@ export function isHeldOut(learner: number): boolean {
   return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32 < fitModel.heldOutShare;
 }
 
-/** One candidate's log losses, summed by learner, with the learner's answers. */
-interface Trial {
-  readonly candidate: Candidate;
-  readonly losses: Float64Array;
-  readonly answers: Uint32Array;
-}
-
 /** The first candidate that loses no more to the best one than chance may account for: one standard error. */
 async function preferred(
   log: AnswerLog,
   heldOut: Learners,
   trees: AnswerTrees,
-  candidates: readonly Candidate[],
-): Promise<Candidate> {
+  candidates: readonly FitOptions[],
+): Promise<FitOptions> {
   const trials: Trial[] = [];
   for (const candidate of candidates) trials.push(await tryOut(log, heldOut, trees, candidate));
-  const best = trials.reduce((a, b) => (meanLoss(b) < meanLoss(a) ? b : a));
+  const best = trials.reduce((a, b) => (b.meanLoss < a.meanLoss ? b : a));
   return (trials.find((trial) => isNear(trial, best)) ?? best).candidate;
 }
 
-async function tryOut(
-  log: AnswerLog,
-  heldOut: Learners,
-  trees: AnswerTrees,
-  candidate: Candidate,
-): Promise<Trial> {
-  const losses = new Float64Array(heldOut.length);
-  const answers = new Uint32Array(heldOut.length);
+type Trial = Awaited<ReturnType<typeof tryOut>>;
+
+async function tryOut(log: AnswerLog, heldOut: Learners, trees: AnswerTrees, candidate: FitOptions) {
   const { skills } = await fitTrees(trees, candidate);
-  traceLog(log, heldOut, { ...candidate, skills }, (place, pCorrect, learner) => {
-    losses[learner] = (losses[learner] as number) + answerLoss(pCorrect, log.correct[place] as number);
-    answers[learner] = (answers[learner] as number) + 1;
-  });
-  return { candidate, losses, answers };
+  const model = { ...candidate, skills };
+  const { losses, answers } = sumLosses(log, heldOut, model, heldOut.length, (_, learner) => learner);
+  const total = answers.reduce((sum, count) => sum + count, 0);
+  const meanLoss = losses.reduce((sum, loss) => sum + loss, 0) / Math.max(1, total);
+  return { candidate, losses, answers, total, meanLoss };
 }
 
-const sum = (values: Float64Array | Uint32Array): number => {
-  let total = 0;
-  for (const value of values) total += value;
-  return total;
-};
-
-const meanLoss = ({ losses, answers }: Trial): number => sum(losses) / Math.max(1, sum(answers));
-
 /** Standard error of the mean difference with learners as clusters: answers of one learner go together. */
-function isNear(trial: Trial, best: Trial): boolean {
-  const difference = meanLoss(trial) - meanLoss(best);
+function isNear({ losses, answers, total, meanLoss }: Trial, best: Trial): boolean {
+  const difference = meanLoss - best.meanLoss;
   let squares = 0;
   let learners = 0;
-  for (const [learner, answers] of trial.answers.entries()) {
-    if (answers === 0) continue;
+  for (const [learner, count] of answers.entries()) {
+    if (count === 0) continue;
     learners++;
-    const own = (trial.losses[learner] as number) - (best.losses[learner] as number);
-    squares += (own - difference * answers) ** 2;
+    squares += ((losses[learner] as number) - (best.losses[learner] as number) - difference * count) ** 2;
   }
   if (learners < 2) return true;
-  const error = Math.sqrt((squares * learners) / (learners - 1)) / sum(trial.answers);
-  return difference <= error;
+  return difference <= Math.sqrt((squares * learners) / (learners - 1)) / total;
 }

@@ -106,72 +106,61 @@ function improve(
   rules: FitRules,
   work: Workspace,
 ): BktParameters {
-  const expected = smoothBackward(tree, parameters.pLearn, work);
+  const sums = smoothBackward(tree, parameters.pLearn, work);
   const pooled = (name: keyof BktParameters, hits: number, all: number): number =>
     (hits + means[name] * rules.strengths[name]) / (all + rules.strengths[name]);
-  const emissions =
-    tree.odds === null
-      ? {
-          pGuess: pooled('pGuess', expected.unknownRight, expected.unknown),
-          pSlip: pooled('pSlip', expected.known - expected.knownRight, expected.known),
-        }
-      : shiftedEmissions(tree, parameters, means, rules, work);
   const wanted = {
-    pInit: pooled('pInit', expected.startsKnown, expected.starts),
-    pLearn: pooled('pLearn', expected.learned, expected.learned + expected.notLearned),
-    ...emissions,
+    pInit: pooled('pInit', sums.startsKnown, sums.starts),
+    pLearn: pooled('pLearn', sums.learned, sums.learned + sums.notLearned),
+    pGuess: pooled('pGuess', sums.unknownRight, sums.unknown),
+    pSlip: pooled('pSlip', sums.known - sums.knownRight, sums.known),
   };
+  if (tree.odds !== null)
+    Object.assign(wanted, shiftedEmissions(tree, tree.odds, parameters, means, rules, work.before));
   return constrain(wanted, rules.bounds);
+}
+
+/**
+ * M-step of guess and slip with question difficulty: two logistic regressions on an intercept, the difficulty an
+ * offset and the expected visits the weights; two Newton steps each.
+ *
+ * @param mastered in sequences, by node
+ */
+function shiftedEmissions(
+  { size, correct, through }: SkillTree,
+  shifts: Float64Array,
+  parameters: BktParameters,
+  means: BktParameters,
+  { bounds, strengths }: FitRules,
+  mastered: Float64Array,
+): { pGuess: number; pSlip: number } {
+  const range = oddsRange(parameters, bounds);
+  let { pGuess, pSlip } = parameters;
+  for (let step = 0; step < 2; step++) {
+    const [guessOdds, slipOdds] = [odds(pGuess), odds(pSlip)];
+    let [guess, guessCurve, slip, slipCurve] = [0, 0, 0, 0];
+    for (let node = 0; node < size; node++) {
+      const shift = clamp(shifts[node] as number, range.low, range.high);
+      const g = guessOdds / (guessOdds + shift);
+      const s = (slipOdds * shift) / (1 + slipOdds * shift);
+      const known = mastered[node] as number;
+      const unknown = (through[node] as number) - known;
+      const y = correct[node] as number;
+      guess += unknown * (y - g);
+      guessCurve += unknown * g * (1 - g);
+      slip += known * (1 - y - s);
+      slipCurve += known * s * (1 - s);
+    }
+    pGuess = newton(pGuess, guess, guessCurve, means.pGuess, strengths.pGuess);
+    pSlip = newton(pSlip, slip, slipCurve, means.pSlip, strengths.pSlip);
+  }
+  return { pGuess, pSlip };
 }
 
 /** Logits. A longer Newton step starts too far from the optimum for its quadratic to hold. */
 const longestStep = 1;
 
-/**
- * M-step of guess and slip with question difficulty: two logistic regressions on an intercept, the difficulty an
- * offset and the expected visits the weights; two Newton steps each.
- */
-function shiftedEmissions(
-  tree: SkillTree,
-  parameters: BktParameters,
-  means: BktParameters,
-  { bounds, strengths }: FitRules,
-  work: Workspace,
-): { pGuess: number; pSlip: number } {
-  const range = oddsRange(parameters, bounds);
-  let { pGuess, pSlip } = parameters;
-  for (let step = 0; step < 2; step++) {
-    const sums = slopes(tree, odds(pGuess), odds(pSlip), range, work.before);
-    pGuess = newton(pGuess, sums.guess, sums.guessCurve, means.pGuess, strengths.pGuess);
-    pSlip = newton(pSlip, sums.slip, sums.slipCurve, means.pSlip, strengths.pSlip);
-  }
-  return { pGuess, pSlip };
-}
-
 function newton(p: number, slope: number, curve: number, mean: number, strength: number): number {
   const step = (slope + strength * (mean - p)) / (curve + strength * p * (1 - p));
   return sigmoid(logit(p) + clamp(step, -longestStep, longestStep));
-}
-
-/** First and second derivatives of the expected log likelihood by the intercepts; `mastered` in sequences. */
-function slopes(tree: SkillTree, guessOdds: number, slipOdds: number, range: Range, mastered: Float64Array) {
-  const { size, correct, through } = tree;
-  const shifts = tree.odds as Float64Array;
-  let guess = 0;
-  let guessCurve = 0;
-  let slip = 0;
-  let slipCurve = 0;
-  for (let node = 0; node < size; node++) {
-    const shift = clamp(shifts[node] as number, range.low, range.high);
-    const g = guessOdds / (guessOdds + shift);
-    const s = (slipOdds * shift) / (1 + slipOdds * shift);
-    const known = mastered[node] as number;
-    const unknown = (through[node] as number) - known;
-    const y = correct[node] as number;
-    guess += unknown * (y - g);
-    guessCurve += unknown * g * (1 - g);
-    slip += known * (1 - y - s);
-    slipCurve += known * s * (1 - s);
-  }
-  return { guess, guessCurve, slip, slipCurve };
 }

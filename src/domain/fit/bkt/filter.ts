@@ -1,36 +1,27 @@
-import { type BktParameters, difficultyModel, type FitBounds } from '../../base/params.js';
+import { type BktParameters, difficultyModel, type FitBounds, type Range } from '../../base/params.js';
 import { clamp } from '../../base/probability.js';
+import { faded } from '../../tracing/forgetting.js';
 import type { AnswerTrees } from './trees.js';
 
 /** The tree of one skill; see `AnswerTrees` for its columns. */
-export interface SkillTree {
+export interface SkillTree extends Pick<AnswerTrees, 'parent' | 'correct' | 'through' | 'ending' | 'kept'> {
   readonly size: number;
-  readonly parent: Int32Array;
-  readonly correct: Uint8Array;
-  readonly through: Int32Array;
-  readonly ending: Int32Array;
-  readonly kept: Float32Array;
   /** e^(k b) per node, for difficulty b and its scale k; null where difficulty plays no part. */
   readonly odds: Float64Array | null;
 }
 
 /** Memory of one fit after the other, for trees of up to so many nodes. */
-export interface Workspace {
+export const newWorkspace = (nodes: number) => ({
   /** Probability of mastery before the answer; after the backward pass the sequences expected to be mastered. */
-  readonly before: Float64Array;
-  /** Probability of mastery given the answers up to here. */
-  readonly after: Float64Array;
-  /** Messages from the next attempts, for mastery and for no mastery; all 0 between passes. */
-  readonly backKnown: Float64Array;
-  readonly backUnknown: Float64Array;
-}
-
-export const newWorkspace = (nodes: number): Workspace => ({
   before: new Float64Array(nodes),
+  /** Probability of mastery given the answers up to here. */
   after: new Float64Array(nodes),
+  /** Messages from the next attempts, for mastery and for no mastery; all 0 between passes. */
   backKnown: new Float64Array(nodes),
   backUnknown: new Float64Array(nodes),
 });
+
+export type Workspace = ReturnType<typeof newWorkspace>;
 
 export function skillTree(trees: AnswerTrees, skill: number, difficultyScale: number): SkillTree {
   const from = trees.starts[skill] as number;
@@ -42,36 +33,21 @@ export function skillTree(trees: AnswerTrees, skill: number, difficultyScale: nu
     through: trees.through.subarray(from, to),
     ending: trees.ending.subarray(from, to),
     kept: trees.kept.subarray(from, to),
-    odds: difficultyScale === 0 ? null : shiftOdds(trees, from, to, difficultyScale),
+    odds: shiftOdds(trees.difficulty?.subarray(from, to), difficultyScale),
   };
 }
 
-function shiftOdds(
-  { difficulty }: AnswerTrees,
-  from: number,
-  to: number,
-  scale: number,
-): Float64Array | null {
-  if (difficulty === null) return null;
+function shiftOdds(difficulty: Float32Array | undefined, scale: number): Float64Array | null {
+  if (scale === 0 || difficulty === undefined || difficulty.every((b) => b === 0)) return null;
   const { limit } = difficultyModel;
-  const result = new Float64Array(to - from);
-  let varies = false;
-  for (let node = from; node < to; node++) {
-    const b = difficulty[node] as number;
-    varies ||= b !== 0;
-    result[node - from] = Math.exp(scale * clamp(b, -limit, limit));
-  }
-  return varies ? result : null;
+  return Float64Array.from(difficulty, (b) => Math.exp(scale * clamp(b, -limit, limit)));
 }
 
 /**
  * Bounds of e^(k b) that keep guess and slip of a question inside the bounds. One common truncation, not one for
  * each, so that the evidence of an answer stays monotone in the difficulty.
  */
-export function oddsRange(
-  { pGuess, pSlip }: BktParameters,
-  bounds: FitBounds,
-): { low: number; high: number } {
+export function oddsRange({ pGuess, pSlip }: BktParameters, bounds: FitBounds): Range {
   const guess = odds(pGuess);
   const slip = odds(pSlip);
   const low = Math.max(guess / odds(bounds.itemGuess.high), odds(bounds.itemSlip.low) / slip);
@@ -81,8 +57,8 @@ export function oddsRange(
 
 export const odds = (p: number): number => p / (1 - p);
 
-export interface FilterOptions {
-  /** Bounds that truncate the difficulty; needed where the tree has one. */
+interface FilterOptions {
+  /** Bounds that truncate the difficulty. */
   readonly bounds: FitBounds;
   /** Probabilities of mastery stay this far from 0 and 1. */
   readonly floor?: number;
@@ -107,7 +83,7 @@ export function filterForward(
   { bounds, floor = defaultFloor, forget = 0 }: FilterOptions,
 ): number {
   const { size, parent, correct, through, kept, odds: shifts } = tree;
-  const { pInit } = parameters;
+  const { pInit, pLearn } = parameters;
   const range = oddsRange(parameters, bounds);
   const guessOdds = odds(parameters.pGuess);
   const slipOdds = odds(parameters.pSlip);
@@ -118,8 +94,12 @@ export function filterForward(
   let product = 1;
   for (let node = 0; node < size; node++) {
     const from = parent[node] as number;
-    const reached =
-      from < 0 ? pInit : transit(after[from] as number, kept[node] as number, parameters, forget);
+    let reached = pInit;
+    if (from >= 0) {
+      // Learning, then what a long pause leaves of it.
+      const last = after[from] as number;
+      reached = faded(last * (1 - forget) + (1 - last) * pLearn, pInit, kept[node] as number);
+    }
     const known = Math.min(Math.max(reached, floor), 1 - floor);
     if (shifts !== null) {
       const shift = Math.min(Math.max(shifts[node] as number, range.low), range.high);
@@ -146,27 +126,6 @@ export function filterForward(
   return logLikelihood + Math.log(product);
 }
 
-/** Mastery before the next attempt: learning, then what a long pause leaves of it. */
-function transit(last: number, kept: number, { pInit, pLearn }: BktParameters, forget: number): number {
-  const learned = last * (1 - forget) + (1 - last) * pLearn;
-  return kept < 1 && learned > pInit ? pInit + (learned - pInit) * kept : learned;
-}
-
-/** Expected numbers of visits, as an M-step needs them. */
-export interface Expectations {
-  /** Sequences, and those expected to start with mastery. */
-  readonly starts: number;
-  readonly startsKnown: number;
-  /** Attempts without mastery that another attempt follows, by what came of them. */
-  readonly learned: number;
-  readonly notLearned: number;
-  /** Attempts with and without mastery, and the right answers among them. */
-  readonly known: number;
-  readonly knownRight: number;
-  readonly unknown: number;
-  readonly unknownRight: number;
-}
-
 /**
  * Backward smoother after `filterForward`: expected visits given all answers. Leaves in `before` the expected
  * number of sequences that are mastered at the node.
@@ -174,17 +133,15 @@ export interface Expectations {
  * With gamma the smoothed and p the filtered probability of mastery at the next attempt, its message
  * back is gamma / p and (1 - gamma) / (1 - p); both are sums over the sequences of the branch.
  */
-export function smoothBackward(tree: SkillTree, pLearn: number, work: Workspace): Expectations {
+export function smoothBackward(tree: SkillTree, pLearn: number, work: Workspace) {
   const { before, after, backKnown, backUnknown } = work;
   const { parent, correct, through, ending, kept } = tree;
-  let starts = 0;
-  let startsKnown = 0;
-  let learned = 0;
-  let notLearned = 0;
-  let known = 0;
-  let knownRight = 0;
-  let unknown = 0;
-  let unknownRight = 0;
+  // Sequences, and those expected to start with mastery.
+  let [starts, startsKnown] = [0, 0];
+  // Attempts without mastery that another attempt follows, by what came of them.
+  let [learned, notLearned] = [0, 0];
+  // Attempts with and without mastery, and the right answers among them.
+  let [known, knownRight, unknown, unknownRight] = [0, 0, 0, 0];
   for (let node = tree.size - 1; node >= 0; node--) {
     const last = after[node] as number;
     const ends = ending[node] as number;
@@ -215,3 +172,6 @@ export function smoothBackward(tree: SkillTree, pLearn: number, work: Workspace)
   }
   return { starts, startsKnown, learned, notLearned, known, knownRight, unknown, unknownRight };
 }
+
+/** Expected numbers of visits, as an M-step needs them. */
+export type Expectations = ReturnType<typeof smoothBackward>;

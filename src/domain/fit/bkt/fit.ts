@@ -6,7 +6,7 @@
 import { type BktParameters, defaultParameters, fitModel, fitPriorMeans } from '../../base/params.js';
 import type { ParameterSource } from '../../catalogue/tenant-model.js';
 import { constrain, type FitRules, fitSkill, parametersBy, type SkillEstimate } from './em.js';
-import { newWorkspace, type SkillTree, skillTree, type Workspace } from './filter.js';
+import { newWorkspace, skillTree } from './filter.js';
 import type { AnswerTrees } from './trees.js';
 
 export interface FitOptions extends FitRules {
@@ -23,24 +23,8 @@ export interface FitRound extends FitOptions {
   readonly means: BktParameters;
 }
 
-export interface SkillFit {
-  readonly parameters: BktParameters;
-  readonly source: ParameterSource;
-  readonly learners: number;
-  readonly observations: number;
-  /** EM iterations over all rounds and starts. */
-  readonly iterations: number;
-  /** Mean of the supplied question difficulties, which fits and updates take off; 0 where none was supplied. */
-  readonly difficultyMean: number;
-}
-
-export interface BktFit {
-  readonly skills: readonly SkillFit[];
-  /** What skills without a fit of their own are served. */
-  readonly prior: Pick<SkillFit, 'parameters' | 'source'>;
-  /** Means that the skills were drawn to in the last round. */
-  readonly means: BktParameters;
-}
+export type BktFit = ReturnType<typeof fitOf>;
+export type SkillFit = BktFit['skills'][number];
 
 /** A round that moves no prior mean by more than `settled` is the last. */
 const maxRounds = 4;
@@ -72,37 +56,23 @@ export async function fitTrees(
  * @returns one estimate per skill; for a skill with too few learners to be served a fit, the prior means
  */
 export function fitRange(trees: AnswerTrees, from: number, to: number, round: FitRound): SkillEstimate[] {
-  const skills = Array.from({ length: to - from }, (_, i) => from + i);
-  const work = newWorkspace(skills.reduce((most, skill) => Math.max(most, sizeOf(trees, skill)), 0));
-  return skills.map((skill) =>
-    isFitted(trees, skill)
-      ? fitFromStarts(skillTree(trees, skill, round.difficultyScale), startsOf(round, skill), round, work)
-      : { parameters: round.means, objective: 0, iterations: 0 },
-  );
+  const { means, warm = [], coldStart = false, difficultyScale } = round;
+  const sizes = trees.starts.subarray(from + 1, to + 1).map((end, i) => end - (trees.starts[from + i] ?? 0));
+  const work = newWorkspace(sizes.reduce((most, size) => Math.max(most, size), 0));
+  return Array.from({ length: to - from }, (_, i) => {
+    const skill = from + i;
+    if (!isFitted(trees, skill)) return { parameters: means, objective: 0, iterations: 0 };
+    const start = warm[skill];
+    const starts = [start ?? means, ...(start !== undefined && coldStart ? [means] : [])];
+    const tree = skillTree(trees, skill, difficultyScale);
+    const fits = starts.map((one) => fitSkill(tree, one, means, round, work));
+    const best = fits.reduce((a, b) => (b.objective > a.objective ? b : a));
+    return { ...best, iterations: fits.reduce((sum, fit) => sum + fit.iterations, 0) };
+  });
 }
-
-const sizeOf = ({ starts }: AnswerTrees, skill: number): number =>
-  (starts[skill + 1] as number) - (starts[skill] as number);
 
 const isFitted = (trees: AnswerTrees, skill: number): boolean =>
   (trees.learners[skill] as number) >= fitModel.minLearners;
-
-function startsOf({ means, warm, coldStart }: FitRound, skill: number): BktParameters[] {
-  const start = warm?.[skill];
-  if (start === undefined) return [means];
-  return coldStart ? [start, means] : [start];
-}
-
-function fitFromStarts(
-  tree: SkillTree,
-  starts: readonly BktParameters[],
-  round: FitRound,
-  work: Workspace,
-): SkillEstimate {
-  const fits = starts.map((start) => fitSkill(tree, start, round.means, round, work));
-  const best = fits.reduce((a, b) => (b.objective > a.objective ? b : a));
-  return { ...best, iterations: fits.reduce((sum, fit) => sum + fit.iterations, 0) };
-}
 
 /**
  * Means of the large skills; of all fitted ones while there are too few of those, for the pull to means that are
@@ -130,10 +100,10 @@ function fitOf(
   estimates: readonly SkillEstimate[],
   iterations: Uint32Array,
   { means, bounds }: FitRound,
-): BktFit {
+) {
   const fitted = estimates.filter((_, skill) => isFitted(trees, skill));
-  // The mean of all fitted skills; with too few of them, the defaults.
-  const prior: BktFit['prior'] =
+  // What skills without a fit of their own are served: the mean of the fitted ones; with too few of them, the defaults.
+  const prior: { readonly parameters: BktParameters; readonly source: ParameterSource } =
     fitted.length < fitModel.minFittedSkills
       ? { parameters: defaultParameters, source: 'default' }
       : { parameters: constrain(meanOf(fitted), bounds), source: 'prior' };
@@ -141,6 +111,7 @@ function fitOf(
     ...(isFitted(trees, skill) ? { parameters, source: 'fitted' as const } : prior),
     learners: trees.learners[skill] as number,
     observations: trees.observations[skill] as number,
+    /** Of EM, over all rounds and starts. */
     iterations: iterations[skill] as number,
     difficultyMean: trees.difficultyMean[skill] as number,
   }));

@@ -1,4 +1,4 @@
-/** Traces a log with given parameters, by the very rule that serves, and compares two models by it. */
+/** Traces a log with given parameters, by the very rule that serves, and compares models by it. */
 
 import { type AnswerLog, hasDifficulty, type Learners, placesByLearner } from '../../base/answer-log.js';
 import { dayOf } from '../../base/days.js';
@@ -9,18 +9,13 @@ import { effectiveMastery } from '../../tracing/forgetting.js';
 
 /** Parameters of all skills, as far as tracing needs them. */
 export interface TracedModel {
-  readonly skills: readonly TracedSkill[];
+  readonly skills: readonly { readonly parameters: BktParameters; readonly difficultyMean: number }[];
   readonly difficultyScale: number;
   readonly bounds: FitBounds;
 }
 
-interface TracedSkill {
-  readonly parameters: BktParameters;
-  readonly difficultyMean: number;
-}
-
-const skillAt = (log: AnswerLog, place: number, { skills }: TracedModel): TracedSkill =>
-  skills[log.skill[place] as number] as TracedSkill;
+const skillAt = (log: AnswerLog, place: number, { skills }: TracedModel) =>
+  skills[log.skill[place] as number] as TracedModel['skills'][number];
 
 /** Difficulty of the answer's question less the skill's mean; null where none was supplied. */
 export function difficultyAt(log: AnswerLog, place: number, model: TracedModel): number | null {
@@ -40,17 +35,29 @@ export function shiftAt(log: AnswerLog, place: number, model: TracedModel): numb
 export const shiftsOf = (log: AnswerLog, model: TracedModel): Float32Array | null =>
   hasDifficulty(log) ? Float32Array.from(log.skill, (_, place) => shiftAt(log, place, model)) : null;
 
-interface Tracing {
-  learner: number;
-  mastery: number;
-  attempts: number;
-  lastAttemptAt: number;
-  correctDays: number;
-  lastCorrectDay: number;
+/** A learner's answers on a skill so far, as forgetting looks at them. */
+export const newPractice = (learner: number, mastery = 0) => ({
+  learner,
+  mastery,
+  attempts: 0,
+  lastAttemptAt: 0,
+  correctDays: 0,
+  lastCorrectDay: -1,
+});
+
+export type Practice = ReturnType<typeof newPractice>;
+
+export function practise(practice: Practice, at: number, isCorrect: boolean): void {
+  const day = dayOf(at);
+  practice.attempts++;
+  practice.lastAttemptAt = at;
+  if (!isCorrect || day <= practice.lastCorrectDay) return;
+  practice.correctDays++;
+  practice.lastCorrectDay = day;
 }
 
 /** @param pCorrect predicted from the learner's earlier answers */
-export type TraceVisitor = (place: number, pCorrect: number, learner: number) => void;
+type TraceVisitor = (place: number, pCorrect: number, learner: number) => void;
 
 /** Traces every answer of these learners; of a range of them alone where `from` and `to` are given. */
 export function traceLog(
@@ -61,48 +68,42 @@ export function traceLog(
   from = 0,
   to = learners.length,
 ): void {
-  const states = model.skills.map(() => newTracing(-1, 0));
+  const states = model.skills.map(() => newPractice(-1));
   for (const { learner, start, end } of placesByLearner(log, learners, from, to)) {
     for (let place = start; place < end; place++) {
       const skill = log.skill[place] as number;
       const { parameters } = skillAt(log, place, model);
-      const known = states[skill] as Tracing;
-      const state = known.learner === learner ? known : newTracing(learner, parameters.pInit);
+      let state = states[skill] as Practice;
+      if (state.learner !== learner) state = newPractice(learner, parameters.pInit);
       states[skill] = state;
-      visit(place, traceInto(state, log, place, parameters, shiftAt(log, place, model)), learner);
+      const at = Math.max(state.lastAttemptAt, log.at[place] as number);
+      const isCorrect = log.correct[place] === 1;
+      const before = effectiveMastery(parameters.pInit, state, at);
+      const evidence = { difficultyShift: shiftAt(log, place, model) };
+      const { masteryAfter, pCorrect } = traceAnswer(parameters, before, isCorrect, evidence);
+      state.mastery = masteryAfter;
+      practise(state, at, isCorrect);
+      visit(place, pCorrect, learner);
     }
   }
 }
 
-const newTracing = (learner: number, pInit: number): Tracing => ({
-  learner,
-  mastery: pInit,
-  attempts: 0,
-  lastAttemptAt: 0,
-  correctDays: 0,
-  lastCorrectDay: -1,
-});
-
-function traceInto(
-  state: Tracing,
+/** Sums of the answers' log losses, and numbers of answers, by what `groupOf` says that each belongs to. */
+export function sumLosses(
   log: AnswerLog,
-  place: number,
-  parameters: BktParameters,
-  shift: number,
-): number {
-  const at = Math.max(state.lastAttemptAt, log.at[place] as number);
-  const isCorrect = log.correct[place] === 1;
-  const before = effectiveMastery(parameters.pInit, state, at);
-  const step = traceAnswer(parameters, before, isCorrect, { difficultyShift: shift });
-  const day = dayOf(at);
-  state.mastery = step.masteryAfter;
-  state.attempts++;
-  state.lastAttemptAt = at;
-  if (isCorrect && day > state.lastCorrectDay) {
-    state.correctDays++;
-    state.lastCorrectDay = day;
-  }
-  return step.pCorrect;
+  learners: Learners,
+  model: TracedModel,
+  groups: number,
+  groupOf: (place: number, learner: number) => number,
+) {
+  const losses = new Float64Array(groups);
+  const answers = new Uint32Array(groups);
+  traceLog(log, learners, model, (place, pCorrect, learner) => {
+    const group = groupOf(place, learner);
+    losses[group] = (losses[group] as number) + answerLoss(pCorrect, log.correct[place] as number);
+    answers[group] = (answers[group] as number) + 1;
+  });
+  return { losses, answers };
 }
 
 /** Mean log loss of two models on the same answers; both 0 for no answers. */
@@ -119,20 +120,12 @@ export function heldOutLogLoss(
   candidate: TracedModel,
   current: TracedModel,
 ): LossComparison[] {
-  const answers = new Uint32Array(log.skills);
-  const [losses, before] = [candidate, current].map((model) => {
-    const sums = new Float64Array(log.skills);
-    answers.fill(0);
-    traceLog(log, learners, model, (place, pCorrect) => {
-      const skill = log.skill[place] as number;
-      answers[skill] = (answers[skill] as number) + 1;
-      sums[skill] = (sums[skill] as number) + answerLoss(pCorrect, log.correct[place] as number);
-    });
-    return sums;
-  });
-  return Array.from(answers, (count, skill) => ({
-    answers: count,
-    candidate: (losses?.[skill] ?? 0) / Math.max(1, count),
-    current: (before?.[skill] ?? 0) / Math.max(1, count),
+  const bySkill = (model: TracedModel) =>
+    sumLosses(log, learners, model, log.skills, (place) => log.skill[place] as number);
+  const [after, before] = [bySkill(candidate), bySkill(current)];
+  return Array.from(after.answers, (answers, skill) => ({
+    answers,
+    candidate: (after.losses[skill] as number) / Math.max(1, answers),
+    current: (before.losses[skill] as number) / Math.max(1, answers),
   }));
 }

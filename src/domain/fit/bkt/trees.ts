@@ -15,8 +15,9 @@ import {
   sortedBy,
 } from '../../base/answer-log.js';
 import { dayMs } from '../../base/days.js';
-import { fitModel, forgettingModel } from '../../base/params.js';
-import { halfLifeDays } from '../../tracing/forgetting.js';
+import { fitModel } from '../../base/params.js';
+import { retentionOf } from '../../tracing/forgetting.js';
+import { newPractice, type Practice, practise } from './trace.js';
 
 /** Trees of all skills, in columns over shared memory, so that threads can fit a range of skills each. */
 export interface AnswerTrees {
@@ -76,16 +77,6 @@ interface Growth {
   sharing: boolean;
 }
 
-/** How far the learner at hand has come on the skill at hand. */
-interface Way {
-  learner: number;
-  node: number;
-  attempts: number;
-  lastAt: number;
-  correctDays: number;
-  lastCorrectDay: number;
-}
-
 function newGrowth(log: AnswerLog, answers: number, withDifficulty: boolean): Growth {
   const trees = {
     starts: shared.counts(log.skills + 1),
@@ -111,15 +102,17 @@ function growSkill(growth: Growth, { starts, order }: Sorted, skill: number): vo
   growth.first = trees.starts[skill] as number;
   growth.size = 0;
   growth.sharing = trees.difficulty === null || !places.some((place) => !Number.isNaN(log.difficulty[place]));
-  let way = startOf(-1);
+  let practice = newPractice(-1);
+  let node = -1;
   let learners = 0;
   for (const place of places) {
     const learner = growth.learner[place] as number;
-    if (learner !== way.learner) {
-      way = startOf(learner);
+    if (learner !== practice.learner) {
+      practice = newPractice(learner);
+      node = -1;
       learners++;
     }
-    if (way.attempts < fitModel.maxAttempts) follow(growth, way, place);
+    if (practice.attempts < fitModel.maxAttempts) node = follow(growth, practice, node, place);
   }
   trees.starts[skill + 1] = growth.first + growth.size;
   trees.learners[skill] = learners;
@@ -128,43 +121,21 @@ function growSkill(growth: Growth, { starts, order }: Sorted, skill: number): vo
   growth.children.fill(0, 0, 2 * (growth.size + 1));
 }
 
-const startOf = (learner: number): Way => ({
-  learner,
-  node: -1,
-  attempts: 0,
-  lastAt: 0,
-  correctDays: 0,
-  lastCorrectDay: -1,
-});
-
-/** Takes the learner one answer further. */
-function follow(growth: Growth, way: Way, place: number): void {
+/**
+ * Takes the learner one answer further than a node. A pause too short to split a sequence lets fits forget nothing.
+ * @returns the node of the answer
+ */
+function follow(growth: Growth, practice: Practice, from: number, place: number): number {
   const { log, trees } = growth;
   const correct = log.correct[place] as number;
-  const at = Math.max(way.lastAt, log.at[place] as number);
-  const kept = way.attempts === 0 ? 1 : keptAfterPause(at - way.lastAt, way.correctDays);
-  way.node = nextNode(growth, way.node, correct, kept);
-  way.attempts++;
-  way.lastAt = at;
-  const here = growth.first + way.node;
+  const at = Math.max(practice.lastAttemptAt, log.at[place] as number);
+  const isSplit = practice.attempts > 0 && (at - practice.lastAttemptAt) / dayMs > fitModel.splitDays;
+  const node = nextNode(growth, from, correct, isSplit ? retentionOf(practice, at) : 1);
+  practise(practice, at, correct === 1);
+  const here = growth.first + node;
   trees.through[here] = (trees.through[here] as number) + 1;
   if (!growth.sharing) (trees.difficulty as Float32Array)[here] = log.difficulty[place] as number;
-  const day = Math.floor(at / dayMs);
-  if (correct === 1 && day > way.lastCorrectDay) {
-    way.correctDays++;
-    way.lastCorrectDay = day;
-  }
-}
-
-/**
- * What a pause leaves of the mastery above pInit, by the rule that serves (see `effectiveMastery`), for pauses
- * long enough to split a sequence; 1 for the others, over which fits take nothing to be forgotten.
- */
-function keptAfterPause(idleMs: number, correctDays: number): number {
-  const days = idleMs / dayMs;
-  return days > fitModel.splitDays
-    ? 2 ** ((forgettingModel.graceDays - days) / halfLifeDays(correctDays))
-    : 1;
+  return node;
 }
 
 function nextNode(growth: Growth, parent: number, correct: number, kept: number): number {
@@ -196,20 +167,10 @@ function countEndings({ trees, first, size }: Growth): number {
 }
 
 function centreDifficulty({ trees, first, size }: Growth, skill: number): void {
-  const difficulty = trees.difficulty as Float32Array;
-  let sum = 0;
-  let supplied = 0;
-  for (let node = first; node < first + size; node++) {
-    const b = difficulty[node] as number;
-    if (Number.isNaN(b)) continue;
-    sum += b;
-    supplied++;
-  }
+  const own = (trees.difficulty as Float32Array).subarray(first, first + size);
+  const supplied = own.filter((b) => !Number.isNaN(b));
   // None: those that had one were not among the first attempts.
-  const mean = supplied === 0 ? 0 : sum / supplied;
+  const mean = supplied.length === 0 ? 0 : supplied.reduce((sum, b) => sum + b, 0) / supplied.length;
   trees.difficultyMean[skill] = mean;
-  for (let node = first; node < first + size; node++) {
-    const b = difficulty[node] as number;
-    difficulty[node] = Number.isNaN(b) ? 0 : b - mean;
-  }
+  own.set(own.map((b) => (Number.isNaN(b) ? 0 : b - mean)));
 }
