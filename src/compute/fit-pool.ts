@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { AnswersReply, ItemsReply, Publication, PublishReply } from '../contracts/fit-tasks.js';
-import type { ItemFigures } from '../domain/fit/prediction/served.js';
+import type { ItemFigures } from '../domain/fit/prediction/replay.js';
 import type { StageArguments, StageName, StageResults } from '../domain/fit/stages.js';
 import { served, startPool } from './threads.js';
 

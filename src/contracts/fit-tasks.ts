@@ -1,6 +1,6 @@
 /** What crosses the boundary between a fit and its threads; columns are shared, not copied. */
 import type { AnswerLog } from '../domain/base/answer-log.js';
-import type { FittedItems, ItemFigures } from '../domain/fit/prediction/served.js';
+import type { FittedItems, ItemFigures } from '../domain/fit/prediction/replay.js';
 
 export interface ReadTask {
   readonly kind: 'read';

@@ -21,8 +21,7 @@ import {
   newFeatureStore,
   replayLearners,
 } from '../../src/domain/fit/prediction/replay.js';
-import { solveStep } from '../../src/domain/fit/prediction/solve.js';
-import { moveRanges, sumRanges } from '../../src/domain/fit/prediction/sums.js';
+import { moveRanges, solveStep, sumRanges } from '../../src/domain/fit/prediction/steps.js';
 import {
   columnOf,
   type FeatureInput,

@@ -10,8 +10,7 @@ import { itemTermCount, skillTermCount } from '../prediction/model.js';
 import { mayPublish, tracedBy } from './parameters.js';
 import { type BlockName, type FittedPrediction, fitSteps } from './prediction/blocks.js';
 import type { AbilityOffsets } from './prediction/offsets.js';
-import type { FeatureStore } from './prediction/replay.js';
-import type { FittedItems, ItemFigures } from './prediction/served.js';
+import type { FeatureStore, FittedItems, ItemFigures } from './prediction/replay.js';
 import { comparisonOf, type FitReport } from './report.js';
 import { type FitWork, inRanges } from './stages.js';
 

@@ -13,10 +13,14 @@ import { heldOutLogLoss, shiftsOf, type TracedModel } from './bkt/trace.js';
 import { growTrees } from './bkt/trees.js';
 import { fittedPrediction, newFitMemory } from './prediction/blocks.js';
 import { fitOffsets } from './prediction/offsets.js';
-import { replayLearners } from './prediction/replay.js';
-import { countItems, type ItemFigures, judgeServed, predictRange } from './prediction/served.js';
-import { solveStep } from './prediction/solve.js';
-import { moveRanges, sumRanges } from './prediction/sums.js';
+import {
+  countItems,
+  type ItemFigures,
+  judgeServed,
+  predictRange,
+  replayLearners,
+} from './prediction/replay.js';
+import { moveRanges, solveStep, sumRanges } from './prediction/steps.js';
 import { measureTimes } from './times.js';
 
 const fitStages = {

@@ -4,7 +4,7 @@ import { type AnswerLog, everyone, type Learners } from '../../domain/base/answe
 import type { BktParameters } from '../../domain/base/params.js';
 import { skillModelOf, unfittedModel } from '../../domain/catalogue/tenant-model.js';
 import { type FitOptions, fitTrees } from '../../domain/fit/bkt/fit.js';
-import { itemModelAt } from '../../domain/fit/prediction/served.js';
+import { itemModelAt } from '../../domain/fit/prediction/replay.js';
 import type { StageRunner } from '../../domain/fit/stages.js';
 import { type FittedModel, fitTenant } from '../../domain/fit/tenant.js';
 import { rapidThreshold } from '../../domain/tracing/rapid.js';

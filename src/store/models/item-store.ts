@@ -7,7 +7,7 @@
 import type { PublishedItems } from '../../contracts/fit-tasks.js';
 import { shared } from '../../domain/base/answer-log.js';
 import type { ItemModel } from '../../domain/catalogue/tenant-model.js';
-import { type ItemFigures, itemModelAt } from '../../domain/fit/prediction/served.js';
+import { type ItemFigures, itemModelAt } from '../../domain/fit/prediction/replay.js';
 import { type ItemCounts, itemTermCount } from '../../domain/prediction/model.js';
 import { inParts } from '../../lists.js';
 import { hashText } from '../redis/binary.js';

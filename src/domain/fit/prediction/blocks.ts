@@ -13,7 +13,7 @@ import {
 } from '../../base/answer-log.js';
 import { predictionModel } from '../../base/params.js';
 import { features, itemColumns, rowWidth, runColumn, skillColumns } from '../../prediction/features.js';
-import { itemTermCount, type PredictionModel, priorAnswersFor } from '../../prediction/model.js';
+import { type PredictionModel, priorAnswersFor } from '../../prediction/model.js';
 import { maxItemRun } from '../../tracing/traces.js';
 import type { FeatureStore } from './replay.js';
 
@@ -109,10 +109,10 @@ export function newFitMemory(
     ranges: rangesOf(places),
     skillOf,
     blocks: {
-      weights: startingAt(
-        startWeights(correct, places),
-        places,
+      weights: weightsFrom(
         newBlock(answers, all, 1, allColumns, 0, () => rules.ridge),
+        correct,
+        places,
       ),
       skills: newBlock(answers, skill, skills, skillColumns, rules.skillRidge, () => rules.slopeRidge),
       // Items' terms are normal about 0 with the variance of their effects: the ridge is one by it.
@@ -137,8 +137,8 @@ const slopeRidge = (column: number, itemRidge: number): number =>
 function momentsOf(rows: Float32Array, places: Uint32Array) {
   const sums = new Float64Array(features.length);
   const squares = new Float64Array(features.length);
-  for (let i = 0; i < places.length; i++) {
-    const from = (places[i] as number) * rowWidth;
+  for (const place of places) {
+    const from = place * rowWidth;
     for (let column = 0; column < sums.length; column++) {
       const value = rows[from + column] as number;
       sums[column] = (sums[column] as number) + value;
@@ -154,13 +154,8 @@ function momentsOf(rows: Float32Array, places: Uint32Array) {
   return { means, sds };
 }
 
-interface FitAnswers {
-  readonly places: Uint32Array;
-  readonly rows: Float32Array;
-  /** By column. */
-  readonly means: Float64Array;
-  readonly sds: Float64Array;
-}
+type FitAnswers = ReturnType<typeof momentsOf> &
+  Pick<FeatureStore, 'rows'> & { readonly places: Uint32Array };
 
 /**
  * A block whose terms are 0 and drawn there; ridges in standardised units.
@@ -211,19 +206,16 @@ function rowsOf(
 /** Gradient, then the lower triangle of the Hessian by rows. */
 export const sumsPerMember = (width: number): number => width + (width * (width + 1)) / 2;
 
-/** The bias of the overall share, one right and one wrong answer added, and the features' own start values. */
-function startWeights(correct: Uint8Array, places: Uint32Array): Float64Array {
+/**
+ * The weights start at their centres, the features' own start values beside the bias of the overall share, one right and one
+ * wrong answer added, and move freely; with few answers the bias alone moves.
+ */
+function weightsFrom(block: Block, correct: Uint8Array, places: Uint32Array): Block {
   let right = 1;
   for (const place of places) right += correct[place] as number;
   const bias = Math.log(right / (places.length + 2 - right));
-  return Float64Array.of(bias, ...features.map(({ start }) => start));
-}
-
-/** Terms that start at their centres and move freely; with few answers the intercept alone moves. */
-function startingAt(start: Float64Array, places: Uint32Array, block: Block): Block {
-  block.terms.set(start);
-  block.moves.set(start);
-  block.centres.set(start);
+  const start = [bias, ...features.map((feature) => feature.start)];
+  for (const figures of [block.terms, block.moves, block.centres]) figures.set(start);
   block.maxMoves.fill(places.length < rules.minAnswers ? 0 : Number.POSITIVE_INFINITY);
   block.maxMoves[0] = Number.POSITIVE_INFINITY;
   return block;
@@ -240,20 +232,18 @@ export interface FittedPrediction {
 
 export function fittedPrediction({ blocks }: FitMemory, itemVariance: number): FittedPrediction {
   const { weights, skills, items, runs } = blocks;
-  const [bias, ...own] = weights.terms;
-  // An item's intercept is not published: its counters stand for it.
-  const itemTerms = shared.floats((items.starts.length - 1) * itemTermCount);
-  for (let at = 0; at < itemTerms.length; at++)
-    itemTerms[at] = items.terms[at + Math.floor(at / itemTermCount) + 1] as number;
+  const [bias = 0, ...own] = weights.terms;
+  const [, ...means] = weights.means;
   return {
     model: {
-      bias: bias as number,
+      bias,
       weights: own,
-      means: [...weights.means.subarray(1)],
+      means,
       runs: [...runs.terms.subarray(1)],
       itemPriorAnswers: priorAnswersFor(itemVariance),
     },
     skillTerms: sharedFloats(skills.terms),
-    itemTerms,
+    // An item's intercept is not published: its counters stand for it.
+    itemTerms: sharedFloats(items.terms.filter((_, at) => at % items.width !== 0)),
   };
 }

@@ -10,11 +10,6 @@ export interface AbilityOffsets {
   readonly items: ArrayLike<number>;
 }
 
-export interface FittedOffsets extends AbilityOffsets {
-  /** Variance of the items' effects within their skills, logits squared. */
-  readonly itemVariance: number;
-}
-
 /** @param shift of log-odds by the question's supplied difficulty, 0 where there is none */
 export const abilityOffset = (
   { mean, skills, items }: AbilityOffsets,
@@ -23,16 +18,6 @@ export const abilityOffset = (
   shift: number,
 ): number => mean + (skills[skill] ?? 0) + (items[item] ?? 0) - shift;
 
-interface Ratings {
-  readonly mean: number;
-  readonly skills: Float64Array;
-  readonly items: Float64Array;
-  readonly skillAnswers: Float64Array;
-  readonly itemAnswers: Float64Array;
-}
-
-type Pass = (ratings: Ratings, itemFrom: number, deviations: ItemDeviations | null) => void;
-
 /**
  * Offsets by Elo ratings with falling steps (Pelánek 2016) in two passes over the learners, each of whom starts
  * with an ability of 0: the second pass starts from the ratings of the first with small steps, so that the order of
@@ -40,28 +25,33 @@ type Pass = (ratings: Ratings, itemFrom: number, deviations: ItemDeviations | nu
  * is 1 / (1 / variance + ...), as of a Bayesian one, but not above what is tuned.
  *
  * @param shifts of log-odds by the supplied difficulties, by place in the log; null where none were supplied
+ * @returns also the variance of the items' effects within their skills, logits squared
  */
 export function fitOffsets(
   log: AnswerLog,
   learners = everyone(log),
   shifts: Float32Array | null = null,
-): FittedOffsets {
-  const { passes, warmSkill, warmItem, itemFrom } = predictionModel.offsets;
+): AbilityOffsets & { readonly itemVariance: number } {
+  const { passes, warmSkill, warmItem, itemFrom, itemFall } = predictionModel.offsets;
   const mean = logit(shareRight(log, learners));
-  const rate: Pass = (ratings, from, deviations) => {
-    for (const { learner, start, end } of placesByLearner(log, learners))
-      rateLearner(ratings, log, learner, start, end, shifts, from, deviations);
-  };
   const deviations = newItemDeviations(log.items);
-  rate(newRatings(log, mean), itemFrom, deviations);
+  rateLearners(newRatings(log, mean), log, learners, shifts, (item, surprise, expected, learner) =>
+    noteDeviation(deviations, item, learner, surprise, expected * (1 - expected)),
+  );
   const variance = itemVariance(deviations);
+  const from = Math.max(itemFrom, 1 / variance);
   const ratings = newRatings(log, mean);
+  const { items, itemAnswers, skills, skillAnswers } = ratings;
   for (let pass = 0; pass < passes; pass++) {
-    ratings.skillAnswers.fill(pass === 0 ? 0 : warmSkill);
-    ratings.itemAnswers.fill(pass === 0 ? 0 : warmItem);
-    rate(ratings, Math.max(itemFrom, 1 / variance), null);
+    skillAnswers.fill(pass === 0 ? 0 : warmSkill);
+    itemAnswers.fill(pass === 0 ? 0 : warmItem);
+    rateLearners(ratings, log, learners, shifts, (item, surprise) => {
+      const count = itemAnswers[item] as number;
+      items[item] = (items[item] as number) + surprise / (from + itemFall * count);
+      itemAnswers[item] = count + 1;
+    });
   }
-  return { mean, skills: ratings.skills, items: ratings.items, itemVariance: variance };
+  return { mean, skills, items, itemVariance: variance };
 }
 
 /** One right and one wrong answer added, so that logs of one kind of answer only have one too. */
@@ -72,7 +62,7 @@ function shareRight(log: AnswerLog, learners: Learners): number {
   return right / (places.length + 2);
 }
 
-const newRatings = (log: AnswerLog, mean: number): Ratings => ({
+const newRatings = (log: AnswerLog, mean: number) => ({
   mean,
   skills: new Float64Array(log.skills),
   items: new Float64Array(log.items + 1),
@@ -80,38 +70,30 @@ const newRatings = (log: AnswerLog, mean: number): Ratings => ({
   itemAnswers: new Float64Array(log.items + 1),
 });
 
-/** @param deviations where those of items are noted, which are then not rated; null: items are rated */
-function rateLearner(
-  { mean, skills, items, skillAnswers, itemAnswers }: Ratings,
+/** One pass that rates learners and skills, and hands over the answers on items. */
+function rateLearners(
+  ratings: ReturnType<typeof newRatings>,
   log: AnswerLog,
-  learner: number,
-  start: number,
-  end: number,
+  learners: Learners,
   shifts: Float32Array | null,
-  itemFrom: number,
-  deviations: ItemDeviations | null,
+  rateItem: (item: number, surprise: number, expected: number, learner: number) => void,
 ): void {
-  const { learnerStep, learnerFall, skillStep, skillFrom, skillFall, itemFall } = predictionModel.offsets;
-  const offsets = { mean, skills, items };
-  let ability = 0;
-  for (let place = start; place < end; place++) {
-    const skill = log.skill[place] as number;
-    const item = log.item[place] as number;
-    const offset = abilityOffset(offsets, skill, item, shifts === null ? 0 : (shifts[place] as number));
-    const expected = sigmoid(ability + offset);
-    const surprise = (log.correct[place] as number) - expected;
-    ability += (learnerStep * surprise) / (1 + learnerFall * (place - start));
-    const skillCount = skillAnswers[skill] as number;
-    skills[skill] = (skills[skill] as number) + (skillStep * surprise) / (skillFrom + skillFall * skillCount);
-    skillAnswers[skill] = skillCount + 1;
-    if (item === 0) continue;
-    if (deviations !== null) {
-      noteDeviation(deviations, item, learner, surprise, expected * (1 - expected));
-      continue;
+  const { learnerStep, learnerFall, skillStep, skillFrom, skillFall } = predictionModel.offsets;
+  const { skills, skillAnswers } = ratings;
+  for (const { learner, start, end } of placesByLearner(log, learners)) {
+    let ability = 0;
+    for (let place = start; place < end; place++) {
+      const skill = log.skill[place] as number;
+      const item = log.item[place] as number;
+      const offset = abilityOffset(ratings, skill, item, shifts === null ? 0 : (shifts[place] as number));
+      const expected = sigmoid(ability + offset);
+      const surprise = (log.correct[place] as number) - expected;
+      ability += (learnerStep * surprise) / (1 + learnerFall * (place - start));
+      const count = skillAnswers[skill] as number;
+      skills[skill] = (skills[skill] as number) + (skillStep * surprise) / (skillFrom + skillFall * count);
+      skillAnswers[skill] = count + 1;
+      if (item !== 0) rateItem(item, surprise, expected, learner);
     }
-    const itemCount = itemAnswers[item] as number;
-    items[item] = (items[item] as number) + surprise / (itemFrom + itemFall * itemCount);
-    itemAnswers[item] = itemCount + 1;
   }
 }
 
@@ -119,25 +101,18 @@ function rateLearner(
  * What the answers on each item deviate by from what was expected without it, first answers of each learner only:
  * later ones deviate alike, whatever the item is. Places are items.
  */
-interface ItemDeviations {
+const newItemDeviations = (items: number) => ({
   /** Sums of r = y - p, of r², of v = p (1 - p) and of v². */
-  readonly sum: Float64Array;
-  readonly squares: Float64Array;
-  readonly information: Float64Array;
-  readonly informationSquares: Float64Array;
-  /** The learner who answered last, from 1; 0: nobody. */
-  readonly last: Uint32Array;
-}
-
-const newItemDeviations = (items: number): ItemDeviations => ({
   sum: new Float64Array(items + 1),
   squares: new Float64Array(items + 1),
   information: new Float64Array(items + 1),
   informationSquares: new Float64Array(items + 1),
+  /** The learner who answered last, from 1; 0: nobody. Learners come one after the other. */
   last: new Uint32Array(items + 1),
 });
 
-/** Learners come one after the other. */
+type ItemDeviations = ReturnType<typeof newItemDeviations>;
+
 function noteDeviation(
   { sum, squares, information, informationSquares, last }: ItemDeviations,
   item: number,

@@ -1,57 +1,47 @@
-/** Replays a log as it would have been served, and keeps the features of every answer for the fit. */
+/**
+ * Replays a log as it would have been served and keeps the features of every answer; predicts from them, counts the items'
+ * answers, and measures the held-out loss.
+ */
 
-import { type AnswerLog, everyone, shared } from '../../base/answer-log.js';
+import { type AnswerLog, everyone, type Learners, placesOf, shared } from '../../base/answer-log.js';
 import { dayOf } from '../../base/days.js';
+import { answerLoss } from '../../base/metrics.js';
 import { predictionModel } from '../../base/params.js';
+import { sigmoid } from '../../base/probability.js';
+import type { ItemModel } from '../../catalogue/tenant-model.js';
 import { rowWidth, writeFeatures } from '../../prediction/features.js';
+import { itemDifficulty, itemTermCount, logOddsWithoutItem, skillTermCount } from '../../prediction/model.js';
 import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../../tracing/item-window.js';
 import {
   type ItemTrace,
-  type LearnerTrace,
   newItemTrace,
   newLearnerTrace,
   newSkillTrace,
-  type SkillTrace,
-  type TracedAnswer,
   updateTraces,
 } from '../../tracing/traces.js';
 import { difficultyAt, shiftAt, type TracedModel, traceLog } from '../bkt/trace.js';
+import type { FittedPrediction } from './blocks.js';
 import { type AbilityOffsets, abilityOffset } from './offsets.js';
 
 /** What is known of all answers of a log, by place. Memory that threads share: each may fill a range of learners. */
-export interface FeatureStore {
+export const newFeatureStore = ({ skill }: AnswerLog) => ({
   /** `rowWidth` figures per answer. */
-  readonly rows: Float32Array;
-  /** 1 for answers that count for their item: a learner's first few, and the first of any further day. */
-  readonly countsForItem: Uint8Array;
-  /** Log-odds of a right answer without the item's own term, by the last `predictRange`. */
-  readonly logits: Float32Array;
-}
-
-export const newFeatureStore = ({ skill }: AnswerLog): FeatureStore => ({
   rows: shared.floats(rowWidth * skill.length),
+  /** 1 for answers that count for their item: a learner's first few, and the first of any further day. */
   countsForItem: shared.bytes(skill.length),
+  /** Log-odds of a right answer without the item's own term, by the last `predictRange`. */
   logits: shared.floats(skill.length),
 });
 
-interface SkillHistory {
-  trace: SkillTrace;
-  attempts: number;
-  right: number;
-}
+export type FeatureStore = ReturnType<typeof newFeatureStore>;
+
+const newSkillHistory = () => ({ trace: newSkillTrace, attempts: 0, right: 0 });
 
 /** One learner's states while the answers are replayed. */
-interface History {
-  learner: LearnerTrace;
-  readonly skills: Map<number, SkillHistory>;
-  readonly items: Map<number, RememberedItem<ItemTrace>>;
-  window: typeof newItemWindow;
-}
-
-const newHistory = (): History => ({
+const newHistory = () => ({
   learner: newLearnerTrace,
-  skills: new Map(),
-  items: new Map(),
+  skills: new Map<number, ReturnType<typeof newSkillHistory>>(),
+  items: new Map<number, RememberedItem<ItemTrace>>(),
   window: newItemWindow,
 });
 
@@ -68,60 +58,39 @@ export function replayLearners(
   const replay = (place: number, pCorrect: number, learner: number): void => {
     const nth = place - (log.starts[learner] as number) + 1;
     if (nth === 1) history = newHistory();
-    replayAnswer(history, log, place, nth, pCorrect, model, offsets, store);
+    const skill = log.skill[place] as number;
+    const item = log.item[place] as number;
+    const answer = { isCorrect: log.correct[place] === 1, occurredAt: log.at[place] as number };
+    const own = history.skills.get(skill) ?? newSkillHistory();
+    const remembered = item === 0 ? undefined : history.items.get(item);
+    const recalled = recallItem(history.window, remembered);
+    const traces = {
+      learner: history.learner,
+      skill: own.trace,
+      item: item === 0 ? null : (recalled ?? newItemTrace),
+    };
+    writeFeatures(store.rows, place * rowWidth, {
+      traces,
+      bktProbability: Math.fround(pCorrect),
+      skillAttempts: own.attempts,
+      skillRight: own.right,
+      place: nth,
+      at: answer.occurredAt,
+      difficulty: difficultyAt(log, place, model),
+    });
+    store.countsForItem[place] = item !== 0 && countsForItem(recalled, answer.occurredAt) ? 1 : 0;
+    const offset = abilityOffset(offsets, skill, item, Math.fround(shiftAt(log, place, model)));
+    const after = updateTraces(traces, answer, nth, own.attempts, offset);
+    history.learner = after.learner;
+    history.skills.set(skill, own);
+    own.trace = after.skill;
+    own.attempts++;
+    if (answer.isCorrect) own.right++;
+    if (after.item === null) return;
+    history.window = openWindow(history.window, remembered);
+    history.items.set(item, { generation: history.window.generation, trace: after.item });
   };
   traceLog(log, everyone(log), model, replay, from, to);
-}
-
-/** @param nth of the answer among all of the learner, from 1 */
-function replayAnswer(
-  history: History,
-  log: AnswerLog,
-  place: number,
-  nth: number,
-  pCorrect: number,
-  model: TracedModel,
-  offsets: AbilityOffsets,
-  store: FeatureStore,
-): void {
-  const skill = log.skill[place] as number;
-  const item = log.item[place] as number;
-  const answer = { isCorrect: log.correct[place] === 1, occurredAt: log.at[place] as number };
-  const own = skillHistory(history, skill);
-  const remembered = item === 0 ? undefined : history.items.get(item);
-  const recalled = recallItem(history.window, remembered);
-  const traces = {
-    learner: history.learner,
-    skill: own.trace,
-    item: item === 0 ? null : (recalled ?? newItemTrace),
-  };
-  writeFeatures(store.rows, place * rowWidth, {
-    traces,
-    bktProbability: Math.fround(pCorrect),
-    skillAttempts: own.attempts,
-    skillRight: own.right,
-    place: nth,
-    at: answer.occurredAt,
-    difficulty: difficultyAt(log, place, model),
-  });
-  store.countsForItem[place] = item !== 0 && countsForItem(recalled, answer) ? 1 : 0;
-  const offset = abilityOffset(offsets, skill, item, Math.fround(shiftAt(log, place, model)));
-  const after = updateTraces(traces, answer, nth, own.attempts, offset);
-  history.learner = after.learner;
-  own.trace = after.skill;
-  own.attempts++;
-  if (answer.isCorrect) own.right++;
-  if (after.item === null) return;
-  history.window = openWindow(history.window, remembered);
-  history.items.set(item, { generation: history.window.generation, trace: after.item });
-}
-
-function skillHistory({ skills }: History, skill: number): SkillHistory {
-  const known = skills.get(skill);
-  if (known !== undefined) return known;
-  const fresh = { trace: newSkillTrace, attempts: 0, right: 0 };
-  skills.set(skill, fresh);
-  return fresh;
 }
 
 /**
@@ -129,7 +98,94 @@ function skillHistory({ skills }: History, skill: number): SkillHistory {
  * again and again. A fit sees the whole log, and where items are practised often, most of what it knows of them
  * stands in the answers that follow.
  */
-function countsForItem(recalled: ItemTrace | null, { occurredAt }: TracedAnswer): boolean {
-  if (recalled === null || recalled.right + recalled.wrong < predictionModel.fit.itemAnswersEach) return true;
-  return dayOf(recalled.at * 1000) < dayOf(occurredAt);
+const countsForItem = (recalled: ItemTrace | null, occurredAt: number): boolean =>
+  recalled === null ||
+  recalled.right + recalled.wrong < predictionModel.fit.itemAnswersEach ||
+  dayOf(recalled.at * 1000) < dayOf(occurredAt);
+
+/** Log-odds of the answers of the learners `from` to `to` - 1, after `replayLearners`. */
+export function predictRange(
+  log: AnswerLog,
+  from: number,
+  to: number,
+  { model, skillTerms, itemTerms }: FittedPrediction,
+  { rows, logits }: FeatureStore,
+): void {
+  const end = log.starts[to] as number;
+  for (let place = log.starts[from] as number; place < end; place++) {
+    const item = log.item[place] as number;
+    const terms = termsAt(skillTerms, log.skill[place] as number, skillTermCount);
+    const own = item === 0 ? null : termsAt(itemTerms, item, itemTermCount);
+    logits[place] = logOddsWithoutItem(model, terms, own, rows, place * rowWidth);
+  }
+}
+
+const termsAt = (terms: Float32Array, index: number, count: number): Float32Array =>
+  terms.subarray(index * count, (index + 1) * count);
+
+/** What a fit found for items, by index, place 0 being none. */
+export interface ItemFigures {
+  /** `itemTermCount` per item. */
+  readonly terms: Float32Array;
+  readonly offsets: Float32Array;
+}
+
+/** Items as they are published: the figures, and the answers of all learners, the held-out ones too. */
+export interface FittedItems extends ItemFigures {
+  readonly sums: {
+    readonly answers: Uint32Array;
+    readonly right: Uint32Array;
+    readonly expected: Float64Array;
+  };
+}
+
+export const itemModelAt = ({ terms, offsets, sums }: FittedItems, item: number): ItemModel => ({
+  ...countsAt(sums, item),
+  terms: [...termsAt(terms, item, itemTermCount)],
+  abilityOffset: offsets[item] ?? 0,
+});
+
+const countsAt = ({ answers, right, expected }: FittedItems['sums'], item: number) => ({
+  answers: answers[item] ?? 0,
+  right: right[item] ?? 0,
+  expected: expected[item] ?? 0,
+});
+
+/**
+ * Counts the items' answers of these learners as serving would have counted them, after `predictRange`.
+ * @returns sums by item, place 0 being none
+ */
+export function countItems(log: AnswerLog, learners: Learners, { countsForItem, logits }: FeatureStore) {
+  const answers = shared.counts(log.items + 1);
+  const right = shared.counts(log.items + 1);
+  const expected = shared.doubles(log.items + 1);
+  for (const place of placesOf(log, learners)) {
+    if (countsForItem[place] === 0) continue;
+    const item = log.item[place] as number;
+    answers[item] = (answers[item] as number) + 1;
+    right[item] = (right[item] as number) + (log.correct[place] as number);
+    expected[item] = (expected[item] as number) + sigmoid(logits[place] as number);
+  }
+  return { answers, right, expected };
+}
+
+/** Mean log loss on the held-out answers, with items as the training learners' answers leave them; 0 without any. */
+export function judgeServed(
+  log: AnswerLog,
+  training: Learners,
+  heldOut: Learners,
+  store: FeatureStore,
+  itemPriorAnswers: number,
+): number {
+  const sums = countItems(log, training, store);
+  const difficulty = Float64Array.from(sums.answers, (_, item) =>
+    itemDifficulty(countsAt(sums, item), itemPriorAnswers),
+  );
+  const places = placesOf(log, heldOut);
+  let loss = 0;
+  for (const place of places) {
+    const own = difficulty[log.item[place] as number] as number;
+    loss += answerLoss(sigmoid((store.logits[place] as number) + own), log.correct[place] as number);
+  }
+  return loss / Math.max(1, places.length);
 }
