@@ -37,12 +37,8 @@ export interface Observation extends AccuracyCase {
 }
 
 /** Days where any learner's answers differ in time, else answers. */
-export function unitOf(log: AnswerLog): HorizonUnit {
-  for (const own of placesByLearner(log, everyone(log))) {
-    if (isTimed(log, own)) return 'days';
-  }
-  return 'answers';
-}
+export const unitOf = (log: AnswerLog): HorizonUnit =>
+  [...placesByLearner(log, everyone(log))].some((own) => isTimed(log, own)) ? 'days' : 'answers';
 
 const isTimed = ({ at }: AnswerLog, { start, end }: LearnerPlaces): boolean =>
   end > start && (at[end - 1] as number) > (at[start] as number);
@@ -118,24 +114,13 @@ function evenly(learners: Learners): Learners {
   return learners.map((takesPart) => (takesPart === 1 && met++ % every === 0 ? 1 : 0));
 }
 
-const columns = {
-  ability: columnOf('ability'),
-  recent: columnOf('recentAnswers'),
-  slow: columnOf('slowAnswers'),
-} as const;
-
-function traceAt(
-  { correct }: AnswerLog,
-  start: number,
-  place: number,
-  { rows }: FeatureStore,
-): AccuracyTrace {
+function traceAt({ correct }: AnswerLog, start: number, place: number, store: FeatureStore): AccuracyTrace {
+  const row = store.rows.subarray(place * rowWidth, (place + 1) * rowWidth);
   const right = correct.subarray(start, place).reduce((sum, value) => sum + value, 0);
-  const figure = (column: number): number => rows[place * rowWidth + column] as number;
   return {
-    ability: figure(columns.ability),
-    recent: figure(columns.recent),
-    slow: figure(columns.slow),
+    ability: row[columnOf('ability')] ?? 0,
+    recent: row[columnOf('recentAnswers')] ?? 0,
+    slow: row[columnOf('slowAnswers')] ?? 0,
     right,
     wrong: place - start - right,
   };

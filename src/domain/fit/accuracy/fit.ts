@@ -14,8 +14,7 @@ import {
 import type { FeatureStore } from '../prediction/replay.js';
 import { calibrate } from './calibrate.js';
 import { type Observation, type TracedCase, tracedCases, unitOf } from './cases.js';
-import { fitExpected } from './expected.js';
-import { fitVariance } from './variance.js';
+import { fitExpected, fitVariance } from './regress.js';
 
 const { fit: rules } = constants;
 
@@ -67,18 +66,17 @@ function observe(
   });
 }
 
-/** How well forecasts do on learners whom the fit did not see. */
-interface AccuracyQuality {
-  /** Mean log loss of single answers, each case counted once. */
-  readonly logLoss: number;
-  /** Share of cases inside the 80 % interval. */
-  readonly coverage80: number;
-}
-
 const judgedLevel = 0.8;
 
-/** @param cases at least one, with horizons in the model's unit */
-export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]): AccuracyQuality {
+type AccuracyQuality = ReturnType<typeof judgeAccuracy>;
+
+/**
+ * How well forecasts do on learners whom the fit did not see.
+ *
+ * @param cases at least one, with horizons in the model's unit
+ * @returns mean log loss of single answers, each case counted once, and the share of cases inside the 80 % interval
+ */
+export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]) {
   let loss = 0;
   let inside = 0;
   for (const { trace, horizon, answers, right } of cases) {
@@ -109,20 +107,19 @@ export interface AccuracyReport {
   readonly reason: string;
 }
 
-export interface AccuracyFit {
-  /** What is to be served: the new figures, or those in force. */
-  readonly model: AccuracyModel;
-  readonly report: AccuracyReport;
-}
-
-/** Fits on the training learners, and judges by the others. @param store as the served probability was replayed */
+/**
+ * Fits on the training learners, and judges by the others.
+ *
+ * @param store as the served probability was replayed
+ * @returns what is to be served: the new figures, or those in force
+ */
 export function fitJudgedAccuracy(
   log: AnswerLog,
   training: Learners,
   heldOut: Learners,
   store: FeatureStore,
   current: AccuracyModel,
-): AccuracyFit {
+): { readonly model: AccuracyModel; readonly report: AccuracyReport } {
   const unit = unitOf(log);
   const fitted = fitAccuracy(tracedCases(log, unit, training, store), unit);
   const cases = tracedCases(log, unit, heldOut, store);
