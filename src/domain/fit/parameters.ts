@@ -4,7 +4,6 @@ import { type BktParameters, defaultParameters, fitBounds, fitModel } from '../b
 import {
   defaultSkillParameters,
   type SkillModel,
-  type SkillParameters,
   skillModelOf,
   type TenantModel,
 } from '../catalogue/tenant-model.js';
@@ -14,18 +13,11 @@ import { rapidThreshold } from '../tracing/rapid.js';
 import { type BktFit, type FitOptions, fitTrees, type SkillFit } from './bkt/fit.js';
 import type { LossComparison, TracedModel } from './bkt/trace.js';
 import type { AnswerTrees } from './bkt/trees.js';
-import { type Comparison, comparisonOf, type SkillReport } from './report.js';
+import { comparisonOf, type SkillReport } from './report.js';
 import { type FitWork, inRanges } from './stages.js';
 
-export interface JudgedParameters {
-  /** The model in force with the parameters that passed. */
-  readonly base: TenantModel;
-  readonly skills: readonly SkillReport[];
-  /** What passed against what is in force, over all skills. */
-  readonly comparison: Comparison;
-}
-
-export async function fitParameters(work: FitWork): Promise<JudgedParameters> {
+/** @returns the model in force with the parameters that passed, the skills' reports, and a comparison over all skills */
+export async function fitParameters(work: FitWork) {
   const { log, training, stages, onStep } = work;
   onStep('solution times');
   const times = await stages.run('measureTimes', log);
@@ -62,35 +54,34 @@ async function judgeParameters(
   fit: BktFit,
   { difficultyScale, bounds }: FitOptions,
   times: readonly SkillTimes[],
-): Promise<JudgedParameters> {
-  const { log, heldOut, current, skillIds, stages } = work;
+) {
+  const { log, heldOut, current, skillIds, stages, version, fittedAt } = work;
   const compare = (candidate: TracedModel, before: TracedModel): Promise<LossComparison[]> =>
     stages.run('heldOutLogLoss', log, heldOut, candidate, before);
   const candidate = { skills: fit.skills, difficultyScale, bounds };
   const before = tracedBy(current, skillIds);
   const losses = await compare(candidate, before);
+  // Every skill with the new prior against every skill with what cold ones have now.
   const cold = await compare(
     tracedAlike(candidate, fit.prior.parameters),
     tracedAlike(before, current.prior ?? defaultParameters),
   );
-  const { skills, prior } = guardSkills(work, fit, { losses, cold: poolLosses(cold), times });
-  // Skills that had no answer in this fit stay as they were.
-  const all = new Map([...current.skills, ...skills.map(({ skillId, model }) => [skillId, model] as const)]);
+  const { skills, prior } = guardSkills(work, fit, losses, poolLosses(cold), times);
   const base: TenantModel = {
     ...current,
-    version: work.version,
-    fittedAt: work.fittedAt,
+    version,
+    fittedAt,
     prior,
     difficultyScale,
     bounds: bounds.pGuess.high === fitBounds.narrow.pGuess.high ? 'narrow' : 'wide',
-    skills: all,
+    // Skills that had no answer in this fit stay as they were.
+    skills: new Map([
+      ...current.skills,
+      ...skills.map(({ report, model }) => [report.skillId, model] as const),
+    ]),
   };
   const passed = await compare(tracedBy(base, skillIds), before);
-  return {
-    base,
-    skills: skills.map(({ report }) => report),
-    comparison: comparisonOf(poolLosses(passed)),
-  };
+  return { base, skills: skills.map(({ report }) => report), comparison: comparisonOf(poolLosses(passed)) };
 }
 
 /** BKT as the model serves these skills. */
@@ -112,26 +103,16 @@ const tracedAlike = ({ skills, ...rules }: TracedModel, parameters: BktParameter
 /** Over all answers of several skills. */
 function poolLosses(losses: readonly LossComparison[]): LossComparison {
   const answers = losses.reduce((sum, loss) => sum + loss.answers, 0);
-  const mean = (of: (loss: LossComparison) => number): number =>
-    losses.reduce((sum, loss) => sum + of(loss) * loss.answers, 0) / Math.max(1, answers);
-  return { answers, candidate: mean(({ candidate }) => candidate), current: mean(({ current }) => current) };
+  const mean = (of: 'candidate' | 'current'): number =>
+    losses.reduce((sum, loss) => sum + loss[of] * loss.answers, 0) / Math.max(1, answers);
+  return { answers, candidate: mean('candidate'), current: mean('current') };
 }
 
 /** Held-out log loss gets worse by no more than the slack. A loss that is no number is worse. */
 export const mayPublish = ({ candidate, current }: Pick<LossComparison, 'candidate' | 'current'>): boolean =>
   candidate - current <= fitModel.heldOutSlack;
 
-/** What decides, measured on the same held-out answers, and the times that come with the parameters. */
-interface GuardEvidence {
-  /** The fitted parameters against those in force, by skill. */
-  readonly losses: readonly LossComparison[];
-  /** Every skill with the new prior against every skill with what cold ones have now. */
-  readonly cold: LossComparison;
-  readonly times: readonly SkillTimes[];
-}
-
 interface GuardedSkill {
-  readonly skillId: string;
   readonly model: SkillModel;
   readonly report: SkillReport;
 }
@@ -143,40 +124,41 @@ interface GuardedSkill {
  *
  * @returns the prior for skills without a fit of their own too; null while too few skills have one
  */
-function guardSkills(work: FitWork, fit: BktFit, evidence: GuardEvidence) {
-  const skills = work.skillIds.map((skillId, k) =>
-    guard(work, skillId, k, fit.skills[k] as SkillFit, evidence),
-  );
+function guardSkills(
+  work: FitWork,
+  fit: BktFit,
+  losses: readonly LossComparison[],
+  cold: LossComparison,
+  times: readonly SkillTimes[],
+) {
+  const skills = work.skillIds.map((skillId, k) => {
+    const fitted = fit.skills[k] as SkillFit;
+    return guard(work, skillId, fitted, losses[k] as LossComparison, cold, times[k] ?? noTimes);
+  });
   if (!enoughFitted(work, skills)) return { skills: skills.map(withoutPrior), prior: null };
-  const isBetter = fit.prior.source === 'prior' && mayPublish(evidence.cold);
+  const isBetter = fit.prior.source === 'prior' && mayPublish(cold);
   return { skills, prior: isBetter ? fit.prior.parameters : work.current.prior };
 }
 
 function guard(
   { current, version, fittedAt }: FitWork,
   skillId: string,
-  k: number,
   fitted: SkillFit,
-  { losses, cold, times }: GuardEvidence,
+  loss: LossComparison,
+  cold: LossComparison,
+  times: SkillTimes,
 ): GuardedSkill {
   const old = skillModelOf(current, skillId);
-  const loss = losses[k] as LossComparison;
   // Without a fit of its own, neither in force nor now.
   const isCold = fitted.source === 'prior' && ['default', 'prior'].includes(old.source);
   const reason = heldBackBecause(old, fitted, isCold ? cold : loss);
-  const { parameters, source, difficultyMean } = fitted;
+  const { parameters, source, difficultyMean, learners, observations } = fitted;
   const fresh = source === 'default' ? defaultSkillParameters : { parameters, source, version, fittedAt };
   const served = reason === '' ? { ...old, ...fresh, difficultyMean } : old;
+  // Where the served probability was never fitted, it starts from BKT's own.
+  const terms = current.prediction.bias === startModel.bias ? startTerms(served.parameters) : old.terms;
   return {
-    skillId,
-    model: {
-      ...served,
-      learners: fitted.learners,
-      answers: fitted.observations,
-      times: times[k] ?? noTimes,
-      // Where the served probability was never fitted, it starts from BKT's own.
-      terms: current.prediction.bias === startModel.bias ? startTerms(served.parameters) : old.terms,
-    },
+    model: { ...served, learners, answers: observations, times, terms },
     report: { skillId, ...comparisonOf(loss), published: reason === '', reason },
   };
 }
@@ -184,7 +166,7 @@ function guard(
 const tooFewLearners = `fewer than ${fitModel.minLearners} learners`;
 
 /** Empty for parameters that are published. */
-function heldBackBecause(old: SkillParameters, { source }: SkillFit, loss: LossComparison): string {
+function heldBackBecause(old: SkillModel, { source }: SkillFit, loss: LossComparison): string {
   if (old.source === 'manual') return 'set by hand';
   if (source === 'default' && old.source === 'default') return tooFewLearners;
   return mayPublish(loss) ? '' : `held-out log loss is worse than with version ${old.version}`;
@@ -193,7 +175,7 @@ function heldBackBecause(old: SkillParameters, { source }: SkillFit, loss: LossC
 /** Counts skills as they will be served, those without an answer in this fit too. */
 function enoughFitted({ current }: FitWork, skills: readonly GuardedSkill[]): boolean {
   const sources = new Map([...current.skills].map(([skillId, { source }]) => [skillId, source]));
-  for (const { skillId, model } of skills) sources.set(skillId, model.source);
+  for (const { report, model } of skills) sources.set(report.skillId, model.source);
   return [...sources.values()].filter((source) => source === 'fitted').length >= fitModel.minFittedSkills;
 }
 
@@ -202,7 +184,6 @@ function withoutPrior(skill: GuardedSkill): GuardedSkill {
   if (skill.model.source !== 'prior') return skill;
   const reason = `${tooFewLearners}, and fewer than ${fitModel.minFittedSkills} fitted skills to take a prior from`;
   return {
-    ...skill,
     model: { ...skill.model, ...defaultSkillParameters },
     report: { ...skill.report, published: false, reason },
   };

@@ -16,14 +16,12 @@ export const comparisonOf = ({ answers, candidate, current }: LossComparison): C
 });
 
 /** Whether the fit of this version brought what is in force, and why not; the reason is empty where it did. */
-export interface Verdict {
+interface Verdict {
   readonly published: boolean;
   readonly reason: string;
 }
 
-export interface SkillReport extends Comparison, Verdict {
-  readonly skillId: string;
-}
+export type SkillReport = Comparison & Verdict & { readonly skillId: string };
 
 export interface FitReport {
   /** Read for this fit. */

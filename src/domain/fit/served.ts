@@ -10,38 +10,30 @@ import { itemTermCount, skillTermCount } from '../prediction/model.js';
 import { mayPublish, tracedBy } from './parameters.js';
 import { type BlockName, type FittedPrediction, fitSteps } from './prediction/blocks.js';
 import type { AbilityOffsets } from './prediction/offsets.js';
-import type { FeatureStore, FittedItems, ItemFigures } from './prediction/replay.js';
-import { comparisonOf, type FitReport } from './report.js';
+import type { FeatureStore } from './prediction/replay.js';
+import { comparisonOf } from './report.js';
 import { type FitWork, inRanges } from './stages.js';
-
-export interface ServedFit {
-  readonly model: TenantModel;
-  /** null: those of the model in force go on. */
-  readonly items: FittedItems | null;
-  /** Whether the parameters of BKT in `model` are the new ones. */
-  readonly parametersHold: boolean;
-  readonly report: FitReport['served'];
-}
 
 /**
  * @param base the current model with the new parameters of BKT
  * @param store is left as replayed by the offsets that will be served: the new ones, or those in force
+ * @returns items null: those of the model in force go on; and whether the parameters of BKT in the model are the new ones
  */
-export async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore): Promise<ServedFit> {
+export async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, heldOut, current, stages, onStep } = work;
   const answers = placesOf(log, heldOut).length;
   onStep('what is in force, on learners whom the fit does not see');
   const before = answers === 0 ? 0 : await judgeModel(work, current, store);
   onStep('served probability');
-  const fitted = await fitTerms(work, base, store);
+  const { prediction, offsets } = await fitTerms(work, base, store);
   onStep('judgement');
-  const after = await judge(work, fitted.prediction, store);
+  const after = await judge(work, prediction, store);
   const report = comparisonOf({ answers, candidate: after, current: before });
   if (answers === 0 || mayPublish({ candidate: after, current: before })) {
     const sums = await stages.run('countItems', log, everyone(log), store);
     return {
-      model: withTerms(work, base, fitted),
-      items: { ...fitted.items, sums },
+      model: withTerms(work, base, prediction, offsets),
+      items: { terms: prediction.itemTerms, offsets: offsets.items, sums },
       parametersHold: true,
       report: { ...report, published: true, reason: '' },
     };
@@ -64,39 +56,19 @@ async function judgeModel(work: FitWork, model: TenantModel, store: FeatureStore
     terms: shared.floats((log.items + 1) * itemTermCount),
     offsets: shared.floats(log.items + 1),
   };
-  const offsets = {
-    mean: model.abilityOffset,
-    skills: skills.map(({ abilityOffset }) => abilityOffset),
-    items: items.offsets,
-  };
-  await replay(work, model, offsets, store);
+  const own = skills.map(({ abilityOffset }) => abilityOffset);
+  await replay(work, model, { mean: model.abilityOffset, skills: own, items: items.offsets }, store);
   const skillTerms = sharedFloats(skills.flatMap(({ terms }) => terms));
   return judge(work, { model: model.prediction, skillTerms, itemTerms: items.terms }, store);
 }
 
-interface FittedTerms {
-  readonly prediction: FittedPrediction;
-  readonly offsets: AbilityOffsets;
-  readonly items: ItemFigures;
-}
-
-async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore): Promise<FittedTerms> {
+async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, training, skillIds, stages } = work;
   const found = await stages.run('fitOffsets', log, training, tracedBy(base, skillIds));
   // As they are served: item figures have single precision.
-  const items = sharedFloats(found.items);
-  const offsets = { ...found, items };
+  const offsets = { ...found, items: sharedFloats(found.items) };
   await replay(work, base, offsets, store);
-  const prediction = await fitPrediction(work, store, found.itemVariance);
-  return { prediction, offsets, items: { terms: prediction.itemTerms, offsets: items } };
-}
-
-async function fitPrediction(
-  { log, training, stages }: FitWork,
-  store: FeatureStore,
-  itemVariance: number,
-): Promise<FittedPrediction> {
-  const fit = await stages.run('newFitMemory', log, training, store, itemVariance);
+  const fit = await stages.run('newFitMemory', log, training, store, found.itemVariance);
   const ranges = Uint32Array.from({ length: fit.ranges + 1 }, (_, i) => i);
   const move = (name: BlockName) =>
     inRanges(stages, ranges, (from, to) => stages.run('moveRanges', fit, name, from, to));
@@ -106,15 +78,11 @@ async function fitPrediction(
     await stages.run('solveStep', fit, step.name);
     await move(step.name);
   }
-  return stages.run('fittedPrediction', fit, itemVariance);
+  return { prediction: await stages.run('fittedPrediction', fit, found.itemVariance), offsets };
 }
 
-function replay(
-  { log, skillIds, stages }: FitWork,
-  model: TenantModel,
-  offsets: AbilityOffsets,
-  store: FeatureStore,
-) {
+function replay(work: FitWork, model: TenantModel, offsets: AbilityOffsets, store: FeatureStore) {
+  const { log, skillIds, stages } = work;
   const traced = tracedBy(model, skillIds);
   return inRanges(stages, log.starts, (from, to) =>
     stages.run('replayLearners', log, from, to, traced, offsets, store),
@@ -133,15 +101,14 @@ async function judge(work: FitWork, prediction: FittedPrediction, store: Feature
 function withTerms(
   { skillIds }: FitWork,
   base: TenantModel,
-  { prediction, offsets }: FittedTerms,
+  { model, skillTerms }: FittedPrediction,
+  offsets: AbilityOffsets,
 ): TenantModel {
   const skills = new Map(base.skills);
   for (const [k, skillId] of skillIds.entries()) {
-    skills.set(skillId, {
-      ...skillModelOf(base, skillId),
-      terms: [...prediction.skillTerms.subarray(k * skillTermCount, (k + 1) * skillTermCount)],
-      abilityOffset: offsets.skills[k] ?? 0,
-    });
+    const terms = [...skillTerms.subarray(k * skillTermCount, (k + 1) * skillTermCount)];
+    const abilityOffset = offsets.skills[k] ?? 0;
+    skills.set(skillId, { ...skillModelOf(base, skillId), terms, abilityOffset });
   }
-  return { ...base, skills, prediction: prediction.model, abilityOffset: offsets.mean };
+  return { ...base, skills, prediction: model, abilityOffset: offsets.mean };
 }

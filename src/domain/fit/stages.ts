@@ -3,7 +3,7 @@
  * over the shared columns.
  */
 
-import { type AnswerLog, type Learners, shared } from '../base/answer-log.js';
+import type { AnswerLog, Learners } from '../base/answer-log.js';
 import { type Range, splitEvenly } from '../base/ranges.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import { fitJudgedAccuracy } from './accuracy/fit.js';
@@ -97,9 +97,3 @@ export interface FitWork extends FitInput {
   /** Is called with what begins, for a progress line. */
   readonly onStep: (step: string) => void;
 }
-
-export const workOf = (input: FitInput, stages: StageRunner, onStep: FitWork['onStep']): FitWork => {
-  const heldOut = shared.bytes(input.training.length);
-  heldOut.set(input.training.map((trains) => 1 - trains));
-  return { ...input, heldOut, stages, onStep };
-};

@@ -4,14 +4,14 @@
  * fit on all of them would be a little better on average and could be worse without anybody noticing.
  */
 
-import { type Learners, shared } from '../base/answer-log.js';
+import { type Learners, learnersWhere, shared } from '../base/answer-log.js';
 import { fitModel } from '../base/params.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import { fitParameters } from './parameters.js';
 import { type FittedItems, newFeatureStore } from './prediction/replay.js';
-import type { FitReport, SkillReport } from './report.js';
+import type { FitReport } from './report.js';
 import { fitServed } from './served.js';
-import { type FitInput, type FitWork, type StageRunner, workOf } from './stages.js';
+import type { FitInput, FitWork, StageRunner } from './stages.js';
 
 export interface FittedModel {
   readonly model: TenantModel;
@@ -28,10 +28,12 @@ export interface FittedModel {
  */
 export function holdOut(hashes: Uint32Array): Learners {
   const training = shared.bytes(hashes.length);
-  for (const [learner, hash] of hashes.entries())
-    training[learner] = hash / 2 ** 32 < fitModel.heldOutShare ? 0 : 1;
+  training.set(hashes.map((hash) => (hash / 2 ** 32 < fitModel.heldOutShare ? 0 : 1)));
   return training;
 }
+
+/** Why parameters that are better by themselves are not published. */
+const withdrawn = { published: false, reason: 'the served probability is worse with the new parameters' };
 
 export async function fitTenant(
   input: FitInput,
@@ -39,29 +41,24 @@ export async function fitTenant(
   onStep: FitWork['onStep'] = () => undefined,
 ): Promise<FittedModel> {
   const { log, training, current, version, fittedAt } = input;
-  const work = workOf(input, stages, onStep);
+  const heldOut = learnersWhere(log, (learner) => training[learner] === 0);
+  const work = { ...input, heldOut, stages, onStep };
   const { base, skills, comparison } = await fitParameters(work);
   const store = newFeatureStore(log);
   const served = await fitServed(work, base, store);
   onStep('forecast of shares');
-  const accuracy = await stages.run(
-    'fitJudgedAccuracy',
-    log,
-    training,
-    work.heldOut,
-    store,
-    current.accuracy,
+  const accuracy = await stages.run('fitJudgedAccuracy', log, training, heldOut, store, current.accuracy);
+  const reports = skills.map((skill) =>
+    skill.published && !served.parametersHold ? { ...skill, ...withdrawn } : skill,
   );
-  const reports = served.parametersHold ? skills : skills.map(withdrawn);
   return {
     model: { ...served.model, accuracy: accuracy.model, version, fittedAt },
     items: served.items,
-    changed:
-      served.report.published || accuracy.report.published || reports.some(({ published }) => published),
+    changed: [served.report, accuracy.report, ...reports].some(({ published }) => published),
     report: {
       answers: log.skill.length,
       learners: training.length,
-      heldOutLearners: work.heldOut.reduce((sum, heldOut) => sum + heldOut, 0),
+      heldOutLearners: heldOut.reduce((sum, isHeldOut) => sum + isHeldOut, 0),
       skills: reports,
       bkt: comparison,
       served: served.report,
@@ -69,9 +66,3 @@ export async function fitTenant(
     },
   };
 }
-
-/** Parameters that are better by themselves and not for the served probability. */
-const withdrawn = (report: SkillReport): SkillReport =>
-  report.published
-    ? { ...report, published: false, reason: 'the served probability is worse with the new parameters' }
-    : report;
