@@ -3,7 +3,7 @@
  * large read never pass through the thread that answers requests. The clients of databases are loaded where they are
  * needed: most threads only run stages, and start in a fraction of the time without them.
  */
-import type { ItemsTask, PublishTask, ReadTask } from '../src/contracts/fit-tasks.js';
+import type { FitTask } from '../src/contracts/fit-tasks.js';
 import { runStage, type StageArguments, type StageName } from '../src/domain/fit/stages.js';
 
 interface StageTask<Name extends StageName = StageName> {
@@ -12,9 +12,8 @@ interface StageTask<Name extends StageName = StageName> {
   readonly args: StageArguments[Name];
 }
 
-export default async function fit(task: StageTask | ReadTask | ItemsTask | PublishTask): Promise<unknown> {
+export default async function fit(task: StageTask | FitTask): Promise<unknown> {
   if (task.kind === 'stage') return runStage(task.name, task.args);
-  const { publish, readAnswers, readItems } = await import('./fit/databases.js');
-  if (task.kind === 'read') return readAnswers(task);
-  return task.kind === 'items' ? readItems(task) : publish(task);
+  const { runDatabaseTask } = await import('./fit/databases.js');
+  return runDatabaseTask(task);
 }

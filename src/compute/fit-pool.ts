@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os';
-import type { AnswersReply, ItemsReply, Publication, PublishReply } from '../contracts/fit-tasks.js';
-import type { ItemFigures } from '../domain/fit/prediction/replay.js';
+import type { AnswersReply, FitTask, ItemsReply, Publication, PublishReply } from '../contracts/fit-tasks.js';
 import type { StageArguments, StageName, StageResults } from '../domain/fit/stages.js';
 import { served, startPool } from './threads.js';
 
@@ -11,11 +10,6 @@ interface StagePoolOptions {
   readonly beside: boolean;
 }
 
-interface FitPoolOptions extends StagePoolOptions {
-  readonly redisUrl: string;
-  readonly clickhouseUrl: string;
-}
-
 /** Most answers of one fit: columns and features then take about 0.7 GB, and more answers change little. */
 const maxAnswers = 3_000_000;
 /** Steps back behind the threads that answer requests, where the operating system knows such a thing. */
@@ -24,18 +18,23 @@ const niceIncrement = 10;
 /** Threads for one run of fits. */
 export type FitThreads = ReturnType<typeof createFitPool>;
 
-export function createFitPool({ redisUrl, clickhouseUrl, ...options }: FitPoolOptions) {
+export function createFitPool({
+  redisUrl,
+  clickhouseUrl,
+  ...options
+}: StagePoolOptions & { readonly redisUrl: string; readonly clickhouseUrl: string }) {
   const { runTask, ...stages } = createStagePool(options);
+  const ask = <Reply>(task: FitTask) => runTask<Reply>(task);
   return {
     ...stages,
     /** Reads a tenant's answers; their bytes stay out of this thread. */
-    read: (tenant: string) => runTask<AnswersReply>({ kind: 'read', clickhouseUrl, tenant, maxAnswers }),
+    read: (tenant: string) => ask<AnswersReply>({ kind: 'read', clickhouseUrl, tenant, maxAnswers }),
     /** What the version's fit found for items, by their hashes; zeros for those that it did not see. */
-    items: async (tenant: string, version: number, itemHashes: Uint8Array): Promise<ItemFigures> =>
-      served(await runTask<ItemsReply>({ kind: 'items', redisUrl, tenant, version, itemHashes })),
+    items: async (tenant: string, version: number, itemHashes: Uint8Array) =>
+      served(await ask<ItemsReply>({ kind: 'items', redisUrl, tenant, version, itemHashes })),
     /** Publishes a version. @returns false where another version came into force meanwhile */
-    publish: async (publication: Publication): Promise<boolean> =>
-      served(await runTask<PublishReply>({ kind: 'publish', redisUrl, ...publication })).published,
+    publish: async (publication: Publication) =>
+      served(await ask<PublishReply>({ kind: 'publish', redisUrl, ...publication })).published,
   };
 }
 

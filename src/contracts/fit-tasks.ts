@@ -2,13 +2,24 @@
 import type { AnswerLog } from '../domain/base/answer-log.js';
 import type { FittedItems, ItemFigures } from '../domain/fit/prediction/replay.js';
 
-export interface ReadTask {
-  readonly kind: 'read';
-  readonly clickhouseUrl: string;
-  readonly tenant: string;
-  /** Above it a sample of the learners is read. */
-  readonly maxAnswers: number;
-}
+/** What a thread asks databases for: a tenant's answers, what a version's fit found for items, a publication. */
+export type FitTask =
+  | {
+      readonly kind: 'read';
+      readonly clickhouseUrl: string;
+      readonly tenant: string;
+      /** Above it a sample of the learners is read. */
+      readonly maxAnswers: number;
+    }
+  | {
+      readonly kind: 'items';
+      readonly redisUrl: string;
+      readonly tenant: string;
+      readonly version: number;
+      /** As in `AnswersReply`. */
+      readonly itemHashes: Uint8Array;
+    }
+  | (Publication & { readonly kind: 'publish'; readonly redisUrl: string });
 
 export interface AnswersReply {
   readonly log: AnswerLog;
@@ -22,21 +33,6 @@ export interface AnswersReply {
   readonly sampledOneIn: number;
 }
 
-/** Asks for what the version's fit found for items. */
-export interface ItemsTask {
-  readonly kind: 'items';
-  readonly redisUrl: string;
-  readonly tenant: string;
-  readonly version: number;
-  /** As in `AnswersReply`. */
-  readonly itemHashes: Uint8Array;
-}
-
-export interface PublishTask extends Publication {
-  readonly kind: 'publish';
-  readonly redisUrl: string;
-}
-
 /** A version to be published. */
 export interface Publication {
   readonly tenant: string;
@@ -47,15 +43,10 @@ export interface Publication {
   /** JSON as `encodeModel` makes it, and of a `FitReport`. */
   readonly model: string;
   readonly report: string;
-  /** null: those of the version in force go on. */
-  readonly items: PublishedItems | null;
+  /** With hashes as in `AnswersReply`; null: those of the version in force go on. */
+  readonly items: (FittedItems & { readonly hashes: Uint8Array }) | null;
   /** Unix milliseconds. */
   readonly publishedAt: number;
-}
-
-/** Fitted items with their hashes, as in `AnswersReply`. */
-export interface PublishedItems extends FittedItems {
-  readonly hashes: Uint8Array;
 }
 
 /** What the thread answers, or why Redis could not be used. */

@@ -129,12 +129,13 @@ test('npm run fit', { timeout: 600_000 }, async (t) => {
     assert.deepEqual(row, { n: 3, skills: skills.length });
   });
 
-  await t.test('leaves very small tenants alone', async () => {
+  await t.test('leaves very small tenants alone, and a dry run leaves no note', async () => {
     for (const learners of [1, 19]) {
       const tenant = `small-${learners}`;
       const few = bigSkills.map((skill) => ({ ...skill, learners }));
       await storeAnswers(servers.clickhouse, madeAnswers(tenant, few, 2, 6));
-      assert.deepEqual(outcomes(await fitJson(servers, '--tenant', tenant)), [['too_few', 0]]);
+      for (const dry of [['--dry-run'], []])
+        assert.deepEqual(outcomes(await fitJson(servers, ...dry, '--tenant', tenant)), [['too_few', 0]]);
     }
   });
 

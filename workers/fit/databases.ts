@@ -1,11 +1,4 @@
-import type {
-  AnswersReply,
-  ItemsReply,
-  ItemsTask,
-  PublishReply,
-  PublishTask,
-  ReadTask,
-} from '../../src/contracts/fit-tasks.js';
+import type { AnswersReply, FitTask, ItemsReply, PublishReply } from '../../src/contracts/fit-tasks.js';
 import { shared } from '../../src/domain/base/answer-log.js';
 import { hashItem, readItemFigures } from '../../src/store/models/item-store.js';
 import { publishModel } from '../../src/store/models/model-store.js';
@@ -13,9 +6,19 @@ import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
 import { readAnswerColumns } from '../../src/warehouse/reads/answer-columns.js';
 import { withRedis } from '../track/thread.js';
 
+export async function runDatabaseTask(task: FitTask): Promise<AnswersReply | ItemsReply | PublishReply> {
+  if (task.kind === 'read') return readAnswers(task.clickhouseUrl, task.tenant, task.maxAnswers);
+  const { redisUrl } = task;
+  if (task.kind === 'items')
+    return withRedis(redisUrl, (client) =>
+      readItemFigures(client, task.tenant, task.version, task.itemHashes),
+    );
+  return withRedis(redisUrl, async (client) => ({ published: await publishModel(client, task) }));
+}
+
 /** Reads a tenant's answers; the ids of items, of which there may be very many, stay here. */
-export async function readAnswers({ clickhouseUrl, tenant, maxAnswers }: ReadTask): Promise<AnswersReply> {
-  const client = connectWarehouse(clickhouseUrl);
+async function readAnswers(url: string, tenant: string, maxAnswers: number): Promise<AnswersReply> {
+  const client = connectWarehouse(url);
   try {
     const { itemIds, ...columns } = await readAnswerColumns(client, tenant, maxAnswers);
     const hashes = Buffer.concat(itemIds.map(hashItem));
@@ -26,9 +29,3 @@ export async function readAnswers({ clickhouseUrl, tenant, maxAnswers }: ReadTas
     await client.close();
   }
 }
-
-export const readItems = ({ redisUrl, tenant, version, itemHashes }: ItemsTask): Promise<ItemsReply> =>
-  withRedis(redisUrl, (client) => readItemFigures(client, tenant, version, itemHashes));
-
-export const publish = ({ redisUrl, ...publication }: PublishTask): Promise<PublishReply> =>
-  withRedis(redisUrl, async (client) => ({ published: await publishModel(client, publication) }));

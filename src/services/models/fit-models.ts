@@ -53,28 +53,38 @@ export interface RunOptions {
 }
 
 /**
- * A tenant that cannot be fitted does not keep the others from it.
+ * A tenant that cannot be fitted does not keep the others from it. Threads start with the first tenant that needs them,
+ * and end at once when the run is aborted.
  *
  * @throws where Redis or ClickHouse is unavailable: what was published until then stays; at the end, where a fit failed
  */
 export async function runFits(parts: FitParts, options: RunOptions = {}): Promise<TenantFit[]> {
+  const { signal } = options;
   await recordChanges(parts);
   const all = await parts.tenants();
   const fits: TenantFit[] = [];
   const failures: Error[] = [];
-  const threads = lazyThreads(parts, options.signal);
+  let threads: FitThreads | undefined;
+  const abort = (): void => void threads?.close();
+  signal?.addEventListener('abort', abort);
+  const getThreads = (): FitThreads => {
+    signal?.throwIfAborted();
+    threads ??= parts.openThreads();
+    return threads;
+  };
   try {
     for (const tenant of all.filter((each) => (options.tenant ?? each.tenant) === each.tenant)) {
-      options.signal?.throwIfAborted();
+      signal?.throwIfAborted();
       try {
-        fits.push(await fitOne(parts, tenant, options, threads.get));
+        fits.push(await fitOne(parts, tenant, options, getThreads));
       } catch (error) {
-        if (error instanceof ApiError || options.signal?.aborted) throw error;
+        if (error instanceof ApiError || signal?.aborted) throw error;
         failures.push(new Error(`the fit of tenant ${tenant.tenant} failed`, { cause: error }));
       }
     }
   } finally {
-    await threads.close();
+    signal?.removeEventListener('abort', abort);
+    await threads?.close();
   }
   await recordChanges(parts);
   if (failures.length > 1)
@@ -83,61 +93,35 @@ export async function runFits(parts: FitParts, options: RunOptions = {}): Promis
   return fits;
 }
 
-/** Threads start with the first tenant that needs them, and end at once when the run is aborted. */
-function lazyThreads({ openThreads }: FitParts, signal: AbortSignal | undefined) {
-  let threads: FitThreads | undefined;
-  const abort = (): void => void threads?.close();
-  signal?.addEventListener('abort', abort);
-  return {
-    get: (): FitThreads => {
-      signal?.throwIfAborted();
-      threads ??= openThreads();
-      return threads;
-    },
-    close: async (): Promise<void> => {
-      signal?.removeEventListener('abort', abort);
-      await threads?.close();
-    },
-  };
-}
-
-interface Task {
-  readonly tenant: string;
-  readonly threads: FitThreads;
-  /** Version that is in force before the fit. */
-  readonly basedOn: number;
-  readonly dryRun: boolean;
-  readonly onStep: (step: string) => void;
-}
-
 async function fitOne(
   parts: FitParts,
   { tenant, mark }: TenantAnswers,
-  { dryRun = false, onStep = () => undefined }: RunOptions,
+  options: RunOptions,
   threads: () => FitThreads,
 ): Promise<TenantFit> {
   const { models } = parts;
   const seen = `${mark} ${modelVersion}`;
   const basedOn = await models.inForce(tenant);
-  if (!dryRun && (await models.lastFit(tenant)) === seen)
+  if (!options.dryRun && (await models.lastFit(tenant)) === seen)
     return { tenant, outcome: 'nothing_new', version: basedOn, report: null };
-  const task = {
-    tenant,
-    threads: threads(),
-    basedOn,
-    dryRun,
-    onStep: (step: string) => onStep(tenant, step),
-  };
-  const fit = await fitAndPublish(parts, task);
-  if (isFinished.has(fit.outcome)) await models.noteFit(tenant, seen);
+  const fit = await fitAndPublish(parts, tenant, basedOn, options, threads());
+  // After a dry run the next fit is to come all the same.
+  if (!options.dryRun && isFinished.has(fit.outcome)) await models.noteFit(tenant, seen);
   return fit;
 }
 
 /** Without new answers these would come out the same. */
 const isFinished: ReadonlySet<TenantFit['outcome']> = new Set(['published', 'not_better', 'too_few']);
 
-async function fitAndPublish({ models, logger }: FitParts, task: Task): Promise<TenantFit> {
-  const { tenant, threads, basedOn, dryRun, onStep } = task;
+async function fitAndPublish(
+  { models, logger }: FitParts,
+  tenant: string,
+  basedOn: number,
+  options: RunOptions,
+  threads: FitThreads,
+): Promise<TenantFit> {
+  const { dryRun = false } = options;
+  const onStep = (step: string): void => options.onStep?.(tenant, step);
   const since = performance.now();
   onStep('reading the answers');
   const { sampledOneIn, learnerHash, itemHashes, ...columns } = await threads.read(tenant);

@@ -4,12 +4,12 @@
  * is in the next fit's counters only.
  */
 
-import type { PublishedItems } from '../../contracts/fit-tasks.js';
+import type { Publication } from '../../contracts/fit-tasks.js';
 import { shared } from '../../domain/base/answer-log.js';
 import type { ItemModel } from '../../domain/catalogue/tenant-model.js';
 import { type ItemFigures, itemModelAt } from '../../domain/fit/prediction/replay.js';
 import { type ItemCounts, itemTermCount } from '../../domain/prediction/model.js';
-import { inParts } from '../../lists.js';
+import { indices, inParts } from '../../lists.js';
 import { hashText } from '../redis/binary.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { itemsKey } from '../redis/keys.js';
@@ -127,12 +127,7 @@ export const readItems = (
   itemIds: readonly string[],
 ): Promise<(ItemModel | null)[]> => readHashed(client, tenant, version, itemIds.map(hashItem));
 
-async function readHashed(
-  client: RedisClient,
-  tenant: string,
-  version: number,
-  hashes: readonly Buffer[],
-): Promise<(ItemModel | null)[]> {
+async function readHashed(client: RedisClient, tenant: string, version: number, hashes: readonly Buffer[]) {
   if (hashes.length === 0) return [];
   const found = await whileRedisServes(client.hmgetBuffer(itemsKey(tenant, version), ...hashes));
   return found.map((record) => record && unpackItem(record));
@@ -152,16 +147,9 @@ export async function readItemFigures(
   const count = hashes.length / itemIdBytes;
   const terms = shared.floats(count * itemTermCount);
   const offsets = shared.floats(count);
-  for (const items of inParts(
-    Array.from({ length: Math.max(0, count - 1) }, (_, i) => i + 1),
-    chunk,
-  )) {
-    const found = await readHashed(
-      client,
-      tenant,
-      version,
-      items.map((item) => hashAt(hashes, item)),
-    );
+  for (const items of inParts(indices(count).slice(1), chunk)) {
+    const wanted = items.map((item) => hashAt(hashes, item));
+    const found = await readHashed(client, tenant, version, wanted);
     for (const [i, item] of items.entries()) {
       terms.set(found[i]?.terms ?? [], item * itemTermCount);
       offsets[item] = found[i]?.abilityOffset ?? 0;
@@ -178,19 +166,16 @@ export async function putItems(
   client: RedisClient,
   tenant: string,
   version: number,
-  items: PublishedItems,
+  items: NonNullable<Publication['items']>,
 ): Promise<void> {
   await makeItems(client, tenant, version);
-  for (const part of inParts(answeredItems(items.sums.answers), chunk)) {
+  const { answers } = items.sums;
+  const answered = indices(answers.length).filter((item) => item > 0 && (answers[item] as number) > 0);
+  if (answered.length > maxItems) answered.sort((a, b) => (answers[b] as number) - (answers[a] as number));
+  for (const part of inParts(answered.slice(0, maxItems), chunk)) {
     const fields = part.flatMap((item) => [hashAt(items.hashes, item), packItem(itemModelAt(items, item))]);
     await whileRedisServes(client.hset(itemsKey(tenant, version), ...fields));
   }
-}
-
-function answeredItems(answers: Uint32Array): number[] {
-  const items = Array.from(answers.keys()).filter((item) => item > 0 && (answers[item] as number) > 0);
-  if (items.length <= maxItems) return items;
-  return items.sort((a, b) => (answers[b] as number) - (answers[a] as number)).slice(0, maxItems);
 }
 
 /**

@@ -6,17 +6,9 @@ import { modelsKey } from '../redis/keys.js';
 import { keepRecent, reportOnce } from '../redis/recent.js';
 import { readModel, versionInForce } from './model-store.js';
 
-export interface ModelCache {
-  /**
-   * The tenant's model. The first use loads it; later ones get what is there, at most about two seconds old.
-   *
-   * @throws ApiError UNAVAILABLE where it cannot be loaded, or is of a newer version of the service
-   */
-  get(tenant: string): Promise<TenantModel>;
-  close(): void;
-}
+export type ModelCache = ReturnType<typeof createModelCache>;
 
-export interface ModelCacheOptions {
+interface ModelCacheOptions {
   readonly redis: () => Promise<RedisClient>;
   /** Called once for each version that cannot be read; the tenant keeps the one before. */
   readonly onUnreadable: (error: unknown, tenant: string, version: number) => void;
@@ -31,13 +23,18 @@ interface Entry {
 }
 
 /** Watches the tenants in use with one command every `pollMs`; while Redis is unavailable, all keep what they have. */
-export function createModelCache(options: ModelCacheOptions): ModelCache {
+export function createModelCache(options: ModelCacheOptions) {
   const { redis, pollMs = 2000, maxTenants = 1000 } = options;
   const report = reportOnce(options.onUnreadable, maxTenants);
   /** In order of use, the longest unused first. */
   const entries = new Map<string, Entry>();
   let polling = false;
 
+  /**
+   * The tenant's model. The first use loads it; later ones get what is there, at most about two seconds old.
+   *
+   * @throws ApiError UNAVAILABLE where it cannot be loaded, or is of a newer version of the service
+   */
   function get(tenant: string): Promise<TenantModel> {
     const entry = entries.get(tenant) ?? load(tenant);
     keepRecent(entries, tenant, entry, maxTenants);
@@ -73,20 +70,16 @@ export function createModelCache(options: ModelCacheOptions): ModelCache {
     if (polling || entries.size === 0) return;
     polling = true;
     try {
-      await renewAll();
+      const client = await redis();
+      const tenants = [...entries.keys()];
+      const versions = await whileRedisServes(client.hmget(modelsKey, ...tenants));
+      await Promise.all(tenants.map((tenant, i) => renew(client, tenant, Number(versions[i] ?? 0))));
     } catch (error) {
       // While Redis is unavailable the models stay as they are; requests that need Redis report it.
       if (!(error instanceof ApiError)) throw error;
     } finally {
       polling = false;
     }
-  }
-
-  async function renewAll(): Promise<void> {
-    const client = await redis();
-    const tenants = [...entries.keys()];
-    const versions = await whileRedisServes(client.hmget(modelsKey, ...tenants));
-    await Promise.all(tenants.map((tenant, i) => renew(client, tenant, Number(versions[i] ?? 0))));
   }
 
   async function renew(client: RedisClient, tenant: string, version: number): Promise<void> {
@@ -104,5 +97,5 @@ export function createModelCache(options: ModelCacheOptions): ModelCache {
 
   const timer = setInterval(poll, pollMs);
   timer.unref();
-  return { get, close: () => clearInterval(timer) };
+  return { get, close: (): void => clearInterval(timer) };
 }

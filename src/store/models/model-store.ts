@@ -26,19 +26,11 @@ export const keptVersions = 10;
 const keptItems = 3;
 export const keptChanges = 100;
 
-type FlipArguments = [
-  inForceKey: string,
-  logKey: string,
-  tenant: string,
-  expected: number,
-  version: number,
-  action: ModelChange['action'],
-  now: number,
-  keptChanges: number,
-];
-
-/** Result: 1 if the new version is in force now, 0 if another than expected was. */
-const flipVersion = defineScript(2)<FlipArguments, number>(`
+/**
+ * KEYS: versions in force, log of the tenant. ARGV: tenant, version expected, new version, action, time, changes to keep.
+ * Result: 1 if the new version is in force now, 0 if another than expected was.
+ */
+const flipVersion = defineScript(2)<readonly (string | number)[], number>(`
 local expected, version = ARGV[2], ARGV[3]
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '0') ~= expected then return 0 end
 local last = redis.call('LINDEX', KEYS[2], 0)
@@ -153,13 +145,17 @@ export const createModelPublisher = (client: RedisClient) => ({
   read: (tenant: string, version: number) => readModel(client, tenant, version),
   /** A number that no other version of the tenant has or had. */
   reserve: (tenant: string) => whileRedisServes(client.incr(newestVersionKey(tenant))),
-  /** Versions that are kept, newest first, 0 aside. */
+  /** Versions that can be used again, newest first, 0 aside. */
   versions: (tenant: string) => listVersions(client, tenant),
   /**
    * Brings a kept version, or 0, into force again.
    * @param expected version in force until now; where another is, nothing changes
    */
-  use: (tenant: string, version: number, expected: number) => useVersion(client, tenant, version, expected),
+  use: async (tenant: string, version: number, expected: number) => {
+    if (version !== 0 && !(await isKept(client, tenant, version))) return 'not-kept';
+    await makeItems(client, tenant, version);
+    return (await flip(client, tenant, expected, version, 'rollback', Date.now())) ? 'used' : 'superseded';
+  },
   /** Tenants that ever had a publication. */
   tenants: () => whileRedisServes(client.hkeys(modelsKey)),
   /** Changes after the given one, oldest first; the oldest of very many may be gone. */
@@ -185,12 +181,9 @@ async function withTexts(client: RedisClient, change: ModelChange): Promise<Reco
   return { ...change, model: model ?? '', report: report ?? '' };
 }
 
-/** A version that can be used again. */
-export interface KeptVersion extends Pick<ModelChange, 'version' | 'basedOn' | 'publishedAt'> {
-  readonly inForce: boolean;
-}
+export type KeptVersion = Awaited<ReturnType<typeof listVersions>>[number];
 
-async function listVersions(client: RedisClient, tenant: string): Promise<KeptVersion[]> {
+async function listVersions(client: RedisClient, tenant: string) {
   const [inForce, log, present] = await Promise.all([
     versionInForce(client, tenant),
     readLog(client, tenant),
@@ -201,17 +194,6 @@ async function listVersions(client: RedisClient, tenant: string): Promise<KeptVe
     if (fit === undefined) return [];
     return [{ version, basedOn: fit.basedOn, publishedAt: fit.publishedAt, inForce: version === inForce }];
   });
-}
-
-async function useVersion(
-  client: RedisClient,
-  tenant: string,
-  version: number,
-  expected: number,
-): Promise<'used' | 'superseded' | 'not-kept'> {
-  if (version !== 0 && !(await isKept(client, tenant, version))) return 'not-kept';
-  await makeItems(client, tenant, version);
-  return (await flip(client, tenant, expected, version, 'rollback', Date.now())) ? 'used' : 'superseded';
 }
 
 /** Older ones may be there still: whoever published the newest is about to forget them. */
