@@ -1,6 +1,6 @@
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import type { AccuracyCase, TracedCase } from '../../src/domain/fit/accuracy/cases.js';
-import type { AccuracyTrace } from '../../src/domain/prediction/accuracy-figures.js';
+import type { AccuracyTrace } from '../../src/domain/prediction/accuracy-model.js';
 import {
   type LearnerTrace,
   newLearnerTrace,

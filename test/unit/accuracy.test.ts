@@ -9,12 +9,13 @@ import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { accuracyCases, unitOf } from '../../src/domain/fit/accuracy/cases.js';
 import { fitAccuracy, fitJudgedAccuracy, judgeAccuracy } from '../../src/domain/fit/accuracy/fit.js';
 import { newFeatureStore, replayLearners } from '../../src/domain/fit/prediction/replay.js';
-import { historyBands, isInBand } from '../../src/domain/prediction/accuracy-figures.js';
 import {
   type AccuracyModel,
   accuracyCdf,
   accuracyInterval,
   forecastAccuracy,
+  historyBands,
+  isInBand,
   startAccuracy,
 } from '../../src/domain/prediction/accuracy-model.js';
 import { rowWidth } from '../../src/domain/prediction/features.js';

@@ -5,16 +5,9 @@
  * (Anscombe 1948), and its widths are quantiles of what came out for learners whom the fit did not see.
  */
 import { normalCdf, normalQuantile } from '../base/normal.js';
-import { clamp, sigmoid } from '../base/probability.js';
-import {
-  type AccuracyTrace,
-  chanceVariance,
-  figureCount,
-  figuresOf,
-  memoryOf,
-  sumOfParts,
-  varianceParts,
-} from './accuracy-figures.js';
+import { accuracyConstants as constants, predictionModel } from '../base/params.js';
+import { clamp, logit, sigmoid } from '../base/probability.js';
+import type { LearnerTrace } from '../tracing/traces.js';
 
 /** A figure known at some places, on straight lines in between, and constant beyond the first and the last. */
 export interface Knot {
@@ -55,6 +48,79 @@ export interface AccuracyModel {
   readonly above: readonly number[];
 }
 
+/** The figures of a learner that a forecast rests on. */
+export type AccuracyTrace = Pick<LearnerTrace, 'ability' | 'recent' | 'slow' | 'right' | 'wrong'>;
+
+export const figureCount = 4;
+
+/**
+ * How the learner stands against the population: share of right answers so far in log-odds, ability, and the two
+ * moving averages. None falls with a right answer nor rises with a wrong one.
+ *
+ * @param mean share of right answers of the population, which stands in for answers that are not there
+ */
+export function figuresOf(
+  { ability, recent, slow, right, wrong }: AccuracyTrace,
+  mean: number,
+): readonly number[] {
+  const { priorAnswers, shareBounds } = constants;
+  const answers = right + wrong;
+  const share = (right + priorAnswers * mean) / (answers + priorAnswers);
+  return [
+    logit(clamp(share, shareBounds.low, shareBounds.high)) - logit(mean),
+    ability,
+    slow - (mean - 0.5) * (1 - (1 - predictionModel.slowRate) ** answers),
+    recent - (mean - 0.5) * (1 - (1 - predictionModel.recentRate) ** answers),
+  ];
+}
+
+/** How much of what is fleeting still counts: 1 now, less and less with the horizon, never 0. */
+export const memoryOf = (horizon: number): number => 1 / (1 + Math.log1p(horizon));
+
+/**
+ * What the variance of the latent share is made of: what stays unknown of any learner, what is unknown of those with
+ * few answers, and good and bad days, those of learners who are expected to fail often apart. The latter two fall with
+ * the horizon, over which days average out.
+ */
+export function varianceParts(expected: number, history: number, horizon: number): readonly number[] {
+  const memory = memoryOf(horizon);
+  return [1, 1 / Math.sqrt(history + constants.variancePrior), memory, memory * (1 - expected) ** 2];
+}
+
+export const variancePartCount = 4;
+
+/**
+ * Variance of the latent share on the scale asin(sqrt(share)), never quite 0.
+ *
+ * @param variance what each part counts
+ * @param parts as from `varianceParts`, in the same order
+ */
+export function sumOfParts(variance: readonly number[], parts: readonly number[]): number {
+  const sum = parts.reduce((total, part, i) => total + part * (variance[i] as number), 0);
+  return Math.max(sum, constants.fit.leastVariance);
+}
+
+/**
+ * Variance on the same scale that the chance of single answers adds to their share (Anscombe 1948).
+ *
+ * @param answers 1 or more
+ */
+export const chanceVariance = (answers: number): number => 1 / (4 * answers);
+
+export type HistoryBand = (typeof historyBands)[number];
+
+/**
+ * Learners by how many answers they have so far: `from`, and less than `to`. Ascending and without gaps. `middle`, in ratio,
+ * is where figures of the band stand; the last band counts as if it ended at twice its beginning.
+ */
+export const historyBands = constants.bands.map((from, band) => {
+  const next = constants.bands[band + 1];
+  return { from, to: next ?? Number.POSITIVE_INFINITY, middle: Math.sqrt(from * (next ?? 2 * from)) };
+});
+
+export const isInBand = ({ from, to }: HistoryBand, history: number): boolean =>
+  history >= from && history < to;
+
 export interface AccuracyForecast {
   /** Expected share of right answers, 0 to 1. */
   readonly expected: number;
@@ -66,36 +132,24 @@ export interface AccuracyForecast {
 export const stabilised = (share: number): number => Math.asin(Math.sqrt(share));
 
 /** @param horizon in the model's unit, above 0 */
-export const forecastAccuracy = (
+export function forecastAccuracy(
   model: AccuracyModel,
   { trace }: { readonly trace: AccuracyTrace },
   horizon: number,
-): AccuracyForecast => {
+): AccuracyForecast {
   const expected = expectedShare(model, trace, horizon);
-  return { expected, sd: Math.sqrt(latentVariance(model, expected, trace, horizon)) };
-};
+  const history = trace.right + trace.wrong;
+  const latent = sumOfParts(model.variance, varianceParts(expected, history, horizon));
+  return { expected, sd: Math.sqrt(latent * varianceFactor(model, history, horizon)) };
+}
 
 /** Never lower after a right answer, nor higher after a wrong one, at the same horizon. */
 export function expectedShare(model: AccuracyModel, trace: AccuracyTrace, horizon: number): number {
-  const figures = figuresOf(trace, model.mean);
   const memory = memoryOf(horizon);
   let logOdds = model.bias + model.trend * Math.log1p(horizon);
-  for (let i = 0; i < figureCount; i++) {
-    const weight = (model.lasting[i] as number) + memory * (model.fading[i] as number);
-    logOdds += weight * (figures[i] as number);
-  }
+  for (const [i, figure] of figuresOf(trace, model.mean).entries())
+    logOdds += ((model.lasting[i] as number) + memory * (model.fading[i] as number)) * figure;
   return sigmoid(logOdds);
-}
-
-function latentVariance(
-  model: AccuracyModel,
-  expected: number,
-  { right, wrong }: AccuracyTrace,
-  horizon: number,
-): number {
-  const history = right + wrong;
-  const latent = sumOfParts(model.variance, varianceParts(expected, history, horizon));
-  return latent * varianceFactor(model, history, horizon);
 }
 
 /** What calibration by horizon and history makes of the variance. */
@@ -133,10 +187,7 @@ export function accuracyInterval(
 }
 
 /** How far intervals reach below and above, in standard deviations with the chance of single answers. */
-export const intervalReach = (
-  { below, above }: Pick<AccuracyModel, 'below' | 'above'>,
-  level: number,
-): { readonly below: number; readonly above: number } => ({
+export const intervalReach = ({ below, above }: AccuracyModel, level: number) => ({
   below: widthAt(below, level),
   above: widthAt(above, level),
 });
@@ -171,15 +222,9 @@ export function accuracyCdf(
   if (share <= 0 || share >= 1) return share <= 0 ? 0 : 1;
   const distance = (stabilised(share) - stabilised(expected)) / totalSd(sd, answers);
   const widths = distance < 0 ? model.below : model.above;
-  const last = widths.length - 1;
-  const knots = [
-    ...widthKnots(widths),
-    { at: 2 * (widthPlaces[last] as number), value: 2 * (widths[last] as number) },
-  ];
-  const place = valueAt(
-    knots.map(({ at, value }) => ({ at: value, value: at })),
-    Math.abs(distance),
-  );
+  const knots = widthKnots(widths).map(({ at, value }) => ({ at: value, value: at }));
+  const last = knots.at(-1) as Knot;
+  const place = valueAt([...knots, { at: 2 * last.at, value: 2 * last.value }], Math.abs(distance));
   return normalCdf(distance < 0 ? -place : place);
 }
 

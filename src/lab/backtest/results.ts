@@ -1,7 +1,7 @@
 /** What a backtest finds, as it is printed and drawn. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { shareLogLoss } from '../../domain/base/metrics.js';
-import { historyBands, isInBand } from '../../domain/prediction/accuracy-figures.js';
+import { historyBands, isInBand } from '../../domain/prediction/accuracy-model.js';
 import { distinct, indices } from '../../lists.js';
 import { levels, type ModelName, modelNames, type ScoredCase } from './forecasts.js';
 

@@ -6,18 +6,16 @@
 import { accuracyConstants } from '../../base/params.js';
 import { clamp } from '../../base/probability.js';
 import {
+  type AccuracyModel,
   chanceVariance,
   historyBands,
   isInBand,
-  sumOfParts,
-  varianceParts,
-} from '../../prediction/accuracy-figures.js';
-import {
-  type AccuracyModel,
   type Knot,
   stabilised,
   startAccuracy,
+  sumOfParts,
   varianceFactor,
+  varianceParts,
   widthLevels,
 } from '../../prediction/accuracy-model.js';
 import type { Observation } from './cases.js';

@@ -9,8 +9,7 @@ import {
 } from '../../base/answer-log.js';
 import { dayMs } from '../../base/days.js';
 import { accuracyConstants as constants } from '../../base/params.js';
-import type { AccuracyTrace } from '../../prediction/accuracy-figures.js';
-import type { HorizonUnit } from '../../prediction/accuracy-model.js';
+import type { AccuracyTrace, HorizonUnit } from '../../prediction/accuracy-model.js';
 import { columnOf, rowWidth } from '../../prediction/features.js';
 import type { FeatureStore } from '../prediction/replay.js';
 

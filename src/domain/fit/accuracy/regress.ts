@@ -3,14 +3,16 @@ import { descend, mirror, newQuadratic } from '../../base/descend.js';
 import { accuracyConstants } from '../../base/params.js';
 import { sigmoid } from '../../base/probability.js';
 import {
+  type AccuracyModel,
   chanceVariance,
   figureCount,
   figuresOf,
   memoryOf,
+  stabilised,
+  startAccuracy,
   sumOfParts,
   varianceParts,
-} from '../../prediction/accuracy-figures.js';
-import { type AccuracyModel, stabilised, startAccuracy } from '../../prediction/accuracy-model.js';
+} from '../../prediction/accuracy-model.js';
 import type { Observation, TracedCase } from './cases.js';
 
 type Expected = Pick<AccuracyModel, 'bias' | 'trend' | 'lasting' | 'fading'>;
