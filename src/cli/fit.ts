@@ -55,12 +55,17 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
         if (!list) await changeVersion(parts, named, use);
         const inForce = await parts.models.inForce(named);
         const versions = await parts.models.versions(named);
-        context.print(json ? versionsJson(named, inForce, versions) : versionsText(named, versions));
+        context.print(
+          json
+            ? jsonLine({ tenant: named, inForce, versions: versions.map(versionJson) })
+            : versionsText(named, versions),
+        );
         return;
       }
       const onStep = (of: string, step: string): void => context.showProgress(`${of}: ${step}`);
       const fits = await runFits(parts, { tenant: tenant ?? undefined, dryRun, signal, onStep });
-      context.print(json ? fitsJson(fits) : fitsText(fits));
+      const text = fits.map(fitText).join('\n') || 'There are no answers to fit on';
+      context.print(json ? jsonLine({ tenants: fits.map(fitJson) }) : text);
     }),
 });
 
@@ -70,7 +75,9 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
  */
 async function changeVersion(parts: FitParts, tenant: string, use: number | null): Promise<void> {
   const inForce = await parts.models.inForce(tenant);
-  const version = use ?? (await versionBefore(parts, tenant, inForce));
+  const current = (await parts.models.versions(tenant)).find(({ version }) => version === inForce);
+  const version = use ?? current?.basedOn;
+  if (version === undefined) throw new StartError(`Tenant ${tenant} has no version before ${inForce}`);
   if (version === inForce) throw new StartError(`Version ${version} of tenant ${tenant} is in force already`);
   const result = await parts.models.use(tenant, version, inForce);
   if (result === 'not-kept')
@@ -78,12 +85,6 @@ async function changeVersion(parts: FitParts, tenant: string, use: number | null
   if (result === 'superseded')
     throw new StartError(`Another version of tenant ${tenant} came into force meanwhile; try again`);
   await recordChanges(parts);
-}
-
-async function versionBefore({ models }: FitParts, tenant: string, inForce: number): Promise<number> {
-  const current = (await models.versions(tenant)).find(({ version }) => version === inForce);
-  if (current === undefined) throw new StartError(`Tenant ${tenant} has no version before ${inForce}`);
-  return current.basedOn;
 }
 
 function versionsText(tenant: string, versions: readonly KeptVersion[]): string {
@@ -96,19 +97,11 @@ function versionsText(tenant: string, versions: readonly KeptVersion[]): string 
   return `Versions of tenant ${tenant}, * in force:\n${none}${lines.join('\n')}`;
 }
 
-const versionsJson = (tenant: string, inForce: number, versions: readonly KeptVersion[]): string =>
-  jsonLine({
-    tenant,
-    inForce,
-    versions: versions.map(({ version, basedOn, publishedAt }) => ({
-      version,
-      basedOn,
-      publishedAt: new Date(publishedAt).toISOString(),
-    })),
-  });
-
-const fitsText = (fits: readonly TenantFit[]): string =>
-  fits.length === 0 ? 'There are no answers to fit on' : fits.map(fitText).join('\n');
+const versionJson = ({ version, basedOn, publishedAt }: KeptVersion) => ({
+  version,
+  basedOn,
+  publishedAt: new Date(publishedAt).toISOString(),
+});
 
 const outcomes: Readonly<Record<TenantFit['outcome'], string>> = {
   published: 'published',
@@ -156,8 +149,7 @@ function accuracyText({ cases, published, reason, ...figures }: AccuracyReport):
   ].join('; ');
 }
 
-const fitsJson = (fits: readonly TenantFit[]): string =>
-  jsonLine({ tenants: fits.map((fit) => ({ ...fit, report: fit.report && reportJson(fit.report) })) });
+const fitJson = ({ report, ...fit }: TenantFit) => ({ ...fit, report: report && reportJson(report) });
 
 const reportJson = ({ skills, served: { reason: _, ...served }, ...report }: FitReport) => ({
   ...report,

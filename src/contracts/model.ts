@@ -1,5 +1,5 @@
 /** A tenant's model as it is stored: JSON in Redis and ClickHouse. The catalogue is stored apart from it. */
-import { type Static, Type } from 'typebox';
+import { type Static, type TNumber, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
 import type { SkillModel, TenantModel } from '../domain/catalogue/tenant-model.js';
@@ -17,7 +17,10 @@ const format = 1;
 
 const Count = Type.Integer({ minimum: 0 });
 const Figure = Type.Number();
-const figures = (count: number) => Type.Array(Figure, { minItems: count, maxItems: count });
+const manyOf = (figure: TNumber) => (count: number) =>
+  Type.Array(figure, { minItems: count, maxItems: count });
+const figures = manyOf(Figure);
+const notNegative = manyOf(Type.Number({ minimum: 0 }));
 const Probability = Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 });
 const Time = Type.Union([Type.String(), Type.Null()]);
 
@@ -43,8 +46,6 @@ const StoredSkill = Type.Object({
 });
 
 const Knots = Type.Array(Type.Object({ at: Figure, value: Type.Number({ exclusiveMinimum: 0 }) }));
-const notNegative = (count: number) =>
-  Type.Array(Type.Number({ minimum: 0 }), { minItems: count, maxItems: count });
 
 const StoredAccuracy = Type.Object({
   unit: Type.Enum(['days', 'answers']),
@@ -82,16 +83,14 @@ const StoredModel = Type.Object({
 });
 
 /** What is read of a report again, for the rows of skills; all of it is in ClickHouse as it was published. */
-const StoredReport = Type.Object({
-  skills: Type.Array(
-    Type.Object({
-      skillId: Type.String(),
-      oldLogLoss: Type.Union([Figure, Type.Null()]),
-      newLogLoss: Type.Union([Figure, Type.Null()]),
-      published: Type.Boolean(),
-    }),
-  ),
+const Loss = Type.Union([Figure, Type.Null()]);
+const SkillReport = Type.Object({
+  skillId: Type.String(),
+  oldLogLoss: Loss,
+  newLogLoss: Loss,
+  published: Type.Boolean(),
 });
+const StoredReport = Type.Object({ skills: Type.Array(SkillReport) });
 
 const modelCheck = Compile(StoredModel);
 const skillCheck = Compile(StoredSkill);
@@ -110,10 +109,9 @@ const emptyEnd = ']}';
 /** @throws as `decodingOf` */
 export function decodeModel(text: string): TenantModel {
   const steps = decodingOf(text);
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done) return value;
-  }
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
 }
 
 /**
@@ -143,20 +141,16 @@ function lineEnd(text: string, from: number): number {
   return end;
 }
 
-function checkedBy<Value>(check: Check<Value>, stored: unknown): Value {
+function checkedBy<Value>(check: Check<Value>, stored: unknown, what = 'model'): Value {
   if (check.Check(stored)) return stored;
   const [problem] = check.Errors(stored);
-  throw new Error(
-    `the stored model cannot be read: ${problem?.instancePath ?? ''} ${problem?.message ?? ''}`,
-  );
+  const where = `${problem?.instancePath ?? ''} ${problem?.message ?? ''}`;
+  throw new Error(`the stored ${what} cannot be read: ${where}`);
 }
 
 /** @throws Error for what is none */
-export function decodeReport(text: string): Static<typeof StoredReport> {
-  const stored: unknown = JSON.parse(text);
-  if (!reportCheck.Check(stored)) throw new Error('the stored report of a fit cannot be read');
-  return stored;
-}
+export const decodeReport = (text: string): Static<typeof StoredReport> =>
+  checkedBy(reportCheck, JSON.parse(text), 'report of a fit');
 
 /** A version came into force. */
 export interface ModelChange {

@@ -11,22 +11,19 @@ import type { Interval, ScoreForecast, Scores } from '../domain/score/score.js';
 import type { PracticePlan, WhatIf } from '../domain/score/what-if.js';
 import type { Practice } from '../domain/tracing/activity.js';
 
-/** Recommendations, or why there are none. */
-export interface Recommendations {
-  readonly advice: readonly StudyAdvice[];
-  readonly reason: string | null;
-}
-
 /** What the forecast was asked for. */
 type Asked = Pick<ForecastRequest, 'days' | 'level'>;
 
 /**
  * JSON of the prediction result as callers read it; fields for another horizon are named after its days. It is written
  * out, for making an object of it first takes several times as long.
+ *
+ * @param reason why there is no advice; null where there is some
  */
 export function predictionJson(
   forecast: LearnerForecast,
-  { advice, reason }: Recommendations,
+  advice: readonly StudyAdvice[],
+  reason: string | null,
   { days, level }: Asked,
 ): string {
   const { current, in30Days, requested, goal, accuracy, measures, practice, reliability } = forecast;
@@ -34,7 +31,7 @@ export function predictionJson(
   return (
     `{"current_math":${current.math},"current_rw":${current.rw},"current_total":${current.total},` +
     `${predictedFields(in30Days, standardDays)}${other},` +
-    `"confidence_intervals":${intervalsJson(requested.intervals)},"goal_tracking":${goalJson(goal)},` +
+    `"confidence_intervals":${intervalsJson(requested.intervals)},"goal_tracking":${JSON.stringify(goalTracking(goal))},` +
     `"expected_accuracy":${accuracyJson(accuracy)},` +
     `"recommendations":${JSON.stringify(advice.map(({ text }) => text))},` +
     `"recommendation_codes":[${advice.map(codeJson).join(',')}],` +
@@ -54,8 +51,6 @@ const intervalsJson = ({ math, rw, total }: ScoreForecast['intervals']): string 
   `{"math":${intervalJson(math)},"rw":${intervalJson(rw)},"total":${intervalJson(total)}}`;
 
 const intervalJson = ({ low, high }: Interval): string => `{"low":${low},"high":${high}}`;
-
-const goalJson = (goal: GoalOutlook): string => JSON.stringify(goalTracking(goal));
 
 const accuracyJson = ({ expected, interval, answers }: AccuracyOutlook): string =>
   `{"share":${round4(expected)},"low":${round4(interval.low)},"high":${round4(interval.high)},"answers":${answers}}`;
@@ -79,7 +74,9 @@ export const whatIfResult = (
     skills: skills === null ? null : skills.map(({ skillId }) => skillId),
     days,
   },
-  ...currentScores(current),
+  current_math: current.math,
+  current_rw: current.rw,
+  current_total: current.total,
   ...predicted(planned.scores, days),
   confidence_intervals: planned.intervals,
   confidence_level: level,
@@ -87,12 +84,6 @@ export const whatIfResult = (
   without_plan: predicted(unplanned, days),
   needed_answers_per_day: neededAnswersPerDay,
   needed_within_days: neededInDays,
-});
-
-const currentScores = ({ math, rw, total }: Scores): object => ({
-  current_math: math,
-  current_rw: rw,
-  current_total: total,
 });
 
 const predicted = (scores: Scores, days: number): object => ({

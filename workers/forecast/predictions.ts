@@ -59,7 +59,7 @@ export function resultJson({ subject, forecast }: Prediction, options: ForecastO
   const context = { ...subject, measures, goal: { ...forecast.goal, neededRate }, locale: options.locale };
   const advice = studyAdvice(context);
   const reason = advice.length === 0 ? noAdviceReason(context) : null;
-  return predictionJson(forecast, { advice, reason }, options);
+  return predictionJson(forecast, advice, reason, options);
 }
 
 /** The row of the forecast, to be scored when its days are over. */

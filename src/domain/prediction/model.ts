@@ -117,16 +117,17 @@ export function logOddsWithoutItem(
 export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): Term[] {
   const weights = features.map((_, column) => weightOf(model.weights, terms.skill, terms.item, column));
   const centred = weights.reduce((sum, weight, column) => sum + weight * (model.means[column] as number), 0);
-  const own: Term[] = [
+  const all: Term[] = [
     { name: 'base', logits: model.bias - centred },
     { name: 'skill', logits: terms.skill?.[0] ?? 0 },
     { name: 'item', logits: terms.itemDifficulty },
     { name: 'itemRun', logits: runTerm(model, row, 0) },
+    ...features.map(({ name }, column) => ({
+      name,
+      logits: (weights[column] as number) * (row[column] as number),
+    })),
   ];
-  const weighted = features.map(({ name }, column): Term => {
-    return { name, logits: (weights[column] as number) * (row[column] as number) };
-  });
-  return [...own, ...weighted].filter(({ name, logits }) => name === 'base' || logits !== 0);
+  return all.filter(({ name, logits }) => name === 'base' || logits !== 0);
 }
 
 /** Log-odds that BKT gives the first answer of a learner. */
@@ -160,6 +161,7 @@ export interface ItemCounts {
 }
 
 const probabilityFloor = 1e-3;
+const inside = (p: number): number => clamp(p, probabilityFloor, 1 - probabilityFloor);
 
 /**
  * The item's own term in the log-odds of a right answer: how much better than expected its answers are, drawn to 0
@@ -171,14 +173,9 @@ const probabilityFloor = 1e-3;
  */
 export function itemDifficulty({ answers, right, expected }: ItemCounts, priorAnswers: number): number {
   if (answers === 0) return 0;
-  const { itemScale } = predictionModel;
-  const mean = clamp(expected / answers, probabilityFloor, 1 - probabilityFloor);
-  const share = clamp(
-    (right + priorAnswers * mean) / (answers + priorAnswers),
-    probabilityFloor,
-    1 - probabilityFloor,
-  );
-  return itemScale * (logit(share) - logit(mean));
+  const mean = inside(expected / answers);
+  const share = inside((right + priorAnswers * mean) / (answers + priorAnswers));
+  return predictionModel.itemScale * (logit(share) - logit(mean));
 }
 
 /** @param variance of the items' effects */
