@@ -1,6 +1,5 @@
 /** A tenant's answers as fits read them: in columns, whole learners, in the order of the table. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { AnswersReply } from '../../contracts/fit-tasks.js';
 import { shared } from '../../domain/base/answer-log.js';
 import { callersTime, selectRows } from '../clickhouse/client.js';
 import { decodeRow, type RawRow } from '../clickhouse/row-binary.js';
@@ -21,11 +20,6 @@ export const tenantsWithAnswers = (client: ClickHouseClient): Promise<TenantAnsw
 FROM attempts GROUP BY tenant ORDER BY tenant`,
   );
 
-export interface AnswerColumns extends Omit<AnswersReply, 'itemHashes'> {
-  /** By item index; place 0 is no item. */
-  readonly itemIds: readonly string[];
-}
-
 const ofSample = 'tenant = {tenant:String} AND cityHash64(user_id) % {one_in:UInt32} = 0';
 
 /** In the order of `decodeRow`. Learners differ by their hash: neighbours never share all 64 bits. */
@@ -39,13 +33,10 @@ const roomFor = (answers: number): number => Math.ceil(answers * 1.01) + 1000;
 
 /**
  * @param maxAnswers above it a sample of learners is read, each with all answers
+ * @returns as `AnswersReply`, with the ids of items by their index, place 0 being no item
  * @throws Error where the answer of ClickHouse ends before all rows were there
  */
-export async function readAnswerColumns(
-  client: ClickHouseClient,
-  tenant: string,
-  maxAnswers: number,
-): Promise<AnswerColumns> {
+export async function readAnswerColumns(client: ClickHouseClient, tenant: string, maxAnswers: number) {
   const { answers, sampledOneIn } = await chooseSample(client, tenant, maxAnswers);
   const { stream } = await client.exec({
     query: selectAnswers,
@@ -63,24 +54,16 @@ export async function readAnswerColumns(
 }
 
 /** Reads every learner, or one in as many as bring the answers below the bound. */
-async function chooseSample(
-  client: ClickHouseClient,
-  tenant: string,
-  maxAnswers: number,
-): Promise<{ answers: number; sampledOneIn: number }> {
-  const all = await countAnswers(client, tenant, 1);
-  let sampledOneIn = Math.max(1, Math.ceil(all / maxAnswers));
-  for (;;) {
-    const answers = sampledOneIn === 1 ? all : await countAnswers(client, tenant, sampledOneIn);
-    if (answers <= maxAnswers) return { answers, sampledOneIn };
-    sampledOneIn++;
-  }
-}
-
-async function countAnswers(client: ClickHouseClient, tenant: string, oneIn: number): Promise<number> {
+async function chooseSample(client: ClickHouseClient, tenant: string, maxAnswers: number) {
   const query = `SELECT toUInt32(count()) AS answers FROM attempts WHERE ${ofSample}`;
-  const [row] = await selectRows<{ answers: number }>(client, query, undefined, { tenant, one_in: oneIn });
-  return row?.answers ?? 0;
+  let sampledOneIn = 1;
+  for (;;) {
+    const parameters = { tenant, one_in: sampledOneIn };
+    const [row] = await selectRows<{ answers: number }>(client, query, undefined, parameters);
+    const answers = row?.answers ?? 0;
+    if (answers <= maxAnswers) return { answers, sampledOneIn };
+    sampledOneIn = sampledOneIn === 1 ? Math.ceil(answers / maxAnswers) : sampledOneIn + 1;
+  }
 }
 
 /** Columns that threads may share. */
@@ -126,7 +109,7 @@ function createColumns(room: number) {
         place = row.end;
       }
     },
-    done: (): Omit<AnswerColumns, 'sampledOneIn'> => ({
+    done: () => ({
       log: {
         starts: sharedCounts([...starts, rows]),
         skill: skill.subarray(0, rows),

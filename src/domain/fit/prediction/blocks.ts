@@ -6,7 +6,6 @@ import {
   type AnswerLog,
   type Learners,
   placesOf,
-  type Sorted,
   shared,
   sharedFloats,
   sortedBy,
@@ -18,36 +17,6 @@ import { maxItemRun } from '../../tracing/traces.js';
 import type { FeatureStore } from './replay.js';
 
 const { fit: rules } = predictionModel;
-
-/**
- * Terms that are fitted together: for each member (all answers, a skill, an item, a length of the run of wrong
- * answers) an intercept, then slopes on some features about their means. `order` has the places of the fit's answers.
- */
-export interface Block extends Sorted {
-  /** Terms per member. */
-  readonly width: number;
-  /** Features of the slopes, those of terms 1 and up. */
-  readonly columns: readonly number[];
-  /** By term, over the answers of the fit; that of the intercept is 0. */
-  readonly means: Float64Array;
-  /**
-   * The features of the slopes, `stride` apart: packed in the block's order, for a pass over far-apart rows waits for
-   * memory most of the time, or else all features by place in the log.
-   */
-  readonly rows: Float32Array;
-  readonly stride: number;
-  readonly isPacked: boolean;
-  /** By term: how strongly it is drawn to its centre, and how far it may move in one step. */
-  readonly ridges: Float64Array;
-  readonly centres: Float64Array;
-  readonly maxMoves: Float64Array;
-  /** `width` per member. */
-  readonly terms: Float64Array;
-  /** The last change of the terms. */
-  readonly moves: Float64Array;
-  /** What the ranges of a pass summed up (see `sumRanges`). */
-  readonly sums: Float64Array;
-}
 
 const blockNames = ['weights', 'skills', 'items', 'runs'] as const;
 export type BlockName = (typeof blockNames)[number];
@@ -70,17 +39,7 @@ export const fitSteps = (): FitStep[] =>
   ).flat();
 
 /** All that the steps work on. */
-export interface FitMemory {
-  /** The answers, by place in the log. */
-  readonly correct: Uint8Array;
-  /** Log-odds of a right answer by the terms so far, by place in the log. */
-  readonly logits: Float64Array;
-  /** How many ranges the answers of the fit are summed up in. */
-  readonly ranges: number;
-  /** The skill that each item was last asked for. */
-  readonly skillOf: Uint32Array;
-  readonly blocks: Readonly<Record<BlockName, Block>>;
-}
+export type FitMemory = ReturnType<typeof newFitMemory>;
 
 /** Answers in a range of a pass; the same for any number of threads, for sums depend on it in their last digits. */
 export const rangeAnswers = 1 << 12;
@@ -91,37 +50,30 @@ export function newFitMemory(
   learners: Learners,
   { rows }: FeatureStore,
   itemVariance: number,
-): FitMemory {
+) {
   const places = placesOf(log, learners);
   const answers = { places, rows, ...momentsOf(rows, places) };
   const { correct, skill, item, skills, items } = log;
   // All answers belong to the one member 0 of the weights.
   const [all, run] = [shared.counts(correct.length), shared.counts(correct.length)];
+  // The skill that each item was last asked for.
   const skillOf = shared.counts(items + 1);
   for (const place of places) {
     run[place] = Math.min(maxItemRun, rows[place * rowWidth + runColumn] as number);
     skillOf[item[place] as number] = skill[place] as number;
   }
+  // Items' terms are normal about 0 with the variance of their effects: the ridge is one by it.
   const itemRidge = Math.max(rules.itemRidge, 1 / itemVariance);
-  return {
-    correct,
-    logits: shared.doubles(correct.length),
-    ranges: rangesOf(places),
-    skillOf,
-    blocks: {
-      weights: weightsFrom(
-        newBlock(answers, all, 1, allColumns, 0, () => rules.ridge),
-        correct,
-        places,
-      ),
-      skills: newBlock(answers, skill, skills, skillColumns, rules.skillRidge, () => rules.slopeRidge),
-      // Items' terms are normal about 0 with the variance of their effects: the ridge is one by it.
-      items: newBlock(answers, item, items + 1, itemColumns, itemRidge, (column) =>
-        slopeRidge(column, itemRidge),
-      ),
-      runs: newBlock(answers, run, maxItemRun + 1, [], rules.runRidge, () => 0),
-    },
+  const blocks: Record<BlockName, Block> = {
+    weights: newBlock(answers, all, 1, allColumns, 0, () => rules.ridge),
+    skills: newBlock(answers, skill, skills, skillColumns, rules.skillRidge, () => rules.slopeRidge),
+    items: newBlock(answers, item, items + 1, itemColumns, itemRidge, (c) => slopeRidge(c, itemRidge)),
+    runs: newBlock(answers, run, maxItemRun + 1, [], rules.runRidge, () => 0),
   };
+  startWeights(blocks.weights, correct, places);
+  // By place in the log: the answers, and the log-odds of a right answer by the terms so far.
+  const logits = shared.doubles(correct.length);
+  return { correct, logits, ranges: rangesOf(places), skillOf, blocks };
 }
 
 const allColumns = features.map((_, column) => column);
@@ -157,8 +109,12 @@ function momentsOf(rows: Float32Array, places: Uint32Array) {
 type FitAnswers = ReturnType<typeof momentsOf> &
   Pick<FeatureStore, 'rows'> & { readonly places: Uint32Array };
 
+export type Block = ReturnType<typeof newBlock>;
+
 /**
- * A block whose terms are 0 and drawn there; ridges in standardised units.
+ * Terms that are fitted together: for each member (all answers, a skill, an item, a length of the run of wrong
+ * answers) an intercept, then slopes on some features about their means. All are 0 and drawn there, by ridges in standardised
+ * units.
  *
  * @param members the member of each answer of the log
  */
@@ -169,38 +125,43 @@ function newBlock(
   columns: readonly number[],
   interceptRidge: number,
   ridgeOf: (column: number) => number,
-): Block {
+) {
   const width = 1 + columns.length;
   const sorted = sortedBy(members, size, places);
+  const isPacked = columns.length < features.length;
   const sdOf = (column: number): number => sds[column] as number;
   return {
+    /** `order` has the places of the fit's answers, `starts` where each member's begin. */
     ...sorted,
-    ...rowsOf(rows, columns, sorted.order),
+    /** Features of the slopes, `stride` apart: packed in the block's order, or else all by place in the log. */
+    rows: isPacked ? packedRows(rows, columns, sorted.order) : rows,
+    stride: isPacked ? columns.length : rowWidth,
+    isPacked,
+    /** Terms per member, and the features of terms 1 and up. */
     width,
     columns,
+    /** By term: the mean over the fit's answers, how strongly it is drawn to its centre, how far it may move in one step. */
     means: Float64Array.of(0, ...columns.map((column) => means[column] as number)),
     ridges: Float64Array.of(interceptRidge, ...columns.map((c) => ridgeOf(c) * sdOf(c) * sdOf(c))),
-    maxMoves: Float64Array.of(rules.maxGroupStep, ...columns.map((c) => rules.maxGroupStep / sdOf(c))),
     centres: new Float64Array(width),
+    maxMoves: Float64Array.of(rules.maxGroupStep, ...columns.map((c) => rules.maxGroupStep / sdOf(c))),
+    /** `width` per member, and their last change. */
     terms: shared.doubles(size * width),
     moves: shared.doubles(size * width),
+    /** What the ranges of a pass summed up (see `sumRanges`). */
     sums: shared.doubles((size + rangesOf(places)) * sumsPerMember(width)),
   };
 }
 
-function rowsOf(
-  rows: Float32Array,
-  columns: readonly number[],
-  order: Uint32Array,
-): Pick<Block, 'rows' | 'stride' | 'isPacked'> {
+/** A pass over far-apart rows waits for memory most of the time. */
+function packedRows(rows: Float32Array, columns: readonly number[], order: Uint32Array): Float32Array {
   const stride = columns.length;
-  if (stride === features.length) return { rows, stride: rowWidth, isPacked: false };
   const packed = shared.floats(stride * order.length);
   for (let i = 0; i < order.length; i++) {
     const from = (order[i] as number) * rowWidth;
     for (let j = 0; j < stride; j++) packed[i * stride + j] = rows[from + (columns[j] as number)] as number;
   }
-  return { rows: packed, stride, isPacked: true };
+  return packed;
 }
 
 /** Gradient, then the lower triangle of the Hessian by rows. */
@@ -210,7 +171,7 @@ export const sumsPerMember = (width: number): number => width + (width * (width 
  * The weights start at their centres, the features' own start values beside the bias of the overall share, one right and one
  * wrong answer added, and move freely; with few answers the bias alone moves.
  */
-function weightsFrom(block: Block, correct: Uint8Array, places: Uint32Array): Block {
+function startWeights(block: Block, correct: Uint8Array, places: Uint32Array): void {
   let right = 1;
   for (const place of places) right += correct[place] as number;
   const bias = Math.log(right / (places.length + 2 - right));
@@ -218,7 +179,6 @@ function weightsFrom(block: Block, correct: Uint8Array, places: Uint32Array): Bl
   for (const figures of [block.terms, block.moves, block.centres]) figures.set(start);
   block.maxMoves.fill(places.length < rules.minAnswers ? 0 : Number.POSITIVE_INFINITY);
   block.maxMoves[0] = Number.POSITIVE_INFINITY;
-  return block;
 }
 
 /** What the steps have led to. */
