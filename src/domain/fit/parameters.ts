@@ -13,8 +13,16 @@ import { rapidThreshold } from '../tracing/rapid.js';
 import { type BktFit, type FitOptions, fitTrees, type SkillFit } from './bkt/fit.js';
 import type { LossComparison, TracedModel } from './bkt/trace.js';
 import type { AnswerTrees } from './bkt/trees.js';
-import { comparisonOf, type SkillReport } from './report.js';
 import { type FitWork, inRanges } from './stages.js';
+
+/** Mean log loss on the same held-out answers, with what was in force and with what was fitted; null: no answers. */
+export const comparisonOf = ({ answers, candidate, current }: LossComparison) => ({
+  answers,
+  oldLogLoss: answers === 0 ? null : current,
+  newLogLoss: answers === 0 ? null : candidate,
+});
+
+export type Comparison = ReturnType<typeof comparisonOf>;
 
 /** @returns the model in force with the parameters that passed, the skills' reports, and a comparison over all skills */
 export async function fitParameters(work: FitWork) {
@@ -112,10 +120,7 @@ function poolLosses(losses: readonly LossComparison[]): LossComparison {
 export const mayPublish = ({ candidate, current }: Pick<LossComparison, 'candidate' | 'current'>): boolean =>
   candidate - current <= fitModel.heldOutSlack;
 
-interface GuardedSkill {
-  readonly model: SkillModel;
-  readonly report: SkillReport;
-}
+type GuardedSkill = ReturnType<typeof guard>;
 
 /**
  * Judges skill by skill. Skills without a fit of their own have too few answers to judge by: the prior is judged once
@@ -147,7 +152,7 @@ function guard(
   loss: LossComparison,
   cold: LossComparison,
   times: SkillTimes,
-): GuardedSkill {
+) {
   const old = skillModelOf(current, skillId);
   // Without a fit of its own, neither in force nor now.
   const isCold = fitted.source === 'prior' && ['default', 'prior'].includes(old.source);
@@ -157,8 +162,10 @@ function guard(
   const served = reason === '' ? { ...old, ...fresh, difficultyMean } : old;
   // Where the served probability was never fitted, it starts from BKT's own.
   const terms = current.prediction.bias === startModel.bias ? startTerms(served.parameters) : old.terms;
+  const model: SkillModel = { ...served, learners, answers: observations, times, terms };
   return {
-    model: { ...served, learners, answers: observations, times, terms },
+    model,
+    /** Whether the fit brought what is in force, and why not. */
     report: { skillId, ...comparisonOf(loss), published: reason === '', reason },
   };
 }

@@ -7,11 +7,10 @@
 import { everyone, placesOf, shared, sharedFloats } from '../base/answer-log.js';
 import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../prediction/model.js';
-import { mayPublish, tracedBy } from './parameters.js';
+import { comparisonOf, mayPublish, tracedBy } from './parameters.js';
 import { type BlockName, type FittedPrediction, fitSteps } from './prediction/blocks.js';
 import type { AbilityOffsets } from './prediction/offsets.js';
 import type { FeatureStore } from './prediction/replay.js';
-import { comparisonOf } from './report.js';
 import { type FitWork, inRanges } from './stages.js';
 
 /**

@@ -9,18 +9,8 @@ import { fitModel } from '../base/params.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import { fitParameters } from './parameters.js';
 import { type FittedItems, newFeatureStore } from './prediction/replay.js';
-import type { FitReport } from './report.js';
 import { fitServed } from './served.js';
 import type { FitInput, FitWork, StageRunner } from './stages.js';
-
-export interface FittedModel {
-  readonly model: TenantModel;
-  /** null: the items of the model in force go on. */
-  readonly items: FittedItems | null;
-  /** Whether anything in the model is to be published. */
-  readonly changed: boolean;
-  readonly report: Omit<FitReport, 'sampledOneIn' | 'seconds'>;
-}
 
 /**
  * @param hashes one number per learner, evenly over 0 to 2^32 - 1 and the same in every fit
@@ -35,11 +25,12 @@ export function holdOut(hashes: Uint32Array): Learners {
 /** Why parameters that are better by themselves are not published. */
 const withdrawn = { published: false, reason: 'the served probability is worse with the new parameters' };
 
+/** @returns model and items as they are to be published, items null: those in force go on; whether anything is to be */
 export async function fitTenant(
   input: FitInput,
   stages: StageRunner,
   onStep: FitWork['onStep'] = () => undefined,
-): Promise<FittedModel> {
+) {
   const { log, training, current, version, fittedAt } = input;
   const heldOut = learnersWhere(log, (learner) => training[learner] === 0);
   const work = { ...input, heldOut, stages, onStep };
@@ -51,9 +42,11 @@ export async function fitTenant(
   const reports = skills.map((skill) =>
     skill.published && !served.parametersHold ? { ...skill, ...withdrawn } : skill,
   );
+  const model: TenantModel = { ...served.model, accuracy: accuracy.model, version, fittedAt };
+  const items: FittedItems | null = served.items;
   return {
-    model: { ...served.model, accuracy: accuracy.model, version, fittedAt },
-    items: served.items,
+    model,
+    items,
     changed: [served.report, accuracy.report, ...reports].some(({ published }) => published),
     report: {
       answers: log.skill.length,
@@ -66,3 +59,12 @@ export async function fitTenant(
     },
   };
 }
+
+export type FittedModel = Awaited<ReturnType<typeof fitTenant>>;
+
+/** What a fit reports about itself; published with the model. */
+export type FitReport = FittedModel['report'] & {
+  /** One learner in so many was read. */
+  readonly sampledOneIn: number;
+  readonly seconds: number;
+};

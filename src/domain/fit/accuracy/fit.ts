@@ -93,25 +93,12 @@ export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]
 const miscalibration = ({ coverage80 }: AccuracyQuality): number =>
   Math.max(0, Math.abs(coverage80 - judgedLevel) - constants.coverageSlack);
 
-/** On the held-out learners' moments, with what was in force and with what was fitted; null: not measured. */
-export interface AccuracyReport {
-  readonly cases: number;
-  readonly learners: number;
-  readonly oldLogLoss: number | null;
-  readonly newLogLoss: number | null;
-  /** Share of cases inside the 80 % interval. */
-  readonly oldCoverage80: number | null;
-  readonly newCoverage80: number | null;
-  readonly published: boolean;
-  /** Why not; empty where they were. */
-  readonly reason: string;
-}
-
 /**
  * Fits on the training learners, and judges by the others.
  *
  * @param store as the served probability was replayed
- * @returns what is to be served: the new figures, or those in force
+ * @returns what is to be served, the new figures or those in force; and on the held-out learners' moments the log loss and
+ *   the share of cases inside the 80 % interval with what was in force and with what was fitted, null where not measured
  */
 export function fitJudgedAccuracy(
   log: AnswerLog,
@@ -119,7 +106,7 @@ export function fitJudgedAccuracy(
   heldOut: Learners,
   store: FeatureStore,
   current: AccuracyModel,
-): { readonly model: AccuracyModel; readonly report: AccuracyReport } {
+) {
   const unit = unitOf(log);
   const fitted = fitAccuracy(tracedCases(log, unit, training, store), unit);
   const cases = tracedCases(log, unit, heldOut, store);
@@ -142,6 +129,8 @@ export function fitJudgedAccuracy(
     },
   };
 }
+
+export type AccuracyReport = ReturnType<typeof fitJudgedAccuracy>['report'];
 
 /**
  * Why new figures are not published; empty where they are. Without held-out cases, or where the figures in force are
