@@ -7,16 +7,12 @@ import { analystTables } from '../contracts/analyst-tables.js';
 import { programPath } from '../programs.js';
 import type { Logger } from '../telemetry.js';
 import { hasCode } from './private-file.js';
-import { type Supervised, supervise } from './supervisor.js';
+import { type ServerOptions, type Supervised, supervise } from './supervisor.js';
 
 /** It died, or was ended because nothing else ended an analyst's query. */
 export type ClickhouseEnd = 'died' | 'analyst_query';
 
-export type ClickhouseOptions = {
-  /** Folder of the engine's files, made when missing. */
-  dir: string;
-  /** Loopback port, kept over restarts. */
-  port: number;
+export type ClickhouseOptions = ServerOptions & {
   /** Password of the account `skilltrace`, which may write. */
   password: string;
   /** Password of the account `analyst`, which may only read. */
@@ -25,22 +21,14 @@ export type ClickhouseOptions = {
   niceness?: number;
   /** What the analyst may read, as GRANT has it; by default the tables of the service that are for analysts. */
   readable?: readonly string[];
-  logger: Logger;
   /** Called at every end that nobody asked for. */
   onEnd?: (reason: ClickhouseEnd) => void;
-  /** Gets the process id at every start. */
-  onSpawn?: (pid: number) => void;
 };
 
 const database = 'skilltrace';
 /** More than decide anything. */
 const maxOverruns = 20;
-/** Each engine lane may hold a thread of libuv's pool, and gzip needs some as well. */
-const childEnvironment = ['UV_THREADPOOL_SIZE=16'];
-/**
- * How far the engine steps back behind what answers requests, whom inserts and merges delay. With 15 they delayed them
- * half as much, but from 10 on the engine starves where other programs want the processor too (docs/performance.md).
- */
+/** Inserts and merges delay requests: 15 halves that, but from 10 on the engine may starve (docs/performance.md). */
 const defaultNiceness = 5;
 /** Opening a large data folder takes its time. */
 const readyMs = 120_000;
@@ -87,11 +75,11 @@ export function startClickhouse(
       return why;
     },
   });
-  const url = (user: string, secret: string) => `http://${user}:${secret}@127.0.0.1:${port}/${database}`;
+  const urlOf = (account: string) => `http://${account}@127.0.0.1:${port}/${database}`;
   return {
     ...server,
-    clickhouseUrl: url('skilltrace', password),
-    analystUrl: url('analyst', analystPassword),
+    clickhouseUrl: urlOf(`skilltrace:${password}`),
+    analystUrl: urlOf(`analyst:${analystPassword}`),
   };
 }
 
@@ -103,12 +91,10 @@ function spawnChild(
   niceness: number,
   overruns: readonly Overrun[],
 ): ChildProcess {
-  // nice(1) and env(1) set what must be known before Node starts, and then become the child.
-  const program = [process.execPath, programPath('clickhouse.js')];
-  const child = spawn('nice', ['-n', `${niceness}`, 'env', ...childEnvironment, ...program], {
-    detached: true,
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  // nice(1) becomes the child. Each engine lane may hold a thread of libuv's pool, and gzip needs some as well.
+  const command = ['-n', `${niceness}`, process.execPath, programPath('clickhouse.js')];
+  const env = { ...process.env, UV_THREADPOOL_SIZE: '16' };
+  const child = spawn('nice', command, { detached: true, stdio: ['pipe', 'pipe', 'pipe'], env });
   if (child.pid === undefined) return child;
   const settings = {
     dataDir: options.dir,

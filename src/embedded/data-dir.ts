@@ -7,7 +7,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { StartError } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
-import { identify, isAlive, lockDir, type ProcessIdentity } from './dir-lock.js';
+import { identify, isAlive, lockDir, type ProcessIdentity, processIdentity } from './dir-lock.js';
 import { hasCode, makeFolder, readJson, writePrivate } from './private-file.js';
 
 const storedEndpoints = Type.Object({
@@ -16,15 +16,9 @@ const storedEndpoints = Type.Object({
   clickhouse_cluster: Type.Optional(Type.String()),
   analyst_url: Type.Union([Type.String(), Type.Null()]),
 });
-const storedSecrets = Type.Object({
-  redis: Type.String({ minLength: 1 }),
-  clickhouse: Type.String({ minLength: 1 }),
-  analyst: Type.String({ minLength: 1 }),
-});
-const storedServers = Type.Record(
-  Type.String(),
-  Type.Object({ pid: Type.Integer(), startedAt: Type.String() }),
-);
+const secret = Type.String({ minLength: 1 });
+const storedSecrets = Type.Object({ redis: secret, clickhouse: secret, analyst: secret });
+const storedServers = Type.Record(Type.String(), processIdentity);
 
 /** Where the two servers are; `analystUrl` is null for a ClickHouse that is not ours. */
 export type Endpoints = {
@@ -85,8 +79,8 @@ export async function openDataDir(path: string, waitMs = predecessorMs) {
 
 /** A folder that was there keeps its mode: others may have been meant to see into it. */
 export function warnOfReaders(path: string, logger: Logger): void {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined || (found.mode & 0o077) === 0) return;
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+  if ((mode & 0o077) === 0) return;
   const quoted = `'${path.replaceAll("'", `'\\''`)}'`;
   logger.warn(`DATA_DIR is open to other users of this machine; type: chmod 700 ${quoted}`);
 }
@@ -137,7 +131,6 @@ export function makeDevelopmentKey(path: string, revoked: string | null): string
 
 const endpointsFile = (path: string): string => join(path, 'endpoints.json');
 const serversFile = (path: string): string => join(path, 'servers.json');
-const secretsFile = (path: string): string => join(path, 'secrets.json');
 
 const inUse = (path: string, by: string): StartError =>
   new StartError(`DATA_DIR: ${JSON.stringify(path)} is in use ${by}; stop it or choose another folder`);
@@ -145,22 +138,21 @@ const inUse = (path: string, by: string): StartError =>
 async function waitForServers(path: string, waitMs: number): Promise<void> {
   const recorded = Object.entries(readChecked(serversFile(path), storedServers) ?? {});
   const deadline = performance.now() + waitMs;
-  for (;;) {
-    const [left] = recorded.filter(([, identity]) => isAlive(identity));
-    if (left === undefined) return;
-    const [name, { pid }] = left;
-    if (performance.now() > deadline)
-      throw inUse(path, `by the ${name} of another instance (process ${pid})`);
-    await sleep(pollMs);
-  }
+  for (const [name, server] of recorded)
+    while (isAlive(server)) {
+      if (performance.now() > deadline)
+        throw inUse(path, `by the ${name} of another instance (process ${server.pid})`);
+      await sleep(pollMs);
+    }
 }
 
 function readSecrets(path: string): Static<typeof storedSecrets> {
-  const known = readChecked(secretsFile(path), storedSecrets);
+  const file = join(path, 'secrets.json');
+  const known = readChecked(file, storedSecrets);
   if (known !== null) return known;
-  const secret = (): string => randomBytes(24).toString('hex');
-  const fresh = { redis: secret(), clickhouse: secret(), analyst: secret() };
-  writePrivate(secretsFile(path), fresh);
+  const random = (): string => randomBytes(24).toString('hex');
+  const fresh = { redis: random(), clickhouse: random(), analyst: random() };
+  writePrivate(file, fresh);
   return fresh;
 }
 

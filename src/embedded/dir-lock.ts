@@ -2,23 +2,20 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { linkSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { StartError } from '../lifecycle.js';
 import { hasCode, readJson, writePrivate } from './private-file.js';
-
-/** `released`: its owner has let go of it. */
-const holder = Type.Object({
-  pid: Type.Integer(),
-  startedAt: Type.String(),
-  released: Type.Boolean(),
-});
 
 /** Each is lost to a process that began at the same moment; so many are lost to none. */
 const maxTries = 20;
 
 /** A process for good: the id alone is reused, after a container's restart even by the same program. */
-export type ProcessIdentity = { pid: number; startedAt: string };
+export const processIdentity = Type.Object({ pid: Type.Integer(), startedAt: Type.String() });
+export type ProcessIdentity = Static<typeof processIdentity>;
+
+/** Of no process: its owner has let go of the lock. */
+const released: ProcessIdentity = { pid: 0, startedAt: 'released' };
 
 /**
  * Takes the lock of a folder for this process, without waiting.
@@ -33,12 +30,13 @@ export function lockDir(dir: string): { release(): void } | { heldBy: ProcessIde
   if (self === null) throw new Error(`process ${process.pid} cannot see itself`);
   for (let tries = 0; tries < maxTries; tries++) {
     const top = highest(dir);
-    const owner = top === 0 ? null : readHolder(dir, top);
-    if (owner !== null && !owner.released && isAlive(owner)) return { heldBy: owner };
+    // Gone (then a higher one exists), or without an owner's name: nobody has it.
+    const owner = top === 0 ? null : readJson(fileOf(dir, top));
+    if (Value.Check(processIdentity, owner) && isAlive(owner)) return { heldBy: owner };
     const mine = top + 1;
     if (create(dir, mine, self) && highest(dir) === mine) {
       for (const n of numbers(dir)) if (n < mine) rmSync(fileOf(dir, n), { force: true });
-      return { release: () => writePrivate(fileOf(dir, mine), { ...self, released: true }) };
+      return { release: () => writePrivate(fileOf(dir, mine), released) };
     }
   }
   throw new StartError(
@@ -57,16 +55,10 @@ function numbers(dir: string): number[] {
 
 const highest = (dir: string): number => Math.max(0, ...numbers(dir));
 
-/** @returns null when the file is gone (then a higher one exists) or does not name an owner */
-function readHolder(dir: string, n: number): (ProcessIdentity & { released: boolean }) | null {
-  const content = readJson(fileOf(dir, n));
-  return Value.Check(holder, content) ? content : null;
-}
-
 /** @returns false when another process has made this number */
 function create(dir: string, n: number, self: ProcessIdentity): boolean {
   const fresh = join(dir, `lock-${process.pid}-${randomBytes(4).toString('hex')}`);
-  writePrivate(fresh, { ...self, released: false });
+  writePrivate(fresh, self);
   try {
     linkSync(fresh, fileOf(dir, n));
     return true;
@@ -85,8 +77,8 @@ export function identify(pid: number): ProcessIdentity | null {
 }
 
 /** Whether the very process that was identified still lives. */
-export const isAlive = (identity: ProcessIdentity): boolean =>
-  identify(identity.pid)?.startedAt === identity.startedAt;
+export const isAlive = ({ pid, startedAt }: ProcessIdentity): boolean =>
+  identify(pid)?.startedAt === startedAt;
 
 /** proc(5): field 3 is the state, field 22 the start in clock ticks since boot; the name in field 2 has spaces. */
 function startedOnLinux(pid: number): string | null {

@@ -43,11 +43,9 @@ const recipes = [
  * @throws StartError whose one line says what to type
  */
 export async function ensureRedisServer(say: (line: string) => void, signal?: AbortSignal): Promise<void> {
-  let version = await versionOnPath();
-  if (version === null) {
-    await install(say, signal);
-    version = await versionOnPath();
-  }
+  const found = await versionOnPath();
+  if (found === null) await install(say, signal);
+  const version = found ?? (await versionOnPath());
   if (version === null) throw new StartError('redis-server was installed, but is not on PATH');
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
@@ -79,13 +77,12 @@ async function install(say: (line: string) => void, signal?: AbortSignal): Promi
   const quietly = [...prefix, 'env', 'DEBIAN_FRONTEND=noninteractive'];
   // A failed update (one unreachable list of many) need not stop the installation.
   for (const command of prepare) await run([...quietly, ...command.split(' ')], signal);
-  let output = '';
+  let last = { code: 1, output: '' };
   for (const command of recipe.install) {
-    const result = await run([...quietly, ...command.split(' ')], signal);
-    if (result.code === 0) return;
-    output = result.output;
+    last = await run([...quietly, ...command.split(' ')], signal);
+    if (last.code === 0) return;
   }
-  const reason = output.trim().split('\n').slice(-maxOutputLines).join('\n');
+  const reason = last.output.trim().split('\n').slice(-maxOutputLines).join('\n');
   throw new StartError(`redis-server could not be installed; type: ${advice}\n${reason}`);
 }
 

@@ -13,15 +13,15 @@ export type Silence = { reason: string; refused: boolean };
  * @returns null when it answers, else why not (`LOADING …` while it reads its data)
  */
 export async function probeRedis(url: string): Promise<Silence | null> {
-  const silences: Silence[] = [];
-  for (const node of url.split(',')) {
-    const silence = await pingNode(node);
-    if (silence === null) return null;
-    silences.push(silence);
-  }
-  const reason = silences.map((silence) => silence.reason).join('; ');
-  return { reason, refused: silences.every(({ refused }) => refused) };
+  const answers = await Promise.all(url.split(',').map(pingNode));
+  const silences = answers.filter((answer) => answer !== null);
+  return silences.length < answers.length ? null : joined(silences);
 }
+
+const joined = (silences: readonly Silence[]): Silence => ({
+  reason: silences.map(({ reason }) => reason).join('; '),
+  refused: silences.every(({ refused }) => refused),
+});
 
 async function pingNode(url: string): Promise<Silence | null> {
   const client = new Redis(url, {
@@ -61,13 +61,7 @@ export async function probeClickhouse(url: string): Promise<Silence | null> {
 
 /** An AggregateError (all addresses of a host refused) has no message of its own. */
 function silenceOf(error: unknown): Silence {
-  if (error instanceof AggregateError) {
-    const all = error.errors.map(silenceOf);
-    return {
-      reason: all.map(({ reason }) => reason).join('; '),
-      refused: all.every(({ refused }) => refused),
-    };
-  }
+  if (error instanceof AggregateError) return joined(error.errors.map(silenceOf));
   const reason = error instanceof Error ? error.message : String(error);
   return { reason, refused: hasCode(error, 'ECONNREFUSED') };
 }

@@ -5,20 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { listpackBytes, rewriteSize } from '../contracts/redis.js';
 import type { Logger } from '../telemetry.js';
 import { makeFolder } from './private-file.js';
-import { type Supervised, supervise } from './supervisor.js';
+import { type ServerOptions, type Supervised, supervise } from './supervisor.js';
 
-export type RedisOptions = {
-  /** Folder of its files, made when missing. */
-  dir: string;
-  /** Loopback port, kept over restarts. */
-  port: number;
+export type RedisOptions = ServerOptions & {
   password: string;
   fsync: 'everysec' | 'always';
   /** Bytes; absent: no bound. */
   maxmemory?: number | undefined;
-  logger: Logger;
-  /** Gets the process id at every start. */
-  onSpawn?: (pid: number) => void;
 };
 
 /** A port that does not answer for this long means a broken start; reading the data may take any time. */

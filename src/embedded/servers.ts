@@ -7,7 +7,7 @@ import { type DataDir, type Endpoints, openDataDir, readStoredEndpoints } from '
 import { isFree, startOnFreePort } from './free-port.js';
 import { ensureRedisServer } from './install-redis.js';
 import { startRedis } from './redis.js';
-import type { Supervised } from './supervisor.js';
+import type { ServerOptions, Supervised } from './supervisor.js';
 
 /** The part of the configuration that concerns the servers. */
 export type ServerSettings = {
@@ -90,7 +90,6 @@ async function runningServers(settings: ServerSettings): Promise<FoundEndpoints>
   return { endpoints: { redisUrl: redisUrl ?? published, ...(given ?? clickhouse) } };
 }
 
-/** Only where there is one. */
 const clusterOf = ({ clickhouseCluster }: Pick<Endpoints, 'clickhouseCluster'>) =>
   clickhouseCluster ? { clickhouseCluster } : {};
 
@@ -131,7 +130,6 @@ async function askServers(
   return { problem: `the ${server} of ${dataDir} does not answer (${reason})`, isOver: refused };
 }
 
-/** What the two servers are started with. */
 interface Host {
   readonly settings: ServerSettings;
   readonly dir: DataDir;
@@ -144,47 +142,39 @@ async function runRedis(host: Host): Promise<string> {
   const abort = new AbortController();
   closers.add('installation of redis-server', () => abort.abort());
   await ensureRedisServer((line) => logger.info(line), abort.signal);
-  const server = await run(host, 'Redis', settings.embeddedRedisPort, (port) =>
-    startRedis({
-      dir: join(dir.path, 'redis'),
-      port,
-      password: dir.secrets.redis,
-      fsync: settings.embeddedRedisFsync,
-      maxmemory: settings.embeddedRedisMaxmemory,
-      logger,
-      onSpawn: (pid) => noteServer(host, 'redis', pid),
-    }),
+  const { embeddedRedisFsync: fsync, embeddedRedisMaxmemory: maxmemory } = settings;
+  const server = await run(host, 'Redis', settings.embeddedRedisPort, (options) =>
+    startRedis({ ...options, password: dir.secrets.redis, fsync, maxmemory }),
   );
   return server.url;
 }
 
 async function runClickhouse(host: Host, ends: ClickhouseEnds) {
-  const { settings, dir, logger } = host;
-  const server = await run(host, 'ClickHouse', settings.embeddedClickhousePort, (port) =>
-    startClickhouse({
-      dir: join(dir.path, 'clickhouse'),
-      port,
-      password: dir.secrets.clickhouse,
-      analystPassword: dir.secrets.analyst,
-      logger,
-      onEnd: (reason) => {
-        ends[reason] += 1;
-      },
-      onSpawn: (pid) => noteServer(host, 'clickhouse', pid),
-    }),
+  const { clickhouse: password, analyst: analystPassword } = host.dir.secrets;
+  const onEnd = (reason: ClickhouseEnd): void => {
+    ends[reason] += 1;
+  };
+  const { clickhouseUrl, analystUrl } = await run(
+    host,
+    'ClickHouse',
+    host.settings.embeddedClickhousePort,
+    (options) => startClickhouse({ ...options, password, analystPassword, onEnd }),
   );
-  return { clickhouseUrl: server.clickhouseUrl, analystUrl: server.analystUrl };
+  return { clickhouseUrl, analystUrl };
 }
 
 /** Starts a server and waits until it is ready. @param pinned its port; 0: any free one */
 async function run<Server extends Supervised>(
-  { logger, closers }: Host,
+  host: Host,
   name: 'Redis' | 'ClickHouse',
   pinned: number,
-  start: (port: number) => Server,
+  start: (options: ServerOptions) => Server,
 ): Promise<Server> {
+  const { dir, logger, closers } = host;
+  const lowerName = name.toLowerCase();
   const startOn = async (port: number): Promise<Server> => {
-    const server = start(port);
+    const onSpawn = (pid: number): void => noteServer(host, lowerName, pid);
+    const server = start({ dir: join(dir.path, lowerName), port, logger, onSpawn });
     closers.add(`embedded ${name}`, server.stop);
     await server.ready;
     logger.info({ port, pid: server.pid() }, `embedded ${name} is ready`);

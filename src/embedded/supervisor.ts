@@ -30,6 +30,17 @@ export type ChildSpec = {
   whyEnded?(): string | null;
 };
 
+/** What every embedded server is started with. */
+export type ServerOptions = {
+  /** Folder of its files, made when missing. */
+  dir: string;
+  /** Loopback port, kept over restarts. */
+  port: number;
+  logger: Logger;
+  /** Gets the process id at every start. */
+  onSpawn?: (pid: number) => void;
+};
+
 export type Supervised = {
   /** Resolves when the child serves for the first time; rejects when its first start failed. */
   readonly ready: Promise<void>;
@@ -63,18 +74,18 @@ export function supervise(spec: ChildSpec): Supervised {
   async function launch(): Promise<Life> {
     const born = begin(spec.spawn());
     life = born;
+    const { child, over, ended } = born;
     // Out of file descriptors a child has no streams either, which `ready` counts on.
-    if (born.child.pid === undefined) throw await earlyEnd(born);
-    if (stopping.signal.aborted) born.child.kill('SIGTERM');
+    if (child.pid === undefined) throw await earlyEnd(born);
+    if (stopping.signal.aborted) child.kill('SIGTERM');
     try {
-      await Promise.race([spec.ready(born.child, born.over.signal), born.ended]);
+      await Promise.race([spec.ready(child, over.signal), ended]);
     } catch (error) {
-      if (!born.over.signal.aborted) {
-        await terminate(born, 0);
-        throw error;
-      }
+      if (over.signal.aborted) throw await earlyEnd(born);
+      await terminate(born, 0);
+      throw error;
     }
-    if (born.over.signal.aborted) throw await earlyEnd(born);
+    if (over.signal.aborted) throw await earlyEnd(born);
     return born;
   }
 

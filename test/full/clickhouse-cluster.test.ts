@@ -12,7 +12,7 @@ import { type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { Session } from 'chdb';
 import { takenBackRow } from '../../src/contracts/journal.js';
-import { createBridge } from '../../src/embedded/clickhouse/http-server.js';
+import { createBridge } from '../../src/embedded/clickhouse/http.js';
 import { startLanes } from '../../src/embedded/clickhouse/lanes.js';
 import { freePort } from '../../src/embedded/free-port.js';
 import { planRetention, retainAnswers } from '../../src/services/retention/retain-answers.js';

@@ -1,24 +1,28 @@
 import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
-import { checkAnalystStatement } from '../../src/embedded/clickhouse/analyst-guard.js';
-import { engineFailure, failureOf } from '../../src/embedded/clickhouse/errors.js';
-import { authenticate } from '../../src/embedded/clickhouse/http-server.js';
-import { goesByFile } from '../../src/embedded/clickhouse/insert-file.js';
+import { checkAnalystStatement, dearAssignments } from '../../src/embedded/clickhouse/analyst.js';
+import { failureOf } from '../../src/embedded/clickhouse/errors.js';
+import { authenticate } from '../../src/embedded/clickhouse/http.js';
+import { analystAssignments, jobOf, laneOf } from '../../src/embedded/clickhouse/job.js';
 import { checkOverruns, type Overrun, overrunOf } from '../../src/embedded/clickhouse/overruns.js';
-import { jobOf, laneOf } from '../../src/embedded/clickhouse/request.js';
-import {
-  analystAssignments,
-  dearAssignments,
-  parameterAssignments,
-} from '../../src/embedded/clickhouse/settings.js';
 import {
   answerFormat,
+  goesByFile,
   insertFormat,
   isStreamable,
   literal,
   parseInsertHead,
 } from '../../src/embedded/clickhouse/sql.js';
+
+const options = {
+  headers: {},
+  method: 'POST',
+  pathDatabase: null,
+  defaultDatabase: 'skilltrace',
+  analyst: false,
+  id: 'x',
+};
 
 test('an insert head gives table, columns, settings, format and where the rows begin', () => {
   const text =
@@ -73,10 +77,11 @@ test('large TSV goes by a file, where its folder is no pattern to the engine', (
 
 test('literals and parameters cannot leave their quotes', () => {
   assert.equal(literal("a'b\\c\0"), "'a\\'b\\\\c\\0'");
-  assert.deepEqual(parameterAssignments(new Map([['p', "x', readonly=0"]])), [
-    "param_p = 'x\\', readonly=0'",
-  ]);
-  assert.throws(() => parameterAssignments(new Map([['p=1, q', 'x']])), /Unknown setting/);
+  const assignments = (name: string, value: string) =>
+    jobOf({ ...options, query: new URLSearchParams([[name, value]]) }, Buffer.from('SELECT 1')).job
+      .assignments;
+  assert.ok(assignments('param_p', "x', readonly=0").includes("param_p = 'x\\', readonly=0'"));
+  assert.throws(() => assignments('param_p=1, q', 'x'), /Unknown setting/);
 });
 
 test('analyst settings: formats pass, power does not, caps are lowered only', () => {
@@ -220,7 +225,7 @@ test('only rows without head and tail are streamed', () => {
 });
 
 test('errors have ClickHouse’s status, code and body', () => {
-  const failure = engineFailure('Code: 60. DB::Exception: no table. (UNKNOWN_TABLE)');
+  const failure = failureOf(new Error('Code: 60. DB::Exception: no table. (UNKNOWN_TABLE)'));
   assert.deepEqual(failure, {
     code: 60,
     status: 404,
@@ -247,14 +252,6 @@ test('requests find their lane, database and rows', () => {
   assert.equal(laneOf('/* a */ -- b\n select 1', false), 'read');
   assert.equal(laneOf('INSERT INTO t SELECT 1', false), 'write');
   assert.equal(laneOf('INSERT INTO t SELECT 1', true), 'analyst');
-  const options = {
-    headers: {},
-    method: 'POST',
-    pathDatabase: null,
-    defaultDatabase: 'skilltrace',
-    analyst: false,
-    id: 'x',
-  };
   const query = new URLSearchParams({ query: 'INSERT INTO t FORMAT TSV', insert_deduplication_token: 'k' });
   const { job, lane } = jobOf({ ...options, query }, Buffer.from('1\n'));
   assert.deepEqual(

@@ -1,12 +1,11 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ChdbQueryStream, Session } from 'chdb';
-import { checkAnalystStatement } from './analyst-guard.js';
-import { takeAnalystRole } from './analyst-role.js';
+import { checkAnalystStatement, dearAssignments, takeAnalystRole } from './analyst.js';
 import { failureOf, queryCancelled } from './errors.js';
-import { goesByFile, insertByFile } from './insert-file.js';
-import type { EngineJob, FromThread, RowInsert, ToThread, WriteSummary } from './messages.js';
-import { dearAssignments } from './settings.js';
-import { literal, quotedName } from './sql.js';
+import type { EngineJob, FromThread, RowInsert, ToThread, WriteSummary } from './lanes.js';
+import { goesByFile, literal, quotedName } from './sql.js';
 
 /*
  * One thread runs one query at a time. Each gets a session of its own (0.4 ms): settings, parameters and
@@ -17,28 +16,18 @@ const port = parentPort;
 if (port === null) throw new Error('engine-thread runs as a worker thread');
 const dataDir = String(workerData);
 
-let wake: ((go: boolean) => void) | null = null;
 let cancelled = false;
+let answer: (wanted: boolean) => void = () => undefined;
 
-function send(message: FromThread): void {
-  if (message.type === 'chunk') port?.postMessage(message, [message.bytes.buffer as ArrayBuffer]);
-  else port?.postMessage(message);
-}
-
-function nextAsked(): Promise<boolean> {
-  if (cancelled) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    wake = resolve;
-  });
-}
+const send = (message: FromThread, moved: ArrayBuffer[] = []): void => port.postMessage(message, moved);
 
 let tableFunctions: ReadonlySet<string> | null = null;
 
 async function knownTableFunctions(session: Session): Promise<ReadonlySet<string>> {
   if (tableFunctions !== null) return tableFunctions;
   const query = 'SELECT lower(name) FROM system.table_functions';
-  const answer = await session.queryAsync(query, { format: 'TSV' });
-  tableFunctions = new Set(answer.text().trim().split('\n'));
+  const result = await session.queryAsync(query, { format: 'TSV' });
+  tableFunctions = new Set(result.text().trim().split('\n'));
   return tableFunctions;
 }
 
@@ -54,13 +43,12 @@ async function printed(session: Session, statement: string): Promise<string> {
 }
 
 async function runnable(session: Session, job: EngineJob): Promise<string> {
-  if (job.readonly !== 1) {
-    // The engine's one-shot call would run a second statement; its streaming call refuses one by itself. Parsing costs as
-    // much as a small statement. Behind INSERT … VALUES (…) nothing finds one, and it is run: this account may do both.
-    if (!job.streamed && job.statement.includes(';')) await printed(session, job.statement);
-    return job.statement;
-  }
-  return checkAnalystStatement(await printed(session, job.statement), await knownTableFunctions(session));
+  if (job.readonly === 1)
+    return checkAnalystStatement(await printed(session, job.statement), await knownTableFunctions(session));
+  // The engine's one-shot call would run a second statement; its streaming call refuses one by itself. Parsing costs as
+  // much as a small statement. Behind INSERT … VALUES (…) nothing finds one, and it is run: this account may do both.
+  if (!job.streamed && job.statement.includes(';')) await printed(session, job.statement);
+  return job.statement;
 }
 
 /** In as few calls as can be: each is a trip through the thread pool. `readonly` comes last, for nothing can be set after it. */
@@ -80,10 +68,13 @@ async function prepare(session: Session, job: EngineJob): Promise<string> {
 
 /** @returns whether the next one is wanted */
 async function sendChunk(raw: Uint8Array): Promise<boolean> {
-  const bytes = Uint8Array.from(raw);
-  if (bytes.length === 0) return true;
-  send({ type: 'chunk', bytes });
-  return nextAsked();
+  const chunk = Uint8Array.from(raw);
+  if (chunk.length === 0) return true;
+  send({ chunk }, [chunk.buffer]);
+  if (cancelled) return false;
+  return new Promise((resolve) => {
+    answer = resolve;
+  });
 }
 
 /** Throws when it is interrupted: a return would end what was sent so far like a complete answer. */
@@ -92,11 +83,31 @@ async function pump(stream: ChdbQueryStream): Promise<void> {
 }
 
 async function insertRows(session: Session, insert: RowInsert): Promise<WriteSummary> {
-  if (goesByFile(insert, dataDir)) return insertByFile(session, insert, dataDir);
+  if (goesByFile(insert, dataDir)) return insertByFile(session, insert);
   const values = Buffer.from(insert.rows.buffer, insert.rows.byteOffset, insert.rows.byteLength);
   const { table, columns, format } = insert;
   const written = await session.insert({ table, values, format, ...(columns && { columns }) });
   return { writtenRows: written.rowsWritten, writtenBytes: written.bytesWritten };
+}
+
+/** One insert runs at a time: the file has a fixed name, and what a killed process left is written over. */
+async function insertByFile(session: Session, { table, columns, rows }: RowInsert): Promise<WriteSummary> {
+  const file = join(dataDir, 'insert.tsv');
+  const named = columns === null ? '' : ` (${columns.map(quotedName).join(', ')})`;
+  const into = `${table.split('.').map(quotedName).join('.')}${named}`;
+  try {
+    await writeFile(file, rows, { mode: 0o600 });
+    await session.queryAsync(`INSERT INTO ${into} FROM INFILE ${literal(file)} FORMAT TabSeparated`);
+  } finally {
+    await rm(file, { force: true });
+  }
+  return { writtenRows: linesOf(rows), writtenBytes: rows.length };
+}
+
+function linesOf(rows: Uint8Array): number {
+  let lines = rows.at(-1) === 0x0a ? 0 : 1;
+  for (let at = rows.indexOf(0x0a); at >= 0; at = rows.indexOf(0x0a, at + 1)) lines++;
+  return lines;
 }
 
 /**
@@ -124,32 +135,22 @@ async function runJob(session: Session, job: EngineJob): Promise<WriteSummary | 
   return null;
 }
 
-async function run(job: EngineJob): Promise<void> {
+async function resultOf(job: EngineJob): Promise<FromThread> {
   cancelled = false;
   const session = new Session(dataDir);
   try {
-    const summary = await runJob(session, job);
-    session.close();
-    send({ type: 'done', summary });
+    return { summary: await runJob(session, job) };
   } catch (error) {
+    const failed = failureOf(error).body.trimEnd();
+    return { failed: job.readonly === 1 ? failed.replaceAll(dataDir, '') : failed };
+  } finally {
     session.close();
-    const message = failureOf(error).body.trimEnd();
-    send({ type: 'failed', message: job.readonly === 1 ? message.replaceAll(dataDir, '') : message });
   }
 }
 
-function resume(go: boolean): void {
-  const waiting = wake;
-  wake = null;
-  waiting?.(go);
-}
-
-port.on('message', (message: ToThread) => {
-  if (message.type === 'run') void run(message.job);
-  else if (message.type === 'next') resume(true);
-  else {
-    cancelled = true;
-    resume(false);
-  }
+port.on('message', async (message: ToThread) => {
+  if (typeof message !== 'boolean') return send(await resultOf(message));
+  if (!message) cancelled = true;
+  answer(message);
 });
-send({ type: 'loaded' });
+send('loaded');

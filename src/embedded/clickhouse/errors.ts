@@ -1,28 +1,13 @@
-/** An error in ClickHouse's own shape: code, upper-case name and a sentence. */
-export interface EngineFailure {
-  readonly code: number;
-  readonly status: number;
-  readonly body: string;
-}
-
-/** Raised by this bridge itself; the engine's own errors arrive as text. */
+/** Raised by this bridge itself, in the words of the engine's own errors: code, sentence and upper-case name. */
 export class BridgeError extends Error {
-  readonly code: number;
-  readonly type: string;
-  constructor(code: number, type: string, message: string) {
-    super(message);
-    this.code = code;
-    this.type = type;
+  constructor(code: number, type: string, text: string) {
+    super(`Code: ${code}. DB::Exception: ${text} (${type})`);
   }
 }
 
 /** Of a query that was interrupted: its reader is gone, or the server stops. */
 export const queryCancelled = (): BridgeError =>
   new BridgeError(394, 'QUERY_WAS_CANCELLED', 'Query was cancelled');
-
-/** Of one that was interrupted because the engine did not end it by itself at its limit. */
-export const limitReached = (limitMs: number | null | undefined): BridgeError =>
-  new BridgeError(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limitMs} ms`);
 
 /** Refuses a name that an analyst may not read, with ClickHouse's code for it. */
 export function notAllowed(what: string): never {
@@ -49,19 +34,12 @@ const statusByCode = new Map(
   ),
 );
 
-/** Turns an engine's text (`Code: 62. DB::Exception: …`) into code, status and body. */
-export function engineFailure(message: string): EngineFailure {
+/** Any thrown value as ClickHouse would show it; the engine's errors begin with `Code: 62. DB::Exception: …`. */
+export function failureOf(error: unknown): { code: number; status: number; body: string } {
+  const message = error instanceof Error ? error.message : String(error);
   const code = Number(/^Code: (\d+)/.exec(message)?.[1] ?? 1002);
   const body = message.startsWith('Code: ')
     ? message
     : `Code: 1002. DB::Exception: ${message} (UNKNOWN_EXCEPTION)`;
   return { code, status: statusByCode.get(code) ?? 500, body: `${body}\n` };
-}
-
-/** Any thrown value as ClickHouse would show it. */
-export function failureOf(error: unknown): EngineFailure {
-  if (error instanceof BridgeError) {
-    return engineFailure(`Code: ${error.code}. DB::Exception: ${error.message} (${error.type})`);
-  }
-  return engineFailure(error instanceof Error ? error.message : String(error));
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -5,8 +6,8 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Session } from 'chdb';
-import { writeAccess } from './analyst-role.js';
-import { type Account, createBridge } from './http-server.js';
+import { writeAccess } from './analyst.js';
+import { type Account, createBridge } from './http.js';
 import { type Lanes, startLanes } from './lanes.js';
 import { type Overrun, overrunOf } from './overruns.js';
 import { literal, quotedName } from './sql.js';
@@ -41,36 +42,20 @@ function log(text: string): void {
   process.stderr.write(`clickhouse: ${text.replaceAll('\n', ' ').slice(0, 500)}\n`);
 }
 
-function fail(error: unknown): never {
-  log(error instanceof Error ? error.message : String(error));
-  process.exit(1);
-}
-
-async function firstLine(lines: AsyncIterator<string>): Promise<StartOptions> {
-  const { value, done } = await lines.next();
-  if (done) throw new Error('stdin ended before the options came');
-  return JSON.parse(value) as StartOptions;
-}
-
 async function openEngine({ dataDir, readable, database }: StartOptions): Promise<Session> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const access = await writeAccess(dataDir, readable);
-  const session = openSession(dataDir, [
-    `--max_server_memory_usage=${engineMemoryBytes}`,
-    `--config-file=${access}`,
-  ]);
-  await session.queryAsync(`CREATE DATABASE IF NOT EXISTS ${quotedName(database)}`);
-  return session;
-}
-
-/** The engine writes its own reason (locked, no permission) to stderr; its exception has none. */
-function openSession(dataDir: string, connectionArgs: string[]): Session {
+  const connectionArgs = [`--max_server_memory_usage=${engineMemoryBytes}`, `--config-file=${access}`];
+  let session: Session;
   try {
-    return new Session(dataDir, { connectionArgs });
+    session = new Session(dataDir, { connectionArgs });
   } catch (cause) {
+    // The engine writes its own reason (locked, no permission) to stderr; its exception has none.
     const reason = 'in use by another server, or not accessible';
     throw new Error(`cannot open the data folder ${dataDir}: ${reason}`, { cause });
   }
+  await session.queryAsync(`CREATE DATABASE IF NOT EXISTS ${quotedName(database)}`);
+  return session;
 }
 
 /** A synchronous call on purpose: an asynchronous one waits for a pool thread, and all may be busy. */
@@ -88,14 +73,6 @@ function crash(error: Error): void {
 function reportOverrun(statement: string): void {
   process.stdout.write(`${JSON.stringify({ overrun: overrunOf(statement, Date.now()) })}\n`);
   setTimeout(() => crash(new Error('a query outlived its limit')), unheardMs);
-}
-
-async function listen(server: Server, port: number): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
-  });
-  return (server.address() as AddressInfo).port;
 }
 
 /** @returns whether it was done by the time */
@@ -133,31 +110,30 @@ async function main(): Promise<void> {
   process.on('SIGINT', () => {});
   // The engine takes its time zone from here when it opens; ClickHouse servers run in UTC.
   process.env.TZ = 'UTC';
+  const ending = new AbortController();
   const input = createInterface({ input: process.stdin });
-  let orphaned = false;
-  // Opening the engine takes its time: the parent may be gone before anything else listens for it.
-  input.once('close', () => {
-    orphaned = true;
-  });
-  const lines = input[Symbol.asyncIterator]();
-  const options = await firstLine(lines);
+  // Opening the engine takes its time: the parent may be gone meanwhile.
+  input.once('close', () => ending.abort());
+  const { value, done } = await input[Symbol.asyncIterator]().next();
+  if (done) throw new Error('stdin ended before the options came');
+  const options = JSON.parse(value) as StartOptions;
   // Before the engine: its threads load while the data folder is opened.
   const endings = { kill: (id: string) => killQuery(engine, id), overrun: reportOverrun, crash };
   const lanes = startLanes(options.dataDir, endings);
   const engine = await openEngine(options).finally(lanes.loaded);
   process.on('uncaughtException', crash);
+  process.on('SIGTERM', () => ending.abort());
   const server = createBridge({ ...options, lanes });
-  let stopping = false;
-  const stopOnce = (): void => {
-    if (stopping) return;
-    stopping = true;
-    stop(server, lanes, engine).catch(crash);
-  };
-  process.on('SIGTERM', stopOnce);
-  input.once('close', stopOnce);
-  const port = await listen(server, options.port);
-  if (orphaned) return stopOnce();
-  process.stdout.write(`${JSON.stringify({ port })}\n`);
+  await once(server.listen(options.port, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  if (!ending.signal.aborted) {
+    process.stdout.write(`${JSON.stringify({ port })}\n`);
+    await once(ending.signal, 'abort');
+  }
+  await stop(server, lanes, engine).catch(crash);
 }
 
-main().catch(fail);
+main().catch((error: unknown) => {
+  log(error instanceof Error ? error.message : String(error));
+  process.exit(1);
+});

@@ -1,13 +1,81 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { checkParameterValue } from './analyst-guard.js';
+import { availableParallelism } from 'node:os';
+import { checkParameterValue } from './analyst.js';
 import { BridgeError, notAllowed } from './errors.js';
-import type { Lane } from './lanes.js';
-import type { EngineJob, RowInsert } from './messages.js';
-import { analystAssignments, analystLimitMs, parameterAssignments, serviceAssignments } from './settings.js';
-import { answerFormat, insertFormat, isStreamable, leadingWord, parseInsertHead } from './sql.js';
+import type { EngineJob, Lane, RowInsert } from './lanes.js';
+import { answerFormat, insertFormat, isStreamable, leadingWord, literal, parseInsertHead } from './sql.js';
+
+/** Seconds that an analyst's query may take. */
+const analystSeconds = 60;
+
+/** Most that an analyst's query may take; a request may ask for less. */
+const analystCaps: ReadonlyMap<string, number> = new Map([
+  ['max_execution_time', analystSeconds],
+  ['max_memory_usage', 2_000_000_000],
+  // Time is looked at between blocks. Below this, sums over many rows take longer: with 1,024 rows a half, with 64 ten times.
+  ['max_block_size', 8192],
+  ['max_joined_block_size_rows', 8192],
+  // The engine takes up to 256 for each core: with 500 on two cores an insert takes five times as long.
+  ['max_threads', availableParallelism()],
+]);
+
+/** Bound on one query of the service itself, in bytes; the service may set another. */
+const serviceMemory = 'max_memory_usage = 4000000000';
+
+/*
+ * Settings an analyst's request may carry: they shape the answer and nothing else. Not among them on
+ * purpose: format_schema*, format_template_* and output_format_schema (they read and write files).
+ */
+const analystPrefixes = ['output_format_', 'date_time_', 'format_csv_', 'format_custom_'];
+const analystNames: ReadonlySet<string> = new Set(
+  `bool_true_representation bool_false_representation extremes join_use_nulls limit log_comment max_result_bytes
+   max_result_rows max_rows_to_read offset result_overflow_mode session_timezone`.split(/\s+/),
+);
+
+type Settings = ReadonlyMap<string, string>;
+
+/** A pair for SET. */
+function pair(name: string, value: string): string {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+    throw new BridgeError(115, 'UNKNOWN_SETTING', `Unknown setting '${name.slice(0, 100)}'`);
+  return `${name} = ${literal(value)}`;
+}
+
+const pairs = (settings: Settings): string[] => Array.from(settings, ([name, value]) => pair(name, value));
+
+function refuse(name: string): never {
+  throw new BridgeError(164, 'READONLY', `Cannot modify '${name}' setting in readonly mode`);
+}
+
+/** What the request asks for, where that is below the cap. */
+function cappedValue(settings: Settings, name: string, cap: number): number {
+  const value = settings.get(name) ?? String(cap);
+  const wanted = Number(value);
+  if (!Number.isFinite(wanted) || value.trim() === '') refuse(name);
+  return wanted > 0 && wanted < cap ? wanted : cap;
+}
+
+/**
+ * The SET pairs of an analyst's request. Unknown and powerful settings are refused with READONLY; the caps are always set
+ * and can only be lowered.
+ */
+export function analystAssignments(settings: Settings): string[] {
+  const given = [...settings].flatMap(([name, value]) => {
+    const assignment = pair(name, value);
+    if ((name === 'readonly' && (value === '1' || value === '2')) || analystCaps.has(name)) return [];
+    const isKnown = analystNames.has(name) || analystPrefixes.some((prefix) => name.startsWith(prefix));
+    if (!isKnown || name === 'output_format_schema') refuse(name);
+    return [assignment];
+  });
+  // Where nothing is asked for, the engine knows better how many cores it has.
+  const caps = [...analystCaps]
+    .filter(([name]) => name !== 'max_threads' || settings.has(name))
+    .map(([name, cap]) => pair(name, String(cappedValue(settings, name, cap))));
+  return [...given, ...caps];
+}
 
 /** One request's say about how to run its statement. */
-export interface RequestOptions {
+interface RequestOptions {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly method: string;
@@ -82,19 +150,6 @@ function wholeText(bytes: Buffer): CutStatement {
   return { text, insert: null, settings: [] };
 }
 
-function named(query: URLSearchParams, keep: (name: string) => string | null): Map<string, string> {
-  const found = new Map<string, string>();
-  for (const [key, value] of query) {
-    const name = keep(key);
-    if (name !== null) found.set(name, value);
-  }
-  return found;
-}
-
-const settingName = (key: string): string | null =>
-  key.startsWith('param_') || exchangeParameters.has(key) ? null : key;
-const parameterName = (key: string): string | null => (key.startsWith('param_') ? key.slice(6) : null);
-
 /** Clients name `default` where nothing was set; for an analyst that is the service's database. */
 function databaseOf(options: RequestOptions): string {
   const { query, headers, pathDatabase, analyst } = options;
@@ -126,19 +181,21 @@ export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; 
   const { text: statement, insert, settings: clause } = cutStatement(query.get('query') ?? '', body);
   const format = header(headers, 'x-clickhouse-format') ?? query.get('default_format') ?? 'TabSeparated';
   const streamed = insert !== null || mayStream(statement, format);
-  const settings = named(query, settingName);
-  const parameters = named(query, parameterName);
+  const isParameter = ([name]: [string, string]): boolean => name.startsWith('param_');
+  const parameters = new Map([...query].filter(isParameter));
+  const settings = new Map([...query].filter((one) => !isParameter(one) && !exchangeParameters.has(one[0])));
   if (analyst) for (const value of parameters.values()) checkParameterValue(value);
   const assignments = [
-    ...(analyst ? analystAssignments(settings) : [...serviceAssignments(settings), ...clause]),
-    ...parameterAssignments(parameters),
+    ...(analyst ? analystAssignments(settings) : [serviceMemory, ...pairs(settings), ...clause]),
+    // Bound by the engine on its own session, in its own escaping; never pasted into SQL.
+    ...pairs(parameters),
     ...(streamed || !isReading(statement) ? [] : [answerBound(query)]),
   ];
   const job: EngineJob = {
     ...{ id, assignments, statement, format, streamed, insert },
     database: databaseOf(options),
     readonly: analyst ? 1 : method === 'POST' ? 0 : 2,
-    limitMs: analyst ? analystLimitMs(settings) : null,
+    limitMs: analyst ? 1000 * cappedValue(settings, 'max_execution_time', analystSeconds) : null,
   };
   return { job, lane: laneOf(statement, analyst), format: answerFormat(statement, format) };
 }

@@ -1,6 +1,67 @@
-import { readableSystemTables } from './analyst-role.js';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { BridgeError, notAllowed } from './errors.js';
 import { isName, type Token, tokensOf } from './sql.js';
+
+/*
+ * What analysts may read is kept by the engine itself, by a role that their sessions take. chdb has one user with every
+ * right and lets nobody make others, unless a configuration brings them (tried with 26.7). Roles cannot keep anybody from
+ * `system`, which all may read: row policies do, and they also hold where a name is made up or matched by a pattern.
+ */
+
+const words = (list: string): ReadonlySet<string> => new Set(list.split(/\s+/));
+
+/** Takes every other role, and so every other right, from a session. */
+export const takeAnalystRole = 'SET ROLE analyst';
+
+/** Tables of `system` that tools look into, and what plain questions are made of; each shows one's own tables only. */
+const readableSystemTables = words(
+  `aggregate_function_combinators collations columns data_skipping_indices data_type_families databases
+   formats functions keywords numbers numbers_mt one settings table_engines table_functions tables
+   time_zones zeros zeros_mt`,
+);
+
+const xmlText = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+const grants = (...rights: readonly string[]): string =>
+  `<grants>${rights.map((right) => `<query>GRANT ${xmlText(right)}</query>`).join('')}</grants>`;
+const policy = (table: string, filter: string): string =>
+  `<table name="${table}"><filter>${filter}</filter></table>`;
+
+/** The policy of a whole database and those of its tables add up. */
+function configuration(file: string, readable: readonly string[]): string {
+  const all = policy('', "has(currentRoles(), 'service')");
+  const tables = [...readableSystemTables].map((table) => policy(table, '1'));
+  return `<clickhouse>
+<display_name>skilltrace-embedded</display_name>
+<users_config>${xmlText(file)}</users_config>
+<profiles><default/></profiles>
+<quotas><default/></quotas>
+<roles>
+<service>${grants('ALL ON *.*')}</service>
+<analyst>${grants(...readable.map((name) => `SELECT ON ${name}`))}</analyst>
+</roles>
+<users><default>
+<password/><profile>default</profile><networks><ip>::/0</ip></networks>
+${grants('service, analyst')}
+<databases><database name="system">${all}${tables.join('')}</database></databases>
+</default></users>
+</clickhouse>
+`;
+}
+
+/**
+ * Writes the engine's configuration where it is not there yet: on a full disk a server that died starts again all the same.
+ *
+ * @param readable tables that analysts may read, as GRANT has them
+ * @returns its path
+ */
+export async function writeAccess(dataDir: string, readable: readonly string[]): Promise<string> {
+  const file = join(dataDir, 'access.xml');
+  const text = configuration(file, readable);
+  const there = await readFile(file, 'utf8').catch(() => null);
+  if (there !== text) await writeFile(file, text, { mode: 0o600 });
+  return file;
+}
 
 /*
  * readonly=1 and the role stop most, but in this engine (tried with 26.7) not: scalar file(), INTO OUTFILE, KILL,
@@ -9,8 +70,6 @@ import { isName, type Token, tokensOf } from './sql.js';
  * printed by the engine's own parser, then what is printed is checked here, and that text is run, with each `*` narrowed:
  * no comment, quoting or spelling can mean two things.
  */
-
-const words = (list: string): ReadonlySet<string> => new Set(list.split(/\s+/));
 
 const allowedVerbs = words('SELECT WITH SHOW DESCRIBE DESC EXISTS EXPLAIN (');
 
@@ -134,4 +193,20 @@ function endsOperand({ text, kind }: Token): boolean {
 function endsPattern(tokens: readonly Token[], index: number): boolean {
   const [word, open, pattern, close] = tokens.slice(Math.max(0, index - 3), index + 1);
   return word?.text === 'COLUMNS' && open?.text === '(' && pattern?.kind === 'string' && close?.text === ')';
+}
+
+/*
+ * Functions that make long values of short ones, or take more than linear time: what one row of theirs costs has no bound
+ * (two texts of 65,536 characters compared: 3 s), so few of them go into a block.
+ */
+const dearFunctions =
+  /distance|similarity|^(?:repeat|range|space|(?:l|r|left|right)pad(?:utf8)?|arraywithconstant|arrayresize|random.*string.*|randomprintableascii|bcrypt|sleep.*)$/i;
+const dearBlockRows = 4;
+
+/** The SET pairs that a statement of an analyst's asks for, as the engine prints it. */
+export function dearAssignments(statement: string): string[] {
+  const tokens = tokensOf(statement);
+  const called = tokens.filter((token, index) => isName(token) && tokens[index + 1]?.text === '(');
+  if (!called.some(({ text }) => dearFunctions.test(text))) return [];
+  return ['max_block_size', 'max_joined_block_size_rows'].map((name) => `${name} = ${dearBlockRows}`);
 }

@@ -1,0 +1,233 @@
+import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, createGzip, createInflate } from 'node:zlib';
+import { BridgeError, failureOf } from './errors.js';
+import { jobOf } from './job.js';
+import type { Lanes, WriteSummary } from './lanes.js';
+import { checkOverruns, type Overrun } from './overruns.js';
+import { contentType } from './sql.js';
+
+/** The engine inside has no users: accounts are the bridge's. */
+export interface Account {
+  readonly name: string;
+  readonly password: string;
+  readonly readonly: boolean;
+}
+
+interface BridgeOptions {
+  readonly lanes: Lanes;
+  readonly accounts: readonly Account[];
+  readonly database: string;
+  readonly overruns: readonly Overrun[];
+}
+
+/** Largest body of the service, after decompression; and of an analyst, who only sends questions. */
+const maxInsertBytes = 256 * 1024 * 1024;
+const maxQuestionBytes = 1024 * 1024;
+/** A reader that takes nothing for so long is cut off: its query holds a thread of the engine. */
+const maxStallMs = 300_000;
+
+/** The ClickHouse HTTP interface over the lanes; not yet listening. */
+export const createBridge = (options: BridgeOptions): Server =>
+  createServer(
+    { keepAliveTimeout: 10_000, requestTimeout: 300_000, maxHeaderSize: 1024 * 1024 },
+    (request, response) => {
+      handle(options, request, response).catch((error: unknown) => {
+        // Part of the result may be out: only a cut connection cannot be taken for a complete answer.
+        if (response.destroyed || response.headersSent) return void response.destroy();
+        // What is left of an unread body would be taken for the next request: the connection ends.
+        if (!request.complete) response.setHeader('Connection', 'close');
+        const { code, status, body } = failureOf(error);
+        response.setHeader('X-ClickHouse-Exception-Code', String(code));
+        sendText(response, status, body);
+        request.resume();
+      });
+    },
+  );
+
+async function handle(
+  options: BridgeOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { method = '' } = request;
+  const url = new URL(request.url ?? '/', 'http://localhost');
+  if (isProbe(method, url)) return sendText(response, 200, 'Ok.\n');
+  const database = pathDatabase(url.pathname);
+  const isQuery = method === 'POST' || url.searchParams.has('query');
+  if (database === undefined || !isQuery)
+    return sendText(response, 404, `There is no handle ${url.pathname.slice(0, 200)}\n`);
+  if (!['GET', 'HEAD', 'POST'].includes(method))
+    throw new BridgeError(48, 'NOT_IMPLEMENTED', `Method ${method} is not supported`);
+  return runQuery(options, request, response, url.searchParams, database);
+}
+
+function isProbe(method: string, { pathname, searchParams }: URL): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false;
+  return ['/ping', '/replicas_status'].includes(pathname) || (pathname === '/' && !searchParams.has('query'));
+}
+
+/** `/name` is a database; null for `/`; undefined when no handler has such a path. */
+const pathDatabase = (pathname: string): string | null | undefined =>
+  pathname === '/' ? null : /^\/([A-Za-z_]\w*)\/?$/.exec(pathname)?.[1];
+
+async function runQuery(
+  { lanes, accounts, database, overruns }: BridgeOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+  query: URLSearchParams,
+  fromPath: string | null,
+): Promise<void> {
+  const id = randomUUID();
+  response.setHeader('X-ClickHouse-Server-Display-Name', 'skilltrace-embedded');
+  response.setHeader('X-ClickHouse-Query-Id', query.get('query_id') ?? id);
+  response.setHeader('X-ClickHouse-Timezone', 'UTC');
+  const { headers, method = 'GET' } = request;
+  const { readonly: analyst } = authenticate(accounts, headers, query);
+  const body = await readBody(request, analyst ? maxQuestionBytes : maxInsertBytes);
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  const places = { pathDatabase: fromPath, defaultDatabase: database };
+  const { job, lane, format } = jobOf({ query, headers, method, ...places, analyst, id }, body);
+  if (analyst) checkOverruns(overruns, job.statement, Date.now());
+  const answer = openAnswer(response, format, wantsGzip(headers, query));
+  answer.finish(await lanes.run(lane, job, answer.write, gone.signal));
+}
+
+/** The account of a request, by headers, basic auth or query; wrong ones raise code 516. */
+export function authenticate(
+  accounts: readonly Account[],
+  headers: IncomingHttpHeaders,
+  query: URLSearchParams,
+): Account {
+  const [user, password] = credentialsOf(headers, query);
+  const account = accounts.find(({ name }) => name === user);
+  if (sameSecret(password, account?.password ?? '') && account !== undefined) return account;
+  const reason = 'Authentication failed: password is incorrect, or there is no user with such name.';
+  throw new BridgeError(516, 'AUTHENTICATION_FAILED', `${user.slice(0, 100)}: ${reason}`);
+}
+
+function credentialsOf(
+  headers: IncomingHttpHeaders,
+  query: URLSearchParams,
+): [user: string, password: string] {
+  const { 'x-clickhouse-user': user, 'x-clickhouse-key': key } = headers;
+  if (user !== undefined || key !== undefined) return [String(user ?? 'default'), String(key ?? '')];
+  const basic = /^Basic\s+(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+  if (basic === undefined) return [query.get('user') ?? 'default', query.get('password') ?? ''];
+  const [name = '', ...password] = Buffer.from(basic, 'base64').toString('utf8').split(':');
+  return [name, password.join(':')];
+}
+
+function sameSecret(given: string, expected: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(expected));
+}
+
+/** The whole body, decompressed; a client that disconnects in the middle rejects: a cut insert never runs. */
+async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const encoding = (request.headers['content-encoding'] || 'identity').toLowerCase();
+  if (encoding === 'identity') return collect(request, maxBytes);
+  if (encoding !== 'gzip' && encoding !== 'deflate')
+    throw new BridgeError(48, 'NOT_IMPLEMENTED', `Content-Encoding ${encoding} is not supported; use gzip`);
+  let body = Buffer.alloc(0);
+  await pipeline(
+    request,
+    encoding === 'gzip' ? createGunzip() : createInflate(),
+    async (source: AsyncIterable<Buffer>) => {
+      body = await collect(source, maxBytes);
+    },
+  ).catch((error: unknown) => {
+    if (error instanceof BridgeError) throw error;
+    throw new BridgeError(354, 'ZLIB_INFLATE_FAILED', `The compressed body cannot be read: ${String(error)}`);
+  });
+  return body;
+}
+
+async function collect(source: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer<ArrayBuffer>> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of source) {
+    bytes += part.length;
+    if (bytes > maxBytes)
+      throw new BridgeError(307, 'TOO_MANY_BYTES', `The request body is larger than ${maxBytes} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts, bytes);
+}
+
+function wantsGzip(headers: IncomingHttpHeaders, query: URLSearchParams): boolean {
+  const isAsked = ['1', 'true'].includes(query.get('enable_http_compression') ?? '');
+  return isAsked && /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
+}
+
+/** Nothing is sent before the first part of the answer: an early error has its own status. */
+function openAnswer(response: ServerResponse, format: string, isGzip: boolean) {
+  const gzip = isGzip ? createGzip({ level: 1 }) : null;
+  const target = gzip ?? response;
+
+  function begin(): void {
+    if (response.headersSent) return;
+    response.setHeader('Content-Type', contentType(format));
+    response.setHeader('X-ClickHouse-Format', format);
+    if (gzip !== null) {
+      response.setHeader('Content-Encoding', 'gzip');
+      gzip.pipe(response);
+    }
+    response.writeHead(200);
+  }
+
+  async function drainedOrClosed(): Promise<void> {
+    const ended = new AbortController();
+    const { signal } = ended;
+    const stalled = setTimeout(() => response.destroy(), maxStallMs);
+    await Promise.race([once(target, 'drain', { signal }), once(response, 'close', { signal })]).finally(
+      () => {
+        clearTimeout(stalled);
+        ended.abort();
+      },
+    );
+  }
+
+  return {
+    /** @returns whether more is wanted */
+    write: async (bytes: Uint8Array): Promise<boolean> => {
+      if (response.destroyed) return false;
+      begin();
+      if (!target.write(bytes)) await drainedOrClosed();
+      return !response.destroyed;
+    },
+    finish: (summary: WriteSummary | null): void => {
+      if (response.destroyed) return;
+      if (!response.headersSent) response.setHeader('X-ClickHouse-Summary', summaryHeader(summary));
+      begin();
+      target.end();
+    },
+  };
+}
+
+function summaryHeader(summary: WriteSummary | null): string {
+  const rows = String(summary?.writtenRows ?? 0);
+  const bytes = String(summary?.writtenBytes ?? 0);
+  const read = { read_rows: rows, read_bytes: bytes, total_rows_to_read: '0' };
+  const written = { written_rows: rows, written_bytes: bytes, result_rows: rows, result_bytes: bytes };
+  return JSON.stringify({ ...read, ...written, elapsed_ns: '0' });
+}
+
+/** Sends a short plain text. */
+function sendText(response: ServerResponse, status: number, text: string): void {
+  response.setHeader('Content-Type', 'text/plain; charset=UTF-8');
+  response.setHeader('Content-Length', Buffer.byteLength(text));
+  response.writeHead(status);
+  response.end(text);
+}
