@@ -8,10 +8,8 @@ export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error && 'code' in error && codes.includes(String(error.code));
 
 /**
- * Makes a folder of mode 700, and those above it, where they are missing.
- *
- * Not by Node's own recursive mkdir: where a system says of a folder that cannot be made that there is no such thing, as
- * /proc does, that tries for ever, and no signal is heard.
+ * Makes a folder of mode 700, and those above it, where they are missing. Not by Node's own recursive mkdir: below /proc,
+ * which says ENOENT of what cannot be made, that tries for ever and hears no signal.
  *
  * @throws StartError where it cannot be made, or is no folder
  */
@@ -21,9 +19,7 @@ export function makeFolder(path: string): void {
     for (let at = resolve(path); !isFolder(at); at = dirname(at)) missing.unshift(at);
     for (const folder of missing) makeOne(folder);
   } catch (error) {
-    throw new StartError(`DATA_DIR: ${JSON.stringify(path)} cannot be made: ${reasonOf(error)}`, {
-      cause: error,
-    });
+    throw startError(`${JSON.stringify(path)} cannot be made`, error);
   }
 }
 
@@ -43,7 +39,8 @@ function makeOne(folder: string): void {
   }
 }
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const startError = (what: string, cause: unknown): StartError =>
+  new StartError(`DATA_DIR: ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
 
 /**
  * Writes a file of mode 600 so that readers see the old text or the whole new one.
@@ -56,7 +53,7 @@ export function writePrivate(file: string, content: unknown): void {
     renameSync(fresh, file);
   } catch (error) {
     rmSync(fresh, { force: true });
-    throw new StartError(`DATA_DIR: ${file} cannot be written: ${reasonOf(error)}`, { cause: error });
+    throw startError(`${file} cannot be written`, error);
   }
 }
 
@@ -66,6 +63,6 @@ export function readJson(file: string): unknown {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return null;
-    throw new StartError(`DATA_DIR: ${file} cannot be read: ${reasonOf(error)}`, { cause: error });
+    throw startError(`${file} cannot be read`, error);
   }
 }

@@ -1,9 +1,8 @@
-import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { type StdioOptions, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listpackBytes, rewriteSize } from '../contracts/redis.js';
-import type { Logger } from '../telemetry.js';
 import { makeFolder } from './private-file.js';
 import { type ServerOptions, type Supervised, supervise } from './supervisor.js';
 
@@ -23,9 +22,8 @@ const loadingNoteMs = 5_000;
 const startScript = '(cat <&3 >/dev/null; kill -TERM $$) & exec redis-server "$0" 3<&-';
 
 /**
- * Starts a real redis-server on loopback, append-only and without eviction, and keeps it running.
- * It leads its own process group, so a terminal's Ctrl-C does not reach it, and ends by itself, cleanly, when
- * this process dies in whatever way.
+ * Starts a real redis-server on loopback, append-only and without eviction, and keeps it running. It leads a process group,
+ * so that Ctrl-C does not reach it, and ends by itself, cleanly, when this process dies in whatever way.
  *
  * @returns the supervised server and its URL with the password; `ready` rejects when it cannot start
  */
@@ -47,17 +45,20 @@ export function startRedis(options: RedisOptions): Supervised & { url: string } 
       if (child.pid !== undefined) options.onSpawn?.(child.pid);
       return child;
     },
-    ready: (child, signal) => untilLoaded(child, url, logFile, logger, signal),
+    ready: (child, signal) =>
+      untilLoaded(url, logFile, signal, () =>
+        logger.info({ pid: child.pid }, 'redis-server is reading its append-only file'),
+      ),
   });
   return { ...server, url };
 }
 
+/** @param note called now and then while it reads its data */
 async function untilLoaded(
-  child: ChildProcess,
   url: string,
   logFile: string,
-  logger: Logger,
   signal: AbortSignal,
+  note: () => void,
 ): Promise<void> {
   // Loaded beside the start of the servers, not before it.
   const { probeRedis } = await import('./probe.js');
@@ -72,7 +73,7 @@ async function untilLoaded(
     if (!loading && now > deadline)
       throw new Error(`redis-server does not answer: ${silence.reason}; see ${logFile}`);
     if (loading && now > nextNote) {
-      logger.info({ pid: child.pid }, 'redis-server is reading its append-only file');
+      note();
       nextNote = now + loadingNoteMs;
     }
     await sleep(pollMs);

@@ -7,15 +7,9 @@ import { hasCode } from './private-file.js';
 /** A child process to keep running. */
 export type ChildSpec = {
   name: string;
-  /**
-   * Starts the process, detached: it leads a process group of its own, which ends with it. Where it cannot be started it has
-   * no `pid`, and perhaps no streams.
-   */
+  /** Starts the process as leader of a group, which ends with it. One that cannot start has no `pid`, perhaps no streams. */
   spawn(): ChildProcess;
-  /**
-   * Resolves when the child serves, rejects when it cannot. `signal` aborts when the child died or is to stop:
-   * it has to reject then, and what is thrown is ignored.
-   */
+  /** Resolves when the child serves. Rejects when it cannot, and when `signal` aborts: it died or is to stop. */
   ready(child: ChildProcess, signal: AbortSignal): Promise<void>;
   logger: Logger;
   /** Where the child writes what went wrong. */
@@ -23,10 +17,7 @@ export type ChildSpec = {
   /** First wait before a restart; doubles up to `maxDelayMs` while the child dies again soon. */
   minDelayMs?: number;
   maxDelayMs?: number;
-  /**
-   * Asked once after each end that nobody asked for: null where the child died by itself, else why its owner ended it, to be
-   * started again at once.
-   */
+  /** Asked after each end that `stop` did not cause: why the owner ended it, to start at once; null: it died by itself. */
   whyEnded?(): string | null;
 };
 
@@ -55,12 +46,7 @@ const healthyMs = 10_000;
 /** Time between SIGKILL and the end of the limit. */
 const killMarginMs = 250;
 
-type Life = {
-  child: ChildProcess;
-  /** Why there was never a process; null of one that there was. */
-  ended: Promise<Error | null>;
-  over: AbortController;
-};
+type Life = ReturnType<typeof begin>;
 
 /**
  * Starts a child process and starts it again whenever it dies, until `stop`.
@@ -110,7 +96,8 @@ export function supervise(spec: ChildSpec): Supervised {
         delayMs = why === null ? delay : 0;
         logger.warn({ delayMs }, `${name} ${why ?? `died (${lastWords(current.child)})`}, starting it again`);
       }
-      await pause(delayMs, stopping.signal);
+      // An abort wakes it up.
+      await sleep(delayMs, undefined, { signal: stopping.signal }).catch(() => undefined);
       if (stopping.signal.aborted) return;
       current = await launch().catch((error: unknown) => {
         if (!stopping.signal.aborted) logger.error({ err: error }, `${name} did not start again`);
@@ -121,9 +108,9 @@ export function supervise(spec: ChildSpec): Supervised {
   }
 
   const firstLife = launch();
+  const kept = firstLife.then(keepAlive, () => undefined);
   const ready = firstLife.then(() => undefined);
   // Whoever awaits `ready` hears of a failed start, however late; until then it is no stray rejection.
-  const kept = firstLife.then(keepAlive, () => undefined);
   ready.catch(() => undefined);
   return {
     ready,
@@ -136,8 +123,9 @@ export function supervise(spec: ChildSpec): Supervised {
   };
 }
 
-function begin(child: ChildProcess): Life {
+function begin(child: ChildProcess) {
   const over = new AbortController();
+  /** Why there was never a process; null of one that there was. */
   const ended = new Promise<Error | null>((resolve) => {
     child.once('exit', () => resolve(null));
     child.on('error', (error) => {
@@ -175,12 +163,6 @@ export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
     if (hasCode(error, 'ESRCH', 'EPERM')) return false;
     throw error;
   }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
 }
 
 const lastWords = (child: ChildProcess): string =>

@@ -1,7 +1,6 @@
 /**
- * Views on how fast and how efficiently learners learn, by skill. They read the daily sums alone, so that they stay
- * quick however many answers there are. The models' numbers stand here as they were, for a released view is never
- * edited.
+ * Views on how fast and how efficiently learners learn, by skill. They read the daily sums alone, to stay quick however
+ * many answers there are. Numbers of the models are written out: a released view is never edited.
  */
 import { columnsOf, type View } from '../clickhouse/table.js';
 
@@ -22,14 +21,20 @@ const norms = `SELECT tenant, skill_id,
  * Right answers beyond the predicted ones against ln time, both standardised by the skill's norms, as a percentage
  * of the normal distribution of their difference over sqrt 2: 50 is as all learners of the skill together. It is
  * what learners get answer by answer (src/domain/tracing/pace.ts), of means. NULL below three times.
- *
- * @param of one of `sums`
- * @param norm one of `norms`
  */
 const efficiency = (of: (sum: string) => string, norm: (name: string) => string): string =>
   `if(${of('timed')} < 3, NULL, 50 * (1 + erf(0.5 * (
     ((${of('correct')} - ${of('predicted')}) / ${of('attempts')} - ${norm('surprise')}) / ${norm('surprise_sd')}
     - (${of('log_seconds')} / ${of('timed')} - ${norm('log_mean')}) / ${norm('log_sd')}))))`;
+
+const ofWeek = efficiency(
+  (sum) => `sum(w.${sum})`,
+  (norm) => `any(n.${norm})`,
+);
+const ofLearner = efficiency(
+  (sum) => `l.${sum}`,
+  (norm) => `n.${norm}`,
+);
 
 export const cohortSkillWeekly: View = {
   name: 'cohort_skill_weekly',
@@ -60,10 +65,7 @@ export const cohortSkillWeekly: View = {
   sum(w.gain) / sum(w.active_days) AS velocity_per_active_day,
   avg(w.mastery) AS mean_mastery,
   if(sum(w.seconds) = 0, NULL, 60 * sum(w.timed_correct) / sum(w.seconds)) AS correct_per_minute,
-  ${efficiency(
-    (sum) => `sum(w.${sum})`,
-    (norm) => `any(n.${norm})`,
-  )} AS efficiency_index
+  ${ofWeek} AS efficiency_index
 FROM (
   SELECT tenant, user_id, skill_id, toMonday(r.day) AS monday, max(r.last_answer).3 AS mastery,
     ${sums}
@@ -78,12 +80,13 @@ JOIN (
 GROUP BY tenant, cohort, skill_id, week`,
 };
 
-const quartiles = (name: string, type: string, what: string) =>
-  columnsOf(`
+const quartiles = (name: string, type: string, what: string): string => `
     ${name}_q1 ${type} -- First quartile over the learners of ${what}
     ${name}_median ${type} -- Median over the learners of ${what}
-    ${name}_q3 ${type} -- Third quartile over the learners of ${what}
-  `);
+    ${name}_q3 ${type} -- Third quartile over the learners of ${what}`;
+
+const efficiencyMeaning =
+  'accuracy beyond the prediction against time, 0 to 100, 50: as all learners of the skill; three times needed';
 
 const selectQuartiles = (name: string, of: string): string =>
   `quantileExactInclusive(0.25)(${of}) AS ${name}_q1,
@@ -93,41 +96,23 @@ const selectQuartiles = (name: string, of: string): string =>
 export const skillVelocity: View = {
   name: 'skill_velocity',
   comment: 'How fast and how efficiently the learners of a skill learn, and how they differ',
-  columns: [
-    ...columnsOf(`
-      tenant LowCardinality(String) -- Owner of the learners
-      skill_id LowCardinality(String) -- Skill
-      learners UInt64 -- Learners who answered on the skill
-      attempts UInt64 -- Their answers
-    `),
-    ...quartiles('velocity_per_attempt', 'Float64', 'the mean of mastery_after - mastery_before'),
-    ...quartiles(
-      'velocity_per_active_day',
-      'Float64',
-      'the sum of mastery_after - mastery_before per day of practice',
-    ),
-    ...quartiles(
-      'efficiency_index',
-      'Nullable(Float64)',
-      'accuracy beyond the prediction against time, 0 to 100, 50: as all learners of the skill; three times needed',
-    ),
-    ...columnsOf(`
-      correct_per_minute Nullable(Float64) -- Correct answers per minute of timed work; NULL: no time
-      plateau_share Float64 -- Share of the learners who were on a plateau on their last day with answers
-    `),
-  ],
+  columns: columnsOf(`
+    tenant LowCardinality(String) -- Owner of the learners
+    skill_id LowCardinality(String) -- Skill
+    learners UInt64 -- Learners who answered on the skill
+    attempts UInt64 -- Their answers
+    ${quartiles('velocity_per_attempt', 'Float64', 'the mean of mastery_after - mastery_before')}
+    ${quartiles('velocity_per_active_day', 'Float64', 'the sum of mastery_after - mastery_before per day of practice')}
+    ${quartiles('efficiency_index', 'Nullable(Float64)', efficiencyMeaning)}
+    correct_per_minute Nullable(Float64) -- Correct answers per minute of timed work; NULL: no time
+    plateau_share Float64 -- Share of the learners who were on a plateau on their last day with answers
+  `),
   query: `SELECT l.tenant AS tenant, l.skill_id AS skill_id,
   count() AS learners,
   sum(l.attempts) AS attempts,
   ${selectQuartiles('velocity_per_attempt', 'l.gain / l.attempts')},
   ${selectQuartiles('velocity_per_active_day', 'l.gain / l.active_days')},
-  ${selectQuartiles(
-    'efficiency_index',
-    efficiency(
-      (sum) => `l.${sum}`,
-      (norm) => `n.${norm}`,
-    ),
-  )},
+  ${selectQuartiles('efficiency_index', ofLearner)},
   if(sum(l.seconds) = 0, NULL, 60 * sum(l.timed_correct) / sum(l.seconds)) AS correct_per_minute,
   avg(l.on_plateau) AS plateau_share
 FROM (

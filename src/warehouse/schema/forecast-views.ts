@@ -9,12 +9,12 @@ import { levels, servedForecasts, shownColumns } from './journal-tables.js';
 
 /** A share of fewer answers says little about any forecast. */
 const fewestAnswers = 10;
-/** First answer of each band of history. */
-const bands = [1, 20, 50, 100, 200, 500] as const;
 
-/** The column once for each level. */
+/** The columns once for each level. */
 const perLevel = (column: string) =>
-  levels.flatMap((level) => columnsOf(column.replaceAll('LEVEL', `${level}`)));
+  levels.flatMap((level) =>
+    columnsOf(column.replaceAll('LEVEL', `${level}`).replaceAll('SHARE', `${level / 100}`)),
+  );
 const served = (...names: string[]) => shownColumns(servedForecasts, ...names);
 /** Of the columns of a served forecast, what it is scored by. */
 const madeColumns = [
@@ -91,14 +91,9 @@ FROM (
 };
 
 /** The band that a history belongs to, and where it ends. */
-const bandStart = `multiIf(${bands
-  .toReversed()
-  .map((from) => (from === bands[0] ? `${from}` : `history >= ${from}, ${from}`))
-  .join(', ')})`;
-const bandEnd = `transform(history_from, [${bands.slice(0, -1).join(', ')}], [${bands
-  .slice(1)
-  .map((from) => from - 1)
-  .join(', ')}], NULL)`;
+const bandStart =
+  'multiIf(history >= 500, 500, history >= 200, 200, history >= 100, 100, history >= 50, 50, history >= 20, 20, 1)';
+const bandEnd = 'transform(history_from, [1, 20, 50, 100, 200], [19, 49, 99, 199, 499], NULL)';
 
 export const forecastCoverage: View = {
   name: 'forecast_coverage',
@@ -112,11 +107,7 @@ export const forecastCoverage: View = {
       learners UInt64 -- Different learners among them: cases of one learner are not independent
       answers UInt64 -- Answers that they were scored on; those in several horizons count in each
     `),
-    ...levels.flatMap((level) =>
-      columnsOf(
-        `coverage_${level} Float64 -- Share of cases whose ${level} % interval held; ${level / 100} is right`,
-      ),
-    ),
+    ...perLevel('coverage_LEVEL Float64 -- Share of cases whose LEVEL % interval held; SHARE is right'),
     ...perLevel('mean_width_LEVEL Float64 -- Mean width of the LEVEL % interval as a share; less is sharper'),
     ...columnsOf(`
       expected_share Float64 -- Mean expected share of right answers

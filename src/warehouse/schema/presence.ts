@@ -2,20 +2,23 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { isUnknownDatabase, selectRows } from '../clickhouse/client.js';
 
 /**
- * What a new deployment has none of, the likeliest first: attempts, what is left of dropped ones, and what people set
- * before the first answer. Not keys and the deployment's own facts: every start makes them, also of one that was
- * started only once.
+ * What a new deployment has no rows of, the likeliest first: attempts, what is left of dropped ones, what people set before
+ * the first answer, and the end of a key. Not keys and the deployment's own facts, which every start makes.
  */
-const tables = ['attempts', 'learner_snapshots', 'goal_changes', 'skill_changes'];
-
-/** But the end of a key: a start would take it for new. */
-const revokedKeys = 'api_keys WHERE revoked_at IS NOT NULL';
+const places = ['attempts', 'learner_snapshots', 'goal_changes', 'skill_changes'].map((table) => ({
+  table,
+  rows: table,
+}));
+const revokedKeys = { table: 'api_keys', rows: 'api_keys WHERE revoked_at IS NOT NULL' };
 
 /** Whether ClickHouse holds anything that was in Redis and cannot be made again. @throws where that is not known */
 export async function holdsState(client: ClickHouseClient): Promise<boolean> {
-  for (const table of tables)
-    if ((await exists(client, table)) && (await hasRows(client, table))) return true;
-  return (await exists(client, 'api_keys')) && (await hasRows(client, revokedKeys));
+  for (const { table, rows } of [...places, revokedKeys])
+    if (await exists(client, table)) {
+      const found = await selectRows(client, `SELECT 1 FROM ${rows} LIMIT 1`);
+      if (found.length > 0) return true;
+    }
+  return false;
 }
 
 /**
@@ -31,6 +34,3 @@ async function exists(client: ClickHouseClient, table: string): Promise<boolean>
     throw error;
   }
 }
-
-const hasRows = async (client: ClickHouseClient, rows: string): Promise<boolean> =>
-  (await selectRows(client, `SELECT 1 FROM ${rows} LIMIT 1`)).length > 0;
