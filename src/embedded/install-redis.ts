@@ -12,26 +12,18 @@ const apt = 'apt-get -y -o DPkg::Lock::Timeout=120';
 const recipes = [
   {
     tool: 'apt-get',
-    asRoot: true,
     prepare: [`${apt} update`],
     install: [`${apt} install --no-install-recommends redis-server`],
     advice: 'sudo apt-get update && sudo apt-get install redis-server',
   },
   {
     tool: 'dnf',
-    asRoot: true,
     prepare: [],
     // Newer Fedora and RHEL have Valkey in its place, under the old command's name.
     install: ['dnf install -y redis', 'dnf install -y valkey-compat-redis'],
     advice: 'sudo dnf install redis',
   },
-  {
-    tool: 'brew',
-    asRoot: false,
-    prepare: [],
-    install: ['brew install redis'],
-    advice: 'brew install redis',
-  },
+  { tool: 'brew', prepare: [], install: ['brew install redis'], advice: 'brew install redis' },
 ];
 
 /**
@@ -70,8 +62,8 @@ async function install(say: (line: string) => void, signal?: AbortSignal): Promi
   const recipe = recipes.find(({ tool }) => works(tool, '--version'));
   if (recipe === undefined)
     throw new StartError('redis-server is not installed; install Redis 6.2 or newer, or set REDIS_URL');
-  const { tool, asRoot, prepare, advice } = recipe;
-  const prefix = asRoot ? privilege() : [];
+  const { tool, prepare, advice } = recipe;
+  const prefix = tool === 'brew' ? [] : privilege();
   if (prefix === null) throw new StartError(`redis-server is not installed; type: ${advice}`);
   say(`redis-server is missing: installing it with ${tool}`);
   const quietly = [...prefix, 'env', 'DEBIAN_FRONTEND=noninteractive'];

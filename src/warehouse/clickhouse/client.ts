@@ -95,32 +95,24 @@ export async function selectManyRows<Row>(
 export const isUnknownDatabase = (error: unknown): boolean =>
   error instanceof ClickHouseError && error.code === '81';
 
-/**
- * Makes the URL's database unless it exists, which an operator may have seen to: the right to create one is
- * needed only where it is missing.
- */
+/** Makes the URL's database. Who may not create one needs no right to where the operator has made it. */
 export async function ensureDatabase(url: string, cluster: Cluster = null): Promise<void> {
-  const database = decodeURIComponent(new URL(url).pathname.slice(1)) || 'default';
-  const client = connectWarehouse(url, cluster);
   try {
-    await client.command({ query: 'SELECT 1' });
+    await runOnce(url, cluster, 'SELECT 1');
   } catch (error) {
     if (!isUnknownDatabase(error)) throw error;
-    await createDatabase(url, database, cluster);
-  } finally {
-    await client.close();
+    const root = new URL(url);
+    const database = decodeURIComponent(root.pathname.slice(1)) || 'default';
+    root.pathname = '/default';
+    const query = `CREATE DATABASE IF NOT EXISTS ${everywhere('{database:Identifier}', cluster)}`;
+    await runOnce(root.href, cluster, query, { database });
   }
 }
 
-async function createDatabase(url: string, database: string, cluster: Cluster): Promise<void> {
-  const root = new URL(url);
-  root.pathname = '/default';
-  const client = connectWarehouse(root.href, cluster);
+async function runOnce(url: string, cluster: Cluster, query: string, params: Record<string, string> = {}) {
+  const client = connectWarehouse(url, cluster);
   try {
-    await client.command({
-      query: `CREATE DATABASE IF NOT EXISTS ${everywhere('{database:Identifier}', cluster)}`,
-      query_params: { database },
-    });
+    await client.command({ query, query_params: params });
   } finally {
     await client.close();
   }

@@ -64,11 +64,12 @@ export const createModelHistory = (client: ClickHouseClient) => ({
   },
   /** Adds a change, and the parameters of a fitted version; doing it again adds nothing. */
   add: async (change: RecordedChange): Promise<void> => {
-    const { tenant, version } = change;
     // The change comes last: where it is, everything is.
     if (change.action === 'fit')
-      await insertOnce(client, skillParameters.name, 'version', tenant, version, skillRows(change));
-    await insertOnce(client, modelVersions.name, 'change', tenant, change.change, [changeRow(change)]);
+      await insertOnce(client, skillParameters.name, 'version', change, skillRows(change));
+    const { basedOn, publishedAt, ...same } = change;
+    const row = { ...same, based_on: basedOn, published_at: sqlTime(publishedAt) };
+    await insertOnce(client, modelVersions.name, 'change', change, [row]);
   },
 });
 
@@ -76,11 +77,11 @@ export const createModelHistory = (client: ClickHouseClient) => ({
 async function insertOnce(
   client: ClickHouseClient,
   name: string,
-  column: string,
-  tenant: string,
-  value: number,
+  column: 'change' | 'version',
+  change: RecordedChange,
   rows: object[],
 ): Promise<void> {
+  const { tenant, [column]: value } = change;
   const query = `SELECT toUInt32(count()) AS n FROM ${name} WHERE tenant = {tenant:String} AND ${column} = {value:UInt32}`;
   for (let token = 0; rows.length > 0; token++) {
     const [found] = await selectRows<{ n: number }>(client, query, undefined, { tenant, value });
@@ -98,12 +99,6 @@ async function insertOnce(
     });
   }
 }
-
-const changeRow = ({ basedOn, publishedAt, ...change }: RecordedChange) => ({
-  ...change,
-  based_on: basedOn,
-  published_at: sqlTime(publishedAt),
-});
 
 /** None for a version that is no longer kept. */
 function skillRows({ tenant, version, model, report }: RecordedChange): object[] {
