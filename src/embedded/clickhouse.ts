@@ -91,10 +91,9 @@ function spawnChild(
   niceness: number,
   overruns: readonly Overrun[],
 ): ChildProcess {
-  // nice(1) becomes the child. Each engine lane may hold a thread of libuv's pool, and gzip needs some as well.
-  const command = ['-n', `${niceness}`, process.execPath, programPath('clickhouse.js')];
-  const env = { ...process.env, UV_THREADPOOL_SIZE: '16' };
-  const child = spawn('nice', command, { detached: true, stdio: ['pipe', 'pipe', 'pipe'], env });
+  // nice(1) and env(1) become the child. Each engine lane may hold a thread of libuv's pool, and gzip needs some as well.
+  const program = ['env', 'UV_THREADPOOL_SIZE=16', process.execPath, programPath('clickhouse.js')];
+  const child = spawn('nice', ['-n', `${niceness}`, ...program], { detached: true });
   if (child.pid === undefined) return child;
   const settings = {
     dataDir: options.dir,

@@ -118,7 +118,7 @@ export function laneOf(statement: string, analyst: boolean): Lane {
   return isReading(statement) ? 'read' : 'write';
 }
 
-/** Where a statement with rows behind it is cut. */
+/** A statement, and the rows behind it. */
 interface CutStatement {
   readonly text: string;
   readonly insert: RowInsert | null;

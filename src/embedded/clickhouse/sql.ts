@@ -43,17 +43,6 @@ const leading = new RegExp(String.raw`^(?:\s|#[^\n]*\n|${comment})*([A-Za-z]+|\(
 /** The first word of a statement, in capitals, or its opening bracket. */
 export const leadingWord = (statement: string): string => leading.exec(statement)?.[1]?.toUpperCase() ?? '';
 
-/** An `INSERT INTO t (columns) SETTINGS … FORMAT name` and where its rows begin. */
-export interface InsertHead {
-  readonly table: string;
-  readonly columns: readonly string[] | null;
-  /** `name = literal` pairs as written. */
-  readonly settings: readonly string[];
-  readonly format: string;
-  /** Offset of the first row in the text, in characters. */
-  readonly rowsAt: number;
-}
-
 const blank = String.raw`(?:\s|${comment})`;
 const name = String.raw`(?:[A-Za-z_]\w*|\`[A-Za-z_]\w*\`|"[A-Za-z_]\w*")`;
 const value = String.raw`(?:'(?:[^'\\]|\\.|'')*'|[-+\w.]+)`;
@@ -77,10 +66,11 @@ const columnNames = (list: string): string[] =>
     .map((column) => bare(column.trim()));
 
 /**
- * Reads the head of an insert whose rows follow as bytes. null: not such a statement (INSERT … SELECT, VALUES, or names
- * this pattern leaves to the engine), to be run as ordinary text.
+ * Reads `INSERT INTO t (columns) SETTINGS … FORMAT name`, whose rows follow as bytes from the character `rowsAt` on. Settings
+ * are `name = literal` as written. null: another statement (INSERT … SELECT, VALUES, names that this pattern does not
+ * know), to be run as ordinary text.
  */
-export function parseInsertHead(text: string): InsertHead | null {
+export function parseInsertHead(text: string) {
   const match = headPattern.exec(text);
   const groups = match?.groups;
   if (!match || !groups) return null;
