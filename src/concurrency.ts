@@ -3,17 +3,24 @@ import { unavailable } from './errors.js';
 import { createFairQueue, type Queued } from './fair-queue.js';
 
 /**
- * Single flight: calls that come while one is running share its outcome, so a crowd that asks the same costs one call.
+ * Calls that come while one with the same name is running share its outcome, so a crowd that asks the same costs one call.
  * @param make settles in bounded time
  */
-export function singleFlight<Value>(make: () => Promise<Value>): () => Promise<Value> {
-  let running: Promise<Value> | null = null;
-  return () => {
-    running ??= make().finally(() => {
-      running = null;
-    });
-    return running;
+export function singleFlights<More extends unknown[], Value>(
+  make: (name: string, ...more: More) => Promise<Value>,
+): (name: string, ...more: More) => Promise<Value> {
+  const running = new Map<string, Promise<Value>>();
+  return (name, ...more) => {
+    const shared = running.get(name) ?? make(name, ...more).finally(() => running.delete(name));
+    running.set(name, shared);
+    return shared;
   };
+}
+
+/** The same of calls that are all alike. */
+export function singleFlight<Value>(make: () => Promise<Value>): () => Promise<Value> {
+  const shared = singleFlights(make);
+  return () => shared('');
 }
 
 /** A number of slots to run in, of which one tenant has a part at most. */
@@ -23,8 +30,8 @@ export function createSlots(max: number, maxOfTenant: number) {
   const of = (tenant: string): number => taken.get(tenant) ?? 0;
   const change = (tenant: string, by: 1 | -1): void => {
     sum += by;
-    if (of(tenant) + by === 0) taken.delete(tenant);
-    else taken.set(tenant, of(tenant) + by);
+    taken.set(tenant, of(tenant) + by);
+    if (of(tenant) === 0) taken.delete(tenant);
   };
   return {
     isFree: (tenant: string): boolean => sum < max && of(tenant) < maxOfTenant,
@@ -53,7 +60,7 @@ export type Limiter = <Result>(
   refuse?: () => Result,
 ) => Promise<Result>;
 
-/** A concurrency limiter: few tasks run at once, a bounded number waits in a fair queue. */
+/** Few tasks run at once, a bounded number waits in a fair queue. */
 export function createLimiter(options: LimiterOptions): Limiter {
   const slots = createSlots(options.maxRunning, options.maxRunningOfTenant);
   const queue = createFairQueue<Queued & { readonly start: () => void }>();

@@ -1,7 +1,7 @@
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { resolve } from 'node:path';
-import { type TSchema, Type } from 'typebox';
+import { Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { type Environment, type EnvironmentName, environmentSchema } from './contracts/environment.js';
 import { plainName } from './contracts/ids.js';
@@ -19,8 +19,8 @@ type Source = Record<string, string | undefined>;
 /** Notes a wrong setting; `shown` is the value without secrets. */
 type Complain = (name: EnvironmentName, shown: string, reason?: string) => void;
 
-const names = Object.keys(environmentSchema.properties) as EnvironmentName[];
-const schemaOf = (name: EnvironmentName): TSchema => environmentSchema.properties[name];
+const { properties } = environmentSchema;
+const names = Object.keys(properties) as EnvironmentName[];
 /** What a setting's schema says about it besides the check. */
 const annotations = Type.Object({
   description: Type.String(),
@@ -28,14 +28,10 @@ const annotations = Type.Object({
   type: Type.Optional(Type.String()),
   default: Type.Optional(Type.Unknown()),
 });
-const explain = (name: EnvironmentName) => Value.Parse(annotations, schemaOf(name));
-
-const defaultQuota = 100;
-const maxQuota = 1_000_000_000;
+const explain = (name: EnvironmentName) => Value.Parse(annotations, properties[name]);
 
 /**
  * Reads and checks all settings. An empty variable counts as unset.
- *
  * @throws ConfigError that names every bad variable, its value (keys and passwords masked) and what is allowed
  */
 export function loadConfig(env: Source = process.env): Config {
@@ -44,8 +40,7 @@ export function loadConfig(env: Source = process.env): Config {
     const why = reason === undefined ? '' : ` (${reason})`;
     problems.push(`${sourceOf(name, env)}: ${shown} is not allowed${why}; allowed: ${explain(name).allowed}`);
   };
-  const values = readFiles(readValues(env, complain), complain);
-  const config = toConfig(values, env, complain);
+  const config = toConfig(readFiles(readValues(env, complain), complain), env, complain);
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;
 }
@@ -67,7 +62,7 @@ function readValues(env: Source, complain: Complain): Environment {
     const raw = textOf(env, name);
     if (raw === undefined) continue;
     const value = explain(name).type === 'integer' && /^-?\d+$/.test(raw) ? Number(raw) : raw;
-    if (Value.Check(schemaOf(name), value)) values[name] = value;
+    if (Value.Check(properties[name], value)) values[name] = value;
     else complain(name, quote(raw));
   }
   return Value.Parse(environmentSchema, Value.Default(environmentSchema, values));
@@ -92,10 +87,8 @@ function readFiles(values: Environment, complain: Complain): Environment {
 }
 
 /** The variable that a value came from. */
-function sourceOf(name: EnvironmentName, env: Source): EnvironmentName {
-  const inFile = inFiles.find((one) => one === name);
-  return inFile !== undefined && textOf(env, name) === undefined ? `${inFile}_FILE` : name;
-}
+const sourceOf = (name: EnvironmentName, env: Source): string =>
+  inFiles.some((one) => one === name) && textOf(env, name) === undefined ? `${name}_FILE` : name;
 
 function textOf(env: Source, name: EnvironmentName): string | undefined {
   const raw = env[name]?.trim();
@@ -188,44 +181,34 @@ function availableMemory(): number {
 
 function readKeys(values: Environment, complain: Complain): ApiKeySetting[] {
   const keys = new Map<string, ApiKeySetting>();
-  addKeys('API_KEYS', values.API_KEYS, keys, complain);
+  const add = (name: EnvironmentName, list: string): void => {
+    for (const [index, raw] of list.split(/[,\r\n]/).entries()) {
+      const entry = raw.trim();
+      const problem = entry === '' ? null : addKey(keys, entry);
+      if (problem !== null) complain(name, `entry ${index + 1} ${maskKey(entry)}`, problem);
+    }
+  };
+  add('API_KEYS', values.API_KEYS ?? '');
   const file = readableFile('API_KEYS_FILE', values.API_KEYS_FILE, complain);
-  if (file !== null) addKeys('API_KEYS_FILE', readFileSync(file, 'utf8'), keys, complain);
+  if (file !== null) add('API_KEYS_FILE', readFileSync(file, 'utf8').replace(/^\uFEFF/, ''));
   return [...keys.values()];
 }
 
-function addKeys(
-  name: 'API_KEYS' | 'API_KEYS_FILE',
-  list: string | undefined,
-  keys: Map<string, ApiKeySetting>,
-  complain: Complain,
-): void {
-  const entries = (list ?? '').replace(/^\uFEFF/, '').split(/[,\r\n]/);
-  for (const [index, raw] of entries.entries()) {
-    const entry = raw.trim();
-    if (entry === '') continue;
-    const parsed = parseKey(entry);
-    const shown = `entry ${index + 1} ${maskKey(entry)}`;
-    if (typeof parsed === 'string') {
-      complain(name, shown, parsed);
-      continue;
-    }
-    const known = keys.get(parsed.key) ?? parsed;
-    keys.set(parsed.key, known);
-    if (known.tenant !== parsed.tenant || known.requestsPerMinute !== parsed.requestsPerMinute)
-      complain(name, shown, 'the same key stands before with other values');
-  }
-}
+const defaultQuota = 100;
+const maxQuota = 1_000_000_000;
 
-/** @returns the setting, or what is wrong with it */
-function parseKey(entry: string): ApiKeySetting | string {
+/** @returns what is wrong with the entry, or null */
+function addKey(keys: Map<string, ApiKeySetting>, entry: string): string | null {
   const [key = '', tenant = 'default', quota = String(defaultQuota), ...rest] = entry.split(':');
   if (rest.length > 0) return 'more than three parts';
   if (!plainName.test(key)) return 'bad key';
   if (!plainName.test(tenant)) return 'bad tenant';
   const requestsPerMinute = /^\d{1,10}$/.test(quota) ? Number(quota) : 0;
   if (requestsPerMinute < 1 || requestsPerMinute > maxQuota) return 'bad requests_per_minute';
-  return { key, tenant, requestsPerMinute };
+  const known = keys.get(key) ?? { key, tenant, requestsPerMinute };
+  keys.set(key, known);
+  const isSame = known.tenant === tenant && known.requestsPerMinute === requestsPerMinute;
+  return isSame ? null : 'the same key stands before with other values';
 }
 
 /** A colon in a key makes its rest look like a tenant, so only well-formed tenants and digits are shown. */
@@ -280,16 +263,10 @@ const parseUrl = (raw: string): URL | null => (URL.canParse(raw) ? new URL(raw) 
 
 /** Everything before the last @ and after a ? may hold a password; so may the whole of a malformed URL. */
 function maskUrl(raw: string): string {
-  const plain = /^([a-z+]+:\/\/)?[\w.-]*(:\d*)?(\/\w*)?$/i;
-  const shown = raw.replace(/^([a-z+]+:\/\/)?.*@/i, '$1').replace(/\?.*$/s, '');
-  if (plain.test(shown))
-    return quote(shown === raw ? raw : raw.includes('@') ? insertMask(shown) : `${shown}?***`);
-  return quote('***');
-}
-
-function insertMask(shown: string): string {
-  const scheme = /^[a-z+]+:\/\//i.exec(shown)?.[0] ?? '';
-  return `${scheme}***@${shown.slice(scheme.length)}`;
+  const [matched, scheme = '', login = '', place = '', query = ''] =
+    /^([a-z+]+:\/\/)?(.*@)?([\w.-]*(?::\d*)?(?:\/\w*)?)(\?[^@]*)?$/is.exec(raw) ?? [];
+  if (matched === undefined) return quote('***');
+  return quote(`${scheme}${login && '***@'}${place}${query && '?***'}`);
 }
 
 function readableFile(name: EnvironmentName, path: string | undefined, complain: Complain): string | null {
@@ -305,9 +282,3 @@ function readableFile(name: EnvironmentName, path: string | undefined, complain:
 }
 
 const quote = (value: string): string => JSON.stringify(value);
-
-/** The environment of this process with settings replaced, for a child that is to start as a user would start it. */
-export const childEnvironment = (settings: Partial<Record<EnvironmentName, string>>): NodeJS.ProcessEnv => ({
-  ...process.env,
-  ...settings,
-});

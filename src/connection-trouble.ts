@@ -15,6 +15,9 @@ const untrusted = final('its certificate is not trusted: NODE_EXTRA_CA_CERTS=FIL
 const wrongLogin = final('wrong user name or password');
 const noTls = final('the URL asks for TLS, the server speaks none');
 
+const alike = (trouble: Trouble, ...codes: string[]) =>
+  Object.fromEntries(codes.map((code) => [code, trouble]));
+
 /** By the code of an error: Node's own, OpenSSL's, the first word of Redis, the number of ClickHouse. */
 const known: Readonly<Record<string, Trouble>> = {
   ECONNREFUSED: passing('connection refused'),
@@ -25,27 +28,18 @@ const known: Readonly<Record<string, Trouble>> = {
   EHOSTUNREACH: passing('no way to the host'),
   ENETUNREACH: passing('no way to the network'),
   EMFILE: passing('this process has too many open files: start it with a higher ulimit -n'),
-  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
-  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
-  UNABLE_TO_GET_ISSUER_CERT: untrusted,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
-  CERT_UNTRUSTED: untrusted,
+  ...alike(untrusted, 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'CERT_UNTRUSTED'),
+  ...alike(untrusted, 'UNABLE_TO_GET_ISSUER_CERT', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'),
+  ...alike(untrusted, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'),
   CERT_HAS_EXPIRED: final('its certificate has expired'),
   CERT_NOT_YET_VALID: final('its certificate is not valid yet, by the clock of this machine'),
   ERR_TLS_CERT_ALTNAME_INVALID: final('its certificate is for another host name'),
-  EPROTO: noTls,
-  ERR_SSL_WRONG_VERSION_NUMBER: noTls,
-  WRONGPASS: wrongLogin,
+  ...alike(noTls, 'EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER'),
+  ...alike(wrongLogin, 'WRONGPASS', '192', '193', '194', '516'),
+  ...alike(final('the user of the URL may not do what is needed'), 'NOPERM', '497'),
   NOAUTH: final('a password is needed, and the URL has none'),
-  NOPERM: final('the user of the URL may not do what is needed'),
   DENIED: final('it is in protected mode and takes no other machine'),
   LOADING: passing('it is still reading its data'),
-  192: wrongLogin,
-  193: wrongLogin,
-  194: wrongLogin,
-  497: final('the user of the URL may not do what is needed'),
-  516: wrongLogin,
 };
 
 /** Of an error that says nothing by itself the cause decides. */

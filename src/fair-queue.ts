@@ -1,17 +1,10 @@
 /** A queue in which tenants take turns. */
 
-export interface Queued {
-  readonly tenant: string;
-  /** Cost of the item, in any unit. */
-  readonly weight: number;
-}
+/** `weight`: cost of the item, in any unit. */
+export type Queued = { readonly tenant: string; readonly weight: number };
 
-interface TenantQueue<Item> {
-  readonly items: Item[];
-  weight: number;
-  /** Weight that the tenant was served so far, on the scale of the queue's level. */
-  served: number;
-}
+/** `served`: weight that the tenant was served so far, on the scale of the queue's level. */
+type TenantQueue<Item> = { readonly items: Item[]; weight: number; served: number };
 
 export type FairQueue<Item extends Queued> = ReturnType<typeof createFairQueue<Item>>;
 
@@ -33,21 +26,15 @@ export function createFairQueue<Item extends Queued>() {
     }
   }
 
-  function removeFrom(queue: TenantQueue<Item>, from: number, count: number): Item[] {
+  function removeFrom(queue: TenantQueue<Item>, from: number, count: number, isServed: boolean): Item[] {
     const removed = queue.items.splice(from, count);
     const weight = removed.reduce((sum, item) => sum + item.weight, 0);
     queue.weight -= weight;
+    if (isServed) queue.served += weight;
     all.weight -= weight;
     all.items -= removed.length;
     if (all.items === 0) queues.clear();
     return removed;
-  }
-
-  function serve(queue: TenantQueue<Item>, count: number): Item[] {
-    const before = queue.weight;
-    const served = removeFrom(queue, 0, count);
-    queue.served += before - queue.weight;
-    return served;
   }
 
   return {
@@ -68,7 +55,7 @@ export function createFairQueue<Item extends Queued>() {
       }
       if (next === undefined) return undefined;
       level = Math.max(level, next.served);
-      return serve(next, 1)[0];
+      return removeFrom(next, 0, 1, true)[0];
     },
     /**
      * Removes and returns the first items of each tenant, of the one that was served least first.
@@ -81,7 +68,7 @@ export function createFairQueue<Item extends Queued>() {
         const count = stays < 0 ? queue.items.length : stays;
         if (count === 0) continue;
         if (taken.length === 0) level = Math.max(level, queue.served);
-        taken.push(...serve(queue, count));
+        taken.push(...removeFrom(queue, 0, count, true));
       }
       return taken;
     },
@@ -89,7 +76,7 @@ export function createFairQueue<Item extends Queued>() {
     remove: (item: Item): void => {
       const queue = queues.get(item.tenant);
       const at = queue?.items.indexOf(item) ?? -1;
-      if (queue !== undefined && at >= 0) removeFrom(queue, at, 1);
+      if (queue !== undefined && at >= 0) removeFrom(queue, at, 1, false);
     },
     /** All items, each tenant's in its order. */
     items: function* (): Generator<Item> {

@@ -1,9 +1,6 @@
 import type { Logger } from './telemetry.js';
 
-/**
- * A condition of the start that the user can mend: the message is the whole report, without a stack.
- * Everything else that is thrown is a defect and is logged with its stack.
- */
+/** What the user can mend: the message is the whole report. All else that is thrown is a defect, logged with its stack. */
 export class StartError extends Error {
   override readonly name: string = 'StartError';
 }
@@ -25,19 +22,7 @@ export async function within(work: Promise<unknown>, ms: number): Promise<void> 
 /** Ends a resource; `limitMs` is the time after which the next closer runs without waiting any longer. */
 export type Closer = (limitMs: number) => Promise<unknown> | unknown;
 
-export type Closers = {
-  /** Registers a closer; call it on the line after the resource was created. Once closing, it runs at once. */
-  add(name: string, close: Closer): void;
-  /**
-   * Runs all closers, the newest first, within the deadline. Never rejects: a closer that fails or hangs is
-   * logged and stops no other.
-   *
-   * @returns whether every closer ended well and in time; the same promise on every call
-   */
-  close(): Promise<boolean>;
-  /** Whether `close` was called. */
-  readonly closing: boolean;
-};
+export type Closers = ReturnType<typeof createClosers>;
 
 /** The contract allows 10 s from signal to exit; the rest is for the exit itself. */
 const closeDeadlineMs = 9_500;
@@ -46,11 +31,10 @@ const sameSignalMs = 1_000;
 
 /**
  * The stack of closers of one process (or of one test).
- *
- * @param deadlineMs time for all closers together. Each may use half of what is left when its turn comes, so
- *   that one that hangs leaves time for those after it; the last may use all.
+ * @param deadlineMs for all together. Each may use half of what is left, so that one that hangs leaves time for those
+ *   after it; the last may use all.
  */
-export function createClosers(logger: Logger, deadlineMs = closeDeadlineMs): Closers {
+export function createClosers(logger: Logger, deadlineMs = closeDeadlineMs) {
   const stack: { name: string; close: Closer }[] = [];
   let closing: Promise<boolean> | undefined;
 
@@ -65,42 +49,44 @@ export function createClosers(logger: Logger, deadlineMs = closeDeadlineMs): Clo
   }
 
   return {
-    add(name, close) {
+    /** Registers a closer; call it on the line after the resource was created. Once closing, it runs at once. */
+    add(name: string, close: Closer): void {
       stack.push({ name, close });
       // After the end of closeAll nobody else would run it.
       if (closing !== undefined) closing = closing.then(async (clean) => (await closeAll()) && clean);
     },
-    close() {
+    /**
+     * Runs all closers, the newest first. Never rejects: a closer that fails or hangs is logged and stops no other.
+     * @returns whether every closer ended well and in time; the same promise on every call
+     */
+    close(): Promise<boolean> {
       closing ??= closeAll();
       return closing;
     },
-    get closing() {
+    /** Whether `close` was called. */
+    get closing(): boolean {
       return closing !== undefined;
     },
   };
 }
 
 async function closeOne(name: string, close: Closer, limitMs: number, logger: Logger): Promise<boolean> {
-  // The async function turns a throw into a rejection.
-  const closed = (async () => close(limitMs))();
-  return inTime(closed, limitMs).then(
-    () => true,
-    (error: unknown) => {
-      logger.error({ err: error, closer: name }, 'closer failed');
-      return false;
-    },
-  );
+  try {
+    await inTime(Promise.resolve(close(limitMs)), limitMs);
+    return true;
+  } catch (error) {
+    logger.error({ err: error, closer: name }, 'closer failed');
+    return false;
+  }
 }
 
 /** What the shutdown needs of a process; `process` itself, except in tests. */
 export type Host = Pick<NodeJS.EventEmitter, 'on'> & { exit(code: number): unknown };
 
 /**
- * Connects signals and stray errors with the closers.
- * The first SIGTERM or SIGINT closes everything and exits with 0 (1 when something did not close cleanly); a
- * signal within the next second changes nothing; a later one exits at once with 1. An uncaught exception or
- * unhandled rejection is logged and closes everything with exit code 1.
- *
+ * Connects signals and stray errors with the closers. The first SIGTERM or SIGINT closes everything and exits with 0 (1 when
+ * something did not close cleanly); one within the next second changes nothing; a later one exits at once with 1. An uncaught
+ * exception or unhandled rejection is logged and closes everything with exit code 1.
  * @param now clock in milliseconds
  * @returns `shutdown(exitCode)`, which resolves after `exit` was called
  */
@@ -113,9 +99,7 @@ export function installShutdown(
   let running: Promise<void> | undefined;
   let firstSignalAt: number | undefined;
   const shutdown = (exitCode: number): Promise<void> => {
-    running ??= closers.close().then((clean) => {
-      host.exit(clean ? exitCode : 1);
-    });
+    running ??= closers.close().then((clean) => void host.exit(clean ? exitCode : 1));
     return running;
   };
   for (const signal of ['SIGTERM', 'SIGINT']) {
@@ -140,9 +124,7 @@ export function installShutdown(
 }
 
 /**
- * Runs a long-lived process: installs the shutdown, then starts. A failed start closes what was opened and
- * exits with 1; the user reads one plain message for a StartError and a logged stack for a defect.
- *
+ * Runs a long-lived process: installs the shutdown, then starts. A failed start closes what was opened and exits with 1.
  * @param start opens the resources and registers their closers; resolves when the process serves
  */
 export async function runProcess(logger: Logger, start: (closers: Closers) => Promise<void>): Promise<void> {

@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { runProcess } from '../lifecycle.js';
 import { createLogger } from '../telemetry.js';
 import { startApi } from './api.js';
-import { linkToParent } from './api-channel.js';
-import { type ApiProcessSettings, readyMessage } from './api-processes.js';
+import { type ApiProcessSettings, linkToParent, readyMessage } from './api-processes.js';
 import { connectState, startEngine } from './engine.js';
 import { createMetrics, metricsText } from './metrics.js';
 import { watchForOlderRedis } from './older-redis.js';
@@ -17,7 +16,7 @@ await runProcess(logger, async (closers) => {
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   const redis = await connectState(endpoints, config, logger, closers);
   const engine = await startEngine(redis, endpoints, config, logger, closers);
-  const askOfAge = await watchForOlderRedis(engine, logger, closers);
+  const askOfAge = await watchForOlderRedis(engine);
   askOfAge();
   const figures = createMetrics(`api-${number}`);
   const { stalled, collectAll } = linkToParent(figures.collect);

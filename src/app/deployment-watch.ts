@@ -13,27 +13,15 @@ import {
 import type { Logger } from '../telemetry.js';
 import { holdsState } from '../warehouse/schema/presence.js';
 
-export interface DeploymentWatch {
-  readonly partitions: number;
-  /** Why the state cannot be used, or null. */
-  readonly blocked: () => string | null;
-  /** Calls whenever the state can be used after it could not, or is another deployment's: Redis came back empty. */
-  onReturn(listener: () => void): void;
-}
-
 const watchMs = 1000;
 
-/**
- * Looks once a second, and at each new connection before anything is read over it.
- *
- * @returns when it was looked at for the first time
- */
+/** Looks once a second, and at each new connection before anything is read over it. @returns after the first look */
 export async function watchDeployment(
   redis: RedisClient,
   clickhouse: ClickHouseClient,
   logger: Logger,
   closers: Closers,
-): Promise<DeploymentWatch> {
+) {
   let deployment: Deployment | null = null;
   /** Connections lost until now, and until what is known of the deployment was asked for. */
   let lost = 0;
@@ -73,10 +61,10 @@ export async function watchDeployment(
   const partitions = first?.state === 'ready' ? first.partitions : defaultPartitions;
   return {
     partitions,
+    /** Why the state cannot be used, or null. */
     blocked: () => (lost === lostBefore ? blockedReason(deployment, partitions) : unseen),
-    onReturn: (listener) => {
-      listeners.push(listener);
-    },
+    /** Calls whenever the state can be used after it could not, or is another deployment's: Redis came back empty. */
+    onReturn: (listener: () => void): void => void listeners.push(listener),
   };
 }
 
@@ -85,16 +73,13 @@ const unseen = 'The connection to Redis was lost, and it is not known yet whethe
 function blockedReason(deployment: Deployment | null, partitions: number): string | null {
   if (deployment === null) return 'Redis has no state yet, and ClickHouse does not say whether it is new';
   if (deployment.state !== 'ready') return unusableReason(deployment);
-  return deployment.partitions === partitions ? null : otherPartitions;
+  // A process that started while Redis was empty took the size of new deployments.
+  if (deployment.partitions === partitions) return null;
+  return 'Redis was rebuilt with another number of partitions: start this process again';
 }
 
-/** Of a process that started while Redis was empty, where the deployment is of another size than new ones are. */
-const otherPartitions = 'Redis was rebuilt with another number of partitions: start this process again';
-
 /**
- * To be called before the schema is brought up to date: the version before has to drain what it left, and refuses a newer
- * schema.
- *
+ * To be called before the schema is migrated: the version before has to drain what it left, and refuses a newer schema.
  * @throws StartError for a deployment of another version; ApiError UNAVAILABLE
  */
 export async function refuseOtherVersion(redis: RedisClient): Promise<void> {

@@ -3,7 +3,7 @@ import type { ApiKeySetting, Config } from '../config.js';
 import { allScopes, defaultScopes, type Grant } from '../contracts/access.js';
 import { developmentKeyFile, makeDevelopmentKey, readDevelopmentKey } from '../embedded/data-dir.js';
 import { hashKey, shortHash } from '../http/auth.js';
-import { isLoopbackHost } from '../http/loopback.js';
+import { isLoopbackHost } from '../http/gate.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
 import type { RedisClient } from '../store/redis/client.js';
 import type { Logger } from '../telemetry.js';
@@ -15,11 +15,7 @@ import type { Logger } from '../telemetry.js';
  * @param redis with its keys: one that came back empty cannot say which of them were revoked
  * @returns a line about the development key for the user, or null
  */
-export async function prepareKeys(
-  config: Config,
-  redis: RedisClient,
-  logger: Logger,
-): Promise<string | null> {
+export async function prepareKeys(config: Config, redis: RedisClient, logger: Logger) {
   let unreadable = 0;
   const store = createKeyStore(redis, (error) => {
     unreadable += 1;
@@ -48,11 +44,8 @@ export async function prepareKeys(
   return noteOf(key, config);
 }
 
-async function addConfigured(
-  store: KeyStore,
-  { key, tenant, requestsPerMinute }: ApiKeySetting,
-  logger: Logger,
-): Promise<void> {
+async function addConfigured(store: KeyStore, setting: ApiKeySetting, logger: Logger): Promise<void> {
+  const { key, tenant, requestsPerMinute } = setting;
   const keyHash = hashKey(key);
   const grant = { keyHash, tenant, requestsPerMinute, scopes: defaultScopes, development: false };
   const done = await store.put(grant);

@@ -4,7 +4,7 @@ import type { Endpoints } from '../embedded/data-dir.js';
 import type { AuditParts } from '../services/audit/checks.js';
 import { auditAndRecord } from '../services/audit/record.js';
 import { mismatchKinds } from '../services/audit/report.js';
-import type { Figures } from '../services/read/figures.js';
+import type { FigureName, Figures, Sample } from '../services/read/figures.js';
 import {
   createSnapshotWriter,
   lastMonthOlderThan,
@@ -80,27 +80,15 @@ export const retainOnce = (engine: Engine, days: number, signal: AbortSignal): P
 
 /** Of the last audit, whichever process has made it. */
 export function addAuditFigures(figures: Figures, { redis }: Pick<Engine, 'redis'>): void {
-  const gauge = (
-    name: string,
-    help: string,
-    values: (last: AuditRecord) => { value: number; labels?: { kind: string } }[],
-  ): void => {
-    const read = async () => {
+  const add = (name: FigureName, read: (last: AuditRecord) => Sample[]): void =>
+    figures.add(name, async () => {
       const last = await lastAudit(redis);
-      return last === null ? [] : values(last);
-    };
-    figures.add({ name, help, type: 'gauge', read });
-  };
-  gauge('audit_last_time_seconds', 'When the last audit ended, Unix time', ({ at }) => [
-    { value: at / 1000 },
-  ]);
-  gauge('audit_duration_seconds', 'How long the last audit took', ({ seconds }) => [{ value: seconds }]);
-  gauge('audit_not_compared', 'What the last audit could not compare', ({ notCompared }) => [
-    { value: notCompared },
-  ]);
-  gauge(
-    'audit_mismatches',
-    'Mismatches that the last audit found, by kind; anything but 0 wants a look',
-    ({ mismatches }) => mismatchKinds.map((kind) => ({ value: mismatches[kind] ?? 0, labels: { kind } })),
+      return last === null ? [] : read(last);
+    });
+  add('audit_last_time_seconds', ({ at }) => [{ value: at / 1000 }]);
+  add('audit_duration_seconds', ({ seconds }) => [{ value: seconds }]);
+  add('audit_not_compared', ({ notCompared }) => [{ value: notCompared }]);
+  add('audit_mismatches', ({ mismatches }) =>
+    mismatchKinds.map((kind) => ({ value: mismatches[kind] ?? 0, labels: { kind } })),
   );
 }

@@ -1,7 +1,18 @@
-/** The figures of one process in the Prometheus text format. */
+/** The figures of a process, and of the deployment as it sees it, in the Prometheus text format (docs/operations.md). */
 import { AggregatorRegistry, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import { singleFlight } from '../concurrency.js';
-import type { Figure, Figures, Sample, Samples } from '../services/read/figures.js';
+import type { StallCounts } from '../jobs/consumer.js';
+import {
+  type FigureName,
+  type Figures,
+  figureHelps,
+  type ReadFigure,
+  type Sample,
+} from '../services/read/figures.js';
+import { serverProbes } from '../services/read/health.js';
+import type { AnswerTally } from '../services/record/record-attempts.js';
+import type { Consumers } from './consumers.js';
+import type { Engine } from './engine.js';
 
 /** The figures of a process, as they also go from one process to another. */
 export type CollectedFigures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
@@ -19,7 +30,7 @@ export function createMetrics(processName: string): Metrics {
   registry.setDefaultLabels({ process: processName });
   collectDefaultMetrics({ register: registry });
   return {
-    add: (figure) => registry.registerMetric(metricOf(figure)),
+    add: (name, read) => registry.registerMetric(metricOf(name, read)),
     // However many look at once, everything is asked once.
     collect: singleFlight(() => registry.getMetricsAsJSON()),
   };
@@ -33,29 +44,73 @@ export function metricsText(processes: readonly CollectedFigures[]): Promise<str
   return AggregatorRegistry.aggregate(all).metrics();
 }
 
+function typeOf(name: FigureName): 'histogram' | 'counter' | 'gauge' {
+  if (name === 'http_request_duration_seconds') return 'histogram';
+  return name.endsWith('_total') ? 'counter' : 'gauge';
+}
+
 /** The registry asks a metric for nothing but this; the library's own kinds want every value as it comes. */
-function metricOf({ name, help, type, read }: Figure): Metric {
-  const fullName = namePrefix + name;
+function metricOf(figure: FigureName, read: ReadFigure): Metric {
+  const name = namePrefix + figure;
   const get = async () => ({
-    name: fullName,
-    help,
-    type,
-    aggregator: 'sum',
-    values: (await samplesOf(read)).map(({ labels, value, metricName }) => ({
-      labels: labels ?? {},
-      value,
+    ...{ name, help: figureHelps[figure], type: typeOf(figure), aggregator: 'sum' },
+    values: (await samplesOf(read)).map(({ labels = {}, value, metricName }) => ({
+      ...{ labels, value },
       ...(metricName !== undefined && { metricName: namePrefix + metricName }),
     })),
   });
-  return { name: fullName, get } as unknown as Metric;
+  return { name, get } as unknown as Metric;
 }
 
 /** A part that cannot be read now must not hold up the others. */
-async function samplesOf(read: () => Samples | Promise<Samples>): Promise<readonly Sample[]> {
+async function samplesOf(read: ReadFigure) {
   try {
     const samples = await read();
     return typeof samples === 'number' ? [{ value: samples }] : samples;
   } catch {
     return [];
   }
+}
+
+/** Values by a label: each name and what it counts. */
+const byLabel = (label: string, values: Readonly<Record<string, number>>): Sample[] =>
+  Object.entries(values).map(([name, value]) => ({ value, labels: { [label]: name } }));
+
+/** What a process knows of the answers that it takes. */
+export function addAnswerFigures(
+  figures: Figures,
+  { compute }: Pick<Engine, 'compute'>,
+  tally: AnswerTally,
+): void {
+  figures.add('answers_total', () => byLabel('outcome', tally));
+  figures.add('lanes_waiting', compute.waiting);
+  figures.add('worker_threads', compute.threads);
+}
+
+/** What is the same whichever process is asked; of several on a host one reports it. */
+export function addDeploymentFigures(figures: Figures, engine: Engine): void {
+  const { redis, clickhouse } = serverProbes(engine);
+  const outbox = singleFlight(engine.outbox.facts);
+  const journal = singleFlight(engine.journal.facts);
+  figures.add('redis_up', async () => Number((await redis()) === null));
+  figures.add('clickhouse_up', async () => Number((await clickhouse()) === null));
+  figures.add('outbox_length', async () => (await outbox()).outboxLength);
+  figures.add('erasures_due', async () => (await outbox()).erasuresDue);
+  figures.add('oldest_pending_seconds', async () => (await outbox()).oldestPendingSeconds);
+  figures.add('journal_length', async () => (await journal()).journalLength);
+  figures.add('parked_rows', async () =>
+    byLabel('of', { attempts: (await outbox()).parked, journal: (await journal()).parked }),
+  );
+}
+
+/** Of the embedded server. */
+export const addClickhouseEnds = (figures: Figures, ends: Readonly<Record<string, number>>): void =>
+  figures.add('clickhouse_restarts_total', () => byLabel('reason', ends));
+
+export function addStallFigures(figures: Figures, consumers: Consumers): void {
+  const all = Object.entries(consumers);
+  const of = (count: keyof StallCounts) => () =>
+    byLabel('consumer', Object.fromEntries(all.map(([name, { counts }]) => [name, counts()[count]])));
+  figures.add('stalls_total', of('stalls'));
+  figures.add('restarts_total', of('restarts'));
 }

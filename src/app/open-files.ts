@@ -8,16 +8,13 @@ const ownFiles = 256;
 const fewestFiles = 128;
 /** The embedded ClickHouse, which has the same limit, holds 170 after minutes, and more with every part. */
 const lowFiles = 1024;
+/** Each may leave an answer of up to 16 KiB with uWebSockets.js that its client never reads. */
+const mostConnections = 10_000;
 
-let limit: number | undefined;
+/** Infinity where there is no limit. */
+const files = openFileLimit();
 
-/** Infinity where there is none. */
 function openFileLimit(): number {
-  limit ??= readLimit();
-  return limit;
-}
-
-function readLimit(): number {
   // Else it would ask the name service who is at the other end of each socket.
   Object.assign(process.report, { excludeNetwork: true });
   const { userLimits } = process.report.getReport() as {
@@ -27,23 +24,17 @@ function readLimit(): number {
   return Number.isNaN(soft) ? Number.POSITIVE_INFINITY : soft;
 }
 
-/** Each may leave an answer of up to 16 KiB with uWebSockets.js that its client never reads. */
-const mostConnections = 10_000;
-
 /** Most connections of clients: what they leave must do for everything else. */
 export const connectionBound = (): number =>
-  Math.min(mostConnections, Math.max(openFileLimit() - ownFiles, Math.floor(openFileLimit() / 2)));
+  Math.min(mostConnections, Math.max(files - ownFiles, Math.floor(files / 2)));
 
 /** Warns of a low limit. @throws StartError for one with which nothing goes */
 export function checkOpenFiles(logger: Logger): void {
-  const files = openFileLimit();
   const advice = `type ulimit -n ${4 * lowFiles} before the start`;
   if (files < fewestFiles)
     throw new StartError(
       `ulimit -n: ${files} open files are too few, ${fewestFiles} are the least; ${advice}`,
     );
-  if (files < lowFiles)
-    logger.warn(
-      `ulimit -n: only ${files} open files are allowed, so that ${connectionBound()} connections are taken; ${advice}`,
-    );
+  const taken = `so that ${connectionBound()} connections are taken`;
+  if (files < lowFiles) logger.warn(`ulimit -n: only ${files} open files are allowed, ${taken}; ${advice}`);
 }

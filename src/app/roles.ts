@@ -12,14 +12,20 @@ import { startConsumers } from './consumers.js';
 import { connectState, type Engine, startEngine } from './engine.js';
 import { prepareKeys } from './keys.js';
 import { addAuditFigures } from './maintenance.js';
-import { createMetrics, type Metrics, metricsText } from './metrics.js';
+import {
+  addClickhouseEnds,
+  addDeploymentFigures,
+  addStallFigures,
+  createMetrics,
+  type Metrics,
+  metricsText,
+} from './metrics.js';
 import { watchForOlderRedis } from './older-redis.js';
-import { addClickhouseEnds, addDeploymentFigures, addStallFigures } from './process-figures.js';
 import { prepareSchema } from './schema.js';
 import { loadSkillsFile, type SkillsFile } from './skills-file.js';
 
 /** What is known before anything starts. */
-export interface RoleSettings {
+interface RoleSettings {
   readonly config: Config;
   readonly endpoints: Endpoints;
   readonly skills: SkillsFile | null;
@@ -45,14 +51,12 @@ export async function startRole(
   if (role === 'all' && config.clickhouseUrl === null) addClickhouseEnds(metrics, clickhouseEnds);
   const warnings = config.redisUrl === null ? [] : await redisWarnings(redis);
   for (const warning of warnings) logger.warn(`REDIS_URL: ${warning}`);
-  const askOfAge = await watchForOlderRedis(engine, logger, closers);
+  const askOfAge = await watchForOlderRedis(engine);
   const consumers = role === 'api' ? {} : startConsumers(engine, config);
   askOfAge();
   addStallFigures(metrics, consumers);
-  const stalled = (): string | null =>
-    Object.values(consumers)
-      .map((consumer) => consumer.stalled())
-      .find((reason) => reason !== null) ?? null;
+  const reasons = () => Object.values(consumers).map((consumer) => consumer.stalled());
+  const stalled = (): string | null => reasons().find((reason) => reason !== null) ?? null;
   if (role === 'pipeline')
     return { port: config.portIsSet ? await serve(engine, config, metrics, stalled) : null, keyNote: null };
   const keyNote = await keepKeys(engine, config);
@@ -74,12 +78,9 @@ async function keepKeys(engine: Engine, config: Config): Promise<string | null> 
   return engine.blocked() === null ? prepare() : null;
 }
 
-async function setSkills(
-  skills: SkillsFile,
-  { redis, blocked, logger }: Engine,
-  { skillLimits }: Config,
-): Promise<void> {
-  const reason = blocked();
+async function setSkills(skills: SkillsFile, engine: Engine, { skillLimits }: Config): Promise<void> {
+  const { redis, logger } = engine;
+  const reason = engine.blocked();
   // The numbers of changes would start again, beside those in ClickHouse.
   if (reason !== null) logger.error(`SKILLS_FILE: not loaded, start again when it is rebuilt: ${reason}`);
   else await loadSkillsFile(skills, redis, skillLimits.perTenant, logger);
@@ -95,18 +96,12 @@ async function serve(
   const probesOnly = config.role === 'pipeline';
   if (config.apiProcesses === 1 || probesOnly) {
     const text = async () => metricsText([await metrics.collect()]);
-    return startApi(engine, {
-      config,
-      sharePort: false,
-      probesOnly,
-      stalled,
-      figures: metrics,
-      metrics: text,
-    });
+    const own = { config, sharePort: false, probesOnly, stalled, figures: metrics, metrics: text };
+    return startApi(engine, own);
   }
   const port = await findPort(config.host, config.port).catch((error: unknown) => {
     throw portTaken(config, error);
   });
-  await startApiProcesses(engine, { config: { ...config, port }, stalled, metrics });
+  await startApiProcesses(engine, { ...config, port }, stalled, metrics);
   return port;
 }

@@ -6,12 +6,7 @@ import type { SkillEntry } from '../domain/catalogue/catalogue.js';
 import { type SkillSetting, sameSetting, unsetSkill } from '../domain/catalogue/skill-setting.js';
 import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
-import {
-  checkSkillRow,
-  type RawSkill,
-  type SkillRow,
-  skillColumns,
-} from '../services/catalogue/skill-rows.js';
+import { checkSkillRow, type RawSkill, skillColumns } from '../services/catalogue/skill-rows.js';
 import { putSkills, readCatalogue, type SkillWrite } from '../store/catalogue/catalogue-store.js';
 import { addKnownSkills } from '../store/catalogue/known-skills.js';
 import type { RedisClient } from '../store/redis/client.js';
@@ -24,7 +19,6 @@ const maxShownProblems = 10;
 
 /**
  * Reads and checks the whole file: JSON if it begins with a bracket or a brace, CSV with a header otherwise.
- *
  * @throws StartError with a line for each of the first problems
  */
 export function readSkillsFile(path: string): SkillsFile {
@@ -36,13 +30,10 @@ export function readSkillsFile(path: string): SkillsFile {
   const text = bytes.toString('utf8').replace(/^\uFEFF/, '');
   if (text.trim() === '') return refuse('is empty');
   const rows = /^\s*[[{]/.test(text) ? jsonRows(text, refuse) : csvRows(text, refuse);
-  const tenants = new Map<string, Map<string, Partial<SkillSetting>>>();
-  const problems = rows.flatMap(([place, raw]) => {
-    const row = typeof raw === 'string' ? [raw] : checkSkillRow(raw);
-    return (isRow(row) ? addRow(tenants, row) : row).map(
-      (problem) => `SKILLS_FILE: ${path}, ${place}: ${problem}`,
-    );
-  });
+  const tenants: Tenants = new Map();
+  const problems = rows.flatMap(([place, raw]) =>
+    addRow(tenants, raw).map((problem) => `SKILLS_FILE: ${path}, ${place}: ${problem}`),
+  );
   if (problems.length === 0) return tenants;
   const more = problems.length - maxShownProblems;
   const shown = problems.slice(0, maxShownProblems);
@@ -75,10 +66,7 @@ function csvRows(text: string, refuse: Refuse): PlacedRow[] {
   try {
     parse(text, {
       ...{ relax_quotes: true, relax_column_count: true, skip_empty_lines: true },
-      on_record: (record: string[], { lines }) => {
-        records.push({ line: lines, record });
-        return null;
-      },
+      on_record: (record: string[], { lines }) => void records.push({ line: lines, record }),
     });
   } catch (error) {
     if (error instanceof CsvError) return refuse(`is no valid CSV: ${error.message}`, error);
@@ -98,13 +86,13 @@ function csvRows(text: string, refuse: Refuse): PlacedRow[] {
   ]);
 }
 
-const isRow = (row: SkillRow | readonly string[]): row is SkillRow => !Array.isArray(row);
+type Tenants = Map<string, Map<string, Partial<SkillSetting>>>;
 
 /** @returns problems */
-function addRow(
-  tenants: Map<string, Map<string, Partial<SkillSetting>>>,
-  { tenant, skillId, setting }: SkillRow,
-): readonly string[] {
+function addRow(tenants: Tenants, raw: RawSkill | string): readonly string[] {
+  const row = typeof raw === 'string' ? [raw] : checkSkillRow(raw);
+  if (!('skillId' in row)) return row;
+  const { tenant, skillId, setting } = row;
   const skills = tenants.get(tenant) ?? new Map<string, Partial<SkillSetting>>();
   tenants.set(tenant, skills);
   if (skills.has(skillId))
@@ -120,7 +108,6 @@ const maxTries = 5;
 
 /**
  * Sets the skills of the file; those that are so already stay untouched.
- *
  * @param knownSkills most skills that a tenant may know
  * @throws StartError where they cannot be set
  */
@@ -178,11 +165,7 @@ function noRoom(tenant: string, left: readonly string[], knownSkills: number): S
 }
 
 /** Nothing where the skill is as the file says. */
-function writeOf(
-  skillId: string,
-  wanted: Partial<SkillSetting>,
-  entry: SkillEntry | undefined,
-): SkillWrite[] {
+function writeOf(skillId: string, wanted: Partial<SkillSetting>, entry?: SkillEntry): SkillWrite[] {
   const setting: SkillSetting = { ...(entry ?? unsetSkill), ...wanted };
   if (entry !== undefined && sameSetting(entry, setting)) return [];
   return [{ skillId, setting, ifRevision: [`${entry?.revision ?? 0}`] }];

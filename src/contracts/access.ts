@@ -32,17 +32,3 @@ export interface DeploymentFacts {
   /** RFC 3339. */
   readonly createdAt: string;
 }
-
-export interface KeyRing {
-  /** Null for an unknown key. @throws ApiError UNAVAILABLE */
-  find(keyHash: string): Promise<Grant | null>;
-}
-
-/** Counts requests against quotas. */
-export interface QuotaCounter {
-  /**
-   * Takes an amount from the open window, or opens one; exact across all processes.
-   * @throws ApiError UNAVAILABLE
-   */
-  take(keyHash: string, amount: number): Promise<{ taken: number; endsInMs: number }>;
-}

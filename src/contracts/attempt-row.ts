@@ -95,15 +95,11 @@ const encodeText = (text: string | null): string =>
 /** ClickHouse takes Unix seconds of few digits for something else, so they are always ten. */
 const encodeTime = (ms: number): string => (ms / 1000).toFixed(3).padStart(14, '0');
 
-/** What every row of a learner begins with, and no other row does. */
+/** What every row of a learner begins with, and no other row. */
 export const rowPrefix = (tenant: string, userId: string): string => `${tenant}\t${encodeText(userId)}\t`;
 
 /** A row as it is read back: from an outbox, or from ClickHouse (TabSeparated, times as Unix seconds). */
-export interface AttemptRow {
-  readonly event: AttemptEvent;
-  readonly figures: AttemptFigures;
-  readonly conditions: Conditions;
-}
+export type AttemptRow = Readonly<{ event: AttemptEvent; figures: AttemptFigures; conditions: Conditions }>;
 
 type Column = (typeof rowColumns)[number];
 

@@ -11,10 +11,7 @@ export interface Check<Value> {
 }
 
 /** The part of a schema that says how long a list may be, also one that may be null. */
-interface ListSchema {
-  readonly maxItems?: number;
-  readonly anyOf?: readonly ListSchema[];
-}
+type ListSchema = { readonly maxItems?: number; readonly anyOf?: readonly ListSchema[] };
 
 /** Checked first: to describe what is wrong with each of thousands of items takes a second. */
 function overlongLists(schema: TSchema, value: unknown): Problem[] {
@@ -28,12 +25,7 @@ function overlongLists(schema: TSchema, value: unknown): Problem[] {
   });
 }
 
-/**
- * A value that fits its schema.
- *
- * @param what it is, for the message
- * @throws ApiError INVALID_REQUEST that names every field that does not fit
- */
+/** @param what it is, for the message. @throws ApiError INVALID_REQUEST that names every field that does not fit */
 export function checked<Value>(check: Check<Value>, value: unknown, what: string): Value {
   if (check.Check(value)) return value;
   const overlong = overlongLists(check.Type(), value);
@@ -55,12 +47,9 @@ interface SchemaError {
  * what is wrong with the wanted type helps.
  */
 export function problemsOf(errors: readonly SchemaError[], prefix = ''): Problem[] {
-  const byPath = new Map<string, Problem>();
-  const useful = errors.filter((error) => !isOfUnion(error));
-  for (const problem of useful.flatMap((error) => toProblems(error, prefix))) {
-    if (!byPath.has(problem.path)) byPath.set(problem.path, problem);
-  }
-  return [...byPath.values()];
+  const useful = errors.filter((error) => !isOfUnion(error)).flatMap((error) => toProblems(error, prefix));
+  const byPath = new Map(useful.toReversed().map((problem) => [problem.path, problem]));
+  return useful.filter((problem) => byPath.get(problem.path) === problem);
 }
 
 const isOfUnion = ({ keyword, params }: SchemaError): boolean =>
@@ -72,12 +61,10 @@ function toProblems(error: SchemaError, prefix: string): Problem[] {
     const names = error.params.requiredProperties as string[];
     return names.map((name) => ({ path: path === '' ? name : `${path}/${name}`, message: 'is required' }));
   }
-  if (error.keyword === 'pattern') {
+  if (error.keyword === 'pattern')
     return [{ path, message: 'must not contain control characters or lone surrogates' }];
-  }
-  if (error.keyword === 'enum' && 'allowedValues' in error.params) {
+  if (error.keyword === 'enum' && 'allowedValues' in error.params)
     return [{ path, message: `must be one of ${(error.params.allowedValues as string[]).join(', ')}` }];
-  }
   return [{ path, message: error.message }];
 }
 

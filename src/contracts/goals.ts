@@ -5,13 +5,8 @@ import type { GoalSetting } from '../domain/score/goal.js';
 import { invalid } from '../errors.js';
 import { checked, orNull } from './checked.js';
 
-/** Total score of a goal, in tens. */
-export const TargetScore = Type.Integer({
-  minimum: 400,
-  maximum: 1600,
-  multipleOf: 10,
-  description: 'Total score',
-});
+const total = { minimum: 400, maximum: 1600, multipleOf: 10, description: 'Total score' };
+export const TargetScore = Type.Integer(total);
 
 const GoalBody = Type.Object({
   target_score: TargetScore,
@@ -19,12 +14,7 @@ const GoalBody = Type.Object({
 });
 const goalBodyCheck = Compile(GoalBody);
 
-/**
- * The goal that a body sets.
- *
- * @param now Unix milliseconds
- * @throws ApiError INVALID_REQUEST
- */
+/** The goal that a body sets. @param now Unix milliseconds. @throws ApiError INVALID_REQUEST */
 export function readGoalBody(body: unknown, now: number): GoalSetting {
   const { target_score: targetScore, target_date } = checked(goalBodyCheck, body, 'goal');
   const targetDate = target_date ?? null;

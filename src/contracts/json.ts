@@ -1,6 +1,6 @@
 /** Bodies as JSON. */
 import { isUtf8 } from 'node:buffer';
-import { ApiError, invalid } from '../errors.js';
+import { invalid } from '../errors.js';
 
 /** @throws ApiError INVALID_REQUEST for what is not JSON in UTF-8 */
 export const parseJson = (body: Uint8Array): unknown => parseText(textOf(body));
@@ -15,8 +15,7 @@ export function textOf(body: Uint8Array): string {
 export function parseText(text: string): unknown {
   try {
     return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof ApiError) throw error;
+  } catch {
     throw invalid('The body is not valid JSON');
   }
 }

@@ -13,10 +13,7 @@ export interface TrackEvent extends AttemptEvent {
   readonly importLine: number | null;
 }
 
-/**
- * How a body of answers is to be read: one event, a JSON batch, a line of JSON for each event, or checked
- * `TrackEvent[]` as an import sends them.
- */
+/** How a body is to be read: one event, a JSON batch, a line of JSON for each event, or an import's checked `TrackEvent[]`. */
 export type EventsForm = 'event' | 'batch' | 'lines' | 'import';
 
 /** Bodies of several requests, of one form; the lists have an entry for each. */
@@ -65,10 +62,7 @@ export const outcomeLetters = {
 
 export type TrackOutcome = keyof typeof outcomeLetters;
 
-export interface EventOutcome {
-  readonly outcome: TrackOutcome;
-  readonly data: string;
-}
+export type EventOutcome = { readonly outcome: TrackOutcome; readonly data: string };
 
 /** What became of the events of a task, in its order. */
 export interface TrackReply {
@@ -95,31 +89,19 @@ export interface ForecastOptions {
 }
 
 /** Forecasts of some of a tenant's learners, as one request asks for them. */
-export interface ForecastOrder extends ForecastOptions {
+export type ForecastOrder = ForecastOptions & {
   readonly tenant: string;
   readonly userIds: readonly string[];
-}
+};
 
-/** Orders of several requests, perhaps of several tenants. */
-export interface ForecastTask {
-  readonly kind: 'predictions';
-  /** JSON of `ForecastOrder[]`. */
-  readonly orders: string;
-}
+/** JSON of `ForecastOrder[]`, of several requests and perhaps of several tenants. */
+export type ForecastTask = { readonly kind: 'predictions'; readonly orders: string };
 
-export type ForecastReply =
-  | {
-      /** Of the learners, order by order: JSON of the prediction result, null without answers, or why it failed. */
-      readonly results: readonly (string | null | ForecastFailure)[];
-    }
-  | Refused;
+/** Of the learners, order by order: JSON of the prediction result, null without answers, or why it failed. */
+export type ForecastReply = { readonly results: readonly (string | null | ForecastFailure)[] } | Refused;
 
-/** Why one learner's forecast could not be made. */
-export interface ForecastFailure {
-  readonly reason: string;
-  /** False: a defect, and the reason is for the log alone. */
-  readonly passing: boolean;
-}
+/** Why one learner's forecast could not be made; where it is not passing, a defect: the reason is for the log alone. */
+export type ForecastFailure = { readonly reason: string; readonly passing: boolean };
 
 /** One learner's forecast under a plan of practice. */
 export interface WhatIfTask {
@@ -143,9 +125,7 @@ export type WhatIfReply =
   | { readonly unknownSkills: readonly string[] }
   | Refused;
 
-interface Refused {
-  readonly unavailable: string;
-}
+type Refused = { readonly unavailable: string };
 
 /** A history that is to be replayed without one answer. */
 export interface RetractionTask {
@@ -164,9 +144,9 @@ export interface RetractionTask {
 }
 
 /**
- * `absent`: none of the rows has the event id. `incomplete`: a row is missing. `archived`: rows that are to be written
- * again are sums by now, or were committed with the answer. `conflict`: another process wrote the learner. `full`: the
- * outbox or the journal. `lost`: data loss, Redis came back empty.
+ * `absent`: no row has the event id. `incomplete`: a row is missing. `archived`: rows to be written again are sums by now, or
+ * were committed with the answer. `conflict`: another process wrote the learner. `full`: the outbox or the journal.
+ * `lost`: Redis came back empty.
  */
 export type RetractionResult =
   | { readonly status: 'done'; readonly skillId: string }
@@ -174,13 +154,8 @@ export type RetractionResult =
 
 export type RetractionReply = RetractionResult | Refused;
 
-/** Beyond these an answer that would begin another skill is refused. */
-export interface SkillLimits {
-  /** Skills that one learner has answered. */
-  readonly perLearner: number;
-  /** Skills that a tenant knows. */
-  readonly perTenant: number;
-}
+/** Skills that one learner has answered, and that a tenant knows: beyond, an answer that would begin another is refused. */
+export type SkillLimits = { readonly perLearner: number; readonly perTenant: number };
 
 /** What a worker is started with. */
 export interface WorkerSettings {

@@ -1,25 +1,19 @@
 import { ApiError } from '../errors.js';
 import { ClientGone, type Exchange, type Headers } from './exchange.js';
-import type { FailureLog } from './failure-log.js';
 import { type Admitted, callOf, type Gate } from './gate.js';
-import { decodeParameter, decompress } from './parse.js';
 import { errorReply } from './replies.js';
-import { noteAnswer, type RouteFigures } from './request-figures.js';
-import type { Match, Reply } from './route.js';
+import { noteAnswer, type RequestLog, type RouteFigures } from './request-log.js';
+import { decodeParameter, decompress, type Match, type Reply } from './route.js';
+
+/** Requests of a server that are not answered. */
+export type Traffic = { open: number; closing: boolean; onIdle: () => void };
 
 /** What all requests of a route share. */
 interface Serving {
   readonly gate: Gate;
-  readonly failures: FailureLog;
+  readonly log: RequestLog;
   readonly traffic: Traffic;
   readonly counts: RouteFigures;
-}
-
-/** Requests of a server that are not answered. */
-export interface Traffic {
-  open: number;
-  closing: boolean;
-  onIdle: () => void;
 }
 
 const json = { 'Content-Type': 'application/json' };
@@ -76,10 +70,8 @@ export class Answering {
 
   private call(admitted: Admitted, body: Buffer) {
     const ids = this.match.parameters.map(decodeParameter);
-    return admitted.route.handle(
-      callOf(this.exchange, admitted, body, (reply) => this.respond(reply)),
-      ...ids,
-    );
+    const call = callOf(this.exchange, admitted, body, (reply) => this.respond(reply));
+    return admitted.route.handle(call, ...ids);
   }
 
   private later<Value>(coming: Promise<Value>, next: (value: Value) => void): void {
@@ -93,18 +85,14 @@ export class Answering {
   }
 
   private respond(reply: Reply): void {
+    const { log } = this.serving;
     try {
-      this.logFailures(reply);
+      if (reply.status >= 500 && reply.error) log.failed(this.exchange, this.match.route, reply.error);
+      if (reply.defects) log.partsFailed(this.exchange, this.match.route, reply.defects);
       this.send(reply);
     } catch (error) {
       this.end(reply, error);
     }
-  }
-
-  private logFailures({ status, error, defects }: Reply): void {
-    const { failures } = this.serving;
-    if (status >= 500 && error) failures.log(this.exchange, this.match.route, error);
-    if (defects) failures.logParts(this.exchange, this.match.route, defects);
   }
 
   private send(reply: Reply): void {
@@ -123,8 +111,8 @@ export class Answering {
   private end(reply: Reply | null, error?: unknown): void {
     if (this.isOver) return;
     this.isOver = true;
-    const { failures, traffic, counts } = this.serving;
-    if (error !== undefined) failures.log(this.exchange, this.match.route, error);
+    const { log, traffic, counts } = this.serving;
+    if (error !== undefined) log.failed(this.exchange, this.match.route, error);
     else if (reply !== null) noteAnswer(counts, reply.status, performance.now() - this.since);
     reply?.onOver?.();
     traffic.open -= 1;

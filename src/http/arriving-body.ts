@@ -7,12 +7,7 @@ let allBytes = 0;
 const maxWaitMs = 10_000;
 
 /** Those that have room, in the order in which they began. */
-const holders = new Set<Holder>();
-
-interface Holder {
-  readonly since: number;
-  readonly giveUp: () => void;
-}
+const holders = new Set<{ readonly since: number; readonly giveUp: () => void }>();
 
 /** @returns whether there is room for so many bytes more */
 function makeRoom(bytes: number): boolean {
@@ -35,11 +30,10 @@ export type ArrivingBody = ReturnType<typeof createArrivingBody>;
 export function createArrivingBody(most: number, onGivenUp: () => void) {
   let bytes = Buffer.alloc(0);
   let size = 0;
-  let holder: Holder | null = null;
   let isGivenUp = false;
   /** Gives the memory back, however often it is called. */
   const forget = (): void => {
-    if (holder !== null) holders.delete(holder);
+    holders.delete(holder);
     allBytes -= bytes.length;
     bytes = Buffer.alloc(0);
     size = 0;
@@ -49,11 +43,11 @@ export function createArrivingBody(most: number, onGivenUp: () => void) {
     forget();
     onGivenUp();
   };
+  const holder = { since: performance.now(), giveUp };
   const grow = (least: number): void => {
     const room = Math.min(most, Math.max(least, 2 * bytes.length));
     if (!makeRoom(room - bytes.length)) giveUp();
     if (isGivenUp) return;
-    holder ??= { since: performance.now(), giveUp };
     holders.add(holder);
     allBytes += room - bytes.length;
     const before = bytes;

@@ -1,34 +1,24 @@
 import { hash, randomBytes, randomInt } from 'node:crypto';
-import type { Grant, KeyRing } from '../contracts/access.js';
+import { singleFlights } from '../concurrency.js';
+import type { Grant } from '../contracts/access.js';
 import { ApiError } from '../errors.js';
-
-export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 /** How long a look-up is trusted: a revoked key works at most this long. */
 const trustedMs = 2000;
 /** Of the keys that work and of the others, each: made-up keys push out nobody who has one. */
 const maxRemembered = 10_000;
 
+interface Keys {
+  /** Null for an unknown key. @throws ApiError UNAVAILABLE */
+  find(keyHash: string): Promise<Grant | null>;
+}
+
 interface LookUp {
   readonly grant: Grant | null;
   readonly until: number;
 }
 
-type LookUps = Map<string, LookUp>;
-
-/** Of too many forgets the oldest. */
-function remember(lookUps: LookUps, name: string, lookUp: LookUp): void {
-  lookUps.set(name, lookUp);
-  if (lookUps.size > maxRemembered) lookUps.delete(lookUps.keys().next().value ?? '');
-}
-
-/** In front of the digests, for each costs more than all other checks of a head together. */
-interface LastKey {
-  readonly key: string;
-  readonly lookUp: LookUp;
-}
-
-/** A power of 2. Keys that share a place put each other out of it: their digests decide then. */
+/** Keys seen last, in front of the digests, each of which costs more than all other checks of a head. A power of 2. */
 const lastKeys = 1024;
 
 /** Which place a key has is known to nobody outside, so that no time reveals what stands there. */
@@ -38,7 +28,7 @@ function placeOf(secret: number, key: string): number {
   return (mixed ^ (mixed >>> 15)) & (lastKeys - 1);
 }
 
-/** Looks at every character, whichever differs. Of the length of a key nobody makes a secret. */
+/** In constant time, whichever character differs. The length of a key is no secret. */
 function isSame(one: string, other: string): boolean {
   if (one.length !== other.length) return false;
   let difference = 0;
@@ -46,40 +36,34 @@ function isSame(one: string, other: string): boolean {
   return difference === 0;
 }
 
+export type Authenticator = ReturnType<typeof createAuthenticator>;
+
 /**
- * Knows callers by the hash of their key; keys are only ever stored and looked up as SHA-256 digests. What was looked
- * up lately is kept under a digest made with a secret of this process. Tables compare what they hold byte by byte, and
- * stop at the first that differs: of such digests that reveals nothing about a key, or about the digest in store. The keys
- * that were seen last, and work, are compared in constant time in front of them.
+ * Knows callers by the hash of their key; keys are only ever stored and looked up as SHA-256 digests. What was looked up
+ * lately is kept under a digest made with a secret of this process: tables compare such names byte by byte, which reveals
+ * nothing about a key or the digest in store. The keys seen last, if they work, are compared in constant time before.
  *
  * @param now monotonic clock in milliseconds: a clock that is set back would keep a revoked key alive
  */
-export function createAuthenticator(keys: KeyRing, now: () => number) {
+export function createAuthenticator(keys: Keys, now: () => number) {
   const secret = randomBytes(16).toString('hex');
   const placeSecret = randomInt(2 ** 31);
-  const last: (LastKey | undefined)[] = Array(lastKeys).fill(undefined);
-  const known: LookUps = new Map();
-  const unknown: LookUps = new Map();
-  const pending = new Map<string, Promise<Grant | null>>();
+  const last: ({ readonly key: string; readonly lookUp: LookUp } | undefined)[] =
+    Array(lastKeys).fill(undefined);
+  const known = new Map<string, LookUp>();
+  const unknown = new Map<string, LookUp>();
 
-  const lookUp = async (key: string, name: string): Promise<Grant | null> => {
+  const lookUpOf = singleFlights(async (name: string, key: string): Promise<Grant | null> => {
     // From here on, not from when the answer was read: a process may have stood still in between.
     const until = now() + trustedMs;
-    try {
-      const grant = await keys.find(hashKey(key));
-      for (const lookUps of [known, unknown]) lookUps.delete(name);
-      remember(grant === null ? unknown : known, name, { grant, until });
-      return grant;
-    } finally {
-      pending.delete(name);
-    }
-  };
-
-  const find = async (key: string, name: string): Promise<Grant> => {
-    const asked = pending.get(name) ?? lookUp(key, name);
-    pending.set(name, asked);
-    return granted(await asked);
-  };
+    const grant = await keys.find(hashKey(key));
+    known.delete(name);
+    unknown.delete(name);
+    const lookUps = grant === null ? unknown : known;
+    lookUps.set(name, { grant, until });
+    if (lookUps.size > maxRemembered) lookUps.delete(lookUps.keys().next().value ?? '');
+    return grant;
+  });
 
   return {
     /**
@@ -94,7 +78,7 @@ export function createAuthenticator(keys: KeyRing, now: () => number) {
         return granted(seen.lookUp.grant);
       const name = hash('sha256', secret + key);
       const lookUp = known.get(name) ?? unknown.get(name);
-      if (lookUp === undefined || lookUp.until <= now()) return find(key, name);
+      if (lookUp === undefined || lookUp.until <= now()) return lookUpOf(name, key).then(granted);
       if (lookUp.grant !== null) last[place] = { key, lookUp };
       return granted(lookUp.grant);
     },

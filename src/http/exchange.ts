@@ -1,19 +1,16 @@
 /**
  * One request and its one answer over uWebSockets.js: with response-stream.ts the only module that touches HttpResponse.
  *
- * Hazards that are dealt with here and nowhere else: request data is gone after the handler's first await, so
- * everything is read at once; a response that is neither answered nor aborted, or touched after its end, kills the
- * process below JavaScript; every write is corked.
+ * Hazards: request data is gone after the handler's first await, so everything is read at once; a response that is neither
+ * answered nor aborted, or touched after its end, kills the process below JavaScript; every write is corked.
  */
-
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { ApiError, unavailable } from '../errors.js';
 import { type ArrivingBody, createArrivingBody } from './arriving-body.js';
-import { nothing, OpenResponse } from './response-stream.js';
+import { nothing, OpenResponse, type UnreadAnswers } from './response-stream.js';
 import type { Match } from './route.js';
-import type { UnreadAnswers } from './unread-answers.js';
 
 /** The error of a body whose client disconnected: nobody is there to answer. */
 export class ClientGone extends Error {}
@@ -26,9 +23,7 @@ interface Head {
   readonly headers: readonly Headers[];
 }
 
-interface Answer extends Head {
-  readonly body: string;
-}
+type Answer = Head & { readonly body: string };
 
 /** Takes the whole body, or why there is none: ApiError PAYLOAD_TOO_LARGE, UNAVAILABLE; ClientGone. */
 type TakeBody = (body: Buffer | Error) => void;
@@ -36,10 +31,7 @@ type TakeBody = (body: Buffer | Error) => void;
 /** How much of a refused body is read and dropped, so that the client gets to see the answer. */
 const drainedBytes = 16 * 1024 * 1024;
 
-/**
- * A client may send its bytes one by one, but each costs as much as a thousand: half a megabyte of them, read at once,
- * would stop everybody else for seconds.
- */
+/** Each piece costs as much as a thousand bytes: half a megabyte sent byte by byte would stop everybody else for seconds. */
 const mostPieces = (bytes: number): number => 4096 + bytes / 256;
 
 /** A class, for each method of an object that is written out is made again with every request. */
@@ -52,9 +44,9 @@ export class Exchange extends OpenResponse {
   readonly framingProblem: string | null;
   private readonly headers: readonly string[];
   /**
-   * Turn of the event loop in which it came. Nothing is answered in that turn: what a client sends at once is read at
-   * once, and of thousands of requests in it each that is answered lets the next one be handled, while all others wait. An
-   * unanswered one ends the connection at the next. And a small body comes with its head: after the turn it is received.
+   * Turn of the event loop in which it came. Nothing is answered in that turn: else a client that sends thousands of requests
+   * at once has them all handled in it, while others wait. An unanswered one ends the connection at the next. And a
+   * small body comes with its head: after the turn it is received.
    */
   private readonly turn = turnNow();
   /** Whether the whole body is there. */
@@ -65,10 +57,7 @@ export class Exchange extends OpenResponse {
   private body: Buffer | Error | null = null;
   private take: TakeBody = nothing;
 
-  /**
-   * Takes a request over from uWebSockets.js.
-   * @param bodyLimit most bytes of body that are kept; null where the route has no body
-   */
+  /** @param bodyLimit most bytes of body that are kept; null where the route has no body */
   constructor(
     res: HttpResponse,
     req: HttpRequest,
@@ -97,7 +86,7 @@ export class Exchange extends OpenResponse {
     return headerOf(this.headers, name);
   }
 
-  /** Lower-case names of the headers that were sent. */
+  /** Lower-case. */
   headerNames(): readonly string[] {
     return this.headers.filter((_, i) => i % 2 === 0);
   }
@@ -118,7 +107,7 @@ export class Exchange extends OpenResponse {
    * @param over called when the client has taken it, or is gone or given up
    */
   answer(answer: Answer, closeConnection: boolean, over: () => void): void {
-    if (this.turn === turnNow()) setImmediate(answerLater, this, answer, closeConnection, over);
+    if (this.turn === turnNow()) setImmediate(() => this.answer(answer, closeConnection, over));
     else if (this.done) over();
     else if (this.method !== 'HEAD' && !closeConnection && this.received) this.send(answer, over);
     else {
@@ -145,23 +134,24 @@ export class Exchange extends OpenResponse {
     this.take(body);
   }
 
-  private refuseBody(error: ApiError): void {
-    this.forget();
-    this.settleBody(error);
-  }
-
   /** Collects the body, never more than the limit; it is settled once it is known to fit or not. */
   private receiveBody(limit: number): void {
     let arriving: ArrivingBody | null = null;
     let size = 0;
     let pieces = 0;
+    const refuse = (error: ApiError): void => {
+      this.forget();
+      this.settleBody(error);
+    };
     const keep = (piece: Uint8Array): void => {
-      arriving ??= createArrivingBody(limit, () => this.refuseBody(tooMany()));
+      arriving ??= createArrivingBody(limit, () =>
+        refuse(unavailable('Too many large requests at once; try again later')),
+      );
       this.forget = arriving.forget;
       arriving.add(piece);
       if (this.received && this.body === null) this.settleBody(arriving.take());
     };
-    if (Number(this.header('content-length')) > limit) this.refuseBody(tooLarge(limit));
+    if (Number(this.header('content-length')) > limit) refuse(tooLarge(limit));
     this.res.onData((chunk, isLast) => {
       pieces += 1;
       // Closing calls onAborted.
@@ -171,7 +161,7 @@ export class Exchange extends OpenResponse {
       size += chunk.byteLength;
       if (isLast) this.received = true;
       if (this.body !== null) return;
-      if (size > limit) this.refuseBody(tooLarge(limit));
+      if (size > limit) refuse(tooLarge(limit));
       // The chunk's memory is taken back when this callback returns.
       else if (isWhole) this.settleBody(Buffer.from(new Uint8Array(chunk)));
       else keep(new Uint8Array(chunk));
@@ -195,10 +185,9 @@ export class Exchange extends OpenResponse {
   /**
    * Answers at once and completely, also while the body is still arriving, then drops what follows and closes.
    *
-   * uWebSockets.js has no call for this: its end() either goes on reading for ever or closes under the client's
-   * hands, whose kernel then drops the answer with the reset. So the whole answer goes out as the last header
-   * line, and the response stays open for us until the rest of the body has been read. Until then the connection takes no
-   * further request, of which each would leave another answer for a client that reads none.
+   * uWebSockets.js has no call for this: its end() goes on reading for ever, or closes at once, so that the client's kernel
+   * drops the answer with the reset. So the whole answer goes out as the last header line, and the response stays open until
+   * the rest of the body has been read. Until then the connection takes no further request.
    */
   private answerAndClose(answer: Answer): void {
     // The line feed that ends a header line becomes the body's last two bytes: white space after the JSON.
@@ -208,8 +197,7 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * An answer to HEAD closes as well, for of one without a body uWebSockets.js cannot be asked to keep no more than the
-   * socket takes.
+   * An answer to HEAD closes as well: without a body there is no call that keeps no more than the socket takes.
    * @param lastLine of the header by which GET states the length: it ends the head, and may have the body behind it
    */
   private closeAfter({ status, headers }: Head, lastName: string, lastLine: string): void {
@@ -231,9 +219,6 @@ export class Exchange extends OpenResponse {
   }
 }
 
-const answerLater = (exchange: Exchange, answer: Answer, closeConnection: boolean, over: () => void): void =>
-  exchange.answer(answer, closeConnection, over);
-
 let turn = 0;
 let isCounted = false;
 
@@ -249,10 +234,9 @@ function turnNow(): number {
   return turn;
 }
 
-const tooLarge = (limit: number): ApiError =>
+/** @param limit bytes */
+export const tooLarge = (limit: number): ApiError =>
   new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit / 1024} KiB`);
-
-const tooMany = (): ApiError => unavailable('Too many large requests at once; try again later');
 
 function writeHead(res: HttpResponse, { status, headers }: Head): void {
   // Nearly all answers are 200, which stands there without a word.
@@ -261,18 +245,14 @@ function writeHead(res: HttpResponse, { status, headers }: Head): void {
 }
 
 /** Headers that decide what a request is: twice means that somebody on the way may have read it differently. */
-const isSingle = (name: string): boolean =>
-  name === 'content-length' || name === 'host' || name === 'x-api-key' || name === 'idempotency-key';
+const singles: readonly string[] = ['content-length', 'host', 'x-api-key', 'idempotency-key'];
 
-/**
- * All headers at once, because the request is gone after its turn.
- * @returns lower-case names, each with its value behind it: for the few that a request has a list costs less than a map
- */
+/** @returns lower-case names, each with its value behind it: for so few a list costs less than a map */
 function readHeaders(req: HttpRequest): { headers: string[]; framingProblem: string | null } {
   const headers: string[] = [];
   let framingProblem: string | null = null;
   req.forEach((name, value) => {
-    if (isSingle(name) && headerOf(headers, name) !== null)
+    if (singles.includes(name) && headerOf(headers, name) !== null)
       framingProblem = `The header ${name} was sent more than once`;
     if (name === 'transfer-encoding' && value.toLowerCase() !== 'chunked')
       framingProblem = 'Only the transfer encoding chunked is understood';
@@ -283,7 +263,6 @@ function readHeaders(req: HttpRequest): { headers: string[]; framingProblem: str
   return { headers, framingProblem };
 }
 
-/** First value of a header, by its lower-case name; null if it was not sent. */
 function headerOf(headers: readonly string[], name: string): string | null {
   for (let i = 0; i < headers.length; i += 2) if (headers[i] === name) return headers[i + 1] as string;
   return null;
@@ -293,7 +272,7 @@ const idShape = /^[A-Za-z0-9._:-]{1,128}$/;
 const idPrefix = randomBytes(6).toString('hex');
 let idCounter = 0;
 
-/** The caller's request id where it is a plain one, else one of ours: unique, and cheap to make. */
+/** The caller's request id where it is a plain one, else one of ours. */
 function requestIdOf(sent: string | null): string {
   if (sent !== null && idShape.test(sent)) return sent;
   idCounter += 1;

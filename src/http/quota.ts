@@ -1,39 +1,30 @@
-import type { Grant, QuotaCounter } from '../contracts/access.js';
+import { singleFlights } from '../concurrency.js';
+import type { Grant } from '../contracts/access.js';
 import { ApiError } from '../errors.js';
-
-type QuotaHeaders = Readonly<Record<string, string>>;
-
-export type QuotaGate = ReturnType<typeof createQuotaGate>;
+import type { Headers } from './exchange.js';
 
 const windowSeconds = 60;
 /** Up to this quota every request is counted in Redis; above, a process takes a thousandth at a time. */
 const exactUpTo = 10_000;
 const leaseShare = 1000;
 
+type Counter = { take(keyHash: string, amount: number): Promise<{ taken: number; endsInMs: number }> };
+
 interface Lease {
   left: number;
-  endsAt: number;
+  readonly endsAt: number;
   /** Taken from the window by all processes when this lease was taken, itself included. */
-  taken: number;
+  readonly taken: number;
 }
 
-/** One request's turn: what was left for it and for those after it. */
-type Turn = Readonly<Lease> & { readonly allowed: boolean };
-
-/** Taken the moment a lease is found to serve: after an await others may have spent it. */
-function take(lease: Lease): Turn {
-  const allowed = lease.left > 0;
-  if (allowed) lease.left -= 1;
-  return { left: lease.left, endsAt: lease.endsAt, taken: lease.taken, allowed };
-}
+export type QuotaGate = ReturnType<typeof createQuotaGate>;
 
 /**
  * Fixed windows of 60 s that open with a key's first request. Large quotas are taken from Redis in small leases,
  * so that most requests cost no round trip; what a lease holds was taken before, so a quota is never exceeded.
  */
-export function createQuotaGate(counter: QuotaCounter, now: () => number) {
+export function createQuotaGate(counter: Counter, now: () => number) {
   const leases = new Map<string, Lease>();
-  const renewals = new Map<string, Promise<Lease>>();
 
   const renew = async (grant: Grant, quota: number, amount: number): Promise<Lease> => {
     const { taken, endsInMs } = await counter.take(grant.keyHash, amount);
@@ -41,41 +32,46 @@ export function createQuotaGate(counter: QuotaCounter, now: () => number) {
     return { left, endsAt: now() + endsInMs, taken };
   };
 
+  /** Requests that find the lease spent together wait for one new lease, else each would take one and drop it. */
+  const renewShared = singleFlights(async (keyHash: string, grant: Grant, quota: number): Promise<void> => {
+    leases.set(keyHash, await renew(grant, quota, Math.floor(quota / leaseShare)));
+  });
+
+  /** A lease serves while something is left of it, and a spent window until it ends. */
   const leaseOf = (grant: Grant, quota: number): Lease | null => {
     const held = leases.get(grant.keyHash);
-    return held !== undefined && usable(held, quota, now()) ? held : null;
+    const serves = held !== undefined && now() < held.endsAt && (held.left > 0 || held.taken >= quota);
+    return serves ? held : null;
   };
 
-  /** Requests that find the lease spent together wait for one new lease, else each would take one and drop it. */
-  const share = async (grant: Grant, quota: number): Promise<Turn> => {
+  /**
+   * To be called the moment a lease is found to serve: after an await others may have spent it.
+   * @throws ApiError RATE_LIMITED
+   */
+  const take = (lease: Lease, quota: number): Headers => {
+    const allowed = lease.left > 0;
+    if (allowed) lease.left -= 1;
+    const seconds = Math.max(1, Math.ceil((lease.endsAt - now()) / 1000));
+    const remaining = Math.max(0, quota - lease.taken) + lease.left;
+    // Structured fields of draft-ietf-httpapi-ratelimit-headers.
+    const headers = {
+      'RateLimit-Policy': `"default";q=${quota};w=${windowSeconds}`,
+      RateLimit: `"default";r=${remaining};t=${seconds}`,
+    };
+    if (allowed) return headers;
+    throw new ApiError('RATE_LIMITED', `This key may make ${quota} requests per ${windowSeconds} s`, {
+      headers: { ...headers, 'Retry-After': `${seconds}` },
+    });
+  };
+
+  const passLater = async (grant: Grant, quota: number): Promise<Headers> => {
+    if (quota <= exactUpTo) return take(await renew(grant, quota, 1), quota);
     for (;;) {
       const held = leaseOf(grant, quota);
-      if (held !== null) return take(held);
-      const running = renewals.get(grant.keyHash);
-      if (running === undefined) await renewShared(grant, quota);
-      else await running;
+      if (held !== null) return take(held, quota);
+      await renewShared(grant.keyHash, grant, quota);
     }
   };
-
-  const renewShared = async (grant: Grant, quota: number): Promise<void> => {
-    const renewal = renew(grant, quota, Math.floor(quota / leaseShare));
-    renewals.set(grant.keyHash, renewal);
-    try {
-      leases.set(grant.keyHash, await renewal);
-    } finally {
-      renewals.delete(grant.keyHash);
-    }
-  };
-
-  /** @throws ApiError RATE_LIMITED */
-  const standing = (quota: number, turn: Turn): QuotaHeaders => {
-    const headers = headersOf(quota, turn, now());
-    if (!turn.allowed) throw limited(quota, turn, headers, now());
-    return headers;
-  };
-
-  const passLater = async (grant: Grant, quota: number): Promise<QuotaHeaders> =>
-    standing(quota, quota <= exactUpTo ? take(await renew(grant, quota, 1)) : await share(grant, quota));
 
   return {
     /**
@@ -83,33 +79,11 @@ export function createQuotaGate(counter: QuotaCounter, now: () => number) {
      * @returns the headers that say where the key stands
      * @throws ApiError RATE_LIMITED, UNAVAILABLE
      */
-    pass: (grant: Grant): QuotaHeaders | Promise<QuotaHeaders> => {
+    pass: (grant: Grant): Headers | Promise<Headers> => {
       const quota = grant.requestsPerMinute;
       if (quota === null) return {};
       const held = quota > exactUpTo ? leaseOf(grant, quota) : null;
-      return held === null ? passLater(grant, quota) : standing(quota, take(held));
+      return held === null ? passLater(grant, quota) : take(held, quota);
     },
   };
-}
-
-/** A lease serves while something is left of it, and a spent window until it ends. */
-const usable = (lease: Lease, quota: number, time: number): boolean =>
-  time < lease.endsAt && (lease.left > 0 || lease.taken >= quota);
-
-const secondsLeft = (lease: Lease, time: number): number =>
-  Math.max(1, Math.ceil((lease.endsAt - time) / 1000));
-
-/** Structured fields of draft-ietf-httpapi-ratelimit-headers. */
-function headersOf(quota: number, lease: Lease, time: number): QuotaHeaders {
-  const remaining = Math.max(0, quota - lease.taken) + lease.left;
-  return {
-    'RateLimit-Policy': `"default";q=${quota};w=${windowSeconds}`,
-    RateLimit: `"default";r=${remaining};t=${secondsLeft(lease, time)}`,
-  };
-}
-
-function limited(quota: number, lease: Lease, headers: QuotaHeaders, time: number): ApiError {
-  return new ApiError('RATE_LIMITED', `This key may make ${quota} requests per ${windowSeconds} s`, {
-    headers: { ...headers, 'Retry-After': `${secondsLeft(lease, time)}` },
-  });
 }

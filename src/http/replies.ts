@@ -12,12 +12,12 @@ const successEnvelope = (data: string, message?: string): string =>
     ? `{"success":true,"data":${data}}`
     : `{"success":true,"data":${data},"message":${JSON.stringify(message)}}`;
 
-const errorObject = ({ code, message, details }: ApiError): object =>
-  details === undefined ? { code, message } : { code, message, details };
+/** What is undefined stands in no JSON. */
+const errorObject = ({ code, message, details }: ApiError): object => ({ code, message, details });
 
 /** @param data stands beside the error */
 export const errorEnvelope = (error: ApiError, data?: object): string =>
-  JSON.stringify({ success: false, error: errorObject(error), ...(data === undefined ? {} : { data }) });
+  JSON.stringify({ success: false, error: errorObject(error), data });
 
 /** In overload one error refuses thousands of requests a second. */
 const errorReplies = new WeakMap<ApiError, Reply>();
@@ -31,10 +31,10 @@ export function errorReply(error: ApiError): Reply {
 }
 
 /** @param data a text is JSON already */
-export const ok = (data: string | object, message?: string): Reply => ({
-  status: 200,
-  body: successEnvelope(typeof data === 'string' ? data : JSON.stringify(data), message),
-});
+export function ok(data: string | object, message?: string): Reply {
+  const json = typeof data === 'string' ? data : JSON.stringify(data);
+  return { status: 200, body: successEnvelope(json, message) };
+}
 
 export const tagged = ({ value, tag }: Tagged<object>, message?: string): Reply => ({
   ...ok(value, message),
@@ -44,16 +44,12 @@ export const tagged = ({ value, tag }: Tagged<object>, message?: string): Reply 
 const noHeaders = {};
 const replayedHeader = { 'Idempotent-Replayed': 'true' };
 
-export const eventReply = (result: EventResult): Reply =>
-  result instanceof ApiError
-    ? errorReply(result)
-    : {
-        status: 200,
-        body: successEnvelope(result.data, 'Answer recorded'),
-        headers: result.replayed ? replayedHeader : noHeaders,
-      };
+export function eventReply(result: EventResult): Reply {
+  if (result instanceof ApiError) return errorReply(result);
+  const body = successEnvelope(result.data, 'Answer recorded');
+  return { status: 200, body, headers: result.replayed ? replayedHeader : noHeaders };
+}
 
-/** Parts of an answer that failed by a defect. */
 const defectsAmong = (parts: readonly unknown[]): ApiError[] =>
   parts.filter((part): part is ApiError => part instanceof ApiError && part.code === 'INTERNAL');
 
@@ -95,10 +91,7 @@ export async function batchReply(results: readonly EventResult[]): Promise<Reply
   return { status: errors.length === 0 ? 200 : 207, body: successEnvelope(data, message), defects };
 }
 
-interface IndexedError {
-  readonly index: number;
-  readonly error: ApiError;
-}
+type IndexedError = { readonly index: number; readonly error: ApiError };
 
 /** Causes that are the caller's: sending the same batch again will not help. */
 const callersOwn = new Set<ErrorCode>(['INVALID_REQUEST', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED']);

@@ -1,25 +1,56 @@
 /**
- * Answers that the socket does not take at once. Only exchange.ts calls this; beside it, nothing else touches HttpResponse.
+ * Answers that the socket does not take at once. Beside exchange.ts nothing else touches HttpResponse.
  *
- * What uWebSockets.js has to write or to end, it keeps without bound until the client has read it. Hence `tryEnd` for
- * a whole body, of which it takes what the socket takes; and for an answer in pieces the next one waits until the socket
- * is writable again, so that what is kept for a slow reader is a chunk. A request that comes on a connection whose answer
- * is not over ends the connection: uWebSockets.js does that by itself.
+ * uWebSockets.js keeps without bound what it has to write or to end. Hence `tryEnd` for a whole body, of which it takes what
+ * the socket takes; of an answer in pieces the next one waits until the socket is writable. A request on a connection whose
+ * answer is not over ends the connection: uWebSockets.js does that by itself.
  */
 import type { HttpResponse } from 'uWebSockets.js';
-import type { UnreadAnswers } from './unread-answers.js';
+import type { Figures } from '../services/read/figures.js';
 
 /** A reader that took nothing for this long is given up. */
 const stallMs = 60_000;
 
-/**
- * uWebSockets.js cuts a connection 10 s after the last piece, and a large socket buffer may take a slow reader longer
- * than that. There is no call that puts it off but this pair.
- */
+/** uWebSockets.js cuts a connection 10 s after the last piece; a large socket buffer may take longer. Resuming puts it off. */
 const keepOpenMs = 4000;
 
 /** At most this much of a piece is given to uWebSockets.js at once. */
 const chunkBytes = 64 * 1024;
+
+/** Of unread answers, beside what a connection keeps of its own: 16 KiB of uWebSockets.js, and what the kernel took. */
+const maxUnreadBytes = 64 * 1024 * 1024;
+
+export type UnreadAnswers = ReturnType<typeof createUnreadAnswers>;
+
+/** Bounds what is kept of answers that their readers have not taken, for all connections of a process together. */
+export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
+  /** In the order in which they began. */
+  const kept = new Set<{ readonly bytes: number; readonly cut: () => void }>();
+  let all = 0;
+  let cuts = 0;
+  figures.add('unread_answers_bytes', () => all);
+  figures.add('unread_answers_cut_total', () => cuts);
+  return {
+    /**
+     * Beyond the bound the answers that began first are cut: one that is read is through long before.
+     * @param cut ends the answer and its connection
+     * @returns forgets the bytes, however often it is called; `cut` has to call it as well
+     */
+    keep: (bytes: number, cut: () => void): (() => void) => {
+      const answer = { bytes, cut };
+      kept.add(answer);
+      all += bytes;
+      for (const first of kept) {
+        if (all <= bound) break;
+        cuts += 1;
+        first.cut();
+      }
+      return () => {
+        if (kept.delete(answer)) all -= bytes;
+      };
+    },
+  };
+}
 
 export const nothing = (): void => undefined;
 
@@ -59,9 +90,7 @@ export class OpenResponse {
   }
 
   /**
-   * Sends what the socket did not take of a body that was begun with `tryEnd`, as the client reads it. uWebSockets.js
-   * closes the connection of one who takes nothing for 10 s.
-   *
+   * Sends the rest of a body that was begun with `tryEnd`. Who takes nothing for 10 s is cut by uWebSockets.js.
    * @param over called when all is sent, or the client is gone or given up
    */
   protected sendRest(body: Uint8Array, over: () => void): void {
@@ -76,7 +105,6 @@ export class OpenResponse {
 
   /**
    * Sends the pieces behind a head that was written before, until they or the client end.
-   *
    * @param hasToClose asked at the end: whether the connection cannot stay
    * @throws what the pieces throw; the connection is cut then, so that nobody takes what came for the whole
    */
@@ -86,8 +114,15 @@ export class OpenResponse {
       this.res.pause();
       this.res.resume();
     }, keepOpenMs);
+    this.res.onWritable(() => {
+      this.wake();
+      return true;
+    });
     try {
-      await this.writeAll(pieces);
+      for await (const piece of pieces) {
+        await this.write(Buffer.from(piece));
+        if (this.done) return;
+      }
       if (this.done) return;
       this.finish();
       this.res.cork(() => this.res.end(undefined, hasToClose()));
@@ -99,22 +134,13 @@ export class OpenResponse {
     }
   }
 
-  private async writeAll(pieces: AsyncIterable<string>): Promise<void> {
-    this.res.onWritable(() => {
-      this.wake();
-      return true;
-    });
-    for await (const piece of pieces) {
-      const bytes = Buffer.from(piece);
-      for (let at = 0; at < bytes.length; at += chunkBytes) {
-        if (this.done) return;
-        let flows = true;
-        this.res.cork(() => {
-          flows = this.res.write(bytes.subarray(at, at + chunkBytes));
-        });
-        if (!flows) await this.writableAgain();
-      }
-      if (this.done) return;
+  private async write(piece: Buffer): Promise<void> {
+    for (let at = 0; at < piece.length && !this.done; at += chunkBytes) {
+      let flows = true;
+      this.res.cork(() => {
+        flows = this.res.write(piece.subarray(at, at + chunkBytes));
+      });
+      if (!flows) await this.writableAgain();
     }
   }
 

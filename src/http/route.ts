@@ -1,9 +1,14 @@
-/** What a route takes and what it returns. */
+/** What a route takes and returns, and how the parts of a request are read: what does not fit is an INVALID_REQUEST. */
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import type { Static, TObject } from 'typebox';
+import { Compile } from 'typebox/compile';
 import type { Scope } from '../contracts/access.js';
+import { checked } from '../contracts/checked.js';
+import { learningIdProblem } from '../contracts/ids.js';
 import type { IfMatch } from '../contracts/preconditions.js';
-import type { ApiError } from '../errors.js';
-import { createQueryReader, type QueryReader } from './parse.js';
+import { ApiError, invalid } from '../errors.js';
+import { tooLarge } from './exchange.js';
 
 /** A request that passed all checks. */
 export interface Call<Query = unknown> {
@@ -42,11 +47,10 @@ export interface BodyRules {
   readonly encodings: readonly string[];
 }
 
+type Handled = Promise<Reply> | Reply | undefined;
+
 /** @param ids path parameters, decoded. @throws ApiError, ClientGone */
-type Handle<Query, Ids extends string[]> = (
-  call: Call<Query>,
-  ...ids: Ids
-) => Promise<Reply> | Reply | undefined;
+type Handle<Query, Ids extends string[]> = (call: Call<Query>, ...ids: Ids) => Handled;
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -68,23 +72,16 @@ type IdsOf<Path extends string> = Path extends `${string}/:${string}/${infer Res
     : [];
 
 /** What a route takes; nothing that is left out. */
-interface Rules<Query> {
-  readonly scope?: Scope;
-  readonly body?: BodyRules | undefined;
-  readonly query?: Query | undefined;
-}
+type Rules<Query> = Partial<Pick<Route, 'scope' | 'body'> & { readonly query: Query | null }>;
 
 export const route = <Path extends string, Query extends TObject>(
   method: Route['method'],
   path: Path,
-  { scope, body, query }: Rules<Query>,
+  { scope = null, body = null, query = null }: Rules<Query>,
   handle: Handle<Static<Query>, IdsOf<Path>>,
 ): Route => ({
-  method,
-  path,
-  scope: scope ?? null,
-  body: body ?? null,
-  query: query === undefined ? null : createQueryReader(query),
+  ...{ method, path, scope, body },
+  query: query && createQueryReader(query),
   handle: handle as Route['handle'],
 });
 
@@ -98,4 +95,118 @@ export interface Match {
   readonly keyless: boolean;
   /** Path parameters, still percent-encoded. */
   readonly parameters: readonly string[];
+}
+
+/** The media type of a body, if the route takes it. @throws ApiError UNSUPPORTED_MEDIA_TYPE */
+export function checkMediaType(contentType: string | null, rules: BodyRules): string {
+  if (contentType !== null && rules.mediaTypes.includes(contentType)) return contentType;
+  const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
+  if (!rules.mediaTypes.includes(type))
+    throw unsupported(`Content-Type must be ${rules.mediaTypes.join(' or ')}`);
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  if (charset !== undefined && !/^charset="?utf-8"?$/.test(charset))
+    throw unsupported('The charset must be utf-8');
+  return type;
+}
+
+/** @throws ApiError UNSUPPORTED_MEDIA_TYPE */
+export function checkEncoding(contentEncoding: string | null, rules: BodyRules): string {
+  const encoding = (contentEncoding ?? 'identity').trim().toLowerCase();
+  if (rules.encodings.includes(encoding)) return encoding;
+  throw unsupported(`Content-Encoding must be ${rules.encodings.join(' or ')}`);
+}
+
+const unsupported = (message: string): ApiError => new ApiError('UNSUPPORTED_MEDIA_TYPE', message);
+
+const inflate = promisify(gunzip);
+
+/** @throws ApiError PAYLOAD_TOO_LARGE when it would be larger than the limit, INVALID_REQUEST when it is no gzip */
+export async function decompress(body: Buffer, limit: number): Promise<Buffer> {
+  try {
+    return await inflate(body, { maxOutputLength: limit });
+  } catch (error) {
+    throw error instanceof RangeError ? tooLarge(limit) : invalid('The body is not valid gzip');
+  }
+}
+
+/** A path parameter: percent-encoded UTF-8. @throws ApiError INVALID_REQUEST */
+export function decodeParameter(encoded: string): string {
+  const text = decodePercent(encoded);
+  const problem = text === null ? 'is not percent-encoded UTF-8' : learningIdProblem(text);
+  if (text === null || problem !== null) throw invalid(`The id in the path ${problem}`);
+  return text;
+}
+
+type QueryReader = ReturnType<typeof createQueryReader>;
+
+interface Field {
+  readonly type?: string;
+  readonly default?: unknown;
+}
+
+/** Numbers in queries are plain decimals. */
+const plainDecimal = /^\d{1,15}(\.\d{1,15})?$/;
+
+/** Reads a query by its schema, whose values are numbers and texts; what it does not name is ignored. */
+function createQueryReader(schema: TObject) {
+  const check = Compile(schema);
+  const fields = Object.entries<Field>(schema.properties);
+  const names = fields.map(([name]) => name);
+  return {
+    names,
+    /** @throws ApiError INVALID_REQUEST */
+    read: (query: string): unknown => {
+      const values: Record<string, unknown> = parseQuery(query, names);
+      for (const [name, { type, default: otherwise }] of fields) {
+        const text = values[name] ?? otherwise;
+        if (typeof text === 'string' && (type === 'integer' || type === 'number'))
+          values[name] = plainDecimal.test(text) ? Number(text) : Number.NaN;
+        else if (text !== undefined) values[name] = text;
+      }
+      return checked(check, values, 'query');
+    },
+  };
+}
+
+/** Query values by name. An empty or repeated one is an error if its name is asked for. */
+function parseQuery(query: string, names: readonly string[]): Record<string, string> {
+  const values: Record<string, string> = {};
+  for (const part of query.split('&')) {
+    const equals = part.indexOf('=');
+    const name = decodeQueryText(equals < 0 ? part : part.slice(0, equals));
+    if (name === null || !names.includes(name)) continue;
+    const value = equals < 0 ? '' : decodeQueryText(part.slice(equals + 1));
+    if (value === null) throw badQuery(name, 'is not percent-encoded UTF-8');
+    if (value === '') throw badQuery(name, 'must not be empty');
+    if (values[name] !== undefined) throw badQuery(name, 'must be given once');
+    values[name] = value;
+  }
+  return values;
+}
+
+const badQuery = (name: string, message: string): ApiError =>
+  invalid(`Invalid query: ${name} ${message}`, [{ path: name, message }]);
+
+const decodeQueryText = (text: string): string | null => decodePercent(text.replaceAll('+', ' '));
+
+/** What uWebSockets.js makes of bytes that are not UTF-8: different ones would become the same id. */
+const notUtf8 = '\ufffd';
+
+function decodePercent(text: string): string | null {
+  try {
+    return text.includes(notUtf8) ? null : decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The event id in a header: a structured-field string (RFC 8941) or the bare text. @throws ApiError INVALID_REQUEST */
+export function parseIdempotencyKey(header: string | null): string | null {
+  if (header === null) return null;
+  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header);
+  const key = quoted === null ? header : (quoted[1] as string).replace(/\\(["\\])/g, '$1');
+  const isMalformed = (quoted === null && header.startsWith('"')) || header.includes(notUtf8);
+  const problem = isMalformed ? 'is not a well-formed string' : learningIdProblem(key);
+  if (problem === null) return key;
+  throw invalid(`The header Idempotency-Key ${problem}`, [{ path: 'Idempotency-Key', message: problem }]);
 }

@@ -55,109 +55,101 @@ const classRequest: BodyRules = { limit: 1024 * 1024, mediaTypes: [json], encodi
 /** Far more than the ids of a class and its options. */
 const maxClassValues = 5000;
 
-const reads = <Query extends TObject>(query?: Query) => ({ scope: 'read', query }) as const;
-const writes = (body?: BodyRules) => ({ scope: 'write', body }) as const;
-const administers = (body?: BodyRules) => ({ scope: 'admin', body }) as const;
+const reads = <Query extends TObject>(query: Query | null = null) => ({ scope: 'read', query }) as const;
+const writes = (body: BodyRules | null = null) => ({ scope: 'write', body }) as const;
+const administers = (body: BodyRules | null = null) => ({ scope: 'admin', body }) as const;
 
-export const routesOf = ({
-  recorder,
-  forecaster,
-  mastery,
-  velocity,
-  goals,
-  skills,
-  attempts,
-  retraction,
-  erasures,
-  exportLearner,
-  health,
-  metrics,
-}: RoutePorts): readonly Route[] => [
+export const routesOf = (ports: RoutePorts): readonly Route[] => [
   route('POST', '/api/v1/track-answer', writes(smallBody), (call) => {
-    const full = recorder.full(call.tenant);
+    const full = ports.recorder.full(call.tenant);
     if (full !== null) return errorReply(full);
-    recorder.recordOne(call, (result) => call.respond(eventReply(result)));
+    ports.recorder.recordOne(call, (result) => call.respond(eventReply(result)));
     return undefined;
   }),
   route('POST', '/api/v1/track-answers', writes(eventBatch), async (call) => {
-    const full = recorder.full(call.tenant);
+    const full = ports.recorder.full(call.tenant);
     if (full !== null) return errorReply(full);
-    return batchReply(await recorder.recordBatch(call.mediaType === json ? 'batch' : 'lines', call));
+    return batchReply(await ports.recorder.recordBatch(call.mediaType === json ? 'batch' : 'lines', call));
   }),
   route('GET', '/api/v1/predictions/:user_id', reads(PredictionQuery), async (call, userId) =>
-    ok(await forecastScores(forecaster, call.tenant, userId, call.query, call.stillWanted)),
+    ok(await forecastScores(ports.forecaster, call.tenant, userId, call.query, call.stillWanted)),
   ),
   route('POST', '/api/v1/predictions', { scope: 'read', body: classRequest }, async (call) => {
     // A body that is no class may be a MiB and take several slices: not with others in one turn of the loop.
     await sliceTurn();
     checkShape(call.body, maxClassValues, false);
-    return classReply(await forecastClass(forecaster, call.tenant, parseJson(call.body), call.stillWanted));
+    return classReply(
+      await forecastClass(ports.forecaster, call.tenant, parseJson(call.body), call.stillWanted),
+    );
   }),
   route(
     'POST',
     '/api/v1/predictions/:user_id/what-if',
     { scope: 'read', body: smallBody },
     async ({ tenant, body, stillWanted }, userId) =>
-      ok(await forecastWhatIf(forecaster, tenant, userId, parseJson(body), stillWanted)),
+      ok(await forecastWhatIf(ports.forecaster, tenant, userId, parseJson(body), stillWanted)),
   ),
   route('GET', '/api/v1/mastery/:user_id', reads(PageQuery), async ({ tenant, query }, userId) =>
-    ok(await readMastery(mastery, tenant, userId, query)),
+    ok(await readMastery(ports.mastery, tenant, userId, query)),
   ),
   route('GET', '/api/v1/mastery/:user_id/:skill_id', reads(ExplainQuery), async (call, userId, skillId) =>
     ok(
       call.query.explain === 'true'
-        ? await explainMastery(mastery, call.tenant, userId, skillId, call.query.steps)
-        : await readSkillMastery(mastery, call.tenant, userId, skillId),
+        ? await explainMastery(ports.mastery, call.tenant, userId, skillId, call.query.steps)
+        : await readSkillMastery(ports.mastery, call.tenant, userId, skillId),
     ),
   ),
   route('GET', '/api/v1/velocity/:user_id', reads(VelocityQuery), async ({ tenant, query }, userId) =>
-    ok(await readVelocity(velocity, tenant, userId, query)),
+    ok(await readVelocity(ports.velocity, tenant, userId, query)),
   ),
   route('GET', '/api/v1/goals/:user_id', reads(), async ({ tenant }, userId) =>
-    tagged(await readGoal(goals, tenant, userId)),
+    tagged(await readGoal(ports.goals, tenant, userId)),
   ),
   route('PUT', '/api/v1/goals/:user_id', writes(smallBody), async ({ tenant, body, ifMatch }, userId) =>
-    tagged(await putGoal(goals, tenant, userId, parseJson(body), ifMatch), 'Goal set'),
+    tagged(await putGoal(ports.goals, tenant, userId, parseJson(body), ifMatch), 'Goal set'),
   ),
   route('DELETE', '/api/v1/goals/:user_id', writes(), async ({ tenant, ifMatch }, userId) =>
-    ok(await deleteGoal(goals, tenant, userId, ifMatch), 'Goal deleted'),
+    ok(await deleteGoal(ports.goals, tenant, userId, ifMatch), 'Goal deleted'),
   ),
   route('GET', '/api/v1/skills', reads(PageQuery), async ({ tenant, query }) =>
-    ok(await listSkills(skills, tenant, query)),
+    ok(await listSkills(ports.skills, tenant, query)),
   ),
   route('GET', '/api/v1/skills/:skill_id', reads(), async ({ tenant }, skillId) =>
-    tagged(await readSkill(skills, tenant, skillId)),
+    tagged(await readSkill(ports.skills, tenant, skillId)),
   ),
   route('PUT', '/api/v1/skills/:skill_id', administers(smallBody), async (call, skillId) =>
-    tagged(await putSkill(skills, call.tenant, skillId, parseJson(call.body), call.ifMatch), 'Skill set'),
+    tagged(
+      await putSkill(ports.skills, call.tenant, skillId, parseJson(call.body), call.ifMatch),
+      'Skill set',
+    ),
   ),
   route('DELETE', '/api/v1/skills/:skill_id', administers(), async ({ tenant, ifMatch }, skillId) =>
-    ok(await deleteSkill(skills, tenant, skillId, ifMatch), 'Skill deleted'),
+    ok(await deleteSkill(ports.skills, tenant, skillId, ifMatch), 'Skill deleted'),
   ),
   route('GET', '/api/v1/learners/:user_id/attempts', reads(PageQuery), async ({ tenant, query }, userId) =>
-    ok(await listAttempts(attempts, tenant, userId, query)),
+    ok(await listAttempts(ports.attempts, tenant, userId, query)),
   ),
   route('DELETE', '/api/v1/learners/:user_id/attempts/:event_id', writes(), async (call, userId, eventId) =>
-    ok(await retractAnswer(retraction, call.tenant, userId, eventId), 'Answer taken back'),
+    ok(await retractAnswer(ports.retraction, call.tenant, userId, eventId), 'Answer taken back'),
   ),
   route('GET', '/api/v1/learners/:user_id/export', administers(), async ({ tenant }, userId) => {
-    const { lines, release } = await exportLearner(tenant, userId);
+    const { lines, release } = await ports.exportLearner(tenant, userId);
     const headers = { 'Content-Type': 'application/x-ndjson' };
     return { status: 200, body: '', headers, pieces: lines, onOver: release };
   }),
   route('DELETE', '/api/v1/learners/:user_id', administers(), async ({ tenant }, userId) => ({
-    ...ok(await eraseLearner(erasures, tenant, userId), 'Erasure begun'),
+    ...ok(await eraseLearner(ports.erasures, tenant, userId), 'Erasure begun'),
     status: 202,
   })),
   route('GET', '/api/v1/erasures/:erasure_id', administers(), async ({ tenant }, erasureId) =>
-    ok(await readErasure(erasures, tenant, erasureId)),
+    ok(await readErasure(ports.erasures, tenant, erasureId)),
   ),
-  route('GET', '/api/v1/health', {}, () => healthReply(health)),
-  route('GET', '/livez', {}, () => probeReply(health.livez(), 'ok')),
-  route('GET', '/readyz', {}, async () => probeReply(await health.readyz(), 'ready')),
+  route('GET', '/api/v1/health', {}, () => healthReply(ports.health)),
+  route('GET', '/livez', {}, () => probeReply(ports.health.livez(), 'ok')),
+  route('GET', '/readyz', {}, async () => probeReply(await ports.health.readyz(), 'ready')),
   route('GET', '/metrics', {}, async () => ({
     status: 200,
-    body: await metrics(),
+    body: await ports.metrics(),
     headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
   })),
 ];

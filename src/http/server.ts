@@ -8,15 +8,15 @@ import {
   us_listen_socket_close,
   us_socket_local_port,
 } from 'uWebSockets.js';
+import { within } from '../lifecycle.js';
+import type { Figures } from '../services/read/figures.js';
 import type { Logger } from '../telemetry.js';
 import { Answering, type Traffic } from './answering.js';
-import type { Connections } from './connections.js';
 import { Exchange } from './exchange.js';
-import { createFailureLog } from './failure-log.js';
 import { type Gate, isApi } from './gate.js';
-import type { RequestFigures } from './request-figures.js';
+import { createRequestLog } from './request-log.js';
+import { createUnreadAnswers } from './response-stream.js';
 import type { Match, Route } from './route.js';
-import type { UnreadAnswers } from './unread-answers.js';
 
 // What the types of the uWebSockets.js repack leave out and its binaries have.
 declare module 'uWebSockets.js' {
@@ -32,7 +32,7 @@ declare module 'uWebSockets.js' {
   }
 }
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -40,75 +40,108 @@ export interface ServerOptions {
   readonly sharePort: boolean;
   readonly routes: readonly Route[];
   readonly gate: Gate;
-  readonly figures: RequestFigures;
-  readonly unread: UnreadAnswers;
-  /** Where absent, as many are taken as come. */
-  readonly connections?: Connections;
+  readonly figures: Figures;
   readonly logger: Logger;
+  /** Most connections at a time; a further one is closed at once. */
+  readonly maxConnections?: number;
+  /** Most bytes that are kept of answers that nobody reads. */
+  readonly maxUnread?: number;
 }
 
-export interface Server {
-  readonly port: number;
-  /** Stops accepting, answers what is in flight for at most `timeoutMs`, then closes every connection. */
-  close(timeoutMs: number): Promise<void>;
-}
+export type Server = Awaited<ReturnType<typeof startServer>>;
 
 /** @throws Error when the port cannot be listened on */
-export async function startServer(options: ServerOptions): Promise<Server> {
+export async function startServer(options: ServerOptions) {
+  const { routes, gate, figures, logger } = options;
   const app = App();
-  options.connections?.watch(app);
-  const failures = createFailureLog(options.logger, options.figures, () => performance.now());
+  boundConnections(app, options);
+  const log = createRequestLog(figures, logger);
+  const unread = createUnreadAnswers(figures, options.maxUnread);
   const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
-  const serve: Serve = (found, method, path) => {
-    const counts = options.figures.of(method, path ?? 'unknown');
-    const { route, allow } = found;
-    const parameterCount = route?.path.match(/:\w+/g)?.length ?? 0;
-    const serving = { gate: options.gate, failures, traffic, counts };
+  register(app, routes, (found, method, path) => {
+    const serving = { gate, log, traffic, counts: log.countsOf(method, path ?? 'unknown') };
+    const parameterCount = found.route?.path.match(/:\w+/g)?.length ?? 0;
     return (res, req) => {
-      const keyless = found.keyless || !isApi(path ?? req.getUrl());
-      const match = { route, allow, keyless, parameters: parametersOf(req, parameterCount) };
-      const exchange = new Exchange(res, req, match, bodyLimitOf(route, req), options.unread);
+      const match = {
+        route: found.route,
+        allow: found.allow,
+        keyless: found.keyless || !isApi(path ?? req.getUrl()),
+        parameters: parametersOf(req, parameterCount),
+      };
+      const exchange = new Exchange(res, req, match, bodyLimitOf(found.route, req), unread);
       new Answering(serving, exchange, match).begin();
     };
-  };
-  register(app, options.routes, serve);
+  });
   const socket = await listen(app, options);
   return {
     port: us_socket_local_port(socket),
-    close: async (timeoutMs) => {
+    /** Stops accepting, answers what is in flight for at most `timeoutMs`, then closes every connection. */
+    close: async (timeoutMs: number): Promise<void> => {
       traffic.closing = true;
       us_listen_socket_close(socket);
-      await idle(traffic, timeoutMs);
+      const idle = new Promise<void>((resolve) => {
+        traffic.onIdle = resolve;
+      });
+      if (traffic.open > 0) await within(idle, timeoutMs);
       app.close();
     },
   };
 }
 
-/** @param method what the answers are counted under @param path null: any */
-type Serve = (
-  found: Omit<Match, 'parameters'>,
-  method: string,
-  path: string | null,
-) => (res: HttpResponse, req: HttpRequest) => void;
+const tellEveryMs = 5000;
 
-function register(app: TemplatedApp, routes: readonly Route[], serve: Serve): void {
+/**
+ * Without a bound a process runs out of file descriptors, and then uWebSockets.js can neither take a connection nor
+ * refuse it: it waits without a word, and the service's own as well.
+ */
+function boundConnections(
+  app: TemplatedApp,
+  { maxConnections = Infinity, figures, logger }: ServerOptions,
+): void {
+  let open = 0;
+  let refused = 0;
+  let logged = 0;
+  let nextAt = 0;
+  figures.add('connections_open', () => open);
+  figures.add('connections_refused_total', () => refused);
+  const count = (res: HttpResponse, change: number): void => {
+    open += change;
+    if (change < 0 || open <= maxConnections) return;
+    refused += 1;
+    if (performance.now() >= nextAt) {
+      nextAt = performance.now() + tellEveryMs;
+      logger.warn(
+        { open: open - 1, refused: refused - logged },
+        'connections are refused, too many are open: raise ulimit -n, or start more API processes',
+      );
+      logged = refused;
+    }
+    // Comes back here with -1, before it returns.
+    res.close();
+  };
+  app.filter(count);
+}
+
+type Handler = (res: HttpResponse, req: HttpRequest) => void;
+
+/** @param handlerOf gets what was found, the method that answers are counted under, and the path; null: any */
+function register(
+  app: TemplatedApp,
+  routes: readonly Route[],
+  handlerOf: (found: Omit<Match, 'parameters'>, method: string, path: string | null) => Handler,
+): void {
   for (const path of new Set(routes.map((route) => route.path))) {
     const here = routes.filter((route) => route.path === path);
     const allow = here.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
     const keyless = here.every(({ scope }) => scope === null);
-    for (const route of here) registerRoute(app, route, serve({ route, allow, keyless }, route.method, path));
-    app.any(path, serve({ route: null, allow, keyless }, 'other', path));
+    for (const route of here) {
+      const handler = handlerOf({ route, allow, keyless }, route.method, path);
+      app[calls[route.method]](path, handler);
+      if (route.method === 'GET') app.head(path, handler);
+    }
+    app.any(path, handlerOf({ route: null, allow, keyless }, 'other', path));
   }
-  app.any('/*', serve({ route: null, allow: null, keyless: false }, 'any', null));
-}
-
-function registerRoute(
-  app: TemplatedApp,
-  { method, path }: Route,
-  handler: (res: HttpResponse, req: HttpRequest) => void,
-): void {
-  app[calls[method]](path, handler);
-  if (method === 'GET') app.head(path, handler);
+  app.any('/*', handlerOf({ route: null, allow: null, keyless: false }, 'any', null));
 }
 
 const calls = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'del' } as const;
@@ -136,16 +169,5 @@ function listen(app: TemplatedApp, { host, port, sharePort }: ServerOptions): Pr
       if (socket) resolve(socket);
       else reject(new Error(`cannot listen on ${host}:${port}: the port is taken or not allowed`));
     });
-  });
-}
-
-function idle(traffic: Traffic, timeoutMs: number): Promise<void> {
-  if (traffic.open === 0) return Promise.resolve();
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, timeoutMs);
-    traffic.onIdle = () => {
-      clearTimeout(timer);
-      resolve();
-    };
   });
 }

@@ -5,7 +5,6 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Cluster } from 'ioredis';
-import { childEnvironment } from '../../src/config.js';
 import { unsetSkill } from '../../src/domain/catalogue/skill-setting.js';
 import { connectQueues } from '../../src/jobs/consumer.js';
 import { createServedModels } from '../../src/store/catalogue/catalogue-cache.js';
@@ -27,7 +26,7 @@ const options = { skip: noCluster, timeout: 600_000 };
 
 /** A test file in a process of its own, on the given Cluster; with a pattern, those of its tests whose names match. */
 function runTest(t: TestContext, name: string, pattern: string, url: string): Promise<Ended> {
-  const { NODE_TEST_CONTEXT: _, ...env } = childEnvironment({});
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const file = fileURLToPath(new URL(`../${name}.test.js`, import.meta.url));
   const child = spawn(process.execPath, [`--test-name-pattern=${pattern}`, file], {
     env: { ...env, [givenClusterName]: url },

@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGate } from '../../src/http/gate.js';
-import { createRequestFigures } from '../../src/http/request-figures.js';
 import type { Reply, Route } from '../../src/http/route.js';
 import { type Server, startServer } from '../../src/http/server.js';
-import { createUnreadAnswers, type UnreadAnswers } from '../../src/http/unread-answers.js';
+import type { Figures } from '../../src/services/read/figures.js';
 import { createLogger } from '../../src/telemetry.js';
 import { exchangeRaw, openWire, rawRequest, type Wire } from '../support/http.js';
 import { waitFor } from '../support/wait.js';
@@ -44,12 +43,12 @@ async function serverOf(t: TestContext, pieces: number, fails: boolean): Promise
     },
   });
   const route: Route = { method: 'GET', path: '/long', scope: null, body: null, query: null, handle };
-  const server = await listenWith([route], createUnreadAnswers(noFigures));
+  const server = await listenWith([route], noFigures);
   t.after(() => server.close(0));
   return [server, source];
 }
 
-function listenWith(routes: readonly Route[], unread: UnreadAnswers): Promise<Server> {
+function listenWith(routes: readonly Route[], figures: Figures, maxUnread?: number): Promise<Server> {
   const nobody = { authenticate: () => Promise.reject(new Error('no key is asked for')) };
   return startServer({
     host: '127.0.0.1',
@@ -57,8 +56,8 @@ function listenWith(routes: readonly Route[], unread: UnreadAnswers): Promise<Se
     sharePort: false,
     routes,
     gate: createGate(nobody, { pass: () => ({}) }),
-    figures: createRequestFigures(noFigures),
-    unread,
+    figures,
+    ...(maxUnread !== undefined && { maxUnread }),
     logger: createLogger('silent', 'test'),
   });
 }
@@ -113,7 +112,6 @@ async function serverOfBodies(
   bound: number,
 ): Promise<{ port: number; unread: () => number; begun: () => number }> {
   const figures: Record<string, () => unknown> = {};
-  const unread = createUnreadAnswers({ add: ({ name, read }) => (figures[name] = read) }, bound);
   let begun = 0;
   // The largest is more than the kernel takes of it: as much as tcp_wmem says, 4 MiB by default, and what the reader's has room for.
   const routes = [300, 20_000, 9_000_000].map((bytes): Route => {
@@ -123,7 +121,7 @@ async function serverOfBodies(
     };
     return { method: 'GET', path: `/${bytes}`, scope: null, body: null, query: null, handle };
   });
-  const server = await listenWith(routes, unread);
+  const server = await listenWith(routes, { add: (name, read) => (figures[name] = read) }, bound);
   t.after(() => server.close(0));
   return { port: server.port, unread: () => Number(figures.unread_answers_bytes?.()), begun: () => begun };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isLoopbackAuthority, isLoopbackHost } from '../../src/http/loopback.js';
+import { isLoopbackAuthority, isLoopbackHost } from '../../src/http/gate.js';
 
 test('addresses and names that are this machine, whatever a resolver says', () => {
   const local = ['127.0.0.1', '127.255.255.254', '::1', '::ffff:127.0.0.1', '::ffff:7f12:3456', 'LocalHost'];

@@ -1,107 +1,89 @@
 /** Answers about learners and skills. */
-import Type, { type TProperties } from 'typebox';
+import Type from 'typebox';
 import { sections } from '../../domain/base/types.js';
 import { LearningEventResult } from '../events.js';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
-import { Change, Count, Day, ErrorObject, nullable, Share, Time } from './parts.js';
+import { Amount, Change, Count, Day, ErrorObject, each, nullable, Share, Time } from './parts.js';
 
-const eventIndex = Type.Integer({ minimum: 0, description: 'Of the event in the batch' });
-
-const Accepted = Type.Object({
-  index: eventIndex,
-  status: Type.Literal(200),
-  data: LearningEventResult,
-  replayed: Type.Optional(Type.Literal(true)),
-});
-const Rejected = Type.Object({
-  index: eventIndex,
-  status: Type.Integer({ minimum: 400 }),
-  error: ErrorObject,
-});
+const event = { index: Type.Integer({ minimum: 0, description: 'Of the event in the batch' }) };
+const accepted = { status: Type.Literal(200), replayed: Type.Optional(Type.Literal(true)) };
+const rejected = { status: Type.Integer({ minimum: 400 }), error: ErrorObject };
 
 export const BatchResult = Type.Object({
-  accepted: Count,
-  rejected: Count,
-  results: Type.Array(Type.Union([Accepted, Rejected])),
+  ...each(Count, 'accepted', 'rejected'),
+  results: Type.Array(
+    Type.Union([
+      Type.Object({ ...event, ...accepted, data: LearningEventResult }),
+      Type.Object({ ...event, ...rejected }),
+    ]),
+  ),
 });
 
 const Parameters = Type.Object({
-  p_init: Share,
-  p_learn: Share,
-  p_guess: Share,
-  p_slip: Share,
+  ...each(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip'),
   source: Type.Enum(['default', 'fitted', 'manual']),
   version: Count,
   fitted_at: nullable(Time),
 });
 
+const Text = nullable(Type.String());
+const skillName = { skill_id: Id, section: nullable(Type.Enum([...sections])) };
+
 const catalogued = {
-  skill_id: Id,
-  name: nullable(Type.String()),
-  section: nullable(Type.Enum([...sections])),
+  ...skillName,
+  name: Text,
   weight: Type.Number({ exclusiveMinimum: 0 }),
   parameters: Parameters,
   origin: Type.Enum(['defaults', 'tenant_prior', 'fit', 'manual']),
-  learners: Count,
-  answers: Count,
-  rapid_threshold_seconds: Type.Number({ minimum: 0 }),
-  typical_seconds: nullable(Type.Number({ minimum: 0 })),
+  ...each(Count, 'learners', 'answers'),
+  rapid_threshold_seconds: Amount,
+  typical_seconds: nullable(Amount),
   updated_at: nullable(Time),
-} satisfies TProperties;
+};
 
 export const Skill = Type.Object({ ...catalogued, model_version: Count });
-
 export const SkillPage = Type.Object({
   skills: Type.Array(Type.Object(catalogued)),
-  next_cursor: nullable(Type.String()),
+  next_cursor: Text,
   model_version: Count,
 });
-
 export const DeletedSkill = Type.Object({ skill_id: Id, answers: Count });
 
 const skill = {
-  skill_id: Id,
-  section: nullable(Type.Enum([...sections])),
-  mastery: Share,
-  mastery_at_last_attempt: Share,
-  mastered: Type.Boolean(),
-  total_attempts: Count,
-  correct_attempts: Count,
-  plateau_detected: Type.Boolean(),
+  ...skillName,
+  ...each(Share, 'mastery', 'mastery_at_last_attempt'),
+  ...each(Type.Boolean(), 'mastered', 'plateau_detected'),
+  ...each(Count, 'total_attempts', 'correct_attempts'),
   efficiency_index: nullable(Type.Number({ minimum: 0, maximum: 100 })),
-  correct_per_minute: nullable(Type.Number({ minimum: 0 })),
+  correct_per_minute: nullable(Amount),
   confidence_bias: nullable(Change),
   last_attempt_at: Time,
-} satisfies TProperties;
+};
 
 export const Mastery = Type.Object({
   user_id: Id,
   skills: Type.Array(Type.Object(skill)),
-  next_cursor: nullable(Type.String()),
+  next_cursor: Text,
 });
 
 /** What is known of the skill without the answer; null where no answer on it is left. */
 export const TakenBack = Type.Object({
-  user_id: Id,
-  event_id: Id,
-  skill_id: Id,
+  ...each(Id, 'user_id', 'event_id', 'skill_id'),
   total_attempts: Count,
   skill: nullable(Type.Object(skill)),
 });
+
+const Difficulty = nullable(Type.Number({ minimum: -3, maximum: 3 }));
 
 const Step = Type.Object({
   occurred_at: Time,
   learner_seq: Type.Integer({ minimum: 1 }),
   is_correct: Type.Boolean(),
-  question_difficulty: nullable(Type.Number({ minimum: -3, maximum: 3 })),
+  question_difficulty: Difficulty,
   mastery_before_forgetting: nullable(Share),
-  forgetting: nullable(Change),
-  mastery_before: Share,
-  evidence: nullable(Change),
-  learning: nullable(Change),
-  mastery_after: Share,
-  p_correct: Share,
+  ...each(nullable(Change), 'forgetting', 'evidence', 'learning'),
+  ...each(Share, 'mastery_before', 'mastery_after', 'p_correct'),
   parameters_version: Count,
 });
 
@@ -111,8 +93,8 @@ const Explanation = Type.Object({
   parameters: Parameters,
   steps: nullable(Type.Array(Step)),
   pending_attempts: nullable(Type.Integer()),
-  source_lag_seconds: nullable(Type.Number({ minimum: 0 })),
-  note: nullable(Type.String()),
+  source_lag_seconds: nullable(Amount),
+  note: Text,
   forgetting_since_last_attempt: Change,
   next: Type.Object({ if_correct: Next, if_wrong: Next }),
   p_correct: Share,
@@ -127,72 +109,46 @@ export const SkillMastery = Type.Object({
 });
 
 const Rate = nullable(Type.Number());
-
-const SeriesDay = Type.Object({ date: Day, mastery: nullable(Share), attempts: Count, correct: Count });
+const SeriesDay = Type.Object({ date: Day, mastery: nullable(Share), ...each(Count, 'attempts', 'correct') });
 
 export const Velocity = Type.Object({
   user_id: Id,
   skill_id: nullable(Id),
   days: Type.Integer({ minimum: 7, maximum: 365 }),
-  velocity_per_attempt: Rate,
-  velocity_per_day: Rate,
-  velocity_per_day_low: Rate,
-  velocity_per_day_high: Rate,
-  velocity_per_week: Rate,
-  velocity_7d: Rate,
-  acceleration: Rate,
+  ...each(Rate, 'velocity_per_attempt', 'velocity_per_day', 'velocity_per_day_low', 'velocity_per_day_high'),
+  ...each(Rate, 'velocity_per_week', 'velocity_7d', 'acceleration'),
   momentum: nullable(Change),
   momentum_label: nullable(Type.Enum(['building', 'steady', 'fading'])),
   plateaus: Type.Array(Id),
-  answers_per_day: nullable(Type.Number({ minimum: 0 })),
+  ...each(nullable(Amount), 'answers_per_day', 'source_lag_seconds'),
   active_days: nullable(Count),
-  accuracy_7d: nullable(Share),
-  accuracy_28d: nullable(Share),
+  ...each(nullable(Share), 'accuracy_7d', 'accuracy_28d'),
   series: nullable(Type.Array(SeriesDay)),
-  source_lag_seconds: nullable(Type.Number({ minimum: 0 })),
 });
 
-export const Goal = Type.Object({
-  user_id: Id,
-  target_score: TargetScore,
-  target_date: nullable(Day),
-  updated_at: Time,
-});
-
-export const DeletedGoal = Type.Object({
-  user_id: Id,
-  target_score: Type.Null(),
-  target_date: Type.Null(),
-  updated_at: Time,
-});
+const goal = { user_id: Id, updated_at: Time };
+export const Goal = Type.Object({ ...goal, target_score: TargetScore, target_date: nullable(Day) });
+export const DeletedGoal = Type.Object({ ...goal, ...each(Type.Null(), 'target_score', 'target_date') });
 
 const Attempt = Type.Object({
-  learner_seq: Count,
-  event_id: nullable(Id),
+  ...each(Count, 'learner_seq', 'parameters_version', 'model_version'),
   skill_id: Id,
-  item_id: nullable(Id),
-  is_correct: Type.Boolean(),
+  ...each(nullable(Id), 'event_id', 'item_id'),
+  ...each(Type.Boolean(), 'is_correct', 'plateau_detected'),
   time_spent_seconds: nullable(Type.Number({ minimum: 0, maximum: 86_400 })),
   confidence_score: nullable(Type.Integer({ minimum: 1, maximum: 5 })),
-  question_difficulty: nullable(Type.Number({ minimum: -3, maximum: 3 })),
-  occurred_at: Time,
-  received_at: Time,
-  mastery_before: Share,
-  mastery_after: Share,
-  p_correct: Share,
-  plateau_detected: Type.Boolean(),
-  recommendation_code: nullable(Type.String()),
-  parameters_version: Count,
-  model_version: Count,
+  question_difficulty: Difficulty,
+  ...each(Time, 'occurred_at', 'received_at'),
+  ...each(Share, 'mastery_before', 'mastery_after', 'p_correct'),
+  recommendation_code: Text,
 });
 
 /** `missing`: answers between the first and the last number of the page that are stored nowhere any more. */
 export const AttemptPage = Type.Object({
   user_id: Id,
-  total_attempts: Count,
+  ...each(Count, 'total_attempts', 'missing'),
   attempts: Type.Array(Attempt),
-  missing: Count,
-  next_cursor: nullable(Type.String()),
+  next_cursor: Text,
 });
 
 export const ExportLines = Type.String({
@@ -220,10 +176,9 @@ export const Erasure = Type.Object({
   }),
   requested_at: Time,
   done_at: nullable(Time),
-  removed: Type.Object(
-    { records: Count, items: Count },
-    { description: 'What the request itself took out of Redis: fields of the learner, remembered items' },
-  ),
+  removed: Type.Object(each(Count, 'records', 'items'), {
+    description: 'What the request itself took out of Redis: fields of the learner, remembered items',
+  }),
   places: Type.Array(Place, { description: 'Rows, of daily sums the answers that they count' }),
   proof: nullable(
     Type.Object({

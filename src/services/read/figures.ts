@@ -1,9 +1,41 @@
 /**
- * Where the parts of a process register the figures of GET /metrics.
- *
- * A figure is asked for when somebody looks, so that keeping it costs its owner no more than a number. Labels have few
- * values that are known beforehand: never a learner, a key, or anything else that callers choose.
+ * The figures of GET /metrics. Each is read when somebody looks, so that keeping it costs its owner no more than a number.
+ * Labels have few values that are known beforehand: never a learner, a key, or anything else that callers choose.
  */
+
+/** By name, without the common `skilltrace_`. A counter ends in `_total`, a time in `_seconds`. */
+export const figureHelps = {
+  http_requests_total: 'Requests that were answered, by route and status',
+  http_request_duration_seconds: 'Time from the head of a request to its answer, by route',
+  defects_total:
+    'Requests, answers of a batch and learners of a class that failed by a defect or an unreadable record',
+  connections_open: 'Connections of clients that are open',
+  connections_refused_total: 'Connections closed at once: too many were open',
+  unread_answers_bytes: 'What is kept of answers that their readers have not taken yet',
+  unread_answers_cut_total:
+    'Answers whose readers stood still while too much was kept for all, so that their connections were cut',
+  answers_total: 'Events that were judged, by what became of them',
+  lanes_waiting: 'Requests with answers that wait for a worker thread',
+  worker_threads: 'Threads that count answers and compute forecasts',
+  api_processes_answering: 'API processes that serve and answer the one that started them',
+  api_processes_hung_total: 'API processes that hung and were ended, to be started again',
+  redis_up: '1 when Redis answers, else 0',
+  clickhouse_up: '1 when ClickHouse answers, else 0',
+  clickhouse_restarts_total: 'How often the embedded ClickHouse was started again, by why it ended',
+  outbox_length: 'Answers that are not in ClickHouse yet',
+  erasures_due: 'Learners to be erased whose rows are on their way out of ClickHouse',
+  oldest_pending_seconds: 'Age of the oldest answer that is not in ClickHouse yet',
+  journal_length: 'Goals, catalogue changes and forecasts that are not in ClickHouse yet',
+  parked_rows: 'Rows that were put aside because ClickHouse refuses their content',
+  stalls_total: 'How often a consumer did not move for 20 s with work waiting',
+  restarts_total: 'How often a consumer that did not move was restarted',
+  audit_last_time_seconds: 'When the last audit ended, Unix time',
+  audit_duration_seconds: 'How long the last audit took',
+  audit_not_compared: 'What the last audit could not compare',
+  audit_mismatches: 'Mismatches that the last audit found, by kind; anything but 0 wants a look',
+} as const;
+
+export type FigureName = keyof typeof figureHelps;
 
 /** One value of a figure. */
 export interface Sample {
@@ -13,20 +45,10 @@ export interface Sample {
   readonly metricName?: string;
 }
 
-export interface Figure {
-  /** Without the common `skilltrace_`; a counter's ends in `_total`, a time's in `_seconds`. */
-  readonly name: string;
-  readonly help: string;
-  /** A counter only grows as long as its process lives. */
-  readonly type: 'counter' | 'gauge' | 'histogram';
-  /** Asked at every look, in bounded time; where it rejects, the figure is left out of that one. */
-  readonly read: () => Samples | Promise<Samples>;
-}
-
-/** One number stands for a sample without labels. */
-export type Samples = number | readonly Sample[];
+/** One number stands for a sample without labels. Where it rejects, the figure is left out of that look. */
+export type ReadFigure = () => number | readonly Sample[] | Promise<number | readonly Sample[]>;
 
 export interface Figures {
-  /** @throws Error for a name that is taken */
-  add(figure: Figure): void;
+  /** @param read called at every look; settles in bounded time. @throws Error for a name that is taken */
+  add(name: FigureName, read: ReadFigure): void;
 }

@@ -1,12 +1,6 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import {
-  allScopes,
-  type Grant,
-  type KeyRing,
-  type QuotaCounter,
-  type StoredKey,
-} from '../../contracts/access.js';
+import { allScopes, type Grant, type StoredKey } from '../../contracts/access.js';
 import { unavailable } from '../../errors.js';
 import { decodeEach, type OnUnreadable, refuseUnreadable } from '../learners/decode-each.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -75,18 +69,16 @@ return { taken, left }
 
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
-/** What is to be stored for what is in store; null to leave it. */
-type Decide = (stored: StoredKey | null) => StoredKey | null;
-
 const now = (): string => new Date().toISOString();
 
 /** @param onUnreadable hears of each key that cannot be read where all are asked for; the others are returned all the same */
 export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable = refuseUnreadable) {
   /**
    * Compares and sets: a start that gives a key its quota may meet the command that revokes it.
+   * @param decide what is to be stored for what is in store; null to leave it
    * @returns what was in store before
    */
-  const change = async (keyHash: string, decide: Decide): Promise<StoredKey | null> => {
+  const change = async (keyHash: string, decide: (stored: StoredKey | null) => StoredKey | null) => {
     for (;;) {
       const text = await whileRedisServes(client.hget(apiKeysKey, keyHash));
       const stored = text === null ? null : decode(keyHash, text);
@@ -140,10 +132,11 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
 }
 
 /** The keys as the front end asks for them: a Redis that came back empty cannot say which keys there are. */
-export function createKeyRing(client: RedisClient): KeyRing {
+export function createKeyRing(client: RedisClient) {
   const { find } = createKeyStore(client);
   return {
-    find: async (keyHash) => {
+    /** Null for an unknown key. @throws ApiError UNAVAILABLE */
+    find: async (keyHash: string): Promise<Grant | null> => {
       const grant = await find(keyHash);
       if (grant !== null || (await whileRedisServes(client.exists(metaKey))) === 1) return grant;
       throw unavailable('The API key cannot be looked up right now; try again with the same event_id');
@@ -153,11 +146,12 @@ export function createKeyRing(client: RedisClient): KeyRing {
 
 const windowMs = 60_000;
 
-export const createQuotaCounter = (client: RedisClient): QuotaCounter => ({
-  take: async (keyHash, amount) => {
-    const [taken, endsInMs] = await whileRedisServes(
-      takeFromQuota(client, quotaKey(keyHash), amount, windowMs),
-    );
+/** Counts requests against quotas. */
+export const createQuotaCounter = (client: RedisClient) => ({
+  /** Takes an amount from the open window, or opens one; exact across all processes. @throws ApiError UNAVAILABLE */
+  take: async (keyHash: string, amount: number) => {
+    const counted = takeFromQuota(client, quotaKey(keyHash), amount, windowMs);
+    const [taken, endsInMs] = await whileRedisServes(counted);
     return { taken, endsInMs };
   },
 });

@@ -1,0 +1,98 @@
+/** What is noted of requests: their number and times by route, and a log line where one fails. */
+import { ApiError } from '../errors.js';
+import type { Figures, Sample } from '../services/read/figures.js';
+import type { Logger } from '../telemetry.js';
+import type { Exchange } from './exchange.js';
+import type { Route } from './route.js';
+
+/** Counts for one route. */
+export interface RouteFigures {
+  readonly path: string;
+  readonly method: string;
+  readonly statuses: Map<number, number>;
+  /** By `latencyBounds`, and one more for what took longer. */
+  readonly buckets: number[];
+  seconds: number;
+}
+
+/** Upper bounds in seconds: from what a single answer takes to what a caller waits for at most. */
+const latencyBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
+
+/** While Redis is unavailable every request fails for the same reason: one line a second is logged, with their number. */
+const unavailableEveryMs = 1000;
+
+export type RequestLog = ReturnType<typeof createRequestLog>;
+
+export function createRequestLog(figures: Figures, logger: Logger) {
+  const routes: RouteFigures[] = [];
+  let defects = 0;
+  let nextAt = 0;
+  let unlogged = 0;
+  const answered = () => routes.filter(({ statuses }) => statuses.size > 0);
+  figures.add('http_requests_total', () => answered().flatMap(statusSamples));
+  figures.add('http_request_duration_seconds', () => answered().flatMap(latencySamples));
+  figures.add('defects_total', () => defects);
+  return {
+    /** @param path template of the route; a fixed word where there is none, never what the caller sent */
+    countsOf: (method: string, path: string): RouteFigures => {
+      const buckets = [...latencyBounds, Number.POSITIVE_INFINITY].map(() => 0);
+      const route = { method, path, statuses: new Map<number, number>(), buckets, seconds: 0 };
+      routes.push(route);
+      return route;
+    },
+    failed: (exchange: Exchange, route: Route | null, error: unknown): void => {
+      const line = { ...placeOf(exchange, route), err: error };
+      if (!(error instanceof ApiError) || error.code !== 'UNAVAILABLE') {
+        defects += 1;
+        logger.error(line, 'request failed');
+      } else if (performance.now() < nextAt) unlogged += 1;
+      else {
+        logger.warn({ ...line, alike: unlogged }, 'request refused for now');
+        nextAt = performance.now() + unavailableEveryMs;
+        unlogged = 0;
+      }
+    },
+    /** Notes an answer in parts, some of which failed by a defect; one line, for they are mostly alike. */
+    partsFailed: (exchange: Exchange, route: Route | null, errors: readonly ApiError[]): void => {
+      if (errors.length === 0) return;
+      defects += errors.length;
+      const line = { ...placeOf(exchange, route), err: errors[0], alike: errors.length - 1 };
+      logger.error(line, 'a part of a request failed');
+    },
+  };
+}
+
+/** @param ms milliseconds that the answer took */
+export function noteAnswer(route: RouteFigures, status: number, ms: number): void {
+  const { statuses, buckets } = route;
+  statuses.set(status, (statuses.get(status) ?? 0) + 1);
+  route.seconds += ms / 1000;
+  let bucket = 0;
+  while (bucket < latencyBounds.length && ms > (latencyBounds[bucket] as number) * 1000) bucket += 1;
+  buckets[bucket] = (buckets[bucket] as number) + 1;
+}
+
+const statusSamples = ({ method, path, statuses }: RouteFigures): Sample[] =>
+  [...statuses].map(([status, value]) => ({ value, labels: { method, route: path, status: `${status}` } }));
+
+function latencySamples({ method, path, buckets, seconds }: RouteFigures): Sample[] {
+  const labels = { method, route: path };
+  let count = 0;
+  const sampleOf = (part: string, value: number, more = {}): Sample => ({
+    metricName: `http_request_duration_seconds_${part}`,
+    labels: { ...labels, ...more },
+    value,
+  });
+  const cumulated = buckets.map((inBucket, i) => {
+    count += inBucket;
+    return sampleOf('bucket', count, { le: `${latencyBounds[i] ?? '+Inf'}` });
+  });
+  return [...cumulated, sampleOf('sum', seconds), sampleOf('count', count)];
+}
+
+/** The pattern of the path is logged, not the path: it names learners. */
+const placeOf = ({ requestId, method }: Exchange, route: Route | null) => ({
+  requestId,
+  method,
+  route: route?.path ?? null,
+});
