@@ -1,5 +1,4 @@
 /** One run over the file: from its position to the end, or until it is stopped. */
-
 import { writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +10,7 @@ import { grouped } from '../lab/report/numbers.js';
 import { StartError, within } from '../lifecycle.js';
 import { indices } from '../lists.js';
 import { createFeeder, type Feeder, StalledError } from '../services/import/feeder.js';
-import { type ImportFigures, importAttempts, newFigures } from '../services/import/import-attempts.js';
+import { checkRow, createBackwardsCounter, type RawRow } from '../services/import/rows.js';
 import type { ImportRecord, ImportStore } from '../store/learners/import-store.js';
 import { partitionOf } from '../store/redis/keys.js';
 import type { CommandContext } from './command.js';
@@ -43,6 +42,9 @@ interface ImportRun {
 export type ImportSummary = NonNullable<Awaited<ReturnType<typeof countFile>>>;
 
 /**
+ * Sends all rows through the feeder. A resumed run checks the rows before its position again, so that the rejects
+ * and the figures are those of the whole file, and sends only the rows after it.
+ *
  * @returns null if a signal stopped the run; `stored` says whether every row is in ClickHouse
  * @throws StartError when it has to be resumed
  */
@@ -50,7 +52,7 @@ export async function countFile(run: ImportRun) {
   const { context, args, file, engine, store, lock, record } = run;
   const since = performance.now();
   const secondsUntilNow = (): number => (performance.now() - since) / 1000;
-  const figures = newFigures();
+  const figures = { ...noFigures };
   const feeder = feederOf(run, figures);
   const rejects = openRejects(context.config.dataDir, file.path, record.id);
   const { id: epoch } = await engine.outbox.epoch();
@@ -58,25 +60,30 @@ export async function countFile(run: ImportRun) {
   let bytes = 0;
   const stopShowing = showFigures(run, figures, secondsUntilNow, () => bytes);
   const stopped = (): boolean => context.closers.closing;
+  const check = rowChecker(run, figures, rejects.add);
+  const reached = pace(run, stopped);
+  let last = 0;
+  /** The line up to which everything is counted or rejected. */
+  const position = (): number => Math.max(record.line, (feeder.firstOpenLine() ?? last + 1) - 1);
+  const pages = readPages(file, (chunk) => {
+    bytes += chunk.length;
+  });
   try {
-    const line = await resumable(() =>
-      importAttempts({
-        pages: readPages(file, (chunk) => {
-          bytes += chunk.length;
-        }),
-        rules: { tenant: args.tenant, startMs: args.startMs ?? 0, importedAt: record.startedAt },
-        resumeAfter: record.line,
-        ...{ feeder, figures, stopped },
-        reject: rejects.add,
-        reached: pace(run, stopped),
-      }),
-    );
+    await resumable(async () => {
+      for await (const page of pages) {
+        if (stopped()) break;
+        await feeder.push(check(page));
+        last = page.at(-1)?.line ?? last;
+        await reached(position());
+      }
+      await feeder.drain();
+    });
     if (stopped()) return null;
     enter('storing');
     const seconds = secondsUntilNow();
     await resumable(async () => {
       await lock.confirm();
-      await store.finish(record.id, line, Date.now());
+      await store.finish(record.id, position(), Date.now());
     });
     rejects.flush();
     const stored = await untilStored(run, stopped);
@@ -98,6 +105,39 @@ export async function countFile(run: ImportRun) {
   }
 }
 
+/**
+ * Of a run: rows read, counted by it, counted by an earlier run, rejected, and with an `order` lower than that of an
+ * earlier row of their learner.
+ */
+const noFigures = { rows: 0, counted: 0, skipped: 0, rejected: 0, backwards: 0 };
+type ImportFigures = typeof noFigures;
+
+/** Which rows of a page are to be sent. */
+function rowChecker(
+  { args, record }: ImportRun,
+  figures: ImportFigures,
+  reject: (line: number, reason: string) => void,
+) {
+  const rules = { tenant: args.tenant, startMs: args.startMs ?? 0, importedAt: record.startedAt };
+  const goesBackwards = createBackwardsCounter();
+  return (page: readonly RawRow[]) => {
+    const receivedAt = Date.now();
+    figures.rows += page.length;
+    return page.flatMap((row) => {
+      const checked = checkRow(row, rules, receivedAt);
+      if (typeof checked === 'string') {
+        figures.rejected++;
+        reject(row.line, checked);
+        return [];
+      }
+      if (goesBackwards(checked.event.userId, checked.order)) figures.backwards++;
+      if (row.line > record.line) return [checked.event];
+      figures.skipped++;
+      return [];
+    });
+  };
+}
+
 const rate = ({ counted }: ImportFigures, seconds: number): number =>
   Math.round(counted / Math.max(seconds, 0.001));
 
@@ -116,14 +156,14 @@ function feederOf({ engine: { compute, partitions }, record }: ImportRun, figure
 }
 
 /** Rows that are not in ClickHouse yet; null where Redis does not say. */
-const backlogOf = ({ engine, context: { logger } }: ImportRun): Promise<number | null> =>
-  engine.outbox.facts().then(
-    ({ outboxLength }) => outboxLength,
-    (error: unknown) => {
-      logger.debug({ err: error }, 'the backlog is not known');
-      return null;
-    },
-  );
+async function backlogOf({ engine, context: { logger } }: ImportRun): Promise<number | null> {
+  try {
+    return (await engine.outbox.facts()).outboxLength;
+  } catch (error) {
+    logger.debug({ err: error }, 'the backlog is not known');
+    return null;
+  }
+}
 
 /**
  * Saves the position once a second, and waits where too much of the file waits for ClickHouse. A position that
@@ -179,18 +219,13 @@ export function stopWithSignal(
 }
 
 /** @returns ends it */
-function showFigures(
-  run: ImportRun,
-  figures: ImportFigures,
-  secondsUntilNow: () => number,
-  bytes: () => number,
-): () => void {
+function showFigures(run: ImportRun, figures: ImportFigures, seconds: () => number, bytes: () => number) {
   let backlog: number | null = null;
   const timer = setInterval(async () => {
     const parts = [
       `${Math.floor((100 * bytes()) / Math.max(1, run.file.bytes))} %`,
       `${grouped(figures.rows)} rows`,
-      `${grouped(rate(figures, secondsUntilNow()))}/s`,
+      `${grouped(rate(figures, seconds()))}/s`,
       `${grouped(figures.rejected)} rejected`,
       ...(backlog === null ? [] : [`${grouped(backlog)} wait for ClickHouse`]),
     ];
@@ -226,16 +261,14 @@ async function untilStored({ engine, context }: ImportRun, stopped: () => boolea
   return false;
 }
 
-function notesOf(stored: boolean, restarted: boolean): string[] {
-  const notes: string[] = [];
-  if (!stored)
-    notes.push('not every row is in ClickHouse yet; the outbox keeps them until the pipeline runs');
-  if (restarted)
-    notes.push(
-      'Redis was restarted meanwhile: if it was killed, rows of its last second may be lost (EMBEDDED_REDIS_FSYNC)',
-    );
-  return notes;
-}
+const notesOf = (stored: boolean, restarted: boolean): string[] => [
+  ...(stored ? [] : ['not every row is in ClickHouse yet; the outbox keeps them until the pipeline runs']),
+  ...(restarted
+    ? [
+        'Redis was restarted meanwhile: if it was killed, rows of its last second may be lost (EMBEDDED_REDIS_FSYNC)',
+      ]
+    : []),
+];
 
 const bufferedCharacters = 64 * 1024;
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBackwardsCounter } from '../../src/services/import/import-attempts.js';
-import { checkRow, type RawFields } from '../../src/services/import/rows.js';
+import { checkRow, createBackwardsCounter, type RawFields } from '../../src/services/import/rows.js';
 
 const importedAt = Date.UTC(2026, 4, 31, 12);
 const good = { user_id: 'u', skill_id: 's', correct: '1' };
