@@ -15,19 +15,15 @@ import {
 } from '../services/import/rows.js';
 import type { CommandContext } from './command.js';
 
-/** A file that can be read several times. */
-export interface ImportFile {
-  readonly path: string;
-  readonly bytes: number;
-}
+export type ImportFile = ReturnType<typeof openFile>;
 
 const readBytes = 256 * 1024;
 const pageRows = 1000;
 /** Longest CSV record in bytes: a quote that is never closed must not gather the file in memory. */
 const maxRecordBytes = 1024 * 1024;
 
-/** @throws StartError for what is no readable file */
-export function openFile(path: string): ImportFile {
+/** A file that can be read several times. @throws StartError for what is no readable file */
+export function openFile(path: string) {
   try {
     const stat = statSync(path);
     if (!stat.isFile()) throw new StartError(`${path} is not a file`);
@@ -165,11 +161,6 @@ function parseObject(text: string): RawFields | string {
   }
 }
 
-interface CsvRecord {
-  readonly record: readonly string[];
-  readonly info: { readonly lines: number };
-}
-
 /**
  * Quotes in the middle of a field stand for themselves (`relax_quotes`), for the parser's own way of skipping a
  * bad record swallows good ones after it. A record that spans lines has the number of its last one.
@@ -187,7 +178,11 @@ async function* csvRows(
     skip_empty_lines: true,
     max_record_size: maxRecordBytes,
   });
-  const records: AsyncIterable<CsvRecord> = pipeline(Readable.from(chunks), parser, () => undefined);
+  const records: AsyncIterable<{ record: string[]; info: { lines: number } }> = pipeline(
+    Readable.from(chunks),
+    parser,
+    () => undefined,
+  );
   let fieldsOf: ((record: readonly string[]) => RawFields | string) | null = null;
   for await (const { record, info } of records) {
     if (fieldsOf === null) fieldsOf = readHeader(path, record, columns);
@@ -216,21 +211,16 @@ function readHeader(path: string, header: readonly string[], columns: readonly F
   };
 }
 
-/** Errors that the user can mend, by their code. */
+/** The error in words where the user can mend it. */
 function explained(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StartError) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const message = messageOf(path, code, error);
-  return message === null ? error : new StartError(message, { cause: error });
-}
-
-function messageOf(path: string, code: string, error: Error): string | null {
-  if (code.startsWith('Z_')) return `${path}: the gzip is damaged or cut off (${error.message})`;
-  if (code === 'CSV_QUOTE_NOT_CLOSED' || code === 'CSV_MAX_RECORD_SIZE') {
-    return `${path}: line ${'lines' in error ? error.lines : '?'}: a quoted field does not end`;
-  }
-  if (code.startsWith('CSV_')) return `${path}: ${error.message}`;
-  return 'syscall' in error ? `${path} cannot be read: ${systemErrors[code] ?? error.message}` : null;
+  const because = (message: string) => new StartError(`${path}${message}`, { cause: error });
+  if (code.startsWith('Z_')) return because(`: the gzip is damaged or cut off (${error.message})`);
+  if (code === 'CSV_QUOTE_NOT_CLOSED' || code === 'CSV_MAX_RECORD_SIZE')
+    return because(`: line ${'lines' in error ? error.lines : '?'}: a quoted field does not end`);
+  if (code.startsWith('CSV_')) return because(`: ${error.message}`);
+  return 'syscall' in error ? because(` cannot be read: ${systemErrors[code] ?? error.message}`) : error;
 }
 
 const systemErrors: Readonly<Record<string, string>> = {

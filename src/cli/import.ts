@@ -6,12 +6,7 @@ import { occurredAtProblem, parseTime } from '../contracts/time.js';
 import { joinOrStart } from '../embedded/servers.js';
 import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
-import {
-  createImportStore,
-  type ImportRecord,
-  type ImportStore,
-  importLockKey,
-} from '../store/learners/import-store.js';
+import { createImportStore, type ImportStore, importLockKey } from '../store/learners/import-store.js';
 import {
   argumentsOf,
   defaultTenant,
@@ -102,11 +97,7 @@ async function startImport(context: CommandContext, args: ImportArguments, conte
 
 const idCharacters = 32;
 
-async function openRecord(
-  store: ImportStore,
-  content: string,
-  { file, tenant, again }: ImportArguments,
-): Promise<ImportRecord> {
+async function openRecord(store: ImportStore, content: string, { file, tenant, again }: ImportArguments) {
   const found = await store.find();
   if (found?.finishedAt === null) return found;
   if (found !== null && !again) {

@@ -1,4 +1,5 @@
 /** What is kept of imports: a hash per content, a lock, and per partition the marks that the commits write. */
+import { indices } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { importMarksKey } from '../redis/keys.js';
 
@@ -27,10 +28,12 @@ export const importLockKey = (content: string): string => `${importKey(content)}
  */
 const marksGraceSeconds = 600;
 
-/** @throws ApiError UNAVAILABLE from each of its functions */
 export type ImportStore = ReturnType<typeof createImportStore>;
 
-/** @param content hash of the file and of what changes its meaning */
+/**
+ * @param content hash of the file and of what changes its meaning
+ * @throws ApiError UNAVAILABLE from each of its functions
+ */
 export function createImportStore(client: RedisClient, partitions: number, content: string) {
   const key = importKey(content);
   const set = (fields: object) => whileRedisServes(client.hset(key, fields));
@@ -52,21 +55,15 @@ export function createImportStore(client: RedisClient, partitions: number, conte
     finish: async (id: string, line: number, now: number): Promise<void> => {
       // A kill between these steps leaves an import that has nothing left to count, and is finished by the next run.
       await set({ line });
-      const marks = Array.from({ length: partitions }, (_, partition) => importMarksKey(partition, id));
+      const marks = indices(partitions).map((partition) => importMarksKey(partition, id));
       await whileRedisServes(Promise.all(marks.map((mark) => client.expire(mark, marksGraceSeconds))));
       await set({ finished_at: now });
     },
   };
 }
 
-export interface ImportMarks {
-  /** Hash of the marks in one partition. */
-  readonly key: string;
-  readonly running: boolean;
-}
-
-/** The marks of every import, in one partition. */
-export async function listImportMarks(client: RedisClient, partition: number): Promise<ImportMarks[]> {
+/** The marks of every import in one partition: the key of their hash, and whether the import runs. */
+export async function listImportMarks(client: RedisClient, partition: number) {
   const contents = Object.entries(await whileRedisServes(client.hgetall(importsKey)));
   return Promise.all(
     contents.map(async ([id, content]) => ({
