@@ -1,8 +1,8 @@
 /** Audits and retention, over a ClickHouse connection of their own: they may wait long for an answer. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Endpoints } from '../embedded/data-dir.js';
+import { auditAndRecord } from '../services/audit/audit.js';
 import type { AuditParts } from '../services/audit/checks.js';
-import { auditAndRecord } from '../services/audit/record.js';
 import { mismatchKinds } from '../services/audit/report.js';
 import type { FigureName, Figures, Sample } from '../services/read/figures.js';
 import {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { auditAndRecord } from '../../src/services/audit/record.js';
+import { auditAndRecord } from '../../src/services/audit/audit.js';
 import { createAuditStore, lastAudit } from '../../src/store/audit/audit-store.js';
 import {
   acceptedField,

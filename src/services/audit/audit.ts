@@ -6,11 +6,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DayRange } from '../../contracts/tenant-day.js';
 import { dayMs } from '../../domain/base/days.js';
 import type { AuditStore } from '../../store/audit/audit-store.js';
-import type { AuditParts, Check, Finding } from './checks.js';
-import { doubledCheck } from './doubled.js';
-import type { AuditReport, Mismatch } from './report.js';
-import { rollupCheck } from './rollups.js';
-import { storedCheck } from './stored.js';
+import type { Logger } from '../../telemetry.js';
+import {
+  type AuditParts,
+  type Check,
+  doubledCheck,
+  type Finding,
+  rollupCheck,
+  storedCheck,
+} from './checks.js';
+import { type AuditReport, describe, type Mismatch } from './report.js';
 
 export interface AuditOptions {
   /** How many days back, today included; null: as far as answers are counted, at least `keptDays`. */
@@ -22,11 +27,13 @@ export interface AuditOptions {
   readonly pauseMs?: number;
 }
 
-/** Days for which accepted answers stay counted; older ones are forgotten once they agree (record.ts). */
-export const keptDays = 35;
-
+/** Days for which accepted answers stay counted; older ones are forgotten once they agree. */
+const keptDays = 35;
+/** Days that do not agree are kept longer, so that somebody can look; this bounds the counts. */
+const maxKeptDays = 400;
 /** So many looks must show a mismatch: one alone may meet what a repair is mending at that moment. */
 const certainLooks = 3;
+const maxLogLines = 20;
 
 /** @throws what Redis and ClickHouse throw while they are unavailable: then nothing is known */
 export async function runAudit(parts: AuditParts, options: AuditOptions): Promise<AuditReport> {
@@ -74,4 +81,39 @@ async function repeatUntilCertain(
     if (open.length === 0 || isOver) return { certain: findings.filter(isCertain), open };
     await sleep(pauseMs, undefined, { signal });
   }
+}
+
+/** Runs an audit, keeps its result for metrics, logs it, and forgets old days that agree. @throws as runAudit */
+export async function auditAndRecord(
+  { logger, ...parts }: AuditParts & { readonly logger: Logger },
+  options: AuditOptions,
+): Promise<AuditReport> {
+  const report = await runAudit(parts, options);
+  const { at, seconds, mismatches, notCompared } = report;
+  const byKind: Record<string, number> = {};
+  for (const { kind } of mismatches) byKind[kind] = (byKind[kind] ?? 0) + 1;
+  const end = at + 1000 * seconds;
+  await parts.store.keep({ at: end, seconds, mismatches: byKind, notCompared: notCompared.length });
+  log(report, logger);
+  if (options.days === null) await forgetOldDays(parts, report);
+  return report;
+}
+
+function log({ mismatches, notCompared, totals, seconds }: AuditReport, logger: Logger): void {
+  for (const mismatch of mismatches.slice(0, maxLogLines)) {
+    const { meaning, ...facts } = describe(mismatch);
+    logger.error(facts, `audit: ${meaning}`);
+  }
+  for (const reason of notCompared.slice(0, maxLogLines)) logger.warn(`audit: not compared: ${reason}`);
+  const found = { mismatches: mismatches.length, notCompared: notCompared.length, seconds };
+  logger[mismatches.length > 0 ? 'error' : 'info']({ ...totals, ...found }, 'audit done');
+}
+
+/** Only days that this audit has found to agree are forgotten, up to the first that does not. */
+async function forgetOldDays({ store }: AuditParts, report: AuditReport): Promise<void> {
+  const today = report.days.to - 1;
+  const disagreeing = report.mismatches.filter(({ kind }) => kind !== 'rollup').map(({ day }) => day);
+  const agreeing = report.notCompared.length > 0 ? -1 : Math.min(today - keptDays, ...disagreeing) - 1;
+  const through = Math.max(agreeing, today - maxKeptDays);
+  for (const partition of store.partitions) await store.prune(partition, through);
 }

@@ -1,7 +1,14 @@
-/** What the comparisons of an audit share. */
-import type { DayRange, Tally } from '../../contracts/tenant-day.js';
-import type { AuditStore, PartitionLook } from '../../store/audit/audit-store.js';
-import type { AuditWarehouse } from '../../warehouse/maintenance/audit-warehouse.js';
+/** The comparisons of an audit (ADR 23). Each one reads ClickHouse between two looks at Redis. */
+import { isBefore } from '../../contracts/outbox-ids.js';
+import { type DayRange, readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
+import { groupedBy } from '../../lists.js';
+import { type AuditStore, noCounts, type PartitionLook } from '../../store/audit/audit-store.js';
+import type {
+  AuditWarehouse,
+  DoubledDay,
+  RawDay,
+  StoredDay,
+} from '../../warehouse/maintenance/audit-warehouse.js';
 import type { Mismatch } from './report.js';
 
 export interface AuditParts {
@@ -9,17 +16,9 @@ export interface AuditParts {
   readonly warehouse: AuditWarehouse;
 }
 
-export interface AuditScope extends AuditParts {
+interface Scope extends AuditParts {
   readonly days: DayRange;
   readonly signal: AbortSignal;
-}
-
-/** One comparison, which is repeated until each of its findings is certain. */
-export interface Check {
-  readonly title: string;
-  look(): Promise<Finding[]>;
-  /** What could not be compared, and why. */
-  undecided(open: readonly Finding[]): string[];
 }
 
 /** What one look found. */
@@ -32,17 +31,27 @@ export interface Finding {
   readonly mismatch: Mismatch | null;
 }
 
-export const findingOf = (mismatch: Mismatch, obstacle: string | null): Finding => {
+/** One comparison, which is repeated until each of its findings is certain. */
+export interface Check {
+  readonly title: string;
+  look(): Promise<Finding[]>;
+  /** What could not be compared, and why. */
+  undecided(open: readonly Finding[]): string[];
+}
+
+const findingOf = (mismatch: Mismatch, obstacle: string | null = null): Finding => {
   const { kind, tenant, day, partition, place } = mismatch;
   return { name: [kind, tenant, day, partition, place].join(' '), obstacle, mismatch };
 };
+
+const inSomeLooks = 'they differ in some looks only';
 
 /**
  * Reads ClickHouse between two looks at Redis.
  * @returns also what makes the comparison worthless for each partition, or null; and the last day that was archived before
  */
-export async function readBetweenLooks<Read>(
-  { store, warehouse, signal }: AuditScope,
+async function readBetweenLooks<Read>(
+  { store, warehouse, signal }: Scope,
   partitions: readonly number[],
   read: (before: readonly PartitionLook[]) => Promise<Read>,
 ) {
@@ -63,19 +72,205 @@ export async function readBetweenLooks<Read>(
   const shared =
     (epoch === epochAfter ? null : 'Redis was restarted meanwhile') ??
     (archivedThrough === archivedAfter ? null : 'a month is being archived');
-  const obstacles = after.map((look, i) => shared ?? correctionBetween(before[i] as PartitionLook, look));
+  const obstacles = after.map((look, i) => shared ?? changeBetween(before[i] as PartitionLook, look));
   return { before, after, found, obstacles, archivedThrough };
 }
 
-/** An erasure or a retraction is in the outbox, or due, until it is applied, and changes `removed` when it is done. */
-function correctionBetween(before: PartitionLook, after: PartitionLook): string | null {
+function changeBetween(before: PartitionLook, after: PartitionLook): string | null {
+  if (before.parkedMark !== after.parkedMark) return 'rows are being parked or moved back';
+  // An erasure or a retraction is in the outbox, or due, until it is applied, and changes `removed` when it is done.
   const isSettled =
     !before.hasCorrections &&
     !after.hasCorrections &&
     before.prunedThrough === after.prunedThrough &&
-    sameTally(before.removed, after.removed);
+    before.removedInAll === after.removedInAll;
   return isSettled ? null : 'an erasure or a taking back is under way';
 }
 
-const sameTally = (a: Tally, b: Tally): boolean =>
-  a.size === b.size && [...a].every(([name, n]) => b.get(name) === n);
+const places = ['accepted', 'removed', 'stored', 'waiting', 'parked'] as const;
+
+/** Answers by day of arrival. accepted - removed = stored + waiting + parked where nothing is wrong. */
+export type Balance = Record<(typeof places)[number], number>;
+
+const balanceOf = (balances: Iterable<Balance>): Balance => {
+  const total = { accepted: 0, removed: 0, stored: 0, waiting: 0, parked: 0 };
+  for (const balance of balances) for (const place of places) total[place] += balance[place];
+  return total;
+};
+
+/** Accepted and stored answers. Partitions that agree are done with; the others are looked at again. */
+export function storedCheck(scope: Scope): Check & { totals(): Balance } {
+  const { store, warehouse, days, signal } = scope;
+  const balances = new Map<number, Balance>();
+  let open: readonly number[] = store.partitions;
+
+  async function look(): Promise<Finding[]> {
+    const { before, found, obstacles, archivedThrough } = await readBetweenLooks(scope, open, (looks) =>
+      warehouse.stored(days, looks, signal),
+    );
+    const stored = groupedBy(found, ({ partition }) => partition);
+    const findings = before.map((one, i) => {
+      const from = Math.max(days.from, archivedThrough + 1, one.prunedThrough + 1);
+      const compared = compareDays(one, stored.get(one.partition) ?? [], { ...days, from });
+      balances.set(one.partition, compared.balance);
+      const obstacle = obstacles[i] ?? compared.obstacle;
+      const findings = compared.mismatches.map((mismatch) => findingOf(mismatch, obstacle));
+      const isHidden = findings.length === 0 && obstacle !== null;
+      return isHidden ? [{ name: `partition ${one.partition}`, obstacle, mismatch: null }] : findings;
+    });
+    open = open.filter((_, i) => findings[i]?.length !== 0);
+    return findings.flat();
+  }
+
+  return {
+    title: 'accepted and stored answers',
+    look,
+    undecided: (findings) => {
+      const reasons = findings.map(({ name, mismatch, obstacle }) => {
+        const where = mismatch === null ? name : `partition ${mismatch.partition}`;
+        return `accepted and stored answers of ${where}: ${obstacle ?? inSomeLooks}`;
+      });
+      return [...new Set(reasons)];
+    },
+    totals: () => balanceOf(balances.values()),
+  };
+}
+
+/** @returns `obstacle`: why some of the sums are not decided */
+function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: DayRange) {
+  const { partition, counts } = look;
+  const storedOf = new Map(stored.map((row) => [tenantDay(row.tenant, row.day), row]));
+  const balances: Balance[] = [];
+  const mismatches: Mismatch[] = [];
+  let obstacle: string | null = null;
+  for (const name of new Set([...counts.keys(), ...storedOf.keys()])) {
+    const { tenant, day } = readTenantDay(name);
+    if (day < days.from || day > days.to) continue;
+    const { accepted, removed, waiting, parked } = counts.get(name) ?? noCounts;
+    const { below, among } = storedOf.get(name) ?? { below: 0, among: 0 };
+    balances.push({ accepted, removed, stored: below, waiting, parked });
+    const [expected, found] = [accepted - removed, below + waiting + parked];
+    // What is stored and was counted as waiting may have left the outbox from its middle.
+    if (found < expected && expected - found <= among) obstacle = 'rows are leaving the outbox';
+    else if (found !== expected) {
+      const kind = found < expected ? 'missing' : 'surplus';
+      mismatches.push({ kind, tenant, day, partition, place: null, expected, found });
+    }
+  }
+  obstacle ??= unreadableObstacle(look, mismatches);
+  return { balance: balanceOf(balances), mismatches, obstacle };
+}
+
+/** Rows whose tenant and day cannot be read may be the missing ones. */
+function unreadableObstacle({ unreadable }: PartitionLook, mismatches: readonly Mismatch[]): string | null {
+  const missing = mismatches.filter(({ kind }) => kind === 'missing');
+  const lost = missing.reduce((sum, { expected, found }) => sum + expected - found, 0);
+  return lost > 0 && lost <= unreadable ? `${unreadable} of its parked rows cannot be read` : null;
+}
+
+/** Answers that are stored twice: the sums alone could balance. */
+export const doubledCheck = ({ store, warehouse, days, signal }: Scope): Check => ({
+  title: 'answers that are stored twice',
+  look: async () => {
+    const findings: Finding[] = [];
+    for (const doubled of await warehouse.doubled(days, signal)) {
+      const { partition, tenant, day } = doubled;
+      const surplus = { doubled_id: doubled.surplus, doubled_number: await surplusNumbers(store, doubled) };
+      for (const kind of ['doubled_id', 'doubled_number'] as const) {
+        const mismatch = { kind, tenant, day, partition, place: null, expected: 0, found: surplus[kind] };
+        if (surplus[kind] > 0) findings.push(findingOf(mismatch));
+      }
+    }
+    return findings;
+  },
+  undecided: (open) => [`${open.length} days with answers that are stored twice in some looks only`],
+});
+
+/** Learners who were erased and answer again have numbers twice until their earlier rows are deleted. */
+async function surplusNumbers(
+  store: AuditStore,
+  { partition, tenant, numbers }: DoubledDay,
+): Promise<number> {
+  const learners = numbers.map(([userId]) => ({ tenant, userId }));
+  const ends = await store.endOfHistory(partition, learners);
+  const surplus = numbers.map(([, ids], i) => {
+    const end = ends[i] ?? null;
+    return Math.max(0, ids.filter(([ms, seq]) => end === null || !isBefore({ ms, seq }, end)).length - 1);
+  });
+  return surplus.reduce((sum, n) => sum + n, 0);
+}
+
+/**
+ * The rollups and `attempts`, by tenant and day of occurred_at. A rollup that was read between two looks has at least what
+ * had left the outbox at the first, and at most what waits at the second or is stored after it.
+ */
+export function rollupCheck(scope: Scope): Check & { raw(): number } {
+  const { store, warehouse, days, signal } = scope;
+  let stored = 0;
+
+  async function look(): Promise<Finding[]> {
+    const { before, after, found, obstacles } = await readBetweenLooks(scope, store.partitions, () =>
+      warehouse.rollupSums(days, signal),
+    );
+    const raw = await warehouse.rawSums(days, before, signal);
+    stored = raw.reduce((sum, { attempts }) => sum + attempts, 0);
+    const boundsOf = createBounds(raw, before, after);
+    const obstacle = obstacles.find((one) => one !== null) ?? null;
+    const rawDays = raw.map(({ tenant, day }) => tenantDay(tenant, day));
+    return warehouse.rollups.flatMap((rollup) => {
+      const own = found.filter((row) => row.rollup === rollup);
+      const sums = new Map(own.map((row) => [tenantDay(row.tenant, row.day), row]));
+      return [...new Set([...sums.keys(), ...rawDays])].flatMap((name) => {
+        const bounds = boundsOf(name);
+        const outliers = outliersOf(rollup, name, sums.get(name) ?? nothing, bounds);
+        return outliers.map((one) => findingOf(one, obstacle ?? (bounds.isMoving ? repairPossible : null)));
+      });
+    });
+  }
+
+  return {
+    title: 'rollups and stored answers',
+    look,
+    undecided: (open) => [`${open.length} daily sums of rollups: ${open[0]?.obstacle ?? inSomeLooks}`],
+    /** Stored answers of the days. */
+    raw: () => stored,
+  };
+}
+
+/** A sum that may be computed again at this moment is seen to be neither right nor wrong. */
+const repairPossible = 'rows of theirs wait in the outbox, which the pipeline may be mending';
+
+const columns = ['attempts', 'correct'] as const;
+type Sums = Readonly<Record<(typeof columns)[number], number>>;
+const nothing: Sums = { attempts: 0, correct: 0 };
+
+/** What a rollup may have of a day: no less than what had left the outbox, no more than what will have. */
+function createBounds(
+  raw: readonly RawDay[],
+  before: readonly PartitionLook[],
+  after: readonly PartitionLook[],
+) {
+  const rawOf = new Map(raw.map((row) => [tenantDay(row.tenant, row.day), row]));
+  return (name: string) => {
+    const row = rawOf.get(name) ?? { ...nothing, left: nothing };
+    const high = { attempts: row.attempts, correct: row.correct };
+    for (const { counts } of after)
+      for (const column of columns) high[column] += counts.get(name)?.[column] ?? 0;
+    const isWaiting = [...before, ...after].some(({ counts }) => (counts.get(name)?.attempts ?? 0) > 0);
+    return { low: row.left, high, isMoving: isWaiting || row.left.attempts !== row.attempts };
+  };
+}
+
+const outliersOf = (
+  rollup: string,
+  name: string,
+  sums: Sums,
+  { low, high }: { low: Sums; high: Sums },
+): Mismatch[] =>
+  columns.flatMap((column) => {
+    const found = sums[column];
+    const expected = Math.min(Math.max(found, low[column]), high[column]);
+    if (found === expected) return [];
+    const place = `${rollup}.${column}`;
+    return [{ kind: 'rollup' as const, ...readTenantDay(name), partition: null, place, expected, found }];
+  });

@@ -1,6 +1,7 @@
 /** What an audit found, and what a finding means. */
 import type { DayRange } from '../../contracts/tenant-day.js';
 import { dayMs } from '../../domain/base/days.js';
+import type { Balance } from './checks.js';
 
 export interface Mismatch {
   readonly kind: MismatchKind;
@@ -15,26 +16,13 @@ export interface Mismatch {
   readonly found: number;
 }
 
-/** Answers by day of arrival. accepted - removed = stored + waiting + parked where nothing is wrong. */
-export interface Balance {
-  accepted: number;
-  removed: number;
-  stored: number;
-  waiting: number;
-  parked: number;
-}
-
-export interface Totals extends Balance {
-  /** Stored answers by day of occurred_at, which the rollups have to have. */
-  raw: number;
-}
-
 export interface AuditReport {
   /** When it began, Unix milliseconds. */
   readonly at: number;
   readonly seconds: number;
   readonly days: DayRange;
-  readonly totals: Totals;
+  /** `raw`: stored answers by day of occurred_at, which the rollups have to have. */
+  readonly totals: Balance & { readonly raw: number };
   readonly mismatches: readonly Mismatch[];
   /** What could not be compared, and why. */
   readonly notCompared: readonly string[];

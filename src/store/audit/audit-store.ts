@@ -1,9 +1,10 @@
 /** What the audit reads of Redis: one partition at a time, in steps of a millisecond or less. */
 
 import { rowColumns } from '../../contracts/attempt-row.js';
-import { learnerHash } from '../../contracts/learner-name.js';
+import { type LearnerPlace, learnerHash } from '../../contracts/learner-name.js';
 import { firstRowOf, lastRowOf, type OutboxId } from '../../contracts/outbox-ids.js';
 import { readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
+import { dayOf } from '../../domain/base/days.js';
 import { indices } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
 import { epochOf } from '../outbox/outbox.js';
@@ -25,19 +26,14 @@ export interface AuditRecord {
 
 export type AuditStore = ReturnType<typeof createAuditStore>;
 
-/** Rows are parked and redriven seldom: that many looks in a row are not disturbed by it. */
-const maxTries = 20;
-
 export function createAuditStore(client: RedisClient, partitions: number) {
-  const serve = whileRedisServes;
   return {
     partitions: indices(partitions),
-    look: (partition: number, signal: AbortSignal): Promise<PartitionLook> =>
-      lookAt(client, partition, signal),
+    look: (partition: number, signal: AbortSignal) => lookAt(client, partition, signal),
     /** First day that the partition counts accepted answers of; Infinity where it has counted none. */
     oldestDay: async (partition: number): Promise<number> => {
-      const { accepted, prunedThrough } = await factsOf(client, partition);
-      const days = [...accepted.keys()].map((name) => readTenantDay(name).day);
+      const { counts, prunedThrough } = await factsOf(client, partition);
+      const days = [...counts.keys()].map((name) => readTenantDay(name).day);
       return Math.min(...days.filter((day) => day > prunedThrough));
     },
     /**
@@ -46,22 +42,19 @@ export function createAuditStore(client: RedisClient, partitions: number) {
      */
     endOfHistory: async (
       partition: number,
-      learners: readonly { tenant: string; userId: string }[],
+      learners: readonly LearnerPlace[],
     ): Promise<(OutboxId | null)[]> => {
       const hashes = learners.map(({ tenant, userId }) => learnerHash(tenant, userId));
-      const ended = await findErased(client, partition, hashes);
-      return ended.map((one) => one?.below ?? null);
+      return (await findErased(client, partition, hashes)).map((one) => one?.below ?? null);
     },
     /** Redis' clock. The id changes when a server restarts: what was read before and after does not fit together. */
-    epoch: () => serve(epochOf(client)),
+    epoch: () => whileRedisServes(epochOf(client)),
     /** Forgets the counts of the days up to this one: they are no longer compared. */
-    prune: async (partition: number, throughDay: number): Promise<void> => {
-      await serve(pruneAccepted(client, acceptedKey(partition), removedKey(partition), throughDay));
-    },
+    prune: (partition: number, throughDay: number): Promise<unknown> =>
+      whileRedisServes(pruneAccepted(client, acceptedKey(partition), removedKey(partition), throughDay)),
     /** Keeps the result where all processes find it. */
-    keep: async (record: AuditRecord): Promise<void> => {
-      await serve(client.set(auditKey, JSON.stringify(record)));
-    },
+    keep: (record: AuditRecord): Promise<unknown> =>
+      whileRedisServes(client.set(auditKey, JSON.stringify(record))),
   };
 }
 
@@ -71,33 +64,58 @@ export async function lastAudit(client: RedisClient): Promise<AuditRecord | null
   return kept === null ? null : (JSON.parse(kept) as AuditRecord);
 }
 
+/** Answers of a tenant's day in a partition: of arrival; `attempts` and `correct`: waiting ones, by day of occurred_at. */
+export const noCounts = { accepted: 0, removed: 0, waiting: 0, parked: 0, attempts: 0, correct: 0 };
+type Counts = typeof noCounts;
+/** By `TENANT:DAY`. */
+type DayCounts = Map<string, Counts>;
+
+function add(counts: DayCounts, name: string, column: keyof Counts, n = 1): void {
+  const own = counts.get(name) ?? { ...noCounts };
+  own[column] += n;
+  counts.set(name, own);
+}
+
 export type PartitionLook = Awaited<ReturnType<typeof lookAt>>;
 
 /**
  * Looks at a partition while answers arrive. Each answer that was accepted up to one moment is in exactly one place: below
  * the frontier and stored, in the outbox (`waiting`), or parked. Answers that were `removed`, erased or retracted, stay
- * counted as `accepted`; days up to `prunedThrough` are no longer counted (-1: all are).
+ * counted as `accepted`; days up to `prunedThrough` are no longer counted (-1: all are). A row that is parked or redriven
+ * meanwhile may be counted twice, or not at all: `parkedMark` of the next look is another one then.
  */
 async function lookAt(client: RedisClient, partition: number, signal: AbortSignal) {
-  for (let tries = 0; tries < maxTries; tries++) {
-    const before = await factsOf(client, partition);
-    const waiting = await countStream(client, outboxKey(partition), before.last, signal);
-    const parked = await countStream(client, parkedKey(outboxKey(partition)), '+', signal);
-    const after = await factsOf(client, partition);
-    // A row that was parked or redriven meanwhile may have been counted twice, or not at all.
-    if (after.parkedMark !== before.parkedMark) continue;
-    // A stream that is not there yet gives its first entry an id of this millisecond or later.
-    const absent = { ms: before.now - 1, seq: Number.MAX_SAFE_INTEGER - 1 };
+  const outbox = outboxKey(partition);
+  const { last, due, now, ...facts } = await factsOf(client, partition);
+  const { counts } = facts;
+  const waiting = await goThrough(
+    client,
+    outbox,
+    last,
+    signal,
+    ({ tenant, arrived, occurred, isCorrect }) => {
+      add(counts, tenantDay(tenant, arrived), 'waiting');
+      add(counts, tenantDay(tenant, occurred), 'attempts');
+      if (isCorrect) add(counts, tenantDay(tenant, occurred), 'correct');
+    },
+  );
+  const parked = await goThrough(client, parkedKey(outbox), '+', signal, ({ tenant, arrived }) =>
+    add(counts, tenantDay(tenant, arrived), 'parked'),
+  );
+  // A stream that is not there yet gives its first entry an id of this millisecond or later.
+  const absent = { ms: now - 1, seq: Number.MAX_SAFE_INTEGER - 1 };
+  const newest = last === '' ? absent : lastRowOf(last);
+  return {
+    ...facts,
+    partition,
+    /** Rows whose tenant and day cannot be read. */
+    unreadable: waiting.unreadable + parked.unreadable,
     /** Id of the newest row that `accepted` counts. */
-    const last = before.last === '' ? absent : lastRowOf(before.last);
+    last: newest,
     /** Oldest id in the outbox. Rows below have left it: they were stored or parked. */
-    const frontier = waiting.oldest === '' ? { ...last, seq: last.seq + 1 } : firstRowOf(waiting.oldest);
-    const { accepted, removed, prunedThrough } = before;
-    // An erasure may have left the outbox before it was met there.
-    const hasCorrections = waiting.corrections + before.due + after.due > 0;
-    return { partition, accepted, removed, prunedThrough, waiting, parked, frontier, last, hasCorrections };
-  }
-  throw new Error(`rows of partition ${partition} keep being parked or redriven`);
+    frontier: waiting.oldest === '' ? { ...newest, seq: newest.seq + 1 } : firstRowOf(waiting.oldest),
+    hasCorrections: waiting.corrections + due > 0,
+  };
 }
 
 /**
@@ -121,22 +139,31 @@ return {
 
 async function factsOf(client: RedisClient, partition: number) {
   const outbox = outboxKey(partition);
-  const counted = [acceptedKey(partition), removedKey(partition)] as const;
-  const [counts, removed, last, parkedMark, due, [seconds, micros]] = await whileRedisServes(
-    lookAtPartition(client, ...counted, outbox, parkedKey(outbox), dueKey(partition)),
+  const [accepted, removed, last, parkedMark, due, [seconds, micros]] = await whileRedisServes(
+    lookAtPartition(
+      client,
+      acceptedKey(partition),
+      removedKey(partition),
+      outbox,
+      parkedKey(outbox),
+      dueKey(partition),
+    ),
   );
-  const accepted = tallyOf(counts);
-  const prunedThrough = accepted.get(prunedField) ?? -1;
-  accepted.delete(prunedField);
+  const counts: DayCounts = new Map();
+  let [prunedThrough, removedInAll] = [-1, 0];
+  for (const [name, n] of pairsOf(accepted))
+    if (name === prunedField) prunedThrough = n;
+    else add(counts, name, 'accepted', n);
+  for (const [name, n] of pairsOf(removed)) {
+    add(counts, name, 'removed', n);
+    removedInAll += n;
+  }
   const now = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-  return { accepted, removed: tallyOf(removed), prunedThrough, last, parkedMark, due, now };
+  return { counts, prunedThrough, removedInAll, last, parkedMark, due, now };
 }
 
-function tallyOf(flat: readonly string[]): Map<string, number> {
-  const tally = new Map<string, number>();
-  for (let i = 0; i < flat.length; i += 2) tally.set(flat[i] as string, Number(flat[i + 1]));
-  return tally;
-}
+const pairsOf = (flat: readonly string[]): [string, number][] =>
+  flat.flatMap((name, i) => (i % 2 === 0 ? [[name, Number(flat[i + 1])]] : []));
 
 /** Field that says up to which day the counts of a partition were forgotten. No tenant is empty. */
 const prunedField = ':pruned';
@@ -158,68 +185,51 @@ local before = tonumber(redis.call('HGET', KEYS[1], '${prunedField}') or -1)
 if forgotten > 0 and before < through then redis.call('HSET', KEYS[1], '${prunedField}', through) end
 `);
 
-interface StreamCounts {
-  /** The oldest entry that was counted; empty where there was none. */
-  oldest: string;
-  /** Erasures and retractions among the entries. */
-  corrections: number;
-  /** Rows whose tenant and day cannot be read. */
-  unreadable: number;
-  /** Rows by day of arrival. */
-  readonly arrived: Map<string, number>;
-  /** Rows, and the right ones among them, by day of occurred_at. */
-  readonly attempts: Map<string, number>;
-  readonly correct: Map<string, number>;
-}
-
 /** An entry has up to 512 rows of about 350 bytes. */
 const pageEntries = 50;
 
-/** Counts a stream from its newer end: what leaves at the older end meanwhile was stored before. */
-async function countStream(
+/**
+ * Goes through a stream from its newer end: what leaves at the older end meanwhile was stored before.
+ * @returns the oldest entry that was met, '' where there was none; corrections and unreadable rows among the entries
+ */
+async function goThrough(
   client: RedisClient,
   key: string,
   newest: string,
   signal: AbortSignal,
-): Promise<StreamCounts> {
-  const sums = { arrived: new Map(), attempts: new Map(), correct: new Map() };
-  const counts: StreamCounts = { oldest: '', corrections: 0, unreadable: 0, ...sums };
+  count: (row: NonNullable<ReturnType<typeof readRow>>) => void,
+) {
+  const met = { oldest: '', corrections: 0, unreadable: 0 };
   for (let from = newest; from !== ''; ) {
     signal.throwIfAborted();
     const page = await whileRedisServes(client.xrevrange(key, from, '-', 'COUNT', pageEntries));
-    for (const [, fields] of page) countEntry(counts, fields);
-    counts.oldest = page.at(-1)?.[0] ?? counts.oldest;
-    from = page.length < pageEntries ? '' : `(${counts.oldest}`;
+    for (const [id, fields] of page) {
+      met.oldest = id;
+      if (fieldOf(fields, 'c') !== null) {
+        met.corrections++;
+        continue;
+      }
+      for (const line of (fieldOf(fields, 'r') ?? '').split('\n')) {
+        const row = readRow(line);
+        if (row === null) met.unreadable++;
+        else count(row);
+      }
+    }
+    from = page.length < pageEntries ? '' : `(${met.oldest}`;
   }
-  return counts;
-}
-
-function countEntry(counts: StreamCounts, fields: readonly string[]): void {
-  if (fieldOf(fields, 'c') !== null) counts.corrections++;
-  else for (const row of (fieldOf(fields, 'r') ?? '').split('\n')) countRow(counts, row);
+  return met;
 }
 
 const places = (['tenant', 'is_correct', 'occurred_at', 'received_at'] as const).map((name) =>
   rowColumns.indexOf(name),
 );
 
-function countRow(counts: StreamCounts, row: string): void {
-  const fields = row.split('\t', Math.max(...places) + 1);
-  const [tenant = '', correct, occurredAt = '', receivedAt = ''] = places.map((place) => fields[place]);
-  const [occurred, arrived] = [dayOf(occurredAt), dayOf(receivedAt)];
-  if (Number.isNaN(occurred + arrived)) {
-    counts.unreadable++;
-    return;
-  }
-  addOne(counts.arrived, tenantDay(tenant, arrived));
-  addOne(counts.attempts, tenantDay(tenant, occurred));
-  if (correct === '1') addOne(counts.correct, tenantDay(tenant, occurred));
-}
-
-/** @param seconds Unix time as text. @returns NaN for what is no time */
-const dayOf = (seconds: string): number =>
-  seconds === '' ? Number.NaN : Math.floor(Number(seconds) / 86_400);
-
-function addOne(tally: Map<string, number>, name: string): void {
-  tally.set(name, (tally.get(name) ?? 0) + 1);
+/** Null where tenant or days cannot be read. */
+function readRow(line: string) {
+  const fields = line.split('\t', Math.max(...places) + 1);
+  const [tenant = '', correct, ...times] = places.map((place) => fields[place]);
+  const [occurred = Number.NaN, arrived = Number.NaN] = times.map((seconds) =>
+    seconds ? dayOf(1000 * Number(seconds)) : Number.NaN,
+  );
+  return Number.isNaN(occurred + arrived) ? null : { tenant, occurred, arrived, isCorrect: correct === '1' };
 }

@@ -4,7 +4,7 @@
  */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
-import { type DayRange, type Tally, tenantDay } from '../../contracts/tenant-day.js';
+import type { DayRange } from '../../contracts/tenant-day.js';
 import { dayMs } from '../../domain/base/days.js';
 import { selectRows } from '../clickhouse/client.js';
 import type { Cluster } from '../clickhouse/cluster.js';
@@ -14,46 +14,50 @@ import { countedRows } from '../schema/attempts.js';
 import { rollups } from '../schema/rollups.js';
 
 /** The ends of a partition's outbox at one moment: rows below `frontier` had left it, `last` was the newest. */
-export interface OutboxEnds {
+interface OutboxEnds {
   readonly partition: number;
   readonly frontier: OutboxId;
   readonly last: OutboxId;
 }
 
-/** Stored answers of a partition by `TENANT:DAY` of arrival. */
-export interface StoredTallies {
+interface TenantDay {
+  readonly tenant: string;
+  /** UTC day since 1970. */
+  readonly day: number;
+}
+
+/** Stored answers of a day of arrival. */
+export interface StoredDay extends TenantDay {
+  readonly partition: number;
   /** Below the frontier. */
-  readonly below: Tally;
+  readonly below: number;
   /**
    * From the frontier to the newest row. Most are in the outbox still and about to leave it; others were taken out of its
    * middle, when a block was stored in part.
    */
-  readonly among: Tally;
+  readonly among: number;
 }
 
-export interface Sums {
+/** Answers of a day of arrival that share their number with another one of their learner. */
+export interface DoubledDay extends TenantDay {
+  readonly partition: number;
+  /** Rows beyond the first of each outbox id. */
+  readonly surplus: number;
+  /** Learners with several outbox ids for a number. */
+  readonly numbers: readonly (readonly [
+    userId: string,
+    ids: readonly (readonly [ms: number, seq: number])[],
+  ])[];
+}
+
+interface Sums {
   readonly attempts: number;
   readonly correct: number;
 }
 
-/** Stored answers that occurred on a day, archived ones too; `certain`: those that had left the outbox, which rollups have. */
-export interface RawSums {
-  readonly certain: Sums;
-  readonly all: Sums;
-}
-
-interface Place {
-  readonly partition: number;
-  readonly tenant: string;
-  readonly day: number;
-}
-
-/** Answers that share their number with another one of their learner. */
-export interface DoubledAnswers extends Place {
-  /** Rows beyond the first of each outbox id. */
-  readonly doubledIds: number;
-  /** Learners with several outbox ids for a number. */
-  readonly doubledNumbers: readonly { readonly userId: string; readonly ids: readonly OutboxId[] }[];
+/** Stored answers that occurred on a day, archived ones too; `left`: those that had left the outbox, which rollups have. */
+export interface RawDay extends TenantDay, Sums {
+  readonly left: Sums;
 }
 
 export type AuditWarehouse = ReturnType<typeof createAuditWarehouse>;
@@ -70,7 +74,7 @@ const settings: ClickHouseSettings = {
 type Params = Record<string, unknown>;
 
 export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster) {
-  async function* select<Row>(query: string, params: Params, signal: AbortSignal): AsyncGenerator<Row> {
+  async function select<Row>(query: string, params: Params, signal: AbortSignal): Promise<Row[]> {
     const result = await client.query({
       query,
       format: 'JSONEachRow',
@@ -78,21 +82,25 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
       clickhouse_settings: settings,
       abort_signal: signal,
     });
-    for await (const rows of result.stream<Row>()) for (const row of rows) yield row.json<Row>();
+    const found: Row[] = [];
+    for await (const rows of result.stream<Row>()) for (const row of rows) found.push(row.json<Row>());
+    return found;
   }
 
-  async function* eachMonth<Row>(query: string, days: DayRange, params: Params, signal: AbortSignal) {
+  async function selectMonths<Row>(query: string, days: DayRange, params: Params, signal: AbortSignal) {
+    const found: Row[] = [];
     for (const month of monthsOf(days))
-      yield* select<Row>(query, { ...params, ...timeParams(month) }, signal);
+      found.push(...(await select<Row>(query, { ...params, ...timeParams(month) }, signal)));
+    return found;
   }
 
   return {
+    /** Names of the tables. */
+    rollups: rollupNames,
     /** Makes all replicas have what any of them took. */
     catchUp: async (signal: AbortSignal): Promise<void> => {
-      for (const name of ['attempts', ...rollups.map(({ table }) => table.name)])
-        await complete(client, name, cluster, signal);
+      for (const name of ['attempts', ...rollupNames]) await complete(client, name, cluster, signal);
     },
-
     /** Last day of arrival whose rows were or may be dropped for their age; -1: none. */
     archivedThrough: async (signal: AbortSignal): Promise<number> => {
       const query = `SELECT toUInt32(${archivedThrough}) AS month`;
@@ -100,71 +108,23 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
       if (row === undefined || row.month === 0) return -1;
       return Date.UTC(Math.floor(row.month / 100), row.month % 100) / dayMs - 1;
     },
-
-    /** Stored answers by partition; those of before answers were counted (ADR 23) are left out. */
-    stored: async (
-      days: DayRange,
-      ends: readonly OutboxEnds[],
-      signal: AbortSignal,
-    ): Promise<Map<number, StoredTallies>> => {
-      const tallies = new Map(
-        ends.map(({ partition }) => [partition, { below: new Map(), among: new Map() }]),
-      );
-      type Row = Place & { below: number; among: number };
-      for await (const row of eachMonth<Row>(storedQuery, days, endParams(ends), signal)) {
-        const name = tenantDay(row.tenant, row.day);
-        tallies.get(row.partition)?.below.set(name, row.below);
-        tallies.get(row.partition)?.among.set(name, row.among);
-      }
-      return tallies;
-    },
-
-    /** Answers that are stored twice, by tenant and day of arrival. */
-    doubled: async (days: DayRange, signal: AbortSignal): Promise<DoubledAnswers[]> => {
-      type Row = Place & { surplus: number; numbers: [userId: string, ids: [ms: number, seq: number][]][] };
-      const found: DoubledAnswers[] = [];
-      for await (const { surplus, numbers, ...place } of eachMonth<Row>(doubledQuery, days, {}, signal)) {
-        const doubledNumbers = numbers.map(([userId, ids]) => ({
-          userId,
-          ids: ids.map(([ms, seq]) => ({ ms, seq })),
-        }));
-        found.push({ ...place, doubledIds: surplus, doubledNumbers });
-      }
-      return found;
-    },
-
-    /** By `TENANT:DAY` of occurred_at. */
-    rawSums: async (
-      days: DayRange,
-      ends: readonly OutboxEnds[],
-      signal: AbortSignal,
-    ): Promise<Map<string, RawSums>> => {
-      const sums = new Map<string, RawSums>();
+    /** Stored answers; those of before answers were counted (ADR 23) are left out. */
+    stored: (days: DayRange, ends: readonly OutboxEnds[], signal: AbortSignal) =>
+      selectMonths<StoredDay>(storedQuery, days, endParams(ends), signal),
+    /** Answers that are stored twice. */
+    doubled: (days: DayRange, signal: AbortSignal) =>
+      selectMonths<DoubledDay>(doubledQuery, days, {}, signal),
+    rawSums: (days: DayRange, ends: readonly OutboxEnds[], signal: AbortSignal) => {
       // Nothing arrives long before it occurs; what arrives late may have occurred on any day.
       const arrival = timeParams({ from: days.from - 1, to: farDay });
-      const params = { ...endParams(ends), ...dayParams(days), ...arrival };
-      type Row = Place & Sums & { certain_attempts: number; certain_correct: number };
-      for await (const row of select<Row>(rawQuery, params, signal))
-        sums.set(tenantDay(row.tenant, row.day), {
-          certain: { attempts: row.certain_attempts, correct: row.certain_correct },
-          all: { attempts: row.attempts, correct: row.correct },
-        });
-      return sums;
+      return select<RawDay>(rawQuery, { ...endParams(ends), ...dayParams(days), ...arrival }, signal);
     },
-
-    /** Of each rollup by its name, by `TENANT:DAY` of occurred_at. */
-    rollupSums: async (days: DayRange, signal: AbortSignal): Promise<Map<string, Map<string, Sums>>> => {
-      const sums = new Map<string, Map<string, Sums>>();
-      for (const { name } of rollups.map(({ table }) => table)) {
-        const own = new Map<string, Sums>();
-        for await (const row of select<Place & Sums>(rollupQuery(name), dayParams(days), signal))
-          own.set(tenantDay(row.tenant, row.day), row);
-        sums.set(name, own);
-      }
-      return sums;
-    },
+    rollupSums: (days: DayRange, signal: AbortSignal) =>
+      select<TenantDay & Sums & { rollup: string }>(rollupQuery, dayParams(days), signal),
   };
 }
+
+const rollupNames = rollups.map(({ table }) => table.name);
 
 /** Of the year 2100: after every arrival. */
 const farDay = 47_482;
@@ -237,18 +197,23 @@ FROM (
 
 /** What is archived has left the outbox long ago. */
 const rawQuery = `
-SELECT tenant, day, toUInt32(sum(certain_n)) AS certain_attempts, toUInt32(sum(certain_right)) AS certain_correct,
-  toUInt32(sum(n)) AS attempts, toUInt32(sum(right)) AS correct
+SELECT tenant, day, toUInt32(sum(n)) AS attempts, toUInt32(sum(right)) AS correct,
+  CAST((sum(left_n), sum(left_right)), 'Tuple(attempts UInt32, correct UInt32)') AS left
 FROM (
-  SELECT tenant, toUInt32(toDate(occurred_at)) AS day, countIf(${hasLeft}) AS certain_n,
-    countIf(is_correct AND ${hasLeft}) AS certain_right, count() AS n, sum(is_correct) AS right
+  SELECT tenant, toUInt32(toDate(occurred_at)) AS day, countIf(${hasLeft}) AS left_n,
+    countIf(is_correct AND ${hasLeft}) AS left_right, count() AS n, sum(is_correct) AS right
   FROM attempts WHERE ${arrived} AND ${keptRows} AND ${ofDays('toDate(occurred_at)')} GROUP BY tenant, day
   UNION ALL
-  SELECT a.tenant AS tenant, toUInt32(a.day) AS day, sum(a.attempts) AS certain_n, sum(a.correct) AS certain_right,
-    certain_n AS n, certain_right AS right
+  SELECT a.tenant AS tenant, toUInt32(a.day) AS day, sum(a.attempts) AS left_n, sum(a.correct) AS left_right,
+    left_n AS n, left_right AS right
   FROM ${archivedDays} WHERE ${isArchived} AND ${ofDays('a.day')} GROUP BY tenant, day
 ) GROUP BY tenant, day`;
 
-const rollupQuery = (rollup: string): string => `
-SELECT tenant, toUInt32(r.day) AS day, toUInt32(sum(r.attempts)) AS attempts, toUInt32(sum(r.correct)) AS correct
-FROM ${rollup} AS r WHERE ${ofDays('r.day')} GROUP BY tenant, day`;
+const rollupQuery = rollupNames
+  .map(
+    (name) => `
+SELECT '${name}' AS rollup, tenant, toUInt32(r.day) AS day, toUInt32(sum(r.attempts)) AS attempts,
+  toUInt32(sum(r.correct)) AS correct
+FROM ${name} AS r WHERE ${ofDays('r.day')} GROUP BY tenant, day`,
+  )
+  .join('\nUNION ALL');
