@@ -1,5 +1,6 @@
 /** Piscina entry: replays learners, and writes what comes out or compares it with what is stored. */
 import { workerData } from 'node:worker_threads';
+import { type AttemptRow, decodeAttemptRow } from '../src/contracts/attempt-row.js';
 import { learnerName } from '../src/contracts/learner-name.js';
 import type {
   CompareReply,
@@ -8,9 +9,18 @@ import type {
   RestoreReply,
   RestoreTask,
 } from '../src/contracts/rebuild-tasks.js';
+import { groupedBy } from '../src/lists.js';
+import {
+  encodeFirstAnswer,
+  fingerprintFrom,
+  hashEventId,
+  noIds,
+  openIds,
+} from '../src/store/learners/event-ids.js';
+import { learnersOf, replayLearner, type StoredLearner } from '../src/store/learners/stored-learners.js';
 import { differenceOf, readDumps, restoreLearners } from '../src/store/rebuild/replayed-learners.js';
 import { partitionOf } from '../src/store/redis/keys.js';
-import { learnersOf, type ReplayedLearner, replayLearner, withWaiting } from './rebuild/replayed.js';
+import { figuresOf } from './track/results.js';
 import { refusalAsValue, workerRedis } from './track/thread.js';
 
 const redis = workerRedis(workerData as { redisUrl: string; waitReplicas: number });
@@ -20,53 +30,70 @@ const maxNames = 10;
 export default (task: RestoreTask | CompareTask): Promise<RebuildReply<RestoreReply | CompareReply>> =>
   refusalAsValue<RestoreReply | CompareReply>(task.kind === 'restore' ? restore(task) : compare(task));
 
-const nameOf = ({ tenant, userId }: Pick<ReplayedLearner, 'tenant' | 'userId'>): string =>
+const nameOf = ({ tenant, userId }: { tenant: string; userId: string }): string =>
   learnerName(tenant, userId);
 
-const answersOf = (learners: readonly ReplayedLearner[]): number =>
-  learners.reduce((sum, { answers }) => sum + answers, 0);
-
-const placed = (learners: readonly ReplayedLearner[], partitions: number) =>
-  learners.map((learner) => ({
-    ...learner,
-    partition: partitionOf(learner.tenant, learner.userId, partitions),
-  }));
+/** @param idsFrom Unix second from which on event ids are wanted */
+function replayed(learner: StoredLearner, partitions: number, idsFrom = Number.POSITIVE_INFINITY) {
+  const { tenant, userId, answers } = learner;
+  const ids = openIds(noIds);
+  const after = replayLearner(learner, ({ event, figures }, { effect, advice }) => {
+    if (event.eventId === null || event.receivedAt < 1000 * idsFrom) return;
+    const fingerprint = fingerprintFrom(figures.eventFingerprint);
+    const answer = encodeFirstAnswer(figuresOf(effect, advice), fingerprint, event.receivedAt);
+    ids.take(hashEventId(event.eventId), answer, Math.floor(event.receivedAt / 1000));
+  });
+  const partition = partitionOf(tenant, userId, partitions);
+  return { ...after, tenant, userId, partition, answers, ids: ids.changes() };
+}
 
 async function restore({ rows, partitions, idsFrom }: RestoreTask): Promise<RestoreReply> {
-  const learners = Array.from(learnersOf(rows), (learner) => replayLearner(learner, idsFrom));
-  await restoreLearners(await redis(), placed(learners, partitions));
+  const learners = Array.from(learnersOf(rows), (learner) => replayed(learner, partitions, idsFrom));
+  await restoreLearners(await redis(), learners);
   const broken = learners.filter((learner) => learner.broken > 0);
-  return {
-    learners: learners.length,
-    answers: answersOf(learners),
-    broken: broken.slice(0, maxNames).map(nameOf),
-    brokenCount: broken.length,
-  };
+  return { ...countsOf(learners), broken: broken.slice(0, maxNames).map(nameOf), brokenCount: broken.length };
 }
+
+const countsOf = (learners: readonly { readonly answers: number }[]) => ({
+  learners: learners.length,
+  answers: learners.reduce((sum, { answers }) => sum + answers, 0),
+});
 
 /** What is stored is read after the rows: it may only be ahead of them. */
 async function compare({ rows, partitions, waiting, known }: CompareTask): Promise<CompareReply> {
-  const learners = Array.from(withWaiting(learnersOf(rows), waiting), (learner) =>
-    replayLearner(learner, Number.POSITIVE_INFINITY),
-  );
-  const dumps = await readDumps(await redis(), placed(learners, partitions));
-  const found = learners.map((learner, i) => ({
-    learner,
-    what: differenceOf(learner.states, dumps[i] ?? null),
-  }));
-  const replayed = new Set(learners.map(nameOf));
-  const alone = known.filter((learner) => !replayed.has(nameOf(learner)));
+  const learners = Array.from(withWaiting(learnersOf(rows), waiting), (one) => replayed(one, partitions));
+  const dumps = await readDumps(await redis(), learners);
+  const found = learners.map(({ tenant, userId, states }, i) => {
+    return { tenant, userId, what: differenceOf(states, dumps[i] ?? null) };
+  });
+  const replayedNames = new Set(learners.map(nameOf));
+  const alone = known.filter((learner) => !replayedNames.has(nameOf(learner)));
+  const differing = [
+    ...found.filter(({ what }) => what !== null && what !== 'behind'),
+    ...alone.map((learner) => ({ ...learner, what: 'is in Redis alone' })),
+  ];
   return {
-    learners: learners.length,
-    answers: answersOf(learners),
-    differing: [
-      ...found.flatMap(({ learner, what }) =>
-        what === null || what === 'behind' ? [] : [{ learner: nameOf(learner), what }],
-      ),
-      ...alone.map((learner) => ({ learner: nameOf(learner), what: 'is in Redis alone' })),
-    ],
-    behind: found
-      .filter(({ what }) => what === 'behind')
-      .map(({ learner: { tenant, userId } }) => ({ tenant, userId })),
+    ...countsOf(learners),
+    differing: differing.map((one) => ({ learner: nameOf(one), what: one.what ?? '' })),
+    behind: found.filter(({ what }) => what === 'behind').map(({ tenant, userId }) => ({ tenant, userId })),
   };
+}
+
+/** The learners with their waiting rows, which may be among the stored ones as well; then those without stored rows. */
+function* withWaiting(
+  learners: Iterable<StoredLearner>,
+  waiting: readonly string[],
+): Generator<StoredLearner> {
+  const rowsOf = groupedBy(waiting.map(decodeAttemptRow), ({ event }) => nameOf(event));
+  const inOrder = (rows: AttemptRow[]): AttemptRow[] =>
+    rows.sort((a, b) => a.figures.learnerSeq - b.figures.learnerSeq);
+  for (const learner of learners) {
+    const rows = rowsOf.get(nameOf(learner)) ?? [];
+    rowsOf.delete(nameOf(learner));
+    yield rows.length === 0 ? learner : { ...learner, rows: inOrder([...learner.rows, ...rows]) };
+  }
+  for (const rows of rowsOf.values()) {
+    const { tenant, userId } = (rows[0] as AttemptRow).event;
+    yield { tenant, userId, from: null, rows: inOrder(rows), answers: rows.length };
+  }
 }

@@ -6,7 +6,6 @@ import type { AuditParts } from '../services/audit/checks.js';
 import { mismatchKinds } from '../services/audit/report.js';
 import type { FigureName, Figures, Sample } from '../services/read/figures.js';
 import {
-  createSnapshotWriter,
   lastMonthOlderThan,
   planRetention,
   type RetentionParts,
@@ -18,8 +17,7 @@ import type { Logger } from '../telemetry.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
 import type { Cluster } from '../warehouse/clickhouse/cluster.js';
 import { createAuditWarehouse } from '../warehouse/maintenance/audit-warehouse.js';
-import { createAnswerArchive, createForecastArchive } from '../warehouse/maintenance/retention.js';
-import { createLearnerSnapshots } from '../warehouse/reads/learner-snapshots.js';
+import { createAnswerArchive } from '../warehouse/maintenance/retention.js';
 import type { Engine } from './engine.js';
 
 /** Of one question to ClickHouse: a month of a large table takes a while with one thread. */
@@ -57,9 +55,8 @@ export const withRetention = <Result>(
   withOwnConnection(endpoints, (client, cluster) =>
     work({
       archive: createAnswerArchive(client, cluster),
-      snapshots: createSnapshotWriter(createLearnerSnapshots(client)),
       fence: createRetentionFence(redis, partitions),
-      forecasts: createForecastArchive(client, cluster),
+      partitions,
       logger,
     }),
   );

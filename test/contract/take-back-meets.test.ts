@@ -20,7 +20,7 @@ import {
   partitionPrefix,
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { createLearnerSnapshots } from '../../src/warehouse/reads/learner-snapshots.js';
+import { createAnswerArchive } from '../../src/warehouse/maintenance/retention.js';
 import { createStoredHistories } from '../../src/warehouse/reads/stored-attempts.js';
 import { auditsOf } from '../support/audits.js';
 import { runCommand } from '../support/command.js';
@@ -335,12 +335,13 @@ test('rows that a snapshot has stay, and answers whose rows were dropped are not
   const rows = (await history.read('default', user, 2)).stored.split('\n').slice(0, 2);
   for (const row of rows) replay.add(decodeAttemptRow(row));
   const snapshot = {
+    tenant: 'default',
     userId: user,
     partition: partition(user),
     learnerSeq: 2,
     state: encodeSnapshot(replay.states()),
   };
-  await createLearnerSnapshots(clickhouse).save(202601, 'default', [snapshot]);
+  await createAnswerArchive(clickhouse).saveSnapshots(202601, [snapshot]);
   await clickhouse.command({ query: `DELETE FROM attempts WHERE user_id = '${user}' AND learner_seq = 1` });
   const codeOf = async (id: string): Promise<string> => (await takeBack(user, id)).json.error?.code;
   assert.deepEqual([await codeOf('e0'), await codeOf('e1')], ['NOT_FOUND', 'TOO_LATE']);

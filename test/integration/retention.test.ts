@@ -240,32 +240,21 @@ test('retention', { timeout: 600_000 }, async (t) => {
     const { client } = await testDatabase(t, clickhouseUrl);
     await store(client, rows);
     const parts = partsOf(client, redis);
-    const { archive, snapshots } = parts;
+    const { archive } = parts;
     const [first, second] = [...new Set(rows.map(({ event }) => event.userId))] as [string, string];
     // Both lists were made of rows that are gone when they are written.
     await run({
       ...parts,
-      snapshots: {
-        write: async (month, page) => {
-          const written = await snapshots.write(month, page);
-          const kept = await selectRows<{ tenant: string; state: string; learner_seq: number }>(
-            client,
-            'SELECT tenant, state, learner_seq FROM learner_snapshots FINAL WHERE user_id = {first:String} AND tenant = {tenant:String}',
-            undefined,
-            { first, tenant: page.tenant },
-          );
-          await forget(client, first);
-          for (const { tenant, state, learner_seq } of kept)
-            await client.insert({
-              table: 'learner_snapshots',
-              values: [{ tenant, user_id: first, learner_seq, month, state }],
-              format: 'JSONEachRow',
-            });
-          return written;
-        },
-      },
       archive: {
         ...archive,
+        saveSnapshots: async (month, snapshots) => {
+          await archive.saveSnapshots(month, snapshots);
+          await forget(client, first);
+          await archive.saveSnapshots(
+            month,
+            snapshots.filter(({ userId }) => userId === first),
+          );
+        },
         archive: async (month, page) => {
           await archive.archive(month, page);
           await client.command({
@@ -365,12 +354,11 @@ function failingAfter(parts: RetentionParts, calls: number): RetentionParts {
           return call(...given);
         },
     });
-  const { archive, snapshots, fence, forecasts, logger } = parts;
+  const { archive, fence, partitions, logger } = parts;
   return {
     archive: failing(archive),
-    snapshots: failing(snapshots),
     fence: failing(fence),
-    forecasts: failing(forecasts),
+    partitions,
     logger,
   };
 }

@@ -1,7 +1,7 @@
 /** Answers of several months for tests of retention, and what analysts see of them. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type AttemptRow, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
-import { createSnapshotWriter, type RetentionParts } from '../../src/services/retention/retain-answers.js';
+import type { RetentionParts } from '../../src/services/retention/retain-answers.js';
 import { createRetentionFence } from '../../src/store/audit/retention-fence.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
@@ -10,8 +10,7 @@ import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import type { Cluster } from '../../src/warehouse/clickhouse/cluster.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
-import { createAnswerArchive, createForecastArchive } from '../../src/warehouse/maintenance/retention.js';
-import { createLearnerSnapshots } from '../../src/warehouse/reads/learner-snapshots.js';
+import { createAnswerArchive } from '../../src/warehouse/maintenance/retention.js';
 import { createVelocityHistory } from '../../src/warehouse/reads/velocity-history.js';
 import { attemptRow } from './attempt-rows.js';
 import { seeded } from './random.js';
@@ -98,9 +97,8 @@ export const partsOf = (
   cluster: Cluster = null,
 ): RetentionParts => ({
   archive: createAnswerArchive(client, cluster),
-  snapshots: createSnapshotWriter(createLearnerSnapshots(client)),
   fence: createRetentionFence(redis, partitions, waitMs),
-  forecasts: createForecastArchive(client, cluster),
+  partitions,
   logger: createLogger('silent', 'test'),
 });
 

@@ -6,32 +6,27 @@
  * of the same rows replace one another, a month counts by its sums from one row on, and a partition can be dropped
  * twice. What is written is compared with the rows before that row is, and the rows go after it.
  */
-import type { AttemptRow } from '../../contracts/attempt-row.js';
 import { dayMs, monthOf } from '../../domain/base/days.js';
-import { startReplay } from '../../domain/history/replay.js';
-import { groupedBy } from '../../lists.js';
 import type { RetentionFence } from '../../store/audit/retention-fence.js';
-import { decodeSnapshot, encodeSnapshot } from '../../store/learners/learner-codec.js';
+import { encodeSnapshot } from '../../store/learners/learner-codec.js';
+import { learnersOf, replayLearner, type StoredLearner } from '../../store/learners/stored-learners.js';
+import { partitionOf } from '../../store/redis/keys.js';
 import type { Logger } from '../../telemetry.js';
-import type { AnswerArchive, ForecastArchive, StoredMonth } from '../../warehouse/maintenance/retention.js';
-import type { LearnerPage, LearnerSnapshots } from '../../warehouse/reads/learner-snapshots.js';
+import type { AnswerArchive } from '../../warehouse/maintenance/retention.js';
 
 /** Clocks of processes differ, and an answer is counted a moment after it came: months rest that long beyond their age. */
 const marginDays = 1;
 
 export interface RetentionParts {
   readonly archive: AnswerArchive;
-  readonly snapshots: SnapshotWriter;
   readonly fence: RetentionFence;
-  readonly forecasts: ForecastArchive;
+  /** How many the deployment has. */
+  readonly partitions: number;
   readonly logger: Logger;
 }
 
-export interface RetentionPlan {
-  /** Oldest first. */
-  readonly months: readonly StoredMonth[];
-  readonly forecastMonths: readonly number[];
-}
+export type RetentionPlan = Awaited<ReturnType<typeof planRetention>>;
+type StoredMonth = RetentionPlan['months'][number];
 
 /** The last month, as 202601, all of whose answers are older than so many days. @param now Unix milliseconds */
 export function lastMonthOlderThan(days: number, now: number): number {
@@ -39,16 +34,11 @@ export function lastMonthOlderThan(days: number, now: number): number {
   return monthOf(youngest.setUTCDate(0));
 }
 
-/** What a run would drop. @param through the last month that is old enough */
-export async function planRetention(
-  { archive, forecasts }: Pick<RetentionParts, 'archive' | 'forecasts'>,
-  through: number,
-): Promise<RetentionPlan> {
-  return {
-    months: await archive.monthsUpTo(through),
-    forecastMonths: await forecasts.scoredMonthsUpTo(through),
-  };
-}
+/** What a run would drop, oldest first. @param through the last month that is old enough */
+export const planRetention = async ({ archive }: Pick<RetentionParts, 'archive'>, through: number) => ({
+  months: await archive.monthsUpTo(through),
+  forecastMonths: await archive.scoredMonthsUpTo(through),
+});
 
 /**
  * Archives what the plan has, as far as it comes: a month that has to wait makes the later ones wait.
@@ -63,7 +53,7 @@ export async function retainAnswers(
 ): Promise<number[]> {
   const dropped: number[] = [];
   for (const month of forecastMonths) {
-    await parts.forecasts.drop(month);
+    await parts.archive.dropForecasts(month);
     parts.logger.info({ month }, 'served forecasts of a month were dropped for their age');
   }
   for (const stored of months) {
@@ -101,7 +91,7 @@ async function archiveMonth(
 }
 
 async function writeMonth(
-  { archive, snapshots, logger }: RetentionParts,
+  { archive, partitions, logger }: RetentionParts,
   month: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
@@ -111,50 +101,36 @@ async function writeMonth(
     let page = await archive.nextPage(month, tenant, '');
     while (page !== null) {
       signal?.throwIfAborted();
-      const made = await snapshots.write(month, page);
+      const learners = [...learnersOf(await archive.learners(month, page))];
+      const snapshots = learners.flatMap((learner) => snapshotOf(learner, month, partitions) ?? []);
+      await archive.saveSnapshots(month, snapshots);
       await archive.archive(month, page);
-      written += made.written;
-      incomplete += made.incomplete;
+      written += snapshots.length;
+      incomplete += snapshots.filter(({ broken }) => broken > 0).length;
       page = await archive.nextPage(month, tenant, page.to);
     }
     const erased = await archive.forgetErased(month, tenant);
-    logger.info(
-      { month, tenant, snapshots: written, incomplete, erased },
-      'the answers of a month were archived',
-    );
+    const counts = { month, tenant, snapshots: written, incomplete, erased };
+    logger.info(counts, 'the answers of a month were archived');
   }
 }
 
-export type SnapshotWriter = ReturnType<typeof createSnapshotWriter>;
-
-export const createSnapshotWriter = (store: LearnerSnapshots) => ({
-  /**
-   * Keeps learners' states after the last of their answers up to the month.
-   * @returns how many snapshots were missing or older; `incomplete`: learners among them with answers that are nowhere,
-   * whose states are those that a rebuild would give
-   */
-  write: async (month: number, page: LearnerPage) => {
-    const [latest, rows] = await Promise.all([store.latest(page), store.rowsUpTo(month, page)]);
-    const made = [...groupedBy(rows, ({ row }) => row.event.userId)].flatMap(([userId, own]) => {
-      const snapshot = snapshotOf(
-        own.map(({ row }) => row),
-        latest.get(userId),
-      );
-      return own[0] && snapshot ? [{ ...snapshot, userId, partition: own[0].partition }] : [];
-    });
-    await store.save(month, page.tenant, made);
-    return { written: made.length, incomplete: made.filter(({ missing }) => missing !== 0).length };
-  },
-});
-
-/** Null where the learner's snapshot has all of the rows already. */
-function snapshotOf(rows: readonly AttemptRow[], from: string | undefined) {
-  const states = from === undefined ? null : decodeSnapshot(from);
-  const known = states?.learner.attempts ?? 0;
-  const newer = rows.filter(({ figures }) => figures.learnerSeq > known);
-  if (newer.length === 0) return null;
-  const replay = startReplay(states);
-  for (const row of newer) replay.add(row);
-  const after = replay.states();
-  return { learnerSeq: after.learner.attempts, state: encodeSnapshot(after), missing: replay.missing() };
+/**
+ * The state after the last answer of the month or before, and what was committed together with it; null where the
+ * learner's snapshot has it already. Where answers are nowhere (`broken`), it is the state that a rebuild would give.
+ */
+function snapshotOf({ tenant, userId, from, rows }: StoredLearner, month: number, partitions: number) {
+  const last = rows.findLast(({ event }) => monthOf(event.receivedAt) <= month)?.figures;
+  if (last === undefined) return null;
+  const own = rows.filter(
+    ({ figures: { learnerSeq, learnerVersion } }) =>
+      learnerSeq <= last.learnerSeq || (learnerVersion > 0 && learnerVersion === last.learnerVersion),
+  );
+  const { states, broken } = replayLearner({ from, rows: own });
+  const partition = partitionOf(tenant, userId, partitions);
+  return {
+    ...{ tenant, userId, partition, broken },
+    learnerSeq: states.learner.attempts,
+    state: encodeSnapshot(states),
+  };
 }

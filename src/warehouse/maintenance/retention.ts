@@ -1,9 +1,10 @@
-/** Archiving months of `attempts`; services/retention/retain-answers.ts says in which order, and why. Months are as 202601. */
+/** Archiving months of arrival; services/retention/retain-answers.ts says in which order, and why. Months are as 202601. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
+import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
 import { selectRows } from '../clickhouse/client.js';
 import { type Cluster, deleteFrom, dropPartition } from '../clickhouse/cluster.js';
 import { complete } from '../ingest/repair.js';
-import type { LearnerPage } from '../reads/learner-snapshots.js';
+import { readLearners } from '../reads/attempt-pages.js';
 import {
   archivedLearnerSkill,
   archivedMonths,
@@ -14,6 +15,22 @@ import {
 import { servedForecasts } from '../schema/journal-tables.js';
 import { rollupColumns, selectRollup } from '../schema/rollups.js';
 
+/** Learners of one tenant from the first to the last id, both included, in the order of their bytes. */
+interface LearnerPage {
+  readonly tenant: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+interface LearnerSnapshot {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly partition: number;
+  /** Number of the last answer that the state has. */
+  readonly learnerSeq: number;
+  readonly state: string;
+}
+
 export interface StoredMonth {
   readonly month: number;
   readonly answers: number;
@@ -21,7 +38,7 @@ export interface StoredMonth {
 
 /** Bounds what is read and held at a time: the embedded engine writes for nobody else meanwhile. */
 const pageLearners = 500;
-const pageAnswers = 50_000;
+const pageAnswers = 25_000;
 
 /** Rows of a month of arrival: the condition names whole partitions. */
 const ofMonth = 'toYYYYMM(received_at) = {month:UInt32}';
@@ -40,8 +57,7 @@ export type AnswerArchive = ReturnType<typeof createAnswerArchive>;
 export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster = null) {
   const select = <Row>(query: string, params: object = {}, settings: ClickHouseSettings = {}) =>
     selectRows<Row>(client, query, undefined, { ...params }, settings);
-  const first = async <Row>(query: string, params: object = {}): Promise<Row | undefined> =>
-    (await select<Row>(query, params))[0];
+  const first = async <Row>(query: string, params: object = {}) => (await select<Row>(query, params))[0];
 
   return {
     /** The months up to the given one that have rows, oldest first. */
@@ -80,6 +96,27 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
         to = user;
       }
       return { tenant, from, to };
+    },
+
+    /**
+     * All rows of the page's learners that arrived up to the month after, with their snapshots: answers counted before the
+     * month's last one arrived at most a clock's error later.
+     */
+    learners: (month: number, page: LearnerPage): Promise<LearnerRows> =>
+      readLearners(client, ofPage, { ...page, reach: monthAfter(month) }, arrivedInReach),
+
+    /** A learner's later snapshot replaces the earlier one. */
+    saveSnapshots: async (month: number, snapshots: readonly LearnerSnapshot[]): Promise<void> => {
+      if (snapshots.length === 0) return;
+      await client.insert({
+        table: learnerSnapshots.name,
+        columns: ['tenant', 'user_id', 'partition_id', 'learner_seq', 'month', 'state'],
+        format: 'JSONCompactEachRow',
+        values: snapshots.map((one) => [
+          ...[one.tenant, one.userId, one.partition],
+          ...[one.learnerSeq, month, one.state],
+        ]),
+      });
     },
 
     /** Writes the sums that the learners' answers of the month make; they count when the month is archived. */
@@ -137,8 +174,23 @@ ${selectRollup(archivedRollup, `${ofMonth} AND ${ofPage}`)}`,
       await client.command({ query: dropPartition('attempts', month, cluster) });
       await complete(client, 'attempts', cluster);
     },
+
+    /** The months of served forecasts up to the given one that are all scored: their last days are over (forecast-views.ts). */
+    scoredMonthsUpTo: async (month: number): Promise<number[]> => {
+      const query = `SELECT toYYYYMM(made_at) AS month FROM ${servedForecasts.name}
+        WHERE toYYYYMM(made_at) <= {month:UInt32} GROUP BY month
+        HAVING max(toDate(made_at) + forecast_days) < toDate(now('UTC')) ORDER BY month`;
+      return (await select<{ month: number }>(query, { month })).map((row) => row.month);
+    },
+
+    dropForecasts: async (month: number): Promise<void> => {
+      await client.command({ query: dropPartition(servedForecasts.name, month, cluster) });
+    },
   };
 }
+
+const monthAfter = (month: number): number => (month % 100 === 12 ? month + 89 : month + 1);
+const arrivedInReach = 'toYYYYMM(received_at) <= {reach:UInt32}';
 
 /** A number for a set of answers, the same only for the same counts of learners, skills and days. */
 const fingerprint = (answers: string, day: string): string =>
@@ -159,20 +211,3 @@ const countWithoutSnapshot = `SELECT toUInt32(count()) AS n FROM (
   SELECT tenant, user_id, learner_seq FROM ${learnerSnapshots.name} FINAL
 ) AS s ON s.tenant = r.tenant AND s.user_id = r.user_id
 WHERE s.learner_seq < r.last`;
-
-export type ForecastArchive = ReturnType<typeof createForecastArchive>;
-
-/** Served forecasts by the month in which they were made. */
-export const createForecastArchive = (client: ClickHouseClient, cluster: Cluster = null) => ({
-  /** The months up to the given one whose forecasts are all scored: their last days are over (forecast-views.ts). */
-  scoredMonthsUpTo: async (month: number): Promise<number[]> => {
-    const query = `SELECT toYYYYMM(made_at) AS month FROM ${servedForecasts.name}
-      WHERE toYYYYMM(made_at) <= {month:UInt32} GROUP BY month
-      HAVING max(toDate(made_at) + forecast_days) < toDate(now('UTC')) ORDER BY month`;
-    const rows = await selectRows<{ month: number }>(client, query, undefined, { month });
-    return rows.map(({ month: made }) => made);
-  },
-  drop: async (month: number): Promise<void> => {
-    await client.command({ query: dropPartition(servedForecasts.name, month, cluster) });
-  },
-});

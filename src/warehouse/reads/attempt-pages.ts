@@ -32,33 +32,31 @@ const snapshotRow = rowColumns.map((name) => (snapshotColumns.includes(name) ? n
 
 const inOrder = 'ORDER BY tenant, user_id';
 
-/** `LearnerRows`: a snapshot stands where the rows stood that were dropped for their age. Each table is read in its order. */
-const selectLearners = (condition: string): string => `SELECT * FROM (
-  SELECT ${rowColumns.join(', ')}, '' AS state FROM attempts WHERE ${condition} ${inOrder}, learner_seq
+/**
+ * Rows of learners with their snapshots, which stand where the rows stood that were dropped for their age.
+ * @param condition over both tables. @param ofRows over `attempts` alone
+ * @throws Error of the client
+ */
+export async function readLearners(
+  client: ClickHouseClient,
+  condition: string,
+  query_params: Record<string, unknown>,
+  ofRows = 'true',
+): Promise<LearnerRows> {
+  // Each table is read in its order.
+  const query = `SELECT * FROM (
+  SELECT ${rowColumns.join(', ')}, '' AS state FROM attempts WHERE ${condition} AND ${ofRows} ${inOrder}, learner_seq
   UNION ALL
   SELECT ${snapshotRow.join(', ')}, state FROM ${learnerSnapshots.name} WHERE ${condition} ${inOrder}, learner_seq
 ) ${inOrder}, learner_seq, state FORMAT TabSeparated`;
-
-/** @throws Error of the client, or for an answer that ends in the middle of a row */
-async function read(client: ClickHouseClient, condition: string, query_params: object): Promise<LearnerRows> {
   const { stream } = await client.exec({
-    query: selectLearners(condition),
-    query_params: { ...query_params },
-    clickhouse_settings: { date_time_output_format: 'unix_timestamp' },
+    query,
+    query_params,
+    // An error comes before the first row, not in the middle of one.
+    clickhouse_settings: { date_time_output_format: 'unix_timestamp', wait_end_of_query: 1 },
   });
-  const bytes = await buffer(stream);
-  if (bytes.length > 0 && bytes.at(-1) !== lineFeed)
-    throw new Error('ClickHouse sent a page that ends in the middle of a row');
-  return bytes;
+  return buffer(stream);
 }
-
-const lineFeed = 0x0a;
-
-/** Rows of named learners. */
-export const readLearners = (
-  client: ClickHouseClient,
-  learners: readonly LearnerPlace[],
-): Promise<LearnerRows> => read(client, isNamed, namedLearners(learners));
 
 /** The learner of the first row behind a page; each table is read no further. */
 const selectLast = (condition: string): string => {
@@ -84,7 +82,7 @@ export async function* attemptPages(
     const params = { partitions, ...from };
     const [last = null] = await selectRows<LearnerPlace>(client, selectLast(condition), undefined, params);
     const until = last && { untilTenant: last.tenant, untilUser: last.userId };
-    const rows = await read(client, until ? `${condition} AND ${untilLearner}` : condition, {
+    const rows = await readLearners(client, until ? `${condition} AND ${untilLearner}` : condition, {
       ...params,
       ...until,
     });

@@ -42,7 +42,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     },
     pages: (partitions: readonly number[], after: LearnerPlace | null) =>
       attemptPages(client, partitions, after),
-    learners: (learners: readonly LearnerPlace[]) => readLearners(client, learners),
+    learners: (learners: readonly LearnerPlace[]) => readLearners(client, isNamed, namedLearners(learners)),
     unknown: (learners: readonly LearnerPlace[]) => unknownLearners(client, learners),
     /** The last month of arrival, as 202601, whose rows were dropped; 0: none. */
     archivedMonth: async (): Promise<number> =>

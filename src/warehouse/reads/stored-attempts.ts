@@ -2,7 +2,8 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type AttemptRow, decodeAttemptRow, rowColumns } from '../../contracts/attempt-row.js';
 import { mapInSlices } from '../../slices.js';
-import { createLearnerSnapshots } from './learner-snapshots.js';
+import { selectRows } from '../clickhouse/client.js';
+import { learnerSnapshots } from '../schema/archive.js';
 
 /** Part of a learner's answers by their numbers, both bounds included. */
 export interface AttemptRange {
@@ -55,6 +56,9 @@ const closeTogether = (range: AttemptRange): AttemptRange =>
     ? { ...range, from: Math.max(range.from, range.to - range.atMost + 1) }
     : { ...range, to: Math.min(range.to, range.from + range.atMost - 1) };
 
+const lastSnapshot = `SELECT state FROM ${learnerSnapshots.name} FINAL
+WHERE tenant = {tenant:String} AND user_id = {userId:String}`;
+
 export type StoredHistories = ReturnType<typeof createStoredHistories>;
 
 export const createStoredHistories = (client: ClickHouseClient) => ({
@@ -65,8 +69,8 @@ export const createStoredHistories = (client: ClickHouseClient) => ({
   read: async (tenant: string, userId: string, to: number) => {
     const range = { tenant, userId, from: 1, to, order: 'oldest first', atMost: to } as const;
     const stored = await selectLines(client, range);
-    const snapshots = await createLearnerSnapshots(client).latest({ tenant, from: userId, to: userId });
-    return { stored, snapshot: snapshots.get(userId) ?? null };
+    const [last] = await selectRows<{ state: string }>(client, lastSnapshot, undefined, { tenant, userId });
+    return { stored, snapshot: last?.state ?? null };
   },
 });
 

@@ -1,0 +1,58 @@
+/** Learners as ClickHouse has them: their rows, and the snapshots that these follow on. */
+import { type AttemptRow, decodeAttemptRow, unescapeText } from '../../contracts/attempt-row.js';
+import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
+import { type ReplayedAnswer, type ReplayedStates, startReplay } from '../../domain/history/replay.js';
+import { decodeSnapshot } from './learner-codec.js';
+
+export interface StoredLearner {
+  readonly tenant: string;
+  readonly userId: string;
+  /** What the rows follow on; null where the first is the learner's first. */
+  from: ReplayedStates | null;
+  rows: AttemptRow[];
+  /** Rows that there are, those before the snapshot as well. */
+  answers: number;
+}
+
+export function* learnersOf(rows: LearnerRows): Generator<StoredLearner> {
+  const lines = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength).toString().split('\n');
+  let learner: StoredLearner | null = null;
+  for (const line of lines) {
+    if (line === '') continue;
+    const end = line.lastIndexOf('\t');
+    const [tenant = '', user = ''] = line.split('\t', 2);
+    const userId = unescapeText(user);
+    if (learner === null || learner.tenant !== tenant || learner.userId !== userId) {
+      if (learner !== null) yield learner;
+      learner = { tenant, userId, from: null, rows: [], answers: 0 };
+    }
+    if (end + 1 < line.length) {
+      // The rows before are in the snapshot.
+      learner.from = decodeSnapshot(unescapeText(line.slice(end + 1)));
+      learner.rows = [];
+    } else {
+      learner.rows.push(decodeAttemptRow(line.slice(0, end)));
+      learner.answers += 1;
+    }
+  }
+  if (learner !== null) yield learner;
+}
+
+/** @returns the states after the last row; `broken`: rows that are missing, or there twice */
+export function replayLearner(
+  { from, rows }: Pick<StoredLearner, 'from' | 'rows'>,
+  onAnswer: (row: AttemptRow, answer: ReplayedAnswer) => void = () => undefined,
+): { states: ReplayedStates; broken: number } {
+  const replay = startReplay(from);
+  let [last, doubled] = [from?.learner.attempts ?? 0, 0];
+  for (const row of rows) {
+    const { learnerSeq } = row.figures;
+    if (learnerSeq <= last) {
+      doubled += 1;
+      continue;
+    }
+    last = learnerSeq;
+    onAnswer(row, replay.add(row));
+  }
+  return { states: replay.states(), broken: replay.missing() + doubled };
+}
