@@ -11,7 +11,7 @@ import {
   rebuild,
 } from '../services/rebuild/rebuild.js';
 import { retireOlder } from '../services/rebuild/replace.js';
-import { type VerifyResult, verify } from '../services/rebuild/verify.js';
+import { type VerifyResult, verify } from '../services/rebuild/replay-learners.js';
 import { idWindowSeconds } from '../store/learners/event-ids.js';
 import { maxItems } from '../store/models/item-store.js';
 import { createRebuildStore, rebuildLockKey } from '../store/rebuild/rebuild-store.js';

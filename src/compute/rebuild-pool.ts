@@ -19,7 +19,7 @@ export function createRebuildPool(redisUrl: string, waitReplicas: number) {
   const threads = Math.max(1, availableParallelism() - 1);
   const size = { minThreads: threads, maxThreads: threads, maxQueue };
   const pool = startPool('rebuild', { ...size, workerData: { redisUrl, waitReplicas } });
-  const run = async <Reply extends object>(task: RestoreTask | CompareTask) =>
+  const run = async <Reply extends RestoreReply | CompareReply>(task: RestoreTask | CompareTask) =>
     served<RebuildReply<Reply>>(await pool.run(task));
   return {
     threads,

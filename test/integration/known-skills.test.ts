@@ -20,7 +20,7 @@ import { hashText } from '../../src/store/redis/binary.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { knownSkillsKey, learnerKey, rareSkillsKey } from '../../src/store/redis/keys.js';
-import { createStateReads } from '../../src/warehouse/reads/rebuild-state.js';
+import { createRebuildSource } from '../../src/warehouse/reads/rebuild-source.js';
 import { createKnownSkills, skillRooms } from '../../workers/track/known-skills.js';
 import { groupByLearner, type LearnerWork } from '../../workers/track/works.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
@@ -139,14 +139,16 @@ test('forgotten learners are in no list, and their skills stay as rare as they w
 });
 
 test('a rebuild reads of each skill as many learners as count, page by page', async (t) => {
-  const { client } = await testDatabase(t, (await freshDatabase()).clickhouseUrl);
+  const { clickhouseUrl } = await freshDatabase();
+  const { client } = await testDatabase(t, clickhouseUrl);
   await client.command({
     query: `INSERT INTO attempts (tenant, user_id, skill_id) SELECT 'school', concat('user ', toString(intDiv(number, 25000) % 8)),
       concat('skill ', toString(number % 25000)) FROM numbers(${8 * 25_000 + 3})`,
   });
-  assert.deepEqual(await createStateReads(client, 1000).tenants(), [tenant]);
+  const source = createRebuildSource(client, clickhouseUrl, 1000);
+  assert.deepEqual(await source.tenants(), [tenant]);
   const found = new Map<string, readonly string[]>();
-  for await (const page of createStateReads(client, 1000).answeredSkills(tenant))
+  for await (const page of source.answeredSkills(tenant))
     for (const { skillId, userIds } of page) found.set(skillId, userIds);
   assert.equal(found.size, 25_000);
   for (const userIds of found.values()) assert.equal(new Set(userIds).size, learnersOfKnownSkill);

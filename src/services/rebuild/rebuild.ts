@@ -8,9 +8,10 @@ import type { RebuildThreads } from '../../compute/rebuild-pool.js';
 import type { DeploymentFacts } from '../../contracts/access.js';
 import { groupedBy } from '../../lists.js';
 import type { Checkpoint, RebuildStore, SharedState } from '../../store/rebuild/rebuild-store.js';
-import { keptNow } from '../../store/redis/keys.js';
+import { versionsKept } from '../../store/rebuild/restored-facts.js';
+import { keptNow, partitionOf } from '../../store/redis/keys.js';
 import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
-import { restoreLearners } from './restore-learners.js';
+import { restoreLearners } from './replay-learners.js';
 
 export interface RebuildParts {
   readonly source: RebuildSource;
@@ -36,21 +37,8 @@ export interface RebuildProgress {
   readonly total: number;
 }
 
-export interface RebuildResult {
-  readonly partitions: number;
-  readonly learners: number;
-  readonly answers: number;
-  /** Answers that an earlier run had restored. */
-  readonly resumedAfter: number;
-  readonly seconds: number;
-  /** How long the replay took of them. */
-  readonly replaySeconds: number;
-  /** Learners whose rows have gaps or doubles, and some of their names. */
-  readonly brokenCount: number;
-  readonly broken: readonly string[];
-  /** Keys whose hashes cannot be read, because the password of ClickHouse is another one now. */
-  readonly unreadableKeys: number;
-}
+/** `resumedAfter`: answers that an earlier run had restored; `broken`: some of the learners whose rows have gaps or doubles. */
+export type RebuildResult = NonNullable<Awaited<ReturnType<typeof rebuild>>>;
 
 /** A rebuild that cannot be made; the message is for the user. */
 export class RebuildError extends Error {
@@ -58,7 +46,7 @@ export class RebuildError extends Error {
 }
 
 /** @returns null where nothing is to be restored. @throws RebuildError, and what source, store and threads throw */
-export async function rebuild(parts: RebuildParts, options: RebuildOptions): Promise<RebuildResult | null> {
+export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
   const { source, store } = parts;
   const since = performance.now();
   const isMarked = (await store.partitions()) !== null;
@@ -74,11 +62,9 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions): Pro
   options.check();
   await store.finish(checkpoint, facts);
   const { partitions, learners, answers } = checkpoint;
-  const seconds = (performance.now() - since) / 1000;
-  const resumedAfter = start.answers;
   return {
-    ...{ partitions: partitions.length, learners, answers, resumedAfter, seconds },
-    ...{ ...replayed, unreadableKeys },
+    ...{ partitions: partitions.length, learners, answers, resumedAfter: start.answers },
+    ...{ ...replayed, unreadableKeys, seconds: (performance.now() - since) / 1000 },
   };
 }
 
@@ -89,7 +75,8 @@ async function factsOf(
 ): Promise<DeploymentFacts> {
   const recorded = await source.deployment();
   const partitions = (await store.partitions()) ?? recorded?.partitions ?? defaultPartitions;
-  if (!store.agrees(await source.samplePlaces(), partitions))
+  const places = await source.samplePlaces();
+  if (places.some(({ tenant, userId, partition }) => partitionOf(tenant, userId, partitions) !== partition))
     throw new RebuildError(
       `the rows in ClickHouse are not those of a deployment of ${partitions} partitions: is it the right database?`,
     );
@@ -163,7 +150,7 @@ async function restoreTenants(
       await store.putItems(tenant, changesOf.get(tenant)?.[0]?.version ?? 0, items);
   for (const [tenant, changes] of changesOf) {
     const kept = [];
-    for (const change of store.versionsKept(changes)) kept.push(await source.modelTexts(change));
+    for (const change of versionsKept(changes)) kept.push(await source.modelTexts(change));
     await store.putModels(tenant, changes, kept, newest.get(tenant) ?? 0);
   }
 }

@@ -1,62 +1,37 @@
-/** Redis as a rebuild sees and fills it. All writes may be repeated. */
-import type { DeploymentFacts, StoredKey } from '../../contracts/access.js';
-import type { LearnerPlace } from '../../contracts/learner-name.js';
-import { entryIdOf, type OutboxId } from '../../contracts/outbox-ids.js';
-import type {
-  AnsweredSkill,
-  CatalogueRecord,
-  DayOfAnswers,
-  GoalRecord,
-  RetractedId,
-} from '../../contracts/rebuild-tasks.js';
-import { groupedBy, indices, inParts } from '../../lists.js';
-import { createKeyStore } from '../access/api-keys.js';
-import { raiseFence } from '../audit/retention-fence.js';
-import { putCatalogueEntries } from '../catalogue/catalogue-store.js';
-import { addKnownSkills, makeRare, noteLearners } from '../catalogue/known-skills.js';
-import { hashEventId } from '../learners/event-ids.js';
-import { encodeGoal, goalField } from '../learners/goals.js';
-import type { Placed } from '../learners/learner-commands.js';
-import { readIds } from '../learners/learner-reads.js';
+/** Redis as a rebuild sees it: what is missing, what waits, and where it stands. All writes may be repeated. */
+import type { DeploymentFacts } from '../../contracts/access.js';
+import { unescapeText } from '../../contracts/attempt-row.js';
+import { type LearnerPlace, learnerName } from '../../contracts/learner-name.js';
+import { groupedBy, indices } from '../../lists.js';
+import { learnerField } from '../learners/learner-codec.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import type { OtherVersion } from '../redis/deployment.js';
 import {
-  acceptedField,
-  acceptedKey,
   apiKeysKey,
   catalogueJournalKey,
-  catalogueKey,
   catalogueRevisionsKey,
   erasuresKey,
-  eventIdsKey,
   journalKey,
   keptNow,
-  learnerKey,
   markerKey,
   metaKey,
   modelsKey,
   outboxKey,
   parkedKey,
   partitionOf,
-  removedKey,
 } from '../redis/keys.js';
-import { streamLengths } from '../redis/reads.js';
-import { scanLearners, waitingRows } from './learner-scan.js';
-import { restoreItems, restoreModels, versionsKept } from './model-restore.js';
+import { fieldOf, scanKeys, streamLengths, streamPages } from '../redis/reads.js';
+import { createFactsRestore } from './restored-facts.js';
 
 /** JSON of the `Checkpoint`, while a rebuild runs. */
 const checkpointKey = 'st:rebuild';
 /** Its lock. */
 export const rebuildLockKey = 'st:rebuild:lock';
 
-/** What belongs to no partition. */
-export type SharedState = 'keys' | 'catalogues' | 'models';
-
-const sharedKeys: Readonly<Record<SharedState, string>> = {
-  keys: apiKeysKey,
-  catalogues: catalogueRevisionsKey,
-  models: modelsKey,
-};
+/** What belongs to no partition, with a key that is there where it is. */
+const sharedKeys = { keys: apiKeysKey, catalogues: catalogueRevisionsKey, models: modelsKey } as const;
+export type SharedState = keyof typeof sharedKeys;
+const sharedStates = Object.keys(sharedKeys) as SharedState[];
 
 /** Where a rebuild stands, so that a later run goes on there. */
 export interface Checkpoint {
@@ -74,43 +49,32 @@ export interface Checkpoint {
   readonly answers: number;
 }
 
-/** Arguments of one command, so that none holds Redis up. */
-const together = 1000;
-
 /** @throws ApiError UNAVAILABLE from each of its functions */
 export type RebuildStore = ReturnType<typeof createRebuildStore>;
 
 export function createRebuildStore(client: RedisClient) {
   const exists = async (key: string): Promise<boolean> => (await whileRedisServes(client.exists(key))) === 1;
+  const without = async <Item>(items: readonly Item[], keyOf: (item: Item) => string): Promise<Item[]> => {
+    const found = await Promise.all(items.map((item) => exists(keyOf(item))));
+    return items.filter((_, i) => !found[i]);
+  };
   return {
+    ...createFactsRestore(client),
     /** Number of partitions that Redis says it has; null where it says nothing. */
     partitions: async () => Number(await whileRedisServes(client.hget(metaKey, 'partitions'))) || null,
-    /** Whether the learners belong into these partitions where there are so many. */
-    agrees: (places: readonly Placed[], count: number) =>
-      places.every(({ tenant, userId, partition }) => partitionOf(tenant, userId, count) === partition),
     /** Partitions that are not restored. @param count how many there are */
-    lost: async (count: number): Promise<number[]> => {
-      const found = await Promise.all(indices(count).map((partition) => exists(markerKey(partition))));
-      return indices(count).filter((partition) => !found[partition]);
-    },
-    lostShared: async (): Promise<SharedState[]> => {
-      // Keys that a start brings with it are put into an empty Redis too.
-      if (!(await exists(metaKey))) return ['keys', 'catalogues', 'models'];
-      const names = Object.keys(sharedKeys) as SharedState[];
-      const found = await Promise.all(names.map((name) => exists(sharedKeys[name])));
-      return names.filter((_, i) => !found[i]);
-    },
+    lost: (count: number) => without(indices(count), (partition) => markerKey(partition)),
+    /** Keys that a start brings with it are put into an empty Redis too. */
+    lostShared: async (): Promise<SharedState[]> =>
+      (await exists(metaKey)) ? without(sharedStates, (name) => sharedKeys[name]) : sharedStates,
     /** Null where none was saved by this version. */
     checkpoint: async (): Promise<Checkpoint | null> => {
       const stored = JSON.parse((await whileRedisServes(client.get(checkpointKey))) ?? 'null');
       return stored?.kept === keptNow ? stored : null;
     },
-    save: async (checkpoint: Checkpoint): Promise<void> => {
-      await whileRedisServes(client.set(checkpointKey, JSON.stringify(checkpoint)));
-    },
-    /** All learners with answers, piece by piece; one may come twice. */
+    save: (checkpoint: Checkpoint): Promise<unknown> =>
+      whileRedisServes(client.set(checkpointKey, JSON.stringify(checkpoint))),
     learners: () => scanLearners(client),
-    /** Rows of learners that wait in the outbox or are parked, in no order. @param count partitions of the deployment */
     waitingRows: (learners: readonly LearnerPlace[], count: number) => waitingRows(client, learners, count),
     /** How much waits in Redis that ClickHouse does not have, for people; empty where nothing does. */
     waiting: (count: number) => waitingIn(client, indices(count)),
@@ -130,47 +94,6 @@ export function createRebuildStore(client: RedisClient) {
       for (const partition of indices(partitions))
         await whileRedisServes(client.del(asideKey(markerKey(partition, kept))));
     },
-    /** Remembers ids that are not taken. @param count partitions of the deployment, of which some are restored */
-    putRetracted: async (ids: readonly RetractedId[], partitions: readonly number[], count: number) => {
-      for (const [place, id] of placed(ids, partitions, count)) await putRetracted(client, place, id);
-    },
-    putGoals: async (goals: readonly GoalRecord[], partitions: readonly number[], count: number) => {
-      for (const [{ partition, tenant, userId }, goal] of placed(goals, partitions, count))
-        await whileRedisServes(
-          client.hset(learnerKey(partition, tenant, userId), goalField, encodeGoal(goal)),
-        );
-    },
-    /** Nothing that arrived up to this month enters the partition's outbox any more. */
-    raiseFence: (partition: number, month: number) => whileRedisServes(raiseFence(client, partition, month)),
-    /** Later rows of the outbox get ids above this one. */
-    raiseOutbox: (partition: number, id: OutboxId) => raiseOutbox(client, partition, id),
-    /** Skills that are set. */
-    addSkills: (tenant: string, skillIds: readonly string[]) => addKnownSkills(client, tenant, skillIds),
-    /** Skills with fewer learners are rare from then on, unless they are set. */
-    noteAnswered: async (tenant: string, skills: readonly AnsweredSkill[]): Promise<void> => {
-      for (const part of inParts(skills, together)) await noteAnswered(client, tenant, part);
-    },
-    putCatalogue: (tenant: string, entries: readonly CatalogueRecord[]) =>
-      putCatalogue(client, tenant, entries),
-    versionsKept,
-    putModels: restoreModels.bind(null, client),
-    putItems: restoreItems.bind(null, client),
-    putKeys: async (keys: readonly StoredKey[]): Promise<void> => {
-      const { restore } = createKeyStore(client);
-      for (const key of keys) await restore(key);
-    },
-    /** Accepted answers are those that are stored, and none was removed. */
-    putAccepted: async (partitions: readonly number[], days: readonly DayOfAnswers[]): Promise<void> => {
-      const byPartition = groupedBy(days, ({ partition }) => partition);
-      for (const partition of partitions) {
-        await whileRedisServes(client.del(acceptedKey(partition), removedKey(partition)));
-        const fields = (byPartition.get(partition) ?? []).map(
-          ({ tenant, day, answers }) => [acceptedField(tenant, day), answers] as const,
-        );
-        for (const part of inParts(fields, together))
-          await whileRedisServes(client.hset(acceptedKey(partition), ...part.flat()));
-      }
-    },
     /** Ends the rebuild: the service may use the state from now on. */
     finish: async ({ partitions }: Checkpoint, facts: DeploymentFacts): Promise<void> => {
       const now = new Date().toISOString();
@@ -187,76 +110,11 @@ export function createRebuildStore(client: RedisClient) {
 
 const asideKey = (marker: string): string => `${marker}:aside`;
 
-/** Those whose learners are of the wanted partitions. */
-function placed<Item extends LearnerPlace>(
-  items: readonly Item[],
-  wanted: readonly number[],
-  count: number,
-): (readonly [Placed, Item])[] {
-  return items
-    .map((item) => {
-      const { tenant, userId } = item;
-      return [{ partition: partitionOf(tenant, userId, count), tenant, userId }, item] as const;
-    })
-    .filter(([{ partition }]) => wanted.includes(partition));
-}
-
-/** An id that is taken was counted again after the retraction. */
-async function putRetracted(
-  client: RedisClient,
-  place: Placed,
-  { eventId, firstAnswer }: RetractedId,
-): Promise<void> {
-  const id = hashEventId(eventId);
-  const ids = await readIds(client, place, [id]);
-  const answer = Buffer.from(firstAnswer, 'base64');
-  const second = answer.readUInt32LE(0);
-  if (ids.find(id, second) !== null) return;
-  ids.take(id, answer, second);
-  const key = eventIdsKey(place.partition, place.tenant, place.userId);
-  await whileRedisServes(client.hset(key, ...ids.changes().flat()));
-}
-
-/** What was set may not be in ClickHouse yet: a catalogue that is still here knows. */
-async function noteAnswered(
-  client: RedisClient,
-  tenant: string,
-  skills: readonly AnsweredSkill[],
-): Promise<void> {
-  const skillIds = skills.map(({ skillId }) => skillId);
-  await makeRare(client, tenant, skillIds);
-  const pairs = skills.flatMap(({ skillId, userIds }) => userIds.map((userId) => ({ skillId, userId })));
-  for (const part of inParts(pairs, together)) await noteLearners(client, tenant, part);
-  const entries = await whileRedisServes(client.hmget(catalogueKey(tenant), ...skillIds));
-  const set = skillIds.filter((_, i) => entries[i] !== null);
-  await addKnownSkills(client, tenant, set);
-}
-
-async function putCatalogue(
-  client: RedisClient,
-  tenant: string,
-  entries: readonly CatalogueRecord[],
-): Promise<void> {
-  for (const part of inParts(entries, together)) await putCatalogueEntries(client, tenant, part);
-  const [newest] = [...entries].sort((a, b) => b.updatedAt - a.updatedAt || b.revision - a.revision);
-  if (newest === undefined) return;
-  await whileRedisServes(
-    client.hset(catalogueRevisionsKey, tenant, `${newest.revision} ${newest.updatedAt}`),
-  );
-}
-
-/** By an entry that goes at once. A stream whose last id is not below keeps it. */
-async function raiseOutbox(client: RedisClient, partition: number, last: OutboxId): Promise<void> {
-  const key = outboxKey(partition);
-  if ((await whileRedisServes(client.exists(key))) === 1) return;
-  const id = entryIdOf(last);
-  await whileRedisServes(resultsOf(client.multi().xadd(key, id, 'r', '').xdel(key, id)));
-}
-
 /** Not forecasts: no rebuild restores anything from them. */
 async function waitingIn(client: RedisClient, partitions: readonly number[]): Promise<string[]> {
-  const entriesOf = async (keys: readonly string[]): Promise<number> =>
-    (await whileRedisServes(streamLengths(client, keys))).reduce((sum, length) => sum + length, 0);
+  const sum = (numbers: readonly number[]): number => numbers.reduce((total, n) => total + n, 0);
+  const entriesOf = async (keys: readonly string[]) =>
+    sum(await whileRedisServes(streamLengths(client, keys)));
   const outboxes = partitions.map(outboxKey);
   const journals = [...partitions.map(journalKey), catalogueJournalKey];
   const erasures = await whileRedisServes(
@@ -267,7 +125,46 @@ async function waitingIn(client: RedisClient, partitions: readonly number[]): Pr
     [await entriesOf(journals), 'in journals'],
     [await entriesOf([...outboxes, ...journals].map(parkedKey)), 'parked'],
     // Two fields each.
-    [erasures.reduce((sum, fields) => sum + fields, 0) / 2, 'erasures in progress'],
+    [sum(erasures) / 2, 'erasures in progress'],
   ];
   return found.flatMap(([count, what]) => (count === 0 ? [] : `${count} ${what}`));
+}
+
+const learnerPattern = 'st:{p*}:l:*';
+const namePattern = /^st:\{p\d+\}:l:([^:]+):(.*)$/s;
+
+/** Learners with answers, piece by piece: one with a goal alone has none. One that is written meanwhile may come twice. */
+async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]> {
+  for await (const [node, keys] of scanKeys(client, learnerPattern)) {
+    const commands = node.pipeline();
+    for (const key of keys) commands.hexists(key, learnerField);
+    const found = await whileRedisServes(resultsOf(commands));
+    yield keys.flatMap((key, i) => {
+      const [, tenant, userId] = namePattern.exec(key) ?? [];
+      const isLearner = found[i] === 1 && tenant !== undefined && userId !== undefined;
+      return isLearner ? [{ tenant, userId }] : [];
+    });
+  }
+}
+
+/** The learners' rows in outboxes, and among those that were parked; in no order. @param count of the partitions */
+async function waitingRows(
+  client: RedisClient,
+  learners: readonly LearnerPlace[],
+  count: number,
+): Promise<string[]> {
+  const partitions = groupedBy(learners, ({ tenant, userId }) => partitionOf(tenant, userId, count));
+  const rows: string[] = [];
+  for (const [partition, own] of partitions) {
+    const wanted = new Set(own.map(({ tenant, userId }) => learnerName(tenant, userId)));
+    const source = outboxKey(partition);
+    // A row that is parked meanwhile leaves the outbox: it is looked for second.
+    for (const key of [source, parkedKey(source)])
+      for await (const page of streamPages(client, key))
+        for (const row of page.flatMap(([, fields]) => fieldOf(fields, 'r')?.split('\n') ?? [])) {
+          const [tenant = '', userId = ''] = row.split('\t', 2);
+          if (wanted.has(learnerName(tenant, unescapeText(userId)))) rows.push(row);
+        }
+  }
+  return rows;
 }

@@ -1,13 +1,84 @@
 /** What a rebuild reads. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type LearnerPlace, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
+import type { ModelChange, RecordedChange } from '../../contracts/model.js';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
+import type {
+  AnsweredSkill,
+  CatalogueRecord,
+  DayOfAnswers,
+  GoalRecord,
+  ItemRecord,
+  RetractedId,
+} from '../../contracts/rebuild-tasks.js';
+import { learnersOfKnownSkill } from '../../domain/base/params.js';
 import { selectRows } from '../clickhouse/client.js';
 import { archivedThrough, learnerSnapshots } from '../schema/archive.js';
+import { countedRows } from '../schema/attempts.js';
 import { holdsState } from '../schema/presence.js';
-import { attemptPages, isNamed, namedLearners, readLearners } from './attempt-pages.js';
+import { afterLearner, attemptPages, isNamed, namedLearners, readLearners } from './attempt-pages.js';
 import { createFactsHistory } from './facts-history.js';
-import { createStateReads } from './rebuild-state.js';
+
+/** Skills of one query, which reads all answers of the tenant. */
+const skillsTogether = 10_000;
+
+const selectSkills = (isFirst: boolean): string => {
+  const own = (table: string): string => `SELECT toString(skill_id) AS skill, user_id FROM ${table}
+  WHERE tenant = {tenant:String}${isFirst ? '' : ' AND skill_id > {skillId:String}'}`;
+  return `SELECT skill AS skillId, groupUniqArray(${learnersOfKnownSkill})(user_id) AS userIds
+FROM (${own('attempts')} UNION ALL ${own('archived_learner_skill')})
+GROUP BY skill ORDER BY skill LIMIT ${skillsTogether}`;
+};
+
+const learnersTogether = 20_000;
+
+const selectGoals = (isFirst: boolean): string => `SELECT tenant, user_id AS userId, last.1 AS targetScore,
+  last.2 AS targetDate, toFloat64(toUnixTimestamp64Milli(at)) AS updatedAt
+FROM (
+  SELECT tenant, user_id, argMax(tuple(target_score, toString(target_date)), updated_at) AS last, max(updated_at) AS at
+  FROM goal_changes ${isFirst ? '' : `WHERE ${afterLearner}`} GROUP BY tenant, user_id
+) ORDER BY tenant, user_id LIMIT ${learnersTogether}`;
+
+const selectRetracted = (isFirst: boolean): string => `SELECT tenant, user_id AS userId, event_id AS eventId,
+  first_answer AS firstAnswer
+FROM taken_back FINAL
+WHERE first_answer != '' AND received_at >= toDateTime64({fromSecond:UInt32}, 3, 'UTC')
+  ${isFirst ? '' : `AND ${afterLearner}`}
+ORDER BY tenant, user_id LIMIT ${learnersTogether} WITH TIES`;
+
+const selectCatalogue = `SELECT tenant, skill_id AS skillId, revision,
+  toFloat64(toUnixTimestamp64Milli(updated_at)) AS updatedAt, name, nullIf(toString(section), '') AS section, weight,
+  p_init AS pInit, p_learn AS pLearn, p_guess AS pGuess, p_slip AS pSlip
+FROM skill_catalogue ORDER BY tenant, skill_id`;
+
+interface CatalogueRow extends Omit<CatalogueRecord, 'parameters'> {
+  /** Null: no parameters are set. */
+  readonly pInit: number | null;
+  readonly pLearn: number;
+  readonly pGuess: number;
+  readonly pSlip: number;
+}
+
+/** Answers whose items are counted in one query, about. */
+const answersTogether = 5_000_000;
+
+/**
+ * A learner's first answer on an item of a day counts, expected without what was known of the item. The log-odds of a
+ * served probability are finite, but a double may have lost that.
+ */
+const selectItems = `SELECT item_id AS itemId, toFloat64(count()) AS answers, toFloat64(sum(first.1)) AS right,
+  sum(1 / (1 + exp(first.3 - log(p / (1 - p))))) AS expected
+FROM (
+  SELECT item_id, argMin(tuple(is_correct, p_correct, item_difficulty), learner_seq) AS first,
+    least(greatest(first.2, 1e-9), 1 - 1e-9) AS p
+  FROM attempts
+  WHERE tenant = {tenant:String} AND item_id != '' AND cityHash64(item_id) % {parts:UInt32} = {part:UInt32}
+  GROUP BY user_id, item_id, toDate(occurred_at)
+) GROUP BY item_id ORDER BY answers DESC LIMIT {most:UInt32}`;
+
+/** Learners have rows, snapshots or both. */
+const ofBoth = (query: (table: string) => string, union = 'UNION ALL'): string =>
+  ['attempts', learnerSnapshots.name].map(query).join(` ${union} `);
 
 /** Lists that may be long come in pieces. @throws Error of the client */
 export type RebuildSource = ReturnType<typeof createRebuildSource>;
@@ -18,59 +89,124 @@ export type RebuildSource = ReturnType<typeof createRebuildSource>;
  */
 export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: string, maxItems: number) {
   const { deployment, keys } = createFactsHistory(client, clickhouseUrl);
-  const one = async <Row>(query: string, params = {}): Promise<Row | null> =>
-    (await selectRows<Row>(client, query, undefined, params))[0] ?? null;
+  const select = <Row>(query: string, params: object = {}): Promise<Row[]> =>
+    selectRows<Row>(client, query, undefined, { ...params });
+  const first = async <Row>(query: string, params: object = {}) =>
+    (await select<Row>(query, params))[0] ?? null;
+  const count = async (condition: string, params: object): Promise<number> => {
+    const query = `SELECT toFloat64(count()) AS answers FROM attempts WHERE ${condition}`;
+    return (await first<{ answers: number }>(query, params))?.answers ?? 0;
+  };
+
+  /**
+   * @param size of a page; the last one is smaller
+   * @param query of the page that follows on a row, whose fields are parameters, or of the first one
+   */
+  async function* pages<Row extends object>(
+    size: number,
+    query: (isFirst: boolean) => string,
+    params: object,
+  ): AsyncGenerator<Row[]> {
+    for (let last: Row | null = null; ; ) {
+      const rows: Row[] = await select<Row>(query(last === null), { ...params, ...last });
+      yield rows;
+      if (rows.length < size) return;
+      last = rows.at(-1) ?? null;
+    }
+  }
+
   return {
-    ...createStateReads(client, maxItems),
     deployment,
     keys,
     holdsState: () => holdsState(client),
     /** Some learners, with the partition that their rows were written for. */
     samplePlaces: () =>
-      selectRows<LearnerPlace & { readonly partition: number }>(
-        client,
-        ['attempts', learnerSnapshots.name]
-          .map(
-            (name) => `SELECT tenant, user_id AS userId, partition_id AS partition FROM ${name} LIMIT 1000`,
-          )
-          .join(' UNION ALL '),
+      select<LearnerPlace & { readonly partition: number }>(
+        ofBoth(
+          (table) => `SELECT tenant, user_id AS userId, partition_id AS partition FROM ${table} LIMIT 1000`,
+        ),
       ),
-    countAnswers: async (partitions: readonly number[]): Promise<number> => {
-      const query =
-        'SELECT toFloat64(count()) AS answers FROM attempts WHERE partition_id IN {partitions:Array(UInt16)}';
-      return (await one<{ answers: number }>(query, { partitions }))?.answers ?? 0;
-    },
+    countAnswers: (partitions: readonly number[]) =>
+      count('partition_id IN {partitions:Array(UInt16)}', { partitions }),
     pages: (partitions: readonly number[], after: LearnerPlace | null) =>
       attemptPages(client, partitions, after),
     learners: (learners: readonly LearnerPlace[]) => readLearners(client, isNamed, namedLearners(learners)),
-    unknown: (learners: readonly LearnerPlace[]) => unknownLearners(client, learners),
+    /** Those of the learners without a row and without a snapshot. */
+    unknown: async (learners: readonly LearnerPlace[]): Promise<LearnerPlace[]> => {
+      const names = (table: string): string =>
+        `SELECT DISTINCT ${learnerNameSql} AS name FROM ${table} WHERE ${isNamed}`;
+      const found = await select<{ name: string }>(ofBoth(names, 'UNION DISTINCT'), namedLearners(learners));
+      const known = new Set(found.map(({ name }) => name));
+      return learners.filter(({ tenant, userId }) => !known.has(learnerName(tenant, userId)));
+    },
     /** The last month of arrival, as 202601, whose rows were dropped; 0: none. */
     archivedMonth: async (): Promise<number> =>
-      (await one<{ month: number }>(`SELECT ${archivedThrough} AS month`))?.month ?? 0,
+      (await first<{ month: number }>(`SELECT ${archivedThrough} AS month`))?.month ?? 0,
     /** The highest outbox id of the partition. */
     lastOutboxId: (partition: number) =>
-      one<OutboxId>(
+      first<OutboxId>(
         `SELECT toFloat64(outbox_ms) AS ms, toFloat64(outbox_seq) AS seq FROM attempts
          WHERE partition_id = {partition:UInt16} ORDER BY outbox_ms DESC, outbox_seq DESC LIMIT 1`,
         { partition },
       ),
+    /** Those with answers. */
+    tenants: async (): Promise<string[]> => {
+      const rows = await select<{ tenant: string }>(
+        `SELECT toString(tenant) AS tenant FROM attempts
+         UNION DISTINCT SELECT toString(tenant) AS tenant FROM archived_learner_skill`,
+      );
+      return rows.map(({ tenant }) => tenant);
+    },
+    answeredSkills: (tenant: string) => pages<AnsweredSkill>(skillsTogether, selectSkills, { tenant }),
+    /** Also of learners whose goal was deleted: the time of that is kept. */
+    goals: () => pages<GoalRecord>(learnersTogether, selectGoals, {}),
+    /** Event ids of retracted answers that arrived at this Unix second or later. */
+    retracted: (fromSecond: number) => pages<RetractedId>(learnersTogether, selectRetracted, { fromSecond }),
+    catalogue: async (): Promise<CatalogueRecord[]> =>
+      (await select<CatalogueRow>(selectCatalogue)).map(({ pInit, pLearn, pGuess, pSlip, ...entry }) => ({
+        ...entry,
+        parameters: pInit === null ? null : { pInit, pLearn, pGuess, pSlip },
+      })),
+    /** Of all tenants, each one's newest first. */
+    modelChanges: () =>
+      select<ModelChange>(
+        `SELECT tenant, change, version, based_on AS basedOn, action,
+          toFloat64(toUnixTimestamp64Milli(published_at)) AS publishedAt
+         FROM model_versions ORDER BY tenant, change DESC LIMIT 1 BY tenant, change`,
+      ),
+    /** Both texts are empty for a version that was not recorded. */
+    modelTexts: async (change: ModelChange): Promise<RecordedChange> => {
+      const texts = await first<{ model: string; report: string }>(
+        `SELECT model, report FROM model_versions
+         WHERE tenant = {tenant:String} AND version = {version:UInt32} AND model != '' LIMIT 1`,
+        { tenant: change.tenant, version: change.version },
+      );
+      return { ...change, model: '', report: '', ...texts };
+    },
+    /** The highest number that a version was given, by tenant. */
+    newestVersions: async (): Promise<Map<string, number>> => {
+      const rows = await select<{ tenant: string; newest: number }>(
+        `SELECT tenant, max(version) AS newest FROM (
+           SELECT toString(tenant) AS tenant, version FROM model_versions
+           UNION ALL SELECT toString(tenant) AS tenant, version FROM skill_parameters
+         ) GROUP BY tenant`,
+      );
+      return new Map(rows.map(({ tenant, newest }) => [tenant, newest]));
+    },
+    /** Of a tenant with more items those with the most answers. */
+    items: async function* (tenant: string): AsyncGenerator<ItemRecord[]> {
+      const answers = await count('tenant = {tenant:String}', { tenant });
+      const parts = Math.max(1, Math.ceil(answers / answersTogether));
+      const most = Math.floor(maxItems / parts);
+      for (let part = 0; part < parts; part++)
+        yield await select<ItemRecord>(selectItems, { tenant, parts, part, most });
+    },
+    answersByDay: (partitions: readonly number[]) =>
+      select<DayOfAnswers>(
+        `SELECT partition_id AS partition, toString(tenant) AS tenant,
+          toUInt32(intDiv(toUnixTimestamp(received_at), 86400)) AS day, toFloat64(count()) AS answers
+         FROM attempts WHERE partition_id IN {partitions:Array(UInt16)} AND ${countedRows} GROUP BY partition, tenant, day`,
+        { partitions },
+      ),
   };
-}
-
-/** Those without a row and without a snapshot. */
-async function unknownLearners(
-  client: ClickHouseClient,
-  learners: readonly LearnerPlace[],
-): Promise<LearnerPlace[]> {
-  if (learners.length === 0) return [];
-  const found = await selectRows<{ name: string }>(
-    client,
-    ['attempts', learnerSnapshots.name]
-      .map((table) => `SELECT DISTINCT ${learnerNameSql} AS name FROM ${table} WHERE ${isNamed}`)
-      .join(' UNION DISTINCT '),
-    undefined,
-    namedLearners(learners),
-  );
-  const known = new Set(found.map(({ name }) => name));
-  return learners.filter(({ tenant, userId }) => !known.has(learnerName(tenant, userId)));
 }

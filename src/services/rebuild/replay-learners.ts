@@ -1,0 +1,154 @@
+/** The learners' part: pages of rows, read one after the other and replayed side by side, to be written or compared. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LearnerPlace } from '../../contracts/learner-name.js';
+import type { CompareReply, RestoreReply } from '../../contracts/rebuild-tasks.js';
+import { ApiError } from '../../errors.js';
+import { indices, inParts } from '../../lists.js';
+import type { Checkpoint } from '../../store/rebuild/rebuild-store.js';
+import type { RebuildOptions, RebuildParts } from './rebuild.js';
+
+const maxNames = 10;
+/** A page that Redis did not take is written again. */
+const maxWrites = 30;
+const rewriteMs = 1000;
+/** Rows may still arrive from a process that had them in flight: then all is replayed once more. */
+const maxPasses = 4;
+
+/** @param count partitions of the deployment */
+export async function restoreLearners(
+  { source, store, openThreads }: RebuildParts,
+  { check, onProgress }: Pick<RebuildOptions, 'check' | 'onProgress'>,
+  count: number,
+  start: Checkpoint,
+) {
+  const { partitions, idsFrom } = start;
+  const since = performance.now();
+  const threads = openThreads();
+  const broken: string[] = [];
+  let brokenCount = 0;
+  let checkpoint = start;
+  const save = async (change: Partial<Checkpoint>): Promise<void> => {
+    checkpoint = { ...checkpoint, ...change };
+    check();
+    await store.save(checkpoint);
+  };
+
+  async function pass(): Promise<void> {
+    const total = await source.countAnswers(partitions);
+    const note = async (reply: RestoreReply, last: LearnerPlace | null): Promise<void> => {
+      brokenCount += reply.brokenCount;
+      broken.push(...reply.broken.slice(0, maxNames - broken.length));
+      const learners = checkpoint.learners + reply.learners;
+      const answers = checkpoint.answers + reply.answers;
+      await save({ learners, answers, ...(last === null ? { learnersDone: true } : { after: last }) });
+      onProgress({ step: 'replaying learners', answers, total });
+    };
+    // A page is noted when all before it are there.
+    const inFlight: (() => Promise<void>)[] = [];
+    for await (const { rows, last } of source.pages(partitions, checkpoint.after)) {
+      const reply = withRetries(() => threads.restore(rows, count, idsFrom), check);
+      // It may fail before its turn to be awaited.
+      reply.catch(() => undefined);
+      inFlight.push(async () => note(await reply, last));
+      if (inFlight.length > threads.threads) await inFlight.shift()?.();
+    }
+    for (const noted of inFlight) await noted();
+    await save({ learnersDone: true });
+  }
+
+  try {
+    for (let passes = 1; ; passes++) {
+      if (!checkpoint.learnersDone) await pass();
+      if (checkpoint.answers >= (await source.countAnswers(partitions)) || passes === maxPasses) break;
+      await save({ after: null, learnersDone: false, learners: 0, answers: 0 });
+    }
+  } finally {
+    await threads.close();
+  }
+  return { checkpoint, broken, brokenCount, replaySeconds: (performance.now() - since) / 1000 };
+}
+
+async function withRetries<Reply>(write: () => Promise<Reply>, check: () => void): Promise<Reply> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await write();
+    } catch (error) {
+      if (!(error instanceof ApiError) || tries === maxWrites) throw error;
+    }
+    await sleep(rewriteMs);
+    check();
+  }
+}
+
+/** Differences that are named. */
+const maxNamed = 100;
+/** Learners who are compared once more together. */
+const together = 500;
+const maxLooks = 10;
+const lookMs = 200;
+
+export type VerifyResult = Awaited<ReturnType<typeof verify>>;
+
+/**
+ * Compares every learner in Redis with what the rows give, beside a running service, and writes nothing.
+ *
+ * Of some learners Redis has answers whose rows were not stored when they were read. These are compared once more, with
+ * the rows that wait in Redis read first, then those in ClickHouse, and what is stored last: a row is then in the one or
+ * the other, and only somebody who answers at that very moment is ahead again.
+ */
+export async function verify(
+  { source, store, openThreads }: RebuildParts,
+  { defaultPartitions, onProgress }: Pick<RebuildOptions, 'onProgress' | 'defaultPartitions'>,
+) {
+  const since = performance.now();
+  const count = (await store.partitions()) ?? defaultPartitions;
+  const all = indices(count);
+  const threads = openThreads();
+  const differing: CompareReply['differing'][number][] = [];
+  const sums = { learners: 0, answers: 0, differingCount: 0 };
+  const add = (reply: CompareReply): void => {
+    sums.learners += reply.learners - reply.behind.length;
+    sums.differingCount += reply.differing.length;
+    differing.push(...reply.differing.slice(0, maxNamed - differing.length));
+  };
+
+  /** @returns learners of whom Redis has more answers than the rows */
+  async function compareStored(): Promise<LearnerPlace[]> {
+    const total = await source.countAnswers(all);
+    const behind: LearnerPlace[] = [];
+    for await (const { rows } of source.pages(all, null)) {
+      const reply = await threads.compare({ rows, waiting: [], known: [], partitions: count });
+      add(reply);
+      sums.answers += reply.answers;
+      behind.push(...reply.behind);
+      onProgress({ step: 'comparing learners', answers: sums.answers, total });
+    }
+    return behind;
+  }
+
+  /** With the rows that wait in Redis. @returns how many learners kept answering */
+  async function compareWaiting(learners: readonly LearnerPlace[]): Promise<number> {
+    let known = learners;
+    for (let looks = 0; looks < maxLooks && known.length > 0; looks++) {
+      if (looks > 0) await sleep(lookMs);
+      const waiting = await store.waitingRows(known, count);
+      const rows = await source.learners(known);
+      const reply = await threads.compare({ rows, waiting, known, partitions: count });
+      add(reply);
+      known = reply.behind;
+    }
+    return known.length;
+  }
+
+  try {
+    const behind = await compareStored();
+    for await (const known of store.learners()) behind.push(...(await source.unknown(known)));
+    let undecided = 0;
+    for (const some of inParts(behind, together)) undecided += await compareWaiting(some);
+    const seconds = (performance.now() - since) / 1000;
+    /** `waiting`: learners some of whose answers still wait in Redis; `undecided`: who kept answering meanwhile. */
+    return { ...sums, differing, undecided, waiting: behind.length, seconds };
+  } finally {
+    await threads.close();
+  }
+}

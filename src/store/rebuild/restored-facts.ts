@@ -1,0 +1,173 @@
+/** What a rebuild puts into Redis beside the learners' own states. All writes may be repeated. */
+import type { StoredKey } from '../../contracts/access.js';
+import type { LearnerPlace } from '../../contracts/learner-name.js';
+import type { ModelChange, RecordedChange } from '../../contracts/model.js';
+import { entryIdOf, type OutboxId } from '../../contracts/outbox-ids.js';
+import type {
+  AnsweredSkill,
+  CatalogueRecord,
+  DayOfAnswers,
+  GoalRecord,
+  ItemRecord,
+  RetractedId,
+} from '../../contracts/rebuild-tasks.js';
+import { byPartition, inParts } from '../../lists.js';
+import { createKeyStore } from '../access/api-keys.js';
+import { raiseFence } from '../audit/retention-fence.js';
+import { putCatalogueEntries } from '../catalogue/catalogue-store.js';
+import { addKnownSkills, makeRare, noteLearners } from '../catalogue/known-skills.js';
+import { hashEventId } from '../learners/event-ids.js';
+import { encodeGoal, goalField } from '../learners/goals.js';
+import type { Placed } from '../learners/learner-commands.js';
+import { readIds } from '../learners/learner-reads.js';
+import { hashItem, makeItems, packCounters } from '../models/item-store.js';
+import { keptChanges, keptVersions } from '../models/model-store.js';
+import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
+import {
+  acceptedField,
+  acceptedKey,
+  catalogueKey,
+  catalogueRevisionsKey,
+  eventIdsKey,
+  itemsKey,
+  learnerKey,
+  modelLogKey,
+  modelsKey,
+  newestVersionKey,
+  outboxKey,
+  partitionOf,
+  removedKey,
+  versionKey,
+  versionsKey,
+} from '../redis/keys.js';
+
+/** Arguments of one command, so that none holds Redis up. */
+const together = 1000;
+
+/** Versions of the changes that can be used again, newest first, and the one in force. */
+export function versionsKept(changes: readonly ModelChange[]): ModelChange[] {
+  const fits = changes.filter(({ action }) => action === 'fit').sort((a, b) => b.version - a.version);
+  const inForce = changes[0]?.version ?? 0;
+  return fits.filter(({ version }, i) => i < keptVersions || version === inForce);
+}
+
+export function createFactsRestore(client: RedisClient) {
+  const serve = whileRedisServes;
+  const putFields = async (key: string, fields: readonly (readonly (string | number | Buffer)[])[]) => {
+    for (const part of inParts(fields, together)) await serve(client.hset(key, ...part.flat()));
+  };
+
+  return {
+    /** Remembers ids that are not taken. @param count partitions of the deployment, of which some are restored */
+    putRetracted: async (ids: readonly RetractedId[], partitions: readonly number[], count: number) => {
+      for (const [place, id] of placed(ids, partitions, count)) await putRetracted(client, place, id);
+    },
+    putGoals: async (goals: readonly GoalRecord[], partitions: readonly number[], count: number) => {
+      for (const [{ partition, tenant, userId }, goal] of placed(goals, partitions, count))
+        await serve(client.hset(learnerKey(partition, tenant, userId), goalField, encodeGoal(goal)));
+    },
+    /** Nothing that arrived up to this month enters the partition's outbox any more. */
+    raiseFence: (partition: number, month: number) => serve(raiseFence(client, partition, month)),
+    /** Later rows of the outbox get ids above this one: an entry that goes at once. A stream that is there has its own. */
+    raiseOutbox: async (partition: number, last: OutboxId): Promise<void> => {
+      const [key, id] = [outboxKey(partition), entryIdOf(last)];
+      if ((await serve(client.exists(key))) === 1) return;
+      await serve(resultsOf(client.multi().xadd(key, id, 'r', '').xdel(key, id)));
+    },
+    /** Skills with fewer learners are rare from then on, unless they are set: a catalogue that is still here knows. */
+    noteAnswered: async (tenant: string, skills: readonly AnsweredSkill[]): Promise<void> => {
+      for (const part of inParts(skills, together)) {
+        const skillIds = part.map(({ skillId }) => skillId);
+        await makeRare(client, tenant, skillIds);
+        const pairs = part.flatMap(({ skillId, userIds }) => userIds.map((userId) => ({ skillId, userId })));
+        for (const some of inParts(pairs, together)) await noteLearners(client, tenant, some);
+        const entries = await serve(client.hmget(catalogueKey(tenant), ...skillIds));
+        const set = skillIds.filter((_, i) => entries[i] !== null);
+        await addKnownSkills(client, tenant, set);
+      }
+    },
+    /** Skills that are set. */
+    addSkills: (tenant: string, skillIds: readonly string[]) => addKnownSkills(client, tenant, skillIds),
+    putCatalogue: async (tenant: string, entries: readonly CatalogueRecord[]): Promise<void> => {
+      for (const part of inParts(entries, together)) await putCatalogueEntries(client, tenant, part);
+      const [newest] = [...entries].sort((a, b) => b.updatedAt - a.updatedAt || b.revision - a.revision);
+      if (newest === undefined) return;
+      await serve(client.hset(catalogueRevisionsKey, tenant, `${newest.revision} ${newest.updatedAt}`));
+    },
+    /** Counters alone: what a fit found for an item comes with the next fit. */
+    putItems: (tenant: string, version: number, items: readonly ItemRecord[]) =>
+      putFields(
+        itemsKey(tenant, version),
+        items.map((item) => [hashItem(item.itemId), packCounters(item)]),
+      ),
+    /**
+     * Brings the tenant's last version into force again, behind everything that it needs.
+     *
+     * @param changes newest first, at least one
+     * @param kept with the texts; one without is left out
+     * @param newest highest number that a version was given
+     */
+    putModels: async (
+      tenant: string,
+      changes: readonly ModelChange[],
+      kept: readonly RecordedChange[],
+      newest: number,
+    ): Promise<void> => {
+      for (const { version, basedOn, model, report } of kept.filter((one) => one.model !== '')) {
+        await serve(client.sadd(versionsKey(tenant), version));
+        await serve(client.hset(versionKey(tenant, version), { model, report, based_on: basedOn }));
+      }
+      const lines = changes
+        .slice(0, keptChanges)
+        .map((one) => `${one.change} ${one.version} ${one.basedOn} ${one.action} ${one.publishedAt}`);
+      const inForce = changes[0]?.version ?? 0;
+      if (inForce !== 0) await makeItems(client, tenant, inForce);
+      await serve(client.del(modelLogKey(tenant)));
+      await serve(client.rpush(modelLogKey(tenant), ...lines));
+      await serve(client.set(newestVersionKey(tenant), newest));
+      await serve(client.hset(modelsKey, tenant, inForce));
+    },
+    putKeys: async (keys: readonly StoredKey[]): Promise<void> => {
+      const { restore } = createKeyStore(client);
+      for (const key of keys) await restore(key);
+    },
+    /** Accepted answers are those that are stored, and none was removed. */
+    putAccepted: async (partitions: readonly number[], days: readonly DayOfAnswers[]): Promise<void> => {
+      const own = byPartition(days);
+      for (const partition of partitions) {
+        await serve(client.del(acceptedKey(partition), removedKey(partition)));
+        const counts = own.get(partition) ?? [];
+        await putFields(
+          acceptedKey(partition),
+          counts.map(({ tenant, day, answers }) => [acceptedField(tenant, day), answers]),
+        );
+      }
+    },
+  };
+}
+
+/** Those whose learners are of the wanted partitions. */
+const placed = <Item extends LearnerPlace>(
+  items: readonly Item[],
+  wanted: readonly number[],
+  count: number,
+): (readonly [Placed, Item])[] =>
+  items
+    .map((item) => [{ ...item, partition: partitionOf(item.tenant, item.userId, count) }, item] as const)
+    .filter(([{ partition }]) => wanted.includes(partition));
+
+/** An id that is taken was counted again after the retraction. */
+async function putRetracted(
+  client: RedisClient,
+  place: Placed,
+  { eventId, firstAnswer }: RetractedId,
+): Promise<void> {
+  const id = hashEventId(eventId);
+  const ids = await readIds(client, place, [id]);
+  const answer = Buffer.from(firstAnswer, 'base64');
+  const second = answer.readUInt32LE(0);
+  if (ids.find(id, second) !== null) return;
+  ids.take(id, answer, second);
+  const key = eventIdsKey(place.partition, place.tenant, place.userId);
+  await whileRedisServes(client.hset(key, ...ids.changes().flat()));
+}
