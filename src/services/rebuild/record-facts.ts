@@ -5,7 +5,7 @@
 import type { DeploymentFacts, StoredKey } from '../../contracts/access.js';
 import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
 
-export interface FactsStore {
+interface FactsStore {
   /** Null while the deployment is new, or not restored. */
   deployment(): Promise<DeploymentFacts | null>;
   keys(): Promise<readonly StoredKey[]>;
@@ -13,29 +13,21 @@ export interface FactsStore {
 
 /** @returns records what is new since its last call; what fails is repeated by the next */
 export function createFactsRecorder(store: FactsStore, history: FactsHistory): () => Promise<void> {
-  let recorded: { deployment: string; readonly keys: Map<string, string> } | null = null;
+  let recordedDeployment = '';
+  let recordedKeys: Map<string, string> | undefined;
   return async () => {
     const deployment = await store.deployment();
     if (deployment === null) return;
-    recorded ??= {
-      deployment: JSON.stringify(await history.deployment()),
-      keys: new Map((await history.keys()).keys.map((key) => [key.keyHash, stateOf(key)])),
-    };
-    const { keys } = recorded;
-    if (recorded.deployment !== JSON.stringify(deployment)) await history.recordDeployment(deployment);
-    recorded.deployment = JSON.stringify(deployment);
-    const changed = (await store.keys()).filter((key) => keys.get(key.keyHash) !== stateOf(key));
+    if (recordedKeys === undefined) {
+      recordedDeployment = JSON.stringify(await history.deployment());
+      recordedKeys = new Map((await history.keys()).keys.map((key) => [key.keyHash, stateOf(key)]));
+    }
+    if (recordedDeployment !== JSON.stringify(deployment)) await history.recordDeployment(deployment);
+    recordedDeployment = JSON.stringify(deployment);
+    const changed = (await store.keys()).filter((key) => recordedKeys?.get(key.keyHash) !== stateOf(key));
     if (changed.length > 0) await history.recordKeys(changed);
-    for (const key of changed) keys.set(key.keyHash, stateOf(key));
+    for (const key of changed) recordedKeys.set(key.keyHash, stateOf(key));
   };
 }
 
-const stateOf = ({
-  tenant,
-  requestsPerMinute,
-  scopes,
-  development,
-  createdAt,
-  revokedAt,
-}: StoredKey): string =>
-  JSON.stringify([tenant, requestsPerMinute, scopes, development, createdAt, revokedAt]);
+const stateOf = (key: StoredKey): string => JSON.stringify(Object.entries(key).sort());
