@@ -4,18 +4,16 @@ import { createRebuildPool } from '../compute/rebuild-pool.js';
 import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import {
-  RebuildError,
+  type RebuildOptions,
   type RebuildParts,
-  type RebuildProgress,
   type RebuildResult,
   rebuild,
+  retireOlder,
 } from '../services/rebuild/rebuild.js';
-import { retireOlder } from '../services/rebuild/replace.js';
 import { type VerifyResult, verify } from '../services/rebuild/replay-learners.js';
-import { idWindowSeconds } from '../store/learners/event-ids.js';
 import { maxItems } from '../store/models/item-store.js';
 import { createRebuildStore, rebuildLockKey } from '../store/rebuild/rebuild-store.js';
-import { defaultPartitions, otherVersion, unusableReason } from '../store/redis/deployment.js';
+import { otherVersion, unusableReason } from '../store/redis/deployment.js';
 import { createRebuildSource } from '../warehouse/reads/rebuild-source.js';
 import { argumentsOf, flag, jsonFlag, onlyOptions } from './arguments.js';
 import { type CommandContext, commandOf, jsonLine } from './command.js';
@@ -56,8 +54,7 @@ not be compared`),
 async function compare(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
   await refuseOtherVersion(servers.redis);
   await updateSchema(servers);
-  const onProgress = progressOf(context);
-  const result = await verify(partsOf(context, servers), { defaultPartitions, onProgress });
+  const result = await verify(partsOf(context, servers), { onProgress: progressOf(context) });
   context.print(json ? verifyJson(result) : verifyText(result));
   if (result.differingCount > 0) context.endWith(1);
   else if (result.undecided > 0) context.endWith(2);
@@ -67,17 +64,12 @@ async function restore(context: CommandContext, servers: Servers, json: boolean)
   const message = 'Redis is being rebuilt by another process right now';
   const { check } = await takeProcessLock(servers.redis, rebuildLockKey, message, context);
   const parts = partsOf(context, servers);
-  const options = { idWindowSeconds, defaultPartitions, check, onProgress: progressOf(context) };
-  try {
-    const other = await otherVersion(servers.redis);
-    if (other?.state === 'newer') throw new StartError(unusableReason(other));
-    if (other !== null) await retireOlder(parts, other, check);
-    await updateSchema(servers);
-    const result = await rebuild(parts, options);
-    context.print(json ? rebuildJson(result) : rebuildText(result));
-  } catch (error) {
-    throw error instanceof RebuildError ? new StartError(error.message, { cause: error }) : error;
-  }
+  const other = await otherVersion(servers.redis);
+  if (other?.state === 'newer') throw new StartError(unusableReason(other));
+  if (other !== null) await retireOlder(parts, other, check);
+  await updateSchema(servers);
+  const result = await rebuild(parts, { check, onProgress: progressOf(context) });
+  context.print(json ? rebuildJson(result) : rebuildText(result));
 }
 
 const partsOf = ({ config }: CommandContext, { endpoints, clickhouse, redis }: Servers): RebuildParts => ({
@@ -87,8 +79,8 @@ const partsOf = ({ config }: CommandContext, { endpoints, clickhouse, redis }: S
 });
 
 const progressOf =
-  ({ showProgress }: CommandContext) =>
-  ({ step, answers, total }: RebuildProgress): void => {
+  ({ showProgress }: CommandContext): RebuildOptions['onProgress'] =>
+  ({ step, answers, total }) => {
     const share = Math.floor((100 * answers) / Math.max(1, total));
     const of = `${share} %, ${grouped(answers)} of ${grouped(total)} answers`;
     showProgress(total === 0 ? step : `${step}, ${of}`);

@@ -6,9 +6,12 @@
 
 import type { RebuildThreads } from '../../compute/rebuild-pool.js';
 import type { DeploymentFacts } from '../../contracts/access.js';
+import { StartError } from '../../lifecycle.js';
 import { groupedBy } from '../../lists.js';
+import { idWindowSeconds } from '../../store/learners/event-ids.js';
 import type { Checkpoint, RebuildStore, SharedState } from '../../store/rebuild/rebuild-store.js';
 import { versionsKept } from '../../store/rebuild/restored-facts.js';
+import { defaultPartitions, type OtherVersion } from '../../store/redis/deployment.js';
 import { keptNow, partitionOf } from '../../store/redis/keys.js';
 import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
 import { restoreLearners } from './replay-learners.js';
@@ -21,41 +24,26 @@ export interface RebuildParts {
 }
 
 export interface RebuildOptions {
-  /** Event ids are remembered this long, in seconds. */
-  readonly idWindowSeconds: number;
-  /** Partitions of a deployment of which nothing is recorded. */
-  readonly defaultPartitions: number;
   /** @throws Error where somebody else rebuilds now, or the run is to end */
   readonly check: () => void;
-  readonly onProgress: (progress: RebuildProgress) => void;
-}
-
-export interface RebuildProgress {
-  readonly step: string;
-  readonly answers: number;
-  /** Answers to be replayed. */
-  readonly total: number;
+  /** @param total answers to be replayed */
+  readonly onProgress: (progress: { step: string; answers: number; total: number }) => void;
 }
 
 /** `resumedAfter`: answers that an earlier run had restored; `broken`: some of the learners whose rows have gaps or doubles. */
 export type RebuildResult = NonNullable<Awaited<ReturnType<typeof rebuild>>>;
 
-/** A rebuild that cannot be made; the message is for the user. */
-export class RebuildError extends Error {
-  override readonly name = 'RebuildError';
-}
-
-/** @returns null where nothing is to be restored. @throws RebuildError, and what source, store and threads throw */
+/** @returns null where nothing is to be restored. @throws StartError, and what source, store and threads throw */
 export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
   const { source, store } = parts;
   const since = performance.now();
   const isMarked = (await store.partitions()) !== null;
   if (!isMarked && !(await source.holdsState())) return null;
-  const facts = await factsOf(parts, options);
+  const facts = await factsOf(parts);
   const missing = await store.lost(facts.partitions);
   const shared = await lostShared(parts, isMarked);
   if (missing.length === 0 && shared.length === 0 && isMarked) return null;
-  const start = await resumeOrStart(store, options, missing, shared);
+  const start = await resumeOrStart(store, missing, shared);
   const { checkpoint, ...replayed } = await restoreLearners(parts, options, facts.partitions, start);
   await restoreTenants(parts, options, checkpoint);
   const unreadableKeys = await restoreRest(parts, options, checkpoint, facts.partitions);
@@ -69,15 +57,12 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
 }
 
 /** The deployment as it was; one that was not recorded yet has the default size, which its rows must show. */
-async function factsOf(
-  { source, store }: RebuildParts,
-  { defaultPartitions }: RebuildOptions,
-): Promise<DeploymentFacts> {
+async function factsOf({ source, store }: RebuildParts): Promise<DeploymentFacts> {
   const recorded = await source.deployment();
   const partitions = (await store.partitions()) ?? recorded?.partitions ?? defaultPartitions;
   const places = await source.samplePlaces();
   if (places.some(({ tenant, userId, partition }) => partitionOf(tenant, userId, partitions) !== partition))
-    throw new RebuildError(
+    throw new StartError(
       `the rows in ClickHouse are not those of a deployment of ${partitions} partitions: is it the right database?`,
     );
   const createdAt = new Date().toISOString();
@@ -101,7 +86,6 @@ async function lostShared({ source, store }: RebuildParts, isMarked: boolean): P
 /** Where an earlier run stopped, if it restored the same; else from the start. */
 async function resumeOrStart(
   store: RebuildStore,
-  { idWindowSeconds }: RebuildOptions,
   partitions: readonly number[],
   shared: readonly SharedState[],
 ): Promise<Checkpoint> {
@@ -180,4 +164,59 @@ async function restoreRest(
   const { keys, unreadable } = await source.keys();
   await store.putKeys(keys);
   return unreadable;
+}
+
+/**
+ * Puts learners that an earlier version kept out of use, so that an ordinary rebuild restores them as this one keeps them.
+ * To be called before the schema is touched, for the version before may have to drain once more.
+ *
+ * A kill may come between any two steps, and the next run goes on. Until this version is noted the markers can be put back;
+ * from then on no process of the version before counts, and what is missing is restored by any rebuild.
+ *
+ * @param check fails where somebody else does the same now, or the run is to end
+ * @throws StartError where something would be lost; then nothing has changed
+ */
+export async function retireOlder(
+  { source, store }: Pick<RebuildParts, 'source' | 'store'>,
+  older: OtherVersion,
+  check: () => void,
+): Promise<void> {
+  const refuseLoss = async (reasons: readonly (() => Promise<string | null>)[]): Promise<void> => {
+    for (const reason of reasons) {
+      const message = await reason();
+      if (message === null) continue;
+      // Also those that an earlier run has moved before it was killed.
+      await store.moveMarkers(older, 'back');
+      throw new StartError(message);
+    }
+  };
+  const waiting = () => waitingReason(store, older);
+  await refuseLoss([waiting, () => unknownReason(source, store)]);
+  check();
+  await store.moveMarkers(older, 'aside');
+  // Nothing more comes in: what came in since is seen now.
+  await refuseLoss([waiting]);
+  check();
+  await store.noteVersion(older);
+}
+
+async function waitingReason(store: RebuildStore, older: OtherVersion): Promise<string | null> {
+  const waiting = await store.waiting(older.partitions);
+  return waiting.length === 0
+    ? null
+    : `Redis alone has ${waiting.join(', ')}: start the version before, wait until health shows outbox_length, journal_length, erasures_due and parked 0 (npm run parked), stop it and run this again`;
+}
+
+const maxNames = 5;
+
+/** Learners of another database, or of one that lost rows, would not come back. */
+async function unknownReason(source: RebuildSource, store: RebuildStore): Promise<string | null> {
+  const isEmpty = !(await source.holdsState());
+  const names: string[] = [];
+  for await (const learners of store.learners())
+    for (const { tenant, userId } of isEmpty ? learners : await source.unknown(learners))
+      names.push(`${tenant}:${userId}`);
+  return names.length === 0
+    ? null
+    : `ClickHouse has no answers of ${names.length} learners of Redis (${names.slice(0, maxNames).join(', ')}): is it the right database?`;
 }

@@ -5,6 +5,7 @@ import type { CompareReply, RestoreReply } from '../../contracts/rebuild-tasks.j
 import { ApiError } from '../../errors.js';
 import { indices, inParts } from '../../lists.js';
 import type { Checkpoint } from '../../store/rebuild/rebuild-store.js';
+import { defaultPartitions } from '../../store/redis/deployment.js';
 import type { RebuildOptions, RebuildParts } from './rebuild.js';
 
 const maxNames = 10;
@@ -17,7 +18,7 @@ const maxPasses = 4;
 /** @param count partitions of the deployment */
 export async function restoreLearners(
   { source, store, openThreads }: RebuildParts,
-  { check, onProgress }: Pick<RebuildOptions, 'check' | 'onProgress'>,
+  { check, onProgress }: RebuildOptions,
   count: number,
   start: Checkpoint,
 ) {
@@ -98,7 +99,7 @@ export type VerifyResult = Awaited<ReturnType<typeof verify>>;
  */
 export async function verify(
   { source, store, openThreads }: RebuildParts,
-  { defaultPartitions, onProgress }: Pick<RebuildOptions, 'onProgress' | 'defaultPartitions'>,
+  { onProgress }: Pick<RebuildOptions, 'onProgress'>,
 ) {
   const since = performance.now();
   const count = (await store.partitions()) ?? defaultPartitions;
