@@ -1,5 +1,4 @@
 /** Audits and retention, over a ClickHouse connection of their own: they may wait long for an answer. */
-import type { ClickHouseClient } from '@clickhouse/client';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { auditAndRecord } from '../services/audit/audit.js';
 import type { AuditParts } from '../services/audit/checks.js';
@@ -15,7 +14,6 @@ import { type AuditRecord, createAuditStore, lastAudit } from '../store/audit/au
 import { createRetentionFence } from '../store/audit/retention-fence.js';
 import type { Logger } from '../telemetry.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
-import type { Cluster } from '../warehouse/clickhouse/cluster.js';
 import { createAuditWarehouse } from '../warehouse/maintenance/audit-warehouse.js';
 import { createAnswerArchive } from '../warehouse/maintenance/retention.js';
 import type { Engine } from './engine.js';
@@ -23,52 +21,37 @@ import type { Engine } from './engine.js';
 /** Of one question to ClickHouse: a month of a large table takes a while with one thread. */
 const questionTimeoutMs = 1_800_000;
 
-type State = Pick<Engine, 'redis' | 'partitions'>;
-
-async function withOwnConnection<Result>(
+/** Parts of audits and of retention. */
+export async function withMaintenance<Result>(
+  { redis, partitions }: Pick<Engine, 'redis' | 'partitions'>,
   { clickhouseUrl, clickhouseCluster = null }: Endpoints,
-  work: (client: ClickHouseClient, cluster: Cluster) => Promise<Result>,
+  logger: Logger,
+  work: (parts: AuditParts & RetentionParts) => Promise<Result>,
 ): Promise<Result> {
   const client = connectWarehouse(clickhouseUrl, clickhouseCluster, questionTimeoutMs);
+  const parts = {
+    store: createAuditStore(redis, partitions),
+    warehouse: createAuditWarehouse(client, clickhouseCluster),
+    archive: createAnswerArchive(client, clickhouseCluster),
+    fence: createRetentionFence(redis, partitions),
+    partitions,
+    logger,
+  };
   try {
-    return await work(client, clickhouseCluster);
+    return await work(parts);
   } finally {
     await client.close();
   }
 }
 
-export const withAudit = <Result>(
-  { redis, partitions }: State,
-  endpoints: Endpoints,
-  work: (parts: AuditParts) => Promise<Result>,
-): Promise<Result> =>
-  withOwnConnection(endpoints, (client, cluster) =>
-    work({ store: createAuditStore(redis, partitions), warehouse: createAuditWarehouse(client, cluster) }),
-  );
-
-export const withRetention = <Result>(
-  { redis, partitions }: State,
-  endpoints: Endpoints,
-  logger: Logger,
-  work: (parts: RetentionParts) => Promise<Result>,
-): Promise<Result> =>
-  withOwnConnection(endpoints, (client, cluster) =>
-    work({
-      archive: createAnswerArchive(client, cluster),
-      fence: createRetentionFence(redis, partitions),
-      partitions,
-      logger,
-    }),
-  );
-
 export const auditOnce = (engine: Engine, signal: AbortSignal): Promise<unknown> =>
-  withAudit(engine, engine.endpoints, (parts) =>
-    auditAndRecord({ ...parts, logger: engine.logger }, { days: null, signal }),
+  withMaintenance(engine, engine.endpoints, engine.logger, (parts) =>
+    auditAndRecord(parts, { days: null, signal }),
   );
 
 /** @param days age of answers in days from which their months are dropped */
 export const retainOnce = (engine: Engine, days: number, signal: AbortSignal): Promise<unknown> =>
-  withRetention(engine, engine.endpoints, engine.logger, async (parts) => {
+  withMaintenance(engine, engine.endpoints, engine.logger, async (parts) => {
     const plan = await planRetention(parts, lastMonthOlderThan(days, Date.now()));
     for (const stored of plan.months)
       parts.logger.info(stored, 'the answers of a month are old enough to be dropped');

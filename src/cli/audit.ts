@@ -1,5 +1,5 @@
 /** Compares what was accepted with what is stored, and the rollups with the table. */
-import { withAudit } from '../app/maintenance.js';
+import { withMaintenance } from '../app/maintenance.js';
 import { aligned, grouped } from '../lab/report/numbers.js';
 import { runAudit } from '../services/audit/audit.js';
 import { type AuditReport, dateOf, describe, type Mismatch } from '../services/audit/report.js';
@@ -34,7 +34,7 @@ Older days than are counted are compared with their rollups only`,
   }),
   work: async (context, { days, json }) => {
     const report = await withDeployment(context, ({ endpoints, redis, signal }, partitions) =>
-      withAudit({ redis, partitions }, endpoints, (parts) =>
+      withMaintenance({ redis, partitions }, endpoints, context.logger, (parts) =>
         runAudit(parts, { days, signal, onStep: context.showProgress }),
       ),
     );

@@ -1,5 +1,5 @@
 /** Drops old answers now, or says which ones it would drop. */
-import { withRetention } from '../app/maintenance.js';
+import { withMaintenance } from '../app/maintenance.js';
 import { aligned } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import {
@@ -31,7 +31,7 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
     if (age === 0)
       throw new StartError('ATTEMPT_RETENTION_DAYS is 0, answers are kept for ever: --days is needed');
     await withDeployment(context, ({ endpoints, redis, signal }, partitions) =>
-      withRetention({ redis, partitions }, endpoints, context.logger, async (parts) => {
+      withMaintenance({ redis, partitions }, endpoints, context.logger, async (parts) => {
         const plan = await planRetention(parts, lastMonthOlderThan(age, Date.now()));
         const dropped = dryRun ? [] : await retainAnswers(parts, plan, signal);
         context.print(describe(plan, dropped, dryRun));

@@ -44,30 +44,16 @@ export interface ReplayedAnswer {
   readonly advice: Advice | null;
 }
 
-export interface Replay {
-  /** What the learner's next row is counted from. */
-  before(row: ReplayRow): AnswerStates;
-  /** Applies the learner's next row. Rows come in the order of `learner_seq`. */
-  add(row: ReplayRow): ReplayedAnswer;
-  /** Says the baseline after the last row. */
-  setBaseline(total: number): void;
-  /** How many answers are missing between the rows. */
-  missing(): number;
-  /** As it is after the last row. */
-  learner(): LearnerState;
-  /** As they are; the next row changes them. */
-  readonly skills: ReadonlyMap<string, SkillState>;
-  /** The states after the last row. */
-  states(): ReplayedStates;
-}
+export type Replay = ReturnType<typeof startReplay>;
 
 /** @param from states that the rows follow on; without them the learner is new */
-export function startReplay(from: ReplayedStates | null = null): Replay {
+export function startReplay(from: ReplayedStates | null = null) {
   let learner = from?.learner ?? newLearner;
   const skills = new Map(from?.skills);
   const items = createItems(from);
   let missing = 0;
 
+  /** What the learner's next row is counted from. */
   function before({ event, figures, conditions }: ReplayRow): AnswerStates {
     if (figures.learnerVersion !== learner.version) items.commit(learner.items.generation);
     const skill = skills.get(event.skillId) ?? newSkill(conditions.parameters);
@@ -88,13 +74,17 @@ export function startReplay(from: ReplayedStates | null = null): Replay {
   return {
     before,
     add,
-    learner: () => learner,
-    skills,
-    setBaseline: (baselineTotal) => {
+    learner: (): LearnerState => learner,
+    /** As they are; the next row changes them. */
+    skills: skills as ReadonlyMap<string, SkillState>,
+    /** Says the baseline after the last row. */
+    setBaseline: (baselineTotal: number): void => {
       learner = { ...learner, baselineTotal };
     },
-    missing: () => missing,
-    states: () => {
+    /** How many answers are missing between the rows. */
+    missing: (): number => missing,
+    /** The states after the last row. */
+    states: (): ReplayedStates => {
       items.commit(learner.items.generation);
       return { learner, skills, items: items.stored };
     },
@@ -109,16 +99,10 @@ const asCommitted = (
   learner: LearnerState,
   { learnerVersion, learnerSeq, baselineTotal }: ReplayRow['figures'],
 ): LearnerState => ({
+  ...learner,
   version: learnerVersion,
   attempts: learnerSeq,
-  abilityVersion: learner.abilityVersion,
-  math: learner.math,
-  rw: learner.rw,
   baselineTotal,
-  activity: learner.activity,
-  momentum: learner.momentum,
-  trace: learner.trace,
-  items: learner.items,
 });
 
 /**

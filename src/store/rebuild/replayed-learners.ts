@@ -28,18 +28,13 @@ async function inCalls<Item extends Placed, Result>(
   return results;
 }
 
-export interface RestoredLearner extends Placed {
-  readonly states: ReplayedStates;
-  readonly ids: IdFields;
-}
-
 /**
  * Writes all of each learner, whatever was there; doing it again does nothing. Nobody else writes them: their partition is
  * not restored yet.
  */
 export async function restoreLearners(
   client: RedisClient,
-  learners: readonly RestoredLearner[],
+  learners: readonly (Placed & { readonly states: ReplayedStates; readonly ids: IdFields })[],
 ): Promise<void> {
   await inCalls(client, learners, async (group) => {
     const commands = client.pipeline();
@@ -93,27 +88,23 @@ export function differenceOf(states: ReplayedStates, stored: LearnerDump | null)
   } catch (error) {
     return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
-  return differingPart(dumpOf(states), stored);
-}
-
-function differingPart(expected: LearnerDump, stored: LearnerDump): string | null {
+  const [wanted, found] = [partsOf(dumpOf(states)), partsOf(stored)];
   // The goal comes from no row.
-  const records = stored.records.filter(([field]) => field.toString() !== goalField);
-  const field = differingField(expected.records, records);
-  if (field === learnerField) return 'differs in its own record';
-  if (field !== null) return `differs in skill ${field.slice(1)}`;
-  const same = ([0, 1] as const).every(
-    (parity) => differingField(expected.items[parity], stored.items[parity]) === null,
-  );
-  return same ? null : 'differs in its items';
+  found.delete(goalField);
+  const part = [...found.keys(), ...wanted.keys()].find((name) => wanted.get(name) !== found.get(name));
+  if (part === undefined) return null;
+  if (part === learnerField) return 'differs in its own record';
+  return part.startsWith(itemMark) ? 'differs in its items' : `differs in skill ${part.slice(1)}`;
 }
 
-function differingField(expected: Fields, stored: Fields): string | null {
-  const wanted = new Map(expected.map(([field, value]) => [field.toString('hex'), value]));
-  for (const [field, value] of stored) {
-    if (!wanted.get(field.toString('hex'))?.equals(value)) return field.toString();
-    wanted.delete(field.toString('hex'));
-  }
-  const [missing] = wanted.keys();
-  return missing === undefined ? null : Buffer.from(missing, 'hex').toString();
-}
+/** No field of a learner's records begins with it. */
+const itemMark = 'items ';
+
+/** What is stored in each field, by its name; an item's by its hash. */
+const partsOf = ({ records, items }: LearnerDump): Map<string, string> =>
+  new Map([
+    ...records.map(([field, value]) => [field.toString(), value.toString('hex')] as const),
+    ...items.flatMap((fields, parity) =>
+      fields.map(([hash, value]) => [`${itemMark}${parity}${hash.toString('hex')}`, value.toString('hex')] as const),
+    ),
+  ]);
