@@ -11,7 +11,7 @@ import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import type { Cluster } from '../../src/warehouse/clickhouse/cluster.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createAnswerArchive } from '../../src/warehouse/maintenance/retention.js';
-import { createVelocityHistory } from '../../src/warehouse/reads/velocity-history.js';
+import { createVelocityHistory } from '../../src/warehouse/reads/skill-history.js';
 import { attemptRow } from './attempt-rows.js';
 import { seeded } from './random.js';
 

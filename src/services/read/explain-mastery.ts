@@ -8,7 +8,7 @@ import {
   partsOf,
 } from '../../domain/learner/explain.js';
 import type { Logger } from '../../telemetry.js';
-import type { AttemptHistory, AttemptQuery, StoredAttempt } from '../../warehouse/reads/attempt-history.js';
+import type { AttemptHistory, AttemptQuery, StoredAttempt } from '../../warehouse/reads/skill-history.js';
 import {
   describeSkill,
   type HistoryPorts,

@@ -17,7 +17,7 @@ import {
 import { isPlateau, plateauSlope } from '../../domain/tracing/plateau.js';
 import type { SkillState } from '../../domain/tracing/states.js';
 import { inSlices } from '../../slices.js';
-import type { VelocityHistory } from '../../warehouse/reads/velocity-history.js';
+import type { VelocityHistory } from '../../warehouse/reads/skill-history.js';
 import { sortedAfter } from './pages.js';
 import { type HistoryPorts, readHistory, readLearner, skillOf } from './read-mastery.js';
 
