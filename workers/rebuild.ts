@@ -66,16 +66,17 @@ async function compare({ rows, partitions, waiting, known }: CompareTask): Promi
   const found = learners.map(({ tenant, userId, states }, i) => {
     return { tenant, userId, what: differenceOf(states, dumps[i] ?? null) };
   });
-  const replayedNames = new Set(learners.map(nameOf));
-  const alone = known.filter((learner) => !replayedNames.has(nameOf(learner)));
-  const differing = [
-    ...found.filter(({ what }) => what !== null && what !== 'behind'),
-    ...alone.map((learner) => ({ ...learner, what: 'is in Redis alone' })),
-  ];
+  const names = new Set(learners.map(nameOf));
+  const alone = known.filter((learner) => !names.has(nameOf(learner)));
   return {
     ...countsOf(learners),
-    differing: differing.map((one) => ({ learner: nameOf(one), what: one.what ?? '' })),
-    behind: found.filter(({ what }) => what === 'behind').map(({ tenant, userId }) => ({ tenant, userId })),
+    differing: [
+      ...found.flatMap(({ what, ...learner }) =>
+        what === null || what === 'behind' ? [] : [{ learner: nameOf(learner), what }],
+      ),
+      ...alone.map((learner) => ({ learner: nameOf(learner), what: 'is in Redis alone' })),
+    ],
+    behind: found.flatMap(({ what, ...learner }) => (what === 'behind' ? [learner] : [])),
   };
 }
 
