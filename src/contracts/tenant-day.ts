@@ -1,8 +1,5 @@
 /** Counts by tenant and UTC day. A day is its number since 1970. */
 
-/** Numbers by `TENANT:DAY`. */
-export type Tally = ReadonlyMap<string, number>;
-
 /** Days from `from` to `to`, both included. */
 export interface DayRange {
   readonly from: number;

@@ -19,15 +19,12 @@ export type RetentionFence = ReturnType<typeof createRetentionFence>;
 export function createRetentionFence(redis: RedisClient, partitions: number, limitMs = maxWaitMs) {
   const all = indices(partitions);
 
-  /** First the outbox: an erasure leaves it for the due ones. */
   async function passed(ends: readonly string[]): Promise<boolean> {
-    for (const key of [outboxKey, dueKey]) {
-      const heads = await Promise.all(
-        all.map((partition) => redis.xrange(key(partition), '-', ends[partition] ?? '-', 'COUNT', 1)),
-      );
-      if (heads.some((head) => head.length > 0)) return false;
-    }
-    return true;
+    const keys = all.flatMap((partition) => [outboxKey(partition), dueKey(partition)]);
+    const heads = await Promise.all(
+      keys.map((key, i) => redis.xrange(key, '-', ends[Math.floor(i / 2)] ?? '-', 'COUNT', 1)),
+    );
+    return heads.every((head) => head.length === 0);
   }
 
   return {
