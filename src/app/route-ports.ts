@@ -10,10 +10,9 @@ import { createWaitingAttempts } from '../store/outbox/waiting-rows.js';
 import { createReadGuard } from '../warehouse/clickhouse/read-guard.js';
 import { createCorrectionWarehouse } from '../warehouse/maintenance/correction-warehouse.js';
 import { countSkillAnswers } from '../warehouse/reads/answer-columns.js';
-import { createAttemptHistory } from '../warehouse/reads/skill-history.js';
 import { createLearnerTables } from '../warehouse/reads/learner-rows.js';
+import { createAttemptHistory, createVelocityHistory } from '../warehouse/reads/skill-history.js';
 import { createStoredAttempts, createStoredHistories } from '../warehouse/reads/stored-attempts.js';
-import { createVelocityHistory } from '../warehouse/reads/skill-history.js';
 import { type Engine, whileUsable } from './engine.js';
 
 const refusal = 'Too many read what is stored at the same time; try again later';

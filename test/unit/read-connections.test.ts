@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { createLimiter } from '../../src/concurrency.js';
 import { createReadGuard } from '../../src/warehouse/clickhouse/read-guard.js';
-import { createAttemptHistory } from '../../src/warehouse/reads/skill-history.js';
 import { createLearnerTables } from '../../src/warehouse/reads/learner-rows.js';
+import { createAttemptHistory } from '../../src/warehouse/reads/skill-history.js';
 
 const rules = {
   maxRunning: 2,

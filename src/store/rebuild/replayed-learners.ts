@@ -105,6 +105,8 @@ const partsOf = ({ records, items }: LearnerDump): Map<string, string> =>
   new Map([
     ...records.map(([field, value]) => [field.toString(), value.toString('hex')] as const),
     ...items.flatMap((fields, parity) =>
-      fields.map(([hash, value]) => [`${itemMark}${parity}${hash.toString('hex')}`, value.toString('hex')] as const),
+      fields.map(
+        ([hash, value]) => [`${itemMark}${parity}${hash.toString('hex')}`, value.toString('hex')] as const,
+      ),
     ),
   ]);
