@@ -7,7 +7,7 @@ import type {
   RetractionTask,
   WorkerSettings,
 } from '../src/contracts/tasks.js';
-import { dayOf } from '../src/domain/base/days.js';
+import { dayOf } from '../src/domain/base/common.js';
 import { modelVersion } from '../src/domain/base/params.js';
 import type { ReplayedStates } from '../src/domain/history/replay.js';
 import { type RewrittenRow, replayWithout } from '../src/domain/history/without-answer.js';

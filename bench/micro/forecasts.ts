@@ -5,8 +5,7 @@
  * slope.
  */
 import { bench, do_not_optimize, group } from 'mitata';
-import { dayMs } from '../../src/domain/base/days.js';
-import type { Answer } from '../../src/domain/base/types.js';
+import { type Answer, dayMs } from '../../src/domain/base/common.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { viewSkills } from '../../src/domain/learner/skill-view.js';

@@ -2,15 +2,15 @@
 
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { type Conditions, conditionsFor } from '../../src/domain/answer/conditions.js';
+import type { Answer } from '../../src/domain/base/common.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import type { Answer } from '../../src/domain/base/types.js';
 import { type ItemModel, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import type { RememberedItem } from '../../src/domain/tracing/item-window.js';
 import {
   type AnswerStates,
   type LearnerState,
   newLearner,
   newSkill,
+  type RememberedItem,
   type SkillState,
 } from '../../src/domain/tracing/states.js';
 import type { ItemTrace } from '../../src/domain/tracing/traces.js';

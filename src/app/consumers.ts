@@ -1,7 +1,7 @@
 /** What moves by itself in a process, over the engine's connections: draining, the journal, fits, audits, retention. */
 import { createFitPool } from '../compute/fit-pool.js';
 import type { Config } from '../config.js';
-import { dayMs } from '../domain/base/days.js';
+import { dayMs } from '../domain/base/common.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import type { WatchedConsumer } from '../jobs/consumer.js';
 import { startDrains } from '../jobs/drain-queue.js';

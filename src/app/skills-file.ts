@@ -2,8 +2,12 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { CsvError, parse } from 'csv-parse/sync';
-import type { SkillEntry } from '../domain/catalogue/catalogue.js';
-import { type SkillSetting, sameSetting, unsetSkill } from '../domain/catalogue/skill-setting.js';
+import {
+  type SkillEntry,
+  type SkillSetting,
+  sameSetting,
+  unsetSkill,
+} from '../domain/catalogue/catalogue.js';
 import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
 import { checkSkillRow, type RawSkill, skillColumns } from '../services/catalogue/skill-rows.js';

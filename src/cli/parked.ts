@@ -1,5 +1,5 @@
 /** Lists rows that ClickHouse refused and that were put aside, and puts them back. */
-import { dayMs } from '../domain/base/days.js';
+import { dayMs } from '../domain/base/common.js';
 import {
   type ParkedEntry,
   parkableStreams,

@@ -17,7 +17,6 @@ export type StillWanted = () => void;
 
 /** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE, and what `stillWanted` throws */
 export interface Forecaster {
-  /** Of each learner, in their order. */
   forecast(order: ForecastOrder, stillWanted: StillWanted): Promise<readonly ForecastResult[]>;
   /** JSON of the result, null for a learner without answers. @throws ApiError SKILL_NOT_FOUND */
   whatIf(task: Omit<WhatIfTask, 'kind'>, stillWanted: StillWanted): Promise<string | null>;
@@ -29,7 +28,6 @@ export interface ForecastBatcherOptions {
   readonly tasksOfTenant: number;
   /** Most learners in one task; an order of more is a task of its own. */
   readonly maxLearners: number;
-  /** Most orders of one tenant that may wait for a task. */
   readonly maxWaiting: number;
   /** @throws ApiError UNAVAILABLE, for all orders of the task */
   readonly run: (task: ForecastTask) => Promise<Extract<ForecastReply, { readonly results: unknown }>>;
@@ -111,7 +109,6 @@ function isWanted({ stillWanted, reject }: Waiting): boolean {
   }
 }
 
-/** Settles each order; where the task fails, all of them. */
 async function runTask({ run }: ForecastBatcherOptions, task: readonly Waiting[]): Promise<void> {
   try {
     const orders = task.map(({ order }) => order);

@@ -1,5 +1,5 @@
 import type { Conditions } from '../domain/answer/conditions.js';
-import { type Section, sections } from '../domain/base/types.js';
+import { type Section, sections } from '../domain/base/common.js';
 import type { ParameterSource } from '../domain/catalogue/tenant-model.js';
 
 /**

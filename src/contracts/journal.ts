@@ -3,8 +3,9 @@
  * TabSeparated, which ClickHouse takes as it is. The script that changes a goal or a skill puts the revision and the time,
  * which only Redis knows, in front of its row.
  */
+
+import type { Section } from '../domain/base/common.js';
 import type { BktParameters } from '../domain/base/params.js';
-import type { Section } from '../domain/base/types.js';
 import type { AccuracyForecast } from '../domain/prediction/accuracy-model.js';
 import type { ScoreForecast, Scores } from '../domain/score/score.js';
 import { clockMs } from './corrections.js';

@@ -1,15 +1,15 @@
 import type { StudyAdvice } from '../domain/advice/study-advice.js';
-import { round1, round4, round6 } from '../domain/base/probability.js';
+import { round1, round4, round6 } from '../domain/base/common.js';
 import type { GoalOutlook } from '../domain/score/goal.js';
 import {
-  type AccuracyOutlook,
   type ForecastRequest,
   type LearnerForecast,
+  type PracticePlan,
   standardDays,
+  type WhatIf,
 } from '../domain/score/learner-forecast.js';
 import type { Interval, ScoreForecast, Scores } from '../domain/score/score.js';
-import type { PracticePlan, WhatIf } from '../domain/score/what-if.js';
-import type { Practice } from '../domain/tracing/activity.js';
+import type { Practice } from '../domain/tracing/daily.js';
 
 /** What the forecast was asked for. */
 type Asked = Pick<ForecastRequest, 'days' | 'level'>;
@@ -52,7 +52,7 @@ const intervalsJson = ({ math, rw, total }: ScoreForecast['intervals']): string 
 
 const intervalJson = ({ low, high }: Interval): string => `{"low":${low},"high":${high}}`;
 
-const accuracyJson = ({ expected, interval, answers }: AccuracyOutlook): string =>
+const accuracyJson = ({ expected, interval, answers }: LearnerForecast['accuracy']): string =>
   `{"share":${round4(expected)},"low":${round4(interval.low)},"high":${round4(interval.high)},"answers":${answers}}`;
 
 const practiceJson = ({ rate, activeDays }: Practice): string =>

@@ -1,10 +1,9 @@
 /** The body of PUT /api/v1/skills/{skill_id}. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { round4, sections } from '../domain/base/common.js';
 import { type BktParameters, manualBounds } from '../domain/base/params.js';
-import { round4 } from '../domain/base/probability.js';
-import { sections } from '../domain/base/types.js';
-import { misfitOf, type SkillSetting, unsetSkill } from '../domain/catalogue/skill-setting.js';
+import { misfitOf, type SkillSetting, unsetSkill } from '../domain/catalogue/catalogue.js';
 import { invalid } from '../errors.js';
 import { checked, orNull } from './checked.js';
 

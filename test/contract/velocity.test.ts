@@ -1,7 +1,7 @@
 /** Velocity: daily series out of ClickHouse, recent figures out of Redis, and what is told while ClickHouse is away. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import { theilSen } from '../../src/domain/learner/theil-sen.js';
+import { theilSen } from '../../src/domain/learner/velocity.js';
 import { awayFromMidnight } from '../support/day.js';
 import { callerOf, event, type JsonAnswer, jsonOf } from '../support/http.js';
 import { keysOf, sharedService } from '../support/service.js';

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Cluster } from 'ioredis';
-import { unsetSkill } from '../../src/domain/catalogue/skill-setting.js';
+import { unsetSkill } from '../../src/domain/catalogue/catalogue.js';
 import { connectQueues } from '../../src/jobs/consumer.js';
 import { createServedModels } from '../../src/store/catalogue/catalogue-cache.js';
 import { putSkills } from '../../src/store/catalogue/catalogue-store.js';

@@ -1,20 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dayMs, dayOf } from '../../src/domain/base/days.js';
+import { dayMs, dayOf, type Section, sections } from '../../src/domain/base/common.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import { type Section, sections } from '../../src/domain/base/types.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
-import { abilityChanges } from '../../src/domain/score/ability-changes.js';
-import { forecastUnder } from '../../src/domain/score/forecast.js';
-import { habitOf, presentPractice } from '../../src/domain/score/habit.js';
+import { forecastUnder } from '../../src/domain/score/goal.js';
 import { forecastLearner } from '../../src/domain/score/learner-forecast.js';
-import { abilityOf } from '../../src/domain/score/section-measure.js';
-import { type ForecastSubject, standingOf } from '../../src/domain/score/standing.js';
+import { abilityChanges, habitOf, presentPractice } from '../../src/domain/score/projection.js';
+import { abilityOf, type ForecastSubject, standingOf } from '../../src/domain/score/standing.js';
 import { abilityEvidence, newAbility, updateAbility } from '../../src/domain/tracing/ability.js';
-import { type Activity, countActivity, newActivity } from '../../src/domain/tracing/activity.js';
-import { retentionOf } from '../../src/domain/tracing/forgetting.js';
+import { retentionOf } from '../../src/domain/tracing/bkt.js';
+import { type Activity, countActivity, newActivity } from '../../src/domain/tracing/daily.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 import { close, type ForecastVector, type SectionInput, vectors } from './vectors.js';
 
@@ -130,8 +127,8 @@ for (const [name, vector] of Object.entries(vectors.forecast)) {
     const standing = standingOf(subject);
     const { estimate } = standing;
     const habit = habitOf(standing, presentPractice(subject));
-    const forecast = forecastUnder(subject, standing, habit);
-    const changes = abilityChanges(subject.views, standing, habit, subject.now);
+    const forecast = forecastUnder(standing, habit);
+    const changes = abilityChanges(standing, habit);
     const cases = Object.entries(vector.by_days).map(([days, expected]) => ({ days, level: 0.8, expected }));
     if (vector.days30_level95) cases.push({ days: '30', level: 0.95, expected: vector.days30_level95 });
     for (const { days, level, expected } of cases) {

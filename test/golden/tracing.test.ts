@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dayMs } from '../../src/domain/base/days.js';
+import { dayMs } from '../../src/domain/base/common.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
+import { effectiveMastery, halfLifeDays } from '../../src/domain/tracing/bkt.js';
 import { calibration, newCalibration, updateCalibration } from '../../src/domain/tracing/calibration.js';
-import { effectiveMastery, halfLifeDays } from '../../src/domain/tracing/forgetting.js';
 import {
   correctPerMinute,
   efficiencyIndex,
   newPace,
+  rapidThreshold,
   timeNorm,
   updatePace,
 } from '../../src/domain/tracing/pace.js';
@@ -18,7 +19,6 @@ import {
   plateauSlope,
   updatePlateau,
 } from '../../src/domain/tracing/plateau.js';
-import { rapidThreshold } from '../../src/domain/tracing/rapid.js';
 import { close, vectors } from './vectors.js';
 
 for (const { L, idle_days, correct_days, half_life, effective } of vectors.decay) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import type { Section } from '../../src/domain/base/types.js';
+import type { Section } from '../../src/domain/base/common.js';
 import type { ParameterSource } from '../../src/domain/catalogue/tenant-model.js';
 
 export interface SectionInput {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { loadSkillsFile } from '../../src/app/skills-file.js';
 import { encodeModel } from '../../src/contracts/model.js';
-import { type SkillSetting, unsetSkill } from '../../src/domain/catalogue/skill-setting.js';
+import { type SkillSetting, unsetSkill } from '../../src/domain/catalogue/catalogue.js';
 import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
 import {

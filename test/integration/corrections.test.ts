@@ -8,8 +8,7 @@ import { createCorrections } from '../../src/services/corrections/apply-correcti
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { type CorrectionStore, createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { eraseLearner } from '../../src/store/corrections/erasures.js';
-import type { Outbox } from '../../src/store/outbox/outbox.js';
-import { createOutbox } from '../../src/store/outbox/outbox.js';
+import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import { erasuresKey, markerKey, outboxKey, removedKey } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';

@@ -5,7 +5,7 @@ import type { ForecastFailure, ForecastOrder, ForecastReply } from '../../src/co
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import { unsetSkill } from '../../src/domain/catalogue/skill-setting.js';
+import { unsetSkill } from '../../src/domain/catalogue/catalogue.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { type LearnerState, newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 import { createServedModels } from '../../src/store/catalogue/catalogue-cache.js';

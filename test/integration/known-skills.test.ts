@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { Command } from 'ioredis';
 import type { TrackEvent } from '../../src/contracts/tasks.js';
 import { learnersOfKnownSkill } from '../../src/domain/base/params.js';
-import { unsetSkill } from '../../src/domain/catalogue/skill-setting.js';
+import { unsetSkill } from '../../src/domain/catalogue/catalogue.js';
 import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
 import {
   addKnownSkills,

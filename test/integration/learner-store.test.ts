@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { modelVersion } from '../../src/domain/base/params.js';
-import type { RememberedItem } from '../../src/domain/tracing/item-window.js';
+import type { RememberedItem } from '../../src/domain/tracing/states.js';
 import type { ItemTrace } from '../../src/domain/tracing/traces.js';
 import {
   answerBytes,

@@ -1,6 +1,6 @@
 import { type AnswerEffect, applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
-import type { Answer } from '../../src/domain/base/types.js';
+import type { Answer } from '../../src/domain/base/common.js';
 import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { type AnswerStates, newLearner, newSkill } from '../../src/domain/tracing/states.js';
 

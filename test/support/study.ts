@@ -1,14 +1,12 @@
 /** Learners as advice sees them. */
 
 import type { StudyContext } from '../../src/domain/advice/study-advice.js';
-import { dayMs } from '../../src/domain/base/days.js';
+import { dayMs, type PerSection, type Section } from '../../src/domain/base/common.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import type { PerSection, Section } from '../../src/domain/base/types.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { type SkillView, viewSkills } from '../../src/domain/learner/skill-view.js';
-import type { SectionMeasure } from '../../src/domain/score/section-measure.js';
-import { standingOf } from '../../src/domain/score/standing.js';
+import { type SectionMeasure, standingOf } from '../../src/domain/score/standing.js';
 import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 
 /** Time of all views. */

@@ -19,8 +19,7 @@ import {
   smoothBackward,
 } from '../../src/domain/fit/bkt/filter.js';
 import { growTrees } from '../../src/domain/fit/bkt/trees.js';
-import { difficultyShift, pStar, traceAnswer } from '../../src/domain/tracing/bkt.js';
-import { effectiveMastery } from '../../src/domain/tracing/forgetting.js';
+import { difficultyShift, effectiveMastery, pStar, traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { answerLog, type LoggedAnswer, syntheticLog } from '../support/answer-logs.js';
 
 const dayMs = 86_400_000;

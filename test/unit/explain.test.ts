@@ -2,16 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { round4 } from '../../src/domain/base/common.js';
 import { type BktParameters, defaultParameters, difficultyModel } from '../../src/domain/base/params.js';
-import { round4 } from '../../src/domain/base/probability.js';
-import {
-  type CountedAnswer,
-  nextMastery,
-  partsOf,
-  type StepParts,
-} from '../../src/domain/learner/explain.js';
-import { difficultyShift, traceAnswer } from '../../src/domain/tracing/bkt.js';
-import { effectiveMastery } from '../../src/domain/tracing/forgetting.js';
+import { type CountedAnswer, nextMastery, partsOf } from '../../src/domain/learner/explain.js';
+import { difficultyShift, effectiveMastery, traceAnswer } from '../../src/domain/tracing/bkt.js';
+
+type StepParts = ReturnType<typeof partsOf>;
 
 const dayMs = 86_400_000;
 

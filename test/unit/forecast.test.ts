@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dayMs, dayOf } from '../../src/domain/base/days.js';
+import { dayMs, dayOf, type PerSection, type Section } from '../../src/domain/base/common.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import type { PerSection, Section } from '../../src/domain/base/types.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import {
   type ParameterSource,
@@ -12,15 +11,13 @@ import {
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
-import { abilityChanges } from '../../src/domain/score/ability-changes.js';
-import { type Forecast, forecastUnder } from '../../src/domain/score/forecast.js';
-import { habitOf, presentPractice, steadyHabit } from '../../src/domain/score/habit.js';
-import { forecastLearner } from '../../src/domain/score/learner-forecast.js';
+import { type Forecast, forecastUnder } from '../../src/domain/score/goal.js';
+import { forecastLearner, forecastPlan, maxAnswersPerDay } from '../../src/domain/score/learner-forecast.js';
+import { abilityChanges, habitOf, presentPractice, steadyHabit } from '../../src/domain/score/projection.js';
 import { scoresOf } from '../../src/domain/score/score.js';
 import { type ForecastSubject, standingOf } from '../../src/domain/score/standing.js';
-import { forecastPlan, maxAnswersPerDay } from '../../src/domain/score/what-if.js';
-import { type Activity, countActivity, newActivity, practiceOf } from '../../src/domain/tracing/activity.js';
-import { retentionOf } from '../../src/domain/tracing/forgetting.js';
+import { retentionOf } from '../../src/domain/tracing/bkt.js';
+import { type Activity, countActivity, newActivity, practiceOf } from '../../src/domain/tracing/daily.js';
 import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 
 const now = Date.UTC(2026, 5, 1, 15);
@@ -128,7 +125,7 @@ const levels = within(0.5, 0.99);
 
 const forecastOf = (subject: ForecastSubject): Forecast => {
   const standing = standingOf(subject);
-  return forecastUnder(subject, standing, habitOf(standing, presentPractice(subject)));
+  return forecastUnder(standing, habitOf(standing, presentPractice(subject)));
 };
 
 test('totals add up, intervals hold their score, all in tens and in bounds', () => {
@@ -263,7 +260,7 @@ test('a plan moves a section that was never practised too', () => {
       const views = subject.views.filter(({ placement }) => placement.section === 'math');
       const standing = standingOf({ ...subject, views });
       const habit = steadyHabit(standing, { math: 0, rw: 20 });
-      assert.ok(abilityChanges(views, standing, habit, subject.now)(100, 100).rw > 0);
+      assert.ok(abilityChanges(standing, habit)(100, 100).rw > 0);
     }),
   );
 });
@@ -287,7 +284,7 @@ test('steady practice of nothing is idleness', () => {
     fc.property(subjects, horizons, (subject, days) => {
       const idle = { ...subject, learner: { ...subject.learner, activity: newActivity } };
       const standing = standingOf(subject);
-      const none = forecastUnder(subject, standing, steadyHabit(standing, { math: 0, rw: 0 }));
+      const none = forecastUnder(standing, steadyHabit(standing, { math: 0, rw: 0 }));
       assert.deepEqual(none.scoresIn(days), forecastOf(idle).scoresIn(days));
     }),
   );

@@ -6,7 +6,7 @@ import {
   openWindow,
   type RememberedItem,
   recallItem,
-} from '../../src/domain/tracing/item-window.js';
+} from '../../src/domain/tracing/states.js';
 import { upTo } from '../support/arbitraries.js';
 
 const leastRemembered = 128;

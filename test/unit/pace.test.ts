@@ -5,11 +5,15 @@ import { calibration, newCalibration, updateCalibration } from '../../src/domain
 import {
   correctPerMinute,
   efficiencyIndex,
+  isRapid,
   newPace,
+  newRapid,
+  rapidFlag,
+  rapidThreshold,
   timeNorm,
   updatePace,
+  updateRapid,
 } from '../../src/domain/tracing/pace.js';
-import { isRapid, newRapid, rapidFlag, rapidThreshold, updateRapid } from '../../src/domain/tracing/rapid.js';
 import {
   between,
   ordered,

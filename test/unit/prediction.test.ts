@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type AnswerLog, everyone, type Learners, learnersWhere } from '../../src/domain/base/answer-log.js';
+import { logit, sigmoid } from '../../src/domain/base/common.js';
 import {
   type BktParameters,
   defaultParameters,
   fitBounds,
   predictionModel,
 } from '../../src/domain/base/params.js';
-import { logit, sigmoid } from '../../src/domain/base/probability.js';
 import {
   type FittedPrediction,
   fitSteps,

@@ -7,8 +7,7 @@ import {
   fitBounds,
   manualBounds,
 } from '../../src/domain/base/params.js';
-import { emptyCatalogue, placementOf } from '../../src/domain/catalogue/catalogue.js';
-import { misfitOf, unsetSkill } from '../../src/domain/catalogue/skill-setting.js';
+import { emptyCatalogue, misfitOf, placementOf, unsetSkill } from '../../src/domain/catalogue/catalogue.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { between } from '../support/arbitraries.js';
 

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { firstPracticeGain, practiceGain, reviewGain } from '../../src/domain/advice/gain.js';
 import { type StudyAdvice, type StudyContext, studyAdvice } from '../../src/domain/advice/study-advice.js';
 import { withNames } from '../../src/domain/advice/texts.js';
-import { dayMs } from '../../src/domain/base/days.js';
+import { dayMs } from '../../src/domain/base/common.js';
 import { placementOf } from '../../src/domain/catalogue/catalogue.js';
 import { skillModelOf } from '../../src/domain/catalogue/tenant-model.js';
 import type { SkillState } from '../../src/domain/tracing/states.js';

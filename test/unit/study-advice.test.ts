@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { studyAdvice } from '../../src/domain/advice/study-advice.js';
-import { dayMs } from '../../src/domain/base/days.js';
+import { dayMs } from '../../src/domain/base/common.js';
 import type { SkillState } from '../../src/domain/tracing/states.js';
 import { allIn, mastered, modelWith, now, studyContext, viewsOf } from '../support/study.js';
 

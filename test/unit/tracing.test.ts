@@ -1,19 +1,31 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dayMs } from '../../src/domain/base/days.js';
+import { dayMs } from '../../src/domain/base/common.js';
 import {
   type BktParameters,
   defaultParameters,
   fitBounds,
   guessSlipMargin,
 } from '../../src/domain/base/params.js';
-import { difficultyShift, itemGuessSlip, pStar, traceAnswer } from '../../src/domain/tracing/bkt.js';
+import {
+  difficultyShift,
+  effectiveMastery,
+  halfLifeDays,
+  itemGuessSlip,
+  pStar,
+  traceAnswer,
+} from '../../src/domain/tracing/bkt.js';
 import { newCalibration, updateCalibration } from '../../src/domain/tracing/calibration.js';
-import { effectiveMastery, halfLifeDays } from '../../src/domain/tracing/forgetting.js';
-import { newPace, timeNorm, updatePace } from '../../src/domain/tracing/pace.js';
+import {
+  isRapid,
+  newPace,
+  newRapid,
+  timeNorm,
+  updatePace,
+  updateRapid,
+} from '../../src/domain/tracing/pace.js';
 import { newPlateau, updatePlateau } from '../../src/domain/tracing/plateau.js';
-import { isRapid, newRapid, updateRapid } from '../../src/domain/tracing/rapid.js';
 import {
   between,
   ordered,

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dayMs } from '../../src/domain/base/days.js';
+import { dayMs } from '../../src/domain/base/common.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
 import { catalogueOf, emptyCatalogue, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { theilSen } from '../../src/domain/learner/theil-sen.js';
 import {
   closingSeries,
   daysToRead,
@@ -13,10 +12,16 @@ import {
   momentumNow,
   progressOver,
   type SkillDay,
+  theilSen,
 } from '../../src/domain/learner/velocity.js';
-import { newActivity } from '../../src/domain/tracing/activity.js';
-import { effectiveMastery } from '../../src/domain/tracing/forgetting.js';
-import { closeDay, type MomentumState, momentumOf, newMomentum } from '../../src/domain/tracing/momentum.js';
+import { effectiveMastery } from '../../src/domain/tracing/bkt.js';
+import {
+  closeDay,
+  type MomentumState,
+  momentumOf,
+  newActivity,
+  newMomentum,
+} from '../../src/domain/tracing/daily.js';
 import { newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 import { between, rounding, upTo } from '../support/arbitraries.js';
 

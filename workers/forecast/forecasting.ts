@@ -1,4 +1,3 @@
-/** Forecasts of learners as they are stored now. */
 import type {
   ForecastFailure,
   ForecastOrder,
@@ -29,13 +28,11 @@ export interface ForecastParts {
   readonly redis: () => Promise<RedisClient>;
   readonly models: ServedModels;
   readonly settings: Pick<WorkerSettings, 'partitions' | 'forecastsBound'>;
-  /** Unix milliseconds. */
   readonly now: () => number;
   /** Called with the number of served forecasts that were not noted, and why where Redis did not take them. */
   readonly onLost: (forecasts: number, error: unknown) => void;
 }
 
-/** One learner of an order. */
 interface Asked extends Placed {
   readonly order: ForecastOrder;
 }

@@ -3,7 +3,7 @@ import { forecastRow, type ServedForecast } from '../../src/contracts/journal.js
 import { predictionJson, whatIfResult } from '../../src/contracts/prediction.js';
 import type { ForecastOptions, WhatIfTask } from '../../src/contracts/tasks.js';
 import { noAdviceReason, studyAdvice } from '../../src/domain/advice/study-advice.js';
-import { onceFor } from '../../src/domain/base/once-for.js';
+import { onceFor } from '../../src/domain/base/common.js';
 import { goalModel, modelVersion } from '../../src/domain/base/params.js';
 import { skillModelOf, type TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { type SkillView, viewSkill, viewSkills } from '../../src/domain/learner/skill-view.js';
@@ -11,18 +11,16 @@ import { type AccuracyModel, intervalReach } from '../../src/domain/prediction/a
 import { daysUntil } from '../../src/domain/score/goal.js';
 import {
   forecastLearner,
+  forecastPlan,
   type LearnerForecast,
   standardDays,
 } from '../../src/domain/score/learner-forecast.js';
 import type { ForecastSubject } from '../../src/domain/score/standing.js';
-import { forecastPlan } from '../../src/domain/score/what-if.js';
 import { type LearnerState, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 import { decodeGoal } from '../../src/store/learners/goals.js';
 
-/** What forecasts of a tenant's learners have in common. */
 export type Tenant = Pick<ForecastSubject, 'model' | 'knownSkills'>;
 
-/** A learner's states as they are stored. */
 interface StoredLearner {
   readonly learner: LearnerState;
   readonly skills: Iterable<readonly [skillId: string, state: SkillState]>;
@@ -34,7 +32,6 @@ export interface Prediction {
   readonly forecast: LearnerForecast;
 }
 
-/** @param now Unix milliseconds */
 export function predict(
   found: StoredLearner,
   tenant: Tenant,
@@ -53,7 +50,6 @@ const subjectOf = ({ learner, skills }: StoredLearner, tenant: Tenant, now: numb
   now,
 });
 
-/** JSON of the prediction result. */
 export function resultJson({ subject, forecast }: Prediction, options: ForecastOptions): string {
   const { measures, neededRate } = forecast;
   const context = { ...subject, measures, goal: { ...forecast.goal, neededRate }, locale: options.locale };
@@ -99,10 +95,8 @@ const reachesOf = onceFor((model: AccuracyModel): Pick<ServedForecast['accuracy'
 });
 
 /**
- * JSON of the forecast under the plan. The target is to be reached within the days that were asked for; without any,
- * by the goal's date where it has one.
- *
- * @param now Unix milliseconds
+ * JSON of the forecast under the plan. The target is to be reached within the days asked for, else by the goal's
+ * date.
  */
 export function planJson(found: StoredLearner, tenant: Tenant, now: number, task: WhatIfTask): string {
   const { level, answersPerDay, skillIds, targetScore, userId } = task;

@@ -4,8 +4,7 @@ import type { EventOutcome, TrackEvent } from '../../src/contracts/tasks.js';
 import { adviseOn } from '../../src/domain/advice/answer-advice.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { type Conditions, conditionsFor } from '../../src/domain/answer/conditions.js';
-import { dayMs, dayOf } from '../../src/domain/base/days.js';
-import { logit, sigmoid } from '../../src/domain/base/probability.js';
+import { dayMs, dayOf, logit, sigmoid } from '../../src/domain/base/common.js';
 import { type ItemModel, skillModelOf, type TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import {
   meanMastery,

@@ -8,8 +8,8 @@ import {
 } from '../../src/contracts/tasks.js';
 import { type Advice, adviceText } from '../../src/domain/advice/answer-advice.js';
 import type { AnswerEffect } from '../../src/domain/answer/apply-answer.js';
+import { round4 } from '../../src/domain/base/common.js';
 import { modelVersion } from '../../src/domain/base/params.js';
-import { round4 } from '../../src/domain/base/probability.js';
 import { efficiencyIndex } from '../../src/domain/tracing/pace.js';
 import { isPlateau } from '../../src/domain/tracing/plateau.js';
 import type { ApiError } from '../../src/errors.js';

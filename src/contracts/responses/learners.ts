@@ -1,6 +1,6 @@
 /** Answers about learners and skills. */
 import Type from 'typebox';
-import { sections } from '../../domain/base/types.js';
+import { sections } from '../../domain/base/common.js';
 import { LearningEventResult } from '../events.js';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';

@@ -2,12 +2,11 @@
 
 import type { AnswerEffect } from '../answer/apply-answer.js';
 import type { Conditions } from '../answer/conditions.js';
-import { wholeDays } from '../base/days.js';
+import { type Answer, wholeDays } from '../base/common.js';
 import { adviceModel } from '../base/params.js';
-import type { Answer } from '../base/types.js';
 import { type CalibrationFlag, type CalibrationState, calibration } from '../tracing/calibration.js';
+import { rapidFlag } from '../tracing/pace.js';
 import { isPlateau, type PlateauState } from '../tracing/plateau.js';
-import { rapidFlag } from '../tracing/rapid.js';
 import { isMastered, type SkillState } from '../tracing/states.js';
 import { type Locale, texts, withNames } from './texts.js';
 
@@ -30,13 +29,7 @@ export interface Advice {
   readonly figures: readonly number[];
 }
 
-/**
- * Advice where the answer made something true: a plateau or a flag, mastery, or that the skill had faded. Of several the
- * first of `adviceCodes`; null where nothing is new.
- *
- * @param before the skill before the answer
- * @param effect what the answer made of it
- */
+/** Advice where the answer made something true, of several the first of `adviceCodes`; null where nothing is new. */
 export function adviseOn(
   before: SkillState,
   { skill: after, masteryBefore }: Pick<AnswerEffect, 'skill' | 'masteryBefore'>,
@@ -71,7 +64,6 @@ function newFlag(before: CalibrationState, after: CalibrationState): Calibration
   return flag === calibration(before)?.flag ? null : flag;
 }
 
-/** The advice in words, at most 200 characters: a long skill id is cut. */
 export function adviceText({ code, figures }: Advice, skillId: string, locale: Locale = 'en'): string {
   const text: (skill: string, ...figures: readonly number[]) => string = texts[locale].answer[code];
   return withNames((skill) => text(skill, ...figures), skillId);

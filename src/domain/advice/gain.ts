@@ -1,13 +1,12 @@
 /** Expected gain of an hour on one skill, in points of its section: recommendations are ranked by it. */
 
+import { clamp, type PerSection, type Section, sections } from '../base/common.js';
 import { type BktParameters, gainModel, scoreModel } from '../base/params.js';
-import { clamp } from '../base/probability.js';
-import { type PerSection, type Section, sections } from '../base/types.js';
 import { type Placement, shareOf } from '../catalogue/catalogue.js';
 import type { SkillModel } from '../catalogue/tenant-model.js';
 import type { SkillView } from '../learner/skill-view.js';
 import { learningOf } from '../score/projection.js';
-import { type SectionMeasure, trustOf } from '../score/section-measure.js';
+import { type SectionMeasure, trustOf } from '../score/standing.js';
 import type { PaceState } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
 
@@ -32,21 +31,13 @@ export const reviewGain = (view: SkillView, worth: Worth): number =>
 export const firstPracticeGain = (placement: Placement, model: SkillModel, worth: Worth): number =>
   pointsOf({ placement, model }, worth, ({ knownSkills }) => firstHour(model.parameters, knownSkills));
 
-/**
- * Mastery that an hour is expected to bring on a skill without answers.
- *
- * @param knownSkills of its section
- */
+/** Mastery that an hour is expected to bring on a skill without answers. @param knownSkills of its section */
 export const firstHour = (
   { pInit, pLearn }: BktParameters,
   knownSkills: number = scoreModel.leastSkills,
 ): number => learnedInHour(pInit, learningOf(pLearn, false), gainModel.secondsPerAnswer, knownSkills);
 
-/**
- * Where few skills are known, each stands for many fine ones, which share the hour's answers.
- *
- * @param learning as `learningOf` returns it
- */
+/** Where few skills are known, each stands for many fine ones, which share the hour's answers. */
 function learnedInHour(mastery: number, learning: number, seconds: number, knownSkills: number): number {
   const answers = answersPerHour(seconds) * Math.min(1, knownSkills / scoreModel.leastSkills);
   return (1 - mastery) * (1 - (1 - learning) ** answers);

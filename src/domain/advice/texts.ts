@@ -1,16 +1,16 @@
 /**
- * The texts of recommendations, by language. To add one: its code in `locales` and its texts in `texts`. No text promises
- * anything; points are "about". A text has at most 200 characters: at most 140 without names, which are cut to fit.
+ * The texts of recommendations, by language. No text promises anything; points are "about". A text has at most 200
+ * characters: at most 140 without names, which are cut to fit.
  */
+
+import type { PerSection, Section } from '../base/common.js';
 import { adviceModel } from '../base/params.js';
-import type { PerSection, Section } from '../base/types.js';
 import type { GoalOutlook } from '../score/goal.js';
 import type { LearnerForecast } from '../score/learner-forecast.js';
 
 export const locales = ['en'] as const;
 export type Locale = (typeof locales)[number];
 
-/** What practice of a weak skill gains. */
 interface WeakSkillFigures {
   /** Null: the skill counts in both. */
   readonly section: Section | null;
@@ -41,14 +41,12 @@ const onSkill = {
 };
 
 const english = {
-  /** With an answer, about its skill. */
   answer: {
     ...onSkill,
     REVIEW_DUE: (skill: string, days: number) =>
       `Review ${skill}: it was strong but had not been practised for ${days} days.`,
     READY: (skill: string) => `${skill} is mastered: move on to the next skill.`,
   },
-  /** With a forecast. */
   study: {
     ...onSkill,
     REVIEW_DUE: (skill: string, days: number) =>
@@ -87,15 +85,11 @@ const english = {
 
 export type StudyTexts = (typeof english)['study'];
 
-/** All texts of each language. */
 export const texts: Readonly<Record<Locale, typeof english>> = { en: english };
 
 const { maxLength } = adviceModel;
 
-/**
- * A text of at most 200 characters: long names are cut, whole characters at a time. Each name has an equal part of the
- * room, and what the others leave of theirs.
- */
+/** At most 200 characters: names are cut, whole characters at a time; each has an equal part of the room. */
 export function withNames(text: (...names: string[]) => string, ...names: string[]): string {
   const whole = text(...names);
   if (whole.length <= maxLength) return whole;

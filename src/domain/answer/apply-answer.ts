@@ -1,21 +1,22 @@
-import { dayMs, dayOf } from '../base/days.js';
-import type { Answer } from '../base/types.js';
+import { type Answer, dayMs, dayOf } from '../base/common.js';
 import { shareOf } from '../catalogue/catalogue.js';
 import { abilityEvidence, updateAbility } from '../tracing/ability.js';
-import { countActivity } from '../tracing/activity.js';
-import { type BktStep, traceAnswer } from '../tracing/bkt.js';
+import { type BktStep, effectiveMastery, traceAnswer } from '../tracing/bkt.js';
 import { updateCalibration } from '../tracing/calibration.js';
-import { effectiveMastery } from '../tracing/forgetting.js';
-import { type ItemWindow, openWindow } from '../tracing/item-window.js';
-import { closeDay } from '../tracing/momentum.js';
-import { updatePace } from '../tracing/pace.js';
+import { closeDay, countActivity } from '../tracing/daily.js';
+import { isRapid, updatePace, updateRapid } from '../tracing/pace.js';
 import { updatePlateau } from '../tracing/plateau.js';
-import { isRapid, updateRapid } from '../tracing/rapid.js';
-import { type AnswerStates, type LearnerState, type SkillState, tracesOf } from '../tracing/states.js';
+import {
+  type AnswerStates,
+  type ItemWindow,
+  type LearnerState,
+  openWindow,
+  type SkillState,
+  tracesOf,
+} from '../tracing/states.js';
 import { type LearnerTrace, type SkillTrace, updateTraces } from '../tracing/traces.js';
 import type { Conditions } from './conditions.js';
 
-/** The states after one answer, and the step that led there. */
 export interface AnswerEffect extends AnswerStates {
   /** Mastery before the answer, after forgetting. */
   readonly masteryBefore: number;

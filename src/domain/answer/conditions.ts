@@ -1,6 +1,5 @@
-import { onceFor } from '../base/once-for.js';
+import { type Answer, onceFor, type Section } from '../base/common.js';
 import { type BktParameters, fitBounds } from '../base/params.js';
-import type { Answer, Section } from '../base/types.js';
 import { placementOf } from '../catalogue/catalogue.js';
 import {
   type ItemModel,
@@ -11,16 +10,11 @@ import {
 } from '../catalogue/tenant-model.js';
 import { type FeatureRow, rowWidth, writeFeatures } from '../prediction/features.js';
 import { itemDifficulty, predict, type Terms } from '../prediction/model.js';
-import { difficultyShift, itemGuessSlip, predictCorrect } from '../tracing/bkt.js';
-import { effectiveMastery } from '../tracing/forgetting.js';
-import { type SkillTimes, type TimeNorm, timeNorm } from '../tracing/pace.js';
-import { rapidThreshold } from '../tracing/rapid.js';
+import { difficultyShift, effectiveMastery, itemGuessSlip, predictCorrect } from '../tracing/bkt.js';
+import { rapidThreshold, type SkillTimes, type TimeNorm, timeNorm } from '../tracing/pace.js';
 import { type AnswerStates, tracesOf } from '../tracing/states.js';
 
-/**
- * Every number that the update takes from outside the learner's own state. All of it stands in the attempt row, so that
- * the rows alone, applied in their order, give the same states bit for bit, whatever was fitted since (ADR 9).
- */
+/** Every number that the update takes from outside the learner. All of it stands in the attempt row (ADR 9). */
 export interface Conditions {
   readonly parameters: BktParameters;
   /** Version of the model that brought the parameters; 0 for the defaults. */
@@ -41,21 +35,13 @@ export interface Conditions {
   readonly section: Section | null;
   /** Of the skill within its section. */
   readonly weight: number;
-  /**
-   * Mean mastery of all the learner's skills at the close of the last day with answers, where this answer closes it
-   * (`closesDay`); null for all others, and while no skill has enough answers.
-   */
+  /** Mean mastery at the close of the last day with answers, where this answer closes it; else null. */
   readonly closedMastery: number | null;
 }
 
-/** The question, as far as a prediction may know it. */
 type Question = Pick<Answer, 'occurredAt' | 'questionDifficulty'>;
 
-/**
- * What an answer is counted with: everything is known before the answer itself.
- *
- * @param item what is known of the item; null without one, or where nobody answered it yet
- */
+/** Everything is known before the answer. @param item null without one, or where nobody answered it yet */
 export function conditionsFor(
   model: TenantModel,
   skillId: string,
@@ -119,14 +105,12 @@ const shiftOf = (model: TenantModel, skill: SkillModel, { questionDifficulty }: 
         fitBounds[model.bounds],
       );
 
-/** The terms of the skill and the item in the prediction. */
 export const termsOf = ({ prediction }: TenantModel, skill: SkillModel, item: ItemModel | null): Terms => ({
   skill: skill.terms,
   item: item === null ? null : item.terms,
   itemDifficulty: item === null ? 0 : itemDifficulty(item, prediction.itemPriorAnswers),
 });
 
-/** What the prediction is made from, written to the row and returned. */
 export function featuresOf(
   skill: SkillModel,
   shift: number,

@@ -20,7 +20,6 @@ export interface AnswerLog {
   readonly items: number;
 }
 
-/** Columns in memory that threads share. */
 export const shared = {
   bytes: (n: number) => new Uint8Array(new SharedArrayBuffer(n)),
   ints: (n: number) => new Int32Array(new SharedArrayBuffer(4 * n)),
@@ -29,7 +28,6 @@ export const shared = {
   doubles: (n: number) => new Float64Array(new SharedArrayBuffer(8 * n)),
 };
 
-/** A copy in single precision. */
 export function sharedFloats(values: ArrayLike<number>): Float32Array {
   const column = shared.floats(values.length);
   column.set(values);
@@ -85,11 +83,7 @@ export interface Sorted {
   readonly starts: Uint32Array;
 }
 
-/**
- * A stable counting sort: each member's places stay in their order.
- *
- * @param members the member of each answer of the log, below `size`
- */
+/** A stable counting sort. @param members the member of each answer of the log, below `size` */
 export function sortedBy(members: Uint32Array, size: number, places: Uint32Array): Sorted {
   const starts = shared.counts(size + 1);
   for (const place of places) {
@@ -109,5 +103,24 @@ export function sortedBy(members: Uint32Array, size: number, places: Uint32Array
   return { order, starts };
 }
 
-/** Whether any difficulty was supplied. */
 export const hasDifficulty = ({ difficulty }: AnswerLog): boolean => difficulty.some((b) => !Number.isNaN(b));
+
+export type Range = readonly [from: number, to: number];
+
+/** Ranges for each thread: several, because skills and learners differ in size. */
+const rangesPerThread = 4;
+
+/** All members of a column in ranges of about the same size, for so many threads. @param starts of each, and the end */
+export function splitEvenly(starts: Uint32Array, threads: number): Range[] {
+  const members = starts.length - 1;
+  const parts = threads === 1 ? 1 : threads * rangesPerThread;
+  const share = Math.max(1, (starts[members] as number) / parts);
+  const ranges: Range[] = [];
+  let from = 0;
+  for (let to = 1; to <= members; to++) {
+    if ((starts[to] as number) - (starts[from] as number) < share && to < members) continue;
+    ranges.push([from, to]);
+    from = to;
+  }
+  return ranges;
+}

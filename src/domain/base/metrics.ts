@@ -1,11 +1,7 @@
 /** How well probabilities of a right answer predict the answers: discrimination, error and calibration. */
 
-/** Figures of one model over one set of answers. */
 export interface Metrics {
-  /**
-   * Probability that a right answer had the higher prediction than a wrong one, ties counted half (the
-   * Mann-Whitney statistic); null where all answers are alike.
-   */
+  /** Probability that a right answer had the higher prediction than a wrong one; null where all are alike. */
   readonly auc: number | null;
   readonly rmse: number;
   /** Mean of -ln of the probability given to what happened, which counts as `logLossClip` at least. */
@@ -32,10 +28,7 @@ export const logLossClip = 1e-6;
 /** Equal-width bins of the reliability table and of the calibration error, as in Guo et al. 2017. */
 export const reliabilityBins = 15;
 
-/**
- * @param correct 1 for a right answer, 0 for a wrong one
- * @param predictions probability of a right answer of each, 0 to 1; as many, at least one
- */
+/** @param correct 1 for a right answer, 0 for a wrong one @param predictions of a right answer, 0 to 1; at least one */
 export function measure(correct: Uint8Array, predictions: Float64Array): Metrics {
   const answers = correct.length;
   let squares = 0;
@@ -58,23 +51,16 @@ export function measure(correct: Uint8Array, predictions: Float64Array): Metrics
   };
 }
 
-/** @param given the probability given to what happened */
 const natsOf = (given: number): number => -Math.log(Math.max(given, logLossClip));
 
 /** Log loss of one answer. @param correct 1 for a right answer, 0 for a wrong one */
 export const answerLoss = (pCorrect: number, correct: number): number =>
   natsOf(correct === 1 ? pCorrect : 1 - pCorrect);
 
-/**
- * Mean log loss of single answers that were all given one probability.
- *
- * @param expected that probability of a right answer, 0 to 1
- * @param share of right answers among them, 0 to 1
- */
+/** Mean log loss of answers that were all given the probability `expected`, the `share` of them right. */
 export const shareLogLoss = (expected: number, share: number): number =>
   share * natsOf(expected) + (1 - share) * natsOf(1 - expected);
 
-/** Area under the ROC curve, see `Metrics.auc`; in time of one sort. */
 export function areaUnderCurve(correct: Uint8Array, predictions: Float64Array): number | null {
   const right = sortedWhere(correct, predictions, 1);
   const wrong = sortedWhere(correct, predictions, 0);
@@ -118,7 +104,7 @@ export function reliabilityOf(
   }));
 }
 
-/** Expected calibration error of a reliability table, 0 where it holds no answer. */
+/** 0 where the table holds no answer. */
 function calibrationError(bins: readonly ReliabilityBin[]): number {
   let total = 0;
   let weighted = 0;

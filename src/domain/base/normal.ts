@@ -1,7 +1,4 @@
-/**
- * The standard normal distribution. Written here because the packages that have it bring over 150 others for two
- * functions of a dozen lines.
- */
+/** The standard normal distribution. The packages that have it bring over 150 others. */
 
 /**
  * Distribution function Phi(x), absolute error below 1e-14.

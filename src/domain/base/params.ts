@@ -1,13 +1,11 @@
 /**
- * Every constant of the models, in one versioned place: changing one changes answers, so it changes `modelVersion` too,
- * and every attempt row says under which version it was counted. "Decided here" means without a source; "simulated" and
- * "tuned" ones are explained in docs/model.md.
+ * Every constant of the models: changing one changes answers, so it changes `modelVersion` too. "Decided here" is
+ * without a source; "simulated" and "tuned" are explained in docs/model.md.
  */
 
 /** Version of the formulas and constants below. */
 export const modelVersion = 4;
 
-/** Range of a parameter, ends included. */
 export interface Range {
   readonly low: number;
   readonly high: number;
@@ -25,7 +23,6 @@ export interface BktParameters {
   readonly pSlip: number;
 }
 
-/** What a skill starts with until its parameters are fitted (the contract's defaults). */
 export const defaultParameters: BktParameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.1 };
 
 /** Version of a skill's parameters that were never fitted nor set. */
@@ -34,10 +31,7 @@ export const defaultParametersVersion = 0;
 /** Mastery stays inside these bounds, so that no evidence is ever final. */
 export const masteryBounds: Range = { low: 0.001, high: 0.999 };
 
-/**
- * A skill counts as mastered from here (.95: Corbett & Anderson 1995), with enough attempts and a smoothed mastery
- * behind it (decided here: of learners who will not master it, most cross .95 once).
- */
+/** Mastered from here (.95: Corbett & Anderson 1995); smoothed mastery and attempts: decided here. */
 export const masteredAt = { mastery: 0.95, smoothed: 0.8, attempts: 5 } as const;
 
 /** Abilities and scores: population means and sd from published SAT norms, the rest simulated. */
@@ -58,10 +52,7 @@ export const scoreModel = {
   trust: { fitted: 1, manual: 1, prior: 0.75, default: 0.25 },
   /** Variance of the error that all skills with unfitted parameters have in common, at no trust at all. */
   distrust: 0.1,
-  /**
-   * Where mastery and filter differ in ability by more than `beyond`, the sd grows by this share of the rest: 80 %
-   * intervals of learners who do not master in one step cover 80 % after 1,200 answers with it, 61 % without.
-   */
+  /** Where mastery and filter differ in ability by more than `beyond`, the sd grows by this share of the rest. */
   disagreement: { beyond: 0.5, share: 0.6 },
   /** Least weight of a section's skills where the catalogue places none there: a coarse skill is many fine ones. */
   leastSkills: 20,
@@ -80,22 +71,16 @@ export const scoreModel = {
 /** Learners that make a skill known that was never set: rare or misspelt skills must not lower everybody's coverage. */
 export const learnersOfKnownSkill = 5;
 
-/**
- * Online ability filter (Bayesian Rasch): prior variance, its growth per answer, bounds of theta. After `repeats` answers
- * on a skill another one says half as much about the section (simulated).
- */
+/** Online ability filter (Bayesian Rasch). After `repeats` answers on a skill another says half as much (simulated). */
 export const abilityModel = { variance: 1, processNoise: 0.001, bound: 4, repeats: 8 } as const;
 
 /**
- * Days over which practice is counted, today among them. Each day before a newer learner's first answer counts as so much
- * of an active one: who came today is neither idle nor somebody who comes every day.
+ * Days over which practice is counted; each before a newer learner's first answer counts as so much of an active
+ * one.
  */
 export const activityModel = { days: 14, unknownDay: 1 / 7 } as const;
 
-/**
- * Roll-forward of mastery: decided here, of a size that puts 20 hours of practice between the published gains of those
- * who practised and what of them is due to practice.
- */
+/** Roll-forward of mastery: decided here, to lie between published gains and what of them is due to practice. */
 export const projectionModel = {
   /** Share of pLearn that an answer brings on a test, and of that where learning is slowed (plateau, rapid answers). */
   learningShare: 0.15,
@@ -110,8 +95,8 @@ export const projectionModel = {
 } as const;
 
 /**
- * Half-lives of the two averages of daily mastery, in days, and the difference that is called a trend. Idle days are
- * closed at no more than `idleClosings` of them, for each looks at all skills.
+ * Half-lives of the averages in days, the difference called a trend; idle days are closed at most `idleClosings`
+ * times.
  */
 export const momentumModel = {
   shortDays: 3,
@@ -131,9 +116,8 @@ export const goalModel = { baselineAnswers: 20, defaultBaseline: 1030, horizonDa
 export type FitBounds = Readonly<Record<keyof BktParameters | 'itemGuess' | 'itemSlip', Range>>;
 
 /**
- * Bounds of fits. `narrow`: guess up to .35, for an option of four is right by chance at .25; slip up to .20, for
- * more makes "mastery" meaningless. `wide`: the customary guess, slip < .5 (Baker, Corbett & Aleven 2008); it
- * predicts better on real answer logs, so a fit chooses between the two by held-out log loss.
+ * Bounds of fits: `narrow` by an option of four, `wide` guess, slip < .5 (Baker, Corbett & Aleven 2008). A fit chooses
+ * between the two by held-out log loss.
  */
 export const fitBounds: Readonly<Record<'narrow' | 'wide', FitBounds>> = {
   narrow: {
@@ -163,10 +147,7 @@ export const manualBounds: Range = { low: 0.001, high: 0.999 };
 /** P* (`pStar`) stays below this share of pInit, so that the first wrong answer lowers mastery. */
 export const wrongAnswerShare = 0.9;
 
-/**
- * How strongly a fit is drawn to its prior means: pInit in learners, the others in expected visits of the state. These
- * bring small skills closest to the truth in simulation; fits also try shares of them.
- */
+/** How strongly a fit is drawn to its prior means, in learners (pInit) or expected visits of the state (simulated). */
 export type PriorStrengths = BktParameters;
 
 export const priorStrengths: PriorStrengths = { pInit: 20, pLearn: 60, pGuess: 40, pSlip: 60 };
@@ -192,28 +173,21 @@ export const fitModel = {
   heldOutSlack: 0.001,
 } as const;
 
-/**
- * Question difficulty, up to `limit` logits, shifts logit guess and slip by `scale` times it: half of what a Rasch model
- * says, for supplied difficulties are noisy and guessing has a floor (decided here; a fit chooses it per tenant).
- */
+/** Logit shift of guess and slip per logit of difficulty: half of what a Rasch model says (decided here). */
 export const difficultyModel = { scale: 0.5, limit: 3 } as const;
 
-/**
- * Likelihood ratio, mastered against not, of confidence 1 to 5 with a right answer, where confidence counts as
- * evidence; 3, which others send by default, says nothing (decided here).
- */
+/** Likelihood ratios of confidence 1 to 5 with a right answer, where it counts as evidence (decided here). */
 export const confidenceRatios: readonly number[] = [0.6, 0.8, 1, 1.15, 1.3];
 
 /**
- * Mastery above the prior halves in `baseDays` after a grace, and half as fast for every `doublingDays` further days with
- * a right answer (spacing). The base is an assumption until it is fitted on first answers after a pause.
+ * Mastery above the prior halves in `baseDays` after a grace, half as fast every `doublingDays` further days with a
+ * right answer (spacing). The base is an assumption.
  */
 export const forgettingModel = { baseDays: 30, doublingDays: 2, maxDays: 365, graceDays: 1 } as const;
 
 /**
- * Plateau: weights fall by `decay` per attempt; progress below `minSlope` per attempt counts as none, at an upper
- * bound of `z` standard errors, from `minAttempts` attempts on and on `hold` in a row. Calibrated on simulated
- * learners: 6 to 7 % of those who learn are ever flagged within 40 attempts, 81 to 99 % of those who do not.
+ * Progress below `minSlope` per attempt counts as none, at an upper bound of `z` standard errors. Simulated: 6 to 7 %
+ * of those who learn are ever flagged within 40 attempts, 81 to 99 % of those who do not.
  */
 export const plateauModel = {
   decay: 0.9,
@@ -221,16 +195,12 @@ export const plateauModel = {
   z: 1.2816,
   minAttempts: 12,
   hold: 3,
-  /** A pause of more days than this starts again. */
   resetDays: 14,
   /** From here on the sums of the weights change no more: .9^400 times 400² is below 1e-13. */
   maxAttempts: 400,
 } as const;
 
-/**
- * Rapid guessing. Thresholds: a tenth of the mean, at most 10 s (Wise & Ma 2012), 3 s without a norm (Kong, Wise &
- * Bhola 2007). Decided here: the flag's share, window and counts, and the time from which a learner had left.
- */
+/** Rapid guessing (Wise & Ma 2012; Kong, Wise & Bhola 2007). Decided here: flag, window, counts, `awaySeconds`. */
 export const rapidModel = {
   minAnswers: 30,
   defaultSeconds: 3,
@@ -261,7 +231,6 @@ export const paceModel = {
 /** Flag of a calibration bias: decided here; z is the one-sided 5 % point of the normal distribution. */
 export const calibrationModel = { minAnswers: 10, minBias: 0.15, z: 1.645 } as const;
 
-/** Advice that comes with an answer: decided here. */
 export const adviceModel = {
   /** Attempts that carry 88 % of the weight in the test for a plateau. */
   plateauAttempts: 20,
@@ -272,7 +241,6 @@ export const adviceModel = {
   maxLength: 200,
 } as const;
 
-/** Expected gain of an hour on one skill: decided here. */
 export const gainModel = {
   /** Of an answer on a skill whose answers were not timed. */
   secondsPerAnswer: 75,
@@ -307,9 +275,8 @@ export const predictionModel = {
   recentRate: 0.3,
   slowRate: 0.03,
   /**
-   * Trust in items follows from the variance of their effects in the tenant's log (`itemVariance`), within these bounds;
-   * `start` is about that of real logs and weighs like `startItems` items. Answers as expected that are added to an
-   * item's own: `startPrior` without a fit, priorOver / variance with one, and no less.
+   * Trust in items follows from the variance of their effects in the tenant's log, within these bounds. Answers as
+   * expected that are added to an item's own: `startPrior` without a fit, priorOver / variance with one, and no less.
    */
   items: {
     variance: { low: 0.002, high: 4, start: 0.8, startItems: 2 },

@@ -1,8 +1,9 @@
-/** What a tenant says of its skills: names, sections, weights, and parameters set by hand. */
-import { type BktParameters, scoreModel } from '../base/params.js';
-import { type PerSection, perSection, type Section, sections } from '../base/types.js';
+import { type PerSection, perSection, type Section, sections } from '../base/common.js';
+import { type BktParameters, guessSlipMargin, scoreModel, wrongAnswerShare } from '../base/params.js';
+import { pStar } from '../tracing/bkt.js';
 
-/** One skill as it was set. */
+/** What a tenant says of its skills: names, sections, weights, and parameters set by hand. */
+
 export interface SkillEntry {
   /** For people; null: they see the id. */
   readonly name: string | null;
@@ -14,15 +15,13 @@ export interface SkillEntry {
   readonly parameters: BktParameters | null;
   /** Number of the change of the tenant's catalogue that brought the entry, from 1. */
   readonly revision: number;
-  /** Unix milliseconds. */
   readonly updatedAt: number;
 }
 
 /** Where a skill belongs, and how much it weighs there. */
 export type Placement = Pick<SkillEntry, 'section' | 'weight'>;
 
-/** Of a skill that was never set. */
-export const unplaced: Placement = { section: null, weight: 1 };
+const unplaced: Placement = { section: null, weight: 1 };
 
 /** Skills of one section: how many, and their weights together; one without a section counts half in each. */
 export interface SectionTotals {
@@ -30,13 +29,11 @@ export interface SectionTotals {
   readonly weight: number;
 }
 
-/** Of what was set. */
 interface SetTotals extends SectionTotals {
   /** Skills that were given to this very section. */
   readonly placed: number;
 }
 
-/** All the skills that a tenant has set. */
 export interface Catalogue {
   /** Number of the last change; 0 before the first. */
   readonly revision: number;
@@ -70,10 +67,8 @@ export function shareOf({ section }: Pick<Placement, 'section'>, of: Section): n
 }
 
 /**
- * All the skills that the tenant knows. Those that were never set count half in each section. A catalogue that places
- * a skill in a section is taken as complete there; without one a section weighs as much as `leastSkills` skills at least.
- *
- * @param known number of different skills, set or answered by enough learners
+ * All the skills that the tenant knows. A catalogue that places a skill in a section is taken as complete there;
+ * without one it weighs `leastSkills` skills at least. @param known skills, set or answered by enough learners
  */
 export function knownTotals({ entries, totals }: Catalogue, known: number, section: Section): SectionTotals {
   const others = Math.max(0, known - entries.size) * shareOf(unplaced, section);
@@ -84,3 +79,46 @@ export function knownTotals({ entries, totals }: Catalogue, known: number, secti
     weight: Math.max(weight + others * unplaced.weight, least),
   };
 }
+
+export type SkillSetting = Pick<SkillEntry, 'name' | 'section' | 'weight' | 'parameters'>;
+
+export const unsetSkill: SkillSetting = { name: null, ...unplaced, parameters: null };
+
+export const sameSetting = (a: SkillSetting, b: SkillSetting): boolean =>
+  a.name === b.name &&
+  a.section === b.section &&
+  a.weight === b.weight &&
+  sameParameters(a.parameters, b.parameters);
+
+function sameParameters(a: BktParameters | null, b: BktParameters | null): boolean {
+  if (a === null || b === null) return a === b;
+  return a.pInit === b.pInit && a.pLearn === b.pLearn && a.pGuess === b.pGuess && a.pSlip === b.pSlip;
+}
+
+/** A parameter that does not go with the others, and what it may be. */
+export interface Misfit {
+  readonly parameter: keyof BktParameters;
+  readonly message: string;
+}
+
+/** Sums of decimals are off by less. */
+const tolerance = 1e-9;
+
+/** Why parameters cannot be served together, or null: a right answer must speak for mastery, a wrong one against it. */
+export function misfitOf(parameters: BktParameters): Misfit | null {
+  const { pInit, pGuess, pSlip } = parameters;
+  const most = 1 - guessSlipMargin;
+  if (pGuess + pSlip > most + tolerance) {
+    return { parameter: 'pSlip', message: `must be at most ${decimal(most - pGuess)}, ${most} less p_guess` };
+  }
+  const limit = wrongAnswerShare * pInit;
+  if (pStar(parameters) < limit) return null;
+  const below = (limit * (1 - pSlip - pGuess)) / (1 - pGuess);
+  return {
+    parameter: 'pLearn',
+    message: `must be below ${decimal(below)}, ${wrongAnswerShare} * p_init * (1 - p_slip - p_guess) / (1 - p_guess)`,
+  };
+}
+
+/** Cut to 4 decimals, so that the bound in the message is allowed. */
+const decimal = (value: number): number => Math.max(0, Math.floor(value * 1e4 + tolerance)) / 1e4;

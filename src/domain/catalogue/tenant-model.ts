@@ -1,7 +1,4 @@
-/**
- * The model of one tenant: what a fit publishes and the workers serve with. One numbered version holds it all, so
- * that going back to an earlier version is one step.
- */
+/** The model of one tenant. One numbered version holds it all, so that going back is one step. */
 
 import {
   type BktParameters,
@@ -21,22 +18,14 @@ import {
 import { noTimes, type SkillTimes } from '../tracing/pace.js';
 import { type Catalogue, emptyCatalogue } from './catalogue.js';
 
-/**
- * Where a skill's parameters come from: the built-in defaults, the shrunk mean of the tenant's fitted skills, a
- * fit of the skill itself, or a person.
- */
+/** The built-in defaults, the shrunk mean of the tenant's fitted skills, a fit of the skill, or a person. */
 export type ParameterSource = 'default' | 'prior' | 'fitted' | 'manual';
 
-/** The four parameters of one skill in force, and where they come from. */
 export interface SkillParameters {
   readonly parameters: BktParameters;
   readonly source: ParameterSource;
-  /**
-   * Version of the model that brought them; 0 for the defaults. A skill may keep those of an earlier version. Of
-   * parameters set by hand the revision of the catalogue.
-   */
+  /** Of the model that brought them, 0 for the defaults; set by hand: revision of the catalogue. */
   readonly version: number;
-  /** RFC 3339; null where nothing was fitted. */
   readonly fittedAt: string | null;
 }
 

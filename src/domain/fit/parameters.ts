@@ -8,8 +8,7 @@ import {
   type TenantModel,
 } from '../catalogue/tenant-model.js';
 import { startModel, startTerms } from '../prediction/model.js';
-import { noTimes, type SkillTimes } from '../tracing/pace.js';
-import { rapidThreshold } from '../tracing/rapid.js';
+import { noTimes, rapidThreshold, type SkillTimes } from '../tracing/pace.js';
 import { type BktFit, type FitOptions, fitTrees, type SkillFit } from './bkt/fit.js';
 import type { LossComparison, TracedModel } from './bkt/trace.js';
 import type { AnswerTrees } from './bkt/trees.js';

@@ -3,8 +3,7 @@
  * over the shared columns.
  */
 
-import type { AnswerLog, Learners } from '../base/answer-log.js';
-import { type Range, splitEvenly } from '../base/ranges.js';
+import { type AnswerLog, type Learners, type Range, splitEvenly } from '../base/answer-log.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import { fitJudgedAccuracy } from './accuracy/fit.js';
 import { chooseFitOptions } from './bkt/choose.js';

@@ -1,7 +1,6 @@
 import type { AnswerLog } from '../base/answer-log.js';
 import { rapidModel } from '../base/params.js';
-import { noTimes, type SkillTimes } from '../tracing/pace.js';
-import { rapidThreshold } from '../tracing/rapid.js';
+import { noTimes, rapidThreshold, type SkillTimes } from '../tracing/pace.js';
 
 /**
  * Solution times of every skill. Rapid answers are left out, by the threshold that the skill's times have with them

@@ -1,18 +1,15 @@
-/**
- * A learner's states from the attempt rows alone. Rows carry every number that an update took from outside the
- * learner's own state, so that applying them in their order gives what was committed, byte for byte.
- */
+/** A learner's states from the attempt rows alone, applied in their order: what was committed, byte for byte. */
 
 import { type Advice, adviseOn } from '../advice/answer-advice.js';
 import { type AnswerEffect, applyAnswer } from '../answer/apply-answer.js';
 import type { Conditions } from '../answer/conditions.js';
-import type { Answer } from '../base/types.js';
-import type { RememberedItem } from '../tracing/item-window.js';
+import type { Answer } from '../base/common.js';
 import {
   type AnswerStates,
   type LearnerState,
   newLearner,
   newSkill,
+  type RememberedItem,
   type SkillState,
 } from '../tracing/states.js';
 import type { ItemTrace } from '../tracing/traces.js';
@@ -24,7 +21,6 @@ export interface ReplayRow {
     readonly learnerSeq: number;
     /** Answers of one commit share it. */
     readonly learnerVersion: number;
-    /** The learner's baseline after the answer. */
     readonly baselineTotal: number | null;
   };
   readonly conditions: Conditions;
@@ -38,7 +34,6 @@ export interface ReplayedStates {
   readonly items: readonly [even: ReadonlyMap<string, ItemTrace>, odd: ReadonlyMap<string, ItemTrace>];
 }
 
-/** What one answer did, and what was advised on it. */
 export interface ReplayedAnswer {
   readonly effect: AnswerEffect;
   readonly advice: Advice | null;
@@ -60,6 +55,7 @@ export function startReplay(from: ReplayedStates | null = null) {
     return { learner, skill, item: event.itemId === null ? null : items.find(event.itemId) };
   }
 
+  /** Applies the learner's next row. Rows come in the order of `learner_seq`. */
   function add(row: ReplayRow): ReplayedAnswer {
     const { event, figures, conditions } = row;
     const states = before(row);
@@ -77,12 +73,11 @@ export function startReplay(from: ReplayedStates | null = null) {
     learner: (): LearnerState => learner,
     /** As they are; the next row changes them. */
     skills: skills as ReadonlyMap<string, SkillState>,
-    /** Says the baseline after the last row. */
     setBaseline: (baselineTotal: number): void => {
       learner = { ...learner, baselineTotal };
     },
     /** How many answers are missing between the rows. */
-    missing: (): number => missing,
+    missing: () => missing,
     /** The states after the last row. */
     states: (): ReplayedStates => {
       items.commit(learner.items.generation);
@@ -91,10 +86,7 @@ export function startReplay(from: ReplayedStates | null = null) {
   };
 }
 
-/**
- * Version and baseline are the row's. So is the number: where a row is missing, no later answer may get a number that another
- * one has.
- */
+/** Version, number and baseline are the row's: where one is missing, no later answer may get another's number. */
 const asCommitted = (
   learner: LearnerState,
   { learnerVersion, learnerSeq, baselineTotal }: ReplayRow['figures'],
@@ -105,10 +97,7 @@ const asCommitted = (
   baselineTotal,
 });
 
-/**
- * The items of both generations as commits leave them: a commit writes each of its items once, into the generation
- * that the item had at its end, and an item of the generation before stays there as it was.
- */
+/** The items of both generations as commits leave them: each is written once, into the generation it had at the end. */
 function createItems(from: ReplayedStates | null) {
   const stored = [new Map(from?.items[0]), new Map(from?.items[1])] as const;
   const open = new Map<string, RememberedItem<ItemTrace>>();

@@ -1,9 +1,6 @@
-/**
- * A learner's history without one of its answers. What an update took from outside the learner is each row's own; what
- * followed from the learner's states follows from the new ones.
- */
+/** A learner's history without one of its answers. What an update took from outside the learner is each row's own. */
 import { type Conditions, predictAgain } from '../answer/conditions.js';
-import { dayMs } from '../base/days.js';
+import { dayMs } from '../base/common.js';
 import type { ItemModel, TenantModel } from '../catalogue/tenant-model.js';
 import { meanMastery, practisedSkills, viewSkills } from '../learner/skill-view.js';
 import { lacksBaseline } from '../score/goal.js';
@@ -31,7 +28,6 @@ export interface RetractionContext extends TotalContext {
   readonly version: number;
 }
 
-/** A row as it has to be written again. */
 export interface RewrittenRow<Row> extends ReplayedAnswer {
   readonly row: Row;
   readonly conditions: Conditions;
@@ -44,8 +40,7 @@ export interface RewrittenRow<Row> extends ReplayedAnswer {
  * @param rows without gaps, those of the snapshot left out
  * @param from states that the rows follow on; null where the first is the learner's first
  * @param removed place of the row that goes
- * @returns in order the rows after the answer and all those of the last commit, whose version is the new one; and the
- *   states, `from` where no answer is left
+ * @returns the rows after it and all of the last commit, with the new version; and the states
  */
 export function replayWithout<Row extends ReplayRow>(
   rows: readonly Row[],
@@ -79,8 +74,8 @@ export function replayWithout<Row extends ReplayRow>(
 }
 
 /**
- * Takes the total score that progress is measured from (science notes 6.6), where it is due.
- * @param at time of the last answer, Unix milliseconds
+ * Takes the total score that progress is measured from (science notes 6.6), where it is due. @param at Unix
+ * milliseconds
  */
 export function takeBaseline(
   { learner, skills, setBaseline }: Replay,
@@ -93,7 +88,6 @@ export function takeBaseline(
   setBaseline(currentTotal({ learner: learner(), views, model, knownSkills, now: at }));
 }
 
-/** Place of the first row that was committed with the last one. */
 function startOfLastCommit(rows: readonly ReplayRow[]): number {
   const version = rows.at(-1)?.figures.learnerVersion ?? 0;
   let first = rows.length - 1;
@@ -104,10 +98,8 @@ function startOfLastCommit(rows: readonly ReplayRow[]): number {
 const closeOf = (row: ReplayRow | undefined): number | null => row?.conditions.closedMastery ?? null;
 
 /**
- * What a later row is counted under now. Where the model in force does not give the prediction that stands in the row, the
- * answer was counted under another one, and its own figures stay.
- *
- * @param oldClose of the retracted answer, for the row behind it, which may be the first of its day now
+ * Where the model in force does not give the prediction of the row, the answer was counted under another one, and its
+ * own figures stay. @param oldClose of the retracted answer, for the row behind it, which may open its day now
  */
 function conditionsNow(
   old: Replay,

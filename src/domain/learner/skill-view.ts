@@ -3,7 +3,7 @@
 import { momentumModel } from '../base/params.js';
 import { type Placement, placementOf } from '../catalogue/catalogue.js';
 import { type SkillModel, skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
-import { effectiveMastery, faded, retentionOf } from '../tracing/forgetting.js';
+import { effectiveMastery, faded, retentionOf } from '../tracing/bkt.js';
 import type { SkillState } from '../tracing/states.js';
 
 /** One skill of one learner, with what is in force for it. */
@@ -18,10 +18,7 @@ export interface SkillView {
   readonly retention: number;
 }
 
-/**
- * @param skills each once, by id
- * @param at Unix milliseconds
- */
+/** @param skills each once, by id @param at Unix milliseconds */
 export function viewSkills(
   skills: Iterable<readonly [skillId: string, state: SkillState]>,
   model: TenantModel,
@@ -32,7 +29,6 @@ export function viewSkills(
   return views;
 }
 
-/** @param at Unix milliseconds */
 export function viewSkill(
   skillId: string,
   state: SkillState,
@@ -82,10 +78,8 @@ export function practisedSkills(
 }
 
 /**
- * Weighted mean mastery of the skills with enough attempts, after forgetting; null where no skill has them. The first
- * answers on a skill move mastery from the prior to the truth, which is measurement and not learning.
- *
- * @param at Unix milliseconds
+ * Weighted mean mastery, after forgetting; null where no skill has attempts enough: the first ones move mastery from
+ * the prior to the truth, which is measurement and not learning. @param at Unix milliseconds
  */
 export function meanMastery(skills: ReadonlyMap<string, PractisedSkill>, at: number): number | null {
   let [weights, sum] = [0, 0];

@@ -1,12 +1,59 @@
-/** How a learner's mastery moves: from day to day, out of daily sums of answers, and its momentum now. */
-
-import { dayMs, dayOf } from '../base/days.js';
+import { dayMs, dayOf } from '../base/common.js';
+import { normalQuantile } from '../base/normal.js';
 import { activityModel, momentumModel, velocityModel } from '../base/params.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
-import { closeDay, type Momentum, momentumOf } from '../tracing/momentum.js';
+import { closeDay, type Momentum, momentumOf } from '../tracing/daily.js';
 import type { LearnerState, SkillState } from '../tracing/states.js';
 import { meanMastery, type PractisedSkill, practise, practisedSkills } from './skill-view.js';
-import { type Slope, theilSen } from './theil-sen.js';
+
+/** How a learner's mastery moves: from day to day, out of daily sums of answers, and its momentum now. */
+
+interface Point {
+  readonly time: number;
+  readonly value: number;
+}
+
+/** Change of the value per unit of time, with its 90 % interval. */
+export interface Slope {
+  readonly slope: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/**
+ * Theil-Sen slope: the median of all pairwise slopes, and an approximate interval (Sen, JASA 63, 1968): daily masteries
+ * depend on one another. The lower rank is one inside of Sen's (science notes 4). n points cost n^2 / 2 slopes.
+ *
+ * @returns null below 5 points
+ */
+export function theilSen(points: readonly Point[]): Slope | null {
+  const n = points.length;
+  if (n < velocityModel.minDays) return null;
+  const slopes = pairwiseSlopes(points).sort();
+  const last = slopes.length - 1;
+  const at = (rank: number): number => slopes[Math.min(last, Math.max(0, rank))] as number;
+  const width = upper * Math.sqrt((n * (n - 1) * (2 * n + 5)) / 18);
+  return {
+    slope: (at(Math.floor(last / 2)) + at(Math.ceil(last / 2))) / 2,
+    low: at(Math.floor((slopes.length - width) / 2)),
+    high: at(Math.ceil((slopes.length + width) / 2)),
+  };
+}
+
+const upper = normalQuantile((1 + velocityModel.level) / 2);
+
+function pairwiseSlopes(points: readonly Point[]): Float64Array {
+  const slopes = new Float64Array((points.length * (points.length - 1)) / 2);
+  let next = 0;
+  for (let i = 0; i < points.length; i++) {
+    const a = points[i] as Point;
+    for (let j = i + 1; j < points.length; j++) {
+      const b = points[j] as Point;
+      slopes[next++] = (b.value - a.value) / (b.time - a.time);
+    }
+  }
+  return slopes;
+}
 
 /** Answers of one learner on one skill on one day. */
 export interface SkillDay {
@@ -23,7 +70,6 @@ export interface SkillDay {
   readonly lastAttemptAt: number;
 }
 
-/** An active day of the learner. */
 export interface Closing {
   readonly day: number;
   readonly attempts: number;
@@ -36,14 +82,11 @@ export interface Closing {
 export const firstDayOf = (days: number, today: number): number => today - days + 1;
 
 /**
- * Mastery at the close of each day with answers, oldest first: of all skills that had at least 5 attempts by then,
- * after forgetting, weighted by the catalogue. A day that is not over closes now.
- *
- * Yields after each day, for a caller who has others to serve: a day takes as long as there are skills.
+ * Mastery at the close of each day with answers, oldest first; a day that is not over closes now. Yields after each,
+ * for a caller who has others to serve.
  *
  * @param rows in any order, one for each skill and day
  * @param from first day of the window
- * @param now Unix milliseconds
  */
 export function* closingSeries(
   rows: readonly SkillDay[],
@@ -87,23 +130,8 @@ function addRow(skills: Map<string, PractisedSkill>, row: SkillDay, model: Tenan
 const sum = (days: readonly Pick<SkillDay, 'attempts' | 'correct'>[], of: 'attempts' | 'correct'): number =>
   days.reduce((total, day) => total + day[of], 0);
 
-/** How mastery moved, and how much was practised, over a window. */
-interface Progress {
-  /** Active days of the window, oldest first. */
-  readonly series: readonly Closing[];
-  /** Change of mastery per day; null below 5 days with a value. */
-  readonly velocity: Slope | null;
-  readonly answersPerDay: number;
-  /** Share of right answers, 0 to 1; null without an answer. */
-  readonly accuracy: number | null;
-}
-
-/**
- * @param closings active days up to today, oldest first, none missing of the window
- * @param days length of the window
- * @param today UTC day since 1970
- */
-export function progressOver(closings: readonly Closing[], days: number, today: number): Progress {
+/** @param closings active days up to today, oldest first, none missing of the window */
+export function progressOver(closings: readonly Closing[], days: number, today: number) {
   const from = firstDayOf(days, today);
   const series = closings.filter(({ day }) => day >= from);
   const attempts = sum(series, 'attempts');
@@ -113,6 +141,7 @@ export function progressOver(closings: readonly Closing[], days: number, today: 
       series.flatMap(({ day, mastery }) => (mastery === null ? [] : [{ time: day, value: mastery }])),
     ),
     answersPerDay: attempts / days,
+    /** Share of right answers, 0 to 1; null without an answer. */
     accuracy: attempts === 0 ? null : sum(series, 'correct') / attempts,
   };
 }
@@ -121,12 +150,9 @@ export function progressOver(closings: readonly Closing[], days: number, today: 
 export const daysToRead = (days: number): number => Math.max(days, velocityModel.longDays);
 
 /**
- * Momentum now. The state knows a day only once a later one with answers has begun, so the last one is closed here, and
- * after it idle days up to today for what was forgotten since; of many idle days only some. Who gave no answer in the last
- * 14 days is not building, however low the long average of a short history still is.
+ * The state knows a day only once a later one with answers has begun: here the last one is closed, and some of the
+ * idle days after it. Who gave no answer in the last 14 days is not building.
  *
- * @param skills all of the learner's
- * @param now Unix milliseconds
  * @returns null where no skill has enough answers
  */
 export function momentumNow(

@@ -4,9 +4,10 @@
  * asin(sqrt(share)), on which the chance of m single answers has the variance 1 / (4 m) whatever the share
  * (Anscombe 1948), and its widths are quantiles of what came out for learners whom the fit did not see.
  */
+
+import { clamp, logit, sigmoid } from '../base/common.js';
 import { normalCdf, normalQuantile } from '../base/normal.js';
 import { accuracyConstants as constants, predictionModel } from '../base/params.js';
-import { clamp, logit, sigmoid } from '../base/probability.js';
 import type { LearnerTrace } from '../tracing/traces.js';
 
 /** A figure known at some places, on straight lines in between, and constant beyond the first and the last. */

@@ -1,4 +1,4 @@
-import { clamp, logit } from '../base/probability.js';
+import { clamp, logit } from '../base/common.js';
 import {
   elsewhereAt,
   type ItemTrace,

@@ -5,8 +5,9 @@
  * For another item of the same skill, a right answer never lowers the probability and a wrong one never raises it:
  * every weight keeps the sign of its feature, the slopes of skill and item included.
  */
+
+import { clamp, logit, sigmoid } from '../base/common.js';
 import { type BktParameters, defaultParameters, predictionModel } from '../base/params.js';
-import { clamp, logit, sigmoid } from '../base/probability.js';
 import { maxItemRun } from '../tracing/traces.js';
 import {
   type FeatureName,

@@ -1,21 +1,25 @@
-/** The whole forecast of a learner, as a predictions answer shows it: scores, goal, share of right answers. */
-
-import { dayOf } from '../base/days.js';
-import { accuracyConstants } from '../base/params.js';
-import { clamp } from '../base/probability.js';
-import { type PerSection, perSection } from '../base/types.js';
+/** The whole forecast of a learner: scores, goal and share of right answers; and the same under a plan of practice. */
+import { clamp, dayOf, type PerSection, perSection } from '../base/common.js';
+import { accuracyConstants, scoreModel } from '../base/params.js';
+import type { SkillView } from '../learner/skill-view.js';
+import { accuracyInterval, forecastAccuracy } from '../prediction/accuracy-model.js';
+import { practiceOf } from '../tracing/daily.js';
 import {
-  type AccuracyForecast,
-  accuracyInterval,
-  forecastAccuracy,
-  type ShareInterval,
-} from '../prediction/accuracy-model.js';
-import { type Practice, practiceOf } from '../tracing/activity.js';
-import { forecastUnder } from './forecast.js';
-import { type GoalOutlook, type GoalSetting, goalOutlook, horizonOf } from './goal.js';
-import { habitOf, presentPractice, steadyHabit } from './habit.js';
-import type { ScoreForecast, Scores } from './score.js';
-import type { SectionMeasure } from './section-measure.js';
+  type Forecast,
+  forecastUnder,
+  type GoalOutlook,
+  type GoalSetting,
+  goalOutlook,
+  horizonOf,
+} from './goal.js';
+import {
+  type Habit,
+  habitOf,
+  presentPractice,
+  skillPractice,
+  steadyHabit,
+  steadyPractice,
+} from './projection.js';
 import { type ForecastSubject, type Standing, standingOf } from './standing.js';
 
 /** Horizon of the `predicted_*_in_30_days` fields. */
@@ -30,51 +34,34 @@ export interface ForecastRequest {
   readonly goal: GoalSetting | null;
 }
 
-/** Share of right answers over the requested days, as far as it is known without the questions. */
-export interface AccuracyOutlook extends AccuracyForecast {
-  readonly interval: ShareInterval;
-  /** Answers that the interval is for: as many as at the present rate, and at least 10. */
-  readonly answers: number;
-}
+export type LearnerForecast = ReturnType<typeof forecastLearner>;
 
-export interface LearnerForecast {
-  readonly current: Scores;
-  readonly in30Days: Scores;
-  readonly requested: ScoreForecast;
-  readonly goal: GoalOutlook;
-  readonly accuracy: AccuracyOutlook;
-  /** Smallest of some rates, answers a day in each section, that reaches the goal in time; null where none does. */
-  readonly neededRate: number | null;
-  readonly measures: PerSection<SectionMeasure>;
-  /** What is taken to go on. */
-  readonly practice: PerSection<Practice>;
-  /** Share of the population's variance that the answers explain, 0 to 1. */
-  readonly reliability: PerSection<number>;
-}
-
-export function forecastLearner(subject: ForecastSubject, request: ForecastRequest): LearnerForecast {
+export function forecastLearner(subject: ForecastSubject, request: ForecastRequest) {
   const standing = standingOf(subject);
   const practice = presentPractice(subject);
-  const forecast = forecastUnder(subject, standing, habitOf(standing, practice));
+  const forecast = forecastUnder(standing, habitOf(standing, practice));
   const requested = forecast.forecastIn(request.days, request.level);
-  const goal = goalOutlook(subject, forecast, request.goal);
+  const goal = goalOutlook(standing, forecast, request.goal);
   return {
     current: forecast.current,
     in30Days: request.days === standardDays ? requested.scores : forecast.scoresIn(standardDays),
     requested,
     goal,
     accuracy: accuracyOutlook(subject, request),
-    neededRate: goal.isSet && !goal.onTrack ? neededRate(subject, standing, goal) : null,
+    neededRate: goal.isSet && !goal.onTrack ? neededRate(standing, goal) : null,
     measures: standing.measures,
+    /** What is taken to go on. */
     practice,
+    /** Share of the population's variance that the answers explain, 0 to 1. */
     reliability: perSection((section) => clamp(1 - standing.estimate.variance[section], 0, 1)),
   };
 }
 
+/** Share of right answers over the days, for as many answers as at the present rate, and at least 10. */
 function accuracyOutlook(
   { learner, model: { accuracy }, now }: ForecastSubject,
   { days, level }: ForecastRequest,
-): AccuracyOutlook {
+) {
   const { math, rw } = practiceOf(learner.activity, dayOf(now));
   const answers = Math.max(accuracyConstants.minAnswers, Math.round((math.rate + rw.rate) * days));
   const forecast = forecastAccuracy(accuracy, learner, accuracy.unit === 'days' ? days : answers);
@@ -84,16 +71,91 @@ function accuracyOutlook(
 /** Rates that are tried for advice, answers a day in each section. */
 const triedRates = [1, 2, 5, 10, 20, 40];
 
-function neededRate(
-  subject: ForecastSubject,
-  standing: Standing,
-  { targetScore, targetDate }: GoalOutlook,
-): number | null {
-  const days = horizonOf(targetDate, subject.now);
+/** The smallest tried rate that reaches the goal in time; null where none does. */
+function neededRate(standing: Standing, { targetScore, targetDate }: GoalOutlook): number | null {
+  const days = horizonOf(targetDate, standing.now);
   const reaches = (rate: number): boolean => {
-    const practising = forecastUnder(subject, standing, steadyHabit(standing, { math: rate, rw: rate }));
+    const practising = forecastUnder(standing, steadyHabit(standing, { math: rate, rw: rate }));
     return practising.scoresIn(days).total >= targetScore;
   };
   // Most goals that are out of reach stay so at any rate: the highest is tried first.
   return reaches(Math.max(...triedRates)) ? (triedRates.find(reaches) ?? null) : null;
+}
+
+export interface PracticePlan {
+  /** Over all sections together, every day, 0 or more. */
+  readonly answersPerDay: number;
+  /** The only skills that are practised, each as often; null: all, in the sections' present proportion. */
+  readonly skills: readonly SkillView[] | null;
+}
+
+/** More answers than this in a day are no plan. */
+export const maxAnswersPerDay = 1000;
+
+export type WhatIf = ReturnType<typeof forecastPlan>;
+
+/** A forecast under another plan than the present practice. @param inDays when the target is to be reached, 0 to 365 */
+export function forecastPlan(
+  subject: ForecastSubject,
+  plan: PracticePlan,
+  { days, level, goal: set }: ForecastRequest,
+  inDays: number,
+) {
+  const standing = standingOf(subject);
+  const added = plan.skills?.filter(({ state }) => state.attempts === 0) ?? [];
+  const under = (answersPerDay: number): Forecast =>
+    forecastUnder(standing, plannedHabit(standing, { ...plan, answersPerDay }), added);
+  const forecast = under(plan.answersPerDay);
+  const present = forecastUnder(standing, habitOf(standing, presentPractice(subject)));
+  const goal = goalOutlook(standing, forecast, set);
+  return {
+    current: forecast.current,
+    planned: forecast.forecastIn(days, level),
+    unplanned: present.scoresIn(days),
+    goal,
+    /** Least whole number of answers a day, on the plan's skills, that reaches the target; null above the maximum. */
+    neededAnswersPerDay: leastRate((rate) => under(rate).scoresIn(inDays).total >= goal.targetScore),
+    neededInDays: inDays,
+  };
+}
+
+/** More practice never lowers a forecast, so that a binary search finds the least rate. */
+function leastRate(reaches: (answersPerDay: number) => boolean): number | null {
+  if (!reaches(maxAnswersPerDay)) return null;
+  let [low, high] = [-1, maxAnswersPerDay];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (reaches(middle)) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
+function plannedHabit(standing: Standing, { answersPerDay, skills }: PracticePlan): Habit {
+  const known = perSection((section) => standing.measures[section].knownSkills);
+  if (skills === null) return steadyHabit(standing, ratesOf(standing, known, answersPerDay));
+  const chosen = new Set(skills.map(({ skillId }) => skillId));
+  const practice = steadyPractice(answersPerDay);
+  // Where few skills are known, each stands for many fine ones, which share its answers.
+  const practised = perSection((section) =>
+    skillPractice(practice, Math.min(1, known[section] / scoreModel.leastSkills) / chosen.size),
+  );
+  const left = skillPractice(steadyPractice(0), 0);
+  return {
+    of: (view, section) => (view !== null && chosen.has(view.skillId) ? practised[section] : left),
+    isSame: practised.math.rate === practised.rw.rate,
+  };
+}
+
+/** Answers a day shared between the sections as now, or, without present practice, by their skills. */
+function ratesOf(
+  { learner, now }: Standing,
+  skills: PerSection<number>,
+  answersPerDay: number,
+): PerSection<number> {
+  const { math, rw } = practiceOf(learner.activity, dayOf(now));
+  const share = math.rate + rw.rate > 0 ? { math: math.rate, rw: rw.rate } : skills;
+  const sum = share.math + share.rw;
+  const mathShare = sum > 0 ? share.math / sum : 0.5;
+  return { math: answersPerDay * mathShare, rw: answersPerDay * (1 - mathShare) };
 }

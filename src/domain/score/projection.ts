@@ -1,50 +1,172 @@
 /**
- * Mastery rolled forward: what practice at a rate adds to a skill, and what forgetting takes. The learner's past slope
- * predicts next to nothing (in simulation its correlation with the next month's gain was .02); the rate of practice, the
- * probability of learning and the room that is left do better (science notes 6.3).
+ * Mastery rolled forward: what practice at a rate adds to a skill, and what forgetting takes. The rate of practice, the
+ * probability of learning and the room that is left predict better than the past slope (science notes 6.3).
  *
- * Practice and forgetting go on side by side, du/dt = learn (1 - u) - forget (u - kept), the latter above `kept` alone:
- * each skill moves towards the one mastery at which both balance, and never turns back on its way.
+ * Both go on side by side, du/dt = learn (1 - u) - forget (u - kept), the latter above `kept` alone: each skill moves
+ * towards the one mastery at which they balance, and never turns back on its way.
  */
+import { dayMs, dayOf, type PerSection, perSection, type Section } from '../base/common.js';
+import {
+  activityModel,
+  defaultParameters,
+  forgettingModel,
+  projectionModel,
+  scoreModel,
+} from '../base/params.js';
+import { shareOf } from '../catalogue/catalogue.js';
+import type { SkillView } from '../learner/skill-view.js';
+import { halfLifeDays } from '../tracing/bkt.js';
+import { assumedPractice, type Practice } from '../tracing/daily.js';
+import { rapidFlag } from '../tracing/pace.js';
+import { isPlateau } from '../tracing/plateau.js';
+import { abilityOf, type ForecastSubject, masteryOf, type Standing, trustOf } from './standing.js';
 
-import { dayMs } from '../base/days.js';
-import { forgettingModel, projectionModel } from '../base/params.js';
-import { halfLifeDays } from '../tracing/forgetting.js';
-import { abilityOf } from './section-measure.js';
+/** How a learner is taken to go on practising. */
+export interface Habit {
+  /** @param view null: of skills that the learner never answered */
+  of(view: SkillView | null, section: Section): SkillPractice;
+  /** Whether a skill is practised alike in both sections. */
+  readonly isSame: boolean;
+}
+
+/** Present practice of all skills of a section, as it is taken to go on. */
+export const presentPractice = ({ learner, now }: ForecastSubject): PerSection<Practice> =>
+  assumedPractice(learner.activity, learner.attempts, dayOf(now));
+
+/** @param rates answers per day, 0 or more */
+export const steadyHabit = (standing: Standing, rates: PerSection<number>): Habit =>
+  habitOf(
+    standing,
+    perSection((section) => steadyPractice(rates[section])),
+  );
+
+/** Below one answer a day some days have none. */
+export const steadyPractice = (rate: number): Practice => ({
+  rate,
+  activeDays: activityModel.days * Math.min(1, rate),
+});
+
+/** A section's answers spread over its known skills; where these are few, each stands for many fine ones. */
+export function habitOf({ measures }: Standing, practice: PerSection<Practice>): Habit {
+  const habits = perSection((section) =>
+    skillPractice(practice[section], 1 / Math.max(measures[section].knownSkills, scoreModel.leastSkills)),
+  );
+  const isSame = habits.math.rate === habits.rw.rate && habits.math.freshness === habits.rw.freshness;
+  return { of: (_, section) => habits[section], isSame };
+}
+
+export type SkillPractice = ReturnType<typeof skillPractice>;
+
+/** How a skill is practised from now on. @param share of the answers that the skill gets */
+export function skillPractice({ rate, activeDays }: Practice, share: number) {
+  const { activeDays: fresh, spacingDays, rightShare } = projectionModel;
+  const active = activeDays / activityModel.days;
+  const answersThen = active === 0 ? 0 : (rate * share) / active;
+  return {
+    /** Answers per day. */
+    rate: rate * share,
+    /** Share of its mastery that practice keeps from fading, 0 to 1. */
+    freshness: Math.min(1, activeDays / fresh),
+    /** Days with a right answer that come soon (`spacingDays`): they lengthen its half-life. */
+    rightDays: spacingDays * active * -Math.expm1(-rightShare * answersThen),
+  };
+}
+
+/**
+ * Changes of both abilities, by days 0 to 365: no change on a day in the range is above the one returned, and for a
+ * single day it is that day's.
+ *
+ * @param views of all skills that the habit is about
+ */
+export function abilityChanges(
+  standing: Standing,
+  habit: Habit,
+  views = standing.views,
+): (from: number, to: number) => PerSection<number> {
+  const outlook = (section: Section) => outlookOf(projectedSkills(views, section, standing, habit));
+  const { measures, estimate } = standing;
+  // Without a catalogue both sections look the same: one of them is projected.
+  const areSame =
+    habit.isSame &&
+    estimate.theta.math === estimate.theta.rw &&
+    measures.math.knownWeight === measures.rw.knownWeight &&
+    views.every(({ placement }) => placement.section === null);
+  const inMath = outlook('math');
+  const inRw = areSame ? null : outlook('rw');
+  return (from, to) => {
+    const math = inMath(from, to);
+    return { math, rw: inRw === null ? math : inRw(from, to) };
+  };
+}
+
+/**
+ * A section's skills as far as their mastery is trusted, and for the rest what ability predicts. The rest is not
+ * forgotten and learns like the mean of the skills, without skills like a new one; it is gathered by rate of practice.
+ */
+function projectedSkills(
+  views: readonly SkillView[],
+  section: Section,
+  { measures, estimate, now }: Standing,
+  habit: Habit,
+): ProjectedSkill[] {
+  const projected: ProjectedSkill[] = [];
+  const restByRate = new Map<number, number>();
+  const addRest = (rate: number, weight: number) =>
+    restByRate.set(rate, (restByRate.get(rate) ?? 0) + weight);
+  let [weights, learningSum] = [0, 0];
+  for (const view of views) {
+    const weight = shareOf(view.placement, section) * view.placement.weight;
+    if (weight === 0) continue;
+    const { state, model, mastery } = view;
+    const { rate, freshness, rightDays } = habit.of(view, section);
+    // Less is learned on a plateau, and by answers too fast to learn from.
+    const learning = learningOf(model.parameters.pLearn, isPlateau(state.plateau) || rapidFlag(state.rapid));
+    const trusted = state.attempts === 0 ? 0 : weight * trustOf(view);
+    if (trusted > 0)
+      projected.push({
+        mastery,
+        weight: trusted,
+        kept: keptMastery(mastery, model.parameters.pInit, freshness),
+        learn: learningRate(rate, learning),
+        forget: forgettingRate(state.correctDays + rightDays, freshness),
+        grace: graceLeft(now - state.lastAttemptAt),
+      });
+    weights += weight;
+    learningSum += weight * learning;
+    addRest(rate, weight - trusted);
+  }
+  const mastery = masteryOf(estimate.theta[section]);
+  addRest(habit.of(null, section).rate, Math.max(0, measures[section].knownWeight - weights));
+  const learning = weights === 0 ? learningOf(defaultParameters.pLearn, false) : learningSum / weights;
+  for (const [rate, weight] of restByRate) {
+    const learn = learningRate(rate, learning);
+    projected.push({ mastery, weight, kept: mastery, learn, forget: 0, grace: 0 });
+  }
+  return projected;
+}
 
 /** One skill, or what is like one, at the start of the projection. */
-export interface ProjectedSkill {
-  /** Effective mastery now. */
+interface ProjectedSkill {
+  /** Effective mastery now, and what forgetting leaves of it in the end. */
   readonly mastery: number;
+  readonly kept: number;
   /** In the section's mean. */
   readonly weight: number;
-  /** What forgetting leaves of it in the end (`keptMastery`). */
-  readonly kept: number;
-  /** Share that practice takes of what is left to learn, as a rate per day (`learningRate`). */
+  /** Rates per day: the share of what is left that practice teaches, and of mastery above `kept` that is forgotten. */
   readonly learn: number;
-  /** Share that forgetting takes of mastery above `kept`, as a rate per day (`forgettingRate`). */
   readonly forget: number;
   /** Days until forgetting begins, 0 or more. */
   readonly grace: number;
 }
 
-/**
- * Probability that an answer brings learning which a test would show.
- *
- * @param slowed on a plateau, or by answers too fast to learn from
- */
+/** Probability that an answer brings learning which a test would show. @param slowed on a plateau, or by rapid answers */
 export const learningOf = (pLearn: number, slowed: boolean): number =>
   projectionModel.learningShare * pLearn * (slowed ? projectionModel.slowedShare : 1);
 
-/** @param learning at an answer, as `learningOf` returns it */
 export const learningRate = (answersPerDay: number, learning: number): number =>
   -answersPerDay * Math.log1p(-learning);
 
-/**
- * The prior, and of the mastery above it the share that practice keeps.
- *
- * @param freshness that share, 0 to 1
- */
+/** The prior, and of the mastery above it the share that practice keeps. @param freshness that share, 0 to 1 */
 export const keptMastery = (mastery: number, pInit: number, freshness: number): number =>
   pInit + freshness * Math.max(0, mastery - pInit);
 
@@ -52,16 +174,8 @@ export const keptMastery = (mastery: number, pInit: number, freshness: number): 
 export const forgettingRate = (correctDays: number, freshness: number): number =>
   ((1 - freshness) * Math.LN2) / halfLifeDays(correctDays);
 
-/** Days of grace that are left. */
-export const graceLeft = (idleMs: number): number =>
+const graceLeft = (idleMs: number): number =>
   Math.max(0, forgettingModel.graceDays - Math.max(0, idleMs) / dayMs);
-
-/**
- * Expected change of a section's ability, on the population's scale, once falling skills have gone on for some days and
- * rising ones for some, 0 to 365 each. Both the same is the change until that day. Every skill goes one way, so the
- * earliest day for falling ones and the latest for rising ones bound all days between.
- */
-type Outlook = (fallingDays: number, risingDays: number) => number;
 
 /** Figures of a skill in a row of the table, which is the inner loop of forecasts. */
 const start = 0;
@@ -77,12 +191,15 @@ const weight = 6;
 const width = 7;
 
 /**
- * The table is a list of numbers: the memory of a typed array of this size is taken from the system, and given back to
- * it, each time.
+ * Expected change of a section's ability, on the population's scale, once falling skills have gone on for some days and
+ * rising ones for some, 0 to 365 each. Every skill goes one way, so the earliest day for falling ones and the latest for
+ * rising ones bound all days between. The table is a list of numbers: a typed array's memory goes back to the system.
  *
  * @param skills of a section, at least one
  */
-export function outlookOf(skills: Iterable<ProjectedSkill>): Outlook {
+export function outlookOf(
+  skills: readonly ProjectedSkill[],
+): (fallingDays: number, risingDays: number) => number {
   const table: number[] = [];
   let weights = 0;
   for (const skill of skills) {

@@ -1,9 +1,7 @@
 /** From abilities to scores. */
-
+import { clamp, type PerSection, perSection, type Section } from '../base/common.js';
 import { normalQuantile } from '../base/normal.js';
 import { scoreModel } from '../base/params.js';
-import { clamp } from '../base/probability.js';
-import { type PerSection, perSection, type Section } from '../base/types.js';
 import { type AbilityEstimate, type ForecastSubject, standingOf } from './standing.js';
 
 const roundToStep = (score: number): number => scoreModel.step * Math.floor(score / scoreModel.step + 0.5);
@@ -36,35 +34,24 @@ export interface Interval {
   readonly high: number;
 }
 
-/** Scores on a test taken some days ahead, with intervals for what that test would show. */
-export interface ScoreForecast {
-  readonly scores: Scores;
-  readonly intervals: PerSection<Interval> & { readonly total: Interval };
-  /** Centre and standard deviation of the total, unrounded. */
-  readonly totalCentre: number;
-  readonly totalSd: number;
-  readonly sd: PerSection<number>;
-}
-
-/** How abilities change until a day, on the population's scale. */
-export interface AbilityOutlook {
-  readonly change: PerSection<number>;
-  /** How far gains or losses alone would move them: the uncertainty of the change grows with it. */
-  readonly swing: PerSection<number>;
-}
+/** Scores on a test taken some days ahead, with intervals for what that test would show; centre and sd are unrounded. */
+export type ScoreForecast = ReturnType<typeof forecastScores>;
 
 /**
  * Forecast of both sections and their total. Source: science notes 6.4.
  *
+ * @param change of the abilities until then, on the population's scale
+ * @param swing how far gains or losses alone would move them: the uncertainty of the change grows with it
  * @param days 0 to 365
  * @param level of the intervals, 0.5 to 0.99; they include the test's own error of measurement
  */
 export function forecastScores(
   estimate: AbilityEstimate,
-  { change, swing }: AbilityOutlook,
+  change: PerSection<number>,
+  swing: PerSection<number>,
   days: number,
   level: number,
-): ScoreForecast {
+) {
   const theta = perSection((section) => estimate.theta[section] + change[section]);
   const scores = scoresOf(theta);
   const centre = perSection((section) => centreOf(section, theta[section]));

@@ -1,6 +1,5 @@
+import { type Answer, clamp, logit, sigmoid } from '../base/common.js';
 import { abilityModel, type BktParameters } from '../base/params.js';
-import { clamp, logit, sigmoid } from '../base/probability.js';
-import type { Answer } from '../base/types.js';
 
 /** Running estimate of a learner's ability in one section, on the logit scale of the population. */
 export interface Ability {
@@ -10,7 +9,6 @@ export interface Ability {
 
 export const newAbility: Ability = { theta: 0, variance: abilityModel.variance };
 
-/** What one answer says about ability, in whichever section. */
 interface AbilityEvidence {
   readonly isCorrect: boolean;
   /** Of the question, logits: at this ability a right answer is as likely as a wrong one. */
@@ -20,9 +18,7 @@ interface AbilityEvidence {
 }
 
 /**
- * Guess and slip of the skill imply a difficulty of their own, so that ability 0 means mastery one half: without it an
- * average learner would look better than average (science notes 6.2).
- *
+ * Guess and slip of the skill imply a difficulty, so that ability 0 means mastery one half (science notes 6.2).
  * @param attempts answers of the learner on the skill before this one
  */
 export function abilityEvidence(
@@ -37,11 +33,7 @@ export function abilityEvidence(
   };
 }
 
-/**
- * A Bayesian Rasch filter with constant state: an Elo rating whose step follows its own uncertainty (cf. Pelánek 2016).
- *
- * @param share how much of the answer belongs to this section: 0, .5 or 1
- */
+/** A Bayesian Rasch filter with constant state (cf. Pelánek 2016). @param share of the section: 0, .5 or 1 */
 export function updateAbility(
   ability: Ability,
   { isCorrect, difficulty, weight }: AbilityEvidence,

@@ -1,23 +1,23 @@
+import { clamp, dayMs, logit } from '../base/common.js';
 import {
   type BktParameters,
   confidenceRatios,
   difficultyModel,
   type FitBounds,
   fitBounds,
+  forgettingModel,
   masteryBounds,
 } from '../base/params.js';
-import { clamp, logit } from '../base/probability.js';
+import type { SkillState } from './states.js';
 
 /** What one answer does to mastery; every value a probability. */
 export interface BktStep {
-  /** Of a right answer, before it was given. */
   readonly pCorrect: number;
   /** Mastery given the answer, before learning from the attempt. */
   readonly posterior: number;
   readonly masteryAfter: number;
 }
 
-/** What makes one answer's evidence differ from another's on the skill. */
 interface ItemEvidence {
   /** Logit shift of guess (down) and slip (up) as `difficultyShift` gives it; 0: none. */
   readonly difficultyShift: number;
@@ -27,18 +27,16 @@ interface ItemEvidence {
   readonly confidence?: number | null;
 }
 
-/** Guess and slip on one question. */
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
 
 const plainEvidence: ItemEvidence = { difficultyShift: 0 };
 
 /**
- * One step of Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery: times the Bayes factor
- * of the answer, which equals the usual quotient, then learning. The result stays within `masteryBounds`.
+ * One step of Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery. The result stays within
+ * `masteryBounds`.
  *
  * @param mastery before the answer, 0 to 1
- * @param guard a wrong answer never raises mastery. The plain formula raises it below `pStar`: fitted parameters avoid
- * that at their prior, but not for every difficulty, nor after a change of parameters
+ * @param guard a wrong answer never raises mastery, as the plain formula does below `pStar`
  */
 export function traceAnswer(
   parameters: BktParameters,
@@ -62,17 +60,11 @@ export function traceAnswer(
   };
 }
 
-/**
- * Probability of a right answer at mastery L: L (1 - slip) + (1 - L) guess.
- * Source: Corbett & Anderson 1995.
- */
+/** L (1 - slip) + (1 - L) guess (Corbett & Anderson 1995). */
 export const predictCorrect = (mastery: number, { pGuess, pSlip }: GuessSlip): number =>
   mastery * (1 - pSlip) + (1 - mastery) * pGuess;
 
-/**
- * Evidence of the answer for mastery against no mastery. Confidence counts with right answers only: a confident wrong one
- * may be a slip or a misconception. A right answer, however unsure, never counts against mastery (decided here).
- */
+/** Confidence counts with right answers only: a confident wrong one may be a slip or a misconception. */
 function bayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, confidence: number | null): number {
   if (!isCorrect) return pSlip / (1 - pGuess);
   const factor = (1 - pSlip) / pGuess;
@@ -80,9 +72,8 @@ function bayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, confidenc
 }
 
 /**
- * Guess and slip on a question: logit guess - shift, logit slip + shift. The gap of logit(1 - slip) and
- * logit(guess) stays, so 1 - slip > guess is preserved; shift 0 gives the skill's own values bit for bit.
- * Source: item guess and slip of KT-IDEM (Pardos & Heffernan 2011) with one known covariate.
+ * Logit guess - shift, logit slip + shift: 1 - slip > guess is preserved; shift 0 gives the same values bit for bit.
+ * Source: KT-IDEM (Pardos & Heffernan 2011) with one known covariate.
  */
 export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSlip {
   if (shift === 0) return parameters;
@@ -95,9 +86,8 @@ export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSl
 }
 
 /**
- * The logit shift for a question: scale * difficulty, cut once so that guess and slip both stay inside the item bounds;
- * cutting each by itself would let a right answer on a harder question count less. A side on which the skill's own values
- * lie outside the bounds allows no shift; 0 stays 0.
+ * The logit shift for a question, cut once so that guess and slip both stay inside the item bounds: cutting each by
+ * itself would let a right answer on a harder question count less. 0 stays 0.
  *
  * @param difficulty in logits, minus the mean of the skill's supplied difficulties
  * @param scale k, at least 0
@@ -117,9 +107,40 @@ export function difficultyShift(
     : Math.max(shift, Math.min(0, Math.max(guessRoom, slipRoom))) + 0; // + 0: never -0, which prints otherwise
 }
 
-/**
- * P* = learn (1 - guess) / (1 - slip - guess): below this mastery the plain formula lets a wrong answer raise it
- * (Shchepakin, Sankaranarayanan & Zimmaro 2024).
- */
+/** Below P* the plain formula lets a wrong answer raise mastery (Shchepakin, Sankaranarayanan & Zimmaro 2024). */
 export const pStar = ({ pLearn, pGuess, pSlip }: BktParameters): number =>
   (pLearn * (1 - pGuess)) / (1 - pSlip - pGuess);
+
+/**
+ * Days after which half of what mastery has above its prior is gone (Settles & Meeder 2016). @param correctDays 0
+ * or more
+ */
+export function halfLifeDays(correctDays: number): number {
+  const { baseDays, doublingDays, maxDays } = forgettingModel;
+  return clamp(baseDays * 2 ** ((correctDays - 1) / doublingDays), baseDays, maxDays);
+}
+
+type Remembered = Pick<SkillState, 'correctDays' | 'lastAttemptAt' | 'attempts'>;
+
+/**
+ * Share of what mastery has above its prior that is left, 0 to 1; 1 within a day of grace. @param now Unix
+ * milliseconds
+ */
+export function retentionOf({ attempts, correctDays, lastAttemptAt }: Remembered, now: number): number {
+  const idleDays = (now - lastAttemptAt) / dayMs - forgettingModel.graceDays;
+  return attempts === 0 || idleDays <= 0 ? 1 : 2 ** (-idleDays / halfLifeDays(correctDays));
+}
+
+/** What is left of a mastery: it decays towards the prior; at or below the prior nothing is forgotten. */
+export const faded = (mastery: number, pInit: number, retention: number): number =>
+  mastery <= pInit || retention === 1 ? mastery : pInit + (mastery - pInit) * retention;
+
+/**
+ * Mastery after forgetting since the last attempt; without an attempt the prior in force. @param now Unix
+ * milliseconds
+ */
+export const effectiveMastery = (
+  pInit: number,
+  skill: Remembered & Pick<SkillState, 'mastery'>,
+  now: number,
+): number => (skill.attempts === 0 ? pInit : faded(skill.mastery, pInit, retentionOf(skill, now)));

@@ -1,9 +1,6 @@
 import { calibrationModel } from '../base/params.js';
 
-/**
- * Sums over the answers with a confidence, of confidence as a probability p minus y, 1 for a right answer. Whole numbers,
- * so that any order gives the same sums.
- */
+/** Sums over the answers with a confidence p, y = 1 for a right one. Whole numbers: any order gives the same. */
 export const newCalibration = {
   answers: 0,
   /** Sum of 10 (p - y). */
@@ -14,22 +11,9 @@ export const newCalibration = {
 
 export type CalibrationState = Readonly<typeof newCalibration>;
 
-/** Over-confident, under-confident. */
 export type CalibrationFlag = 'over' | 'under';
 
-interface Calibration {
-  /** Mean of (p - y)², 0 to 1. */
-  readonly brier: number;
-  /** Mean confidence minus accuracy, above 0 where confidence is ahead. */
-  readonly bias: number;
-  readonly flag: CalibrationFlag | null;
-}
-
-/**
- * Counts an answer. Confidence 1 to 5 stands for .1, .3, .5, .7, .9.
- *
- * @param confidence null where none was sent: a default must not count
- */
+/** Confidence 1 to 5 stands for .1, .3, .5, .7, .9; null where none was sent: a default must not count. */
 export function updateCalibration(
   state: CalibrationState,
   confidence: number | null,
@@ -45,18 +29,16 @@ export function updateCalibration(
 }
 
 /** How well confidence fits accuracy; null where none was ever sent. */
-export function calibration(state: CalibrationState): Calibration | null {
+export function calibration(state: CalibrationState) {
   const { answers, biasTenths, squaredHundredths } = state;
   if (answers === 0) return null;
   const bias = biasTenths / (10 * answers);
-  const flag = isBiased(state, Math.abs(bias)) ? (bias > 0 ? 'over' : 'under') : null;
+  const flag: CalibrationFlag | null = isBiased(state, Math.abs(bias)) ? (bias > 0 ? 'over' : 'under') : null;
+  /** Brier score: mean of (p - y)²; bias: mean confidence minus accuracy. */
   return { brier: squaredHundredths / (100 * answers), bias, flag };
 }
 
-/**
- * Whether the bias is large and beyond chance: a one-sample test, with the sample's standard deviation (n - 1).
- * Compared as a product, for the deviation is 0 where all differences are equal.
- */
+/** A one-sample test with deviation n - 1. Compared as a product, for the deviation may be 0. */
 function isBiased({ answers, biasTenths, squaredHundredths }: CalibrationState, size: number): boolean {
   const { minAnswers, minBias, z } = calibrationModel;
   if (answers < minAnswers || size < minBias) return false;

@@ -1,11 +1,10 @@
+import { clamp } from '../base/common.js';
 import { normalCdf } from '../base/normal.js';
 import { paceModel, rapidModel } from '../base/params.js';
-import { clamp } from '../base/probability.js';
 
 /** Solution times of one skill, rapid answers left out; all zero where none was measured. */
 export const noTimes = {
   answers: 0,
-  /** Mean of seconds. */
   meanSeconds: 0,
   /** Mean of ln seconds, and the sum of squared deviations from it. */
   logMean: 0,
@@ -14,16 +13,12 @@ export const noTimes = {
 
 export type SkillTimes = Readonly<typeof noTimes>;
 
-/** What is usual for a skill: mean and standard deviation of ln seconds. */
 export interface TimeNorm {
   readonly logMean: number;
   readonly logSd: number;
 }
 
-/**
- * The skill's time norm, drawn to a general prior while few times are known. Times are taken for log-normal
- * (van der Linden 2006).
- */
+/** The skill's log-normal time norm (van der Linden 2006), drawn to a general prior while few times are known. */
 export function timeNorm(times: Pick<SkillTimes, 'answers' | 'logMean' | 'logM2'> | null): TimeNorm {
   const { prior, minVariance } = paceModel;
   const { answers, logMean, logM2 } = times ?? noTimes;
@@ -48,11 +43,8 @@ export const newPace = {
 export type PaceState = Readonly<typeof newPace>;
 
 /**
- * Counts an answer; one that is rapid, has no time, or so long a time that the learner had left, changes nothing.
- * The running mean is plain over the first ten, then weighs the last one by a tenth.
- *
- * @param pCorrect probability of a right answer before it was given
- * @param seconds 0 or more; null: not reported
+ * Counts an answer that has a time, is not rapid, and not so long that the learner had left. The running mean is plain
+ * over the first ten, then weighs the last one by a tenth. @param seconds 0 or more; null: not reported
  */
 export function updatePace(
   state: PaceState,
@@ -75,9 +67,8 @@ export function updatePace(
 }
 
 /**
- * One answer's accuracy against its time, both standardised and cut at 3.
- * Source: the balanced integration score (Liesefeld & Janczyk 2019) in the form of relative efficiency (Paas & van
- * Merrienboer 1993), ln time in the place of mental effort.
+ * One answer's accuracy against its time, both standardised and cut at 3: the balanced integration score (Liesefeld &
+ * Janczyk 2019) as relative efficiency (Paas & van Merrienboer 1993).
  */
 function relativeEfficiency(isCorrect: boolean, pCorrect: number, seconds: number, norm: TimeNorm): number {
   const { maxScore, minAnswerVariance } = paceModel;
@@ -87,13 +78,55 @@ function relativeEfficiency(isCorrect: boolean, pCorrect: number, seconds: numbe
   return (accuracy - time) * Math.SQRT1_2;
 }
 
-/**
- * Time-based efficiency from 0 to 100, 50 being as expected of this learner; null before the third timed answer, and
- * while none of them is right: to be wrong fast is no efficiency.
- */
+/** 0 to 100, 50 as expected of this learner; null before the third timed answer, and while none of them is right. */
 export const efficiencyIndex = ({ timed, timedCorrect, efficiency }: PaceState): number | null =>
   timed < paceModel.minTimed || timedCorrect === 0 ? null : 100 * normalCdf(efficiency);
 
 /** Right answers per minute of timed work (rate-correct score; Woltz & Was 2006); null without a time. */
 export const correctPerMinute = ({ timed, timedCorrect, seconds }: PaceState): number | null =>
   timed === 0 ? null : (60 * timedCorrect) / seconds;
+
+/** Rapid answers of one learner on one skill. */
+export const newRapid = {
+  answers: 0,
+  /** The last timed answers, the newest in the lowest bit: 1 for a rapid one. */
+  recent: 0,
+  /** How many of the bits stand for an answer, 0 to `rapidModel.window`. */
+  recentTimed: 0,
+};
+
+export type RapidState = Readonly<typeof newRapid>;
+
+const windowMask = 2 ** rapidModel.window - 1;
+
+/** A tenth of the mean time, at most 10 s (Wise & Ma 2012), 3 s while few times are known (Kong, Wise & Bhola 2007). */
+export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'> | null): number {
+  const { minAnswers, defaultSeconds, shareOfMean, minSeconds, maxSeconds } = rapidModel;
+  if (times === null || times.answers < minAnswers) return defaultSeconds;
+  return clamp(shareOfMean * times.meanSeconds, minSeconds, maxSeconds);
+}
+
+/** Whether an answer was too fast to be a solution; one without a time was not. */
+export const isRapid = (seconds: number | null, threshold: number): boolean =>
+  seconds !== null && seconds < threshold;
+
+/** Counts an answer. One without a time, or so long a time that the learner had left, is not timed; 0 s is rapid. */
+export function updateRapid(state: RapidState, seconds: number | null, threshold: number): RapidState {
+  if (seconds === null || seconds > rapidModel.awaySeconds) return state;
+  const bit = isRapid(seconds, threshold) ? 1 : 0;
+  return {
+    answers: state.answers + bit,
+    recent: ((state.recent << 1) | bit) & windowMask,
+    recentTimed: Math.min(state.recentTimed + 1, rapidModel.window),
+  };
+}
+
+/** Whether many recent timed answers were rapid. Below ten there is no flag: everybody gives one or two now and then. */
+export const rapidFlag = ({ recent, recentTimed }: RapidState): boolean =>
+  recentTimed >= rapidModel.minTimed && countBits(recent) >= rapidModel.flagShare * recentTimed;
+
+function countBits(bits: number): number {
+  let count = 0;
+  for (let rest = bits; rest !== 0; rest &= rest - 1) count++; // each step clears the lowest 1
+  return count;
+}

@@ -1,9 +1,6 @@
 import { masteredAt, plateauModel } from '../base/params.js';
 
-/**
- * Recent progress on one skill: sums of an exponentially weighted regression of mastery on the attempt's number,
- * counted back from the last attempt (0, -1, -2, ...). The sums of the weights alone follow from `attempts`.
- */
+/** Sums of an exponentially weighted regression of mastery on the attempt's number, counted back from the last one. */
 export const newPlateau = {
   /** Attempts since the last long pause, counted up to `plateauModel.maxAttempts`. */
   attempts: 0,
@@ -19,10 +16,7 @@ export type PlateauState = Readonly<typeof newPlateau>;
 
 const maxRun = 255;
 
-/**
- * By the number of attempts: the sum of the weights, the weighted sum of numbers, the determinant of the regression, and
- * the divisor of the slope's squared error, 0 where it is too early (fewer than 3 attempts or 2 effective ones).
- */
+/** By number of attempts: sums, determinant, and the divisor of the slope's squared error, 0 where it is too early. */
 const weights = weightTable();
 
 function weightTable() {
@@ -52,12 +46,7 @@ function weightTable() {
 
 const at = (column: Float64Array, attempts: number): number => column[attempts] ?? Number.NaN;
 
-/**
- * The state after one more attempt, at constant cost.
- *
- * @param masteryAfter mastery right after the attempt
- * @param idleDays days since the attempt before; a long pause starts again, a negative one (a late answer) does not
- */
+/** @param idleDays days since the attempt before; a long pause starts again, a negative one (a late answer) does not */
 export function updatePlateau(state: PlateauState, masteryAfter: number, idleDays: number): PlateauState {
   const { decay, maxAttempts, resetDays } = plateauModel;
   const from = idleDays > resetDays ? newPlateau : state;
@@ -72,10 +61,7 @@ export function updatePlateau(state: PlateauState, masteryAfter: number, idleDay
   return next;
 }
 
-/**
- * One-sided test that progress is below the least that counts as such, while the skill is not mastered. A test of
- * "no slope" would flag every short noisy run.
- */
+/** Progress is below the least that counts. A test of "no slope" would flag every short noisy run. */
 function isFlat(state: PlateauState, mastery: number): boolean {
   if (state.attempts < plateauModel.minAttempts || mastery >= masteredAt.mastery) return false;
   if (state.sum >= masteredAt.smoothed * at(weights.sum, state.attempts)) return false;
@@ -86,10 +72,7 @@ function isFlat(state: PlateauState, mastery: number): boolean {
 /** Whether the learner is on a plateau: the test held on the last attempts in a row. */
 export const isPlateau = ({ run }: PlateauState): boolean => run >= plateauModel.hold;
 
-/**
- * Smoothed velocity: change of mastery per attempt, and its standard error; null below 3 attempts. The error
- * takes weights for precisions and masteries for independent, so it is a scale, not an exact level.
- */
+/** Change of mastery per attempt; null below 3 attempts. The error is a scale, not an exact level. */
 export function plateauSlope(state: PlateauState): { slope: number; standardError: number } | null {
   const { attempts, sum, timeSum, squareSum } = state;
   const errorDivisor = at(weights.errorDivisor, attempts);

@@ -1,14 +1,10 @@
-import { dayOf } from '../base/days.js';
+import { type Answer, dayOf } from '../base/common.js';
 import { type BktParameters, masteredAt, modelVersion } from '../base/params.js';
-import type { Answer } from '../base/types.js';
 import { type Ability, newAbility } from './ability.js';
-import { type Activity, newActivity } from './activity.js';
 import { type CalibrationState, newCalibration } from './calibration.js';
-import { type ItemWindow, newItemWindow, type RememberedItem, recallItem } from './item-window.js';
-import { type MomentumState, newMomentum } from './momentum.js';
-import { newPace, type PaceState } from './pace.js';
+import { type Activity, type MomentumState, newActivity, newMomentum } from './daily.js';
+import { newPace, newRapid, type PaceState, type RapidState } from './pace.js';
 import { newPlateau, type PlateauState, smoothedMastery } from './plateau.js';
-import { newRapid, type RapidState } from './rapid.js';
 import {
   type ItemTrace,
   type LearnerTrace,
@@ -20,9 +16,40 @@ import {
 } from './traces.js';
 
 /**
- * What is kept of one learner on one skill: a fixed number of figures, whatever the number of attempts.
- * Times are Unix milliseconds, days are UTC days since 1970.
+ * A learner's remembered items: two generations of at most `generationSize`. When the current one is full, a new one
+ * begins and the one before it is forgotten, so at least the last `generationSize` are remembered.
  */
+
+/** Redis keeps hashes of up to 128 small fields in its compact form. */
+const generationSize = 128;
+
+export const newItemWindow = {
+  /** Number of the current generation, from 0. */
+  generation: 0,
+  size: 0,
+};
+
+export type ItemWindow = Readonly<typeof newItemWindow>;
+
+/** An item's figures, and the generation that they were written in. */
+export interface RememberedItem<Trace> {
+  readonly generation: number;
+  readonly trace: Trace;
+}
+
+/** The item's figures, null where it was never answered or is forgotten. */
+export function recallItem<Trace>(window: ItemWindow, item: RememberedItem<Trace> | undefined): Trace | null {
+  return item === undefined || item.generation < window.generation - 1 ? null : item.trace;
+}
+
+/** The window after an answer on the item, which then belongs to its current generation. */
+export function openWindow(window: ItemWindow, item: RememberedItem<unknown> | undefined): ItemWindow {
+  if (item?.generation === window.generation) return window;
+  if (window.size < generationSize) return { generation: window.generation, size: window.size + 1 };
+  return { generation: window.generation + 1, size: 1 };
+}
+
+/** One learner on one skill. Times are Unix milliseconds, days are UTC days since 1970. */
 export interface SkillState {
   /** Probability that the skill is mastered, right after the last attempt, unrounded. */
   readonly mastery: number;
@@ -36,11 +63,9 @@ export interface SkillState {
   readonly pace: PaceState;
   readonly rapid: RapidState;
   readonly calibration: CalibrationState;
-  /** What p_correct is predicted from, beside mastery and counts. */
   readonly trace: SkillTrace;
 }
 
-/** What is kept of one learner beside the skills. */
 export interface LearnerState {
   /** Grows with every commit: who reads a learner in several steps knows by it whether it is the same. */
   readonly version: number;
@@ -54,9 +79,7 @@ export interface LearnerState {
   readonly baselineTotal: number | null;
   readonly activity: Activity;
   readonly momentum: MomentumState;
-  /** What p_correct is predicted from. */
   readonly trace: LearnerTrace;
-  /** Which items the learner is remembered by. */
   readonly items: ItemWindow;
 }
 
@@ -87,7 +110,6 @@ export const newSkill = ({ pInit }: BktParameters): SkillState => ({
   trace: newSkillTrace,
 });
 
-/** A learner's states that one answer reads and writes. */
 export interface AnswerStates {
   readonly learner: LearnerState;
   readonly skill: SkillState;
@@ -95,7 +117,6 @@ export interface AnswerStates {
   readonly item: RememberedItem<ItemTrace> | null | undefined;
 }
 
-/** The traces that an answer is predicted from. */
 export const tracesOf = ({ learner, skill, item }: AnswerStates): Traces => ({
   learner: learner.trace,
   skill: skill.trace,
@@ -103,8 +124,8 @@ export const tracesOf = ({ learner, skill, item }: AnswerStates): Traces => ({
 });
 
 /**
- * Whether this is the learner's first answer on the item on its day: only those count for the item's difficulty. A
- * late answer never is, or answers dated back would count without end.
+ * Whether this is the first answer on the item on its day: only those count for its difficulty. A late one never
+ * is.
  */
 export function isFirstOfDay({ learner, item }: AnswerStates, { occurredAt }: Answer): boolean {
   const trace = item === null ? null : recallItem(learner.items, item);
@@ -116,9 +137,7 @@ export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answe
   activity.day >= 0 && dayOf(occurredAt) > activity.day;
 
 /**
- * Whether the skill may be called mastered. One crossing of the threshold is weak evidence: of learners with constant
- * accuracy .35 to .55 nearly all touch it once within 40 attempts (science 1.1, simulated).
- *
+ * One crossing is weak evidence: of learners with accuracy .35 to .55 nearly all touch it (science 1.1, simulated).
  * @param mastery the effective one now
  */
 export function isMastered(skill: SkillState, mastery: number): boolean {

@@ -1,14 +1,10 @@
-/**
- * What the served probability of a right answer is predicted from: a fixed number of figures per learner, per learner and
- * skill, and per remembered item of a learner. An answer updates each in constant time.
- */
+/** What the served probability of a right answer is predicted from. An answer updates each figure in constant time. */
+
+import { type Answer, clamp, sigmoid } from '../base/common.js';
 import { predictionModel as model } from '../base/params.js';
-import { clamp, sigmoid } from '../base/probability.js';
-import type { Answer } from '../base/types.js';
 
 const startVariance: number = model.abilityVariance;
 
-/** Figures of one learner over all skills. */
 export const newLearnerTrace = {
   /** Ability in logits above a new learner's, and its variance. */
   ability: 0,
@@ -45,8 +41,8 @@ export const newItemTrace = {
   /** Wrong answers in a row up to its last one, at most 8. */
   wrongRun: 0,
   /**
-   * The learner's answers on other skills when the item was last answered. Counted so, the lag since stands still while
-   * other items of the skill are answered: else a right answer on one of them could lower the prediction for this one.
+   * The learner's answers on other skills when the item was last answered: a lag that stands still while other items
+   * of the skill are answered, else a right answer on one could lower the prediction for this one.
    */
   elsewhere: 0,
   /** Of the last answer, whole Unix seconds. */
@@ -64,16 +60,12 @@ export interface Traces {
 
 export type TracedAnswer = Pick<Answer, 'isCorrect' | 'occurredAt'>;
 
-/** Highest counts that an item's record holds. */
 const maxItemCount = 255;
 /** Longer runs of wrong answers on an item say no more. */
 export const maxItemRun = 8;
 
 /**
- * The traces after one answer. The same input gives the same figures bit for bit.
- *
  * @param place of the answer among all of the learner, from 1
- * @param skillAttempts the learner's earlier answers on the skill
  * @param abilityOffset log-odds of a right answer of a new learner on this skill and item
  */
 export function updateTraces(
@@ -96,9 +88,8 @@ export const elsewhereAt = (place: number, skillAttempts: number): number =>
   Math.max(0, place - 1 - skillAttempts);
 
 /**
- * One step of an extended Kalman filter of the Rasch model on two levels: ability over all skills, whose variance
- * shrinks with every answer and grows a little again, and the skill's residual, whose variance stays (it is at its
- * cap from the first answer on). Both move towards the answer, so that a right one lowers neither.
+ * One step of an extended Kalman filter of the Rasch model on two levels: ability over all skills, and the skill's
+ * residual, whose variance stays. Both move towards the answer, so that a right one lowers neither.
  */
 function filterAbility(
   learner: LearnerTrace,

@@ -3,14 +3,15 @@
 import { applyAnswer } from '../../domain/answer/apply-answer.js';
 import { conditionsFor } from '../../domain/answer/conditions.js';
 import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
-import type { Answer } from '../../domain/base/types.js';
+import type { Answer } from '../../domain/base/common.js';
 import { type ItemModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
-import { type RememberedItem, recallItem } from '../../domain/tracing/item-window.js';
 import {
   type AnswerStates,
   type LearnerState,
   newLearner,
   newSkill,
+  type RememberedItem,
+  recallItem,
   type SkillState,
 } from '../../domain/tracing/states.js';
 import type { ItemTrace } from '../../domain/tracing/traces.js';

@@ -7,7 +7,7 @@ import { type FitOptions, fitTrees } from '../../domain/fit/bkt/fit.js';
 import { itemModelAt } from '../../domain/fit/prediction/replay.js';
 import type { StageRunner } from '../../domain/fit/stages.js';
 import { type FittedModel, fitTenant } from '../../domain/fit/tenant.js';
-import { rapidThreshold } from '../../domain/tracing/rapid.js';
+import { rapidThreshold } from '../../domain/tracing/pace.js';
 import type { ServedModel } from './served.js';
 
 /** What was learned from the training log; it changes no more. */

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DayRange } from '../../contracts/tenant-day.js';
-import { dayMs } from '../../domain/base/days.js';
+import { dayMs } from '../../domain/base/common.js';
 import type { AuditStore } from '../../store/audit/audit-store.js';
 import type { Logger } from '../../telemetry.js';
 import {

@@ -1,6 +1,6 @@
 /** What an audit found, and what a finding means. */
 import type { DayRange } from '../../contracts/tenant-day.js';
-import { dayMs } from '../../domain/base/days.js';
+import { dayMs } from '../../domain/base/common.js';
 import type { Balance } from './checks.js';
 
 export interface Mismatch {

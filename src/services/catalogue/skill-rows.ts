@@ -2,7 +2,7 @@
 import { learningIdProblem, plainName } from '../../contracts/ids.js';
 import { readSkillBody, weightBounds } from '../../contracts/skills.js';
 import { manualBounds } from '../../domain/base/params.js';
-import type { SkillSetting } from '../../domain/catalogue/skill-setting.js';
+import type { SkillSetting } from '../../domain/catalogue/catalogue.js';
 import { ApiError } from '../../errors.js';
 import { isAbsent, numberOf, shown } from '../import/rows.js';
 

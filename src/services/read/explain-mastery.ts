@@ -1,6 +1,6 @@
 /** Why a learner's mastery of a skill is what it is, and what the next answer would make of it. */
 import Type, { type Static } from 'typebox';
-import { round4 } from '../../domain/base/probability.js';
+import { round4 } from '../../domain/base/common.js';
 import {
   explainPrediction,
   nextMastery,
@@ -19,7 +19,6 @@ import {
 } from './read-mastery.js';
 import { describeParameters } from './read-skills.js';
 
-/** Query of GET /api/v1/mastery/{user_id}/{skill_id}. */
 export const ExplainQuery = Type.Object({
   explain: Type.Enum(['true', 'false'], { default: 'false' }),
   steps: Type.Integer({ minimum: 1, maximum: 50, default: 10 }),
@@ -29,9 +28,7 @@ export type ExplainQuery = Static<typeof ExplainQuery>;
 export type ExplainPorts = HistoryPorts<AttemptHistory>;
 
 /**
- * Data of GET /api/v1/mastery/{user_id}/{skill_id}?explain=true. The steps come from ClickHouse, all else does without.
- *
- * @param steps how many of the last answers
+ * GET /api/v1/mastery/{user_id}/{skill_id}?explain=true. Only the steps, the last answers, come from ClickHouse.
  * @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE
  */
 export async function explainMastery(

@@ -1,9 +1,6 @@
 /**
- * All that is stored about a learner, as lines of NDJSON: the states, every answer wherever it is, and the rows of every
- * other table. Never more than a page of it is in memory.
- *
- * The last line says that the export is whole. An error in the middle ends the lines without it, and what sends them
- * cuts the connection.
+ * All that is stored about a learner, as lines of NDJSON; never more than a page is in memory. The last line says that
+ * the export is whole: an error in the middle ends the lines without it, and cuts the connection.
  */
 import { createSlots } from '../../concurrency.js';
 import type { AttemptRow } from '../../contracts/attempt-row.js';
@@ -22,7 +19,6 @@ export interface ExportPorts {
   readonly waiting: WaitingAttempts;
   readonly stored: StoredAttempts;
   readonly tables: LearnerTables;
-  /** Unix milliseconds. */
   readonly now: () => number;
 }
 
@@ -77,7 +73,6 @@ interface Begun extends ExportPorts {
 
 type Page = readonly ExportRecord[];
 
-/** Yields the lines of one page at a time. */
 async function* linesOf(begun: Begun): AsyncGenerator<string> {
   const { learner, tenant, userId } = begun;
   const seen = createNumbers(learner.attempts);

@@ -7,8 +7,7 @@ import { TargetScore } from '../../contracts/goals.js';
 import { Id } from '../../contracts/ids.js';
 import { locales } from '../../domain/advice/texts.js';
 import { goalModel, scoreModel } from '../../domain/base/params.js';
-import { standardDays } from '../../domain/score/learner-forecast.js';
-import { maxAnswersPerDay } from '../../domain/score/what-if.js';
+import { maxAnswersPerDay, standardDays } from '../../domain/score/learner-forecast.js';
 import { ApiError } from '../../errors.js';
 import { userNotFound } from './read-mastery.js';
 
@@ -18,7 +17,6 @@ const Days = Type.Integer({ minimum: 1, maximum: goalModel.horizonDays, default:
 const Level = Type.Number({ minimum: 0.5, maximum: 0.99, default: defaults.level });
 const LocaleName = Type.Enum([...locales], { default: defaults.locale });
 
-/** Query of GET /api/v1/predictions/{user_id}. */
 export const PredictionQuery = Type.Object({ days: Days, confidence_level: Level, locale: LocaleName });
 export type PredictionQuery = Static<typeof PredictionQuery>;
 
@@ -54,7 +52,6 @@ const classCheck = Compile(
   }),
 );
 
-/** One learner of a class. */
 export interface ClassForecast {
   readonly userId: string;
   /** JSON of the prediction result, or why there is none. */
@@ -68,9 +65,7 @@ function resultOf(forecast: ForecastResult | undefined): ClassForecast['result']
 }
 
 /**
- * Forecasts of up to 500 learners, in the order of the request; one that does not exist, or whose records cannot be read,
- * stops no other.
- *
+ * Up to 500 learners, in the order of the request; one that has no forecast stops no other.
  * @throws ApiError INVALID_REQUEST, UNAVAILABLE
  */
 export async function forecastClass(
@@ -106,11 +101,7 @@ const whatIfCheck = Compile(
   }),
 );
 
-/**
- * JSON of the forecast under a plan.
- *
- * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE
- */
+/** JSON of the forecast under a plan. @throws ApiError INVALID_REQUEST, USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
 export async function forecastWhatIf(
   forecaster: Forecaster,
   tenant: string,

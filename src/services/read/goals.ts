@@ -7,13 +7,11 @@ import type { GoalStore, GoalWrite } from '../../store/learners/goals.js';
 
 export interface GoalPorts {
   readonly goals: GoalStore;
-  /** Unix milliseconds. */
   readonly now: () => number;
 }
 
 const goalNotFound = (): ApiError => new ApiError('GOAL_NOT_FOUND', 'This user_id has no goal');
 
-/** Something has changed since the caller saw it, or is not there. */
 export const preconditionFailed = (): ApiError =>
   new ApiError('PRECONDITION_FAILED', 'If-Match does not match: read it again before you change it');
 
@@ -29,10 +27,8 @@ export async function readGoal(
 }
 
 /**
- * Data of PUT /api/v1/goals/{user_id}.
- *
- * @param body as it was sent
- * @throws ApiError INVALID_REQUEST, PRECONDITION_FAILED, UNAVAILABLE
+ * PUT /api/v1/goals/{user_id}. @param body as sent @throws ApiError INVALID_REQUEST, PRECONDITION_FAILED,
+ * UNAVAILABLE
  */
 export async function putGoal(
   ports: GoalPorts,
@@ -48,8 +44,8 @@ export async function putGoal(
 }
 
 /**
- * Data of DELETE /api/v1/goals/{user_id}: there is no goal any more, since when.
- * @throws ApiError GOAL_NOT_FOUND, PRECONDITION_FAILED, UNAVAILABLE
+ * DELETE /api/v1/goals/{user_id}: no goal, since when. @throws ApiError GOAL_NOT_FOUND, PRECONDITION_FAILED,
+ * UNAVAILABLE
  */
 export async function deleteGoal(
   ports: GoalPorts,

@@ -1,6 +1,6 @@
 /** A learner's counted answers, newest first, in pages. */
 import type { AttemptRow } from '../../contracts/attempt-row.js';
-import { round4 } from '../../domain/base/probability.js';
+import { round4 } from '../../domain/base/common.js';
 import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
 import { unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
@@ -17,11 +17,10 @@ export interface AttemptPorts extends Pick<MasteryPorts, 'learners'> {
 const maxTries = 5;
 
 /**
- * JSON of the data of GET /api/v1/learners/{user_id}/attempts. Redis decides which answers count: only those are listed,
- * also where ClickHouse still has others; and each of them is listed, or counted as missing.
+ * JSON of GET /api/v1/learners/{user_id}/attempts. Redis decides which answers count: each of those is listed, or counted
+ * as missing.
  *
- * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND; UNAVAILABLE where ClickHouse does not answer, for a part would look
- * like the whole
+ * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND; UNAVAILABLE without ClickHouse: a part would look like the whole
  */
 export async function listAttempts(
   ports: AttemptPorts,
@@ -51,9 +50,8 @@ export async function listAttempts(
 }
 
 /**
- * Whether a learner's state goes on from an earlier one, so that what was read in between is of one history. Every
- * commit adds one to the version and an answer at least; an erasure or a correction does otherwise. The first answer
- * begins a history, at any version: whatever comes follows on none.
+ * Whether a state goes on from an earlier one. A commit adds one to the version and an answer at least; an erasure or a
+ * correction does otherwise. Whatever comes follows on no answers.
  */
 export const follows = (before: LearnerState, now: LearnerState): boolean =>
   before.version === newLearner.version ||
@@ -61,10 +59,7 @@ export const follows = (before: LearnerState, now: LearnerState): boolean =>
 
 const seqOf = ({ figures }: AttemptRow): number => figures.learnerSeq;
 
-/**
- * The answers with the highest numbers, highest first, one of each. First what waits in Redis, then ClickHouse: an answer
- * that moves in between is found there.
- */
+/** The answers with the highest numbers. First Redis, then ClickHouse: one that moves in between is found there. */
 async function newestUpTo(
   { waiting, stored }: AttemptPorts,
   tenant: string,

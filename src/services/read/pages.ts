@@ -4,20 +4,15 @@ import { learningIdProblem } from '../../contracts/ids.js';
 import { invalid } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 
-/** Query of a list in pages. */
 export const PageQuery = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
   cursor: Type.Optional(Type.String({ description: 'next_cursor of the page before' })),
 });
 export type PageQuery = Static<typeof PageQuery>;
 
-/** Of a page whose query does not say. */
 export const pageLimit = 100;
 
-/**
- * @param mark distinguishes a cursor from any other base64 text
- * @param read returns null for what is no value of such a cursor
- */
+/** @param mark distinguishes a cursor from any other base64 text @param read null for no value of such a cursor */
 export function createCursors<Value extends string | number>(
   mark: string,
   read: (text: string) => Value | null,
@@ -65,10 +60,7 @@ export function pageOfIds(ids: readonly string[], limit: number) {
   return { ids: page, nextCursor: isLast ? null : idCursors.encode(last) };
 }
 
-/**
- * In the order of their UTF-8 bytes.
- * @param after the last id of the page before, null for the first page; it need not be there any more
- */
+/** In the order of their UTF-8 bytes. @param after last id of the page before, null for the first page; may be gone */
 export const sortedAfter = (ids: Iterable<string>, after: string | null): string[] => {
   const from = after === null ? '' : bytesOf(after);
   const bytes = Array.from(ids, bytesOf);

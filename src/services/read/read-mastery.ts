@@ -1,8 +1,8 @@
-import { round1, round4 } from '../../domain/base/probability.js';
+import { round1, round4 } from '../../domain/base/common.js';
 import { placementOf } from '../../domain/catalogue/catalogue.js';
 import { skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
+import { effectiveMastery } from '../../domain/tracing/bkt.js';
 import { calibration } from '../../domain/tracing/calibration.js';
-import { effectiveMastery } from '../../domain/tracing/forgetting.js';
 import { correctPerMinute, efficiencyIndex } from '../../domain/tracing/pace.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
 import { isMastered, type LearnerState, type SkillState } from '../../domain/tracing/states.js';
@@ -23,7 +23,6 @@ export interface MasteryPorts {
   };
   /** The model in force; version 0 before the first fit. */
   readonly models: { current(tenant: string): Promise<TenantModel> };
-  /** Unix milliseconds. */
   readonly now: () => number;
 }
 
@@ -77,7 +76,6 @@ export async function findLearner(
   return learner;
 }
 
-/** One of a learner's skills. @throws ApiError SKILL_NOT_FOUND */
 export function skillOf(skills: ReadonlyMap<string, SkillState>, skillId: string): SkillState {
   const skill = skills.get(skillId);
   if (skill !== undefined) return skill;
@@ -91,7 +89,6 @@ const traced = ({ skills, model }: FoundLearner, skillId: string, now: number) =
   skillId,
   skill: skillOf(skills, skillId),
   model: skillModelOf(model, skillId),
-  /** By the catalogue; null: none. */
   section: placementOf(model.catalogue, skillId).section,
   now,
 });
@@ -103,7 +100,7 @@ export async function readTracedSkill(ports: MasteryPorts, tenant: string, userI
 }
 
 /**
- * JSON of the data of GET /api/v1/mastery/{user_id}: all skills, where neither a limit nor a cursor is given.
+ * JSON of GET /api/v1/mastery/{user_id}: all skills, where neither a limit nor a cursor is given.
  * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND, UNAVAILABLE
  */
 export async function readMastery(

@@ -1,15 +1,13 @@
 import type { Tagged } from '../../contracts/preconditions.js';
-import { round1, round4 } from '../../domain/base/probability.js';
-import type { SkillEntry } from '../../domain/catalogue/catalogue.js';
-import { unsetSkill } from '../../domain/catalogue/skill-setting.js';
+import { round1, round4 } from '../../domain/base/common.js';
+import { type SkillEntry, unsetSkill } from '../../domain/catalogue/catalogue.js';
 import {
   type ParameterSource,
   type SkillModel,
   skillModelOf,
   type TenantModel,
 } from '../../domain/catalogue/tenant-model.js';
-import { type SkillTimes, timeNorm } from '../../domain/tracing/pace.js';
-import { rapidThreshold } from '../../domain/tracing/rapid.js';
+import { rapidThreshold, type SkillTimes, timeNorm } from '../../domain/tracing/pace.js';
 import { ApiError } from '../../errors.js';
 import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds } from './pages.js';
 import type { MasteryPorts } from './read-mastery.js';
@@ -26,10 +24,7 @@ export interface SkillPorts extends Pick<MasteryPorts, 'models'> {
   };
 }
 
-/**
- * JSON of the data of GET /api/v1/skills: skills that were ever answered or set, by UTF-8 bytes of their ids.
- * @throws ApiError INVALID_REQUEST, UNAVAILABLE
- */
+/** JSON of GET /api/v1/skills, by UTF-8 bytes of their ids. @throws ApiError INVALID_REQUEST, UNAVAILABLE */
 export async function listSkills(
   ports: SkillPorts,
   tenant: string,

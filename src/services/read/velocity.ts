@@ -1,10 +1,8 @@
 /** How fast a learner learns: the recent part from the learner's state, the long one from daily sums in ClickHouse. */
 import Type, { type Static } from 'typebox';
 import { Id } from '../../contracts/ids.js';
-import { dayMs, dayOf } from '../../domain/base/days.js';
+import { dayMs, dayOf, round4, round6 } from '../../domain/base/common.js';
 import { velocityModel } from '../../domain/base/params.js';
-import { round4, round6 } from '../../domain/base/probability.js';
-import type { Slope } from '../../domain/learner/theil-sen.js';
 import {
   type Closing,
   closingSeries,
@@ -13,6 +11,7 @@ import {
   momentumNow,
   progressOver,
   type SkillDay,
+  type Slope,
 } from '../../domain/learner/velocity.js';
 import { isPlateau, plateauSlope } from '../../domain/tracing/plateau.js';
 import type { SkillState } from '../../domain/tracing/states.js';
@@ -21,7 +20,6 @@ import type { VelocityHistory } from '../../warehouse/reads/skill-history.js';
 import { sortedAfter } from './pages.js';
 import { type HistoryPorts, readHistory, readLearner, skillOf } from './read-mastery.js';
 
-/** Query of GET /api/v1/velocity/{user_id}. */
 export const VelocityQuery = Type.Object({
   skill_id: Type.Optional(Id),
   days: Type.Integer({ minimum: 7, maximum: 365, default: 28 }),
@@ -31,9 +29,7 @@ export type VelocityQuery = Static<typeof VelocityQuery>;
 export type VelocityPorts = HistoryPorts<Pick<VelocityHistory, 'days'>>;
 
 /**
- * Data of GET /api/v1/velocity/{user_id}. With a skill all of it is about that skill, but for momentum, which is the
- * learner's: its averages are kept for all skills together.
- *
+ * GET /api/v1/velocity/{user_id}. With a skill all of it is about that skill, but for momentum: its averages are the learner's.
  * @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE
  */
 export async function readVelocity(

@@ -6,7 +6,7 @@
  * of the same rows replace one another, a month counts by its sums from one row on, and a partition can be dropped
  * twice. What is written is compared with the rows before that row is, and the rows go after it.
  */
-import { dayMs, monthOf } from '../../domain/base/days.js';
+import { dayMs, monthOf } from '../../domain/base/common.js';
 import type { RetentionFence } from '../../store/audit/retention-fence.js';
 import { encodeSnapshot } from '../../store/learners/learner-codec.js';
 import { learnersOf, replayLearner, type StoredLearner } from '../../store/learners/stored-learners.js';

@@ -4,7 +4,7 @@ import { rowColumns } from '../../contracts/attempt-row.js';
 import { type LearnerPlace, learnerHash } from '../../contracts/learner-name.js';
 import { firstRowOf, lastRowOf, type OutboxId } from '../../contracts/outbox-ids.js';
 import { readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
-import { dayOf } from '../../domain/base/days.js';
+import { dayOf } from '../../domain/base/common.js';
 import { indices } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
 import { epochOf } from '../outbox/outbox.js';

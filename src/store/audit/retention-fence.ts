@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeAttemptRow } from '../../contracts/attempt-row.js';
-import { monthOf } from '../../domain/base/days.js';
+import { monthOf } from '../../domain/base/common.js';
 import { indices } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { archivedKey, dueKey, outboxKey, parkedKey } from '../redis/keys.js';

@@ -2,8 +2,13 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { skillRow } from '../../contracts/journal.js';
-import { type Catalogue, catalogueOf, type SkillEntry } from '../../domain/catalogue/catalogue.js';
-import { type SkillSetting, unsetSkill } from '../../domain/catalogue/skill-setting.js';
+import {
+  type Catalogue,
+  catalogueOf,
+  type SkillEntry,
+  type SkillSetting,
+  unsetSkill,
+} from '../../domain/catalogue/catalogue.js';
 import { unavailable } from '../../errors.js';
 import { distinct, inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';

@@ -4,8 +4,9 @@
  * Fields are only ever appended: a shorter record was written by an earlier version, and the fields that it lacks have the
  * value they start with. A format byte of another value is refused, for guessing would change a learner's mastery in silence.
  */
+
+import { sections } from '../../domain/base/common.js';
 import { activityModel, defaultParameters } from '../../domain/base/params.js';
-import { sections } from '../../domain/base/types.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { Ability } from '../../domain/tracing/ability.js';
 import { type LearnerState, newLearner, newSkill, type SkillState } from '../../domain/tracing/states.js';

@@ -1,7 +1,6 @@
 /** Commands that load and commit learners, and the meaning of their replies. All of it is on the path of every answer. */
 import { entriesOf } from '../../contracts/outbox-ids.js';
-import type { RememberedItem } from '../../domain/tracing/item-window.js';
-import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
+import type { LearnerState, RememberedItem, SkillState } from '../../domain/tracing/states.js';
 import type { ItemTrace } from '../../domain/tracing/traces.js';
 import { byPartition } from '../../lists.js';
 import type { CommandBytes } from '../redis/command-bytes.js';

@@ -5,7 +5,7 @@
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
 import type { DayRange } from '../../contracts/tenant-day.js';
-import { dayMs } from '../../domain/base/days.js';
+import { dayMs } from '../../domain/base/common.js';
 import { selectRows } from '../clickhouse/client.js';
 import type { Cluster } from '../clickhouse/cluster.js';
 import { complete } from '../ingest/repair.js';

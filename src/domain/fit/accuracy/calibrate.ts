@@ -3,8 +3,9 @@
  * outside the fit lies inside as often as the interval says (split-conformal prediction: Papadopoulos et al. 2002;
  * Lei et al. 2018).
  */
+
+import { clamp } from '../../base/common.js';
 import { accuracyConstants } from '../../base/params.js';
-import { clamp } from '../../base/probability.js';
 import {
   type AccuracyModel,
   chanceVariance,

@@ -7,7 +7,7 @@ import {
   type Learners,
   placesByLearner,
 } from '../../base/answer-log.js';
-import { dayMs } from '../../base/days.js';
+import { dayMs } from '../../base/common.js';
 import { accuracyConstants as constants } from '../../base/params.js';
 import type { AccuracyTrace, HorizonUnit } from '../../prediction/accuracy-model.js';
 import { columnOf, rowWidth } from '../../prediction/features.js';

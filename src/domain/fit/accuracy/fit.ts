@@ -1,8 +1,8 @@
 /** Fits the forecast of the share of right answers on what came after the moments of training learners. */
 import type { AnswerLog, Learners } from '../../base/answer-log.js';
+import { clamp } from '../../base/common.js';
 import { shareLogLoss } from '../../base/metrics.js';
 import { accuracyConstants as constants, fitModel } from '../../base/params.js';
-import { clamp } from '../../base/probability.js';
 import {
   type AccuracyModel,
   accuracyInterval,

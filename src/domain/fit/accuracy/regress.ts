@@ -1,7 +1,8 @@
 /** The expected share as a logistic regression on the learner's figures, and the variance about it by moments. */
+
+import { sigmoid } from '../../base/common.js';
 import { descend, mirror, newQuadratic } from '../../base/descend.js';
 import { accuracyConstants } from '../../base/params.js';
-import { sigmoid } from '../../base/probability.js';
 import {
   type AccuracyModel,
   chanceVariance,

@@ -1,3 +1,4 @@
+import { clamp, logit, sigmoid } from '../../base/common.js';
 import {
   type BktParameters,
   type FitBounds,
@@ -7,7 +8,6 @@ import {
   type Range,
   wrongAnswerShare,
 } from '../../base/params.js';
-import { clamp, logit, sigmoid } from '../../base/probability.js';
 import { filterForward, odds, oddsRange, type SkillTree, smoothBackward, type Workspace } from './filter.js';
 
 /** What a fit is held by: hard bounds, and the strength of the pull to the prior means, each above 0. */

@@ -1,6 +1,6 @@
+import { clamp } from '../../base/common.js';
 import { type BktParameters, difficultyModel, type FitBounds, type Range } from '../../base/params.js';
-import { clamp } from '../../base/probability.js';
-import { faded } from '../../tracing/forgetting.js';
+import { faded } from '../../tracing/bkt.js';
 import type { AnswerTrees } from './trees.js';
 
 /** The tree of one skill; see `AnswerTrees` for its columns. */

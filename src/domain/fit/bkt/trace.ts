@@ -1,11 +1,10 @@
 /** Traces a log with given parameters, by the very rule that serves, and compares models by it. */
 
 import { type AnswerLog, hasDifficulty, type Learners, placesByLearner } from '../../base/answer-log.js';
-import { dayOf } from '../../base/days.js';
+import { dayOf } from '../../base/common.js';
 import { answerLoss } from '../../base/metrics.js';
 import type { BktParameters, FitBounds } from '../../base/params.js';
-import { difficultyShift, traceAnswer } from '../../tracing/bkt.js';
-import { effectiveMastery } from '../../tracing/forgetting.js';
+import { difficultyShift, effectiveMastery, traceAnswer } from '../../tracing/bkt.js';
 
 /** Parameters of all skills, as far as tracing needs them. */
 export interface TracedModel {

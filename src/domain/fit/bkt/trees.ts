@@ -14,9 +14,9 @@ import {
   shared,
   sortedBy,
 } from '../../base/answer-log.js';
-import { dayMs } from '../../base/days.js';
+import { dayMs } from '../../base/common.js';
 import { fitModel } from '../../base/params.js';
-import { retentionOf } from '../../tracing/forgetting.js';
+import { retentionOf } from '../../tracing/bkt.js';
 import { newPractice, type Practice, practise } from './trace.js';
 
 /** Trees of all skills, in columns over shared memory, so that threads can fit a range of skills each. */

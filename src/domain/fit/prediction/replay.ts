@@ -4,14 +4,13 @@
  */
 
 import { type AnswerLog, everyone, type Learners, placesOf, shared } from '../../base/answer-log.js';
-import { dayOf } from '../../base/days.js';
+import { dayOf, sigmoid } from '../../base/common.js';
 import { answerLoss } from '../../base/metrics.js';
 import { predictionModel } from '../../base/params.js';
-import { sigmoid } from '../../base/probability.js';
 import type { ItemModel } from '../../catalogue/tenant-model.js';
 import { rowWidth, writeFeatures } from '../../prediction/features.js';
 import { itemDifficulty, itemTermCount, logOddsWithoutItem, skillTermCount } from '../../prediction/model.js';
-import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../../tracing/item-window.js';
+import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../../tracing/states.js';
 import {
   type ItemTrace,
   newItemTrace,

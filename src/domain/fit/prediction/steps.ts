@@ -1,6 +1,7 @@
 /** The steps of the fit of a block: sums over the answers, the move of the terms, and what it moves the log-odds by. */
+
+import { sigmoid } from '../../base/common.js';
 import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
-import { sigmoid } from '../../base/probability.js';
 import { features, skillColumns } from '../../prediction/features.js';
 import {
   type Block,

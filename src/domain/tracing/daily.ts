@@ -1,6 +1,7 @@
-/** How much a learner practises: answers by UTC day, over the last 14 days only. */
-import { activityModel } from '../base/params.js';
-import { type PerSection, perSection, sections } from '../base/types.js';
+import { type PerSection, perSection, sections } from '../base/common.js';
+import { activityModel, momentumModel } from '../base/params.js';
+
+/** Figures by UTC day: answers of the last 14 days, and momentum, how the mean mastery moves from day to day. */
 
 const { days } = activityModel;
 
@@ -8,8 +9,8 @@ export interface Activity {
   /** Newest day with an answer, UTC days since 1970; -1 before the first. */
   readonly day: number;
   /**
-   * Half answers, for an answer on a skill without a section counts half in each: 14 days of math, the newest first, then
-   * 14 of reading and writing. Each count stops at 65,535.
+   * Half answers (one without a section counts half in each), newest first: 14 days of math, 14 of rw; each at most
+   * 65,535.
    */
   readonly halves: Uint16Array;
 }
@@ -18,11 +19,7 @@ const maxHalves = 65_535;
 
 export const newActivity: Activity = { day: -1, halves: new Uint16Array(sections.length * days) };
 
-/**
- * Counts an answer on its day; a day before the window changes nothing.
- *
- * @param share how much of the answer belongs to each section: 0, .5 or 1
- */
+/** A day before the window changes nothing. @param share of the answer in each section: 0, .5 or 1 */
 export function countActivity(activity: Activity, day: number, share: PerSection<number>): Activity {
   const age = activity.day - day;
   if (age >= days) return activity;
@@ -46,17 +43,13 @@ function shifted(halves: Uint16Array, by: number): Uint16Array {
   return moved;
 }
 
-/** Practice of one section over the last 14 days. */
 export interface Practice {
-  /** Answers per day. */
   readonly rate: number;
   /** Days with an answer. */
   readonly activeDays: number;
 }
 
-/**
- * Practice in the 14 days up to today, a UTC day since 1970. Days ahead of today (clocks differ) count as today.
- */
+/** Practice in the 14 days up to today, a UTC day since 1970. Days ahead of today (clocks differ) count as today. */
 export function practiceOf({ day, halves }: Activity, today: number): PerSection<Practice> {
   const gone = day < 0 ? days : Math.max(0, today - day);
   return perSection((section) => {
@@ -72,9 +65,7 @@ export function practiceOf({ day, halves }: Activity, today: number): PerSection
 }
 
 /**
- * Practice that is taken to go on: as much as in the last 14 days, on as many of them. For a learner whose first answer is
- * younger, days before it count as partly active where the section was practised at all.
- *
+ * Practice that is taken to go on, as in the last 14 days; days before a first answer count as partly active.
  * @param attempts answers that the learner ever gave
  */
 export function assumedPractice(activity: Activity, attempts: number, today: number): PerSection<Practice> {
@@ -94,4 +85,45 @@ function unknownDays({ day, halves }: Activity, attempts: number, today: number)
     if (count > 0) oldest = Math.max(oldest, i % days);
   }
   return answers < attempts ? 0 : Math.max(0, days - 1 - oldest - Math.max(0, today - day));
+}
+
+/** Moving averages of the mean mastery at the close of each day with answers. */
+export const newMomentum = {
+  /** Last closed day, UTC days since 1970; -1 before the first. */
+  day: -1,
+  short: 0,
+  long: 0,
+};
+
+export type MomentumState = Readonly<typeof newMomentum>;
+
+/**
+ * After a longer gap the new value weighs more. The first day sets both; one that is not later changes nothing.
+ * @param mastery weighted mean of the learner's effective masteries at its close, 0 to 1
+ */
+export function closeDay(state: MomentumState, day: number, mastery: number): MomentumState {
+  if (state.day < 0) return { day, short: mastery, long: mastery };
+  const gap = day - state.day;
+  if (gap <= 0) return state;
+  const approach = (from: number, halfLife: number): number =>
+    from + (1 - 2 ** (-gap / halfLife)) * (mastery - from);
+  return {
+    day,
+    short: approach(state.short, momentumModel.shortDays),
+    long: approach(state.long, momentumModel.longDays),
+  };
+}
+
+export interface Momentum {
+  /** Short minus long average: above 0 where mastery has been rising. */
+  readonly value: number;
+  readonly label: 'building' | 'steady' | 'fading';
+}
+
+/** Null before the first day. */
+export function momentumOf({ day, short, long }: MomentumState): Momentum | null {
+  if (day < 0) return null;
+  const value = short - long;
+  const { threshold } = momentumModel;
+  return { value, label: value > threshold ? 'building' : value < -threshold ? 'fading' : 'steady' };
 }

@@ -1,0 +1,65 @@
+export const sections = ['math', 'rw'] as const;
+export type Section = (typeof sections)[number];
+
+export type PerSection<T> = Readonly<Record<Section, T>>;
+
+export const perSection = <T>(of: (section: Section) => T): PerSection<T> => ({
+  math: of('math'),
+  rw: of('rw'),
+});
+
+/** An answer as the models see it. */
+export interface Answer {
+  readonly isCorrect: boolean;
+  /** Unix milliseconds. */
+  readonly occurredAt: number;
+  /** Logits, -3 to 3; null: not supplied. */
+  readonly questionDifficulty: number | null;
+  /** 0 to 86400; null: not reported. */
+  readonly timeSpentSeconds: number | null;
+  /** 1 to 5; null: not sent. */
+  readonly confidenceScore: number | null;
+}
+
+export const clamp = (x: number, low: number, high: number): number => Math.min(high, Math.max(low, x));
+
+export const logit = (p: number): number => Math.log(p / (1 - p));
+
+export const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
+
+const round = (x: number, unit: number): number => Math.round(x * unit) / unit;
+
+/** Probabilities in answers have 4 decimals. */
+export const round4 = (x: number): number => round(x, 1e4);
+
+/** Rates in answers have 6 decimals. */
+export const round6 = (x: number): number => round(x, 1e6);
+
+/** Indexes and percents in answers have 1 decimal. */
+export const round1 = (x: number): number => round(x, 10);
+
+export const dayMs = 86_400_000;
+
+/** UTC month of a time in Unix milliseconds, as 202601. */
+export function monthOf(ms: number): number {
+  const at = new Date(ms);
+  return at.getUTCFullYear() * 100 + at.getUTCMonth() + 1;
+}
+
+/** UTC day since 1970 of a time in Unix milliseconds. */
+export const dayOf = (ms: number): number => Math.floor(ms / dayMs);
+
+/** Whole days from one time to a later one, both Unix milliseconds. */
+export const wholeDays = (from: number, to: number): number => Math.floor((to - from) / dayMs);
+
+/** `make`, computed once for each object and kept as long as the object lives. */
+export function onceFor<Key extends object, Value extends object>(make: (key: Key) => Value) {
+  const known = new WeakMap<Key, Value>();
+  return (key: Key): Value => {
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const made = make(key);
+    known.set(key, made);
+    return made;
+  };
+}
