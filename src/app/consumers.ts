@@ -7,21 +7,25 @@ import type { WatchedConsumer } from '../jobs/consumer.js';
 import { startDrains } from '../jobs/drain-queue.js';
 import { type Schedule, schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
 import { within } from '../lifecycle.js';
+import { createCorrections } from '../services/corrections/apply-corrections.js';
+import { createErasureFinisher } from '../services/corrections/erasures.js';
 import { type FitParts, runFits } from '../services/models/fit-models.js';
 import { createJournalDrain } from '../services/pipeline/drain-journal.js';
 import { createDrain } from '../services/pipeline/drain-outbox.js';
 import { createFactsRecorder } from '../services/rebuild/record-facts.js';
 import { createKeyStore } from '../store/access/api-keys.js';
+import { createCorrectionStore } from '../store/corrections/corrections.js';
+import { createErasureStore } from '../store/corrections/erasures.js';
 import { createModelPublisher } from '../store/models/model-store.js';
 import { readDeployment } from '../store/redis/deployment.js';
 import { reportOnce } from '../store/redis/recent.js';
 import type { Logger } from '../telemetry.js';
 import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../warehouse/ingest/journal-warehouse.js';
+import { createCorrectionWarehouse } from '../warehouse/maintenance/correction-warehouse.js';
 import { tenantsWithAnswers } from '../warehouse/reads/answer-columns.js';
 import { createFactsHistory } from '../warehouse/reads/facts-history.js';
 import { createModelHistory } from '../warehouse/schema/models.js';
-import { correctionsOf, journalErasures } from './corrections.js';
 import type { Engine } from './engine.js';
 import { auditOnce, retainOnce } from './maintenance.js';
 
@@ -59,9 +63,14 @@ export function startConsumers(engine: Engine, config: Config): Consumers {
 
 /** Drains the outbox. */
 export function startPipeline(engine: Engine): WatchedConsumer {
-  const { endpoints, clickhouse, outbox, partitions, logger } = engine;
+  const { endpoints, redis, clickhouse, outbox, partitions, logger } = engine;
+  const applyCorrections = createCorrections({
+    store: createCorrectionStore(redis),
+    warehouse: createCorrectionWarehouse(clickhouse, endpoints.clickhouseCluster),
+    logger,
+  });
   const warehouse = createAttemptWarehouse(clickhouse, endpoints.clickhouseCluster);
-  const drain = createDrain({ outbox, warehouse, logger, applyCorrections: correctionsOf(engine) });
+  const drain = createDrain({ outbox, warehouse, logger, applyCorrections });
   const pipeline = startDrains({ redisUrl: endpoints.redisUrl, partitions, outbox, drain, logger });
   engine.closers.add('pipeline', () => pipeline.close());
   return pipeline;
@@ -133,5 +142,22 @@ function factsRecorder({ redis, clickhouse, endpoints, blocked, logger }: Engine
   const record = createFactsRecorder(store, createFactsHistory(clickhouse, endpoints.clickhouseUrl));
   return async () => {
     if (blocked() === null) await record();
+  };
+}
+
+const unreadableErasure = 'an erasure cannot be read: it stays open, the others go on';
+
+/** For the journal's drain and what runs behind it. */
+function journalErasures({ redis, clickhouse, partitions, endpoints, logger }: Engine) {
+  // The runs come every second.
+  const report = reportOnce(
+    (error, erasure) => logger.error({ err: error, erasure }, unreadableErasure),
+    1000,
+  );
+  const store = createErasureStore(redis, partitions, report);
+  const warehouse = createCorrectionWarehouse(clickhouse, endpoints.clickhouseCluster);
+  return {
+    late: store.lateAmong,
+    finish: createErasureFinisher({ store, warehouse, logger, now: Date.now }),
   };
 }

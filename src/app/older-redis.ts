@@ -1,7 +1,7 @@
 /** Logs where Redis is older than ClickHouse, as a backup of another time or a failover would make it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LastRow } from '../contracts/outbox-ids.js';
-import { lastRows } from '../store/outbox/last-rows.js';
+import { lastRows } from '../store/outbox/outbox.js';
 import { countYounger } from '../warehouse/reads/younger-rows.js';
 import type { Engine } from './engine.js';
 

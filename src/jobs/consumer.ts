@@ -51,19 +51,7 @@ export const openQueue = <Data>(
     ...options,
   });
 
-export interface Consumer<Data, Result> {
-  readonly connection: Redis | Cluster;
-  readonly queue: Queue<Data>;
-  /** Not running yet. */
-  readonly worker: Worker<Data, Result>;
-  /** Aborted when closing begins. */
-  readonly stopping: AbortSignal;
-  /**
-   * Lets jobs in hand finish within `finishMs`, then gives them their signal, and soon gives them up: they count as failed,
-   * or are found by their lock, and are repeated.
-   */
-  close(finishMs: number): Promise<void>;
-}
+export type Consumer<Data, Result> = ReturnType<typeof openConsumer<Data, Result>>;
 
 interface ConsumerOptions<Data, Result> {
   readonly redisUrl: string;
@@ -74,7 +62,7 @@ interface ConsumerOptions<Data, Result> {
 }
 
 /** @throws nothing while Redis is unavailable: everything waits for it */
-export function openConsumer<Data, Result>(options: ConsumerOptions<Data, Result>): Consumer<Data, Result> {
+export function openConsumer<Data, Result>(options: ConsumerOptions<Data, Result>) {
   const { redisUrl, logger, work } = options;
   const [stop, abort] = [new AbortController(), new AbortController()];
   const connection = connectQueues(redisUrl, logger, () => stop.signal.aborted);
@@ -99,9 +87,15 @@ export function openConsumer<Data, Result>(options: ConsumerOptions<Data, Result
   return {
     connection,
     queue,
+    /** Not running yet. */
     worker,
+    /** Aborted when closing begins. */
     stopping: stop.signal,
-    close: async (finishMs) => {
+    /**
+     * Lets jobs in hand finish within `finishMs`, then gives them their signal, and soon gives them up: they count as failed,
+     * or are found by their lock, and are repeated.
+     */
+    close: async (finishMs: number): Promise<void> => {
       stop.abort();
       // Without Redis no job can be put back: its lock runs out, and whoever finds it repeats it.
       const closed = worker.close(connection.status !== 'ready');
@@ -117,21 +111,15 @@ export function openConsumer<Data, Result>(options: ConsumerOptions<Data, Result
   };
 }
 
-/** A consumer that is watched. */
-export interface WatchedConsumer {
-  /** Why this has to be looked at, or null. */
-  stalled(): string | null;
-  /** Since the start. */
-  counts(): StallCounts;
-  close(): Promise<void>;
-}
+export type WatchedConsumer = ReturnType<typeof startWatched>;
 
+/** Since the start. */
 export interface StallCounts {
   readonly stalls: number;
   readonly restarts: number;
 }
 
-export interface WatchOptions<Watched> {
+interface WatchOptions<Watched> {
   /** As logs name it: "the pipeline". */
   readonly name: string;
   /** @param ended to be called when a job ended, also with an error */
@@ -163,7 +151,7 @@ export function startWatched<Watched extends Pick<Consumer<never, never>, 'close
   logger,
   finishMs = 0,
   lookMs = 1000,
-}: WatchOptions<Watched>): WatchedConsumer {
+}: WatchOptions<Watched>) {
   const maxLooks = stallMs / lookMs;
   const counts = { stalls: 0, restarts: 0 };
   let [looks, before, looking] = [0, null as string | null, null as Promise<void> | null];
@@ -195,9 +183,11 @@ export function startWatched<Watched extends Pick<Consumer<never, never>, 'close
     });
   }, lookMs);
   return {
-    stalled: () => (looks < maxLooks ? null : `${name} has not moved for ${seconds()} s with work waiting`),
-    counts: () => counts,
-    close: () => {
+    /** Why this has to be looked at, or null. */
+    stalled: (): string | null =>
+      looks < maxLooks ? null : `${name} has not moved for ${seconds()} s with work waiting`,
+    counts: (): StallCounts => counts,
+    close: (): Promise<void> => {
       clearInterval(timer);
       closing ??= Promise.resolve(looking).then(() => current.close(finishMs));
       return closing;

@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { forecastRow, goalRow } from '../../src/contracts/journal.js';
 import { learnerHash } from '../../src/contracts/learner-name.js';
-import { createErasureFinisher } from '../../src/services/corrections/finish-erasures.js';
+import { createErasureFinisher } from '../../src/services/corrections/erasures.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import { redrive } from '../../src/store/corrections/parked-rows.js';
 import {

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { lastRows } from '../../src/store/outbox/last-rows.js';
+import { lastRows } from '../../src/store/outbox/outbox.js';
 import { acceptedKey, outboxKey } from '../../src/store/redis/keys.js';
 import { ensureDatabase } from '../../src/warehouse/clickhouse/client.js';
 import { countYounger } from '../../src/warehouse/reads/younger-rows.js';

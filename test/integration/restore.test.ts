@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { lastRows } from '../../src/store/outbox/last-rows.js';
+import { lastRows } from '../../src/store/outbox/outbox.js';
 import { countYounger } from '../../src/warehouse/reads/younger-rows.js';
 import { callerOf, event } from '../support/http.js';
 import { clickhouseOf, redisOf, type Service, startService } from '../support/service.js';

@@ -16,7 +16,7 @@ import { createParkedLog } from './isolate-rows.js';
 /** Bounds what a run holds in memory at a time. */
 const pageBytes = 16 * 2 ** 20;
 
-export interface JournalDrainOptions {
+interface JournalDrainOptions {
   readonly journal: Journal;
   readonly warehouse: JournalWarehouse;
   /** Entries that are of no use any more, and go without being stored. */
@@ -24,13 +24,13 @@ export interface JournalDrainOptions {
   readonly logger: Logger;
 }
 
-/** Drains until nothing waits, or until the end of the page at hand once the signal has come. @returns rows moved */
-export type DrainJournal = (signal?: AbortSignal) => Promise<number>;
-
-/** Errors are those of Redis and ClickHouse: nothing is lost by one, the next run repeats. */
-export function createJournalDrain({ journal, warehouse, late, logger }: JournalDrainOptions): DrainJournal {
+/**
+ * Drains until nothing waits, or until the end of the page at hand once the signal has come; returns how many rows it moved.
+ * Errors are those of Redis and ClickHouse: nothing is lost by one, the next run repeats.
+ */
+export function createJournalDrain({ journal, warehouse, late, logger }: JournalDrainOptions) {
   const logParked = createParkedLog(logger, () => performance.now());
-  return async (signal) => {
+  return async (signal?: AbortSignal): Promise<number> => {
     let moved = 0;
     for (;;) {
       const { entries, more } = await journal.next(pageBytes);

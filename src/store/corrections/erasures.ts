@@ -13,8 +13,14 @@ import { erasuresKey, markerName, partitionOf, partitionPrefix } from '../redis/
 import { takeTurn } from '../redis/lock.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
-import { type ErasedLearner, lateAmong, listErased, noteLook } from './erased-learners.js';
-import { removeMarks, removeWaiting } from './leftovers.js';
+import {
+  type ErasedLearner,
+  lateAmong,
+  listErased,
+  noteLook,
+  removeMarks,
+  removeWaiting,
+} from './erased-learners.js';
 
 /** An erasure that is not done. */
 export interface OpenErasure {

@@ -21,12 +21,6 @@ export interface JournalEntry {
   readonly row: Buffer;
 }
 
-export interface JournalPage {
-  readonly entries: readonly JournalEntry[];
-  /** Whether more waited when it was read. */
-  readonly more: boolean;
-}
-
 export interface JournalFacts {
   readonly journalLength: number;
   /** Rows put aside because ClickHouse refused their content. */
@@ -51,8 +45,9 @@ export function createJournal(redis: RedisClient, partitions: number) {
   /**
    * The oldest entries of every source, each source's in their order; removes nothing.
    * @param maxBytes soft: reading stops after the source that reaches it
+   * @returns also whether more waited when it was read
    */
-  async function next(maxBytes: number): Promise<JournalPage> {
+  async function next(maxBytes: number) {
     const lengths = await streamLengths(redis, sources);
     const entries: JournalEntry[] = [];
     let bytes = 0;

@@ -6,9 +6,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import type { OutboxRange } from '../../contracts/jobs.js';
-import { parseId } from '../../contracts/outbox-ids.js';
+import { type LastRow, lastRowOf, parseId } from '../../contracts/outbox-ids.js';
 import { indices } from '../../lists.js';
-import { dueKey, outboxKey, outboxRowsKey, parkedBound, parkedKey } from '../redis/keys.js';
+import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { dueKey, markerKey, outboxKey, outboxRowsKey, parkedBound, parkedKey } from '../redis/keys.js';
 import { streamLengths, textsOf } from '../redis/reads.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
@@ -281,4 +282,27 @@ async function identityOf(server: Redis): Promise<OutboxEpoch> {
   const id = /^run_id:(\w+)/m.exec(info)?.[1];
   if (id === undefined) throw new Error('Redis does not say its run_id (INFO server)');
   return { id, ms: Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000) };
+}
+
+/** KEYS: marker, outbox. Result: id of the last row and Unix milliseconds; nothing where the marker is absent. */
+const lastRowOfOutbox = defineScript(2)<[marker: string, outbox: string], [id: string, ms: string] | null>(`
+if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+local time, id = redis.call('TIME'), '0-0'
+if redis.call('EXISTS', KEYS[2]) == 1 then
+  local facts = redis.call('XINFO', 'STREAM', KEYS[2])
+  for i = 1, #facts, 2 do if facts[i] == 'last-generated-id' then id = facts[i + 1] end end
+end
+return { id, time[1] .. string.format('%03d', math.floor(time[2] / 1000)) }
+`);
+
+/** Of each partition that has its marker: others are new, or have to be rebuilt. @throws ApiError UNAVAILABLE */
+export async function lastRows(client: RedisClient, partitions: number): Promise<LastRow[]> {
+  const asked = Array.from({ length: partitions }, (_, partition) => lastRow(client, partition));
+  return (await Promise.all(asked)).flatMap((row) => row ?? []);
+}
+
+async function lastRow(client: RedisClient, partition: number): Promise<LastRow | null> {
+  const found = await whileRedisServes(lastRowOfOutbox(client, markerKey(partition), outboxKey(partition)));
+  if (found === null) return null;
+  return { partition, ...lastRowOf(found[0]), askedAt: Number(found[1]) };
 }

@@ -6,7 +6,7 @@ import { selectRows } from '../clickhouse/client.js';
 import type { Cluster } from '../clickhouse/cluster.js';
 import { ContentRefused, refusalOf } from '../clickhouse/content-errors.js';
 import { rollups } from '../schema/rollups.js';
-import { complete, inRanges, repairRollup } from './repair.js';
+import { complete, inRanges, partOfRanges, repairPart } from './repair.js';
 
 /** More rows than any block has: nothing on the way to the parts may split it. */
 const wholeBlock = '1000000';
@@ -86,7 +86,8 @@ export function createAttemptWarehouse(client: ClickHouseClient, cluster: Cluste
   async function repairRollups(ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<string[]> {
     const repaired: string[] = [];
     for (const rollup of rollups) {
-      if (await repairRollup(client, rollup, ranges, cluster, signal)) repaired.push(rollup.table.name);
+      const part = partOfRanges(rollup, ranges);
+      if (await repairPart({ client, cluster, signal }, rollup, part)) repaired.push(rollup.table.name);
     }
     return repaired;
   }

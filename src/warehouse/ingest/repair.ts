@@ -27,24 +27,11 @@ export function inRanges(ranges: readonly OutboxRange[]): string {
   return `outbox_ms BETWEEN ${first} AND ${last} AND (${each.join(' OR ')})`;
 }
 
-/** @returns whether the rollup differed from the table and was computed again */
-export function repairRollup(
-  client: ClickHouseClient,
-  rollup: Rollup,
-  ranges: readonly OutboxRange[],
-  cluster: Cluster,
-  signal?: AbortSignal,
-): Promise<boolean> {
-  const names = Object.keys(rollup.keys);
-  const expressions = Object.values(rollup.keys).join(', ');
-  const touched = `(SELECT DISTINCT ${expressions} FROM attempts WHERE ${inRanges(ranges)})`;
-  const part = {
-    inAttempts: `(${expressions}) IN ${touched}`,
-    inArchive: `(${names.map((name) => `a.${name}`).join(', ')}) IN ${touched}`,
-    inRollup: `(${names.join(', ')}) IN ${touched}`,
-    onlyWhereWrong: false,
-  };
-  return repairPart(client, rollup, part, cluster, signal);
+/** Where a repair runs, and what ends it. */
+interface Repairs {
+  readonly client: ClickHouseClient;
+  readonly cluster: Cluster;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The same keys of a rollup as conditions over the table, over the archive `a` and over the rollup. */
@@ -56,6 +43,19 @@ export interface RollupPart {
   readonly onlyWhereWrong: boolean;
 }
 
+/** The keys that rows of the ranges have. */
+export function partOfRanges({ keys }: Rollup, ranges: readonly OutboxRange[]): RollupPart {
+  const names = Object.keys(keys);
+  const expressions = Object.values(keys).join(', ');
+  const touched = `(SELECT DISTINCT ${expressions} FROM attempts WHERE ${inRanges(ranges)})`;
+  return {
+    inAttempts: `(${expressions}) IN ${touched}`,
+    inArchive: `(${names.map((name) => `a.${name}`).join(', ')}) IN ${touched}`,
+    inRollup: `(${names.join(', ')}) IN ${touched}`,
+    onlyWhereWrong: false,
+  };
+}
+
 /** Of one that stood still while another one repaired: each finds what the other's rows make wrong. */
 const maxRounds = 5;
 
@@ -65,27 +65,21 @@ const maxRounds = 5;
  *
  * @returns whether that part of the rollup differed from the table and was computed again
  */
-export async function repairPart(
-  client: ClickHouseClient,
-  rollup: Rollup,
-  part: RollupPart,
-  cluster: Cluster,
-  signal?: AbortSignal,
-): Promise<boolean> {
+export async function repairPart(repairs: Repairs, rollup: Rollup, part: RollupPart): Promise<boolean> {
+  const { client, cluster, signal } = repairs;
   for (let round = 0; ; round++) {
     await complete(client, rollup.table.name, cluster, signal);
-    if (!(await differs(client, rollup, part, signal))) return round > 0;
+    const [row] = await selectRows<{ keys: number }>(client, countDiffering(rollup, part), signal);
+    if ((row?.keys ?? 0) === 0) return round > 0;
     if (round === maxRounds) throw new Error(`${rollup.table.name} differs from attempts again and again`);
-    await computeAgain(client, rollup, part, cluster, signal);
+    await computeAgain(repairs, rollup, part);
   }
 }
 
 async function computeAgain(
-  client: ClickHouseClient,
+  { client, cluster, signal }: Repairs,
   rollup: Rollup,
   part: RollupPart,
-  cluster: Cluster,
-  signal?: AbortSignal,
 ): Promise<void> {
   const cancel = signal && { abort_signal: signal };
   // Either may arrive when its process was killed and another one has repaired: there is nothing to do then. Scalars,
@@ -118,16 +112,6 @@ export async function complete(
 ): Promise<void> {
   const query = catchUp(table, cluster);
   if (query !== null) await client.command({ query, ...(signal && { abort_signal: signal }) });
-}
-
-async function differs(
-  client: ClickHouseClient,
-  rollup: Rollup,
-  part: RollupPart,
-  signal?: AbortSignal,
-): Promise<boolean> {
-  const [row] = await selectRows<{ keys: number }>(client, countDiffering(rollup, part), signal);
-  return (row?.keys ?? 0) > 0;
 }
 
 /** A block is in a rollup as a whole or not at all, so that counts show it. */

@@ -102,8 +102,8 @@ FROM attempts WHERE ${correctedRows(rows)} AND ${countedRows} GROUP BY name, day
         signal,
       );
       // The learners' own sums last: they say which days of the skills are touched, also to a run that goes on after a kill.
-      await repairPart(client, skillDays, touchedDays(rows), cluster, signal);
-      await repairPart(client, learnerSkill, wholeLearners(rows), cluster, signal);
+      await repairPart({ client, cluster, signal }, skillDays, touchedDays(rows));
+      await repairPart({ client, cluster, signal }, learnerSkill, wholeLearners(rows));
     },
     /** Deletes what came from elsewhere than the outbox. */
     removeLate: (rows: readonly CorrectedRows[]): Promise<void> => removeEnded(late, rows),
