@@ -12,6 +12,9 @@ import {
   sumsPerMember,
 } from './blocks.js';
 
+/** Answers that are added to the Hessian at once: its sums are then read and written less often. */
+const together = 4;
+
 /**
  * Sums up the log likelihood to second order by the terms of a block's members, over the ranges `from` to `to` - 1
  * of the answers in the block's order. Ranges may run side by side: a range's members are next to each other, so the
@@ -26,7 +29,8 @@ export function sumRanges(
 ): void {
   const block = blocks[name];
   const { width, means, sums, order, rows, stride, isPacked } = block;
-  const values = new Float64Array(width).fill(1);
+  const values = new Float64Array(together * width);
+  const curvatures = new Float64Array(together);
   eachPart(block, from, to, (member, range, start, end) => {
     const sum = (member + range) * sumsPerMember(width);
     sums.fill(0, sum, sum + (fresh ? sumsPerMember(width) : width));
@@ -35,24 +39,47 @@ export function sumRanges(
       const row = (isPacked ? i : place) * stride - 1;
       const p = sigmoid(logits[place] as number);
       const slope = (correct[place] as number) - p;
+      const k = (i - start) % together;
+      values[k * width] = 1;
       sums[sum] = (sums[sum] as number) + slope;
       for (let j = 1; j < width; j++) {
         const value = (rows[row + j] as number) - (means[j] as number);
-        values[j] = value;
+        values[k * width + j] = value;
         sums[sum + j] = (sums[sum + j] as number) + slope * value;
       }
-      if (fresh) addProducts(sums, sum + width, values, p * (1 - p));
+      curvatures[k] = p * (1 - p);
+      if (!fresh || (k + 1 < together && i + 1 < end)) continue;
+      curvatures.fill(0, k + 1);
+      addProducts(sums, sum + width, width, values, curvatures);
     }
   });
 }
 
-/** Adds the lower triangle of an answer's part of the Hessian to `sums` from `at` on. */
-function addProducts(sums: Float64Array, at: number, values: Float64Array, curvature: number): void {
+/** Adds the lower triangle of a few answers' part of the Hessian to `sums` from `at` on. */
+function addProducts(
+  sums: Float64Array,
+  at: number,
+  width: number,
+  values: Float64Array,
+  curvatures: Float64Array,
+): void {
+  const c0 = curvatures[0] as number;
+  const c1 = curvatures[1] as number;
+  const c2 = curvatures[2] as number;
+  const c3 = curvatures[3] as number;
   let next = at;
-  for (let j = 0; j < values.length; j++) {
-    const weight = curvature * (values[j] as number);
-    for (let k = 0; k <= j; k++) {
-      sums[next] = (sums[next] as number) + weight * (values[k] as number);
+  for (let i = 0; i < width; i++) {
+    const w0 = c0 * (values[i] as number);
+    const w1 = c1 * (values[width + i] as number);
+    const w2 = c2 * (values[2 * width + i] as number);
+    const w3 = c3 * (values[3 * width + i] as number);
+    for (let j = 0; j <= i; j++) {
+      sums[next] =
+        (sums[next] as number) +
+        w0 * (values[j] as number) +
+        w1 * (values[width + j] as number) +
+        w2 * (values[2 * width + j] as number) +
+        w3 * (values[3 * width + j] as number);
       next++;
     }
   }
