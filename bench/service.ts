@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
+import { childEnvironment } from '../src/config.js';
 import { drainShards } from '../src/contracts/jobs.js';
 import { freePort } from '../src/embedded/free-port.js';
 import { startEmbedded } from '../src/embedded/servers.js';
@@ -117,8 +118,7 @@ async function startRole(
   { dataDir, tenants, apiProcesses = 1, lanes = null, profile = false }: ServiceOptions,
   closers: Closers,
 ): Promise<number> {
-  const environment: NodeJS.ProcessEnv = {
-    ...process.env,
+  const environment = childEnvironment({
     ...unset,
     ...role,
     DATA_DIR: dataDir,
@@ -126,7 +126,7 @@ async function startRole(
     LOG_LEVEL: 'error',
     API_PROCESSES: `${apiProcesses}`,
     API_KEYS: tenants.map((tenant) => `${tenant}:${tenant}:${quota}`).join(),
-  };
+  });
   if (role.ROLE === 'api') environment.NODE_OPTIONS = notesOption(notesFolder(dataDir), profile);
   if (lanes !== null) environment.LANES = `${lanes}`;
   const { child } = await startProcess([here('../../src/setup.mjs'), 'start'], environment);

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { childEnvironment } from '../src/config.js';
 import { freePort } from '../src/embedded/free-port.js';
 import { familySeconds, memoryMb, startProcess, stopProcess } from './processes.js';
 import { cpuByThreads, memoryOfNotes, type ThreadNote } from './threads.js';
@@ -21,7 +22,7 @@ export interface Target {
 /** The service as one process with its embedded servers. */
 export async function startService(dataDir: string, stops: (() => Promise<void>)[]): Promise<Target> {
   const port = await freePort();
-  const env = { ...process.env, PORT: `${port}`, DATA_DIR: dataDir, LOG_LEVEL: 'warn' };
+  const env = childEnvironment({ PORT: `${port}`, DATA_DIR: dataDir, LOG_LEVEL: 'warn' });
   const { child } = await startProcess([here('../../src/setup.mjs'), 'start'], env);
   stops.push(() => stopProcess(child));
   const servers: Record<string, { pid: number }> = JSON.parse(

@@ -282,3 +282,9 @@ function readableFile(name: EnvironmentName, path: string | undefined, complain:
 }
 
 const quote = (value: string): string => JSON.stringify(value);
+
+/** The environment of this process with settings replaced, for a child that is to start as a user would start it. */
+export const childEnvironment = (settings: Partial<Record<EnvironmentName, string>>): NodeJS.ProcessEnv => ({
+  ...process.env,
+  ...settings,
+});
