@@ -21,8 +21,8 @@ import {
   partitionOf,
   partitionPrefix,
 } from '../redis/keys.js';
-import { defineScript } from '../redis/script.js';
 import { fieldOf, streamPages } from '../redis/reads.js';
+import { defineScript } from '../redis/script.js';
 
 /** Fields of one command: a fraction of a millisecond of Redis. */
 const chunk = 500;
