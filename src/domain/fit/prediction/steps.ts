@@ -12,8 +12,17 @@ import {
   sumsPerMember,
 } from './blocks.js';
 
-/** Answers that are added to the Hessian at once: its sums are then read and written less often. */
+/** Answers that are added to the sums at once: sums are then read and written less often. */
 const together = 4;
+
+/** A few answers of one member: their rows of values, and slopes and curvatures of the log likelihood. */
+const newBatch = (width: number) => ({
+  width,
+  values: new Float64Array(together * width).fill(1),
+  slopes: new Float64Array(together),
+  curvatures: new Float64Array(together),
+});
+type Batch = ReturnType<typeof newBatch>;
 
 /**
  * Sums up the log likelihood to second order by the terms of a block's members, over the ranges `from` to `to` - 1
@@ -21,48 +30,59 @@ const together = 4;
  * sums of member m in range r stand in a place m + r of their own. Where the step is not fresh, the Hessian stays as
  * an earlier pass left it.
  */
-export function sumRanges(
-  { blocks, logits, correct }: FitMemory,
-  { name, fresh }: FitStep,
-  from: number,
-  to: number,
-): void {
-  const block = blocks[name];
-  const { width, means, sums, order, rows, stride, isPacked } = block;
-  const values = new Float64Array(together * width);
-  const curvatures = new Float64Array(together);
+export function sumRanges(memory: FitMemory, { name, fresh }: FitStep, from: number, to: number): void {
+  const block = memory.blocks[name];
+  const { width, sums } = block;
+  const size = sumsPerMember(width);
+  const batch = newBatch(width);
   eachPart(block, from, to, (member, range, start, end) => {
-    const sum = (member + range) * sumsPerMember(width);
-    sums.fill(0, sum, sum + (fresh ? sumsPerMember(width) : width));
-    for (let i = start; i < end; i++) {
-      const place = order[i] as number;
-      const row = (isPacked ? i : place) * stride - 1;
-      const p = sigmoid(logits[place] as number);
-      const slope = (correct[place] as number) - p;
-      const k = (i - start) % together;
-      values[k * width] = 1;
-      sums[sum] = (sums[sum] as number) + slope;
-      for (let j = 1; j < width; j++) {
-        const value = (rows[row + j] as number) - (means[j] as number);
-        values[k * width + j] = value;
-        sums[sum + j] = (sums[sum + j] as number) + slope * value;
-      }
-      curvatures[k] = p * (1 - p);
-      if (!fresh || (k + 1 < together && i + 1 < end)) continue;
-      curvatures.fill(0, k + 1);
-      addProducts(sums, sum + width, width, values, curvatures);
+    const sum = (member + range) * size;
+    sums.fill(0, sum, sum + (fresh ? size : width));
+    for (let i = start; i < end; i += together) {
+      readBatch(memory, block, batch, i, Math.min(together, end - i));
+      addGradient(batch, sums, sum);
+      if (fresh) addHessian(batch, sums, sum + width);
     }
   });
 }
 
-/** Adds the lower triangle of a few answers' part of the Hessian to `sums` from `at` on. */
-function addProducts(
-  sums: Float64Array,
-  at: number,
-  width: number,
-  values: Float64Array,
-  curvatures: Float64Array,
+/** Reads the answers at `count` places of the block's order; what is left of the batch counts for nothing. */
+function readBatch(
+  { logits, correct }: FitMemory,
+  { width, means, order, rows, stride, isPacked }: Block,
+  { values, slopes, curvatures }: Batch,
+  from: number,
+  count: number,
 ): void {
+  for (let k = 0; k < count; k++) {
+    const place = order[from + k] as number;
+    const row = (isPacked ? from + k : place) * stride - 1;
+    const value = k * width;
+    for (let j = 1; j < width; j++) values[value + j] = (rows[row + j] as number) - (means[j] as number);
+    const p = sigmoid(logits[place] as number);
+    slopes[k] = (correct[place] as number) - p;
+    curvatures[k] = p * (1 - p);
+  }
+  slopes.fill(0, count);
+  curvatures.fill(0, count);
+}
+
+function addGradient({ width, values, slopes }: Batch, sums: Float64Array, at: number): void {
+  const s0 = slopes[0] as number;
+  const s1 = slopes[1] as number;
+  const s2 = slopes[2] as number;
+  const s3 = slopes[3] as number;
+  for (let i = 0; i < width; i++)
+    sums[at + i] =
+      (sums[at + i] as number) +
+      s0 * (values[i] as number) +
+      s1 * (values[width + i] as number) +
+      s2 * (values[2 * width + i] as number) +
+      s3 * (values[3 * width + i] as number);
+}
+
+/** Its lower triangle, row by row from `sums[at]` on. */
+function addHessian({ width, values, curvatures }: Batch, sums: Float64Array, at: number): void {
   const c0 = curvatures[0] as number;
   const c1 = curvatures[1] as number;
   const c2 = curvatures[2] as number;
@@ -86,21 +106,28 @@ function addProducts(
 }
 
 /** Adds the block's last moves to the log-odds of the answers in the ranges `from` to `to` - 1. */
-export function moveRanges({ blocks, logits }: FitMemory, name: BlockName, from: number, to: number): void {
-  const block = blocks[name];
-  const { width, means, moves, order, rows, stride, isPacked } = block;
-  eachPart(block, from, to, (member, _, start, end) => {
-    const term = member * width;
-    for (let i = start; i < end; i++) {
-      const place = order[i] as number;
-      const row = (isPacked ? i : place) * stride - 1;
-      let sum = (logits[place] as number) + (moves[term] as number);
-      for (let j = 1; j < width; j++) {
-        sum += (moves[term + j] as number) * ((rows[row + j] as number) - (means[j] as number));
-      }
-      logits[place] = sum;
+export function moveRanges(memory: FitMemory, name: BlockName, from: number, to: number): void {
+  const block = memory.blocks[name];
+  eachPart(block, from, to, (member, _, start, end) => moveMember(memory, block, member, start, end));
+}
+
+function moveMember(
+  { logits }: FitMemory,
+  { width, means, moves, order, rows, stride, isPacked }: Block,
+  member: number,
+  from: number,
+  to: number,
+): void {
+  const term = member * width;
+  for (let i = from; i < to; i++) {
+    const place = order[i] as number;
+    const row = (isPacked ? i : place) * stride - 1;
+    let sum = (logits[place] as number) + (moves[term] as number);
+    for (let j = 1; j < width; j++) {
+      sum += (moves[term + j] as number) * ((rows[row + j] as number) - (means[j] as number));
     }
-  });
+    logits[place] = sum;
+  }
 }
 
 /** Visits the answers of each member in each range: the places from `start` to `end` - 1 of the block's order. */
