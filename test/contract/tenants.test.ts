@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Route } from '../../src/http/route.js';
+import { indices } from '../../src/lists.js';
+import { erasuresKey } from '../../src/store/redis/keys.js';
 import { type Answer, type Caller, callerOf, jsonOf } from '../support/http.js';
 import { erasureDone } from '../support/learner-data.js';
 import { type Ids, routeRequests } from '../support/route-requests.js';
@@ -112,6 +114,16 @@ for (const route of routes.filter(({ scope }) => scope !== null)) {
     }
   });
 }
+/** Erasures of red's that are not done: what they forget in the end would look like a change by blue. */
+async function openErasures(): Promise<string[]> {
+  const fields = await Promise.all(indices(16).map((partition) => redis.hkeys(erasuresKey(partition))));
+  return fields.flat().filter((field) => field.startsWith(`@${red.name}`));
+}
+
+test("red's erasures are done before anything is compared", async () => {
+  await waitFor('erasures to be done', async () => (await openErasures()).length === 0);
+});
+
 for (const route of routes.filter(({ scope }) => scope !== null)) {
   test(`${nameOf(route)} answers for another tenant's ids as for nobody's`, async () => {
     const before = await tenantDump(redis, red.name);
