@@ -174,19 +174,20 @@ async function interruptTwice(DATA_DIR: string) {
   service.child.kill('SIGINT');
   const told = (await answers).flatMap((answer) => (answer === null ? [] : [answer.status]));
   const code = await service.exit();
-  return { code, told, servers, forcedAfterMs: forcedAfterMs(service.errors()) };
+  const log = service.errors();
+  return { code, told, servers, log, forcedAfterMs: forcedAfterMs(log) };
 }
 
 test('SIGINT twice within a second is one wish; what is in flight is answered', async (t) => {
   const interrupt = async () => interruptTwice(await folderOf(t));
   // Where the machine stood still in between it was no longer within a second.
-  const { code, told, servers } = await askUntil(
+  const { code, told, servers, log } = await askUntil(
     'the second signal in time',
     interrupt,
     ({ forcedAfterMs }) => (forcedAfterMs ?? 0) < 900,
   );
   for (const status of told) assert.equal(status, 200);
-  assert.equal(code, 0);
+  assert.equal(code, 0, log);
   assert.ok(allDead(servers));
 });
 
