@@ -15,8 +15,11 @@ minutes, are in npm run test:full.`,
   read: (values, { operands: words }) => ({ ...values, words }),
 });
 
-/** Tests wait most of the time, for timers of the service and for ClickHouse: few files leave cores idle. */
-const together = 7;
+/**
+ * Tests wait most of the time, for timers of the service and for ClickHouse: few files leave cores idle, and many hold one
+ * another up for longer than a client may be silent.
+ */
+const together = 5;
 /** Three times what the longest file took on a busy machine; it only bounds one that hangs. */
 const limitMs = 1_200_000;
 
