@@ -1,6 +1,7 @@
 /** A queue with its worker over connections of their own, which are replaced where the worker makes no progress. */
 import { type Job, Queue, type QueueOptions, Worker, type WorkerOptions } from 'bullmq';
 import { Cluster, Redis } from 'ioredis';
+import { singleFlight } from '../concurrency.js';
 import { queuePrefix } from '../contracts/jobs.js';
 import { redisAddress } from '../contracts/redis.js';
 import { inTime, within } from '../lifecycle.js';
@@ -154,7 +155,8 @@ export function startWatched<Watched extends Pick<Consumer<never, never>, 'close
 }: WatchOptions<Watched>) {
   const maxLooks = stallMs / lookMs;
   const counts = { stalls: 0, restarts: 0 };
-  let [looks, before, looking] = [0, null as string | null, null as Promise<void> | null];
+  let [looks, before] = [0, null as string | null];
+  let restarting: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
   const ended = (): void => {
     looks = 0;
@@ -165,7 +167,9 @@ export function startWatched<Watched extends Pick<Consumer<never, never>, 'close
     const now = await inTime(waiting(current), replyMs).catch(() => null);
     looks = now === null || now !== before ? 0 : looks + 1;
     before = now;
-    if (closing === undefined && looks > 0 && looks % maxLooks === 0) await restart();
+    if (closing !== undefined || looks === 0 || looks % maxLooks !== 0) return;
+    restarting = restart();
+    await restarting;
   }
 
   async function restart(): Promise<void> {
@@ -177,11 +181,7 @@ export function startWatched<Watched extends Pick<Consumer<never, never>, 'close
   }
 
   let current = start(false, ended);
-  const timer = setInterval(() => {
-    looking ??= look().finally(() => {
-      looking = null;
-    });
-  }, lookMs);
+  const timer = setInterval(singleFlight(look), lookMs);
   return {
     /** Why this has to be looked at, or null. */
     stalled: (): string | null =>
@@ -189,7 +189,8 @@ export function startWatched<Watched extends Pick<Consumer<never, never>, 'close
     counts: (): StallCounts => counts,
     close: (): Promise<void> => {
       clearInterval(timer);
-      closing ??= Promise.resolve(looking).then(() => current.close(finishMs));
+      // A look may wait for Redis for longer than a stop may take, and starts nothing any more.
+      closing ??= Promise.resolve(restarting).then(() => current.close(finishMs));
       return closing;
     },
   };
