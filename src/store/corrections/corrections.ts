@@ -94,7 +94,7 @@ function erasureOf(pending: PendingCorrection, plan: string, now: number): DueCo
   };
 }
 
-/** Its plan is in itself: the rows are written again, but for one answer. Null for an erasure, which is not due yet. */
+/** Its plan is in itself: the rows are written again, but for one answer. Null for anything else, which nobody writes there. */
 function rewriteOf(pending: PendingCorrection, now: number): DueCorrection | null {
   const correction = decodeCorrection(pending.text);
   if (correction.kind !== 'rewrite') return null;
