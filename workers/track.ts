@@ -2,23 +2,20 @@
 import { workerData } from 'node:worker_threads';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
 import { serveModels } from '../src/store/catalogue/catalogue-cache.js';
-import { type HotConnections, openHotConnections } from '../src/store/redis/hot-connection.js';
+import { openHotConnections } from '../src/store/redis/hot-connection.js';
 import { isMemoryFull } from '../src/store/redis/server-info.js';
 import { createLogger } from '../src/telemetry.js';
 import { createItemTable } from './track/item-table.js';
-import { createKnownSkills } from './track/known-skills.js';
+import { KnownSkills } from './track/known-skills.js';
 import { workerRedis } from './track/thread.js';
 import { trackBatch } from './track/tracking.js';
 
-const settings = workerData as WorkerSettings;
+const settings: WorkerSettings = workerData;
 const redis = workerRedis(settings);
-/** Of each task at a time. */
-const free = [openHot(), openHot()];
-const isAlone = (): boolean => free.length > 0;
-const knownSkills = createKnownSkills();
 const logger = createLogger('info', 'track worker');
-const models = serveModels(redis, logger);
 const items = createItemTable(redis);
+/** Those of the two tasks that may be in flight (compute/lanes.ts). */
+const free = [0, 1].map(() => openHotConnections(settings.redisUrl, settings.waitReplicas, redis));
 
 const flushMs = 1000;
 setInterval(() => {
@@ -33,28 +30,27 @@ let isLooking = false;
 setInterval(async () => {
   if (isLooking) return;
   isLooking = true;
-  isFull = await redis()
-    .then(isMemoryFull)
-    .catch((error: unknown) => {
-      logger.debug({ err: error }, 'Redis does not report its memory');
-      return isFull;
-    });
+  try {
+    isFull = await isMemoryFull(await redis());
+  } catch (error) {
+    logger.debug({ err: error }, 'Redis does not report its memory');
+  }
   isLooking = false;
 }, lookMs).unref();
 
-function openHot(): HotConnections {
-  const { redisUrl, waitReplicas } = settings;
-  return openHotConnections(redisUrl, waitReplicas, redis);
-}
-
-/** Where Redis is nearly full, only events that were counted before get their result. */
-const outboxBound = (): number => (isFull ? 0 : settings.outboxBound);
+const tools = {
+  ...{ redis, settings, items, isAlone: () => free.length > 0 },
+  knownSkills: new KnownSkills(settings.skillLimits),
+  models: serveModels(redis, logger),
+  // Where Redis is nearly full, only events that were counted before get their result.
+  outboxBound: () => (isFull ? 0 : settings.outboxBound),
+};
 
 export default async (task: TrackTask): Promise<TrackReply> => {
   const hot = free.pop();
   if (hot === undefined) throw new Error('more tasks at once than a thread of this kind takes');
   try {
-    return await trackBatch({ redis, hot, isAlone, settings, knownSkills, models, items, outboxBound }, task);
+    return await trackBatch({ ...tools, hot }, task);
   } finally {
     free.push(hot);
   }

@@ -21,8 +21,8 @@ import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { knownSkillsKey, learnerKey, rareSkillsKey } from '../../src/store/redis/keys.js';
 import { createRebuildSource } from '../../src/warehouse/reads/rebuild-source.js';
-import { createKnownSkills, skillRooms } from '../../workers/track/known-skills.js';
-import { groupByLearner, type LearnerWork } from '../../workers/track/works.js';
+import { KnownSkills } from '../../workers/track/known-skills.js';
+import { groupByLearner, type LearnerWork } from '../../workers/track/read-events.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 import { testDatabase } from '../support/warehouse.js';
@@ -33,10 +33,9 @@ const [first = '', ...others] = users;
 
 const connect = async (t: TestContext): Promise<RedisClient> => redisOf(t, await startTestRedis(t));
 const first4 = users.slice(0, -1);
-const answered = (userId: string, ...newSkills: string[]) => ({
-  work: { tenant, userId },
-  plan: { newSkills },
-});
+const answered = (userId: string, ...skillIds: string[]) =>
+  skillIds.map((skillId) => ({ tenant, userId, skillId }));
+const newThread = () => new KnownSkills({ perLearner: 1000, perTenant: 1000 });
 const noteEach = (client: RedisClient, skillId: string, userIds: readonly string[]) =>
   noteLearners(
     client,
@@ -48,10 +47,10 @@ const hashesOf = (userIds: readonly string[]) => Buffer.concat(userIds.map(hashT
 
 test('four learners make no skill known, a retry neither, the fifth does', async (t) => {
   const client = await connect(t);
-  const threads = [createKnownSkills(), createKnownSkills()] as const;
+  const threads = [newThread(), newThread()] as const;
   for (const [i, userId] of first4.entries()) {
     for (let retry = 0; retry < 6; retry++)
-      await threads[retry % 2 === 0 ? 0 : 1].add(client, [answered(userId, 'fractions', `typo ${i}`)]);
+      await threads[retry % 2 === 0 ? 0 : 1].note(client, answered(userId, 'fractions', `typo ${i}`));
     assert.equal(await countKnownSkills(client, tenant), 0);
   }
   assert.deepEqual(await listOf(client, 'fractions'), hashesOf(first4));
@@ -60,7 +59,10 @@ test('four learners make no skill known, a retry neither, the fifth does', async
     5,
     'all that were answered can be asked for',
   );
-  await threads[0].add(client, [answered(users.at(-1) as string, 'fractions'), answered('new', 'fractions')]);
+  await threads[0].note(client, [
+    ...answered(users.at(-1) as string, 'fractions'),
+    ...answered('new', 'fractions'),
+  ]);
   assert.equal(await countKnownSkills(client, tenant), 1);
   assert.equal(await listOf(client, 'fractions'), null, 'nobody needs to know who they were');
   assert.equal(await isKnownSkill(client, tenant, 'typo 0'), true);
@@ -69,16 +71,16 @@ test('four learners make no skill known, a retry neither, the fifth does', async
 
 test('a thread notes nothing more of a skill that enough learners answered', async (t) => {
   const client = await connect(t);
-  const thread = createKnownSkills();
-  await thread.add(
+  const thread = newThread();
+  await thread.note(
     client,
-    users.map((userId) => answered(userId, 'a', '__proto__')),
+    users.flatMap((userId) => answered(userId, 'a', '__proto__')),
   );
   assert.equal(await countKnownSkills(client, tenant), 2);
   await client.del(knownSkillsKey(tenant));
-  await thread.add(client, [answered('ada', 'a', '__proto__'), answered('eve')]);
+  await thread.note(client, answered('ada', 'a', '__proto__'));
   assert.deepEqual(await listKnownSkills(client, tenant, null, 10), []);
-  await thread.add(client, [answered('ada', 'a', 'b')]);
+  await thread.note(client, answered('ada', 'a', 'b'));
   assert.deepEqual(await listKnownSkills(client, tenant, null, 10), ['b']);
 });
 
@@ -156,7 +158,6 @@ test('a rebuild reads of each skill as many learners as count, page by page', as
 
 test('a learner who may begin no skill takes no room of the tenant', async (t) => {
   const client = await connect(t);
-  const limits = { perLearner: 2, perTenant: 3 };
   await noteEach(client, 's0', [first]);
   await noteEach(client, 's1', [first]);
   await client.hset(learnerKey(0, tenant, first), { L: '', 'S:s0': '', 'S:s1': '' });
@@ -170,8 +171,8 @@ test('a learner who may begin no skill takes no room of the tenant', async (t) =
     learner: { attempts: userId === first ? 2 : 0 },
     skills: [null],
   }));
-  const parts = { client, settings: { skillLimits: limits }, knownSkills: createKnownSkills() };
-  const rooms = await skillRooms(parts, works, loaded as unknown as LoadedLearner[]);
+  const thread = new KnownSkills({ perLearner: 2, perTenant: 3 });
+  const rooms = await thread.rooms(client, works, loaded as unknown as LoadedLearner[]);
   const refused = new Set(['beyond']);
   assert.deepEqual(
     [...rooms.values()],

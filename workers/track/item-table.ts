@@ -1,9 +1,3 @@
-/**
- * What a worker knows of the items that its tenants use: read from Redis on first use and again after a while, and
- * the answers counted here, which reach Redis in batches. Item difficulty is a statistic: an item's answers of the
- * last second may be missing from it when a thread dies, and others see them some seconds later. Nothing else
- * depends on it, for every attempt row has the figures that it was counted with.
- */
 import type { ItemModel } from '../../src/domain/catalogue/tenant-model.js';
 import { groupedBy } from '../../src/lists.js';
 import { addItemAnswers, type ItemDelta, readItems } from '../../src/store/models/item-store.js';
@@ -15,21 +9,22 @@ export type ItemTable = ReturnType<typeof createItemTable>;
 const freshMs = 30_000;
 /** The items that were read last. */
 const maxCached = 100_000;
-/** Notes that wait for Redis; beyond this many items, further ones are dropped. */
+/** Items whose notes wait for Redis; beyond it, those of further ones are dropped. */
 const maxPending = 50_000;
 
-interface Pending {
-  readonly tenant: string;
-  readonly version: number;
-  delta: ItemDelta;
-}
+type Pending = { readonly tenant: string; readonly version: number; delta: ItemDelta };
 
+/**
+ * What a worker knows of the items that its tenants use, and the answers counted here, which reach Redis in batches. Item
+ * difficulty is a statistic: when a thread dies, an item's answers of the last second may be missing from it, and others see
+ * them some seconds later. Nothing else depends on it: every attempt row has the figures that it was counted with.
+ */
 export function createItemTable(client: () => Promise<RedisClient>) {
   const cached = new Map<string, { readonly record: ItemModel | null; readonly readAt: number }>();
   let pending = new Map<string, Pending>();
 
   return {
-    /** Fetches what is not known, or too old; afterwards `find` has it. */
+    /** Reads what is not known, or too old, so that `find` has it. */
     load: async (tenant: string, version: number, itemIds: readonly string[]): Promise<void> => {
       const oldest = Date.now() - freshMs;
       const wanted = itemIds.filter((id) => (cached.get(keyOf(tenant, version, id))?.readAt ?? 0) < oldest);
@@ -50,7 +45,7 @@ export function createItemTable(client: () => Promise<RedisClient>) {
       if (noted !== undefined) noted.delta = plus(noted.delta, added);
       else if (pending.size < maxPending) pending.set(key, { tenant, version, delta: added });
     },
-    /** Sends what was noted. */
+    /** Sends what was noted. @throws ApiError UNAVAILABLE: it is lost */
     flush: async (): Promise<void> => {
       const groups = groupedBy([...pending.values()], ({ tenant, version }) => `${version}:${tenant}`);
       pending = new Map();

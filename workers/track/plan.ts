@@ -33,8 +33,9 @@ import {
 } from '../../src/store/learners/event-ids.js';
 import type { LearnerCommit, LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import type { ItemDelta } from '../../src/store/models/item-store.js';
+import type { NewSkill } from './known-skills.js';
+import type { LearnerWork, PlannedEvent } from './read-events.js';
 import { figuresOf, resultOf, rowFigures } from './results.js';
-import type { LearnerWork, PlannedEvent } from './works.js';
 
 /** Which skills a learner may begin. */
 export interface SkillRoom {
@@ -56,8 +57,9 @@ interface PlanContext {
   readonly model: TenantModel;
   readonly findItem: (itemId: string) => ItemModel | null;
   /** Given where `needsAllSkills` asks for them. */
-  readonly all: AllSkills | null;
-  readonly room: SkillRoom;
+  readonly all: AllSkills | undefined;
+  /** Absent: enough for all. */
+  readonly room: SkillRoom | undefined;
 }
 
 /**
@@ -73,42 +75,41 @@ export function needsAllSkills(learner: LearnerState | null, { events }: Learner
 
 /**
  * A new learner. The versions begin anywhere: after an erasure, whoever still holds a state of the history before must
- * never meet its version again, and nothing of that history is left to count on from.
+ * never meet its version again.
  */
 export const beginHistory = (): LearnerState => ({ ...newLearner, version: randomInt(2 ** 31) });
 
 export type LearnerPlan = ReturnType<typeof planLearner>;
 
-/** Applies a learner's answers in order. Pure but for what it is given: nothing is read or written here. */
+/** Applies a learner's answers in order. Nothing is read or written here. */
 export function planLearner(work: LearnerWork, loaded: LoadedLearner, context: PlanContext) {
   const draft = new Draft(work, loaded, context);
   return {
+    work,
+    modelVersion: context.model.version,
     /** One per event, in order. */
     outcomes: work.events.map((planned) => draft.outcomeOf(planned)),
     /** What to write; null where nothing was counted. */
     commit: draft.rows.length === 0 ? null : draft.commit(),
-    /** Skills that this learner answers for the first time. */
-    newSkills: work.skillIds.filter((_, i) => loaded.skills[i] === null && draft.skills[i] !== null),
-    /** What the answers add to what is known of their items, once they are committed. */
+    newSkills: draft.newSkills,
+    /** What the answers add to their items' counters, once they are committed. */
     itemAnswers: draft.itemAnswers,
   };
 }
 
 /** The learner's states while the answers of a batch are applied one after another; lists as in the work. */
 class Draft {
-  readonly skills: (SkillState | null)[];
   readonly rows: string[] = [];
+  readonly newSkills: NewSkill[] = [];
   readonly itemAnswers: ItemDelta[] = [];
-  private learner: LearnerState;
+  private readonly skills: (SkillState | null)[];
   private readonly items: LoadedLearner['items'][number][];
-  /** With those of this batch. */
   private readonly ids;
   private readonly arrivalDays: number[] = [];
-  /** Skills that were begun. */
-  private begun = 0;
+  private learner: LearnerState;
+  private importLine = 0;
   /** All the learner's skills, once they were asked for: a batch may close a day with each of its answers. */
   private practised: Map<string, PractisedSkill> | null = null;
-  private importLine = 0;
 
   constructor(
     private readonly work: LearnerWork,
@@ -136,15 +137,17 @@ class Draft {
 
   /** Why the skill may not be begun, or null. */
   private limitOf({ skillId }: TrackEvent): string | null {
-    const { skills, refused } = this.context.room;
-    if (this.begun >= skills) return 'The learner has answered as many skills as a learner may have';
-    return refused.has(skillId) ? 'The tenant knows as many skills as a tenant may have' : null;
+    const { room } = this.context;
+    if (room === undefined) return null;
+    if (this.newSkills.length >= room.skills)
+      return 'The learner has answered as many skills as a learner may have';
+    return room.refused.has(skillId) ? 'The tenant knows as many skills as a tenant may have' : null;
   }
 
   /** Counts one answer. @returns its result */
   private count({ event, skill, id, item }: PlannedEvent): string {
     const { model, findItem } = this.context;
-    const { itemId, skillId } = event;
+    const { tenant, userId, itemId, skillId } = event;
     const before: AnswerStates = {
       learner: this.learner,
       skill: this.skills[skill] ?? newSkill(skillModelOf(model, skillId).parameters),
@@ -155,7 +158,7 @@ class Draft {
     const conditions = conditionsFor(model, skillId, itemModel, before, event, closed);
     const effect = applyAnswer(before, event, conditions);
     const advice = adviseOn(before.skill, effect, event, conditions);
-    if (!this.skills[skill]) this.begun += 1;
+    if (!this.skills[skill]) this.newSkills.push({ tenant, userId, skillId });
     this.skills[skill] = effect.skill;
     if (this.practised) practise(this.practised, skillId, effect.skill, model);
     if (item >= 0 && effect.item) this.items[item] = effect.item;

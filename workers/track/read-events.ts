@@ -1,4 +1,4 @@
-/** Reads and checks the bodies of a task, and picks the events that this lane counts. */
+/** Reads and checks the bodies of a task, picks the events that this lane counts, and groups them by learner. */
 import { isUtf8 } from 'node:buffer';
 import { checked, problemsOf } from '../../src/contracts/checked.js';
 import { eventBatchCheck, learningEventCheck, maxBatchEvents } from '../../src/contracts/events.js';
@@ -13,12 +13,38 @@ import {
 } from '../../src/contracts/tasks.js';
 import { occurredAtProblem, parseTime } from '../../src/contracts/time.js';
 import { ApiError, invalid, type Problem } from '../../src/errors.js';
+import { hashEventId } from '../../src/store/learners/event-ids.js';
+import type { LearnerQuery } from '../../src/store/learners/learner-commands.js';
+import { hashItem } from '../../src/store/models/item-store.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
 import type { ReplyBuilder } from './results.js';
-import type { PlacedEvent } from './works.js';
 
 /** Of an event as many fields as the API has four times, what is ignored included. */
 const maxBatchValues = 50 * maxBatchEvents;
+
+/** An event with its place in the task. */
+export interface PlacedEvent {
+  readonly place: number;
+  readonly event: TrackEvent;
+}
+
+/** An event with where its skill and its item stand in the work's lists; -1: it has none. */
+export interface PlannedEvent extends PlacedEvent {
+  readonly skill: number;
+  readonly item: number;
+  /** Hash of its event id. */
+  readonly id: Buffer | null;
+}
+
+/** The answers of one learner in a step, and the skills, event ids and items that they need, in order of first use. */
+export interface LearnerWork extends LearnerQuery {
+  readonly skillIds: string[];
+  readonly eventIds: Buffer[];
+  readonly itemTexts: string[];
+  readonly itemIds: Buffer[];
+  /** In order of arrival. */
+  readonly events: PlannedEvent[];
+}
 
 /** An event, or why it is none. */
 type ReadEvent = TrackEvent | ApiError;
@@ -37,12 +63,13 @@ export function* readEvents(
   reply: ReplyBuilder,
 ): Generator<undefined, number[]> {
   const bodies = Buffer.from(task.bodies.buffer, task.bodies.byteOffset, task.bodies.length);
-  const allUtf8 = isUtf8(bodies);
+  const areUtf8 = isUtf8(bodies);
   const counts: number[] = [];
   let from = 0;
   for (const [i, length] of task.lengths.entries()) {
     yield;
-    const body = orError(() => readBody(task, i, bodies, from, allUtf8));
+    const bytes = bodies.subarray(from, from + length);
+    const body = orError(() => readBody(task, i, bytes, areUtf8));
     from += length + 1;
     if (body instanceof ApiError) {
       reply.invalid(reply.open(), body);
@@ -88,61 +115,33 @@ interface Origin {
   readonly receivedAt: number;
 }
 
-/** @throws ApiError INVALID_REQUEST */
-function readBody(
-  task: TrackTask,
-  i: number,
-  bodies: Buffer,
-  from: number,
-  isUtf8: boolean,
-): Iterable<ReadEvent> {
+/** @param i of the body. @param isText whether its bytes are known to be UTF-8. @throws ApiError INVALID_REQUEST */
+function readBody(task: TrackTask, i: number, bytes: Buffer, isText: boolean): Iterable<ReadEvent> {
   const { form } = task;
-  const end = from + (task.lengths[i] as number);
-  if (form === 'batch' || form === 'lines')
-    checkShape(bodies.subarray(from, end), maxBatchValues, form === 'lines');
-  const text = isUtf8 ? bodies.toString('utf8', from, end) : textOf(bodies.subarray(from, end));
+  const isLines = form === 'lines';
+  if (form === 'batch' || isLines) checkShape(bytes, maxBatchValues, isLines);
+  const text = isText ? bytes.toString() : textOf(bytes);
   const origin: Origin = {
     tenant: task.tenants[i] as string,
     idempotencyKey: task.idempotencyKeys[i] as string | null,
     receivedAt: task.receivedAt[i] as number,
   };
-  switch (form) {
-    case 'import':
-      return JSON.parse(text) as TrackEvent[];
-    case 'event':
-      return [toTrackEvent(origin, parseText(text), '')];
-    case 'batch':
-      return readBatch(origin, checked(eventBatchCheck, parseText(text), 'batch').events, (event) => event);
-    case 'lines':
-      // Blank lines are skipped.
-      return readBatch(
-        origin,
-        text.split('\n').filter((line) => line.trim() !== ''),
-        readLine,
-      );
-  }
-}
-
-/** @throws ApiError INVALID_REQUEST for a batch of no events or too many: to describe the faults of half a million takes seconds */
-function readBatch<Item>(
-  origin: Origin,
-  items: readonly Item[],
-  read: (item: Item, i: number) => unknown,
-): Iterable<ReadEvent> {
-  if (items.length >= 1 && items.length <= maxBatchEvents) return eachEvent(origin, items, read);
+  if (form === 'event') return [toTrackEvent(origin, parseText(text), '')];
+  if (form === 'import') return JSON.parse(text) as TrackEvent[];
+  const items = isLines
+    ? text.split('\n').filter((line) => line.trim() !== '')
+    : checked(eventBatchCheck, parseText(text), 'batch').events;
+  if (items.length >= 1 && items.length <= maxBatchEvents) return eachEvent(origin, items, isLines);
+  // Here and not in the schema: to describe the faults of half a million events takes seconds.
   const message = `must have 1 to ${maxBatchEvents} items`;
   throw invalid(`Invalid batch: events ${message}`, [{ path: 'events', message }]);
 }
 
-function* eachEvent<Item>(
-  origin: Origin,
-  items: readonly Item[],
-  read: (item: Item, i: number) => unknown,
-): Generator<ReadEvent> {
+function* eachEvent(origin: Origin, items: readonly unknown[], isLines: boolean): Generator<ReadEvent> {
   const { idempotencyKey } = origin;
   for (const [i, item] of items.entries()) {
     const own = idempotencyKey === null ? origin : { ...origin, idempotencyKey: `${idempotencyKey}/${i}` };
-    yield orError(() => toTrackEvent(own, read(item, i), `events/${i}/`));
+    yield orError(() => toTrackEvent(own, isLines ? readLine(String(item), i) : item, `events/${i}/`));
   }
 }
 
@@ -197,4 +196,45 @@ function invalidEvent(problems: readonly Problem[]): ApiError {
   const first = problems[0];
   const where = first && first.path !== '' ? `${first.path} ${first.message}` : first?.message;
   return invalid(`Invalid learning event: ${where ?? 'not an event'}`, problems);
+}
+
+/** The learners of some events, in the order of their first ones. */
+export function groupByLearner(events: readonly PlacedEvent[], partitions: number): LearnerWork[] {
+  const works = new Map<string, LearnerWork>();
+  for (const { place, event } of events) {
+    const { tenant, userId } = event;
+    const key = `${tenant}:${userId}`;
+    let work = works.get(key);
+    if (work === undefined) {
+      const partition = partitionOf(tenant, userId, partitions);
+      work = {
+        partition,
+        tenant,
+        userId,
+        skillIds: [],
+        eventIds: [],
+        itemTexts: [],
+        itemIds: [],
+        events: [],
+      };
+      works.set(key, work);
+    }
+    addEvent(work, place, event);
+  }
+  return [...works.values()];
+}
+
+function addEvent(work: LearnerWork, place: number, event: TrackEvent): void {
+  const { eventId, itemId } = event;
+  const id = eventId === null ? null : hashEventId(eventId);
+  if (id !== null) work.eventIds.push(id);
+  const item = itemId === null ? -1 : placeOf(work.itemTexts, itemId);
+  if (itemId !== null && item === work.itemIds.length) work.itemIds.push(hashItem(itemId));
+  work.events.push({ place, event, skill: placeOf(work.skillIds, event.skillId), id, item });
+}
+
+/** Where the text stands in the list, at its end if it is new. A learner's lists are short. */
+function placeOf(texts: string[], text: string): number {
+  const place = texts.indexOf(text);
+  return place < 0 ? texts.push(text) - 1 : place;
 }

@@ -15,7 +15,7 @@ import { isPlateau } from '../../src/domain/tracing/plateau.js';
 import type { ApiError } from '../../src/errors.js';
 import type { ResultFigures } from '../../src/store/learners/event-ids.js';
 
-/** As they are remembered for the answer's id. */
+/** The figures that are remembered for an answer's id. */
 export function figuresOf({ skill, masteryBefore }: AnswerEffect, advice: Advice | null): ResultFigures {
   return {
     masteryBefore: round4(masteryBefore),
@@ -49,14 +49,9 @@ function recommendationOf(advice: Advice | null, skillId: string): string {
 export const rowFigures = (
   { skill, masteryBefore, isRapid }: AnswerEffect,
   advice: Advice | null,
-  {
-    learnerSeq,
-    baselineTotal,
-    eventFingerprint,
-    learnerVersion,
-  }: Pick<AttemptFigures, 'learnerSeq' | 'baselineTotal' | 'eventFingerprint' | 'learnerVersion'>,
+  place: Pick<AttemptFigures, 'learnerSeq' | 'baselineTotal' | 'eventFingerprint' | 'learnerVersion'>,
 ): AttemptFigures => ({
-  learnerSeq,
+  learnerSeq: place.learnerSeq,
   masteryBefore,
   masteryAfter: skill.mastery,
   plateauDetected: isPlateau(skill.plateau),
@@ -64,14 +59,14 @@ export const rowFigures = (
   efficiencyIndex: efficiencyIndex(skill.pace),
   recommendationCode: advice?.code ?? '',
   modelVersion,
-  baselineTotal,
-  eventFingerprint,
-  learnerVersion,
+  baselineTotal: place.baselineTotal,
+  eventFingerprint: place.eventFingerprint,
+  learnerVersion: place.learnerVersion,
 });
 
 export type ReplyBuilder = ReturnType<typeof createReply>;
 
-/** The outcomes of a task's events, gathered while it is worked on. */
+/** Gathers the outcomes of a task's events. */
 export function createReply() {
   const letters: string[] = [];
   const texts: string[] = [];
@@ -85,14 +80,7 @@ export function createReply() {
     set,
     invalid: (place: number, { message, details = [] }: ApiError): void =>
       set(place, 'invalid', JSON.stringify({ message, details })),
-    /** The same for all events of some learners. */
-    setAll: (
-      works: readonly { readonly events: readonly { readonly place: number }[] }[],
-      outcome: TrackOutcome,
-      data: string,
-    ): void => {
-      for (const { events } of works) for (const { place } of events) set(place, outcome, data);
-    },
+    /** @param counts of each body how many events it had */
     reply: (counts: readonly number[]): TrackReply => ({
       counts,
       outcomes: letters.join(''),

@@ -1,4 +1,4 @@
-/** What every worker thread has: its connection to Redis, errors as plain values. */
+/** What worker threads share: their connection to Redis, errors as plain values. */
 import type { WorkerSettings } from '../../src/contracts/tasks.js';
 import { ApiError } from '../../src/errors.js';
 import {
@@ -10,7 +10,7 @@ import {
 } from '../../src/store/redis/client.js';
 
 /**
- * The Redis connection of a thread; it lives as long as the thread.
+ * Connects a thread to Redis for as long as it lives.
  * @returns gives the connection once it can take commands. @throws ApiError UNAVAILABLE where it cannot in time
  */
 export function workerRedis({ redisUrl, waitReplicas }: Pick<WorkerSettings, 'redisUrl' | 'waitReplicas'>) {
@@ -29,9 +29,7 @@ export async function withRedis<Reply>(redisUrl: string, work: (client: RedisCli
 }
 
 /** An error's class does not survive the thread boundary, so one that callers are to see becomes plain values. */
-export const refusalAsValue = <Reply>(
-  work: Promise<Reply>,
-): Promise<Reply | { readonly unavailable: string }> =>
+export const refusalAsValue = <Reply>(work: Promise<Reply>): Promise<Reply | { unavailable: string }> =>
   work.catch((error: unknown) => {
     if (error instanceof ApiError) return { unavailable: error.message };
     throw error;

@@ -2,8 +2,7 @@
  * Counts a batch of answers: load the learners' states, trace the answers in order, commit everything of a
  * learner in one atomic step. Where another process wrote a learner in between, its answers are computed again.
  */
-
-import type { TrackReply, TrackTask, WorkerSettings } from '../../src/contracts/tasks.js';
+import type { TrackOutcome, TrackReply, TrackTask, WorkerSettings } from '../../src/contracts/tasks.js';
 import type { TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
 import { byPartition, distinct, groupedBy } from '../../src/lists.js';
@@ -22,13 +21,12 @@ import {
 import { isCluster, type RedisClient } from '../../src/store/redis/client.js';
 import type { HotConnections } from '../../src/store/redis/hot-connection.js';
 import type { ItemTable } from './item-table.js';
-import { type KnownSkills, roomEnough, skillRooms } from './known-skills.js';
+import type { KnownSkills } from './known-skills.js';
 import { type AllSkills, type LearnerPlan, needsAllSkills, planLearner } from './plan.js';
-import { readEvents } from './read-events.js';
+import { groupByLearner, type LearnerWork, type PlacedEvent, readEvents } from './read-events.js';
 import { createReply, type ReplyBuilder } from './results.js';
-import { groupByLearner, type LearnerWork, type PlacedEvent } from './works.js';
 
-export interface TrackTools {
+interface TrackTools {
   /** @throws ApiError UNAVAILABLE */
   readonly redis: () => Promise<RedisClient>;
   /** For this task alone. */
@@ -43,7 +41,7 @@ export interface TrackTools {
   readonly outboxBound: () => number;
 }
 
-/** How often a learner's answers are computed, again and again where somebody else wrote a learner of the try first. */
+/** How often a learner's answers are computed where somebody else wrote a learner of the try first. */
 const maxTries = 40;
 
 /**
@@ -81,13 +79,6 @@ const refusals = {
   'not-restored': 'The state store came back empty and has to be rebuilt first',
 };
 
-interface Planned {
-  readonly work: LearnerWork;
-  readonly plan: LearnerPlan;
-  /** Of the tenant's model. */
-  readonly modelVersion: number;
-}
-
 class Batch {
   constructor(
     private readonly tools: TrackTools,
@@ -97,22 +88,24 @@ class Batch {
 
   async track(events: readonly PlacedEvent[]): Promise<void> {
     const works = groupByLearner(events, this.tools.settings.partitions);
-    await this.orRefused(works, async () => {
+    try {
       const client = await this.tools.redis();
       // A transaction on a Cluster is one partition's. Each stands alone there, for its node may be unavailable.
       const groups = isCluster(client) ? [...byPartition(works).values()] : [works];
       await Promise.all(groups.map((group) => this.trackLearners(client, group, 0)));
-    });
+    } catch (error) {
+      this.refuse(works, error);
+    }
   }
 
-  /** Where Redis does not serve, whether the works are committed is not known. */
-  private async orRefused(works: readonly LearnerWork[], work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      this.reply.setAll(works, 'unavailable', error.message);
-    }
+  /** Where Redis does not serve, whether the works are committed is not known. @throws what is a defect */
+  private refuse(works: readonly LearnerWork[], error: unknown): void {
+    if (!(error instanceof ApiError)) throw error;
+    this.settleAll(works, 'unavailable', error.message);
+  }
+
+  private settleAll(works: readonly LearnerWork[], outcome: TrackOutcome, data: string): void {
+    for (const { events } of works) for (const { place } of events) this.reply.set(place, outcome, data);
   }
 
   /**
@@ -128,53 +121,47 @@ class Batch {
     tries: number,
   ): Promise<void> {
     if (tries === maxTries)
-      return this.reply.setAll(works, 'unavailable', 'This learner is written by too many requests at once');
+      return this.settleAll(works, 'unavailable', 'This learner is written by too many requests at once');
     let again: readonly LearnerWork[] = [];
-    await this.orRefused(works, async () => {
+    try {
       again = await this.tryLearners(client, works);
-    });
+    } catch (error) {
+      if (error instanceof UnwatchedError) again = works;
+      else this.refuse(works, error);
+    }
     const middle = Math.ceil(again.length / 2);
     for (const half of [again.slice(0, middle), again.slice(middle)])
       if (half.length > 0) await this.trackLearners(client, half, tries + 1);
   }
 
-  /** @returns those of a transaction that was refused, which have to be tried again */
-  private async tryLearners(
-    client: RedisClient,
-    works: readonly LearnerWork[],
-  ): Promise<readonly LearnerWork[]> {
-    const connection = await this.tools.hot.of((works[0] as LearnerWork).partition);
-    const outboxBound = this.tools.outboxBound();
-    const session = watchLearners(connection, { importId: this.importId, outboxBound });
-    try {
-      const plans = await this.planEach(client, session, works);
-      await this.tools.knownSkills.add(client, plans);
-      return await this.commit(session, plans);
-    } catch (error) {
-      if (error instanceof UnwatchedError) return works;
-      throw error;
-    }
-  }
-
-  private async commit(session: WatchedLearners, plans: readonly Planned[]): Promise<LearnerWork[]> {
-    const statuses = await session.commit(plans.flatMap(({ plan }) => plan.commit ?? []));
+  /** @returns those of a transaction that was refused, which have to be tried again. @throws UnwatchedError, ApiError */
+  private async tryLearners(client: RedisClient, works: readonly LearnerWork[]): Promise<LearnerWork[]> {
+    const { hot, outboxBound, knownSkills } = this.tools;
+    const connection = await hot.of((works[0] as LearnerWork).partition);
+    const session = watchLearners(connection, { importId: this.importId, outboxBound: outboxBound() });
+    const plans = await this.planEach(client, session, works);
+    await knownSkills.note(
+      client,
+      plans.flatMap(({ newSkills }) => newSkills),
+    );
+    const statuses = await session.commit(plans.flatMap(({ commit }) => commit ?? []));
     const again: LearnerWork[] = [];
     let committed = 0;
-    for (const planned of plans) {
+    for (const plan of plans) {
       // Of whom nothing was counted there is nothing to write.
-      const status = planned.plan.commit === null ? 'committed' : (statuses[committed++] as CommitStatus);
-      if (status === 'committed') this.settle(planned);
-      else if (status === 'conflict') again.push(planned.work);
-      else this.reply.setAll([planned.work], 'unavailable', refusals[status]);
+      const status = plan.commit === null ? 'committed' : (statuses[committed++] as CommitStatus);
+      if (status === 'committed') this.settle(plan);
+      else if (status === 'conflict') again.push(plan.work);
+      else this.settleAll([plan.work], 'unavailable', refusals[status]);
     }
     return again;
   }
 
   /** Notes the results of a learner's answers, and what they say about their items. */
-  private settle({ work, plan, modelVersion }: Planned): void {
-    for (const delta of plan.itemAnswers) this.tools.items.count(work.tenant, modelVersion, delta);
+  private settle({ work, outcomes, itemAnswers, modelVersion }: LearnerPlan): void {
+    for (const delta of itemAnswers) this.tools.items.count(work.tenant, modelVersion, delta);
     work.events.forEach(({ place }, i) => {
-      const { outcome, data } = plan.outcomes[i] as LearnerPlan['outcomes'][number];
+      const { outcome, data } = outcomes[i] as LearnerPlan['outcomes'][number];
       this.reply.set(place, outcome, data);
     });
   }
@@ -187,7 +174,7 @@ class Batch {
     client: RedisClient,
     session: WatchedLearners,
     works: readonly LearnerWork[],
-  ): Promise<Planned[]> {
+  ): Promise<LearnerPlan[]> {
     try {
       return await this.planAll(client, session, works);
     } catch (error) {
@@ -195,7 +182,7 @@ class Batch {
       if (works.length > 1)
         return (await Promise.all(works.map((work) => this.planEach(client, session, [work])))).flat();
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      this.reply.setAll(works, 'failed', reason);
+      this.settleAll(works, 'failed', reason);
       return [];
     }
   }
@@ -204,8 +191,8 @@ class Batch {
     client: RedisClient,
     session: WatchedLearners,
     works: readonly LearnerWork[],
-  ): Promise<Planned[]> {
-    const { items, settings, knownSkills } = this.tools;
+  ): Promise<LearnerPlan[]> {
+    const { items, knownSkills } = this.tools;
     const loading = session.load(works);
     // On a Cluster the catalogues' marks are another node's: they are asked for beside the learners.
     const marks = session.readsMarks ? loading.then((batch) => batch.marks) : Promise.resolve(null);
@@ -214,23 +201,22 @@ class Batch {
       client,
       works.filter((work, i) => needsAllSkills((loaded[i] as LoadedLearner).learner, work)),
     );
-    const rooms = await skillRooms({ client, settings, knownSkills }, works, loaded);
-    const planned: Planned[] = [];
+    const rooms = await knownSkills.rooms(client, works, loaded);
+    const plans: LearnerPlan[] = [];
     for (const [i, work] of works.entries()) {
       const model = models.get(work.tenant) as TenantModel | ApiError;
-      if (model instanceof ApiError) {
-        this.reply.setAll([work], 'unavailable', model.message);
-        continue;
-      }
-      const plan = planLearner(work, loaded[i] as LoadedLearner, {
-        model,
-        findItem: (itemId) => items.find(work.tenant, model.version, itemId),
-        all: all.get(work) ?? null,
-        room: rooms.get(work) ?? roomEnough,
-      });
-      planned.push({ work, plan, modelVersion: model.version });
+      if (model instanceof ApiError) this.refuse([work], model);
+      else
+        plans.push(
+          planLearner(work, loaded[i] as LoadedLearner, {
+            model,
+            findItem: (itemId) => items.find(work.tenant, model.version, itemId),
+            all: all.get(work),
+            room: rooms.get(work),
+          }),
+        );
     }
-    return planned;
+    return plans;
   }
 
   /**
