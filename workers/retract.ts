@@ -9,8 +9,7 @@ import type {
 } from '../src/contracts/tasks.js';
 import { dayOf } from '../src/domain/base/common.js';
 import { modelVersion } from '../src/domain/base/params.js';
-import type { ReplayedStates } from '../src/domain/history/replay.js';
-import { type RewrittenRow, replayWithout } from '../src/domain/history/without-answer.js';
+import { type ReplayedStates, type RewrittenRow, replayWithout } from '../src/domain/history/replay.js';
 import { serveModels } from '../src/store/catalogue/catalogue-cache.js';
 import { countKnownSkills } from '../src/store/catalogue/known-skills.js';
 import { commitRetraction, type Retraction } from '../src/store/corrections/retraction.js';

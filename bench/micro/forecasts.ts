@@ -17,7 +17,7 @@ import {
   encodeLearner,
   encodeSkill,
 } from '../../src/store/learners/learner-codec.js';
-import { predict, resultJson, servedRow } from '../../workers/forecast/predictions.js';
+import { forecastOf } from '../../workers/forecast/forecasting.js';
 import { learnerOf, type MadeLearner } from './made.js';
 
 const now = Date.UTC(2026, 5, 1, 12);
@@ -120,9 +120,10 @@ const storedOf = ({ learner, skills }: MadeLearner): Stored => ({
 function predictStored({ learner, skills }: Stored, model: TenantModel, goal: GoalSetting | null): string {
   const found = {
     learner: decodeLearner(learner),
-    skills: new Map(skills.map(([skillId, record]) => [skillId, decodeSkill(record)])),
+    skills: skills.map(([skillId, record]) => [skillId, decodeSkill(record)] as const),
     goalRecord: goal && JSON.stringify({ v: 1, updatedAt: now, ...goal }),
   };
-  const made = predict(found, { model, knownSkills: 60 }, now, options);
-  return servedRow('default', 'learner', made, options) + resultJson(made, options);
+  const asked = { order: options, tenant: 'default', userId: 'learner' };
+  const { row, result } = forecastOf(asked, found, { model, knownSkills: 60 }, now);
+  return row + result;
 }

@@ -1,24 +1,19 @@
-import type { Conditions } from '../domain/answer/conditions.js';
-import { type Section, sections } from '../domain/base/common.js';
-import type { ParameterSource } from '../domain/catalogue/tenant-model.js';
-
 /**
  * One attempt from the commit in Redis to the table `attempts`. The row is encoded once, in the worker that commits it, as
  * ClickHouse takes it (TabSeparated): draining moves bytes, and puts the partition and the two outbox columns in front.
  */
+import type { Conditions } from '../domain/answer/conditions.js';
+import { type Answer, sections } from '../domain/base/common.js';
+import type { ParameterSource } from '../domain/catalogue/tenant-model.js';
 
-/** The answer itself. Times are Unix milliseconds. */
-export interface AttemptEvent {
+/** The answer itself. */
+export interface AttemptEvent extends Answer {
   readonly tenant: string;
   readonly userId: string;
   readonly skillId: string;
   readonly itemId: string | null;
   readonly eventId: string | null;
-  readonly isCorrect: boolean;
-  readonly timeSpentSeconds: number | null;
-  readonly confidenceScore: number | null;
-  readonly questionDifficulty: number | null;
-  readonly occurredAt: number;
+  /** Unix milliseconds. */
   readonly receivedAt: number;
 }
 
@@ -26,7 +21,6 @@ export interface AttemptEvent {
 export interface AttemptFigures {
   /** 1 for the learner's first counted answer, then without gaps. */
   readonly learnerSeq: number;
-  /** After forgetting. */
   readonly masteryBefore: number;
   readonly masteryAfter: number;
   readonly plateauDetected: boolean;
@@ -36,11 +30,11 @@ export interface AttemptFigures {
   /** Empty where nothing was recommended. */
   readonly recommendationCode: string;
   readonly modelVersion: number;
-  /** The learner's baseline after the answer; null while there are too few answers. */
+  /** After the answer; null while there are too few answers. */
   readonly baselineTotal: number | null;
   /** Hash of the event as it was sent, of 48 bits; 0 where it had no id. */
   readonly eventFingerprint: number;
-  /** Version of the learner's record that was committed with the answer: answers of one commit share it. */
+  /** Of the learner's record that was committed with the answer: answers of one commit share it. */
   readonly learnerVersion: number;
 }
 
@@ -64,7 +58,6 @@ export const rowColumns = [
 /**
  * The row as TSV without the outbox columns and without a line feed. An absent id is the empty string, an absent number `\N`;
  * times are Unix seconds with milliseconds.
- * @param conditions what the update took from outside the learner's state: with it, rows alone can be replayed
  */
 export function encodeAttemptRow(
   event: AttemptEvent,
@@ -92,7 +85,7 @@ const orNull = (value: number | null): number | string => value ?? '\\N';
 const encodeText = (text: string | null): string =>
   text?.includes('\\') ? text.replaceAll('\\', '\\\\') : (text ?? '');
 
-/** ClickHouse takes Unix seconds of few digits for something else, so they are always ten. */
+/** Always ten digits: ClickHouse takes Unix seconds of fewer for something else. */
 const encodeTime = (ms: number): string => (ms / 1000).toFixed(3).padStart(14, '0');
 
 /** What every row of a learner begins with, and no other row. */
@@ -110,18 +103,18 @@ export function decodeAttemptRow(line: string): AttemptRow {
   const fields = line.split('\t');
   if (fields.length !== rowColumns.length)
     throw new Error(`a row of ${fields.length} fields is not one of attempts`);
-  const text = (column: Column): string => unescapeText(fields[at[column]] as string);
-  const maybeText = (column: Column): string | null => text(column) || null;
-  const number = (column: Column): number => numberOf(fields[at[column]] as string, column);
-  const maybe = (column: Column): number | null => (fields[at[column]] === '\\N' ? null : number(column));
+  const field = (column: Column): string => fields[at[column]] as string;
+  const text = (column: Column): string => unescapeText(field(column));
+  const number = (column: Column): number => numberOf(field(column), column);
+  const maybe = (column: Column): number | null => (field(column) === '\\N' ? null : number(column));
   const time = (column: Column): number => Math.round(1000 * number(column));
   return {
     event: {
       tenant: text('tenant'),
       userId: text('user_id'),
       skillId: text('skill_id'),
-      itemId: maybeText('item_id'),
-      eventId: maybeText('event_id'),
+      itemId: text('item_id') || null,
+      eventId: text('event_id') || null,
       isCorrect: number('is_correct') === 1,
       timeSpentSeconds: maybe('time_spent_seconds'),
       confidenceScore: maybe('confidence_score'),
@@ -157,7 +150,7 @@ export function decodeAttemptRow(line: string): AttemptRow {
       rapidSeconds: number('rapid_seconds'),
       time: { logMean: number('log_time_mean'), logSd: number('log_time_sd') },
       pCorrect: number('p_correct'),
-      section: sectionOf(text('section')),
+      section: sections.find((section) => section === field('section')) ?? null,
       weight: number('weight'),
       closedMastery: maybe('closed_mastery'),
     },
@@ -169,8 +162,6 @@ function numberOf(field: string, column: Column): number {
   if (Number.isNaN(number)) throw new Error(`${column} of an attempt row is no number: ${field}`);
   return number;
 }
-
-const sectionOf = (field: string): Section | null => sections.find((section) => section === field) ?? null;
 
 /** Ids have no control characters, so what stands behind a backslash stands for itself. */
 export const unescapeText = (text: string): string =>

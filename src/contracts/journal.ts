@@ -3,12 +3,11 @@
  * TabSeparated, which ClickHouse takes as it is. The script that changes a goal or a skill puts the revision and the time,
  * which only Redis knows, in front of its row.
  */
-
-import type { Section } from '../domain/base/common.js';
-import type { BktParameters } from '../domain/base/params.js';
+import type { SkillSetting } from '../domain/catalogue/catalogue.js';
 import type { AccuracyForecast } from '../domain/prediction/accuracy-model.js';
 import type { ScoreForecast, Scores } from '../domain/score/score.js';
 import { clockMs } from './corrections.js';
+import type { LearnerPlace } from './learner-name.js';
 import type { OutboxId } from './outbox-ids.js';
 
 /**
@@ -42,9 +41,7 @@ export const journalColumns = {
   ],
 } as const satisfies Record<JournalKind, readonly string[]>;
 
-export interface GoalChange {
-  readonly tenant: string;
-  readonly userId: string;
+export interface GoalChange extends LearnerPlace {
   /** Null: the goal was deleted. */
   readonly targetScore: number | null;
   /** YYYY-MM-DD in UTC. */
@@ -55,14 +52,9 @@ export interface GoalChange {
 export const goalRow = ({ tenant, userId, targetScore, targetDate }: GoalChange): string =>
   row([tenant, userId, targetScore, targetDate]);
 
-export interface SkillChange {
+export interface SkillChange extends SkillSetting {
   readonly tenant: string;
   readonly skillId: string;
-  readonly name: string | null;
-  readonly section: Section | null;
-  readonly weight: number;
-  /** Set by hand; null: fitted ones, or the defaults. */
-  readonly parameters: BktParameters | null;
 }
 
 /** Everything of a catalogue row after `revision` and `updated_at` (Unix milliseconds), a tab behind each. */
@@ -72,26 +64,19 @@ export const skillRow = ({ tenant, skillId, name, section, weight, parameters }:
     ...[parameters?.pInit, parameters?.pLearn, parameters?.pGuess, parameters?.pSlip],
   ]);
 
-/** How far intervals of some levels reach to one side, in units of sqrt(sd² + 1 / (4 m)) for m answers. */
-export interface IntervalReach {
-  readonly at50: number;
-  readonly at80: number;
-  readonly at95: number;
-}
-
 /**
  * Expected share of right answers within a horizon. Its spread is on the scale asin(sqrt(share)), where it does not depend on
  * the share.
  */
 export interface ExpectedShare extends AccuracyForecast {
-  readonly below: IntervalReach;
-  readonly above: IntervalReach;
+  /** How far its intervals of the `reachLevels` go to each side, in units of sqrt(sd² + 1 / (4 m)) for m answers. */
+  readonly reach: readonly { readonly below: number; readonly above: number }[];
 }
 
+export const reachLevels = [0.5, 0.8, 0.95] as const;
+
 /** One forecast as it was served. */
-export interface ServedForecast {
-  readonly tenant: string;
-  readonly userId: string;
+export interface ServedForecast extends LearnerPlace {
   /** Unix milliseconds. */
   readonly madeAt: number;
   /** Horizon, 1 to 365. */
@@ -106,9 +91,9 @@ export interface ServedForecast {
   /** Null: no goal. */
   readonly targetScore: number | null;
   readonly goalProbability: number | null;
-  /** Version of the rules (params.ts). */
+  /** Of the rules (params.ts). */
   readonly modelVersion: number;
-  /** Version of the tenant's fitted model; 0: the defaults. */
+  /** Of the tenant's fitted model; 0: the defaults. */
   readonly tenantModelVersion: number;
   readonly accuracy: ExpectedShare;
 }
@@ -117,7 +102,6 @@ export interface ServedForecast {
 export function forecastRow(forecast: ServedForecast): string {
   const { current, predicted, accuracy } = forecast;
   const { math, rw, total } = forecast.intervals;
-  const { below, above } = accuracy;
   return row([
     ...[forecast.madeAt, forecast.tenant, forecast.userId],
     ...[forecast.days, forecast.level, forecast.learnerSeq],
@@ -127,14 +111,13 @@ export function forecastRow(forecast: ServedForecast): string {
     ...[forecast.targetScore, forecast.goalProbability],
     ...[forecast.modelVersion, forecast.tenantModelVersion],
     ...[accuracy.expected, accuracy.sd],
-    ...[below.at50, below.at80, below.at95, above.at50, above.at80, above.at95],
+    ...accuracy.reach.map(({ below }) => below),
+    ...accuracy.reach.map(({ above }) => above),
   ]);
 }
 
 /** An answer that was retracted. */
-export interface TakenBackAnswer {
-  readonly tenant: string;
-  readonly userId: string;
+export interface TakenBackAnswer extends LearnerPlace {
   readonly eventId: string;
   readonly skillId: string;
   readonly learnerSeq: number;
@@ -151,10 +134,7 @@ export const takenBackRow = (answer: TakenBackAnswer): string => {
 };
 
 /** Whose a row of any kind but the catalogue's is, and its time in Unix milliseconds; null for other kinds. */
-export function journalRowOf(
-  kind: string,
-  line: string,
-): { readonly tenant: string; readonly userId: string; readonly at: number } | null {
+export function journalRowOf(kind: string, line: string): (LearnerPlace & { readonly at: number }) | null {
   if (kind !== 'goal' && kind !== 'forecast' && kind !== 'taken_back') return null;
   const [at = '', tenant = '', userId = ''] = line.split('\t').map(decodeText);
   return { at: Number(at), tenant, userId };
@@ -199,16 +179,10 @@ export function journalFields(kind: JournalKind, line: string): Record<string, s
 const row = (fields: readonly (string | number | null | undefined)[]): string =>
   fields.map((field) => (typeof field === 'string' ? encodeText(field) : `${field ?? '\\N'}`)).join('\t');
 
-/** All that has a meaning in TSV, whether or not callers may send it. */
-const special = /[\\\t\n\r\0\b\f]/g;
-const escapes: Readonly<Record<string, string>> = {
-  ...{ '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' },
-  ...{ '\0': '\\0', '\b': '\\b', '\f': '\\f' },
-};
-const unescapes: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries(escapes).map(([character, written]) => [written, character]),
-);
+/** All that has a meaning in TSV, whether or not callers may send it, and the letter that stands for it. */
+const [special, letters] = ['\\\t\n\r\0\b\f', '\\tnr0bf'];
 
-const encodeText = (text: string): string => text.replace(special, (character) => escapes[character] ?? '');
+const encodeText = (text: string): string =>
+  text.replace(/[\\\t\n\r\0\b\f]/g, (character) => `\\${letters[special.indexOf(character)]}`);
 const decodeText = (field: string): string =>
-  field.replace(/\\./g, (written) => unescapes[written] ?? written);
+  field.replace(/\\(.)/g, (written, letter) => special[letters.indexOf(letter)] ?? written);

@@ -1,5 +1,5 @@
 /** A tenant's model as it is stored: JSON in Redis and ClickHouse. The catalogue is stored apart from it. */
-import { type Static, type TNumber, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
 import type { SkillModel, TenantModel } from '../domain/catalogue/tenant-model.js';
@@ -17,12 +17,11 @@ const format = 1;
 
 const Count = Type.Integer({ minimum: 0 });
 const Figure = Type.Number();
-const manyOf = (figure: TNumber) => (count: number) =>
-  Type.Array(figure, { minItems: count, maxItems: count });
-const figures = manyOf(Figure);
-const notNegative = manyOf(Type.Number({ minimum: 0 }));
+const NotNegative = Type.Number({ minimum: 0 });
+const Positive = Type.Number({ exclusiveMinimum: 0 });
 const Probability = Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 });
 const Time = Type.Union([Type.String(), Type.Null()]);
+const figures = (count: number, figure = Figure) => Type.Array(figure, { minItems: count, maxItems: count });
 
 const Parameters = Type.Object({
   pInit: Probability,
@@ -45,7 +44,7 @@ const StoredSkill = Type.Object({
   abilityOffset: Figure,
 });
 
-const Knots = Type.Array(Type.Object({ at: Figure, value: Type.Number({ exclusiveMinimum: 0 }) }));
+const Knots = Type.Array(Type.Object({ at: Figure, value: Positive }));
 
 const StoredAccuracy = Type.Object({
   unit: Type.Enum(['days', 'answers']),
@@ -54,13 +53,13 @@ const StoredAccuracy = Type.Object({
   mean: Probability,
   bias: Figure,
   trend: Figure,
-  lasting: notNegative(figureCount),
-  fading: notNegative(figureCount),
-  variance: notNegative(variancePartCount),
+  lasting: figures(figureCount, NotNegative),
+  fading: figures(figureCount, NotNegative),
+  variance: figures(variancePartCount, NotNegative),
   byHorizon: Knots,
   byHistory: Knots,
-  below: notNegative(widthLevels.length),
-  above: notNegative(widthLevels.length),
+  below: figures(widthLevels.length, NotNegative),
+  above: figures(widthLevels.length, NotNegative),
 });
 
 const StoredModel = Type.Object({
@@ -75,7 +74,7 @@ const StoredModel = Type.Object({
     weights: figures(features.length),
     means: figures(features.length),
     runs: figures(maxItemRun),
-    itemPriorAnswers: Type.Number({ exclusiveMinimum: 0 }),
+    itemPriorAnswers: Positive,
   }),
   abilityOffset: Figure,
   accuracy: StoredAccuracy,
@@ -85,9 +84,7 @@ const StoredModel = Type.Object({
 /** What is read of a report again, for the rows of skills; all of it is in ClickHouse as it was published. */
 const Loss = Type.Union([Figure, Type.Null()]);
 const SkillReport = Type.Object({
-  skillId: Type.String(),
-  oldLogLoss: Loss,
-  newLogLoss: Loss,
+  ...{ skillId: Type.String(), oldLogLoss: Loss, newLogLoss: Loss },
   published: Type.Boolean(),
 });
 const StoredReport = Type.Object({ skills: Type.Array(SkillReport) });
@@ -103,15 +100,16 @@ export function encodeModel({ catalogue: _, skills, ...model }: TenantModel): st
   return `${head.slice(0, -emptyEnd.length)}${lines.join()}\n${emptyEnd}`;
 }
 
-/** The last of a model are its skills. */
+/** The skills stand last. */
 const emptyEnd = ']}';
 
 /** @throws as `decodingOf` */
 export function decodeModel(text: string): TenantModel {
   const steps = decodingOf(text);
-  let step = steps.next();
-  while (!step.done) step = steps.next();
-  return step.value;
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
 }
 
 /**
@@ -119,26 +117,17 @@ export function decodeModel(text: string): TenantModel {
  * @throws Error for a model that this version of the service cannot read: damaged, or of a newer version
  */
 export function* decodingOf(text: string): Generator<undefined, TenantModel> {
-  const headEnd = lineEnd(text, 0);
-  const head = `${text.slice(0, headEnd)}${emptyEnd}`;
-  const { format: _, ...model } = checkedBy(modelCheck, JSON.parse(head));
+  const lines = text.matchAll(/[^\n]+/g); // one at a time
+  const [head = ''] = lines.next().value ?? [];
+  const { format: _, ...model } = checkedBy(modelCheck, JSON.parse(`${head}${emptyEnd}`));
   const skills = new Map<string, SkillModel>();
-  let at = headEnd + 1;
-  while (!text.startsWith(emptyEnd, at)) {
-    const end = lineEnd(text, at);
-    const line = text.slice(at, text[end - 1] === ',' ? end - 1 : end);
-    const { skillId, ...skill } = checkedBy(skillCheck, JSON.parse(line));
+  for (const [line] of lines) {
+    if (line === emptyEnd) return { ...model, skills, catalogue: emptyCatalogue };
+    const { skillId, ...skill } = checkedBy(skillCheck, JSON.parse(line.replace(/,$/, '')));
     skills.set(skillId, skill);
-    at = end + 1;
     yield;
   }
-  return { ...model, skills, catalogue: emptyCatalogue };
-}
-
-function lineEnd(text: string, from: number): number {
-  const end = text.indexOf('\n', from);
-  if (end < 0) throw new Error('the stored model cannot be read: its end is missing');
-  return end;
+  throw new Error('the stored model cannot be read: its end is missing');
 }
 
 function checkedBy<Value>(check: Check<Value>, stored: unknown, what = 'model'): Value {

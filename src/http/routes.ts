@@ -5,7 +5,6 @@ import { unavailable } from '../errors.js';
 import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/catalogue/write-skill.js';
 import { type Erasures, eraseLearner, readErasure } from '../services/corrections/erasures.js';
 import { type RetractionPorts, retractAnswer } from '../services/corrections/retract-answer.js';
-import { type ExplainPorts, ExplainQuery, explainMastery } from '../services/read/explain-mastery.js';
 import type { ExportLearner } from '../services/read/export-learner.js';
 import {
   forecastClass,
@@ -17,7 +16,13 @@ import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/read/
 import type { Health } from '../services/read/health.js';
 import { type AttemptPorts, listAttempts } from '../services/read/list-attempts.js';
 import { PageQuery } from '../services/read/pages.js';
-import { readMastery, readSkillMastery } from '../services/read/read-mastery.js';
+import {
+  type ExplainPorts,
+  ExplainQuery,
+  explainMastery,
+  readMastery,
+  readSkillMastery,
+} from '../services/read/read-mastery.js';
 import { listSkills, readSkill } from '../services/read/read-skills.js';
 import { readVelocity, type VelocityPorts, VelocityQuery } from '../services/read/velocity.js';
 import type { AttemptRecorder } from '../services/record/record-attempts.js';

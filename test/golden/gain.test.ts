@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { firstPracticeGain, practiceGain, reviewGain } from '../../src/domain/advice/gain.js';
+import { practiceGain, reviewGain } from '../../src/domain/advice/gain.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
-import { skillModelOf } from '../../src/domain/catalogue/tenant-model.js';
+import { viewUnseen } from '../../src/domain/learner/skill-view.js';
 import type { SkillState } from '../../src/domain/tracing/states.js';
-import { modelWith, viewsOf } from '../support/study.js';
+import { modelWith, now, viewsOf } from '../support/study.js';
 import { close, vectors } from './vectors.js';
 
 /** The math skills of the case "both", and one more. */
@@ -50,12 +50,12 @@ test('a review brings back in three answers what was lost', () => {
 });
 
 test('an hour on a skill that was never answered begins at its prior', () => {
-  const placement = { section: 'math', weight: 1 } as const;
   const learned = 0.7 * (1 - 0.985 ** 48);
-  const gain = firstPracticeGain(placement, skillModelOf(model, 'math-0'), sums);
+  const gain = practiceGain(viewUnseen('math-0', model, now), sums);
   close(gain, ((77 / 20) * learned) / (mean * (1 - mean)));
   // Parameters that nobody fitted are trusted a quarter.
-  close(firstPracticeGain(placement, skillModelOf(model, 'unknown'), sums), gain / 4);
+  const unfitted = modelWith({ 'math-0': { section: 'math' } });
+  close(practiceGain(viewUnseen('math-0', unfitted, now), sums), gain / 4);
 });
 
 test('where a section has few skills each is many fine ones, which share the answers of an hour', () => {

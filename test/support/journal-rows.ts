@@ -22,8 +22,11 @@ export const servedForecast = (change: Partial<ServedForecast> = {}): ServedFore
   accuracy: {
     expected: 0.7,
     sd: 0.1,
-    below: { at50: 0.6, at80: 1.2, at95: 1.9 },
-    above: { at50: 0.7, at80: 1.3, at95: 2 },
+    reach: [
+      { below: 0.6, above: 0.7 },
+      { below: 1.2, above: 1.3 },
+      { below: 1.9, above: 2 },
+    ],
   },
   ...change,
 });

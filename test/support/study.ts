@@ -6,7 +6,7 @@ import { defaultParameters } from '../../src/domain/base/params.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { type SkillView, viewSkills } from '../../src/domain/learner/skill-view.js';
-import { type SectionMeasure, standingOf } from '../../src/domain/score/standing.js';
+import { type SectionMeasure, standingOf } from '../../src/domain/score/score.js';
 import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 
 /** Time of all views. */

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeAttemptRow, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { startReplay } from '../../src/domain/history/replay.js';
-import { takeBaseline } from '../../src/domain/history/without-answer.js';
+import { startReplay, takeBaseline } from '../../src/domain/history/replay.js';
 import { encodeLearner, encodeSkill } from '../../src/store/learners/learner-codec.js';
 import { attemptRow } from '../support/attempt-rows.js';
 

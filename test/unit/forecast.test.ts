@@ -11,11 +11,15 @@ import {
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
-import { type Forecast, forecastUnder } from '../../src/domain/score/goal.js';
-import { forecastLearner, forecastPlan, maxAnswersPerDay } from '../../src/domain/score/learner-forecast.js';
+import {
+  type Forecast,
+  forecastLearner,
+  forecastPlan,
+  forecastUnder,
+  maxAnswersPerDay,
+} from '../../src/domain/score/learner-forecast.js';
 import { abilityChanges, habitOf, presentPractice, steadyHabit } from '../../src/domain/score/projection.js';
-import { scoresOf } from '../../src/domain/score/score.js';
-import { type ForecastSubject, standingOf } from '../../src/domain/score/standing.js';
+import { type ForecastSubject, scoresOf, standingOf } from '../../src/domain/score/score.js';
 import { retentionOf } from '../../src/domain/tracing/bkt.js';
 import { type Activity, countActivity, newActivity, practiceOf } from '../../src/domain/tracing/daily.js';
 import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';

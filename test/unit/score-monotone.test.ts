@@ -14,8 +14,7 @@ import {
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
 import { viewSkills } from '../../src/domain/learner/skill-view.js';
-import { scoresOf } from '../../src/domain/score/score.js';
-import { type ForecastSubject, standingOf } from '../../src/domain/score/standing.js';
+import { type ForecastSubject, scoresOf, standingOf } from '../../src/domain/score/score.js';
 import { type LearnerState, newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 
 const within = (min: number, max: number) => fc.double({ min, max, noNaN: true });

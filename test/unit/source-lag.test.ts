@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { explainMastery } from '../../src/services/read/explain-mastery.js';
+import { explainMastery } from '../../src/services/read/read-mastery.js';
 import { readVelocity } from '../../src/services/read/velocity.js';
 import { createLogger } from '../../src/telemetry.js';
 import { countAnswers } from '../support/answers.js';

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { firstPracticeGain, practiceGain, reviewGain } from '../../src/domain/advice/gain.js';
+import { practiceGain, reviewGain } from '../../src/domain/advice/gain.js';
 import { type StudyAdvice, type StudyContext, studyAdvice } from '../../src/domain/advice/study-advice.js';
 import { withNames } from '../../src/domain/advice/texts.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { placementOf } from '../../src/domain/catalogue/catalogue.js';
-import { skillModelOf } from '../../src/domain/catalogue/tenant-model.js';
+import { viewUnseen } from '../../src/domain/learner/skill-view.js';
 import type { SkillState } from '../../src/domain/tracing/states.js';
 import { between } from '../support/arbitraries.js';
 import { mastered, modelWith, now, practised, studyContext, viewsOf } from '../support/study.js';
@@ -138,7 +138,7 @@ function gainOf({ views, model, measures }: StudyContext, { code, skillId }: Stu
   const view = views.find((one) => one.skillId === skillId);
   if (view === undefined) {
     assert.equal(code, 'EXPLORE');
-    return firstPracticeGain(placementOf(model.catalogue, skillId), skillModelOf(model, skillId), measures);
+    return practiceGain(viewUnseen(skillId, model, now), measures);
   }
   return code === 'REVIEW_DUE' ? reviewGain(view, measures) : practiceGain(view, measures);
 }

@@ -1,5 +1,9 @@
+/** Forecasts from the learners' stored records: the responses, and the rows that are scored one day. */
+import { forecastRow, reachLevels } from '../../src/contracts/journal.js';
+import { predictionJson, whatIfJson } from '../../src/contracts/prediction.js';
 import type {
   ForecastFailure,
+  ForecastOptions,
   ForecastOrder,
   ForecastReply,
   ForecastTask,
@@ -7,10 +11,23 @@ import type {
   WhatIfTask,
   WorkerSettings,
 } from '../../src/contracts/tasks.js';
-import type { TenantModel } from '../../src/domain/catalogue/tenant-model.js';
+import { noAdviceReason, studyAdvice } from '../../src/domain/advice/study-advice.js';
+import { onceFor } from '../../src/domain/base/common.js';
+import { goalModel, modelVersion } from '../../src/domain/base/params.js';
+import { viewSkills, viewUnseen } from '../../src/domain/learner/skill-view.js';
+import { type AccuracyModel, intervalReach } from '../../src/domain/prediction/accuracy-model.js';
+import { daysUntil } from '../../src/domain/score/goal.js';
+import {
+  forecastLearner,
+  forecastPlan,
+  type LearnerForecast,
+  standardDays,
+} from '../../src/domain/score/learner-forecast.js';
+import type { ForecastSubject } from '../../src/domain/score/score.js';
 import { ApiError } from '../../src/errors.js';
 import type { ServedModels } from '../../src/store/catalogue/catalogue-cache.js';
 import { areKnownSkills, countKnownSkills } from '../../src/store/catalogue/known-skills.js';
+import { decodeGoal } from '../../src/store/learners/goals.js';
 import type { Placed } from '../../src/store/learners/learner-commands.js';
 import {
   type FoundLearner,
@@ -22,7 +39,6 @@ import {
 import { noteForecasts } from '../../src/store/outbox/journal.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
-import { planJson, predict, resultJson, servedRow, type Tenant } from './predictions.js';
 
 export interface ForecastParts {
   readonly redis: () => Promise<RedisClient>;
@@ -32,6 +48,8 @@ export interface ForecastParts {
   /** Called with the number of served forecasts that were not noted, and why where Redis did not take them. */
   readonly onLost: (forecasts: number, error: unknown) => void;
 }
+
+type Tenant = Pick<ForecastSubject, 'model' | 'knownSkills'>;
 
 interface Asked extends Placed {
   readonly order: ForecastOrder;
@@ -50,10 +68,16 @@ export async function predictAll(parts: ForecastParts, { orders }: ForecastTask)
   for (const [i, one] of asked.entries()) {
     const packed = learners[i] as PackedLearner;
     await turnOf(packed);
-    const tenant = tenants.get(one.tenant) as Promise<Tenant>;
-    const { result, row } = await forecastOne(one, packed, tenant, now);
-    results.push(result);
-    if (row !== null) rows.push(row);
+    try {
+      const found = packed.unpack();
+      const tenant = await tenants.get(one.tenant);
+      const made = found && tenant ? forecastOf(one, found, tenant, now) : null;
+      results.push(made?.result ?? null);
+      if (made) rows.push(made.row);
+    } catch (error) {
+      // What is wrong with one learner's records, or with one tenant, fails no other forecast.
+      results.push(failureOf(error));
+    }
   }
   // Not awaited: a forecast that is not noted is served all the same, and never scored. All rows go to the partition of
   // the first learner, for they name theirs.
@@ -74,28 +98,62 @@ async function readTenant(models: ServedModels, client: RedisClient, name: strin
   return { model, knownSkills };
 }
 
-/** What is wrong with one learner's records, or with one tenant, fails no other forecast. */
-async function forecastOne(
-  { order, userId, tenant: name }: Asked,
-  packed: PackedLearner,
-  ofTenant: Promise<Tenant>,
-  now: number,
-): Promise<{ readonly result: string | null | ForecastFailure; readonly row: string | null }> {
-  try {
-    const found = packed.unpack();
-    const tenant = await ofTenant;
-    if (found === null) return { result: null, row: null };
-    const made = predict(found, tenant, now, order);
-    return { result: resultJson(made, order), row: servedRow(name, userId, made, order) };
-  } catch (error) {
-    return { result: failureOf(error), row: null };
-  }
-}
-
 const failureOf = (error: unknown): ForecastFailure =>
   error instanceof ApiError
     ? { reason: error.message, passing: true }
     : { reason: error instanceof Error ? (error.stack ?? error.message) : `${error}`, passing: false };
+
+/** JSON of the prediction result, and the row to be scored when its days are over. */
+export function forecastOf(
+  { order, tenant, userId }: Pick<Asked, 'tenant' | 'userId'> & { readonly order: ForecastOptions },
+  found: FoundLearner,
+  ofTenant: Tenant,
+  now: number,
+) {
+  const subject = subjectOf(found, ofTenant, now);
+  const forecast = forecastLearner(subject, { ...order, goal: decodeGoal(found.goalRecord) });
+  const row = servedRow(tenant, userId, subject, forecast, order);
+  return { result: resultJson(subject, forecast, order), row };
+}
+
+const subjectOf = ({ learner, skills }: FoundLearner, tenant: Tenant, now: number): ForecastSubject => ({
+  ...tenant,
+  learner,
+  views: viewSkills(skills, tenant.model, now),
+  now,
+});
+
+function resultJson(subject: ForecastSubject, forecast: LearnerForecast, options: ForecastOptions): string {
+  const { measures, neededRate } = forecast;
+  const context = { ...subject, measures, goal: { ...forecast.goal, neededRate }, locale: options.locale };
+  const advice = studyAdvice(context);
+  const reason = advice.length === 0 ? noAdviceReason(context) : null;
+  return predictionJson(forecast, advice, reason, options);
+}
+
+function servedRow(
+  tenant: string,
+  userId: string,
+  subject: ForecastSubject,
+  { current, requested, goal, accuracy }: LearnerForecast,
+  { days, level }: ForecastOptions,
+): string {
+  return forecastRow({
+    ...{ tenant, userId, days, level, current },
+    madeAt: subject.now,
+    learnerSeq: subject.learner.attempts,
+    predicted: requested.scores,
+    intervals: requested.intervals,
+    targetScore: goal.isSet ? goal.targetScore : null,
+    goalProbability: goal.isSet ? goal.probability : null,
+    modelVersion,
+    tenantModelVersion: subject.model.version,
+    accuracy: { expected: accuracy.expected, sd: accuracy.sd, reach: reachOf(subject.model.accuracy) },
+  });
+}
+
+/** The same in every row of a model. */
+const reachOf = onceFor((model: AccuracyModel) => reachLevels.map((level) => intervalReach(model, level)));
 
 export async function predictPlan(parts: ForecastParts, task: WhatIfTask): Promise<WhatIfReply> {
   const { tenant: name, userId } = task;
@@ -106,14 +164,14 @@ export async function predictPlan(parts: ForecastParts, task: WhatIfTask): Promi
     readTenant(parts.models, client, name),
   ]);
   if (found === null) return { data: null };
-  const unknownSkills = await unknownAmong(client, tenant.model, found, task);
+  const unknownSkills = await unknownAmong(client, tenant, found, task);
   return unknownSkills.length > 0 ? { unknownSkills } : { data: planJson(found, tenant, parts.now(), task) };
 }
 
 /** Skills that neither the learner answered, nor anybody of the tenant, nor the tenant set. */
 async function unknownAmong(
   client: RedisClient,
-  model: TenantModel,
+  { model }: Tenant,
   { skills }: FoundLearner,
   { tenant, skillIds }: WhatIfTask,
 ): Promise<string[]> {
@@ -122,4 +180,19 @@ async function unknownAmong(
   if (open.length === 0) return [];
   const known = await areKnownSkills(client, tenant, open);
   return open.filter((_, i) => !known[i]);
+}
+
+/** The target is to be reached within the days asked for, else by the goal's date. */
+function planJson(found: FoundLearner, tenant: Tenant, now: number, task: WhatIfTask): string {
+  const { level, answersPerDay, skillIds, targetScore, userId } = task;
+  const subject = subjectOf(found, tenant, now);
+  const views = new Map(subject.views.map((view) => [view.skillId, view]));
+  const viewOf = (skillId: string) => views.get(skillId) ?? viewUnseen(skillId, tenant.model, now);
+  const plan = { answersPerDay, skills: skillIds?.map(viewOf) ?? null };
+  const goal = targetScore === null ? decodeGoal(found.goalRecord) : { targetScore, targetDate: null };
+  const asked = { days: task.days ?? standardDays, level };
+  const inDays =
+    task.days ?? Math.min(daysUntil(goal?.targetDate ?? null, now) ?? standardDays, goalModel.horizonDays);
+  const planned = forecastPlan(subject, plan, { ...asked, goal }, inDays);
+  return whatIfJson(userId, planned, plan, asked);
 }

@@ -20,12 +20,10 @@ export const adviceCodes = [
   'READY',
 ] as const;
 
-type AdviceCode = (typeof adviceCodes)[number];
-
 /** Advice as it is stored; its text follows from it and the skill's id. */
 export interface Advice {
-  readonly code: AdviceCode;
-  /** Numbers in the text, at most one, whole, 0 to 65534: two bytes, and one value to spare. */
+  readonly code: (typeof adviceCodes)[number];
+  /** Numbers in the text, at most one, whole, 0 to 65534. */
   readonly figures: readonly number[];
 }
 
@@ -50,9 +48,10 @@ export function adviseOn(
   return isMastered(after, after.mastery) && !isMastered(before, before.mastery) ? advice('READY') : null;
 }
 
+/** Two bytes, and one value to spare. */
 const maxFigure = 65_534;
 
-const advice = (code: AdviceCode, ...figures: number[]): Advice => ({
+const advice = (code: Advice['code'], ...figures: number[]): Advice => ({
   code,
   figures: figures.map((figure) => Math.min(figure, maxFigure)),
 });
@@ -73,7 +72,7 @@ export function adviceText({ code, figures }: Advice, skillId: string, locale: L
 export const hasFaded = (stored: number, effective: number): boolean =>
   stored >= adviceModel.strongMastery && effective <= (1 - adviceModel.fadedShare) * stored;
 
-/** Attempts that the test for a plateau rests on: older ones have next to no weight. */
+/** Attempts that the test for a plateau rests on. */
 export const recentAttempts = ({ attempts }: PlateauState): number =>
   Math.min(attempts, adviceModel.plateauAttempts);
 

@@ -1,17 +1,18 @@
 /** Advice that comes with a forecast: what to do next, the most useful first. */
 import { onceFor, type Section, sections, wholeDays } from '../base/common.js';
 import { activityModel, goalModel, studyModel } from '../base/params.js';
-import { type Placement, shareOf } from '../catalogue/catalogue.js';
-import { type SkillModel, skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
-import type { SkillView } from '../learner/skill-view.js';
-import { daysUntil, type GoalOutlook, isOver } from '../score/goal.js';
-import { type Standing, trustOf } from '../score/standing.js';
+import { shareOf } from '../catalogue/catalogue.js';
+import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
+import { type SkillView, viewUnseen } from '../learner/skill-view.js';
+import { daysUntil, isOver } from '../score/goal.js';
+import type { GoalOutlook } from '../score/learner-forecast.js';
+import { type Standing, trustOf } from '../score/score.js';
 import { calibration } from '../tracing/calibration.js';
 import { efficiencyIndex, rapidFlag, rapidThreshold } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
 import { isMastered, type SkillState } from '../tracing/states.js';
 import { biasPoints, hasFaded, rapidFigure, recentAttempts } from './answer-advice.js';
-import { firstHour, firstPracticeGain, practiceGain, reviewGain } from './gain.js';
+import { firstHour, practiceGain, reviewGain } from './gain.js';
 import { type GoalFigures, type Locale, type StudyTexts, texts, withNames } from './texts.js';
 
 export interface StudyContext extends Pick<Standing, 'views' | 'model' | 'now' | 'measures'> {
@@ -21,7 +22,7 @@ export interface StudyContext extends Pick<Standing, 'views' | 'model' | 'now' |
 }
 
 export interface StudyAdvice {
-  readonly code: SkillAdvice['code'] | 'NO_SECTION' | 'GOAL_GAP';
+  readonly code: keyof StudyTexts;
   /** Null where it is about no single skill. */
   readonly skillId: string | null;
   /** At most 200 characters. */
@@ -46,16 +47,19 @@ interface SkillAdvice {
 export function studyAdvice(context: StudyContext): StudyAdvice[] {
   // A learner has each skill once, so no two ids are equal; comparing them is most of what sorting costs.
   const views = [...context.views].sort((a, b) => (a.skillId < b.skillId ? -1 : 1));
-  const { study } = texts[context.locale];
   const judged = views.map((view) => judge(view, context));
-  const first = [...missingSection(context, study), ...goalGap(context, study)];
-  const skills = [...adviseSkills(context, judged, study), ...adviseNext(context, judged, study)]
+  const bestUnseen = unseenBy(context);
+  const first = [...missingSection(context), ...goalGap(context)];
+  const skills = [
+    ...adviseSkills(context, judged),
+    ...sections.flatMap((section) => explore(context, section, bestUnseen)),
+    ...ready(context, judged, bestUnseen),
+  ]
     .sort((a, b) => b.gain - a.gain || compareIds(a.skillId, b.skillId))
     .slice(0, studyModel.maxEntries - first.length);
   return [...first, ...skills.map(({ code, skillId, text }) => ({ code, skillId, text: text() }))];
 }
 
-/** An order of ids that is the same everywhere. */
 const compareIds = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Why there is no advice to give. */
@@ -70,23 +74,23 @@ export function noAdviceReason({ views, now, locale }: StudyContext): string {
 }
 
 /** A section whose estimate rests on the other one alone. */
-function missingSection({ measures }: StudyContext, study: StudyTexts): StudyAdvice[] {
+function missingSection({ measures, locale }: StudyContext): StudyAdvice[] {
   const missing = sections.find((section) => measures[section].answers === 0);
   const measured = sections.find((section) => measures[section].answers > 0);
   if (missing === undefined || measured === undefined) return [];
-  return [{ code: 'NO_SECTION', skillId: null, text: study.NO_SECTION(missing, measured) }];
+  return [{ code: 'NO_SECTION', skillId: null, text: texts[locale].study.NO_SECTION(missing, measured) }];
 }
 
 /** None for a date that has passed; a date beyond a year is beyond the forecast. */
-function goalGap({ goal, now }: StudyContext, study: StudyTexts): StudyAdvice[] {
+function goalGap({ goal, now, locale }: StudyContext): StudyAdvice[] {
   const { isSet, onTrack, targetDate } = goal;
   if (!isSet || onTrack || isOver(targetDate, now)) return [];
   const isFar = (daysUntil(targetDate, now) ?? 0) > goalModel.horizonDays;
-  const text = study.GOAL_GAP(isFar ? { ...goal, targetDate: null } : goal);
+  const text = texts[locale].study.GOAL_GAP(isFar ? { ...goal, targetDate: null } : goal);
   return [{ code: 'GOAL_GAP', skillId: null, text }];
 }
 
-/** A skill of the learner, what its state calls for, and the points per hour of doing so. */
+/** A skill, what its state calls for, and the points per hour of doing so. */
 type Judged = ReturnType<typeof judge>;
 
 function judge(view: SkillView, { measures }: StudyContext) {
@@ -116,18 +120,19 @@ function isSlow({ pace }: SkillState, mastery: number): boolean {
   return index !== null && index <= slow.index;
 }
 
+/** Of several with the same gain the first. */
+const highest = (judged: readonly Judged[]): Judged | null =>
+  judged.reduce<Judged | null>((top, one) => (top === null || one.gain > top.gain ? one : top), null);
+
 /** Advice on the judged skills, but for mastered ones, which call for another skill. */
-function adviseSkills(context: StudyContext, judged: readonly Judged[], study: StudyTexts): SkillAdvice[] {
-  // Of several the first. A review is no practice: a few answers bring back what was there.
-  const top = judged.reduce<Judged | null>(
-    (top, one) => (one.code !== 'REVIEW_DUE' && one.gain > (top?.gain ?? 0) ? one : top),
-    null,
-  );
+function adviseSkills(context: StudyContext, judged: readonly Judged[]): SkillAdvice[] {
+  // A review is no practice: a few answers bring back what was there.
+  const top = highest(judged.filter(({ code }) => code !== 'REVIEW_DUE'));
   return judged.flatMap((one) => {
     const { code, gain, view } = one;
     if (code === null || code === 'READY') return [];
-    const text = (skill: string): string => stateText(study, code, skill, one, one === top, context);
     const { skillId } = view;
+    const text = (skill: string): string => stateText(code, skill, one, one === top, context);
     return [{ code, skillId, gain, text: () => withNames(text, nameOf(context, skillId)) }];
   });
 }
@@ -137,28 +142,28 @@ const nameOf = ({ model }: StudyContext, skillId: string): string =>
   model.catalogue.entries.get(skillId)?.name ?? skillId;
 
 function stateText(
-  texts: StudyTexts,
   code: Exclude<StateCode, 'READY'>,
   skill: string,
   { view: { state, model, placement }, gain }: Judged,
   isTop: boolean,
   context: StudyContext,
 ): string {
+  const { study } = texts[context.locale];
   switch (code) {
     case 'PLATEAU':
-      return texts.PLATEAU(skill, recentAttempts(state.plateau));
+      return study.PLATEAU(skill, recentAttempts(state.plateau));
     case 'OVERCONFIDENT':
-      return texts.OVERCONFIDENT(skill, biasPoints(state.calibration));
+      return study.OVERCONFIDENT(skill, biasPoints(state.calibration));
     case 'RAPID':
-      return texts.RAPID(skill, rapidFigure(rapidThreshold(model.times)));
+      return study.RAPID(skill, rapidFigure(rapidThreshold(model.times)));
     case 'REVIEW_DUE':
-      return texts.REVIEW_DUE(skill, wholeDays(state.lastAttemptAt, context.now));
+      return study.REVIEW_DUE(skill, wholeDays(state.lastAttemptAt, context.now));
     case 'WEAK_SKILL': {
       const { section } = placement;
-      return texts.WEAK_SKILL(skill, { section, isTop, points: pointsOf(gain, section, context) });
+      return study.WEAK_SKILL(skill, { section, isTop, points: pointsOf(gain, section, context) });
     }
     default:
-      return texts[code](skill);
+      return study[code](skill);
   }
 }
 
@@ -172,83 +177,59 @@ function pointsOf(gain: number, of: Section | null, { measures }: StudyContext):
   return isKnown && points > 0 ? points : null;
 }
 
-/** What to go on to: skills without answers, and what comes after a mastered one. @param judged by skill id */
-function adviseNext(context: StudyContext, judged: readonly Judged[], study: StudyTexts): SkillAdvice[] {
-  const bestUnseen = unseenBy(context);
-  const unexplored = sections.map((section) => explore(context, section, bestUnseen, study));
-  return [...unexplored, ready(context, judged, bestUnseen, study)].filter((advice) => advice !== null);
-}
+/** The most valuable skill of the section that the tenant has set and the learner has not answered. */
+type BestUnseen = (section: Section | null) => Judged | null;
 
-/** A skill that the tenant has set and the learner has not answered. */
-interface UnseenSkill {
-  readonly skillId: string;
-  readonly placement: Placement;
-  readonly model: SkillModel;
-  /** In proportion to the gain of a first hour. */
-  readonly value: number;
-}
-
-/** The most valuable skill of the section without an answer of the learner; null where there is none. */
-type BestUnseen = (section: Section | null) => UnseenSkill | null;
-
-function unseenBy({ views, model }: StudyContext): BestUnseen {
+function unseenBy(context: StudyContext): BestUnseen {
+  const { views, model, now } = context;
   let seen: ReadonlySet<string> | null = null; // seldom asked for
-  const isUnseen = ({ skillId }: UnseenSkill): boolean => {
-    seen ??= new Set(views.map((view) => view.skillId));
-    return !seen.has(skillId);
+  return (section) => {
+    const known = seen ?? new Set(views.map((view) => view.skillId));
+    seen = known;
+    const best = rankingOf(model)[section ?? 'none'].find((skillId) => !known.has(skillId));
+    return best === undefined ? null : judge(viewUnseen(best, model, now), context);
   };
-  return (section) => rankingOf(model)[section ?? 'none'].find(isUnseen) ?? null;
 }
 
 /** The catalogue's skills by section, the most valuable first: ranked once, for a catalogue may be large. */
-const rankingOf = onceFor((model: TenantModel) => {
-  const ranking: Record<Section | 'none', UnseenSkill[]> = { math: [], rw: [], none: [] };
-  for (const [skillId, placement] of model.catalogue.entries) {
+const rankingOf = onceFor((model: TenantModel): Record<Section | 'none', string[]> => {
+  const ranked = Array.from(model.catalogue.entries, ([skillId, { section, weight }]) => {
     const skill = skillModelOf(model, skillId);
-    const value = placement.weight * trustOf({ model: skill }) * firstHour(skill.parameters);
-    ranking[placement.section ?? 'none'].push({ skillId, placement, model: skill, value });
-  }
-  for (const skills of Object.values(ranking)) {
-    skills.sort((a, b) => b.value - a.value || compareIds(a.skillId, b.skillId));
-  }
-  return ranking;
+    return { skillId, section, value: weight * trustOf({ model: skill }) * firstHour(skill.parameters) };
+  }).sort((a, b) => b.value - a.value || compareIds(a.skillId, b.skillId));
+  const idsOf = (of: Section | null) =>
+    ranked.flatMap(({ skillId, section }) => (section === of ? [skillId] : []));
+  return { math: idsOf('math'), rw: idsOf('rw'), none: idsOf(null) };
 });
 
 /** To the most valuable skill without an answer, where less than half of the section is covered. */
-function explore(
-  context: StudyContext,
-  section: Section,
-  bestUnseen: BestUnseen,
-  study: StudyTexts,
-): SkillAdvice | null {
+function explore(context: StudyContext, section: Section, bestUnseen: BestUnseen): SkillAdvice[] {
   const { seenWeight, knownWeight } = context.measures[section];
   const unseen = seenWeight / knownWeight >= studyModel.coverage ? null : bestUnseen(section);
-  if (unseen === null) return null;
-  const { skillId, placement, model } = unseen;
-  return {
-    code: 'EXPLORE',
-    skillId,
-    gain: firstPracticeGain(placement, model, context.measures),
-    text: () => withNames((skill) => study.EXPLORE(skill, section), nameOf(context, skillId)),
-  };
+  if (unseen === null) return [];
+  const { view, gain } = unseen;
+  const { skillId } = view;
+  const text = (skill: string): string => texts[context.locale].study.EXPLORE(skill, section);
+  return [{ code: 'EXPLORE', skillId, gain, text: () => withNames(text, nameOf(context, skillId)) }];
 }
 
-/** The mastered skill that was practised last of those with another to move on to; null where there is none. */
-function ready(
-  context: StudyContext,
-  judged: readonly Judged[],
-  bestUnseen: BestUnseen,
-  study: StudyTexts,
-): SkillAdvice | null {
+/** The mastered skill that was practised last of those with another to move on to. */
+function ready(context: StudyContext, judged: readonly Judged[], bestUnseen: BestUnseen): SkillAdvice[] {
   for (const { view, gain } of lastMastered(judged)) {
-    const next = nextSkill(context, judged, view.placement.section, bestUnseen);
-    if (next === null) continue;
+    const { section } = view.placement;
+    const others = judged.filter((one) => one.view.placement.section === section && !isMasteredNow(one));
+    const unseen = bestUnseen(section);
+    const next = highest(unseen === null ? others : [unseen, ...others])?.view.skillId;
+    if (next === undefined) continue;
     const { skillId } = view;
-    const text = () => withNames(study.READY, nameOf(context, skillId), nameOf(context, next));
-    return { code: 'READY', skillId, gain, text };
+    const { READY } = texts[context.locale].study;
+    const text = () => withNames(READY, nameOf(context, skillId), nameOf(context, next));
+    return [{ code: 'READY', skillId, gain, text }];
   }
-  return null;
+  return [];
 }
+
+const isMasteredNow = ({ view }: Judged): boolean => isMastered(view.state, view.mastery);
 
 /** The mastered skill of each section that was practised last, of several the first by id; the latest first. */
 function lastMastered(judged: readonly Judged[]): Judged[] {
@@ -260,22 +241,3 @@ function lastMastered(judged: readonly Judged[]): Judged[] {
 
 const byLastAttempt = (a: Judged, b: Judged): number =>
   b.view.state.lastAttemptAt - a.view.state.lastAttemptAt;
-
-/** The skill of the section with the highest gain that is not mastered, answered or not; null where there is none. */
-function nextSkill(
-  { measures }: StudyContext,
-  judged: readonly Judged[],
-  section: Section | null,
-  bestUnseen: BestUnseen,
-): string | null {
-  const unseen = bestUnseen(section);
-  let next = unseen && {
-    skillId: unseen.skillId,
-    gain: firstPracticeGain(unseen.placement, unseen.model, measures),
-  };
-  for (const { view, gain } of judged) {
-    if (view.placement.section !== section || isMastered(view.state, view.mastery)) continue;
-    if (next === null || gain > next.gain) next = { skillId: view.skillId, gain };
-  }
-  return next?.skillId ?? null;
-}

@@ -5,16 +5,14 @@
 
 import type { PerSection, Section } from '../base/common.js';
 import { adviceModel } from '../base/params.js';
-import type { GoalOutlook } from '../score/goal.js';
-import type { LearnerForecast } from '../score/learner-forecast.js';
+import type { GoalOutlook, LearnerForecast } from '../score/learner-forecast.js';
 
 export const locales = ['en'] as const;
 export type Locale = (typeof locales)[number];
 
 interface WeakSkillFigures {
-  /** Null: the skill counts in both. */
   readonly section: Section | null;
-  /** Whether no other skill of the learner gains more per hour. */
+  /** No other skill of the learner gains more per hour. */
   readonly isTop: boolean;
   /** Points per hour, whole, 1 or more; null where too little is known. */
   readonly points: number | null;
@@ -66,11 +64,8 @@ const english = {
     GOAL_GAP: ({ targetScore, targetDate, neededRate, isLost }: GoalFigures) => {
       const until = targetDate === null ? 'within a year' : `by ${targetDate}`;
       const missed = isLost ? 'is reached and lost again' : 'is not reached';
-      const advice =
-        neededRate === null
-          ? ''
-          : `: aim for about ${count(neededRate, 'question')} every day in each section`;
-      return `At the current pace ${targetScore} ${missed} ${until}${advice}.`;
+      const aim = neededRate && `: aim for about ${count(neededRate, 'question')} every day in each section`;
+      return `At the current pace ${targetScore} ${missed} ${until}${aim ?? ''}.`;
     },
   },
   /** Why a forecast comes without advice. */
@@ -96,10 +91,8 @@ export function withNames(text: (...names: string[]) => string, ...names: string
   let room = maxLength - text(...names.map(() => '')).length;
   const cut = names.map((name, i) => {
     const others = names.slice(i + 1);
-    const kept = shorten(
-      name,
-      Math.max(room - others.join('').length, Math.floor(room / (others.length + 1))),
-    );
+    const share = Math.floor(room / (others.length + 1));
+    const kept = shorten(name, Math.max(room - others.join('').length, share));
     room -= kept.length;
     return kept;
   });

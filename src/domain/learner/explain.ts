@@ -1,13 +1,13 @@
 /** Explains a skill: the parts of one answer's change of mastery, and the terms of the probability of a right answer. */
-
 import { featuresOf, termsOf } from '../answer/conditions.js';
 import { round4 } from '../base/common.js';
 import type { BktParameters } from '../base/params.js';
-import type { SkillModel, TenantModel } from '../catalogue/tenant-model.js';
+import type { TenantModel } from '../catalogue/tenant-model.js';
 import { rowWidth } from '../prediction/features.js';
 import { explain, predict } from '../prediction/model.js';
 import { traceAnswer } from '../tracing/bkt.js';
-import type { LearnerState, SkillState } from '../tracing/states.js';
+import type { LearnerState } from '../tracing/states.js';
+import type { SkillView } from './skill-view.js';
 
 /** A counted answer: what its update took, and what came of it, unrounded. */
 export interface CountedAnswer {
@@ -38,11 +38,10 @@ export function partsOf(answer: CountedAnswer, previous: number | null) {
   return {
     previous: start,
     before,
-    /** Given the answer, before learning; null where the answer's own figures do not lead to `after`. */
+    /** Given the answer, before learning. */
     posterior,
     after,
     forgetting: start === null ? null : round4(before - start),
-    /** What the answer says. */
     evidence: posterior === null ? null : round4(posterior - before),
     /** What the attempt taught, less what the guard of wrong answers and the bounds cut off. */
     learning: posterior === null ? null : round4(after - posterior),
@@ -61,19 +60,17 @@ export const nextMastery = (parameters: BktParameters, mastery: number) => ({
   ifWrong: traceAnswer(parameters, mastery, false).masteryAfter,
 });
 
-export interface PredictionSubject {
-  readonly tenantModel: TenantModel;
-  readonly model: SkillModel;
-  readonly learner: LearnerState;
-  readonly skill: SkillState;
-  readonly now: number;
-}
-
 /** The probability served now for a question of which nothing is known, and the terms whose sum is its log-odds. */
-export function explainPrediction({ tenantModel, model, learner, skill, now }: PredictionSubject) {
-  const { prediction } = tenantModel;
+export function explainPrediction(
+  { model, state }: SkillView,
+  learner: LearnerState,
+  tenantModel: TenantModel,
+  now: number,
+) {
   const question = { occurredAt: now, questionDifficulty: null };
-  const row = featuresOf(model, 0, { learner, skill, item: null }, question, new Float64Array(rowWidth));
+  const states = { learner, skill: state, item: null };
+  const row = featuresOf(model, 0, states, question, new Float64Array(rowWidth));
   const terms = termsOf(tenantModel, model, null);
+  const { prediction } = tenantModel;
   return { pCorrect: predict(prediction, terms, row), terms: explain(prediction, terms, row) };
 }

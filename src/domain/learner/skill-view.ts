@@ -1,10 +1,9 @@
 /** A learner's skills as they stand now: what forecasts, advice and velocity look at. */
-
 import { momentumModel } from '../base/params.js';
 import { type Placement, placementOf } from '../catalogue/catalogue.js';
 import { type SkillModel, skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
 import { effectiveMastery, faded, retentionOf } from '../tracing/bkt.js';
-import type { SkillState } from '../tracing/states.js';
+import { newSkill, type SkillState } from '../tracing/states.js';
 
 /** One skill of one learner, with what is in force for it. */
 export interface SkillView {
@@ -18,17 +17,13 @@ export interface SkillView {
   readonly retention: number;
 }
 
-/** @param skills each once, by id @param at Unix milliseconds */
-export function viewSkills(
-  skills: Iterable<readonly [skillId: string, state: SkillState]>,
-  model: TenantModel,
-  at: number,
-): SkillView[] {
-  const views: SkillView[] = [];
-  for (const [skillId, state] of skills) views.push(viewSkill(skillId, state, model, at));
-  return views;
-}
+export type SkillStates = Iterable<readonly [skillId: string, state: SkillState]>;
 
+/** @param skills each once @param at Unix milliseconds */
+export const viewSkills = (skills: SkillStates, model: TenantModel, at: number): SkillView[] =>
+  Array.from(skills, ([skillId, state]) => viewSkill(skillId, state, model, at));
+
+/** @param at Unix milliseconds */
 export function viewSkill(
   skillId: string,
   state: SkillState,
@@ -47,6 +42,10 @@ export function viewSkill(
     retention,
   };
 }
+
+/** A skill that the learner has not answered. */
+export const viewUnseen = (skillId: string, model: TenantModel, at: number): SkillView =>
+  viewSkill(skillId, newSkill(skillModelOf(model, skillId).parameters), model, at);
 
 /** A skill as `meanMastery` looks at it: without a view, for a learner may have thousands. */
 export interface PractisedSkill {
@@ -68,10 +67,7 @@ export function practise(
   skills.set(skillId, { state, placement, pInit });
 }
 
-export function practisedSkills(
-  skills: Iterable<readonly [skillId: string, state: SkillState]>,
-  model: TenantModel,
-): Map<string, PractisedSkill> {
+export function practisedSkills(skills: SkillStates, model: TenantModel): Map<string, PractisedSkill> {
   const practised = new Map<string, PractisedSkill>();
   for (const [skillId, state] of skills) practise(practised, skillId, state, model);
   return practised;

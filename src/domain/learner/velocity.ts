@@ -1,3 +1,4 @@
+/** How a learner's mastery moves: from day to day, out of daily sums of answers, and its momentum now. */
 import { dayMs, dayOf } from '../base/common.js';
 import { normalQuantile } from '../base/normal.js';
 import { activityModel, momentumModel, velocityModel } from '../base/params.js';
@@ -5,8 +6,6 @@ import type { TenantModel } from '../catalogue/tenant-model.js';
 import { closeDay, type Momentum, momentumOf } from '../tracing/daily.js';
 import type { LearnerState, SkillState } from '../tracing/states.js';
 import { meanMastery, type PractisedSkill, practise, practisedSkills } from './skill-view.js';
-
-/** How a learner's mastery moves: from day to day, out of daily sums of answers, and its momentum now. */
 
 interface Point {
   readonly time: number;
@@ -45,13 +44,8 @@ const upper = normalQuantile((1 + velocityModel.level) / 2);
 function pairwiseSlopes(points: readonly Point[]): Float64Array {
   const slopes = new Float64Array((points.length * (points.length - 1)) / 2);
   let next = 0;
-  for (let i = 0; i < points.length; i++) {
-    const a = points[i] as Point;
-    for (let j = i + 1; j < points.length; j++) {
-      const b = points[j] as Point;
-      slopes[next++] = (b.value - a.value) / (b.time - a.time);
-    }
-  }
+  for (const [i, a] of points.entries())
+    for (const b of points.slice(i + 1)) slopes[next++] = (b.value - a.value) / (b.time - a.time);
   return slopes;
 }
 
@@ -70,10 +64,7 @@ export interface SkillDay {
   readonly lastAttemptAt: number;
 }
 
-export interface Closing {
-  readonly day: number;
-  readonly attempts: number;
-  readonly correct: number;
+export interface Closing extends Pick<SkillDay, 'day' | 'attempts' | 'correct'> {
   /** Weighted mean mastery at its close, 0 to 1; null where no skill had enough answers by then. */
   readonly mastery: number | null;
 }
@@ -117,14 +108,10 @@ function byDay(rows: readonly SkillDay[]): [number, SkillDay[]][] {
 }
 
 function addRow(skills: Map<string, PractisedSkill>, row: SkillDay, model: TenantModel): void {
-  const before = skills.get(row.skillId)?.state ?? { attempts: 0, correctDays: 0 };
-  const attempts = before.attempts + row.attempts;
-  practise(
-    skills,
-    row.skillId,
-    { ...row, attempts, correctDays: before.correctDays + row.correctDays },
-    model,
-  );
+  const before = skills.get(row.skillId)?.state;
+  const attempts = (before?.attempts ?? 0) + row.attempts;
+  const correctDays = (before?.correctDays ?? 0) + row.correctDays;
+  practise(skills, row.skillId, { ...row, attempts, correctDays }, model);
 }
 
 const sum = (days: readonly Pick<SkillDay, 'attempts' | 'correct'>[], of: 'attempts' | 'correct'): number =>
@@ -132,14 +119,14 @@ const sum = (days: readonly Pick<SkillDay, 'attempts' | 'correct'>[], of: 'attem
 
 /** @param closings active days up to today, oldest first, none missing of the window */
 export function progressOver(closings: readonly Closing[], days: number, today: number) {
-  const from = firstDayOf(days, today);
-  const series = closings.filter(({ day }) => day >= from);
+  const series = closings.filter(({ day }) => day >= firstDayOf(days, today));
   const attempts = sum(series, 'attempts');
+  const points = series.flatMap(({ day, mastery }) =>
+    mastery === null ? [] : { time: day, value: mastery },
+  );
   return {
     series,
-    velocity: theilSen(
-      series.flatMap(({ day, mastery }) => (mastery === null ? [] : [{ time: day, value: mastery }])),
-    ),
+    velocity: theilSen(points),
     answersPerDay: attempts / days,
     /** Share of right answers, 0 to 1; null without an answer. */
     accuracy: attempts === 0 ? null : sum(series, 'correct') / attempts,

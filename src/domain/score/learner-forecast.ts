@@ -1,18 +1,13 @@
 /** The whole forecast of a learner: scores, goal and share of right answers; and the same under a plan of practice. */
-import { clamp, dayOf, type PerSection, perSection } from '../base/common.js';
-import { accuracyConstants, scoreModel } from '../base/params.js';
+import { clamp, dayOf, type PerSection, perSection, round1 } from '../base/common.js';
+import { normalCdf } from '../base/normal.js';
+import { accuracyConstants, goalModel, scoreModel } from '../base/params.js';
 import type { SkillView } from '../learner/skill-view.js';
 import { accuracyInterval, forecastAccuracy } from '../prediction/accuracy-model.js';
 import { practiceOf } from '../tracing/daily.js';
+import { type GoalSetting, horizonOf } from './goal.js';
 import {
-  type Forecast,
-  forecastUnder,
-  type GoalOutlook,
-  type GoalSetting,
-  goalOutlook,
-  horizonOf,
-} from './goal.js';
-import {
+  abilityChanges,
   type Habit,
   habitOf,
   presentPractice,
@@ -20,7 +15,15 @@ import {
   steadyHabit,
   steadyPractice,
 } from './projection.js';
-import { type ForecastSubject, type Standing, standingOf } from './standing.js';
+import {
+  type ForecastSubject,
+  forecastScores,
+  type ScoreForecast,
+  type Scores,
+  type Standing,
+  scoresOf,
+  standingOf,
+} from './score.js';
 
 /** Horizon of the `predicted_*_in_30_days` fields. */
 export const standardDays = 30;
@@ -28,7 +31,7 @@ export const standardDays = 30;
 export interface ForecastRequest {
   /** 1 to 365. */
   readonly days: number;
-  /** 0.5 to 0.99. */
+  /** Of the intervals, 0.5 to 0.99. */
   readonly level: number;
   /** Null: none was set, a default holds. */
   readonly goal: GoalSetting | null;
@@ -50,7 +53,6 @@ export function forecastLearner(subject: ForecastSubject, request: ForecastReque
     accuracy: accuracyOutlook(subject, request),
     neededRate: goal.isSet && !goal.onTrack ? neededRate(standing, goal) : null,
     measures: standing.measures,
-    /** What is taken to go on. */
     practice,
     /** Share of the population's variance that the answers explain, 0 to 1. */
     reliability: perSection((section) => clamp(1 - standing.estimate.variance[section], 0, 1)),
@@ -133,7 +135,10 @@ function leastRate(reaches: (answersPerDay: number) => boolean): number | null {
 
 function plannedHabit(standing: Standing, { answersPerDay, skills }: PracticePlan): Habit {
   const known = perSection((section) => standing.measures[section].knownSkills);
-  if (skills === null) return steadyHabit(standing, ratesOf(standing, known, answersPerDay));
+  if (skills === null) {
+    const share = mathShare(standing, known);
+    return steadyHabit(standing, { math: answersPerDay * share, rw: answersPerDay * (1 - share) });
+  }
   const chosen = new Set(skills.map(({ skillId }) => skillId));
   const practice = steadyPractice(answersPerDay);
   // Where few skills are known, each stands for many fine ones, which share its answers.
@@ -147,15 +152,92 @@ function plannedHabit(standing: Standing, { answersPerDay, skills }: PracticePla
   };
 }
 
-/** Answers a day shared between the sections as now, or, without present practice, by their skills. */
-function ratesOf(
-  { learner, now }: Standing,
-  skills: PerSection<number>,
-  answersPerDay: number,
-): PerSection<number> {
+/** Of the answers: as now, or, without present practice, by the sections' skills. */
+function mathShare({ learner, now }: Standing, skills: PerSection<number>): number {
   const { math, rw } = practiceOf(learner.activity, dayOf(now));
   const share = math.rate + rw.rate > 0 ? { math: math.rate, rw: rw.rate } : skills;
   const sum = share.math + share.rw;
-  const mathShare = sum > 0 ? share.math / sum : 0.5;
-  return { math: answersPerDay * mathShare, rw: answersPerDay * (1 - mathShare) };
+  return sum > 0 ? share.math / sum : 0.5;
 }
+
+/** Scores of one learner for every day within a year, under one habit. */
+export type Forecast = ReturnType<typeof forecastUnder>;
+
+/** @param added skills beside the learner's own that the habit brings in: so far they are as ability predicts */
+export function forecastUnder(standing: Standing, habit: Habit, added: readonly SkillView[] = []) {
+  const { estimate, views } = standing;
+  const { theta } = estimate;
+  const changes = abilityChanges(standing, habit, added.length === 0 ? views : [...views, ...added]);
+  const current = scoresOf(theta);
+  const bestScores: BestScores = (from, to) => {
+    const { math, rw } = changes(from, to);
+    return scoresOf({ math: theta.math + math, rw: theta.rw + rw });
+  };
+  return {
+    current,
+    /** @param days 0 to 365 */
+    scoresIn: (days: number) => bestScores(days, days),
+    /** @param level of the intervals, 0.5 to 0.99 */
+    forecastIn: (days: number, level: number): ScoreForecast => {
+      const [lost, gained] = [changes(days, 0), changes(0, days)];
+      const swing = perSection((section) => Math.max(-lost[section], gained[section]));
+      return forecastScores(estimate, changes(days, days), swing, days, level);
+    },
+    /** Smallest number of days, 0 to 365, whose predicted total meets the target; null if none does. */
+    daysTo: (target: number): number | null =>
+      current.total >= target ? 0 : firstDay(bestScores, target, 1, goalModel.horizonDays),
+  };
+}
+
+/**
+ * Forgetting and practice pull a total both ways, so a plain binary search could miss the first day. A range is skipped
+ * where even the least forgetting and the most practice in it do not reach the target.
+ */
+function firstDay(best: BestScores, target: number, from: number, to: number): number | null {
+  if (best(from, to).total < target) return null;
+  if (from === to) return from;
+  const middle = (from + to) >> 1;
+  return firstDay(best, target, from, middle) ?? firstDay(best, target, middle + 1, to);
+}
+
+/** No scores of a day in the range are higher; for a single day they are that day's. */
+type BestScores = (from: number, to: number) => Scores;
+
+export type GoalOutlook = ReturnType<typeof goalOutlook>;
+
+/** Where a learner stands against a goal. @param set null: a default holds */
+function goalOutlook({ learner, now }: Standing, forecast: Forecast, set: GoalSetting | null) {
+  const base = learner.baselineTotal ?? goalModel.defaultBaseline;
+  const { targetScore, targetDate } = set ?? { targetScore: defaultTarget(base), targetDate: null };
+  const horizon = horizonOf(targetDate, now);
+  const inTime = forecast.forecastIn(horizon, scoreModel.defaultLevel);
+  const daysToGoal = forecast.daysTo(targetScore);
+  const isReached = daysToGoal !== null && daysToGoal <= horizon;
+  const isKept = inTime.scores.total >= targetScore;
+  return {
+    targetScore,
+    targetDate,
+    isSet: set !== null,
+    daysToGoal,
+    progressPercent: progress(targetScore, base, forecast.current.total),
+    /** Reached within the horizon, and still at its end. */
+    onTrack: isReached && isKept,
+    /** Reached within the horizon, and forgotten by its end. */
+    isLost: isReached && !isKept,
+    /** Of a total at least the target's at the horizon, 0 to 1. */
+    probability: reachProbability(targetScore, inTime),
+  };
+}
+
+/** A round hundred points above the baseline. */
+const defaultTarget = (base: number): number => clamp(50 * Math.ceil(base / 50) + 100, 500, 1600);
+
+function progress(target: number, base: number, current: number): number {
+  if (current >= target) return 100;
+  if (target <= base) return 0;
+  return round1(100 * clamp((current - base) / (target - base), 0, 1));
+}
+
+/** Nobody misses the lowest score. */
+const reachProbability = (target: number, { totalCentre, totalSd }: ScoreForecast): number =>
+  target <= 2 * scoreModel.sectionMin ? 1 : 1 - normalCdf((target - totalCentre) / totalSd);

@@ -19,7 +19,7 @@ import { halfLifeDays } from '../tracing/bkt.js';
 import { assumedPractice, type Practice } from '../tracing/daily.js';
 import { rapidFlag } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
-import { abilityOf, type ForecastSubject, masteryOf, type Standing, trustOf } from './standing.js';
+import { abilityOf, type ForecastSubject, masteryOf, type Standing, trustOf } from './score.js';
 
 /** How a learner is taken to go on practising. */
 export interface Habit {
@@ -29,16 +29,13 @@ export interface Habit {
   readonly isSame: boolean;
 }
 
-/** Present practice of all skills of a section, as it is taken to go on. */
+/** Present practice by section, as it is taken to go on. */
 export const presentPractice = ({ learner, now }: ForecastSubject): PerSection<Practice> =>
   assumedPractice(learner.activity, learner.attempts, dayOf(now));
 
 /** @param rates answers per day, 0 or more */
-export const steadyHabit = (standing: Standing, rates: PerSection<number>): Habit =>
-  habitOf(
-    standing,
-    perSection((section) => steadyPractice(rates[section])),
-  );
+export const steadyHabit = (standing: Standing, { math, rw }: PerSection<number>): Habit =>
+  habitOf(standing, { math: steadyPractice(math), rw: steadyPractice(rw) });
 
 /** Below one answer a day some days have none. */
 export const steadyPractice = (rate: number): Practice => ({
@@ -177,18 +174,12 @@ export const forgettingRate = (correctDays: number, freshness: number): number =
 const graceLeft = (idleMs: number): number =>
   Math.max(0, forgettingModel.graceDays - Math.max(0, idleMs) / dayMs);
 
-/** Figures of a skill in a row of the table, which is the inner loop of forecasts. */
-const start = 0;
-/** Where it goes, and how fast: minus the rate per day. */
-const end = 1;
-const speed = 2;
-/** Day from which on it goes there, and mastery on that day; until then it learns without forgetting, at minus this rate. */
-const from = 3;
-const turn = 4;
-const learn = 5;
-/** In the mean; all together are 1. */
-const weight = 6;
-const width = 7;
+/**
+ * Places of a skill's figures in a row of the table, which is the inner loop of forecasts. It starts at `start` and goes to
+ * `end` at `speed`, minus the rate per day, from day `from` on, when it is at `turn`; until then it learns without
+ * forgetting, at `learn`, minus that rate. All weights together are 1.
+ */
+const [start, end, speed, from, turn, learn, weight, width] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /**
  * Expected change of a section's ability, on the population's scale, once falling skills have gone on for some days and

@@ -4,7 +4,7 @@ import type { RetractionResult, RetractionTask } from '../../contracts/tasks.js'
 import { ApiError, unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { StoredHistories } from '../../warehouse/reads/stored-attempts.js';
-import { describeSkill, findLearner, type MasteryPorts, readTracedSkill } from '../read/read-mastery.js';
+import { describeSkill, findLearner, type MasteryPorts, readSkillView } from '../read/read-mastery.js';
 
 export interface RetractionPorts extends MasteryPorts {
   readonly waiting: WaitingAttempts;
@@ -35,7 +35,7 @@ export async function retractAnswer(
   eventId: string,
 ): Promise<object> {
   const skillId = await ports.limit(tenant, () => rewriteWithout(ports, tenant, userId, eventId));
-  const traced = await readTracedSkill(ports, tenant, userId, skillId).catch((error: unknown) => {
+  const found = await readSkillView(ports, tenant, userId, skillId).catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 404) return null;
     throw error;
   });
@@ -43,9 +43,9 @@ export async function retractAnswer(
     user_id: userId,
     event_id: eventId,
     skill_id: skillId,
-    total_attempts: traced?.skill.attempts ?? 0,
+    total_attempts: found?.view.state.attempts ?? 0,
     /** Null where no answer on it is left. */
-    skill: traced === null ? null : describeSkill(traced),
+    skill: found && describeSkill(found.view),
   };
 }
 

@@ -33,29 +33,20 @@ const pageAnswers = 2000;
 /** Event ids are remembered for a day. */
 const rememberedMs = 25 * 3_600_000;
 
-export interface LearnerExport {
-  readonly lines: AsyncIterable<string>;
-  /** To be called once when nobody wants the lines any more. */
-  release(): void;
-}
-
-/** @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
-export type ExportLearner = (tenant: string, userId: string) => Promise<LearnerExport>;
+/** @throws ApiError USER_NOT_FOUND, UNAVAILABLE. @returns also `release`, to be called once when nobody wants the lines */
+export type ExportLearner = ReturnType<typeof createLearnerExports>;
 
 /** One for the process. */
-export function createLearnerExports(ports: ExportPorts): ExportLearner {
+export function createLearnerExports(ports: ExportPorts) {
   const slots = createSlots(maxExports, maxOfTenant);
-  return async (tenant, userId) => {
+  return async (tenant: string, userId: string) => {
     if (!slots.isFree(tenant)) throw unavailable('Too many exports at once; try again later');
     slots.take(tenant);
     const release = (): void => slots.release(tenant);
     try {
-      const state = await ports.records.state(tenant, userId);
-      if (state === null) throw nothingKnown();
-      return {
-        lines: linesOf({ ...ports, tenant, userId, learner: state.learner, state: state.records }),
-        release,
-      };
+      const begun = await ports.records.state(tenant, userId);
+      if (begun === null) throw nothingKnown();
+      return { lines: linesOf({ ...ports, tenant, userId, begun }), release };
     } catch (error) {
       release();
       throw error;
@@ -63,45 +54,53 @@ export function createLearnerExports(ports: ExportPorts): ExportLearner {
   };
 }
 
-/** An export that has begun: the learner as of its beginning. */
-interface Begun extends ExportPorts {
+interface Export extends ExportPorts {
   readonly tenant: string;
   readonly userId: string;
-  readonly learner: ExportedLearner['learner'];
-  readonly state: ExportedLearner['records'];
+  /** The learner as of the beginning. */
+  readonly begun: ExportedLearner;
 }
 
 type Page = readonly ExportRecord[];
 
-async function* linesOf(begun: Begun): AsyncGenerator<string> {
-  const { learner, tenant, userId } = begun;
-  const seen = createNumbers(learner.attempts);
+/** Which answers were exported, by number, and how many. */
+type Seen = { readonly flags: Uint8Array; count: number };
+
+async function* linesOf(one: Export): AsyncGenerator<string> {
+  const { tenant, userId } = one;
+  const { learner } = one.begun;
+  const answers = learner.attempts;
+  const seen: Seen = { flags: new Uint8Array(answers + 1), count: 0 };
   let lines = 0;
-  for await (const page of pagesOf(begun, seen)) {
+  for await (const page of pagesOf(one, seen)) {
     lines += page.length;
     yield (await mapInSlices(page, lineOf)).join('');
   }
-  const now = (await begun.records.state(tenant, userId))?.learner;
+  const now = (await one.records.state(tenant, userId))?.learner;
   // All pages have to be of one history: an erasure or a correction in between begins another.
   if (now === undefined || !follows(learner, now))
     throw new Error('the learner was corrected during the export');
-  const answers = learner.attempts;
-  yield lineOf({ type: 'end', complete: true, lines: lines + 1, answers, missing: answers - seen.size() });
+  yield lineOf({ type: 'end', complete: true, lines: lines + 1, answers, missing: answers - seen.count });
 }
 
 /** First what waits in Redis, then ClickHouse: an answer that moves in between is found there, and exported once. */
-async function* pagesOf(begun: Begun, seen: Numbers): AsyncGenerator<Page> {
-  const { tenant, userId, stored, records, now } = begun;
+async function* pagesOf(one: Export, seen: Seen): AsyncGenerator<Page> {
+  const { tenant, userId, stored, records, begun } = one;
   const answers = begun.learner.attempts;
-  const exportedAt = new Date(now()).toISOString();
-  yield [{ type: 'meta', format, tenant, userId, exportedAt, answers }, ...begun.state];
-  const isNew = ({ figures }: AttemptRow): boolean => seen.add(figures.learnerSeq);
-  for await (const page of begun.waiting.of(tenant, userId)) {
+  const exportedAt = new Date(one.now()).toISOString();
+  yield [{ type: 'meta', format, tenant, userId, exportedAt, answers }, ...begun.records];
+  const isNew = ({ figures: { learnerSeq } }: AttemptRow): boolean => {
+    if (seen.flags[learnerSeq] !== 0) return false;
+    seen.flags[learnerSeq] = 1;
+    seen.count += 1;
+    return true;
+  };
+  for await (const page of one.waiting.of(tenant, userId)) {
     yield page.flatMap(({ place, line, row }) =>
       row === null ? [{ type: 'unreadable_attempt', place, row: line }] : [],
     );
     yield* withIds(
-      begun,
+      one,
       page.flatMap(({ place, row }) => (row !== null && isNew(row) ? [{ place, row }] : [])),
     );
   }
@@ -109,47 +108,27 @@ async function* pagesOf(begun: Begun, seen: Numbers): AsyncGenerator<Page> {
     const range = { tenant, userId, from, to: answers, order: 'oldest first', atMost: pageAnswers } as const;
     const rows = await stored.read(range);
     yield* withIds(
-      begun,
+      one,
       rows.filter(isNew).map((row) => ({ place: 'clickhouse', row })),
     );
     const last = rows.length < pageAnswers ? undefined : rows.at(-1);
     from = (last?.figures.learnerSeq ?? answers) + 1;
   }
   yield* records.waiting(tenant, userId);
-  yield* begun.tables.rows(tenant, userId);
+  yield* one.tables.rows(tenant, userId);
 }
 
 interface PlacedRow {
-  readonly place: 'clickhouse' | 'outbox' | 'parked';
+  readonly place: Parameters<typeof attemptRecord>[0];
   readonly row: AttemptRow;
 }
 
 /** The answers, and what is remembered of their ids. */
-async function* withIds({ records, tenant, userId, now }: Begun, rows: PlacedRow[]): AsyncGenerator<Page> {
+async function* withIds({ records, tenant, userId, now }: Export, rows: PlacedRow[]): AsyncGenerator<Page> {
   yield await mapInSlices(rows, ({ place, row }) => attemptRecord(place, row));
   const since = now() - rememberedMs;
   const ids = rows.flatMap(({ row: { event } }) =>
     event.eventId === null || event.receivedAt < since ? [] : [event.eventId],
   );
   if (ids.length > 0) yield await records.remembered(tenant, userId, ids);
-}
-
-type Numbers = ReturnType<typeof createNumbers>;
-
-/** A set of numbers from 1 to `last`; a bit each, for a learner may have many. */
-function createNumbers(last: number) {
-  const bits = new Uint8Array((last >> 3) + 1);
-  let size = 0;
-  return {
-    size: () => size,
-    /** @returns whether it is in the range and was not added before */
-    add: (number: number): boolean => {
-      const byte = bits[number >> 3] ?? 0;
-      const bit = 1 << (number & 7);
-      if (number > last || (byte & bit) !== 0) return false;
-      bits[number >> 3] = byte | bit;
-      size += 1;
-      return true;
-    },
-  };
 }

@@ -31,11 +31,11 @@ export async function forecastScores(
   const order = { tenant, userIds: [userId], days, level, locale };
   const [result] = await forecaster.forecast(order, stillWanted);
   if (result instanceof Error) throw result;
-  return found(result);
+  return found(result ?? null);
 }
 
-function found(result: string | null | undefined): string {
-  if (typeof result !== 'string') throw userNotFound();
+function found(result: string | null): string {
+  if (result === null) throw userNotFound();
   return result;
 }
 
@@ -59,9 +59,8 @@ export interface ClassForecast {
 }
 
 function resultOf(forecast: ForecastResult | undefined): ClassForecast['result'] {
-  if (forecast instanceof Error)
-    return new ApiError('INTERNAL', 'The forecast of this learner failed on our side', { cause: forecast });
-  return forecast ?? userNotFound();
+  if (!(forecast instanceof Error)) return forecast ?? userNotFound();
+  return new ApiError('INTERNAL', 'The forecast of this learner failed on our side', { cause: forecast });
 }
 
 /**

@@ -26,10 +26,7 @@ export async function readGoal(
   return { value: describeGoal(userId, found.value, found.value.updatedAt), tag: found.tag };
 }
 
-/**
- * PUT /api/v1/goals/{user_id}. @param body as sent @throws ApiError INVALID_REQUEST, PRECONDITION_FAILED,
- * UNAVAILABLE
- */
+/** PUT /api/v1/goals/{user_id}. @throws ApiError INVALID_REQUEST, PRECONDITION_FAILED, UNAVAILABLE */
 export async function putGoal(
   ports: GoalPorts,
   tenant: string,
@@ -43,10 +40,7 @@ export async function putGoal(
   return { value: describeGoal(userId, setting, updatedAt), tag };
 }
 
-/**
- * DELETE /api/v1/goals/{user_id}: no goal, since when. @throws ApiError GOAL_NOT_FOUND, PRECONDITION_FAILED,
- * UNAVAILABLE
- */
+/** DELETE /api/v1/goals/{user_id}. @throws ApiError GOAL_NOT_FOUND, PRECONDITION_FAILED, UNAVAILABLE */
 export async function deleteGoal(
   ports: GoalPorts,
   tenant: string,

@@ -1,14 +1,18 @@
+/** A learner's mastery of skills, and why it is what it is. */
+import Type, { type Static } from 'typebox';
 import { round1, round4 } from '../../domain/base/common.js';
-import { placementOf } from '../../domain/catalogue/catalogue.js';
-import { skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
-import { effectiveMastery } from '../../domain/tracing/bkt.js';
+import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
+import { explainPrediction, nextMastery, partsOf } from '../../domain/learner/explain.js';
+import { type SkillView, viewSkill } from '../../domain/learner/skill-view.js';
 import { calibration } from '../../domain/tracing/calibration.js';
 import { correctPerMinute, efficiencyIndex } from '../../domain/tracing/pace.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
 import { isMastered, type LearnerState, type SkillState } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
 import type { Logger } from '../../telemetry.js';
+import type { AttemptHistory, AttemptQuery, StoredAttempt } from '../../warehouse/reads/skill-history.js';
 import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds, sortedAfter } from './pages.js';
+import { describeParameters } from './read-skills.js';
 
 /** All throw ApiError UNAVAILABLE. */
 export interface MasteryPorts {
@@ -63,8 +67,6 @@ export async function readLearner({ learners, models }: MasteryPorts, tenant: st
   return { ...found, model };
 }
 
-type FoundLearner = Awaited<ReturnType<typeof readLearner>>;
-
 /** A learner's own state. @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
 export async function findLearner(
   { learners }: Pick<MasteryPorts, 'learners'>,
@@ -82,21 +84,11 @@ export function skillOf(skills: ReadonlyMap<string, SkillState>, skillId: string
   throw new ApiError('SKILL_NOT_FOUND', 'No answer of this user_id on this skill_id was counted');
 }
 
-/** One skill of one learner, with the model in force for it, at a time in Unix milliseconds. */
-export type TracedSkill = ReturnType<typeof traced>;
-
-const traced = ({ skills, model }: FoundLearner, skillId: string, now: number) => ({
-  skillId,
-  skill: skillOf(skills, skillId),
-  model: skillModelOf(model, skillId),
-  section: placementOf(model.catalogue, skillId).section,
-  now,
-});
-
-/** @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
-export async function readTracedSkill(ports: MasteryPorts, tenant: string, userId: string, skillId: string) {
-  const found = await readLearner(ports, tenant, userId);
-  return { ...traced(found, skillId, ports.now()), learner: found.learner, tenantModel: found.model };
+/** One skill of one learner as it is now. @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
+export async function readSkillView(ports: MasteryPorts, tenant: string, userId: string, skillId: string) {
+  const { learner, skills, model } = await readLearner(ports, tenant, userId);
+  const now = ports.now();
+  return { learner, model, now, view: viewSkill(skillId, skillOf(skills, skillId), model, now) };
 }
 
 /**
@@ -110,48 +102,149 @@ export async function readMastery(
   { limit, cursor }: PageQuery,
 ): Promise<string> {
   const after = idAfter(cursor);
-  const found = await readLearner(ports, tenant, userId);
+  const { skills, model } = await readLearner(ports, tenant, userId);
   const now = ports.now();
-  const max = limit ?? (cursor === undefined ? found.skills.size : pageLimit);
-  const { ids, nextCursor } = pageOfIds(sortedAfter(found.skills.keys(), after), max);
-  const describe = (skillId: string): object => describeSkill(traced(found, skillId, now));
+  const max = limit ?? (cursor === undefined ? skills.size : pageLimit);
+  const { ids, nextCursor } = pageOfIds(sortedAfter(skills.keys(), after), max);
+  const describe = (id: string): object => describeSkill(viewSkill(id, skillOf(skills, id), model, now));
   return listJson({ user_id: userId }, { name: 'skills', items: ids, describe }, { next_cursor: nextCursor });
 }
 
 /** Data of GET /api/v1/mastery/{user_id}/{skill_id}. @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
-export const readSkillMastery = async (
+export async function readSkillMastery(
   ports: MasteryPorts,
   tenant: string,
   userId: string,
   skillId: string,
-): Promise<object> => ({
-  user_id: userId,
-  ...describeSkill(await readTracedSkill(ports, tenant, userId, skillId)),
-});
-
-/** Mastery now, after forgetting, unrounded. */
-export const masteryNow = ({ skill, model, now }: TracedSkill): number =>
-  effectiveMastery(model.parameters.pInit, skill, now);
+): Promise<object> {
+  const { view } = await readSkillView(ports, tenant, userId, skillId);
+  return { user_id: userId, ...describeSkill(view) };
+}
 
 /** A skill's entry in the answers. Answers per minute have 4 decimals, for slow work has few. */
-export function describeSkill(subject: TracedSkill): object {
-  const { skillId, skill, section } = subject;
-  const mastery = masteryNow(subject);
-  return {
-    skill_id: skillId,
-    section,
-    mastery: round4(mastery),
-    mastery_at_last_attempt: round4(skill.mastery),
-    mastered: isMastered(skill, mastery),
-    total_attempts: skill.attempts,
-    correct_attempts: skill.correct,
-    plateau_detected: isPlateau(skill.plateau),
-    efficiency_index: orNull(efficiencyIndex(skill.pace), round1),
-    correct_per_minute: orNull(correctPerMinute(skill.pace), round4),
-    confidence_bias: orNull(calibration(skill.calibration)?.bias ?? null, round4),
-    last_attempt_at: new Date(skill.lastAttemptAt).toISOString(),
-  };
-}
+export const describeSkill = ({ skillId, state, placement, mastery }: SkillView): object => ({
+  skill_id: skillId,
+  section: placement.section,
+  mastery: round4(mastery),
+  mastery_at_last_attempt: round4(state.mastery),
+  mastered: isMastered(state, mastery),
+  total_attempts: state.attempts,
+  correct_attempts: state.correct,
+  plateau_detected: isPlateau(state.plateau),
+  efficiency_index: orNull(efficiencyIndex(state.pace), round1),
+  correct_per_minute: orNull(correctPerMinute(state.pace), round4),
+  confidence_bias: orNull(calibration(state.calibration)?.bias ?? null, round4),
+  last_attempt_at: new Date(state.lastAttemptAt).toISOString(),
+});
 
 const orNull = (value: number | null, shown: (x: number) => number): number | null =>
   value === null ? null : shown(value);
+
+export const ExplainQuery = Type.Object({
+  explain: Type.Enum(['true', 'false'], { default: 'false' }),
+  steps: Type.Integer({ minimum: 1, maximum: 50, default: 10 }),
+});
+export type ExplainQuery = Static<typeof ExplainQuery>;
+
+export type ExplainPorts = HistoryPorts<AttemptHistory>;
+
+/**
+ * GET /api/v1/mastery/{user_id}/{skill_id}?explain=true: why the mastery is what it is, and what the next answer would make
+ * of it. Only the steps, the last answers, come from ClickHouse.
+ * @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE
+ */
+export async function explainMastery(
+  ports: ExplainPorts,
+  tenant: string,
+  userId: string,
+  skillId: string,
+  steps: number,
+): Promise<object> {
+  const { view, learner, model, now } = await readSkillView(ports, tenant, userId, skillId);
+  const { state, mastery } = view;
+  const query = { tenant, userId, skillId, upTo: learner.attempts, atMost: steps + 1 };
+  const { ifCorrect, ifWrong } = nextMastery(view.model.parameters, mastery);
+  const { pCorrect, terms } = explainPrediction(view, learner, model, now);
+  const shown = terms.map(({ name, logits }) => ({ name: snakeCase(name), logits: round4(logits) }));
+  return {
+    user_id: userId,
+    ...describeSkill(view),
+    explanation: {
+      parameters: describeParameters(view.model),
+      ...(await describeSteps(ports, query, state.attempts)),
+      forgetting_since_last_attempt: change(state.mastery, mastery),
+      next: {
+        if_correct: { mastery: round4(ifCorrect), change: change(mastery, ifCorrect) },
+        if_wrong: { mastery: round4(ifWrong), change: change(mastery, ifWrong) },
+      },
+      p_correct: round4(pCorrect),
+      /** The sum of the terms as they are shown; `p_correct` comes from the terms unrounded. */
+      log_odds: round4(shown.reduce((sum, { logits }) => sum + logits, 0)),
+      terms: shown,
+    },
+  };
+}
+
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** The difference of what is shown. */
+const change = (from: number, to: number): number => round4(round4(to) - round4(from));
+
+const notes = {
+  unavailable: 'The last answers cannot be read right now; everything else is up to date',
+  notAll: 'The newest answers are on their way and not among the steps yet',
+  archived: 'Older answers are kept as daily sums only',
+};
+
+/** The steps, or a note in their place. @param attempts the learner's on the skill, by Redis */
+async function describeSteps(ports: ExplainPorts, query: AttemptQuery, attempts: number): Promise<object> {
+  const { lag, found } = await readHistory(ports, (history) => history.ofSkill(query));
+  if (found === null)
+    return { steps: null, pending_attempts: null, source_lag_seconds: null, note: notes.unavailable };
+  const pending = attempts - found.stored - found.archived;
+  const isCut = found.archived > 0 && found.attempts.length < query.atMost;
+  return {
+    steps: explainSteps(found.attempts, query, ports.logger),
+    pending_attempts: pending,
+    source_lag_seconds: pending === 0 ? 0 : lag,
+    note: pending !== 0 ? notes.notAll : isCut ? notes.archived : null,
+  };
+}
+
+/** The answers of the query as steps; the first of a full query only says where the steps begin. */
+function explainSteps(
+  read: readonly StoredAttempt[],
+  { tenant, atMost }: AttemptQuery,
+  logger: Logger,
+): object[] {
+  const first = read.length < atMost ? 0 : 1;
+  return read.slice(first).map((attempt, i) => {
+    const previous = previousMastery(attempt, read[first + i - 1]);
+    const parts = partsOf(attempt, previous);
+    const { learnerSeq, parametersVersion } = attempt;
+    if (parts.posterior === null || (parts.previous === null && previous !== null)) {
+      const message = 'a stored answer does not follow from its own figures';
+      logger.error({ tenant, learnerSeq, parametersVersion }, message);
+    }
+    return {
+      occurred_at: new Date(attempt.occurredAt).toISOString(),
+      learner_seq: learnerSeq,
+      is_correct: attempt.isCorrect,
+      question_difficulty: attempt.questionDifficulty,
+      mastery_before_forgetting: parts.previous,
+      forgetting: parts.forgetting,
+      mastery_before: parts.before,
+      evidence: parts.evidence,
+      learning: parts.learning,
+      mastery_after: parts.after,
+      p_correct: round4(attempt.pCorrect),
+      parameters_version: parametersVersion,
+    };
+  });
+}
+
+/** Null where an answer in between is not stored, which may have been one on this skill. */
+function previousMastery(attempt: StoredAttempt, before: StoredAttempt | undefined): number | null {
+  if (attempt.missingBefore !== (before?.missingBefore ?? 0)) return null;
+  return before === undefined ? attempt.parameters.pInit : before.masteryAfter;
+}

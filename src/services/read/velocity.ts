@@ -10,7 +10,6 @@ import {
   firstDayOf,
   momentumNow,
   progressOver,
-  type SkillDay,
   type Slope,
 } from '../../domain/learner/velocity.js';
 import { isPlateau, plateauSlope } from '../../domain/tracing/plateau.js';
@@ -48,6 +47,10 @@ export async function readVelocity(
     history.days({ tenant, userId, skillId, from, today }),
   );
   const momentum = momentumNow(learner, skills, model, now);
+  const asked: readonly (readonly [string, SkillState])[] =
+    skillId === null || skill === null ? [...skills] : [[skillId, skill]];
+  const onPlateau = asked.flatMap(([id, { plateau }]) => (isPlateau(plateau) ? [id] : []));
+  const stored = rows?.reduce((sum, row) => sum + row.attempts, 0) ?? 0;
   return {
     user_id: userId,
     skill_id: skillId,
@@ -55,23 +58,13 @@ export async function readVelocity(
     velocity_per_attempt: rounded((skill && plateauSlope(skill.plateau)?.slope) ?? null),
     momentum: momentum && round4(momentum.value),
     momentum_label: momentum?.label ?? null,
-    plateaus: plateausOf(skillId === null || skill === null ? skills : [[skillId, skill]]),
+    plateaus: sortedAfter(onPlateau, null),
     ...(rows === null
       ? noHistory
       : describeHistory(await inSlices(closingSeries(rows, model, from, now)), days, today)),
-    source_lag_seconds: rows && (isComplete(rows, (skill ?? learner).attempts) ? 0 : lag),
+    source_lag_seconds: rows && (stored >= (skill ?? learner).attempts ? 0 : lag),
   };
 }
-
-const plateausOf = (skills: Iterable<readonly [string, SkillState]>): string[] =>
-  sortedAfter(
-    [...skills].flatMap(([skillId, { plateau }]) => (isPlateau(plateau) ? [skillId] : [])),
-    null,
-  );
-
-/** @param attempts counted answers of what the rows are about, by Redis */
-const isComplete = (rows: readonly SkillDay[], attempts: number): boolean =>
-  rows.reduce((sum, row) => sum + row.attempts, 0) >= attempts;
 
 /** Figures that follow from others do so as they are shown. */
 function describeHistory(closings: readonly Closing[], days: number, today: number): object {
