@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
@@ -25,6 +25,38 @@ export type ClickhouseOptions = ServerOptions & {
   onEnd?: (reason: ClickhouseEnd) => void;
 };
 
+/** The engine inside has no users: accounts are those of the server around it. */
+export interface Account {
+  readonly name: string;
+  readonly password: string;
+  readonly readonly: boolean;
+}
+
+/** An analyst's query that nothing could end but the end of the process. The parent keeps them over restarts. */
+export interface Overrun {
+  /** Same for statements that differ in strings, numbers, blanks and comments only. */
+  readonly shape: string;
+  /** How it begins, without the strings in it: they may name learners. */
+  readonly query: string;
+  /** Unix milliseconds. */
+  readonly at: number;
+}
+
+/** First message to the child. */
+export interface StartOptions {
+  readonly dataDir: string;
+  readonly port: number;
+  readonly database: string;
+  readonly accounts: readonly Account[];
+  /** What analysts may read, as GRANT has it. */
+  readonly readable: readonly string[];
+  /** Those of earlier processes. */
+  readonly overruns: readonly Overrun[];
+}
+
+/** Messages of the child: it serves; or it asks to be killed and started again for the end of a query. */
+export type ChildMessage = { readonly port: number } | { readonly overrun: Overrun };
+
 const database = 'skilltrace';
 /** More than decide anything. */
 const maxOverruns = 20;
@@ -35,7 +67,7 @@ const readyMs = 120_000;
 
 /**
  * Starts the ClickHouse engine behind its HTTP interface on loopback and keeps it running.
- * It leads its own process group and ends by itself when its standard input does, so with this process.
+ * It leads its own process group and ends by itself when the channel to it does, so with this process.
  *
  * @returns the supervised server and its URLs; `ready` rejects when it cannot start
  */
@@ -83,38 +115,33 @@ export function startClickhouse(
   };
 }
 
-/** As the child writes it (src/embedded/clickhouse/overruns.ts); `query` without the strings in it. */
-type Overrun = { query: string };
-
 function spawnChild(
-  options: ClickhouseOptions,
+  { dir, port, password, analystPassword, readable, logger }: ClickhouseOptions,
   niceness: number,
   overruns: readonly Overrun[],
 ): ChildProcess {
   // nice(1) and env(1) become the child. Each engine lane may hold a thread of libuv's pool, and gzip needs some as well.
   const program = ['env', 'UV_THREADPOOL_SIZE=16', process.execPath, programPath('clickhouse.js')];
-  const child = spawn('nice', ['-n', `${niceness}`, ...program], { detached: true });
+  // The end of the channel shows the child that this process is gone.
+  const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'ipc'];
+  const child = spawn('nice', ['-n', `${niceness}`, ...program], { detached: true, stdio });
   if (child.pid === undefined) return child;
-  const settings = {
-    dataDir: options.dir,
-    port: options.port,
-    database,
+  const settings: StartOptions = {
+    ...{ dataDir: dir, port, database, overruns },
     accounts: [
-      { name: 'skilltrace', password: options.password, readonly: false },
-      { name: 'analyst', password: options.analystPassword, readonly: true },
+      { name: 'skilltrace', password, readonly: false },
+      { name: 'analyst', password: analystPassword, readonly: true },
     ],
-    readable: options.readable ?? analystTables.map((table) => `${database}.${table}`),
-    overruns,
+    readable: readable ?? analystTables.map((table) => `${database}.${table}`),
   };
-  // A child that died already is reported by its exit; the broken pipe says nothing more.
-  child.stdin.on('error', (error) => options.logger.debug({ err: error }, 'embedded ClickHouse: stdin'));
-  // Left open: its end shows the child that this process is gone.
-  child.stdin.write(`${JSON.stringify(settings)}\n`);
-  createInterface({ input: child.stderr }).on('line', (line) => {
-    // The child logs JSON lines; anything else is the engine's own complaint.
-    const isHarmless = line.trim() === '' || /"level":[123]0\b/.test(line);
-    options.logger[isHarmless ? 'debug' : 'warn']({ child: child.pid }, `embedded ClickHouse: ${line}`);
-  });
+  // A child that died already is reported by its exit.
+  child.send(settings, () => undefined);
+  if (child.stderr !== null)
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      // The child logs JSON lines; anything else is the engine's own complaint.
+      const isHarmless = line.trim() === '' || /"level":[123]0\b/.test(line);
+      logger[isHarmless ? 'debug' : 'warn']({ child: child.pid }, `embedded ClickHouse: ${line}`);
+    });
   return child;
 }
 
@@ -135,19 +162,17 @@ async function stepBack(pid: number, niceness: number, logger: Logger): Promise<
   }
 }
 
-/** The child's first line on standard output says that it serves, another one that it has to be ended. */
+/** Its first message says that it serves, another one that it has to be ended. */
 async function untilListening(
   child: ChildProcess,
   signal: AbortSignal,
   onOverrun: (overrun: Overrun) => void,
 ): Promise<void> {
-  if (child.stdout === null) throw new Error('embedded ClickHouse has no standard output');
-  const lines = createInterface({ input: child.stdout });
-  lines.on('line', (line) => {
-    if (line.startsWith('{"overrun":')) onOverrun((JSON.parse(line) as { overrun: Overrun }).overrun);
+  child.on('message', (message: ChildMessage) => {
+    if ('overrun' in message) onOverrun(message.overrun);
   });
   const limit = AbortSignal.any([signal, AbortSignal.timeout(readyMs)]);
-  await once(lines, 'line', { signal: limit }).catch(() => {
+  await once(child, 'message', { signal: limit }).catch(() => {
     signal.throwIfAborted();
     throw new Error(`embedded ClickHouse is not ready after ${readyMs / 1000} s`);
   });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -213,15 +214,28 @@ test('errors carry status, code and type', limit, async () => {
   assert.match(await setting.text(), /^Code: 115\. DB::Exception: .*\(UNKNOWN_SETTING\)\n$/);
 });
 
-test('binary inserts are refused with a sentence', limit, async () => {
-  for (const format of ['RowBinary', 'Native', 'Parquet']) {
-    const response = await server.fetch(`/?query=INSERT+INTO+t+FORMAT+${format}`, {
-      method: 'POST',
-      body: 'x',
-    });
-    assert.equal(response.status, 501);
-    assert.match(await response.text(), /^Code: 48\. .*it reads JSONEachRow.*\(NOT_IMPLEMENTED\)\n$/);
-  }
+test('binary inserts are taken as well; what is no UTF-8 is no statement', limit, async () => {
+  await client.command({ query: 'CREATE TABLE binary (a UInt32, b String) ENGINE = MergeTree ORDER BY a' });
+  const rows = Buffer.from([7, 0, 0, 0, 2, 0xff, 0x0a, 8, 0, 0, 0, 0]);
+  const done = await insertAndCount('/?query=INSERT+INTO+binary+FORMAT+RowBinary', rows);
+  assert.equal(done.written_rows, '2');
+  assert.equal(await value("SELECT groupArray((a, hex(b))) = [(7, 'FF0A'), (8, '')] FROM binary"), 1);
+  const odd = await server.fetch('/', { method: 'POST', body: Buffer.from("SELECT '\xff'", 'latin1') });
+  assert.deepEqual([odd.status, odd.headers.get('x-clickhouse-exception-code')], [400, '62']);
+  await odd.text();
+});
+
+test('rows reach a folder whose name is a pattern to the engine', limit, async (t) => {
+  const folder = await temporaryFolder();
+  t.after(() => folder.remove());
+  const beside = await startClickHouse(join(folder.path, 'a{b,c}*?'));
+  t.after(() => beside.stop());
+  const own = beside.client();
+  t.after(() => own.close());
+  await own.command({ query: 'CREATE TABLE t (a UInt32) ENGINE = MergeTree ORDER BY a' });
+  await own.insert({ table: 't', values: [{ a: 1 }, { a: 2 }], format: 'JSONEachRow' });
+  const found = await own.query({ query: 'SELECT sum(a) AS a FROM t', format: 'JSONEachRow' });
+  assert.deepEqual(await found.json(), [{ a: 3 }]);
 });
 
 test('what curl users do', limit, async () => {

@@ -73,7 +73,7 @@ test('its time zone is UTC wherever it runs', limit, async () => {
   });
 });
 
-test('SIGTERM and the end of stdin stop it with exit code 0; SIGINT does not', limit, async () => {
+test('SIGTERM and the end of the channel stop it with exit code 0; SIGINT does not', limit, async () => {
   await withServer(async (server) => {
     server.process.kill('SIGINT');
     assert.equal(await post(server, 'SELECT 1'), '1\n');
@@ -119,7 +119,7 @@ test('a query that ends in time is answered before the stop', limit, async () =>
   await withServer(async (server) => {
     const answer = post(server, 'SELECT sleep(1)');
     await whenRunning(server, answer);
-    server.process.stdin?.end();
+    server.process.disconnect();
     assert.equal(await answer, '0\n');
     assert.equal(await exitOf(server.process), 0);
   });

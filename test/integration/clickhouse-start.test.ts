@@ -27,7 +27,7 @@ test('a server that dies while it starts is not ready, but a failed start', LIMI
 test('a server whose parent is gone before it serves ends by itself', LIMIT, async (t) => {
   const child = spawnChild(await tempDir(t));
   t.after(() => child.kill('SIGKILL'));
-  child.stdin?.end();
+  child.disconnect();
   assert.equal(await exitOf(child), 0);
 });
 

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 
@@ -23,7 +22,7 @@ export interface ClickHouseChild {
   client(account?: { name: string; password: string }): ClickHouseClient;
   /** A plain request as the service (or with the given headers). */
   fetch(path: string, init?: RequestInit & { headers?: Record<string, string> }): Promise<Response>;
-  /** Ends stdin, waits; the exit code. */
+  /** Closes the channel, waits; the exit code. */
   stop(): Promise<number | null>;
 }
 
@@ -35,7 +34,7 @@ export async function temporaryFolder(): Promise<{ path: string; remove: () => P
 /** Starts a child without waiting for its answer; `port` as in the protocol. */
 export function spawnChild(dataDir: string, port = 0): ChildProcess {
   const env = { ...process.env, TZ: 'America/New_York' };
-  const child = spawn(process.execPath, [entry], { stdio: ['pipe', 'pipe', 'pipe'], env });
+  const child = spawn(process.execPath, [entry], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env });
   const accounts = [
     { ...serviceAccount, readonly: false },
     { ...analystAccount, readonly: true },
@@ -48,7 +47,7 @@ export function spawnChild(dataDir: string, port = 0): ChildProcess {
     readable: ['skilltrace.*'],
     overruns: [],
   };
-  child.stdin?.write(`${JSON.stringify(options)}\n`);
+  child.send(options, () => undefined);
   return child;
 }
 
@@ -60,10 +59,8 @@ export async function exitOf(child: ChildProcess): Promise<number | null> {
 }
 
 async function portOf(child: ChildProcess): Promise<number> {
-  if (child.stdout === null) throw new Error('stdout is not a pipe');
-  const lines = createInterface({ input: child.stdout });
-  const [line] = (await once(lines, 'line', { signal: AbortSignal.timeout(30_000) })) as [string];
-  return (JSON.parse(line) as { port: number }).port;
+  const [message] = await once(child, 'message', { signal: AbortSignal.timeout(30_000) });
+  return (message as { port: number }).port;
 }
 
 /** Starts a child on this folder and waits until it listens. */
@@ -91,7 +88,7 @@ export async function startClickHouse(dataDir: string): Promise<ClickHouseChild>
       }),
     fetch: (path, init = {}) => fetch(`${url}${path}`, { ...init, headers: init.headers ?? own }),
     stop: async () => {
-      child.stdin?.end();
+      child.disconnect();
       return exitOf(child);
     },
   };

@@ -7,27 +7,16 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { pipeline } from 'node:stream/promises';
-import { createGunzip, createGzip, createInflate } from 'node:zlib';
+import { pipeline } from 'node:stream';
+import { createGzip, createUnzip } from 'node:zlib';
+import type { Account, StartOptions } from '../clickhouse.js';
 import { BridgeError, failureOf } from './errors.js';
 import { jobOf } from './job.js';
-import type { Lanes, WriteSummary } from './lanes.js';
-import { checkOverruns, type Overrun } from './overruns.js';
+import type { Lanes, Written } from './lanes.js';
+import { checkOverruns } from './overruns.js';
 import { contentType } from './sql.js';
 
-/** The engine inside has no users: accounts are the bridge's. */
-export interface Account {
-  readonly name: string;
-  readonly password: string;
-  readonly readonly: boolean;
-}
-
-interface BridgeOptions {
-  readonly lanes: Lanes;
-  readonly accounts: readonly Account[];
-  readonly database: string;
-  readonly overruns: readonly Overrun[];
-}
+type BridgeOptions = Pick<StartOptions, 'accounts' | 'database' | 'overruns'> & { readonly lanes: Lanes };
 
 /** Largest body of the service, after decompression; and of an analyst, who only sends questions. */
 const maxInsertBytes = 256 * 1024 * 1024;
@@ -100,7 +89,7 @@ async function runQuery(
   const places = { pathDatabase: fromPath, defaultDatabase: database };
   const { job, lane, format } = jobOf({ query, headers, method, ...places, analyst, id }, body);
   if (analyst) checkOverruns(overruns, job.statement, Date.now());
-  const answer = openAnswer(response, format, wantsGzip(headers, query));
+  const answer = openAnswer(response, format, wantsGzip(headers, query), gone.signal);
   answer.finish(await lanes.run(lane, job, answer.write, gone.signal));
 }
 
@@ -112,7 +101,8 @@ export function authenticate(
 ): Account {
   const [user, password] = credentialsOf(headers, query);
   const account = accounts.find(({ name }) => name === user);
-  if (sameSecret(password, account?.password ?? '') && account !== undefined) return account;
+  const isRight = timingSafeEqual(digest(password), digest(account?.password ?? ''));
+  if (isRight && account !== undefined) return account;
   const reason = 'Authentication failed: password is incorrect, or there is no user with such name.';
   throw new BridgeError(516, 'AUTHENTICATION_FAILED', `${user.slice(0, 100)}: ${reason}`);
 }
@@ -129,10 +119,7 @@ function credentialsOf(
   return [name, password.join(':')];
 }
 
-function sameSecret(given: string, expected: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(given), digest(expected));
-}
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /** The whole body, decompressed; a client that disconnects in the middle rejects: a cut insert never runs. */
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
@@ -140,21 +127,14 @@ async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buf
   if (encoding === 'identity') return collect(request, maxBytes);
   if (encoding !== 'gzip' && encoding !== 'deflate')
     throw new BridgeError(48, 'NOT_IMPLEMENTED', `Content-Encoding ${encoding} is not supported; use gzip`);
-  let body = Buffer.alloc(0);
-  await pipeline(
-    request,
-    encoding === 'gzip' ? createGunzip() : createInflate(),
-    async (source: AsyncIterable<Buffer>) => {
-      body = await collect(source, maxBytes);
-    },
-  ).catch((error: unknown) => {
+  const unpacked = pipeline(request, createUnzip(), () => undefined);
+  return collect(unpacked, maxBytes).catch((error: unknown) => {
     if (error instanceof BridgeError) throw error;
     throw new BridgeError(354, 'ZLIB_INFLATE_FAILED', `The compressed body cannot be read: ${String(error)}`);
   });
-  return body;
 }
 
-async function collect(source: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer<ArrayBuffer>> {
+async function collect(source: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
   const parts: Buffer[] = [];
   let bytes = 0;
   for await (const part of source) {
@@ -171,8 +151,11 @@ function wantsGzip(headers: IncomingHttpHeaders, query: URLSearchParams): boolea
   return isAsked && /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
 }
 
-/** Nothing is sent before the first part of the answer: an early error has its own status. */
-function openAnswer(response: ServerResponse, format: string, isGzip: boolean) {
+/**
+ * Nothing is sent before the first part of the answer: an early error has its own status.
+ * @param gone aborts when the reader is
+ */
+function openAnswer(response: ServerResponse, format: string, isGzip: boolean, gone: AbortSignal) {
   const gzip = isGzip ? createGzip({ level: 1 }) : null;
   const target = gzip ?? response;
 
@@ -187,41 +170,33 @@ function openAnswer(response: ServerResponse, format: string, isGzip: boolean) {
     response.writeHead(200);
   }
 
-  async function drainedOrClosed(): Promise<void> {
-    const ended = new AbortController();
-    const { signal } = ended;
-    const stalled = setTimeout(() => response.destroy(), maxStallMs);
-    await Promise.race([once(target, 'drain', { signal }), once(response, 'close', { signal })]).finally(
-      () => {
-        clearTimeout(stalled);
-        ended.abort();
-      },
-    );
-  }
-
   return {
     /** @returns whether more is wanted */
     write: async (bytes: Uint8Array): Promise<boolean> => {
       if (response.destroyed) return false;
       begin();
-      if (!target.write(bytes)) await drainedOrClosed();
+      if (!target.write(bytes)) {
+        const stalled = setTimeout(() => response.destroy(), maxStallMs);
+        await once(target, 'drain', { signal: gone }).catch(() => undefined);
+        clearTimeout(stalled);
+      }
       return !response.destroyed;
     },
-    finish: (summary: WriteSummary | null): void => {
+    finish: (written: Written | null): void => {
       if (response.destroyed) return;
-      if (!response.headersSent) response.setHeader('X-ClickHouse-Summary', summaryHeader(summary));
+      if (!response.headersSent) response.setHeader('X-ClickHouse-Summary', summaryHeader(written));
       begin();
       target.end();
     },
   };
 }
 
-function summaryHeader(summary: WriteSummary | null): string {
-  const rows = String(summary?.writtenRows ?? 0);
-  const bytes = String(summary?.writtenBytes ?? 0);
+function summaryHeader(written: Written | null): string {
+  const rows = String(written?.rows ?? 0);
+  const bytes = String(written?.bytes ?? 0);
   const read = { read_rows: rows, read_bytes: bytes, total_rows_to_read: '0' };
-  const written = { written_rows: rows, written_bytes: bytes, result_rows: rows, result_bytes: bytes };
-  return JSON.stringify({ ...read, ...written, elapsed_ns: '0' });
+  const result = { written_rows: rows, written_bytes: bytes, result_rows: rows, result_bytes: bytes };
+  return JSON.stringify({ ...read, ...result, elapsed_ns: '0' });
 }
 
 /** Sends a short plain text. */

@@ -1,9 +1,10 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { availableParallelism } from 'node:os';
 import { checkParameterValue } from './analyst.js';
 import { BridgeError, notAllowed } from './errors.js';
 import type { EngineJob, Lane, RowInsert } from './lanes.js';
-import { answerFormat, insertFormat, isStreamable, leadingWord, literal, parseInsertHead } from './sql.js';
+import { answerFormat, isStreamable, leadingWord, literal, parseInsertHead } from './sql.js';
 
 /** Seconds that an analyst's query may take. */
 const analystSeconds = 60;
@@ -95,22 +96,10 @@ const exchangeParameters: ReadonlySet<string> = new Set(
    wait_end_of_query`.split(/\s+/),
 );
 
-function header(headers: IncomingHttpHeaders, name: string): string | undefined {
-  const value = headers[name];
-  return typeof value === 'string' ? value : undefined;
-}
-
-const isInsert = (text: string): boolean => leadingWord(text) === 'INSERT';
-
 const readingWords: ReadonlySet<string> = new Set(
   'SELECT WITH FROM SHOW DESCRIBE DESC EXISTS EXPLAIN ('.split(' '),
 );
 const isReading = (statement: string): boolean => readingWords.has(leadingWord(statement));
-
-/** Statements without an answer: the engine parses them only to refuse to stream it, as it does where there are two. */
-const answerlessWords: ReadonlySet<string> = new Set(
-  'ALTER CREATE DELETE DROP INSERT OPTIMIZE SYSTEM TRUNCATE'.split(' '),
-);
 
 /** Only about who waits for whom; what a request may do is not decided here. */
 export function laneOf(statement: string, analyst: boolean): Lane {
@@ -118,36 +107,27 @@ export function laneOf(statement: string, analyst: boolean): Lane {
   return isReading(statement) ? 'read' : 'write';
 }
 
-/** A statement, and the rows behind it. */
-interface CutStatement {
-  readonly text: string;
-  readonly insert: RowInsert | null;
-  readonly settings: readonly string[];
-}
-
 /** The head of a statement is looked for in so many bytes of the body. */
 const headBytes = 64 * 1024;
 
 /** The statement stands in the URL, with rows in the body, or both in the body. */
-function cutStatement(query: string, body: Buffer): CutStatement {
+function cutStatement(query: string, body: Buffer): { statement: string; insert: RowInsert | null } {
   const isInUrl = query.trim() !== '';
   const text = isInUrl ? query : body.subarray(0, headBytes).toString('utf8');
-  const head = isInsert(text) && body.length > 0 ? parseInsertHead(text) : null;
-  if (head === null) return wholeText(isInUrl ? Buffer.concat([Buffer.from(`${query}\n`), body]) : body);
-  const { table, columns, settings, rowsAt } = head;
-  const format = insertFormat(head.format);
-  const inUrl = Buffer.from(isInUrl ? text.slice(rowsAt) : '');
-  const inBody = isInUrl ? body : body.subarray(Buffer.byteLength(text.slice(0, rowsAt)));
-  const rows = inUrl.length === 0 ? inBody : Buffer.concat([inUrl, inBody]);
-  return { text, insert: { table, columns, format, rows }, settings };
-}
-
-function wholeText(bytes: Buffer): CutStatement {
-  const text = bytes.toString('utf8').trim();
-  if (text === '') throw new BridgeError(62, 'SYNTAX_ERROR', 'Empty query');
-  const format = isInsert(text) ? /^[^']*\bFORMAT\s+(\w+)/i.exec(text.slice(0, headBytes))?.[1] : undefined;
-  if (format !== undefined && format.toLowerCase() !== 'values') insertFormat(format);
-  return { text, insert: null, settings: [] };
+  const head = body.length > 0 ? parseInsertHead(text) : null;
+  if (head === null) {
+    const bytes = isInUrl ? Buffer.concat([Buffer.from(`${query}\n`), body]) : body;
+    const statement = bytes.toString('utf8').trim();
+    if (statement === '') throw new BridgeError(62, 'SYNTAX_ERROR', 'Empty query');
+    if (!isUtf8(bytes)) throw new BridgeError(62, 'SYNTAX_ERROR', 'The statement is no UTF-8');
+    return { statement, insert: null };
+  }
+  const { into, format, rowsAt } = head;
+  const before = Buffer.from(text.slice(0, rowsAt));
+  const rows = isInUrl
+    ? Buffer.concat([Buffer.from(text.slice(rowsAt)), body])
+    : body.subarray(before.length);
+  return { statement: before.toString(), insert: { into, format, rows } };
 }
 
 /** Clients name `default` where nothing was set; for an analyst that is the service's database. */
@@ -159,9 +139,9 @@ function databaseOf(options: RequestOptions): string {
   return wanted === null || (analyst && wanted === 'default') ? options.defaultDatabase : wanted;
 }
 
-function mayStream(statement: string, fallback: string): boolean {
-  if (answerlessWords.has(leadingWord(statement))) return statement.includes(';');
-  return !isReading(statement) || isStreamable(statement, fallback);
+function header(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** Bound on an answer that is made as a whole, in the engine's own bytes; its text may be a few times that. */
@@ -178,15 +158,16 @@ export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; 
   const { query, headers, method, analyst, id } = options;
   if (query.get('compress') === '1' || query.get('decompress') === '1')
     throw new BridgeError(48, 'NOT_IMPLEMENTED', 'compress and decompress are not supported; use gzip');
-  const { text: statement, insert, settings: clause } = cutStatement(query.get('query') ?? '', body);
+  const { statement, insert } = cutStatement(query.get('query') ?? '', body);
   const format = header(headers, 'x-clickhouse-format') ?? query.get('default_format') ?? 'TabSeparated';
-  const streamed = insert !== null || mayStream(statement, format);
+  // What has no answer is tried as a stream only where it may be two statements: the engine refuses them there.
+  const streamed = isReading(statement) ? isStreamable(statement, format) : statement.includes(';');
   const isParameter = ([name]: [string, string]): boolean => name.startsWith('param_');
   const parameters = new Map([...query].filter(isParameter));
   const settings = new Map([...query].filter((one) => !isParameter(one) && !exchangeParameters.has(one[0])));
   if (analyst) for (const value of parameters.values()) checkParameterValue(value);
   const assignments = [
-    ...(analyst ? analystAssignments(settings) : [serviceMemory, ...pairs(settings), ...clause]),
+    ...(analyst ? analystAssignments(settings) : [serviceMemory, ...pairs(settings)]),
     // Bound by the engine on its own session, in its own escaping; never pasted into SQL.
     ...pairs(parameters),
     ...(streamed || !isReading(statement) ? [] : [answerBound(query)]),

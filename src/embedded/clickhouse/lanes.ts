@@ -1,6 +1,6 @@
 import { on, once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { RawInsertFormat } from 'chdb';
+import { createLimiter } from '../../concurrency.js';
 import { programPath } from '../../programs.js';
 import { BridgeError, queryCancelled } from './errors.js';
 
@@ -17,22 +17,22 @@ export interface EngineJob {
   /** How long it may run, in milliseconds; null: as long as it takes. */
   readonly limitMs: number | null;
   readonly format: string;
-  /** The answer is rows without head or tail: it may go out block by block. */
+  /** Sent block by block: only rows without head or tail may be. */
   readonly streamed: boolean;
   readonly insert: RowInsert | null;
 }
 
-/** Rows that go to the engine as one block of bytes: one insert, one deduplication token. */
+/** One insert, of one deduplication token: `into` and `format` are the statement before and behind FROM INFILE. */
 export interface RowInsert {
-  readonly table: string;
-  readonly columns: readonly string[] | null;
-  readonly format: RawInsertFormat;
+  readonly into: string;
+  readonly format: string;
   readonly rows: Uint8Array;
 }
 
-export interface WriteSummary {
-  readonly writtenRows: number;
-  readonly writtenBytes: number;
+/** By an insert. */
+export interface Written {
+  readonly rows: number;
+  readonly bytes: number;
 }
 
 /** A job, or whether the following chunk is wanted: the thread never runs ahead of the socket. */
@@ -42,7 +42,7 @@ export type ToThread = EngineJob | boolean;
 export type FromThread =
   | 'loaded'
   | { readonly chunk: Uint8Array }
-  | { readonly summary: WriteSummary | null }
+  | { readonly written: Written | null }
   | { readonly failed: string };
 
 /** Queries of one lane never wait for those of another. */
@@ -54,6 +54,8 @@ export type Lane = 'write' | 'read' | 'analyst';
  */
 const maxThreads: Readonly<Record<Lane, number>> = { write: 1, read: 2, analyst: 1 };
 const maxWaiting = 200;
+/** Longer than any client waits. */
+const maxQueueWaitMs = 3_600_000;
 
 /** Takes one part of a result; resolves when the next one is wanted: false to stop. */
 export type ResultSink = (bytes: Uint8Array) => Promise<boolean>;
@@ -68,7 +70,7 @@ export interface Endings {
   readonly crash: (error: Error) => void;
 }
 
-/** Why a job is interrupted: its limit is over, or nobody waits for its answer. */
+/** Why a job is interrupted: its limit is over, or nobody waits for its answer. Reason of its abort; the first one counts. */
 type Ending = 'late' | 'unread';
 
 /** The engine ends most by itself, with an error that says why. */
@@ -78,76 +80,56 @@ const maxLifeMs: Readonly<Record<Ending, number>> = { late: 5000 - interruptAfte
 /** A KILL finds a query only once it has started, so it is repeated until the query is gone. */
 const interruptEveryMs = 250;
 
-interface RunningJob {
-  readonly job: EngineJob;
-  ending: Ending | null;
-  /** What happens next when a job with a limit does not end. */
-  alarm?: NodeJS.Timeout;
-  repeatedKill?: NodeJS.Timeout;
-}
-
 type EngineThread = ReturnType<typeof startThread>;
 
 /** A thread that runs one job at a time. */
 function startThread(dataDir: string, { kill, overrun, crash }: Endings) {
   const worker = new Worker(programPath('engine-thread.js'), { workerData: dataDir });
   worker.on('error', crash);
-  let running: RunningJob | null = null;
-
   const post = (message: ToThread): void =>
     worker.postMessage(message, typeof message === 'boolean' ? [] : movable(message.insert?.rows));
 
-  function interrupt(ending: Ending): void {
-    if (running === null) return;
-    post(false);
-    // The first reason counts: a reader that disconnects late gives no more time.
-    if (running.ending !== null) return;
-    running.ending = ending;
-    const { id, limitMs, statement } = running.job;
-    running.repeatedKill = setInterval(kill, interruptEveryMs, id);
-    if (limitMs !== null) {
-      clearTimeout(running.alarm);
-      running.alarm = setTimeout(overrun, maxLifeMs[ending], statement);
-    }
-    kill(id);
-  }
+  /** Runs until the thread has done with it. @param ending aborted with an Ending to interrupt it */
+  async function run(job: EngineJob, sink: ResultSink, ending: AbortController): Promise<Written | null> {
+    const { id, limitMs, statement } = job;
+    const { signal } = ending;
+    let isOver = false;
+    let repeatedKill: NodeJS.Timeout | undefined;
+    let alarm =
+      limitMs === null ? undefined : setTimeout(() => ending.abort('late'), limitMs + interruptAfterMs);
 
-  async function forward(bytes: Uint8Array, sink: ResultSink): Promise<void> {
-    const from = running;
-    const wanted = await sink(bytes).catch(() => false);
-    // The sink of an interrupted job resolves last: by then the thread may run another one.
-    if (running === from) post(wanted);
-  }
+    const interrupt = (): void => {
+      post(false);
+      kill(id);
+      repeatedKill = setInterval(kill, interruptEveryMs, id);
+      clearTimeout(alarm);
+      if (limitMs !== null) alarm = setTimeout(overrun, maxLifeMs[signal.reason as Ending], statement);
+    };
+    const forward = async (chunk: Uint8Array): Promise<void> => {
+      const wanted = await sink(chunk).catch(() => false);
+      // The sink of an interrupted job resolves last: by then the thread may run another one.
+      if (!isOver) post(wanted);
+    };
 
-  async function summaryOf(current: RunningJob, sink: ResultSink): Promise<WriteSummary | null> {
-    for await (const [message] of on(worker, 'message') as AsyncIterable<[FromThread]>) {
-      if (message === 'loaded') continue;
-      if ('summary' in message) return message.summary;
-      if ('failed' in message) throw failure(current, message.failed);
-      void forward(message.chunk, sink);
-    }
-    throw new Error('an engine thread has ended');
-  }
-
-  return {
-    isTaken: false,
-    loaded: once(worker, 'message'),
-    close: () => worker.terminate(),
-    interrupt,
-    async run(job: EngineJob, sink: ResultSink): Promise<WriteSummary | null> {
-      const current: RunningJob = { job, ending: null };
-      running = current;
-      if (job.limitMs !== null) current.alarm = setTimeout(interrupt, job.limitMs + interruptAfterMs, 'late');
-      post(job);
-      try {
-        return await summaryOf(current, sink);
-      } finally {
-        clearTimeout(current.alarm);
-        clearInterval(current.repeatedKill);
-        running = null;
+    signal.addEventListener('abort', interrupt);
+    post(job);
+    try {
+      for await (const [message] of on(worker, 'message') as AsyncIterable<[FromThread]>) {
+        if (message === 'loaded') continue;
+        if ('written' in message) return message.written;
+        if ('failed' in message) throw failure(job, signal, message.failed);
+        void forward(message.chunk);
       }
-    },
-  };
+      throw new Error('an engine thread has ended');
+    } finally {
+      isOver = true;
+      clearTimeout(alarm);
+      clearInterval(repeatedKill);
+      signal.removeEventListener('abort', interrupt);
+    }
+  }
+
+  return { isTaken: false, loaded: once(worker, 'message'), run, close: () => worker.terminate() };
 }
 
 /** Large row buffers are moved, not copied; small ones may share Node's buffer pool and are copied. */
@@ -156,64 +138,54 @@ function movable(rows: Uint8Array | undefined): ArrayBuffer[] {
   return buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize * 8 ? [buffer] : [];
 }
 
-function failure({ ending, job }: RunningJob, message: string): Error {
-  const isLate = ending === 'late' && message.includes('QUERY_WAS_CANCELLED');
+function failure({ limitMs }: EngineJob, signal: AbortSignal, message: string): Error {
+  const isLate = signal.reason === 'late' && message.includes('QUERY_WAS_CANCELLED');
   if (!isLate) return new Error(message);
-  return new BridgeError(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${job.limitMs} ms`);
+  return new BridgeError(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limitMs} ms`);
+}
+
+const refusal = 'Too many queries are waiting';
+const refuse = (): never => {
+  throw new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', refusal);
+};
+
+function createLane(max: number) {
+  const bounds = { maxRunning: max, maxRunningOfTenant: max, maxQueuedOfTenant: maxWaiting, maxQueueWaitMs };
+  return { limit: createLimiter({ ...bounds, refusal }), threads: [] as EngineThread[] };
 }
 
 export type Lanes = ReturnType<typeof startLanes>;
-
-interface Waiting {
-  readonly resolve: (thread: EngineThread) => void;
-  readonly reject: (error: Error) => void;
-}
-
-/** Threads of a lane, and who waits for one. */
-function createLane(max: number, start: () => EngineThread) {
-  const threads: EngineThread[] = [];
-  const waiting: Waiting[] = [];
-
-  function grow(): EngineThread {
-    const thread = start();
-    threads.push(thread);
-    return thread;
-  }
-
-  /** A thread for one job; rejects with code 202 where too many wait. */
-  function take(): Promise<EngineThread> {
-    const idle = threads.find(({ isTaken }) => !isTaken) ?? (threads.length < max ? grow() : undefined);
-    return new Promise((resolve, reject) => {
-      if (idle !== undefined) {
-        idle.isTaken = true;
-        resolve(idle);
-      } else if (waiting.length < maxWaiting) waiting.push({ resolve, reject });
-      else reject(new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', 'Too many queries are waiting'));
-    });
-  }
-
-  function giveBack(thread: EngineThread): void {
-    const next = waiting.shift();
-    if (next === undefined) thread.isTaken = false;
-    else next.resolve(thread);
-  }
-
-  return { threads, waiting, grow, take, giveBack };
-}
 
 /**
  * Opens the lanes, with the two threads that any service needs at once. Others are started when they are needed first: each
  * costs 50 ms of CPU. The data folder has to be open before the first job.
  */
 export function startLanes(dataDir: string, endings: Endings) {
-  const lane = (name: Lane) => createLane(maxThreads[name], () => startThread(dataDir, endings));
-  const lanes = { write: lane('write'), read: lane('read'), analyst: lane('analyst') };
-  lanes.write.grow();
-  lanes.read.grow();
-  const waiting = () => Object.values(lanes).map((one) => one.waiting);
-  const threads = () => Object.values(lanes).flatMap((one) => one.threads);
-  const busy = () => threads().filter(({ isTaken }) => isTaken);
+  const lanes = {
+    write: createLane(maxThreads.write),
+    read: createLane(maxThreads.read),
+    analyst: createLane(maxThreads.analyst),
+  };
+  const jobs = new Set<AbortController>();
+  const start = (lane: Lane): EngineThread => {
+    const thread = startThread(dataDir, endings);
+    lanes[lane].threads.push(thread);
+    return thread;
+  };
+  start('write');
+  start('read');
+  const threads = () => Object.values(lanes).flatMap((lane) => lane.threads);
   const loaded = () => Promise.all(threads().map((thread) => thread.loaded));
+
+  async function runOnThread(lane: Lane, job: EngineJob, sink: ResultSink, ending: AbortController) {
+    const thread = lanes[lane].threads.find(({ isTaken }) => !isTaken) ?? start(lane);
+    thread.isTaken = true;
+    try {
+      return await thread.run(job, sink, ending);
+    } finally {
+      thread.isTaken = false;
+    }
+  }
 
   return {
     /**
@@ -225,24 +197,21 @@ export function startLanes(dataDir: string, endings: Endings) {
      * Runs a job to its end. Rejects with the engine's text (`Code: …`), or code 202 when the lane's queue is full.
      * @param abandoned nobody waits any more: a queued job is then not started. Writes that run are let finish
      */
-    run: async (name: Lane, job: EngineJob, sink: ResultSink, abandoned: AbortSignal) => {
-      const thread = await lanes[name].take();
-      const stop = (): void => thread.interrupt('unread');
-      if (name !== 'write') abandoned.addEventListener('abort', stop);
-      try {
-        if (abandoned.aborted) throw queryCancelled();
-        return await thread.run(job, sink);
-      } finally {
-        abandoned.removeEventListener('abort', stop);
-        lanes[name].giveBack(thread);
-      }
+    run: async (lane: Lane, job: EngineJob, sink: ResultSink, abandoned: AbortSignal) => {
+      const ending = new AbortController();
+      if (lane !== 'write') abandoned.addEventListener('abort', () => ending.abort('unread'));
+      const work = async (): Promise<Written | null> => {
+        if (abandoned.aborted || ending.signal.aborted) throw queryCancelled();
+        return runOnThread(lane, job, sink, ending);
+      };
+      jobs.add(ending);
+      return lanes[lane].limit('', work, refuse).finally(() => jobs.delete(ending));
     },
     /** Jobs running or waiting. */
-    active: (): number => busy().length + waiting().flat().length,
-    /** Refuses what waits and interrupts what runs, writes too: for the end of the process. */
+    active: (): number => jobs.size,
+    /** Interrupts what runs, writes too, and what waits when its turn comes: for the end of the process. */
     interruptAll: () => {
-      for (const { reject } of waiting().flatMap((queue) => queue.splice(0))) reject(queryCancelled());
-      for (const thread of busy()) thread.interrupt('unread');
+      for (const ending of jobs) ending.abort('unread');
     },
     close: async (): Promise<void> => {
       await loaded();

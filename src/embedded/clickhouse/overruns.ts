@@ -1,14 +1,5 @@
+import type { Overrun } from '../clickhouse.js';
 import { BridgeError } from './errors.js';
-
-/** An analyst's query that nothing could end but the end of the process. The parent keeps them over restarts. */
-export interface Overrun {
-  /** Same for statements that differ in strings, numbers, blanks and comments only. */
-  readonly shape: string;
-  /** How it begins, without the strings in it: they may name learners. */
-  readonly query: string;
-  /** Unix milliseconds. */
-  readonly at: number;
-}
 
 /** How long a statement is refused after it took the engine with it: a dashboard that asks it again stops nobody else. */
 const refusedMs = 10 * 60_000;

@@ -2,31 +2,21 @@ import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Session } from 'chdb';
+import { within } from '../../lifecycle.js';
+import type { ChildMessage, StartOptions } from '../clickhouse.js';
 import { writeAccess } from './analyst.js';
-import { type Account, createBridge } from './http.js';
+import { createBridge } from './http.js';
 import { type Lanes, startLanes } from './lanes.js';
-import { type Overrun, overrunOf } from './overruns.js';
+import { overrunOf } from './overruns.js';
 import { literal, quotedName } from './sql.js';
 
 /*
- * The embedded ClickHouse server: one process, one data folder, the ClickHouse HTTP interface on
- * loopback. First line on stdin: StartOptions as JSON. First line on stdout: {"port":…}; a second one, {"overrun":…}, asks
- * to be killed and started again. It stops when stdin ends or on SIGTERM.
+ * The embedded ClickHouse server: one process, one data folder, the ClickHouse HTTP interface on loopback. It speaks with
+ * its parent over Node's channel, takes StartOptions first, and stops when the channel closes or on SIGTERM.
  */
-interface StartOptions {
-  readonly dataDir: string;
-  readonly port: number;
-  readonly database: string;
-  readonly accounts: readonly Account[];
-  /** What analysts may read, as GRANT has it. */
-  readonly readable: readonly string[];
-  /** Those of earlier processes. */
-  readonly overruns: readonly Overrun[];
-}
 
 /** Bound on all queries and merges together. */
 const engineMemoryBytes = 6_000_000_000;
@@ -69,9 +59,12 @@ function crash(error: Error): void {
   process.kill(process.pid, 'SIGKILL');
 }
 
-/** Who counts restarts does it from this line, so it is they who kill; by itself only where nobody listens. */
+const tellParent = (message: ChildMessage): unknown =>
+  process.send?.(message, undefined, undefined, () => {});
+
+/** Who counts restarts hears it so, and does the killing; by itself only where nobody listens. */
 function reportOverrun(statement: string): void {
-  process.stdout.write(`${JSON.stringify({ overrun: overrunOf(statement, Date.now()) })}\n`);
+  tellParent({ overrun: overrunOf(statement, Date.now()) });
   setTimeout(() => crash(new Error('a query outlived its limit')), unheardMs);
 }
 
@@ -86,20 +79,16 @@ async function stop(server: Server, lanes: Lanes, engine: Session): Promise<void
   const started = Date.now();
   // A thread of its own ends the process: closing the engine blocks the main one (tried: minutes).
   new Worker(`setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${deadlineMs})`, { eval: true }).unref();
-  let isClosed = false;
-  server.close(() => {
-    isClosed = true;
-  });
+  const closed = once(server.close(), 'close');
   const isIdle = (): boolean => lanes.active() === 0;
   if (!(await isDoneBy(started + finishMs, isIdle))) {
     lanes.interruptAll();
     if (!(await isDoneBy(started + interruptedMs, isIdle))) return void process.kill(process.pid, 'SIGKILL');
   }
   // Lets answers reach their sockets; keep-alive connections would otherwise stay open.
-  await isDoneBy(Date.now() + answersMs, () => {
-    server.closeIdleConnections();
-    return isClosed;
-  });
+  const idle = setInterval(() => server.closeIdleConnections(), 20);
+  await within(closed, answersMs);
+  clearInterval(idle);
   server.closeAllConnections();
   await lanes.close();
   engine.close();
@@ -111,12 +100,11 @@ async function main(): Promise<void> {
   // The engine takes its time zone from here when it opens; ClickHouse servers run in UTC.
   process.env.TZ = 'UTC';
   const ending = new AbortController();
-  const input = createInterface({ input: process.stdin });
+  const { signal } = ending;
   // Opening the engine takes its time: the parent may be gone meanwhile.
-  input.once('close', () => ending.abort());
-  const { value, done } = await input[Symbol.asyncIterator]().next();
-  if (done) throw new Error('stdin ended before the options came');
-  const options = JSON.parse(value) as StartOptions;
+  process.once('disconnect', () => ending.abort());
+  if (!process.connected) return;
+  const [options] = (await once(process, 'message', { signal })) as [StartOptions];
   // Before the engine: its threads load while the data folder is opened.
   const endings = { kill: (id: string) => killQuery(engine, id), overrun: reportOverrun, crash };
   const lanes = startLanes(options.dataDir, endings);
@@ -126,10 +114,8 @@ async function main(): Promise<void> {
   const server = createBridge({ ...options, lanes });
   await once(server.listen(options.port, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
-  if (!ending.signal.aborted) {
-    process.stdout.write(`${JSON.stringify({ port })}\n`);
-    await once(ending.signal, 'abort');
-  }
+  tellParent({ port });
+  if (!signal.aborted) await once(signal, 'abort');
   await stop(server, lanes, engine).catch(crash);
 }
 

@@ -1,5 +1,4 @@
 /** The little that the bridge itself reads of SQL, and writes. Nothing here decides what a request may do. */
-import { BridgeError } from './errors.js';
 
 /** Text as a ClickHouse string literal. */
 export function literal(text: string): string {
@@ -44,72 +43,26 @@ const leading = new RegExp(String.raw`^(?:\s|#[^\n]*\n|${comment})*([A-Za-z]+|\(
 export const leadingWord = (statement: string): string => leading.exec(statement)?.[1]?.toUpperCase() ?? '';
 
 const blank = String.raw`(?:\s|${comment})`;
-const name = String.raw`(?:[A-Za-z_]\w*|\`[A-Za-z_]\w*\`|"[A-Za-z_]\w*")`;
+const name = String.raw`(?:[A-Za-z_]\w*|\`[^\`\\]*\`|"[^"\\]*")`;
+const columns = String.raw`\((?:[^()]|\([^()]*\))*\)`;
 const value = String.raw`(?:'(?:[^'\\]|\\.|'')*'|[-+\w.]+)`;
 const pair = `[A-Za-z_]\\w*\\s*=\\s*${value}`;
 const headPattern = new RegExp(
-  `^${blank}*INSERT${blank}+INTO${blank}+(?:TABLE${blank}+)?` +
-    `(?<table>${name}(?:\\.${name})?)${blank}*` +
-    `(?:\\((?<columns>${blank}*${name}(?:${blank}*,${blank}*${name})*)${blank}*\\)${blank}*)?` +
-    `(?:SETTINGS\\s+(?<settings>${pair}(?:\\s*,\\s*${pair})*)\\s+)?` +
-    `FORMAT\\s+(?<format>\\w+)[ \\t]*;?[ \\t]*(?:\\r?\\n|$)`,
+  `^(?<into>${blank}*INSERT${blank}+INTO${blank}+(?:TABLE${blank}+)?${name}(?:\\.${name})?(?:${blank}*${columns})?)${blank}*` +
+    `(?<format>(?:SETTINGS\\s+${pair}(?:\\s*,\\s*${pair})*\\s+)?FORMAT\\s+\\w+)[ \\t]*;?[ \\t]*(?:\\r?\\n|$)`,
   'i',
 );
 
-/** Names come in quotes or bare; the engine's insert call takes them bare. */
-const bare = (quoted: string): string => quoted.replaceAll(/[`"]/g, '');
-
-const columnNames = (list: string): string[] =>
-  list
-    .replaceAll(new RegExp(comment, 'g'), ' ')
-    .split(',')
-    .map((column) => bare(column.trim()));
-
 /**
- * Reads `INSERT INTO t (columns) SETTINGS … FORMAT name`, whose rows follow as bytes from the character `rowsAt` on. Settings
- * are `name = literal` as written. null: another statement (INSERT … SELECT, VALUES, names that this pattern does not
- * know), to be run as ordinary text.
+ * Cuts `INSERT INTO t (columns) SETTINGS … FORMAT name` before its SETTINGS, where FROM INFILE belongs; its rows follow as
+ * bytes from the character `rowsAt` on. null: another statement (INSERT … SELECT, VALUES), to be run as ordinary text.
  */
-export function parseInsertHead(text: string) {
+export function parseInsertHead(text: string): { into: string; format: string; rowsAt: number } | null {
   const match = headPattern.exec(text);
-  const groups = match?.groups;
-  if (!match || !groups) return null;
-  return {
-    table: bare(groups.table ?? ''),
-    columns: groups.columns === undefined ? null : columnNames(groups.columns),
-    settings: groups.settings?.match(new RegExp(pair, 'g')) ?? [],
-    format: groups.format ?? '',
-    rowsAt: match[0].length,
-  };
+  const { into, format } = match?.groups ?? {};
+  if (!match || into === undefined || format === undefined) return null;
+  return { into, format, rowsAt: match[0].length };
 }
-
-/** Row formats that the embedded engine takes from memory (chdb's RawInsertFormat). */
-const rowFormats = [
-  ...['JSONEachRow', 'JSONCompactEachRow', 'CSV', 'CSVWithNames'],
-  ...['TabSeparated', 'TabSeparatedWithNames', 'TSV', 'TSVWithNames'],
-] as const;
-
-/** The engine's spelling of an insert format; others are refused. */
-export function insertFormat(wanted: string): (typeof rowFormats)[number] {
-  const known = rowFormats.find((one) => one.toLowerCase() === wanted.toLowerCase());
-  if (known !== undefined) return known;
-  const list = rowFormats.join(', ');
-  const reason = `The embedded server cannot read format ${wanted} from a request; it reads ${list}`;
-  throw new BridgeError(48, 'NOT_IMPLEMENTED', reason);
-}
-
-/** Below this many bytes a file costs more than it saves. */
-const smallestFile = 64 * 1024;
-
-/**
- * Whether the rows of an insert are worth a file. Behind a statement the engine cuts rows into SQL tokens before it reads
- * them as rows, which doubles the cost (seen in a profile of 26.7); out of a file it only reads them. They must be lines
- * of one row each, to be counted, and INFILE takes some signs of a path for patterns.
- */
-export const goesByFile = (
-  { rows, format }: { rows: Uint8Array; format: string },
-  dataDir: string,
-): boolean => rows.length >= smallestFile && /^(TabSeparated|TSV)$/.test(format) && !/[*?{}]/.test(dataDir);
 
 const contentTypes: readonly (readonly [RegExp, string])[] = [
   [/^JSON(?!.*EachRow)/i, 'application/json; charset=UTF-8'],
