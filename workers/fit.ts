@@ -4,7 +4,7 @@
  * needed: most threads only run stages, and start in a fraction of the time without them.
  */
 import type { FitTask } from '../src/contracts/fit-tasks.js';
-import { runStage, type StageArguments, type StageName } from '../src/domain/fit/stages.js';
+import { runHere, type StageArguments, type StageName } from '../src/domain/fit/stages.js';
 
 interface StageTask<Name extends StageName = StageName> {
   readonly kind: 'stage';
@@ -13,7 +13,7 @@ interface StageTask<Name extends StageName = StageName> {
 }
 
 export default async function fit(task: StageTask | FitTask): Promise<unknown> {
-  if (task.kind === 'stage') return runStage(task.name, task.args);
+  if (task.kind === 'stage') return runHere.run(task.name, ...task.args);
   const { runDatabaseTask } = await import('./fit/databases.js');
   return runDatabaseTask(task);
 }

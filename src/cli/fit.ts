@@ -1,7 +1,7 @@
 /** Fits the models' parameters on the answers so far, or goes back to earlier ones. */
 import { fitParts } from '../app/consumers.js';
 import type { AccuracyReport } from '../domain/fit/accuracy/fit.js';
-import type { Comparison } from '../domain/fit/parameters.js';
+import type { Comparison } from '../domain/fit/bkt/trace.js';
 import type { FitReport } from '../domain/fit/tenant.js';
 import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';

@@ -15,7 +15,7 @@ for (const [name, sequences] of Object.entries({
       let mastery = defaultParameters.pInit;
       for (const { y, b, mastery_before, p_correct, posterior, mastery_after } of sequence) {
         close(mastery, mastery_before, 'mastery before');
-        const step = traceAnswer(defaultParameters, mastery, y === 1, { difficultyShift: shiftOf(b) });
+        const step = traceAnswer(defaultParameters, mastery, y === 1, shiftOf(b));
         close(step.pCorrect, p_correct, 'p correct');
         close(step.posterior, posterior, 'posterior');
         close(step.masteryAfter, mastery_after, 'mastery after');
@@ -35,24 +35,9 @@ for (const { b, guess, slip, bf_correct, bf_incorrect } of vectors.item_guess_sl
   });
 }
 
-for (const { L, y, w, after } of vectors.bkt_weight) {
-  test(`BKT with weight ${w} at mastery ${L}, answer ${y}`, () => {
-    const evidence = { difficultyShift: 0, weight: w };
-    close(traceAnswer(defaultParameters, L, y === 1, evidence).masteryAfter, after);
-  });
-}
-
-for (const { L, y, conf, after } of vectors.bkt_confidence) {
-  test(`BKT with confidence ${conf} at mastery ${L}, answer ${y}`, () => {
-    const evidence = { difficultyShift: 0, confidence: conf };
-    close(traceAnswer(defaultParameters, L, y === 1, evidence).masteryAfter, after);
-  });
-}
-
 for (const { L, y, after, guard = true } of vectors.bkt_extremes) {
   test(`BKT ${guard ? 'with' : 'without'} the guard at mastery ${L}, answer ${y}`, () => {
-    const evidence = { difficultyShift: 0 };
-    close(traceAnswer(defaultParameters, L, y === 1, evidence, guard).masteryAfter, after);
+    close(traceAnswer(defaultParameters, L, y === 1, 0, guard).masteryAfter, after);
   });
 }
 

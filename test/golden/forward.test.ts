@@ -83,7 +83,7 @@ function filtered({ parameters, forget, history }: Case): number {
 function traced({ parameters, history }: Case): number | null {
   let mastery = parameters.pInit;
   for (const answer of history) {
-    mastery = traceAnswer(parameters, mastery, answer === '1', { difficultyShift: 0 }, false).masteryAfter;
+    mastery = traceAnswer(parameters, mastery, answer === '1', 0, false).masteryAfter;
     if (!(mastery > masteryBounds.low && mastery < masteryBounds.high)) return null;
   }
   return mastery;

@@ -42,9 +42,9 @@ const model = (parameters: readonly BktParameters[]) => ({
 
 function lossesOf(log: AnswerLog, candidate: readonly BktParameters[], current: readonly BktParameters[]) {
   const compared = heldOutLogLoss(log, everyone(log), model(candidate), model(current));
-  const mean = (of: 'candidate' | 'current') =>
-    compared.reduce((sum, skill) => sum + skill[of], 0) / compared.length;
-  return { candidate: mean('candidate'), current: mean('current') };
+  const mean = (of: 'newLogLoss' | 'oldLogLoss') =>
+    compared.reduce((sum, skill) => sum + (skill[of] ?? 0), 0) / compared.length;
+  return { candidate: mean('newLogLoss'), current: mean('oldLogLoss') };
 }
 
 test('on new learners a fit beats the defaults from few learners on, and nears the truth with many', async () => {
@@ -160,12 +160,13 @@ test('parameters that foretell held-out answers worse may not be published, othe
   const heldOut = learnersWhere(log, isHeldOut);
   const compared = heldOutLogLoss(log, heldOut, model(worse), model(truth));
   assert.deepEqual(compared.map(mayPublish), [true, true, false]);
-  assert.equal(compared[0]?.candidate, compared[0]?.current);
+  assert.equal(compared[0]?.newLogLoss, compared[0]?.oldLogLoss);
   const answers = compared.reduce((sum, skill) => sum + skill.answers, 0);
   let traced = 0;
   traceLog(log, heldOut, model(truth), () => traced++);
   assert.equal(answers, traced);
   const nobody = heldOutLogLoss(log, new Uint8Array(200), model(worse), model(truth));
+  assert.deepEqual(nobody[0], { answers: 0, oldLogLoss: null, newLogLoss: null });
   assert.deepEqual(nobody.map(mayPublish), [true, true, true]);
 });
 

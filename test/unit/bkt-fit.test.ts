@@ -182,8 +182,7 @@ test('with difficulty the filter is the served rule: centred, scaled and truncat
     for (const [i, b] of difficulties.entries()) {
       near(work.before[i] as number, mastery, 1e-6);
       const shift = Number.isNaN(b) ? 0 : difficultyShift(defaultParameters, b - mean, scale);
-      const evidence = { difficultyShift: shift };
-      mastery = traceAnswer(defaultParameters, mastery, given[i] as boolean, evidence, false).masteryAfter;
+      mastery = traceAnswer(defaultParameters, mastery, given[i] as boolean, shift, false).masteryAfter;
     }
   }
 });

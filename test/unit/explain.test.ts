@@ -44,7 +44,7 @@ function trace(list: readonly AnswerInput[]): CountedAnswer[] {
     const now = skill.lastAttemptAt + idleDays * dayMs;
     const masteryBefore = effectiveMastery(parameters.pInit, skill, now);
     const shift = difficultyShift(parameters, difficulty, difficultyModel.scale);
-    const { masteryAfter } = traceAnswer(parameters, masteryBefore, isCorrect, { difficultyShift: shift });
+    const { masteryAfter } = traceAnswer(parameters, masteryBefore, isCorrect, shift);
     const { attempts, correctDays } = skill;
     skill = {
       mastery: masteryAfter,

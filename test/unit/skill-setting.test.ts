@@ -26,7 +26,7 @@ test('with parameters that are taken, the first answer moves mastery the way it 
       if (misfitOf(parameters) !== null) return;
       taken += 1;
       const after = (isCorrect: boolean): number =>
-        traceAnswer(parameters, parameters.pInit, isCorrect, undefined, false).masteryAfter;
+        traceAnswer(parameters, parameters.pInit, isCorrect, 0, false).masteryAfter;
       assert.ok(after(true) > Math.min(parameters.pInit, 0.998));
       assert.ok(after(false) < parameters.pInit);
     }),

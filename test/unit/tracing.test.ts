@@ -50,10 +50,6 @@ const bounds = fc.constantFrom(fitBounds.narrow, fitBounds.wide);
 const scale = between(0, 1);
 const difficulty = between(-6, 6);
 const mastery = between(0, 1);
-const evidence = fc.record({
-  weight: between(0, 1),
-  confidence: reportedConfidence,
-});
 
 test('one answer: bounds, and a right answer never lowers mastery, a wrong one never raises it', () => {
   fc.assert(
@@ -64,10 +60,9 @@ test('one answer: bounds, and a right answer never lowers mastery, a wrong one n
       difficulty,
       scale,
       bounds,
-      evidence,
-      (skill, before, isCorrect, b, k, itemBounds, rest) => {
-        const item = { difficultyShift: difficultyShift(skill, b, k, itemBounds), ...rest };
-        const { pCorrect, posterior, masteryAfter } = traceAnswer(skill, before, isCorrect, item);
+      (skill, before, isCorrect, b, k, itemBounds) => {
+        const shift = difficultyShift(skill, b, k, itemBounds);
+        const { pCorrect, posterior, masteryAfter } = traceAnswer(skill, before, isCorrect, shift);
         assert.ok(masteryAfter >= 0.001 && masteryAfter <= 0.999);
         assert.ok(pCorrect > 0 && pCorrect < 1);
         assert.ok(posterior >= 0 && posterior <= 1);
@@ -89,7 +84,7 @@ test('without the guard a wrong answer raises mastery below P*, and only there',
   fc.assert(
     fc.property(parameters, between(0.001, 0.999), (skill, before) => {
       fc.pre(Math.abs(before - pStar(skill)) > 1e-9);
-      const { masteryAfter } = traceAnswer(skill, before, false, { difficultyShift: 0 }, false);
+      const { masteryAfter } = traceAnswer(skill, before, false, 0, false);
       if (before < pStar(skill)) assert.ok(masteryAfter >= before);
       else assert.ok(masteryAfter <= before);
     }),
@@ -104,8 +99,8 @@ test('mastery after an answer grows with mastery before it', () => {
       fc.boolean(),
       difficulty,
       (skill, [low, high], isCorrect, b) => {
-        const item = { difficultyShift: difficultyShift(skill, b, 0.5) };
-        const after = (before: number) => traceAnswer(skill, before, isCorrect, item).masteryAfter;
+        const shift = difficultyShift(skill, b, 0.5);
+        const after = (before: number) => traceAnswer(skill, before, isCorrect, shift).masteryAfter;
         assert.ok(after(low) <= after(high) + rounding);
       },
     ),
@@ -123,9 +118,7 @@ test('the harder the question, the more mastery after any answer, and the lower 
       bounds,
       (skill, before, isCorrect, [easy, hard], k, itemBounds) => {
         const on = (b: number) =>
-          traceAnswer(skill, before, isCorrect, {
-            difficultyShift: difficultyShift(skill, b, k, itemBounds),
-          });
+          traceAnswer(skill, before, isCorrect, difficultyShift(skill, b, k, itemBounds));
         assert.ok(on(easy).masteryAfter <= on(hard).masteryAfter + rounding);
         assert.ok(on(easy).pCorrect >= on(hard).pCorrect - rounding);
       },
@@ -159,7 +152,7 @@ test('no difficulty, or one that does not count, is plain BKT bit for bit', () =
       const plain = traceAnswer(skill, before, isCorrect);
       for (const shift of [difficultyShift(skill, 0, 0.5), difficultyShift(skill, b, 0)]) {
         assert.ok(Object.is(shift, 0));
-        assert.deepEqual(traceAnswer(skill, before, isCorrect, { difficultyShift: shift }), plain);
+        assert.deepEqual(traceAnswer(skill, before, isCorrect, shift), plain);
       }
     }),
   );
@@ -220,8 +213,8 @@ function trace(
 ): typeof start {
   const now = state.lastAttemptAt + idleDays * dayMs;
   const before = effectiveMastery(defaultParameters.pInit, state, now);
-  const item = { difficultyShift: difficultyShift(defaultParameters, b, 0.5) };
-  const { pCorrect, masteryAfter } = traceAnswer(defaultParameters, before, isCorrect, item);
+  const shift = difficultyShift(defaultParameters, b, 0.5);
+  const { pCorrect, masteryAfter } = traceAnswer(defaultParameters, before, isCorrect, shift);
   return {
     mastery: masteryAfter,
     attempts: state.attempts + 1,

@@ -32,7 +32,7 @@ export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Co
   const { learner, skill, item } = states;
   const { parameters, difficultyShift, rapidSeconds } = conditions;
   const masteryBefore = effectiveMastery(parameters.pInit, skill, answer.occurredAt);
-  const step = traceAnswer(parameters, masteryBefore, answer.isCorrect, { difficultyShift });
+  const step = traceAnswer(parameters, masteryBefore, answer.isCorrect, difficultyShift);
   const rapid = isRapid(answer.timeSpentSeconds, rapidSeconds);
   const place = learner.attempts + 1;
   const traces = updateTraces(tracesOf(states), answer, place, skill.attempts, conditions.abilityOffset);

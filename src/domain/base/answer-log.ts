@@ -34,7 +34,7 @@ export function sharedFloats(values: ArrayLike<number>): Float32Array {
   return column;
 }
 
-/** Which learners take part in a step, one byte each: 1 for those who do. */
+/** One byte for each learner: 1 for those who take part. */
 export type Learners = Uint8Array;
 
 export const everyone = ({ starts }: AnswerLog): Learners => shared.bytes(starts.length - 1).fill(1);
@@ -67,24 +67,19 @@ export function* placesByLearner(
 
 /** Places of all answers of these learners, ascending. */
 export function placesOf(log: AnswerLog, learners: Learners): Uint32Array {
-  let count = 0;
-  for (const { start, end } of placesByLearner(log, learners)) count += end - start;
-  const places = shared.counts(count);
+  const own = [...placesByLearner(log, learners)];
+  const places = shared.counts(own.reduce((sum, { start, end }) => sum + end - start, 0));
   let next = 0;
-  for (const { start, end } of placesByLearner(log, learners)) {
-    for (let place = start; place < end; place++) places[next++] = place;
-  }
+  for (const { start, end } of own) for (let place = start; place < end; place++) places[next++] = place;
   return places;
 }
 
-/** Places by the member that each belongs to: those of member m are `order[starts[m]]` to `order[starts[m + 1] - 1]`. */
-export interface Sorted {
-  readonly order: Uint32Array;
-  readonly starts: Uint32Array;
-}
-
-/** A stable counting sort. @param members the member of each answer of the log, below `size` */
-export function sortedBy(members: Uint32Array, size: number, places: Uint32Array): Sorted {
+/**
+ * A stable counting sort.
+ * @param members the member of each answer of the log, below `size`
+ * @returns the places of member m as `order[starts[m]]` to `order[starts[m + 1] - 1]`
+ */
+export function sortedBy(members: Uint32Array, size: number, places: Uint32Array) {
   const starts = shared.counts(size + 1);
   for (const place of places) {
     const after = (members[place] as number) + 1;
@@ -104,23 +99,3 @@ export function sortedBy(members: Uint32Array, size: number, places: Uint32Array
 }
 
 export const hasDifficulty = ({ difficulty }: AnswerLog): boolean => difficulty.some((b) => !Number.isNaN(b));
-
-export type Range = readonly [from: number, to: number];
-
-/** Ranges for each thread: several, because skills and learners differ in size. */
-const rangesPerThread = 4;
-
-/** All members of a column in ranges of about the same size, for so many threads. @param starts of each, and the end */
-export function splitEvenly(starts: Uint32Array, threads: number): Range[] {
-  const members = starts.length - 1;
-  const parts = threads === 1 ? 1 : threads * rangesPerThread;
-  const share = Math.max(1, (starts[members] as number) / parts);
-  const ranges: Range[] = [];
-  let from = 0;
-  for (let to = 1; to <= members; to++) {
-    if ((starts[to] as number) - (starts[from] as number) < share && to < members) continue;
-    ranges.push([from, to]);
-    from = to;
-  }
-  return ranges;
-}

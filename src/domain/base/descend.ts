@@ -17,7 +17,7 @@ export const newQuadratic = (width: number): BoxedQuadratic => ({
   solution: new Float64Array(width),
 });
 
-export interface Descent {
+interface Descent {
   readonly maxRounds: number;
   /** A round that moves nothing by as much is the last. */
   readonly tolerance: number;
@@ -27,36 +27,27 @@ export interface Descent {
 
 /** Moves `solution` to the minimum by coordinate descent. */
 export function descend(problem: BoxedQuadratic, { maxRounds, tolerance, ridge }: Descent): void {
+  const { gradient, hessian, low, high, solution } = problem;
+  const width = solution.length;
   for (let round = 0; round < maxRounds; round++) {
     let largest = 0;
-    for (let j = 0; j < problem.solution.length; j++)
-      largest = Math.max(largest, moveTerm(problem, j, ridge));
+    for (let j = 0; j < width; j++) {
+      const old = solution[j] as number;
+      const aim = old - (gradient[j] as number) / ((hessian[j * width + j] as number) + ridge);
+      const next = Math.min(Math.max(aim, low[j] as number), high[j] as number);
+      const move = next - old;
+      if (move === 0) continue;
+      solution[j] = next;
+      for (let i = 0; i < width; i++)
+        gradient[i] = (gradient[i] as number) + (hessian[j * width + i] as number) * move;
+      largest = Math.max(largest, Math.abs(move));
+    }
     if (largest < tolerance) return;
   }
 }
 
-/** Moves one term to its best place with the others as they are. @returns how far */
-function moveTerm(
-  { gradient, hessian, low, high, solution }: BoxedQuadratic,
-  j: number,
-  ridge: number,
-): number {
-  const width = solution.length;
-  const old = solution[j] as number;
-  const aim = old - (gradient[j] as number) / ((hessian[j * width + j] as number) + ridge);
-  const next = Math.min(Math.max(aim, low[j] as number), high[j] as number);
-  const move = next - old;
-  if (move === 0) return 0;
-  solution[j] = next;
-  for (let i = 0; i < width; i++) {
-    gradient[i] = (gradient[i] as number) + (hessian[j * width + i] as number) * move;
-  }
-  return Math.abs(move);
-}
-
 /** Fills the upper half of a symmetric matrix from the lower one. */
 export function mirror(matrix: Float64Array, width: number): void {
-  for (let i = 0; i < width; i++) {
+  for (let i = 0; i < width; i++)
     for (let j = 0; j < i; j++) matrix[j * width + i] = matrix[i * width + j] as number;
-  }
 }

@@ -1,27 +1,5 @@
 /** How well probabilities of a right answer predict the answers: discrimination, error and calibration. */
 
-export interface Metrics {
-  /** Probability that a right answer had the higher prediction than a wrong one; null where all are alike. */
-  readonly auc: number | null;
-  readonly rmse: number;
-  /** Mean of -ln of the probability given to what happened, which counts as `logLossClip` at least. */
-  readonly logLoss: number;
-  /** Share of answers on the side of .5 that was predicted; .5 itself predicts a right answer. */
-  readonly accuracy: number;
-  /** Expected calibration error: |mean prediction - share right| of each reliability bin, weighted by answers. */
-  readonly ece: number;
-}
-
-/** The answers whose prediction lies between two bounds, the lower one included (of the last bin both). */
-export interface ReliabilityBin {
-  readonly low: number;
-  readonly high: number;
-  readonly answers: number;
-  /** Mean prediction and share of right answers; null in an empty bin. */
-  readonly predicted: number | null;
-  readonly correct: number | null;
-}
-
 /** Least probability that the log loss takes for what happened, so that one answer costs 13.8 nats at most. */
 export const logLossClip = 1e-6;
 
@@ -29,7 +7,7 @@ export const logLossClip = 1e-6;
 export const reliabilityBins = 15;
 
 /** @param correct 1 for a right answer, 0 for a wrong one @param predictions of a right answer, 0 to 1; at least one */
-export function measure(correct: Uint8Array, predictions: Float64Array): Metrics {
+export function measure(correct: Uint8Array, predictions: Float64Array) {
   const answers = correct.length;
   let squares = 0;
   let nats = 0;
@@ -42,12 +20,17 @@ export function measure(correct: Uint8Array, predictions: Float64Array): Metrics
     nats += natsOf(given);
     if (p >= 0.5 === isCorrect) hits++;
   }
+  // Expected calibration error: |mean prediction - share right| of each bin, weighted by answers.
+  let weighted = 0;
+  for (const bin of reliabilityOf(correct, predictions))
+    weighted += bin.answers * Math.abs((bin.predicted ?? 0) - (bin.correct ?? 0));
   return {
     auc: areaUnderCurve(correct, predictions),
     rmse: Math.sqrt(squares / answers),
     logLoss: nats / answers,
+    /** Share of answers on the side of .5 that was predicted; .5 itself predicts a right answer. */
     accuracy: hits / answers,
-    ece: calibrationError(reliabilityOf(correct, predictions)),
+    ece: answers === 0 ? 0 : weighted / answers,
   };
 }
 
@@ -61,6 +44,7 @@ export const answerLoss = (pCorrect: number, correct: number): number =>
 export const shareLogLoss = (expected: number, share: number): number =>
   share * natsOf(expected) + (1 - share) * natsOf(1 - expected);
 
+/** Probability that a right answer had the higher prediction than a wrong one; null where all are alike. */
 export function areaUnderCurve(correct: Uint8Array, predictions: Float64Array): number | null {
   const right = sortedWhere(correct, predictions, 1);
   const wrong = sortedWhere(correct, predictions, 0);
@@ -79,12 +63,11 @@ export function areaUnderCurve(correct: Uint8Array, predictions: Float64Array): 
 const sortedWhere = (correct: Uint8Array, predictions: Float64Array, value: number): Float64Array =>
   predictions.filter((_, i) => correct[i] === value).sort();
 
-/** The reliability table: all bins from 0 to 1, the empty ones too. */
-export function reliabilityOf(
-  correct: Uint8Array,
-  predictions: Float64Array,
-  bins = reliabilityBins,
-): readonly ReliabilityBin[] {
+/**
+ * The reliability table: answers by prediction, each bin with its lower bound (the last with both), and the mean
+ * prediction and share of right answers in it, null in an empty one.
+ */
+export function reliabilityOf(correct: Uint8Array, predictions: Float64Array, bins = reliabilityBins) {
   const answers = new Float64Array(bins);
   const predicted = new Float64Array(bins);
   const right = new Float64Array(bins);
@@ -102,15 +85,4 @@ export function reliabilityOf(
     predicted: count === 0 ? null : (predicted[bin] as number) / count,
     correct: count === 0 ? null : (right[bin] as number) / count,
   }));
-}
-
-/** 0 where the table holds no answer. */
-function calibrationError(bins: readonly ReliabilityBin[]): number {
-  let total = 0;
-  let weighted = 0;
-  for (const { answers, predicted, correct } of bins) {
-    total += answers;
-    weighted += answers * Math.abs((predicted ?? 0) - (correct ?? 0));
-  }
-  return total === 0 ? 0 : weighted / total;
 }

@@ -10,18 +10,9 @@ import {
 import { startModel, startTerms } from '../prediction/model.js';
 import { noTimes, rapidThreshold, type SkillTimes } from '../tracing/pace.js';
 import { type BktFit, type FitOptions, fitTrees, type SkillFit } from './bkt/fit.js';
-import type { LossComparison, TracedModel } from './bkt/trace.js';
+import type { Comparison, TracedModel } from './bkt/trace.js';
 import type { AnswerTrees } from './bkt/trees.js';
 import { type FitWork, inRanges } from './stages.js';
-
-/** Mean log loss on the same held-out answers, with what was in force and with what was fitted; null: no answers. */
-export const comparisonOf = ({ answers, candidate, current }: LossComparison) => ({
-  answers,
-  oldLogLoss: answers === 0 ? null : current,
-  newLogLoss: answers === 0 ? null : candidate,
-});
-
-export type Comparison = ReturnType<typeof comparisonOf>;
 
 /** @returns the model in force with the parameters that passed, the skills' reports, and a comparison over all skills */
 export async function fitParameters(work: FitWork) {
@@ -63,15 +54,19 @@ async function judgeParameters(
   times: readonly SkillTimes[],
 ) {
   const { log, heldOut, current, skillIds, stages, version, fittedAt } = work;
-  const compare = (candidate: TracedModel, before: TracedModel): Promise<LossComparison[]> =>
+  const compare = (candidate: TracedModel, before: TracedModel): Promise<Comparison[]> =>
     stages.run('heldOutLogLoss', log, heldOut, candidate, before);
   const candidate = { skills: fit.skills, difficultyScale, bounds };
   const before = tracedBy(current, skillIds);
   const losses = await compare(candidate, before);
   // Every skill with the new prior against every skill with what cold ones have now.
+  const alike = ({ skills, ...rules }: TracedModel, parameters: BktParameters): TracedModel => ({
+    ...rules,
+    skills: skills.map(({ difficultyMean }) => ({ parameters, difficultyMean })),
+  });
   const cold = await compare(
-    tracedAlike(candidate, fit.prior.parameters),
-    tracedAlike(before, current.prior ?? defaultParameters),
+    alike(candidate, fit.prior.parameters),
+    alike(before, current.prior ?? defaultParameters),
   );
   const { skills, prior } = guardSkills(work, fit, losses, poolLosses(cold), times);
   const base: TenantModel = {
@@ -82,13 +77,17 @@ async function judgeParameters(
     difficultyScale,
     bounds: bounds.pGuess.high === fitBounds.narrow.pGuess.high ? 'narrow' : 'wide',
     // Skills that had no answer in this fit stay as they were.
-    skills: new Map([
-      ...current.skills,
-      ...skills.map(({ report, model }) => [report.skillId, model] as const),
-    ]),
+    skills: new Map([...current.skills, ...skills.map(({ skillId, model }) => [skillId, model] as const)]),
   };
   const passed = await compare(tracedBy(base, skillIds), before);
-  return { base, skills: skills.map(({ report }) => report), comparison: comparisonOf(poolLosses(passed)) };
+  const reports = skills.map(({ skillId, reason }, k) => ({
+    skillId,
+    ...(losses[k] as Comparison),
+    /** Whether the fit brought what is in force, and why not. */
+    published: reason === '',
+    reason,
+  }));
+  return { base, skills: reports, comparison: poolLosses(passed) };
 }
 
 /** BKT as the model serves these skills. */
@@ -101,23 +100,20 @@ export const tracedBy = (model: TenantModel, skillIds: readonly string[]): Trace
   bounds: fitBounds[model.bounds],
 });
 
-/** Every skill with the same parameters. */
-const tracedAlike = ({ skills, ...rules }: TracedModel, parameters: BktParameters): TracedModel => ({
-  ...rules,
-  skills: skills.map(({ difficultyMean }) => ({ parameters, difficultyMean })),
-});
-
 /** Over all answers of several skills. */
-function poolLosses(losses: readonly LossComparison[]): LossComparison {
+function poolLosses(losses: readonly Comparison[]): Comparison {
   const answers = losses.reduce((sum, loss) => sum + loss.answers, 0);
-  const mean = (of: 'candidate' | 'current'): number =>
-    losses.reduce((sum, loss) => sum + loss[of] * loss.answers, 0) / Math.max(1, answers);
-  return { answers, candidate: mean('candidate'), current: mean('current') };
+  const mean = (of: 'oldLogLoss' | 'newLogLoss'): number | null =>
+    answers === 0 ? null : losses.reduce((sum, loss) => sum + (loss[of] ?? 0) * loss.answers, 0) / answers;
+  return { answers, oldLogLoss: mean('oldLogLoss'), newLogLoss: mean('newLogLoss') };
 }
 
-/** Held-out log loss gets worse by no more than the slack. A loss that is no number is worse. */
-export const mayPublish = ({ candidate, current }: Pick<LossComparison, 'candidate' | 'current'>): boolean =>
-  candidate - current <= fitModel.heldOutSlack;
+/**
+ * Held-out log loss gets worse by no more than the slack. A loss that is no number is worse; without held-out answers
+ * nothing speaks against what was fitted.
+ */
+export const mayPublish = ({ oldLogLoss, newLogLoss }: Omit<Comparison, 'answers'>): boolean =>
+  (newLogLoss ?? 0) - (oldLogLoss ?? 0) <= fitModel.heldOutSlack;
 
 type GuardedSkill = ReturnType<typeof guard>;
 
@@ -125,31 +121,38 @@ type GuardedSkill = ReturnType<typeof guard>;
  * Judges skill by skill. Skills without a fit of their own have too few answers to judge by: the prior is judged once
  * for all of them, as if no skill had a fit. A skill that no held-out learner answered cannot be judged and is
  * published: it is small, and its fit is close to the prior.
- *
  * @returns the prior for skills without a fit of their own too; null while too few skills have one
  */
 function guardSkills(
   work: FitWork,
   fit: BktFit,
-  losses: readonly LossComparison[],
-  cold: LossComparison,
+  losses: readonly Comparison[],
+  cold: Comparison,
   times: readonly SkillTimes[],
 ) {
-  const skills = work.skillIds.map((skillId, k) => {
+  const { current, skillIds } = work;
+  const skills = skillIds.map((skillId, k) => {
     const fitted = fit.skills[k] as SkillFit;
-    return guard(work, skillId, fitted, losses[k] as LossComparison, cold, times[k] ?? noTimes);
+    return guard(work, skillId, fitted, losses[k] as Comparison, cold, times[k] ?? noTimes);
   });
-  if (!enoughFitted(work, skills)) return { skills: skills.map(withoutPrior), prior: null };
+  // As they will be served, those without an answer in this fit too.
+  const served = new Map([
+    ...current.skills,
+    ...skills.map(({ skillId, model }) => [skillId, model] as const),
+  ]);
+  const fitted = [...served.values()].filter(({ source }) => source === 'fitted').length;
+  if (fitted < fitModel.minFittedSkills) return { skills: skills.map(withoutPrior), prior: null };
   const isBetter = fit.prior.source === 'prior' && mayPublish(cold);
-  return { skills, prior: isBetter ? fit.prior.parameters : work.current.prior };
+  return { skills, prior: isBetter ? fit.prior.parameters : current.prior };
 }
 
+/** @returns what the skill is served with, and why not with what was fitted; empty where it is */
 function guard(
   { current, version, fittedAt }: FitWork,
   skillId: string,
   fitted: SkillFit,
-  loss: LossComparison,
-  cold: LossComparison,
+  loss: Comparison,
+  cold: Comparison,
   times: SkillTimes,
 ) {
   const old = skillModelOf(current, skillId);
@@ -162,35 +165,23 @@ function guard(
   // Where the served probability was never fitted, it starts from BKT's own.
   const terms = current.prediction.bias === startModel.bias ? startTerms(served.parameters) : old.terms;
   const model: SkillModel = { ...served, learners, answers: observations, times, terms };
-  return {
-    model,
-    /** Whether the fit brought what is in force, and why not. */
-    report: { skillId, ...comparisonOf(loss), published: reason === '', reason },
-  };
+  return { skillId, model, reason };
 }
 
 const tooFewLearners = `fewer than ${fitModel.minLearners} learners`;
 
-/** Empty for parameters that are published. */
-function heldBackBecause(old: SkillModel, { source }: SkillFit, loss: LossComparison): string {
+function heldBackBecause(old: SkillModel, { source }: SkillFit, loss: Comparison): string {
   if (old.source === 'manual') return 'set by hand';
   if (source === 'default' && old.source === 'default') return tooFewLearners;
   return mayPublish(loss) ? '' : `held-out log loss is worse than with version ${old.version}`;
 }
 
-/** Counts skills as they will be served, those without an answer in this fit too. */
-function enoughFitted({ current }: FitWork, skills: readonly GuardedSkill[]): boolean {
-  const sources = new Map([...current.skills].map(([skillId, { source }]) => [skillId, source]));
-  for (const { report, model } of skills) sources.set(report.skillId, model.source);
-  return [...sources.values()].filter((source) => source === 'fitted').length >= fitModel.minFittedSkills;
-}
-
 /** The contract: where fewer than five skills are fitted, a skill without a fit has the defaults. */
 function withoutPrior(skill: GuardedSkill): GuardedSkill {
   if (skill.model.source !== 'prior') return skill;
-  const reason = `${tooFewLearners}, and fewer than ${fitModel.minFittedSkills} fitted skills to take a prior from`;
   return {
+    ...skill,
     model: { ...skill.model, ...defaultSkillParameters },
-    report: { ...skill.report, published: false, reason },
+    reason: `${tooFewLearners}, and fewer than ${fitModel.minFittedSkills} fitted skills to take a prior from`,
   };
 }

@@ -3,7 +3,7 @@
  * over the shared columns.
  */
 
-import { type AnswerLog, type Learners, type Range, splitEvenly } from '../base/answer-log.js';
+import type { AnswerLog, Learners } from '../base/answer-log.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import { fitJudgedAccuracy } from './accuracy/fit.js';
 import { chooseFitOptions } from './bkt/choose.js';
@@ -59,20 +59,30 @@ const byName: {
   [Name in StageName]: (...args: StageArguments[Name]) => StageResults[Name] | Promise<StageResults[Name]>;
 } = fitStages;
 
-export const runStage = async <Name extends StageName>(
-  name: Name,
-  args: StageArguments[Name],
-): Promise<StageResults[Name]> => byName[name](...args);
-
 /** In this very thread. */
-export const runHere: StageRunner = { threads: 1, run: (name, ...args) => runStage(name, args) };
+export const runHere: StageRunner = { threads: 1, run: async (name, ...args) => byName[name](...args) };
+
+/** Ranges for each thread: several, because skills and learners differ in size. */
+const rangesPerThread = 4;
 
 /** Runs something for ranges of about the same size, side by side. @param starts where each member begins, and the end */
-export const inRanges = <Result>(
+export function inRanges<Result>(
   { threads }: StageRunner,
   starts: Uint32Array,
-  run: (...range: Range) => Promise<Result>,
-): Promise<Result[]> => Promise.all(splitEvenly(starts, threads).map((range) => run(...range)));
+  run: (from: number, to: number) => Promise<Result>,
+): Promise<Result[]> {
+  const members = starts.length - 1;
+  const parts = threads === 1 ? 1 : threads * rangesPerThread;
+  const share = Math.max(1, (starts[members] as number) / parts);
+  const running: Promise<Result>[] = [];
+  let from = 0;
+  for (let to = 1; to <= members; to++) {
+    if ((starts[to] as number) - (starts[from] as number) < share && to < members) continue;
+    running.push(run(from, to));
+    from = to;
+  }
+  return Promise.all(running);
+}
 
 export interface FitInput {
   readonly log: AnswerLog;

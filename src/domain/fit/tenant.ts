@@ -4,13 +4,22 @@
  * fit on all of them would be a little better on average and could be worse without anybody noticing.
  */
 
-import { type Learners, learnersWhere, shared } from '../base/answer-log.js';
+import {
+  everyone,
+  type Learners,
+  learnersWhere,
+  placesOf,
+  shared,
+  sharedFloats,
+} from '../base/answer-log.js';
 import { fitModel } from '../base/params.js';
-import type { TenantModel } from '../catalogue/tenant-model.js';
-import { fitParameters } from './parameters.js';
-import { type FittedItems, newFeatureStore } from './prediction/replay.js';
-import { fitServed } from './served.js';
-import type { FitInput, FitWork, StageRunner } from './stages.js';
+import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
+import { itemTermCount, skillTermCount } from '../prediction/model.js';
+import { fitParameters, mayPublish, tracedBy } from './parameters.js';
+import { type BlockName, type FittedPrediction, fitSteps } from './prediction/blocks.js';
+import type { AbilityOffsets } from './prediction/offsets.js';
+import { type FeatureStore, type FittedItems, newFeatureStore } from './prediction/replay.js';
+import { type FitInput, type FitWork, inRanges, type StageRunner } from './stages.js';
 
 /**
  * @param hashes one number per learner, evenly over 0 to 2^32 - 1 and the same in every fit
@@ -68,3 +77,107 @@ export type FitReport = FittedModel['report'] & {
   readonly sampledOneIn: number;
   readonly seconds: number;
 };
+
+/**
+ * Where the new weights do worse than what is in force, the old ones are tried with the new parameters of BKT; where
+ * those do worse too, nothing changes.
+ * @param base the current model with the new parameters of BKT
+ * @param store is left as replayed by the offsets that will be served: the new ones, or those in force
+ * @returns items null: those of the model in force go on; whether the parameters of BKT in the model are the new ones
+ */
+async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) {
+  const { log, heldOut, current, stages, onStep } = work;
+  const answers = placesOf(log, heldOut).length;
+  onStep('what is in force, on learners whom the fit does not see');
+  const oldLogLoss = answers === 0 ? null : await judgeModel(work, current, store);
+  onStep('served probability');
+  const { prediction, offsets } = await fitTerms(work, base, store);
+  onStep('judgement');
+  const report = { answers, oldLogLoss, newLogLoss: await judge(work, prediction, store) };
+  if (mayPublish(report)) {
+    const sums = await stages.run('countItems', log, everyone(log), store);
+    return {
+      model: withTerms(work, base, prediction, offsets),
+      items: { terms: prediction.itemTerms, offsets: offsets.items, sums },
+      parametersHold: true,
+      report: { ...report, published: true, reason: '' },
+    };
+  }
+  const parametersHold = mayPublish({ oldLogLoss, newLogLoss: await judgeModel(work, base, store) });
+  const reason = `held-out log loss is worse than with version ${current.version}`;
+  return {
+    model: parametersHold ? base : current,
+    items: null,
+    parametersHold,
+    report: { ...report, published: false, reason },
+  };
+}
+
+/** Replays the log as the model serves it, with the items' figures in force. @returns held-out loss */
+async function judgeModel(work: FitWork, model: TenantModel, store: FeatureStore): Promise<number | null> {
+  const { skillIds, log, currentItems } = work;
+  const skills = skillIds.map((skillId) => skillModelOf(model, skillId));
+  const items = currentItems ?? {
+    terms: shared.floats((log.items + 1) * itemTermCount),
+    offsets: shared.floats(log.items + 1),
+  };
+  const own = skills.map(({ abilityOffset }) => abilityOffset);
+  await replay(work, model, { mean: model.abilityOffset, skills: own, items: items.offsets }, store);
+  const skillTerms = sharedFloats(skills.flatMap(({ terms }) => terms));
+  return judge(work, { model: model.prediction, skillTerms, itemTerms: items.terms }, store);
+}
+
+async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
+  const { log, training, skillIds, stages } = work;
+  const found = await stages.run('fitOffsets', log, training, tracedBy(base, skillIds));
+  // As they are served: item figures have single precision.
+  const offsets = { ...found, items: sharedFloats(found.items) };
+  await replay(work, base, offsets, store);
+  const fit = await stages.run('newFitMemory', log, training, store, found.itemVariance);
+  const ranges = Uint32Array.from({ length: fit.ranges + 1 }, (_, i) => i);
+  const move = (name: BlockName) =>
+    inRanges(stages, ranges, (from, to) => stages.run('moveRanges', fit, name, from, to));
+  await move('weights');
+  for (const step of fitSteps()) {
+    await inRanges(stages, ranges, (from, to) => stages.run('sumRanges', fit, step, from, to));
+    await stages.run('solveStep', fit, step.name);
+    await move(step.name);
+  }
+  return { prediction: await stages.run('fittedPrediction', fit, found.itemVariance), offsets };
+}
+
+function replay(work: FitWork, model: TenantModel, offsets: AbilityOffsets, store: FeatureStore) {
+  const { log, skillIds, stages } = work;
+  const traced = tracedBy(model, skillIds);
+  return inRanges(stages, log.starts, (from, to) =>
+    stages.run('replayLearners', log, from, to, traced, offsets, store),
+  );
+}
+
+/** After the replay: the held-out loss, with items as the training learners' answers leave them. */
+async function judge(
+  work: FitWork,
+  prediction: FittedPrediction,
+  store: FeatureStore,
+): Promise<number | null> {
+  const { log, training, heldOut, stages } = work;
+  await inRanges(stages, log.starts, (from, to) =>
+    stages.run('predictRange', log, from, to, prediction, store),
+  );
+  return stages.run('judgeServed', log, training, heldOut, store, prediction.model.itemPriorAnswers);
+}
+
+function withTerms(
+  { skillIds }: FitWork,
+  base: TenantModel,
+  { model, skillTerms }: FittedPrediction,
+  offsets: AbilityOffsets,
+): TenantModel {
+  const skills = new Map(base.skills);
+  for (const [k, skillId] of skillIds.entries()) {
+    const terms = [...skillTerms.subarray(k * skillTermCount, (k + 1) * skillTermCount)];
+    const abilityOffset = offsets.skills[k] ?? 0;
+    skills.set(skillId, { ...skillModelOf(base, skillId), terms, abilityOffset });
+  }
+  return { ...base, skills, prediction: model, abilityOffset: offsets.mean };
+}

@@ -28,7 +28,7 @@ export interface CountedAnswer {
  */
 export function partsOf(answer: CountedAnswer, previous: number | null) {
   const { parameters, masteryBefore, masteryAfter, isCorrect, difficultyShift } = answer;
-  const step = traceAnswer(parameters, masteryBefore, isCorrect, { difficultyShift });
+  const step = traceAnswer(parameters, masteryBefore, isCorrect, difficultyShift);
   const leadsOn = Math.abs(step.masteryAfter - masteryAfter) <= tolerance;
   const before = round4(masteryBefore);
   const after = round4(masteryAfter);

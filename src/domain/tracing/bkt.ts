@@ -1,7 +1,6 @@
 import { clamp, dayMs, logit } from '../base/common.js';
 import {
   type BktParameters,
-  confidenceRatios,
   difficultyModel,
   type FitBounds,
   fitBounds,
@@ -18,40 +17,28 @@ export interface BktStep {
   readonly masteryAfter: number;
 }
 
-interface ItemEvidence {
-  /** Logit shift of guess (down) and slip (up) as `difficultyShift` gives it; 0: none. */
-  readonly difficultyShift: number;
-  /** Share of the evidence and of the learning that counts, 0 to 1; default 1. */
-  readonly weight?: number;
-  /** Reported confidence, 1 to 5, as evidence; default null, for reports of oneself are easy to game and differ by culture. */
-  readonly confidence?: number | null;
-}
-
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
-
-const plainEvidence: ItemEvidence = { difficultyShift: 0 };
 
 /**
  * One step of Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery. The result stays within
  * `masteryBounds`.
- *
  * @param mastery before the answer, 0 to 1
+ * @param shift of guess (down) and slip (up) in logits, by the question's difficulty (`difficultyShift`)
  * @param guard a wrong answer never raises mastery, as the plain formula does below `pStar`
  */
 export function traceAnswer(
   parameters: BktParameters,
   mastery: number,
   isCorrect: boolean,
-  evidence: ItemEvidence = plainEvidence,
+  shift = 0,
   guard = true,
 ): BktStep {
-  const { weight = 1, confidence = null } = evidence;
-  const item = itemGuessSlip(parameters, evidence.difficultyShift);
+  const item = itemGuessSlip(parameters, shift);
   const before = clamp(mastery, masteryBounds.low, masteryBounds.high);
-  const factor = bayesFactor(item, isCorrect, confidence);
-  const odds = (before / (1 - before)) * (weight === 1 ? factor : factor ** weight);
+  const factor = isCorrect ? (1 - item.pSlip) / item.pGuess : item.pSlip / (1 - item.pGuess);
+  const odds = (before / (1 - before)) * factor;
   const posterior = 1 / (1 + 1 / odds); // holds for odds of 0 and infinity too: guess or slip may be 0
-  const learned = posterior + (1 - posterior) * parameters.pLearn * weight;
+  const learned = posterior + (1 - posterior) * parameters.pLearn;
   const guarded = guard && !isCorrect ? Math.min(learned, before) : learned;
   return {
     pCorrect: predictCorrect(before, item),
@@ -63,13 +50,6 @@ export function traceAnswer(
 /** L (1 - slip) + (1 - L) guess (Corbett & Anderson 1995). */
 export const predictCorrect = (mastery: number, { pGuess, pSlip }: GuessSlip): number =>
   mastery * (1 - pSlip) + (1 - mastery) * pGuess;
-
-/** Confidence counts with right answers only: a confident wrong one may be a slip or a misconception. */
-function bayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, confidence: number | null): number {
-  if (!isCorrect) return pSlip / (1 - pGuess);
-  const factor = (1 - pSlip) / pGuess;
-  return confidence === null ? factor : Math.max(1, factor * (confidenceRatios[confidence - 1] ?? 1));
-}
 
 /**
  * Logit guess - shift, logit slip + shift: 1 - slip > guess is preserved; shift 0 gives the same values bit for bit.
@@ -88,7 +68,6 @@ export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSl
 /**
  * The logit shift for a question, cut once so that guess and slip both stay inside the item bounds: cutting each by
  * itself would let a right answer on a harder question count less. 0 stays 0.
- *
  * @param difficulty in logits, minus the mean of the skill's supplied difficulties
  * @param scale k, at least 0
  */
@@ -111,10 +90,7 @@ export function difficultyShift(
 export const pStar = ({ pLearn, pGuess, pSlip }: BktParameters): number =>
   (pLearn * (1 - pGuess)) / (1 - pSlip - pGuess);
 
-/**
- * Days after which half of what mastery has above its prior is gone (Settles & Meeder 2016). @param correctDays 0
- * or more
- */
+/** Days after which half of what mastery has above its prior is gone (Settles & Meeder 2016). */
 export function halfLifeDays(correctDays: number): number {
   const { baseDays, doublingDays, maxDays } = forgettingModel;
   return clamp(baseDays * 2 ** ((correctDays - 1) / doublingDays), baseDays, maxDays);
@@ -122,10 +98,7 @@ export function halfLifeDays(correctDays: number): number {
 
 type Remembered = Pick<SkillState, 'correctDays' | 'lastAttemptAt' | 'attempts'>;
 
-/**
- * Share of what mastery has above its prior that is left, 0 to 1; 1 within a day of grace. @param now Unix
- * milliseconds
- */
+/** Share of what mastery has above its prior that is left, 0 to 1; 1 within a day of grace. @param now Unix ms */
 export function retentionOf({ attempts, correctDays, lastAttemptAt }: Remembered, now: number): number {
   const idleDays = (now - lastAttemptAt) / dayMs - forgettingModel.graceDays;
   return attempts === 0 || idleDays <= 0 ? 1 : 2 ** (-idleDays / halfLifeDays(correctDays));
@@ -135,10 +108,7 @@ export function retentionOf({ attempts, correctDays, lastAttemptAt }: Remembered
 export const faded = (mastery: number, pInit: number, retention: number): number =>
   mastery <= pInit || retention === 1 ? mastery : pInit + (mastery - pInit) * retention;
 
-/**
- * Mastery after forgetting since the last attempt; without an attempt the prior in force. @param now Unix
- * milliseconds
- */
+/** Mastery after forgetting since the last attempt; without an attempt the prior in force. @param now Unix ms */
 export const effectiveMastery = (
   pInit: number,
   skill: Remembered & Pick<SkillState, 'mastery'>,

@@ -61,7 +61,7 @@ function watchBkt(stages: StageRunner) {
     if (name === 'growTrees') seen.from = performance.now();
     const result = await stages.run(name, ...args);
     if (name === 'fitRange') seen.to = performance.now();
-    if (typeof result !== 'object') return result;
+    if (typeof result !== 'object' || result === null) return result;
     if ('difficultyScale' in result) seen.chosen = result;
     if (Array.isArray(result))
       for (const one of result) if ('iterations' in one) seen.iterations += one.iterations;

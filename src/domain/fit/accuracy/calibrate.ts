@@ -11,7 +11,6 @@ import {
   chanceVariance,
   historyBands,
   isInBand,
-  type Knot,
   stabilised,
   startAccuracy,
   sumOfParts,
@@ -39,8 +38,8 @@ export function calibrate(model: AccuracyModel, observed: readonly Observation[]
   );
   let factors: Factors = { byHorizon: [], byHistory: [] };
   for (let round = 0; round < rounds; round++) {
-    factors = { ...factors, byHorizon: refined(factors.byHorizon, horizons, deviations, factors) };
-    factors = { ...factors, byHistory: refined(factors.byHistory, histories, deviations, factors) };
+    factors = refined(factors, 'byHorizon', horizons, deviations);
+    factors = refined(factors, 'byHistory', histories, deviations);
   }
   return { ...factors, ...widthsOf(deviations, factors) };
 }
@@ -87,10 +86,7 @@ function widthsOf(deviations: readonly Deviation[], factors: Factors): Widths {
 const countLearners = (deviations: readonly Deviation[]): number =>
   new Set(deviations.map(({ learner }) => learner)).size;
 
-/**
- * @param sorted ascending, at least one
- * @param share 0 to 1
- */
+/** @param sorted ascending, at least one @param share 0 to 1 */
 function quantile(sorted: Float64Array, share: number): number {
   const place = share * (sorted.length - 1);
   const low = sorted[Math.floor(place)] as number;
@@ -114,27 +110,29 @@ const factorPlace = widthLevels.indexOf(factorLevel);
 const leastWidth = 1e-3;
 
 /**
- * The factors, multiplied by what is missing until so many of each group's deviations lie inside: the quantile of the
- * factors at which each deviation by itself would lie on the edge. Groups of few learners are drawn to 1.
+ * The factors of one kind, multiplied by what is missing until so many of each group's deviations lie inside: the
+ * quantile of the factors at which each deviation by itself would lie on the edge. Groups of few learners are drawn
+ * to 1.
  */
 function refined(
-  before: readonly Knot[],
+  factors: Factors,
+  kind: keyof Factors,
   groups: readonly Group[],
   deviations: readonly Deviation[],
-  factors: Factors,
-): Knot[] {
+): Factors {
   const { below, above } = widthsOf(deviations, factors);
+  const { low, high } = rules.factor;
   const edgeFactor = (one: Deviation): number => {
     const width = (one.off < 0 ? below : above)[factorPlace] as number;
     return ((one.off / Math.max(width, leastWidth)) ** 2 - one.chance) / latentVariance(one, factors);
   };
-  return groups.map(({ at, members }, i) => {
-    const old = before[i]?.value ?? 1;
+  const knots = groups.map(({ at, members }, i) => {
+    const old = factors[kind][i]?.value ?? 1;
     if (members.length === 0) return { at, value: old };
     const learners = countLearners(members);
     const trust = learners / (learners + rules.bandLearners);
-    const { low, high } = rules.factor;
     const missing = clamp(quantile(Float64Array.from(members, edgeFactor).sort(), factorLevel), low, high);
     return { at, value: clamp(old * missing ** trust, low, high) };
   });
+  return { ...factors, [kind]: knots };
 }

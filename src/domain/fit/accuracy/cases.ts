@@ -13,9 +13,8 @@ import type { AccuracyTrace, HorizonUnit } from '../../prediction/accuracy-model
 import { columnOf, rowWidth } from '../../prediction/features.js';
 import type { FeatureStore } from '../prediction/replay.js';
 
-/** A learner after so many answers, and the answers inside the horizon from then on. */
+/** A learner (index in the log) after so many answers, and the answers inside the horizon from then on. */
 export interface AccuracyCase {
-  /** Index in the log. */
   readonly learner: number;
   /** Answers so far: the first answer of the horizon is this place of the learner's, from 0. */
   readonly history: number;
@@ -42,14 +41,14 @@ export const unitOf = (log: AnswerLog): HorizonUnit =>
 const isTimed = ({ at }: AnswerLog, { start, end }: LearnerPlaces): boolean =>
   end > start && (at[end - 1] as number) > (at[start] as number);
 
-/** Whether a learner with so many answers is looked at. */
-const isCut = (history: number): boolean => history < lowestCuts || laterCuts.has(history);
-
 const { from: lowestCuts, perDoubling } = constants.cuts;
 const doublings = 26;
 const laterCuts: ReadonlySet<number> = new Set(
   Array.from({ length: doublings * perDoubling }, (_, i) => Math.round(lowestCuts * 2 ** (i / perDoubling))),
 );
+
+/** Whether a learner with so many answers is looked at. */
+const isCut = (history: number): boolean => history < lowestCuts || laterCuts.has(history);
 
 /**
  * All cases of some learners, in the order of the log. In days the horizon begins with the last answer before the cut
@@ -73,17 +72,17 @@ function addCases(
   { learner, start, end }: LearnerPlaces,
   history: number,
 ): void {
+  const inDays = unit === 'days';
   const first = start + history;
   const now = at[first - 1] as number;
   let place = first;
   let right = 0;
   for (const horizon of constants.horizons[unit]) {
-    const isInside = (): boolean =>
-      unit === 'days' ? (at[place] as number) <= now + horizon * dayMs : place < first + horizon;
-    while (place < end && isInside()) right += correct[place++] as number;
+    const until = now + horizon * dayMs;
+    while (place < end && (inDays ? (at[place] as number) <= until : place < first + horizon))
+      right += correct[place++] as number;
     const answers = place - first;
-    const isComplete = unit === 'days' || answers === horizon;
-    if (isComplete && answers >= constants.minAnswers)
+    if ((inDays || answers === horizon) && answers >= constants.minAnswers)
       cases.push({ learner, history, horizon, answers, right });
   }
 }

@@ -18,37 +18,22 @@ import { fitExpected, fitVariance } from './regress.js';
 
 const { fit: rules } = constants;
 
-/**
- * The same cases in the same order give the same figures.
- *
- * @returns null for too few cases or learners
- */
+/** The same cases in the same order give the same figures. @returns null for too few cases or learners */
 export function fitAccuracy(cases: readonly TracedCase[], unit: HorizonUnit): AccuracyModel | null {
   const learners = new Set(cases.map(({ learner }) => learner));
   if (learners.size < rules.minLearners || cases.length < rules.minCases) return null;
-  const base = {
-    ...startAccuracy,
-    unit,
-    learners: learners.size,
-    cases: cases.length,
-    mean: meanShare(cases),
-  };
+  const sum = cases.reduce((total, { right, answers }) => total + right / answers, 0);
+  const mean = clamp(sum / cases.length, constants.shareBounds.low, constants.shareBounds.high);
+  const base = { ...startAccuracy, unit, learners: learners.size, cases: cases.length, mean };
   const model = { ...base, ...fitExpected(base, cases, learners.size) };
   const observed = observe(model, cases, learners);
   const variance = fitVariance(observed);
   return { ...model, variance, ...calibrate({ ...model, variance }, observed) };
 }
 
-function meanShare(cases: readonly TracedCase[]): number {
-  const sum = cases.reduce((total, { right, answers }) => total + right / answers, 0);
-  return clamp(sum / cases.length, constants.shareBounds.low, constants.shareBounds.high);
-}
-
 /**
  * Every case against the share expected by a fit on other learners: on its own learners a fit looks better than it
- * is, the more so the fewer they are.
- *
- * @param start fitted on all; where the fits on parts begin
+ * is, the more so the fewer they are. @param start fitted on all; where the fits on parts begin
  */
 function observe(
   start: AccuracyModel,
@@ -71,10 +56,8 @@ const judgedLevel = 0.8;
 type AccuracyQuality = ReturnType<typeof judgeAccuracy>;
 
 /**
- * How well forecasts do on learners whom the fit did not see.
- *
- * @param cases at least one, with horizons in the model's unit
- * @returns mean log loss of single answers, each case counted once, and the share of cases inside the 80 % interval
+ * How well forecasts do on learners whom the fit did not see: mean log loss of single answers, each case counted once,
+ * and the share of cases inside the 80 % interval. @param cases at least one, with horizons in the model's unit
  */
 export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]) {
   let loss = 0;
@@ -94,11 +77,9 @@ const miscalibration = ({ coverage80 }: AccuracyQuality): number =>
   Math.max(0, Math.abs(coverage80 - judgedLevel) - constants.coverageSlack);
 
 /**
- * Fits on the training learners, and judges by the others.
- *
- * @param store as the served probability was replayed
- * @returns what is to be served, the new figures or those in force; and on the held-out learners' moments the log loss and
- *   the share of cases inside the 80 % interval with what was in force and with what was fitted, null where not measured
+ * Fits on the training learners, and judges by the others. @param store as the served probability was replayed
+ * @returns what is to be served, the new figures or those in force; and what `judgeAccuracy` says of both on the
+ *   held-out learners, null where not measured
  */
 export function fitJudgedAccuracy(
   log: AnswerLog,
@@ -133,9 +114,8 @@ export function fitJudgedAccuracy(
 export type AccuracyReport = ReturnType<typeof fitJudgedAccuracy>['report'];
 
 /**
- * Why new figures are not published; empty where they are. Without held-out cases, or where the figures in force are
- * in another unit, they are published without judgement: nothing speaks against them. A loss that is no number counts
- * as worse.
+ * Why new figures are not published; empty where they are: without held-out cases, or where the figures in force are
+ * in another unit, nothing speaks against them. A loss that is no number counts as worse.
  */
 function heldBackBecause(
   fitted: AccuracyModel | null,

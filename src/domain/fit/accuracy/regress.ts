@@ -1,7 +1,7 @@
 /** The expected share as a logistic regression on the learner's figures, and the variance about it by moments. */
 
 import { sigmoid } from '../../base/common.js';
-import { descend, mirror, newQuadratic } from '../../base/descend.js';
+import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
 import { accuracyConstants } from '../../base/params.js';
 import {
   type AccuracyModel,
@@ -12,6 +12,7 @@ import {
   stabilised,
   startAccuracy,
   sumOfParts,
+  variancePartCount,
   varianceParts,
 } from '../../prediction/accuracy-model.js';
 import type { Observation, TracedCase } from './cases.js';
@@ -24,10 +25,10 @@ const freeRidge = 0.01;
 const width = free + 2 * figureCount;
 const maxSteps = 25;
 const tolerance = 1e-6;
+const descent = { maxRounds: 2000, tolerance: 1e-9, ridge: 1e-9 };
 
 /**
  * Newton's method on the log loss of the shares, each case counted once, drawn towards the figures before a fit.
- *
  * @param from its coefficients are where the search begins
  */
 export function fitExpected(from: AccuracyModel, cases: readonly TracedCase[], learners: number): Expected {
@@ -52,20 +53,19 @@ function rowOf({ trace, horizon }: TracedCase, mean: number): number[] {
   return [1, Math.log1p(horizon), ...figures, ...figures.map((figure) => memory * figure)];
 }
 
-const coefficientsOf = (model: Expected): number[] => [
-  model.bias,
-  model.trend,
-  ...model.lasting,
-  ...model.fading,
+const coefficientsOf = ({ bias, trend, lasting, fading }: Expected): number[] => [
+  bias,
+  trend,
+  ...lasting,
+  ...fading,
 ];
 
 const centres = coefficientsOf(startAccuracy);
 
 function newtonStep(rows: Float64Array, shares: Float64Array, at: number[], ridge: number): number[] {
-  const gradient = new Float64Array(width);
-  const hessian = new Float64Array(width * width);
-  for (let i = 0; i < shares.length; i++)
-    addCase(rows, i * width, shares[i] as number, at, gradient, hessian);
+  const problem = newQuadratic(width);
+  const { gradient, hessian, solution, low } = problem;
+  for (const [i, share] of shares.entries()) addCase(problem, rows, i * width, share, at);
   for (let j = 0; j < width; j++) {
     // In proportion to the cases' information about the coefficient, whatever its figure's scale.
     const own = (j < free ? freeRidge * ridge : ridge) * (hessian[j * width + j] as number);
@@ -73,17 +73,18 @@ function newtonStep(rows: Float64Array, shares: Float64Array, at: number[], ridg
     hessian[j * width + j] = (hessian[j * width + j] as number) + own;
   }
   mirror(hessian, width);
-  return lowestPoint(hessian, gradient, at, free);
+  solution.set(at);
+  low.fill(Number.NEGATIVE_INFINITY, 0, free);
+  return lowestPoint(problem);
 }
 
 /** Adds to the gradient and to the lower half of the Hessian. */
 function addCase(
+  { gradient, hessian }: BoxedQuadratic,
   rows: Float64Array,
   from: number,
   share: number,
   at: readonly number[],
-  gradient: Float64Array,
-  hessian: Float64Array,
 ): void {
   let logOdds = 0;
   for (let j = 0; j < width; j++) logOdds += (at[j] as number) * (rows[from + j] as number);
@@ -93,24 +94,13 @@ function addCase(
     const figure = rows[from + j] as number;
     gradient[j] = (gradient[j] as number) + (expected - share) * figure;
     const scaled = curvature * figure;
-    for (let k = 0; k <= j; k++) {
+    for (let k = 0; k <= j; k++)
       hessian[j * width + k] = (hessian[j * width + k] as number) + scaled * (rows[from + k] as number);
-    }
   }
 }
 
-const descent = { maxRounds: 2000, tolerance: 1e-9, ridge: 1e-9 };
-
-/** Lowest point of a quadratic whose coefficients from `free` on may not be negative. @param start where the gradient is */
-function lowestPoint(
-  hessian: Float64Array,
-  gradient: Float64Array,
-  start: readonly number[],
-  free: number,
-): number[] {
-  const problem = { ...newQuadratic(start.length), hessian, gradient };
-  problem.solution.set(start);
-  problem.low.fill(Number.NEGATIVE_INFINITY, 0, free);
+/** Without upper bounds; the lower ones are 0 unless set. */
+function lowestPoint(problem: BoxedQuadratic): number[] {
   problem.high.fill(Number.POSITIVE_INFINITY);
   descend(problem, descent);
   return [...problem.solution];
@@ -121,8 +111,8 @@ const varianceRounds = 3;
 const startVariance = 0.02;
 
 /**
- * The parts of the variance of the latent share: least squares of squared deviations, less the chance of single answers, on
- * the parts, none of which may be negative. Weighted by what a squared deviation varies by.
+ * The parts of the variance of the latent share: least squares of squared deviations, less the chance of single
+ * answers, on the parts, none of which may be negative. Weighted by what a squared deviation varies by.
  */
 export function fitVariance(observed: readonly Observation[]): number[] {
   const moments = observed.map(({ expected, history, horizon, answers, right }) => ({
@@ -130,11 +120,12 @@ export function fitVariance(observed: readonly Observation[]): number[] {
     chance: chanceVariance(answers),
     square: (stabilised(right / answers) - stabilised(expected)) ** 2,
   }));
+  const size = variancePartCount;
   let variance = [startVariance, 0, 0, 0];
   for (let round = 0; round < varianceRounds; round++) {
-    const size = variance.length;
-    const gradient = new Float64Array(size);
-    const hessian = new Float64Array(size * size);
+    // The search begins at 0, where the gradient is.
+    const problem = newQuadratic(size);
+    const { gradient, hessian } = problem;
     for (const { parts, chance, square } of moments) {
       const weight = (sumOfParts(variance, parts) + chance) ** -2;
       for (const [j, part] of parts.entries()) {
@@ -143,8 +134,7 @@ export function fitVariance(observed: readonly Observation[]): number[] {
           hessian[j * size + k] = (hessian[j * size + k] as number) + weight * part * other;
       }
     }
-    // The gradient is that at 0, where the search begins.
-    variance = lowestPoint(hessian, gradient, new Array<number>(size).fill(0), 0);
+    variance = lowestPoint(problem);
   }
   return variance;
 }

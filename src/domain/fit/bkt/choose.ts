@@ -29,8 +29,6 @@ const scaleCandidates: readonly number[] = [difficultyModel.scale, 0.25, 0.75, 0
 /**
  * Chooses how to fit: every candidate is fitted on four fifths of the learners and predicts the answers of the
  * others. First the bounds and strengths, then, where difficulties are supplied, their scale.
- *
- * @param learners who may be looked at: for an evaluation, those of the training folds only
  */
 export async function chooseFitOptions(
   log: AnswerLog,

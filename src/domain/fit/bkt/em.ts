@@ -4,16 +4,15 @@ import {
   type FitBounds,
   fitModel,
   guessSlipMargin,
-  type PriorStrengths,
   type Range,
   wrongAnswerShare,
 } from '../../base/params.js';
 import { filterForward, odds, oddsRange, type SkillTree, smoothBackward, type Workspace } from './filter.js';
 
-/** What a fit is held by: hard bounds, and the strength of the pull to the prior means, each above 0. */
+/** What a fit is held by: hard bounds, and the strengths of the pull to the prior means, each above 0. */
 export interface FitRules {
   readonly bounds: FitBounds;
-  readonly strengths: PriorStrengths;
+  readonly strengths: BktParameters;
   /** Relative gain of the penalised log likelihood at which a fit stops, and the most iterations. */
   readonly tolerance?: number;
   readonly maxIterations?: number;
@@ -25,8 +24,6 @@ export interface SkillEstimate {
   readonly objective: number;
   readonly iterations: number;
 }
-
-const names = ['pInit', 'pLearn', 'pGuess', 'pSlip'] as const;
 
 export const parametersBy = (of: (name: keyof BktParameters) => number): BktParameters => ({
   pInit: of('pInit'),
@@ -52,10 +49,8 @@ const within = (x: number, { low, high }: Range): number => clamp(x, low, high);
 /**
  * Maximum a posteriori estimate of one skill's parameters by expectation maximisation, from one start. Keeps the
  * best it has seen: a step may lead down where P* bounds learning, where the truncation of difficulties moves with
- * guess and slip, and after long pauses, whose starting values a step takes for fixed. (Cutting such steps in half
- * gained nothing on real logs.)
- *
- * @param means prior means, which weigh as much as the strengths say
+ * guess and slip, and after long pauses, whose starting values a step takes for fixed. Halving such steps gained
+ * nothing on real logs.
  */
 export function fitSkill(
   tree: SkillTree,
@@ -90,10 +85,9 @@ function objectiveOf(
   work: Workspace,
 ): number {
   let sum = filterForward(tree, parameters, work, { bounds });
-  for (const name of names) {
-    const mean = means[name];
-    sum +=
-      strengths[name] * (mean * Math.log(parameters[name]) + (1 - mean) * Math.log(1 - parameters[name]));
+  for (const name of ['pInit', 'pLearn', 'pGuess', 'pSlip'] as const) {
+    const [p, mean] = [parameters[name], means[name]];
+    sum += strengths[name] * (mean * Math.log(p) + (1 - mean) * Math.log(1 - p));
   }
   return sum;
 }
@@ -122,9 +116,7 @@ function improve(
 
 /**
  * M-step of guess and slip with question difficulty: two logistic regressions on an intercept, the difficulty an
- * offset and the expected visits the weights; two Newton steps each.
- *
- * @param mastered in sequences, by node
+ * offset and the expected visits the weights; two Newton steps each. @param mastered in sequences, by node
  */
 function shiftedEmissions(
   { size, correct, through }: SkillTree,

@@ -1,7 +1,7 @@
 import { clamp } from '../../base/common.js';
 import { type BktParameters, difficultyModel, type FitBounds, type Range } from '../../base/params.js';
 import { faded } from '../../tracing/bkt.js';
-import type { AnswerTrees } from './trees.js';
+import { type AnswerTrees, nodesOf } from './trees.js';
 
 /** The tree of one skill; see `AnswerTrees` for its columns. */
 export interface SkillTree extends Pick<AnswerTrees, 'parent' | 'correct' | 'through' | 'ending' | 'kept'> {
@@ -24,28 +24,19 @@ export const newWorkspace = (nodes: number) => ({
 export type Workspace = ReturnType<typeof newWorkspace>;
 
 export function skillTree(trees: AnswerTrees, skill: number, difficultyScale: number): SkillTree {
-  const from = trees.starts[skill] as number;
-  const to = trees.starts[skill + 1] as number;
-  return {
-    size: to - from,
-    parent: trees.parent.subarray(from, to),
-    correct: trees.correct.subarray(from, to),
-    through: trees.through.subarray(from, to),
-    ending: trees.ending.subarray(from, to),
-    kept: trees.kept.subarray(from, to),
-    odds: shiftOdds(trees.difficulty?.subarray(from, to), difficultyScale),
-  };
+  const { difficulty, ...nodes } = nodesOf(trees, trees.starts[skill] as number, trees.starts[skill + 1]);
+  return { ...nodes, size: nodes.parent.length, odds: shiftOdds(difficulty, difficultyScale) };
 }
 
-function shiftOdds(difficulty: Float32Array | undefined, scale: number): Float64Array | null {
-  if (scale === 0 || difficulty === undefined || difficulty.every((b) => b === 0)) return null;
+function shiftOdds(difficulty: Float32Array | null, scale: number): Float64Array | null {
+  if (scale === 0 || difficulty === null || difficulty.every((b) => b === 0)) return null;
   const { limit } = difficultyModel;
   return Float64Array.from(difficulty, (b) => Math.exp(scale * clamp(b, -limit, limit)));
 }
 
 /**
- * Bounds of e^(k b) that keep guess and slip of a question inside the bounds. One common truncation, not one for
- * each, so that the evidence of an answer stays monotone in the difficulty.
+ * Bounds of e^(k b) that keep guess and slip of a question inside the bounds. One common truncation, so that the
+ * evidence of an answer stays monotone in the difficulty.
  */
 export function oddsRange({ pGuess, pSlip }: BktParameters, bounds: FitBounds): Range {
   const guess = odds(pGuess);
@@ -60,13 +51,12 @@ export const odds = (p: number): number => p / (1 - p);
 interface FilterOptions {
   /** Bounds that truncate the difficulty. */
   readonly bounds: FitBounds;
-  /** Probabilities of mastery stay this far from 0 and 1. */
+  /** Probabilities of mastery stay this far from 0 and 1; default 1e-9. */
   readonly floor?: number;
   /** Probability of losing mastery at an attempt; the served rule and the fits have 0. */
   readonly forget?: number;
 }
 
-const defaultFloor = 1e-9;
 /** Far enough from the smallest number for another probability. */
 const smallProduct = 1e-200;
 
@@ -80,7 +70,7 @@ export function filterForward(
   tree: SkillTree,
   parameters: BktParameters,
   { before, after }: Workspace,
-  { bounds, floor = defaultFloor, forget = 0 }: FilterOptions,
+  { bounds, floor = 1e-9, forget = 0 }: FilterOptions,
 ): number {
   const { size, parent, correct, through, kept, odds: shifts } = tree;
   const { pInit, pLearn } = parameters;
@@ -128,10 +118,8 @@ export function filterForward(
 
 /**
  * Backward smoother after `filterForward`: expected visits given all answers. Leaves in `before` the expected
- * number of sequences that are mastered at the node.
- *
- * With gamma the smoothed and p the filtered probability of mastery at the next attempt, its message
- * back is gamma / p and (1 - gamma) / (1 - p); both are sums over the sequences of the branch.
+ * number of sequences that are mastered at the node. With gamma the smoothed and p the filtered probability of
+ * mastery at the next attempt, its message back is gamma / p and (1 - gamma) / (1 - p), summed over the branch.
  */
 export function smoothBackward(tree: SkillTree, pLearn: number, work: Workspace) {
   const { before, after, backKnown, backUnknown } = work;
@@ -149,8 +137,7 @@ export function smoothBackward(tree: SkillTree, pLearn: number, work: Workspace)
     const toUnknown = (1 - last) * (1 - pLearn) * (backUnknown[node] as number);
     const mastered = last * (ends + (backKnown[node] as number));
     const others = (1 - last) * ends + toKnown + toUnknown;
-    backKnown[node] = 0;
-    backUnknown[node] = 0;
+    backKnown[node] = backUnknown[node] = 0;
     learned += toKnown;
     notLearned += toUnknown;
     known += mastered;
@@ -173,5 +160,4 @@ export function smoothBackward(tree: SkillTree, pLearn: number, work: Workspace)
   return { starts, startsKnown, learned, notLearned, known, knownRight, unknown, unknownRight };
 }
 
-/** Expected numbers of visits, as an M-step needs them. */
 export type Expectations = ReturnType<typeof smoothBackward>;

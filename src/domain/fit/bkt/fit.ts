@@ -1,7 +1,4 @@
-/**
- * Fits of all skills of a tenant in two levels: skills are drawn to the mean of the tenant's large skills, and
- * that mean is refreshed round by round (empirical Bayes).
- */
+/** Fits of all skills of a tenant: drawn to the mean of its large skills, which each round refreshes (empirical Bayes). */
 
 import { type BktParameters, defaultParameters, fitModel, fitPriorMeans } from '../../base/params.js';
 import type { ParameterSource } from '../../catalogue/tenant-model.js';
@@ -52,19 +49,17 @@ export async function fitTrees(
 
 /**
  * Fits the skills from `from` to `to` - 1; a thread may do so on shared trees.
- *
  * @returns one estimate per skill; for a skill with too few learners to be served a fit, the prior means
  */
 export function fitRange(trees: AnswerTrees, from: number, to: number, round: FitRound): SkillEstimate[] {
   const { means, warm = [], coldStart = false, difficultyScale } = round;
-  const sizes = trees.starts.subarray(from + 1, to + 1).map((end, i) => end - (trees.starts[from + i] ?? 0));
-  const work = newWorkspace(sizes.reduce((most, size) => Math.max(most, size), 0));
   return Array.from({ length: to - from }, (_, i) => {
     const skill = from + i;
     if (!isFitted(trees, skill)) return { parameters: means, objective: 0, iterations: 0 };
     const start = warm[skill];
     const starts = [start ?? means, ...(start !== undefined && coldStart ? [means] : [])];
     const tree = skillTree(trees, skill, difficultyScale);
+    const work = newWorkspace(tree.size);
     const fits = starts.map((one) => fitSkill(tree, one, means, round, work));
     const best = fits.reduce((a, b) => (b.objective > a.objective ? b : a));
     return { ...best, iterations: fits.reduce((sum, fit) => sum + fit.iterations, 0) };
@@ -75,8 +70,8 @@ const isFitted = (trees: AnswerTrees, skill: number): boolean =>
   (trees.learners[skill] as number) >= fitModel.minLearners;
 
 /**
- * Means of the large skills; of all fitted ones while there are too few of those, for the pull to means that are
- * not the tenant's own costs more than noisier means do. Null while there are too few of either.
+ * Means of the large skills; of all fitted ones while there are too few of those, for noisier means cost less than
+ * means that are not the tenant's own. Null while there are too few of either.
  */
 function tenantMeans(trees: AnswerTrees, estimates: readonly SkillEstimate[]): BktParameters | null {
   const { priorLearners, minLearners, minFittedSkills } = fitModel;

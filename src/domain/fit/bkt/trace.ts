@@ -44,8 +44,9 @@ export const newPractice = (learner: number, mastery = 0) => ({
   lastCorrectDay: -1,
 });
 
-export type Practice = ReturnType<typeof newPractice>;
+type Practice = ReturnType<typeof newPractice>;
 
+/** Counts an answer. @param at Unix milliseconds, not before the last one */
 export function practise(practice: Practice, at: number, isCorrect: boolean): void {
   const day = dayOf(at);
   practice.attempts++;
@@ -55,15 +56,15 @@ export function practise(practice: Practice, at: number, isCorrect: boolean): vo
   practice.lastCorrectDay = day;
 }
 
-/** @param pCorrect predicted from the learner's earlier answers */
-type TraceVisitor = (place: number, pCorrect: number, learner: number) => void;
-
-/** Traces every answer of these learners; of a range of them alone where `from` and `to` are given. */
+/**
+ * Traces every answer of these learners; of a range of them alone where `from` and `to` are given.
+ * @param visit is called with what is predicted from the learner's earlier answers
+ */
 export function traceLog(
   log: AnswerLog,
   learners: Learners,
   model: TracedModel,
-  visit: TraceVisitor,
+  visit: (place: number, pCorrect: number, learner: number) => void,
   from = 0,
   to = learners.length,
 ): void {
@@ -78,8 +79,8 @@ export function traceLog(
       const at = Math.max(state.lastAttemptAt, log.at[place] as number);
       const isCorrect = log.correct[place] === 1;
       const before = effectiveMastery(parameters.pInit, state, at);
-      const evidence = { difficultyShift: shiftAt(log, place, model) };
-      const { masteryAfter, pCorrect } = traceAnswer(parameters, before, isCorrect, evidence);
+      const shift = shiftAt(log, place, model);
+      const { masteryAfter, pCorrect } = traceAnswer(parameters, before, isCorrect, shift);
       state.mastery = masteryAfter;
       practise(state, at, isCorrect);
       visit(place, pCorrect, learner);
@@ -105,11 +106,11 @@ export function sumLosses(
   return { losses, answers };
 }
 
-/** Mean log loss of two models on the same answers; both 0 for no answers. */
-export interface LossComparison {
+/** Mean log loss on the same held-out answers, with what was in force and with what was fitted; null: no answers. */
+export interface Comparison {
   readonly answers: number;
-  readonly candidate: number;
-  readonly current: number;
+  readonly oldLogLoss: number | null;
+  readonly newLogLoss: number | null;
 }
 
 /** Compares two models skill by skill on learners whom the candidate was not fitted on. */
@@ -118,13 +119,15 @@ export function heldOutLogLoss(
   learners: Learners,
   candidate: TracedModel,
   current: TracedModel,
-): LossComparison[] {
+): Comparison[] {
   const bySkill = (model: TracedModel) =>
     sumLosses(log, learners, model, log.skills, (place) => log.skill[place] as number);
   const [after, before] = [bySkill(candidate), bySkill(current)];
+  const mean = (losses: Float64Array, skill: number, answers: number) =>
+    answers === 0 ? null : (losses[skill] as number) / answers;
   return Array.from(after.answers, (answers, skill) => ({
     answers,
-    candidate: (after.losses[skill] as number) / Math.max(1, answers),
-    current: (before.losses[skill] as number) / Math.max(1, answers),
+    oldLogLoss: mean(before.losses, skill, answers),
+    newLogLoss: mean(after.losses, skill, answers),
   }));
 }

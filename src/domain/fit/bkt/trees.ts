@@ -1,6 +1,6 @@
 /**
  * Answers of each skill as prefix trees. Learners who answered alike so far share one node per attempt, which the
- * filter and the smoother then visit once for all of them: both only need sums over sequences, and those are
+ * filter and the smoother then visit once for all of them: both need sums over sequences alone, and those are
  * linear in the number that runs through a node. Every parent stands before its children.
  */
 
@@ -10,14 +10,13 @@ import {
   type Learners,
   placesByLearner,
   placesOf,
-  type Sorted,
   shared,
   sortedBy,
 } from '../../base/answer-log.js';
 import { dayMs } from '../../base/common.js';
 import { fitModel } from '../../base/params.js';
 import { retentionOf } from '../../tracing/bkt.js';
-import { newPractice, type Practice, practise } from './trace.js';
+import { newPractice, practise } from './trace.js';
 
 /** Trees of all skills, in columns over shared memory, so that threads can fit a range of skills each. */
 export interface AnswerTrees {
@@ -34,9 +33,8 @@ export interface AnswerTrees {
   readonly kept: Float32Array;
   /** Question difficulty less the skill's mean, 0 where none was supplied; null where fits leave it out. */
   readonly difficulty: Float32Array | null;
-  /** Per skill: the mean that was taken off. */
+  /** Per skill: the mean that was taken off, distinct learners, answers in use. */
   readonly difficultyMean: Float64Array;
-  /** Per skill: distinct learners, and answers in use. */
   readonly learners: Uint32Array;
   readonly observations: Uint32Array;
 }
@@ -48,6 +46,18 @@ export interface TreeOptions {
   readonly withDifficulty?: boolean;
 }
 
+/** Columns of the nodes from one place to another. */
+export const nodesOf = (trees: AnswerTrees, from: number, to?: number) => ({
+  parent: trees.parent.subarray(from, to),
+  correct: trees.correct.subarray(from, to),
+  through: trees.through.subarray(from, to),
+  ending: trees.ending.subarray(from, to),
+  kept: trees.kept.subarray(from, to),
+  difficulty: trees.difficulty?.subarray(from, to) ?? null,
+});
+
+type Nodes = ReturnType<typeof nodesOf>;
+
 /**
  * Trees of the first `fitModel.maxAttempts` answers per learner and skill. A pause of more than
  * `fitModel.splitDays` starts a branch of its own, which continues from the decayed mastery.
@@ -58,119 +68,97 @@ export function growTrees(log: AnswerLog, learners: Learners, options: TreeOptio
   const isRapid = (place: number): boolean =>
     (log.seconds[place] as number) < (rapidBelow[log.skill[place] as number] ?? 0);
   const used = placesOf(log, learners).filter((place) => !isRapid(place));
-  const sorted = sortedBy(log.skill, log.skills, used);
-  const growth = newGrowth(log, used.length, withDifficulty);
-  for (let skill = 0; skill < log.skills; skill++) growSkill(growth, sorted, skill);
-  return growth.trees;
+  const trees: AnswerTrees = {
+    starts: shared.counts(log.skills + 1),
+    parent: shared.ints(used.length),
+    correct: shared.bytes(used.length),
+    through: shared.ints(used.length),
+    ending: shared.ints(used.length),
+    kept: shared.floats(used.length),
+    difficulty: withDifficulty ? shared.floats(used.length) : null,
+    difficultyMean: shared.doubles(log.skills),
+    learners: shared.counts(log.skills),
+    observations: shared.counts(log.skills),
+  };
+  const learnerOf = new Uint32Array(log.skill.length);
+  for (const own of placesByLearner(log, everyone(log))) learnerOf.fill(own.learner, own.start, own.end);
+  const growth = { log, trees, learnerOf, children: new Int32Array(2 * (used.length + 1)) };
+  const { starts, order } = sortedBy(log.skill, log.skills, used);
+  for (let skill = 0; skill < log.skills; skill++)
+    growSkill(growth, skill, order.subarray(starts[skill], starts[skill + 1]));
+  return trees;
 }
 
 interface Growth {
   readonly log: AnswerLog;
   readonly trees: AnswerTrees;
   /** The learner of each answer of the log. */
-  readonly learner: Uint32Array;
-  /** Next node, plus one, by node and answer; row 0 is before the first attempt. 0 where there is none yet. */
+  readonly learnerOf: Uint32Array;
+  /** Next node, plus one, by node and answer; row 0 is before the first attempt. All 0 between skills. */
   readonly children: Int32Array;
-  /** Of the skill that grows now: its first place, its nodes so far, and whether answers share nodes. */
-  first: number;
-  size: number;
-  sharing: boolean;
 }
 
-function newGrowth(log: AnswerLog, answers: number, withDifficulty: boolean): Growth {
-  const trees = {
-    starts: shared.counts(log.skills + 1),
-    parent: shared.ints(answers),
-    correct: shared.bytes(answers),
-    through: shared.ints(answers),
-    ending: shared.ints(answers),
-    kept: shared.floats(answers),
-    difficulty: withDifficulty ? shared.floats(answers) : null,
-    difficultyMean: shared.doubles(log.skills),
-    learners: shared.counts(log.skills),
-    observations: shared.counts(log.skills),
-  };
-  const learner = new Uint32Array(log.skill.length);
-  for (const own of placesByLearner(log, everyone(log))) learner.fill(own.learner, own.start, own.end);
-  const children = new Int32Array(2 * (answers + 1));
-  return { log, trees, learner, children, first: 0, size: 0, sharing: true };
-}
-
-function growSkill(growth: Growth, { starts, order }: Sorted, skill: number): void {
-  const { trees, log } = growth;
-  const places = order.subarray(starts[skill], starts[skill + 1]);
-  growth.first = trees.starts[skill] as number;
-  growth.size = 0;
-  growth.sharing = trees.difficulty === null || !places.some((place) => !Number.isNaN(log.difficulty[place]));
+/** @param places of the answers on the skill, by learner */
+function growSkill({ log, trees, learnerOf, children }: Growth, skill: number, places: Uint32Array): void {
+  const first = trees.starts[skill] as number;
+  const nodes = nodesOf(trees, first);
+  // Answers with difficulties share no nodes.
+  const hasDifficulty = places.some((place) => !Number.isNaN(log.difficulty[place]));
+  const difficulty = hasDifficulty ? nodes.difficulty : null;
   let practice = newPractice(-1);
-  let node = -1;
-  let learners = 0;
+  let [node, size, learners] = [-1, 0, 0];
   for (const place of places) {
-    const learner = growth.learner[place] as number;
+    const learner = learnerOf[place] as number;
     if (learner !== practice.learner) {
       practice = newPractice(learner);
       node = -1;
       learners++;
     }
-    if (practice.attempts < fitModel.maxAttempts) node = follow(growth, practice, node, place);
+    if (practice.attempts === fitModel.maxAttempts) continue;
+    const correct = log.correct[place] as number;
+    const at = Math.max(practice.lastAttemptAt, log.at[place] as number);
+    // A pause too short to split a sequence lets fits forget nothing.
+    const isSplit = practice.attempts > 0 && (at - practice.lastAttemptAt) / dayMs > fitModel.splitDays;
+    const kept = isSplit ? retentionOf(practice, at) : 1;
+    practise(practice, at, correct === 1);
+    const slot = 2 * (node + 1) + correct;
+    const sharing = difficulty === null && kept === 1;
+    const known = sharing ? (children[slot] as number) : 0;
+    if (known === 0) {
+      nodes.parent[size] = node;
+      nodes.correct[size] = correct;
+      nodes.kept[size] = kept;
+      size++;
+      if (sharing) children[slot] = size;
+    }
+    node = (known === 0 ? size : known) - 1;
+    nodes.through[node] = (nodes.through[node] as number) + 1;
+    if (difficulty !== null) difficulty[node] = log.difficulty[place] as number;
   }
-  trees.starts[skill + 1] = growth.first + growth.size;
+  trees.starts[skill + 1] = first + size;
   trees.learners[skill] = learners;
-  trees.observations[skill] = countEndings(growth);
-  if (!growth.sharing) centreDifficulty(growth, skill);
-  growth.children.fill(0, 0, 2 * (growth.size + 1));
+  trees.observations[skill] = countEndings(nodes, size);
+  if (difficulty !== null) trees.difficultyMean[skill] = centre(difficulty.subarray(0, size));
+  children.fill(0, 0, 2 * (size + 1));
 }
 
-/**
- * Takes the learner one answer further than a node. A pause too short to split a sequence lets fits forget nothing.
- * @returns the node of the answer
- */
-function follow(growth: Growth, practice: Practice, from: number, place: number): number {
-  const { log, trees } = growth;
-  const correct = log.correct[place] as number;
-  const at = Math.max(practice.lastAttemptAt, log.at[place] as number);
-  const isSplit = practice.attempts > 0 && (at - practice.lastAttemptAt) / dayMs > fitModel.splitDays;
-  const node = nextNode(growth, from, correct, isSplit ? retentionOf(practice, at) : 1);
-  practise(practice, at, correct === 1);
-  const here = growth.first + node;
-  trees.through[here] = (trees.through[here] as number) + 1;
-  if (!growth.sharing) (trees.difficulty as Float32Array)[here] = log.difficulty[place] as number;
-  return node;
-}
-
-function nextNode(growth: Growth, parent: number, correct: number, kept: number): number {
-  const slot = 2 * (parent + 1) + correct;
-  const sharing = growth.sharing && kept === 1;
-  const known = sharing ? (growth.children[slot] as number) - 1 : -1;
-  if (known >= 0) return known;
-  const node = growth.size++;
-  if (sharing) growth.children[slot] = node + 1;
-  const { trees, first } = growth;
-  trees.parent[first + node] = parent;
-  trees.correct[first + node] = correct;
-  trees.kept[first + node] = kept;
-  return node;
-}
-
-/** Sequences end where they do not run on; a long pause ends one too. Returns the answers of the skill. */
-function countEndings({ trees, first, size }: Growth): number {
-  const { parent, through, ending, kept } = trees;
+/** Sequences end where they do not run on; a long pause ends one too. @returns the answers of the skill */
+function countEndings({ parent, through, ending, kept }: Nodes, size: number): number {
   let answers = 0;
-  for (let node = first; node < first + size; node++) {
+  for (let node = 0; node < size; node++) {
     const count = through[node] as number;
     answers += count;
     ending[node] = count;
     const from = parent[node] as number;
-    if (from >= 0 && kept[node] === 1) ending[first + from] = (ending[first + from] as number) - count;
+    if (from >= 0 && kept[node] === 1) ending[from] = (ending[from] as number) - count;
   }
   return answers;
 }
 
-function centreDifficulty({ trees, first, size }: Growth, skill: number): void {
-  const own = (trees.difficulty as Float32Array).subarray(first, first + size);
-  const supplied = own.filter((b) => !Number.isNaN(b));
-  // None: those that had one were not among the first attempts.
+/** @returns the mean that was taken off; 0 without any, which were not among the first attempts then */
+function centre(difficulty: Float32Array): number {
+  const supplied = difficulty.filter((b) => !Number.isNaN(b));
   const mean = supplied.length === 0 ? 0 : supplied.reduce((sum, b) => sum + b, 0) / supplied.length;
-  trees.difficultyMean[skill] = mean;
-  own.set(own.map((b) => (Number.isNaN(b) ? 0 : b - mean)));
+  difficulty.set(difficulty.map((b) => (Number.isNaN(b) ? 0 : b - mean)));
+  return mean;
 }

@@ -11,7 +11,14 @@ import {
   sortedBy,
 } from '../../base/answer-log.js';
 import { predictionModel } from '../../base/params.js';
-import { features, itemColumns, rowWidth, runColumn, skillColumns } from '../../prediction/features.js';
+import {
+  columnOf,
+  features,
+  itemColumns,
+  rowWidth,
+  runColumn,
+  skillColumns,
+} from '../../prediction/features.js';
 import { type PredictionModel, priorAnswersFor } from '../../prediction/model.js';
 import { maxItemRun } from '../../tracing/traces.js';
 import type { FeatureStore } from './replay.js';
@@ -38,13 +45,12 @@ export const fitSteps = (): FitStep[] =>
     blockNames.map((name) => ({ name, fresh: sweep < rules.freshSweeps })),
   ).flat();
 
-/** All that the steps work on. */
 export type FitMemory = ReturnType<typeof newFitMemory>;
 
 /** Answers in a range of a pass; the same for any number of threads, for sums depend on it in their last digits. */
 export const rangeAnswers = 1 << 12;
 
-/** @param itemVariance of the items' effects (see `fitOffsets`), by which their terms are trusted */
+/** All that the steps work on. @param itemVariance of the items' effects (see `fitOffsets`), which sets their ridge */
 export function newFitMemory(
   log: AnswerLog,
   learners: Learners,
@@ -54,7 +60,7 @@ export function newFitMemory(
   const places = placesOf(log, learners);
   const answers = { places, rows, ...momentsOf(rows, places) };
   const { correct, skill, item, skills, items } = log;
-  // All answers belong to the one member 0 of the weights.
+  // All answers belong to member 0 of the weights.
   const [all, run] = [shared.counts(correct.length), shared.counts(correct.length)];
   // The skill that each item was last asked for.
   const skillOf = shared.counts(items + 1);
@@ -64,11 +70,23 @@ export function newFitMemory(
   }
   // Items' terms are normal about 0 with the variance of their effects: the ridge is one by it.
   const itemRidge = Math.max(rules.itemRidge, 1 / itemVariance);
+  // Items' slopes are trusted less where items differ less.
+  const slopeRidge = (column: number): number =>
+    (itemRidge / rules.itemRidge) *
+    (column === columnOf('ability') ? rules.itemAbilityRidge : rules.itemSlopeRidge);
   const blocks: Record<BlockName, Block> = {
-    weights: newBlock(answers, all, 1, allColumns, 0, () => rules.ridge),
-    skills: newBlock(answers, skill, skills, skillColumns, rules.skillRidge, () => rules.slopeRidge),
-    items: newBlock(answers, item, items + 1, itemColumns, itemRidge, (c) => slopeRidge(c, itemRidge)),
-    runs: newBlock(answers, run, maxItemRun + 1, [], rules.runRidge, () => 0),
+    weights: newBlock(
+      answers,
+      all,
+      0,
+      1,
+      features.map((_, column) => column),
+      0,
+      () => rules.ridge,
+    ),
+    skills: newBlock(answers, skill, 0, skills, skillColumns, rules.skillRidge, () => rules.slopeRidge),
+    items: newBlock(answers, item, 1, items + 1, itemColumns, itemRidge, slopeRidge),
+    runs: newBlock(answers, run, 1, maxItemRun + 1, [], rules.runRidge, () => 0),
   };
   startWeights(blocks.weights, correct, places);
   // By place in the log: the answers, and the log-odds of a right answer by the terms so far.
@@ -76,14 +94,7 @@ export function newFitMemory(
   return { correct, logits, ranges: rangesOf(places), skillOf, blocks };
 }
 
-const allColumns = features.map((_, column) => column);
-
 const rangesOf = (places: Uint32Array): number => Math.ceil(places.length / rangeAnswers);
-
-/** Items' slopes are trusted less where items differ less. */
-const slopeRidge = (column: number, itemRidge: number): number =>
-  (itemRidge / rules.itemRidge) *
-  (features[column]?.name === 'ability' ? rules.itemAbilityRidge : rules.itemSlopeRidge);
 
 /** Mean and sd of every feature; small sds count as the least one. */
 function momentsOf(rows: Float32Array, places: Uint32Array) {
@@ -113,14 +124,15 @@ export type Block = ReturnType<typeof newBlock>;
 
 /**
  * Terms that are fitted together: for each member (all answers, a skill, an item, a length of the run of wrong
- * answers) an intercept, then slopes on some features about their means. All are 0 and drawn there, by ridges in standardised
- * units.
- *
+ * answers) an intercept, then slopes on some features about their means. All are 0 and drawn there, by ridges in
+ * standardised units.
  * @param members the member of each answer of the log
+ * @param first those below have no terms: no item, and no wrong answer in a row
  */
 function newBlock(
   { places, rows, means, sds }: FitAnswers,
   members: Uint32Array,
+  first: 0 | 1,
   size: number,
   columns: readonly number[],
   interceptRidge: number,
@@ -131,8 +143,9 @@ function newBlock(
   const isPacked = columns.length < features.length;
   const sdOf = (column: number): number => sds[column] as number;
   return {
-    /** `order` has the places of the fit's answers, `starts` where each member's begin. */
     ...sorted,
+    members,
+    first,
     /** Features of the slopes, `stride` apart: packed in the block's order, or else all by place in the log. */
     rows: isPacked ? packedRows(rows, columns, sorted.order) : rows,
     stride: isPacked ? columns.length : rowWidth,
@@ -140,7 +153,7 @@ function newBlock(
     /** Terms per member, and the features of terms 1 and up. */
     width,
     columns,
-    /** By term: the mean over the fit's answers, how strongly it is drawn to its centre, how far it may move in one step. */
+    /** By term: mean over the fit's answers, pull to its centre, longest move in one step. */
     means: Float64Array.of(0, ...columns.map((column) => means[column] as number)),
     ridges: Float64Array.of(interceptRidge, ...columns.map((c) => ridgeOf(c) * sdOf(c) * sdOf(c))),
     centres: new Float64Array(width),
@@ -168,12 +181,11 @@ function packedRows(rows: Float32Array, columns: readonly number[], order: Uint3
 export const sumsPerMember = (width: number): number => width + (width * (width + 1)) / 2;
 
 /**
- * The weights start at their centres, the features' own start values beside the bias of the overall share, one right and one
- * wrong answer added, and move freely; with few answers the bias alone moves.
+ * The weights start at their centres, the features' start values beside the bias of the overall share with one right
+ * and one wrong answer added, and move freely; with few answers the bias alone moves.
  */
 function startWeights(block: Block, correct: Uint8Array, places: Uint32Array): void {
-  let right = 1;
-  for (const place of places) right += correct[place] as number;
+  const right = places.reduce((sum, place) => sum + (correct[place] as number), 1);
   const bias = Math.log(right / (places.length + 2 - right));
   const start = [bias, ...features.map((feature) => feature.start)];
   for (const figures of [block.terms, block.moves, block.centres]) figures.set(start);

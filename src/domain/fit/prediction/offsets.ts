@@ -23,7 +23,6 @@ export const abilityOffset = (
  * with an ability of 0: the second pass starts from the ratings of the first with small steps, so that the order of
  * the learners hardly matters. A pass before them, without items, measures how much items differ: a rating's first step
  * is 1 / (1 / variance + ...), as of a Bayesian one, but not above what is tuned.
- *
  * @param shifts of log-odds by the supplied difficulties, by place in the log; null where none were supplied
  * @returns also the variance of the items' effects within their skills, logits squared
  */
@@ -33,7 +32,10 @@ export function fitOffsets(
   shifts: Float32Array | null = null,
 ): AbilityOffsets & { readonly itemVariance: number } {
   const { passes, warmSkill, warmItem, itemFrom, itemFall } = predictionModel.offsets;
-  const mean = logit(shareRight(log, learners));
+  const places = placesOf(log, learners);
+  // One right and one wrong answer added, so that logs of one kind of answer only have a share too.
+  const right = places.reduce((sum, place) => sum + (log.correct[place] as number), 1);
+  const mean = logit(right / (places.length + 2));
   const deviations = newItemDeviations(log.items);
   rateLearners(newRatings(log, mean), log, learners, shifts, (item, surprise, expected, learner) =>
     noteDeviation(deviations, item, learner, surprise, expected * (1 - expected)),
@@ -52,14 +54,6 @@ export function fitOffsets(
     });
   }
   return { mean, skills, items, itemVariance: variance };
-}
-
-/** One right and one wrong answer added, so that logs of one kind of answer only have one too. */
-function shareRight(log: AnswerLog, learners: Learners): number {
-  const places = placesOf(log, learners);
-  let right = 1;
-  for (const place of places) right += log.correct[place] as number;
-  return right / (places.length + 2);
 }
 
 const newRatings = (log: AnswerLog, mean: number) => ({

@@ -1,7 +1,4 @@
-/**
- * Replays a log as it would have been served and keeps the features of every answer; predicts from them, counts the items'
- * answers, and measures the held-out loss.
- */
+/** Replays a log as it would have been served, keeps the features of every answer, predicts from them, judges by them. */
 
 import { type AnswerLog, everyone, type Learners, placesOf, shared } from '../../base/answer-log.js';
 import { dayOf, sigmoid } from '../../base/common.js';
@@ -93,9 +90,8 @@ export function replayLearners(
 }
 
 /**
- * Serving counts a learner's first answer of a day alone, so that nobody can move a new item's term by answering it
- * again and again. A fit sees the whole log, and where items are practised often, most of what it knows of them
- * stands in the answers that follow.
+ * Serving counts a learner's first answer of a day alone, so that nobody can move a new item's term by repeating it. A
+ * fit sees the whole log: where items are practised often, most of what it knows of them stands in later answers.
  */
 const countsForItem = (recalled: ItemTrace | null, occurredAt: number): boolean =>
   recalled === null ||
@@ -150,10 +146,7 @@ const countsAt = ({ answers, right, expected }: FittedItems['sums'], item: numbe
   expected: expected[item] ?? 0,
 });
 
-/**
- * Counts the items' answers of these learners as serving would have counted them, after `predictRange`.
- * @returns sums by item, place 0 being none
- */
+/** After `predictRange`: sums of these learners' answers by item as serving would have counted them, place 0 being none. */
 export function countItems(log: AnswerLog, learners: Learners, { countsForItem, logits }: FeatureStore) {
   const answers = shared.counts(log.items + 1);
   const right = shared.counts(log.items + 1);
@@ -168,14 +161,14 @@ export function countItems(log: AnswerLog, learners: Learners, { countsForItem, 
   return { answers, right, expected };
 }
 
-/** Mean log loss on the held-out answers, with items as the training learners' answers leave them; 0 without any. */
+/** Mean log loss on the held-out answers, with items as the training learners' answers leave them; null: no answers. */
 export function judgeServed(
   log: AnswerLog,
   training: Learners,
   heldOut: Learners,
   store: FeatureStore,
   itemPriorAnswers: number,
-): number {
+): number | null {
   const sums = countItems(log, training, store);
   const difficulty = Float64Array.from(sums.answers, (_, item) =>
     itemDifficulty(countsAt(sums, item), itemPriorAnswers),
@@ -186,5 +179,5 @@ export function judgeServed(
     const own = difficulty[log.item[place] as number] as number;
     loss += answerLoss(sigmoid((store.logits[place] as number) + own), log.correct[place] as number);
   }
-  return loss / Math.max(1, places.length);
+  return places.length === 0 ? null : loss / places.length;
 }

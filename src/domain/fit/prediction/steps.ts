@@ -40,7 +40,8 @@ export function sumRanges(memory: FitMemory, { name, fresh }: FitStep, from: num
     sums.fill(0, sum, sum + (fresh ? size : width));
     for (let i = start; i < end; i += together) {
       readBatch(memory, block, batch, i, Math.min(together, end - i));
-      addGradient(batch, sums, sum);
+      const [s0 = 0, s1 = 0, s2 = 0, s3 = 0] = batch.slopes;
+      addRow(batch, sums, sum, width, s0, s1, s2, s3);
       if (fresh) addHessian(batch, sums, sum + width);
     }
   });
@@ -67,42 +68,38 @@ function readBatch(
   curvatures.fill(0, count);
 }
 
-function addGradient({ width, values, slopes }: Batch, sums: Float64Array, at: number): void {
-  const s0 = slopes[0] as number;
-  const s1 = slopes[1] as number;
-  const s2 = slopes[2] as number;
-  const s3 = slopes[3] as number;
-  for (let i = 0; i < width; i++)
-    sums[at + i] =
-      (sums[at + i] as number) +
-      s0 * (values[i] as number) +
-      s1 * (values[width + i] as number) +
-      s2 * (values[2 * width + i] as number) +
-      s3 * (values[3 * width + i] as number);
-}
-
 /** Its lower triangle, row by row from `sums[at]` on. */
-function addHessian({ width, values, curvatures }: Batch, sums: Float64Array, at: number): void {
-  const c0 = curvatures[0] as number;
-  const c1 = curvatures[1] as number;
-  const c2 = curvatures[2] as number;
-  const c3 = curvatures[3] as number;
+function addHessian(batch: Batch, sums: Float64Array, at: number): void {
+  const { width, values, curvatures } = batch;
   let next = at;
   for (let i = 0; i < width; i++) {
-    const w0 = c0 * (values[i] as number);
-    const w1 = c1 * (values[width + i] as number);
-    const w2 = c2 * (values[2 * width + i] as number);
-    const w3 = c3 * (values[3 * width + i] as number);
-    for (let j = 0; j <= i; j++) {
-      sums[next] =
-        (sums[next] as number) +
-        w0 * (values[j] as number) +
-        w1 * (values[width + j] as number) +
-        w2 * (values[2 * width + j] as number) +
-        w3 * (values[3 * width + j] as number);
-      next++;
-    }
+    const w0 = (curvatures[0] as number) * (values[i] as number);
+    const w1 = (curvatures[1] as number) * (values[width + i] as number);
+    const w2 = (curvatures[2] as number) * (values[2 * width + i] as number);
+    const w3 = (curvatures[3] as number) * (values[3 * width + i] as number);
+    addRow(batch, sums, next, i + 1, w0, w1, w2, w3);
+    next += i + 1;
   }
+}
+
+/** Adds the first `count` values of the batch's answers to the sums from `at` on, by a weight of each answer. */
+function addRow(
+  { width, values }: Batch,
+  sums: Float64Array,
+  at: number,
+  count: number,
+  w0: number,
+  w1: number,
+  w2: number,
+  w3: number,
+): void {
+  for (let j = 0; j < count; j++)
+    sums[at + j] =
+      (sums[at + j] as number) +
+      w0 * (values[j] as number) +
+      w1 * (values[width + j] as number) +
+      w2 * (values[2 * width + j] as number) +
+      w3 * (values[3 * width + j] as number);
 }
 
 /** Adds the block's last moves to the log-odds of the answers in the ranges `from` to `to` - 1. */
@@ -123,9 +120,8 @@ function moveMember(
     const place = order[i] as number;
     const row = (isPacked ? i : place) * stride - 1;
     let sum = (logits[place] as number) + (moves[term] as number);
-    for (let j = 1; j < width; j++) {
+    for (let j = 1; j < width; j++)
       sum += (moves[term + j] as number) * ((rows[row + j] as number) - (means[j] as number));
-    }
     logits[place] = sum;
   }
 }
@@ -137,11 +133,11 @@ function eachPart(
   to: number,
   visit: (member: number, range: number, start: number, end: number) => void,
 ): void {
-  const { order, starts } = block;
+  const { members, order, starts } = block;
   for (let range = from; range < to; range++) {
     const last = Math.min(order.length, (range + 1) * rangeAnswers);
     let at = range * rangeAnswers;
-    for (let member = memberAt(block, at); at < last; member++) {
+    for (let member = members[order[at] as number] as number; at < last; member++) {
       const end = Math.min(last, starts[member + 1] as number);
       visit(member, range, at, end);
       at = end;
@@ -149,29 +145,14 @@ function eachPart(
   }
 }
 
-/** The member to whom a place in the block's order belongs: the last one that begins there or before. */
-function memberAt({ starts }: Block, at: number): number {
-  let low = 0;
-  let high = starts.length - 1;
-  while (high - low > 1) {
-    const middle = (low + high) >>> 1;
-    if ((starts[middle] as number) <= at) low = middle;
-    else high = middle;
-  }
-  return low;
-}
-
 const descent = { maxRounds: 3000, tolerance: 1e-7, ridge: 0 };
-/** Members below have no terms: no item, and no wrong answer in a row. */
-const firstMember: Readonly<Record<BlockName, 0 | 1>> = { weights: 0, skills: 0, items: 1, runs: 1 };
-
 /** Moves every member's terms to the optimum of what the ranges summed up, inside the signs of the features. */
 export function solveStep(memory: FitMemory, name: BlockName): void {
   const block = memory.blocks[name];
-  const { width, terms, moves, starts } = block;
+  const { first, width, terms, moves, starts } = block;
   const problem = newQuadratic(width);
   moves.fill(0);
-  for (let member = firstMember[name]; member + 1 < starts.length; member++) {
+  for (let member = first; member + 1 < starts.length; member++) {
     if (starts[member] === starts[member + 1]) continue;
     const at = member * width;
     addUp(problem, block, member);
@@ -196,9 +177,8 @@ function addUp({ gradient, hessian }: BoxedQuadratic, { width, sums, starts }: B
     let at = from + width;
     for (let i = 0; i < width; i++) {
       gradient[i] = (gradient[i] as number) - (sums[from + i] as number);
-      for (let j = 0; j <= i; j++) {
+      for (let j = 0; j <= i; j++)
         hessian[i * width + j] = (hessian[i * width + j] as number) + (sums[at++] as number);
-      }
     }
   }
   mirror(hessian, width);
