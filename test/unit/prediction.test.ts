@@ -104,9 +104,7 @@ function fitOn(log: AnswerLog, learners: Learners, store: FeatureStore): Fitted 
     const terms = termsOf({ ...fitted, itemCounts: [] }, log.skill[i] as number, item);
     counts.answers++;
     counts.right += log.correct[i] as number;
-    counts.expected += sigmoid(
-      logOddsWithoutItem(fitted.model, terms.skill, terms.item, store.rows, i * rowWidth),
-    );
+    counts.expected += sigmoid(logOddsWithoutItem(fitted.model, terms, store.rows, i * rowWidth));
   }
   return { ...fitted, itemCounts };
 }
@@ -293,7 +291,7 @@ test('the terms that are shown add up to the log-odds of the prediction', () => 
       const own = terms(skill, item);
       const sum = explain(model, own, row).reduce((total, { logits }) => total + logits, 0);
       assert.ok(Math.abs(sigmoid(sum) - predict(model, own, row)) < 1e-9);
-      const withoutItem = logOddsWithoutItem(model, own.skill, own.item, row, 0);
+      const withoutItem = logOddsWithoutItem(model, own, row, 0);
       assert.ok(Math.abs(sum - own.itemDifficulty - withoutItem) < 1e-9);
     }),
   );

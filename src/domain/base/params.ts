@@ -74,10 +74,7 @@ export const learnersOfKnownSkill = 5;
 /** Online ability filter (Bayesian Rasch). After `repeats` answers on a skill another says half as much (simulated). */
 export const abilityModel = { variance: 1, processNoise: 0.001, bound: 4, repeats: 8 } as const;
 
-/**
- * Days over which practice is counted; each before a newer learner's first answer counts as so much of an active
- * one.
- */
+/** Window of practice; each of its days before a newer learner's first answer counts as so much of an active one. */
 export const activityModel = { days: 14, unknownDay: 1 / 7 } as const;
 
 /** Roll-forward of mastery: decided here, to lie between published gains and what of them is due to practice. */
@@ -94,10 +91,7 @@ export const projectionModel = {
   maxChange: 1.5,
 } as const;
 
-/**
- * Half-lives of the averages in days, the difference called a trend; idle days are closed at most `idleClosings`
- * times.
- */
+/** Half-lives in days, the difference called a trend; idle days are closed at most `idleClosings` times. */
 export const momentumModel = {
   shortDays: 3,
   longDays: 14,
@@ -148,17 +142,14 @@ export const manualBounds: Range = { low: 0.001, high: 0.999 };
 export const wrongAnswerShare = 0.9;
 
 /** How strongly a fit is drawn to its prior means, in learners (pInit) or expected visits of the state (simulated). */
-export type PriorStrengths = BktParameters;
-
-export const priorStrengths: PriorStrengths = { pInit: 20, pLearn: 60, pGuess: 40, pSlip: 60 };
+export const priorStrengths: BktParameters = { pInit: 20, pLearn: 60, pGuess: 40, pSlip: 60 };
 
 /** Prior means while a tenant has no large skills to take them from; never served. */
 export const fitPriorMeans: BktParameters = { pInit: 0.35, pLearn: 0.12, pGuess: 0.2, pSlip: 0.1 };
 
 export const fitModel = {
-  /** First attempts of a learner on a skill that a fit reads. */
+  /** First attempts of a learner on a skill that a fit reads; a longer pause than so many days starts a new sequence. */
   maxAttempts: 60,
-  /** A longer pause starts a new sequence from the decayed mastery. */
   splitDays: 30,
   /** Skills from here on make the tenant's prior means; skills with fewer than `minLearners` are served the prior. */
   priorLearners: 200,
@@ -175,9 +166,6 @@ export const fitModel = {
 
 /** Logit shift of guess and slip per logit of difficulty: half of what a Rasch model says (decided here). */
 export const difficultyModel = { scale: 0.5, limit: 3 } as const;
-
-/** Likelihood ratios of confidence 1 to 5 with a right answer, where it counts as evidence (decided here). */
-export const confidenceRatios: readonly number[] = [0.6, 0.8, 1, 1.15, 1.3];
 
 /**
  * Mastery above the prior halves in `baseDays` after a grace, half as fast every `doublingDays` further days with a
@@ -288,15 +276,9 @@ export const predictionModel = {
   /** Elo passes: steps fall as step / (from + fall * answers); a later pass starts as after so many answers. */
   offsets: {
     passes: 2,
-    learnerStep: 0.8,
-    learnerFall: 0.1,
-    skillStep: 0.3,
-    skillFrom: 2,
-    skillFall: 0.05,
-    itemFrom: 2.5,
-    itemFall: 0.2,
-    warmSkill: 50,
-    warmItem: 5,
+    learner: { step: 0.8, from: 1, fall: 0.1 },
+    skill: { step: 0.3, from: 2, fall: 0.05, warm: 50 },
+    item: { step: 1, from: 2.5, fall: 0.2, warm: 5 },
   },
   fit: {
     sweeps: 7,

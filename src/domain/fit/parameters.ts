@@ -47,6 +47,11 @@ async function fitSkills(work: FitWork, trees: AnswerTrees, options: FitOptions)
   });
 }
 
+/**
+ * Judges skill by skill. Skills without a fit of their own have too few answers to judge by: the prior is judged once
+ * for all of them, as if no skill had a fit. A skill that no held-out learner answered cannot be judged and is
+ * published: it is small, and its fit is close to the prior.
+ */
 async function judgeParameters(
   work: FitWork,
   fit: BktFit,
@@ -64,22 +69,28 @@ async function judgeParameters(
     ...rules,
     skills: skills.map(({ difficultyMean }) => ({ parameters, difficultyMean })),
   });
-  const cold = await compare(
-    alike(candidate, fit.prior.parameters),
-    alike(before, current.prior ?? defaultParameters),
-  );
-  const { skills, prior } = guardSkills(work, fit, losses, poolLosses(cold), times);
+  const oldPrior = current.prior ?? defaultParameters;
+  const cold = poolLosses(await compare(alike(candidate, fit.prior.parameters), alike(before, oldPrior)));
+  const guarded = skillIds.map((skillId, k) => {
+    const own = guard(work, skillId, fit.skills[k] as SkillFit, losses[k] as Comparison, cold);
+    return { ...own, model: { ...own.model, times: times[k] ?? noTimes } };
+  });
+  // Skills that had no answer in this fit stay as they were.
+  const skillsWith = (own: readonly GuardedSkill[]) =>
+    new Map([...current.skills, ...own.map(({ skillId, model }) => [skillId, model] as const)]);
+  const fitted = [...skillsWith(guarded).values()].filter(({ source }) => source === 'fitted').length;
+  const hasPrior = fitted >= fitModel.minFittedSkills;
+  const isBetter = fit.prior.source === 'prior' && mayPublish(cold);
+  const skills = hasPrior ? guarded : guarded.map(withoutPrior);
   const base: TenantModel = {
     ...current,
     version,
     fittedAt,
-    prior,
+    prior: hasPrior ? (isBetter ? fit.prior.parameters : current.prior) : null,
     difficultyScale,
     bounds: bounds.pGuess.high === fitBounds.narrow.pGuess.high ? 'narrow' : 'wide',
-    // Skills that had no answer in this fit stay as they were.
-    skills: new Map([...current.skills, ...skills.map(({ skillId, model }) => [skillId, model] as const)]),
+    skills: skillsWith(skills),
   };
-  const passed = await compare(tracedBy(base, skillIds), before);
   const reports = skills.map(({ skillId, reason }, k) => ({
     skillId,
     ...(losses[k] as Comparison),
@@ -87,6 +98,7 @@ async function judgeParameters(
     published: reason === '',
     reason,
   }));
+  const passed = await compare(tracedBy(base, skillIds), before);
   return { base, skills: reports, comparison: poolLosses(passed) };
 }
 
@@ -117,35 +129,6 @@ export const mayPublish = ({ oldLogLoss, newLogLoss }: Omit<Comparison, 'answers
 
 type GuardedSkill = ReturnType<typeof guard>;
 
-/**
- * Judges skill by skill. Skills without a fit of their own have too few answers to judge by: the prior is judged once
- * for all of them, as if no skill had a fit. A skill that no held-out learner answered cannot be judged and is
- * published: it is small, and its fit is close to the prior.
- * @returns the prior for skills without a fit of their own too; null while too few skills have one
- */
-function guardSkills(
-  work: FitWork,
-  fit: BktFit,
-  losses: readonly Comparison[],
-  cold: Comparison,
-  times: readonly SkillTimes[],
-) {
-  const { current, skillIds } = work;
-  const skills = skillIds.map((skillId, k) => {
-    const fitted = fit.skills[k] as SkillFit;
-    return guard(work, skillId, fitted, losses[k] as Comparison, cold, times[k] ?? noTimes);
-  });
-  // As they will be served, those without an answer in this fit too.
-  const served = new Map([
-    ...current.skills,
-    ...skills.map(({ skillId, model }) => [skillId, model] as const),
-  ]);
-  const fitted = [...served.values()].filter(({ source }) => source === 'fitted').length;
-  if (fitted < fitModel.minFittedSkills) return { skills: skills.map(withoutPrior), prior: null };
-  const isBetter = fit.prior.source === 'prior' && mayPublish(cold);
-  return { skills, prior: isBetter ? fit.prior.parameters : current.prior };
-}
-
 /** @returns what the skill is served with, and why not with what was fitted; empty where it is */
 function guard(
   { current, version, fittedAt }: FitWork,
@@ -153,7 +136,6 @@ function guard(
   fitted: SkillFit,
   loss: Comparison,
   cold: Comparison,
-  times: SkillTimes,
 ) {
   const old = skillModelOf(current, skillId);
   // Without a fit of its own, neither in force nor now.
@@ -164,7 +146,7 @@ function guard(
   const served = reason === '' ? { ...old, ...fresh, difficultyMean } : old;
   // Where the served probability was never fitted, it starts from BKT's own.
   const terms = current.prediction.bias === startModel.bias ? startTerms(served.parameters) : old.terms;
-  const model: SkillModel = { ...served, learners, answers: observations, times, terms };
+  const model: SkillModel = { ...served, learners, answers: observations, terms };
   return { skillId, model, reason };
 }
 

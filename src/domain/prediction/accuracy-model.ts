@@ -1,8 +1,8 @@
 /**
  * Forecast of the share of right answers of a learner over a horizon, with an interval that covers as often as it
- * says. The expected share is the sigmoid of a sum of what the learner did so far; the interval is computed on the scale
+ * says. The expected share is the sigmoid of a sum of what the learner did so far. The interval is computed on the scale
  * asin(sqrt(share)), on which the chance of m single answers has the variance 1 / (4 m) whatever the share
- * (Anscombe 1948), and its widths are quantiles of what came out for learners whom the fit did not see.
+ * (Anscombe 1948); its widths are quantiles of what came out for learners whom the fit did not see.
  */
 
 import { clamp, logit, sigmoid } from '../base/common.js';
@@ -11,7 +11,7 @@ import { accuracyConstants as constants, predictionModel } from '../base/params.
 import type { LearnerTrace } from '../tracing/traces.js';
 
 /** A figure known at some places, on straight lines in between, and constant beyond the first and the last. */
-export interface Knot {
+interface Knot {
   readonly at: number;
   readonly value: number;
 }
@@ -57,7 +57,6 @@ export const figureCount = 4;
 /**
  * How the learner stands against the population: share of right answers so far in log-odds, ability, and the two
  * moving averages. None falls with a right answer nor rises with a wrong one.
- *
  * @param mean share of right answers of the population, which stands in for answers that are not there
  */
 export function figuresOf(
@@ -78,6 +77,8 @@ export function figuresOf(
 /** How much of what is fleeting still counts: 1 now, less and less with the horizon, never 0. */
 export const memoryOf = (horizon: number): number => 1 / (1 + Math.log1p(horizon));
 
+export const variancePartCount = 4;
+
 /**
  * What the variance of the latent share is made of: what stays unknown of any learner, what is unknown of those with
  * few answers, and good and bad days, those of learners who are expected to fail often apart. The latter two fall with
@@ -88,38 +89,25 @@ export function varianceParts(expected: number, history: number, horizon: number
   return [1, 1 / Math.sqrt(history + constants.variancePrior), memory, memory * (1 - expected) ** 2];
 }
 
-export const variancePartCount = 4;
-
-/**
- * Variance of the latent share on the scale asin(sqrt(share)), never quite 0.
- *
- * @param variance what each part counts
- * @param parts as from `varianceParts`, in the same order
- */
+/** Variance of the latent share on the scale asin(sqrt(share)), never quite 0. @param variance what each part counts */
 export function sumOfParts(variance: readonly number[], parts: readonly number[]): number {
   const sum = parts.reduce((total, part, i) => total + part * (variance[i] as number), 0);
   return Math.max(sum, constants.fit.leastVariance);
 }
 
-/**
- * Variance on the same scale that the chance of single answers adds to their share (Anscombe 1948).
- *
- * @param answers 1 or more
- */
+/** Variance on the same scale that the chance of single answers adds (Anscombe 1948). @param answers 1 or more */
 export const chanceVariance = (answers: number): number => 1 / (4 * answers);
 
-export type HistoryBand = (typeof historyBands)[number];
-
 /**
- * Learners by how many answers they have so far: `from`, and less than `to`. Ascending and without gaps. `middle`, in ratio,
- * is where figures of the band stand; the last band counts as if it ended at twice its beginning.
+ * Learners by how many answers they have so far: `from`, and less than `to`. Ascending and without gaps. Figures of a
+ * band stand at `middle`, in ratio; the last band counts as if it ended at twice its beginning.
  */
 export const historyBands = constants.bands.map((from, band) => {
   const next = constants.bands[band + 1];
   return { from, to: next ?? Number.POSITIVE_INFINITY, middle: Math.sqrt(from * (next ?? 2 * from)) };
 });
 
-export const isInBand = ({ from, to }: HistoryBand, history: number): boolean =>
+export const isInBand = ({ from, to }: (typeof historyBands)[number], history: number): boolean =>
   history >= from && history < to;
 
 export interface AccuracyForecast {
@@ -129,7 +117,6 @@ export interface AccuracyForecast {
   readonly sd: number;
 }
 
-/** On which the chance of single answers has the same variance everywhere. */
 export const stabilised = (share: number): number => Math.asin(Math.sqrt(share));
 
 /** @param horizon in the model's unit, above 0 */
@@ -160,24 +147,18 @@ export const varianceFactor = (
   horizon: number,
 ): number => valueAt(byHorizon, Math.log1p(horizon)) * valueAt(byHistory, Math.log1p(history));
 
-export interface ShareInterval {
-  readonly low: number;
-  readonly high: number;
-}
-
 /**
- * Where the share of right answers among so many will lie with probability `level`.
- *
+ * Where the share of right answers among so many will lie with probability `level`: bounds within 0 to 1 around the
+ * expected share.
  * @param answers that the share is of, 1 or more: the more, the narrower
  * @param level .5 to .99; a higher one never has a narrower interval
- * @returns bounds within 0 to 1 around the expected share
  */
 export function accuracyInterval(
   model: AccuracyModel,
   { expected, sd }: AccuracyForecast,
   answers: number,
   level: number,
-): ShareInterval {
+) {
   const centre = stabilised(expected);
   const spread = totalSd(sd, answers);
   const { below, above } = intervalReach(model, level);
@@ -193,7 +174,6 @@ export const intervalReach = ({ below, above }: AccuracyModel, level: number) =>
   above: widthAt(above, level),
 });
 
-/** With the chance of single answers. */
 const totalSd = (sd: number, answers: number): number => Math.sqrt(sd ** 2 + chanceVariance(answers));
 
 const shareAt = (angle: number): number => Math.sin(clamp(angle, 0, Math.PI / 2)) ** 2;
@@ -211,7 +191,6 @@ const widthAt = (widths: readonly number[], level: number): number =>
 
 /**
  * Probability of a share below this one, by the intervals of all levels.
- *
  * @param share a bound between two possible ones; beyond 0 and 1 nothing can be
  */
 export function accuracyCdf(

@@ -1,12 +1,5 @@
 import { clamp, logit } from '../base/common.js';
-import {
-  elsewhereAt,
-  type ItemTrace,
-  type LearnerTrace,
-  type SkillTrace,
-  type Traces,
-  wholeSeconds,
-} from '../tracing/traces.js';
+import { elsewhereAt, type ItemTrace, type Traces, wholeSeconds } from '../tracing/traces.js';
 
 /** One figure that the prediction is a weighted sum of. */
 interface Feature {
@@ -14,14 +7,12 @@ interface Feature {
   /** Weight before there is a fit; fits are drawn to it. */
   readonly start: number;
   /**
-   * Sign that the weight keeps, 0 for any. It is what makes the prediction monotone: figures with + never fall with
-   * a right answer on another item of the skill nor rise with a wrong one, those with - the other way round, and
-   * those with 0 do not change at all.
+   * Sign that the weight keeps, 0 for any: figures with + never fall with a right answer on another item of the skill
+   * nor rise with a wrong one, those with - the other way round, and those with 0 do not change at all.
    */
   readonly sign: 1 | -1 | 0;
-  /** Whether skills have a slope of their own on it. */
+  /** Whether skills, or items, have a slope of their own on it. */
   readonly bySkill?: true;
-  /** Whether items have one. */
   readonly byItem?: true;
 }
 
@@ -92,65 +83,48 @@ export interface FeatureInput {
   readonly difficulty: number | null;
 }
 
-/** Where features are written: a row of a store of columns, or one row by itself. */
 export type FeatureRow = Float32Array | Float64Array;
 
 /** Places in a row: the features, then the run of wrong answers on the item up to now, which has terms by length. */
 export const runColumn = features.length;
 export const rowWidth = features.length + 1;
 
-/** Where the figures of the skill and of the item begin, in the order of the table above. */
-const skillFrom = columnOf('everRightOnSkill');
-const itemFrom = columnOf('rightOnItem');
-const easinessAt = columnOf('easiness');
-
 const probabilityFloor = 1e-4;
 const minuteMs = 60_000;
 
 /** Writes the features of one answer, from what is known before it, to `row[from]` and the places after it. */
 export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput): void {
-  const { traces, bktProbability, skillRight, place, at, difficulty } = input;
-  row[from] = logit(clamp(bktProbability, probabilityFloor, 1 - probabilityFloor));
-  row[from + 2] = traces.skill.residual;
-  writeLearner(row, from, traces.learner, at);
-  writeSkill(row, from + skillFrom, traces.skill, skillRight, place, wholeSeconds(at));
-  const elsewhere = elsewhereAt(place, input.skillAttempts);
-  writeItem(row, from + itemFrom, traces.item, elsewhere, wholeSeconds(at));
-  row[from + easinessAt] = difficulty === null ? 0 : -difficulty;
-  row[from + runColumn] = traces.item?.wrongRun ?? 0;
+  const { bktProbability, skillAttempts, skillRight, place, at, difficulty } = input;
+  const { learner, skill, item } = input.traces;
+  const seconds = wholeSeconds(at);
+  const everRight = skill.lastRightPlace > 0;
+  const lastRight = everRight && skill.lastRightPlace === skill.lastPlace;
+  const answersSince = Math.max(0, place - 1 - skill.lastRightPlace);
+  const timeSince = lagOf((seconds - skill.lastRightAt) / 60);
+  // In the order of the table above.
+  let column = from;
+  row[column++] = logit(clamp(bktProbability, probabilityFloor, 1 - probabilityFloor));
+  row[column++] = learner.ability;
+  row[column++] = skill.residual;
+  row[column++] = learner.recent;
+  row[column++] = learner.slow;
+  row[column++] = logOfCount(learner.wrongRun);
+  row[column++] = logOfCount(learner.right);
+  row[column++] = logOfCount(learner.wrong);
+  row[column++] = learner.right === 0 ? 0 : lagOf((at - learner.lastRightAt) / minuteMs);
+  row[column++] = everRight ? 1 : 0;
+  row[column++] = logOfCount(skillRight);
+  row[column++] = everRight ? logOfCount(answersSince) : 0;
+  row[column++] = everRight ? timeSince : 0;
+  row[column++] = lastRight ? 1 / (1 + answersSince) : 0;
+  row[column++] = lastRight ? 1 / (1 + timeSince) : 0;
+  writeItem(row, column, item, elsewhereAt(place, skillAttempts), seconds);
+  column += itemFeatures;
+  row[column++] = difficulty === null ? 0 : -difficulty;
+  row[column] = item?.wrongRun ?? 0;
 }
 
-function writeLearner(row: FeatureRow, from: number, learner: LearnerTrace, at: number): void {
-  row[from + 1] = learner.ability;
-  row[from + 3] = learner.recent;
-  row[from + 4] = learner.slow;
-  row[from + 5] = logOfCount(learner.wrongRun);
-  row[from + 6] = logOfCount(learner.right);
-  row[from + 7] = logOfCount(learner.wrong);
-  row[from + 8] = learner.right === 0 ? 0 : lagOf((at - learner.lastRightAt) / minuteMs);
-}
-
-function writeSkill(
-  row: FeatureRow,
-  from: number,
-  { lastPlace, lastRightPlace, lastRightAt }: SkillTrace,
-  right: number,
-  place: number,
-  seconds: number,
-): void {
-  const ever = lastRightPlace > 0;
-  const lastRight = ever && lastRightPlace === lastPlace;
-  const answers = Math.max(0, place - 1 - lastRightPlace);
-  const time = lagOf((seconds - lastRightAt) / 60);
-  row[from] = ever ? 1 : 0;
-  row[from + 1] = logOfCount(right);
-  row[from + 2] = ever ? logOfCount(answers) : 0;
-  row[from + 3] = ever ? time : 0;
-  row[from + 4] = lastRight ? 1 / (1 + answers) : 0;
-  row[from + 5] = lastRight ? 1 / (1 + time) : 0;
-}
-
-const itemFeatures = easinessAt - itemFrom;
+const itemFeatures = 9;
 
 function writeItem(
   row: FeatureRow,
@@ -166,15 +140,16 @@ function writeItem(
   const lastRight = item.wrongRun === 0;
   const lag = logOfCount(Math.max(0, elsewhere - item.elsewhere));
   const time = lagOf((seconds - item.at) / 60);
-  row[from] = logOfCount(item.right);
-  row[from + 1] = logOfCount(item.wrong);
-  row[from + 2] = lastRight ? 1 : -1;
-  row[from + 3] = 1;
-  row[from + 4] = lag;
-  row[from + 5] = lastRight ? lag : 0;
-  row[from + 6] = time;
-  row[from + 7] = lastRight ? time : 0;
-  row[from + 8] = !lastRight && lag === 0 ? 1 : 0;
+  let column = from;
+  row[column++] = logOfCount(item.right);
+  row[column++] = logOfCount(item.wrong);
+  row[column++] = lastRight ? 1 : -1;
+  row[column++] = 1;
+  row[column++] = lag;
+  row[column++] = lastRight ? lag : 0;
+  row[column++] = time;
+  row[column++] = lastRight ? time : 0;
+  row[column] = !lastRight && lag === 0 ? 1 : 0;
 }
 
 const lagOf = (x: number): number => Math.log1p(Math.max(0, x));

@@ -31,23 +31,20 @@ export interface PredictionModel {
   readonly itemPriorAnswers: number;
 }
 
-/** A skill's terms: intercept, then slopes on `skillColumns`, added to the weights. */
-export type SkillTerms = ArrayLike<number>;
 export const skillTermCount = 1 + skillColumns.length;
-
-/** An item's slopes on `itemColumns`, added to the weights. */
-export type ItemTerms = ArrayLike<number>;
 export const itemTermCount = itemColumns.length;
 
-/** What is known of the skill and the item in question. */
+/** What is known of the skill and the item in question, added to the weights. */
 export interface Terms {
-  /** Null for a skill that no fit has seen. */
-  readonly skill: SkillTerms | null;
-  /** Null without an item, or for one that no fit has seen. */
-  readonly item: ItemTerms | null;
+  /** Intercept, then slopes on `skillColumns`; null for a skill that no fit has seen. */
+  readonly skill: ArrayLike<number> | null;
+  /** Slopes on `itemColumns`; null without an item, or for one that no fit has seen. */
+  readonly item: ArrayLike<number> | null;
   /** The item's own term, from its counters (see `itemDifficulty`); 0 where nothing is known. */
   readonly itemDifficulty: number;
 }
+
+type Slopes = Pick<Terms, 'skill' | 'item'>;
 
 /** One term of a prediction, in logits. */
 export interface Term {
@@ -63,12 +60,7 @@ const itemPlaces = placesOf(itemColumns, 0);
 const signs = Int8Array.from(features, ({ sign }) => sign);
 
 /** Weight of a feature for this skill and item, cut at 0 where it would lose its sign. */
-function weightOf(
-  weights: readonly number[],
-  skill: SkillTerms | null,
-  item: ItemTerms | null,
-  column: number,
-): number {
+function weightOf(weights: readonly number[], { skill, item }: Slopes, column: number): number {
   const skillPlace = skillPlaces[column] as number;
   const itemPlace = itemPlaces[column] as number;
   let weight = weights[column] as number;
@@ -82,31 +74,22 @@ function runTerm({ runs }: PredictionModel, rows: FeatureRow, from: number): num
   return run === 0 ? 0 : (runs[Math.min(run, maxItemRun) - 1] ?? 0);
 }
 
-/**
- * Probability of a right answer.
- *
- * @param row of features as `writeFeatures` writes it
- */
+/** Probability of a right answer. @param row of features as `writeFeatures` writes it */
 export const predict = (model: PredictionModel, terms: Terms, row: FeatureRow): number =>
-  sigmoid(logOddsWithoutItem(model, terms.skill, terms.item, row, 0) + terms.itemDifficulty);
+  sigmoid(logOddsWithoutItem(model, terms, row, 0) + terms.itemDifficulty);
 
-/**
- * Log-odds of a right answer, the item's own term left out: what the item's counters expect.
- *
- * @param from where the row begins in `rows`
- */
+/** Log-odds of a right answer without the item's own term: what its counters expect. @param from of the row in `rows` */
 export function logOddsWithoutItem(
   model: PredictionModel,
-  skill: SkillTerms | null,
-  item: ItemTerms | null,
+  terms: Slopes,
   rows: FeatureRow,
   from: number,
 ): number {
   const { weights, means } = model;
-  let logits = model.bias + (skill === null ? 0 : (skill[0] as number)) + runTerm(model, rows, from);
+  let logits = model.bias + (terms.skill?.[0] ?? 0) + runTerm(model, rows, from);
   for (let column = 0; column < features.length; column++) {
     const distance = (rows[from + column] as number) - (means[column] as number);
-    logits += weightOf(weights, skill, item, column) * distance;
+    logits += weightOf(weights, terms, column) * distance;
   }
   return logits;
 }
@@ -116,7 +99,7 @@ export function logOddsWithoutItem(
  * that is not 0. The means go into the base, so that absent history has no term.
  */
 export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): Term[] {
-  const weights = features.map((_, column) => weightOf(model.weights, terms.skill, terms.item, column));
+  const weights = features.map((_, column) => weightOf(model.weights, terms, column));
   const centred = weights.reduce((sum, weight, column) => sum + weight * (model.means[column] as number), 0);
   const all: Term[] = [
     { name: 'base', logits: model.bias - centred },
@@ -168,7 +151,6 @@ const inside = (p: number): number => clamp(p, probabilityFloor, 1 - probability
  * The item's own term in the log-odds of a right answer: how much better than expected its answers are, drawn to 0
  * as if it had some more answers that came out as expected. 0 without answers. One learner's answers on an item
  * should count once a day, so that nobody can move it alone.
- *
  * @param priorAnswers how many more, by what the fit found of how much items differ
  * @returns logits; above 0 for an item that is easier than its skill
  */

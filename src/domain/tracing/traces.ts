@@ -3,12 +3,10 @@
 import { type Answer, clamp, sigmoid } from '../base/common.js';
 import { predictionModel as model } from '../base/params.js';
 
-const startVariance: number = model.abilityVariance;
-
 export const newLearnerTrace = {
   /** Ability in logits above a new learner's, and its variance. */
   ability: 0,
-  variance: startVariance,
+  variance: model.abilityVariance as number,
   /** Moving averages of the answers, right as .5 and wrong as -.5: over a few answers and over dozens. */
   recent: 0,
   slow: 0,
@@ -41,8 +39,8 @@ export const newItemTrace = {
   /** Wrong answers in a row up to its last one, at most 8. */
   wrongRun: 0,
   /**
-   * The learner's answers on other skills when the item was last answered: a lag that stands still while other items
-   * of the skill are answered, else a right answer on one could lower the prediction for this one.
+   * The learner's answers on other skills when the item was last answered. The lag stands still while other items of
+   * the skill are answered, else a right answer on one could lower the prediction for this one.
    */
   elsewhere: 0,
   /** Of the last answer, whole Unix seconds. */
@@ -70,16 +68,39 @@ export const maxItemRun = 8;
  */
 export function updateTraces(
   { learner, skill, item }: Traces,
-  answer: TracedAnswer,
+  { isCorrect, occurredAt }: TracedAnswer,
   place: number,
   skillAttempts: number,
   abilityOffset: number,
 ): Traces {
-  const filtered = filterAbility(learner, skill, answer.isCorrect, abilityOffset);
+  const { ability, variance, residual } = filterAbility(learner, skill, isCorrect, abilityOffset);
+  const outcome = isCorrect ? 0.5 : -0.5;
+  const right = isCorrect ? 1 : 0;
+  const seconds = wholeSeconds(occurredAt);
   return {
-    learner: countForLearner(learner, answer, filtered),
-    skill: countForSkill(skill, answer, place, filtered.residual),
-    item: item && countForItem(item, answer, elsewhereAt(place, skillAttempts)),
+    learner: {
+      ability,
+      variance,
+      recent: learner.recent + model.recentRate * (outcome - learner.recent),
+      slow: learner.slow + model.slowRate * (outcome - learner.slow),
+      right: learner.right + right,
+      wrong: learner.wrong + 1 - right,
+      wrongRun: isCorrect ? 0 : learner.wrongRun + 1,
+      lastRightAt: isCorrect ? Math.max(learner.lastRightAt, occurredAt) : learner.lastRightAt,
+    },
+    skill: {
+      residual,
+      lastPlace: place,
+      lastRightPlace: isCorrect ? place : skill.lastRightPlace,
+      lastRightAt: isCorrect ? Math.max(skill.lastRightAt, seconds) : skill.lastRightAt,
+    },
+    item: item && {
+      right: Math.min(maxItemCount, item.right + right),
+      wrong: Math.min(maxItemCount, item.wrong + 1 - right),
+      wrongRun: isCorrect ? 0 : Math.min(maxItemRun, item.wrongRun + 1),
+      elsewhere: elsewhereAt(place, skillAttempts),
+      at: Math.max(item.at, seconds),
+    },
   };
 }
 
@@ -91,12 +112,7 @@ export const elsewhereAt = (place: number, skillAttempts: number): number =>
  * One step of an extended Kalman filter of the Rasch model on two levels: ability over all skills, and the skill's
  * residual, whose variance stays. Both move towards the answer, so that a right one lowers neither.
  */
-function filterAbility(
-  learner: LearnerTrace,
-  skill: SkillTrace,
-  isCorrect: boolean,
-  abilityOffset: number,
-): Pick<LearnerTrace, 'ability' | 'variance'> & Pick<SkillTrace, 'residual'> {
+function filterAbility(learner: LearnerTrace, skill: SkillTrace, isCorrect: boolean, abilityOffset: number) {
   const { abilityVariance, abilityNoise, abilityBound, residualVariance, residualBound } = model;
   const expected = sigmoid(learner.ability + skill.residual + abilityOffset);
   const information = expected * (1 - expected);
@@ -106,52 +122,6 @@ function filterAbility(
     ability: clamp(learner.ability + variance * surprise, -abilityBound, abilityBound),
     variance: variance * (1 - (information * variance) / (1 + information * (variance + residualVariance))),
     residual: clamp(skill.residual + residualVariance * surprise, -residualBound, residualBound),
-  };
-}
-
-function countForLearner(
-  learner: LearnerTrace,
-  { isCorrect, occurredAt }: TracedAnswer,
-  { ability, variance }: Pick<LearnerTrace, 'ability' | 'variance'>,
-): LearnerTrace {
-  const outcome = isCorrect ? 0.5 : -0.5;
-  return {
-    ability,
-    variance,
-    recent: learner.recent + model.recentRate * (outcome - learner.recent),
-    slow: learner.slow + model.slowRate * (outcome - learner.slow),
-    right: learner.right + (isCorrect ? 1 : 0),
-    wrong: learner.wrong + (isCorrect ? 0 : 1),
-    wrongRun: isCorrect ? 0 : learner.wrongRun + 1,
-    lastRightAt: isCorrect ? Math.max(learner.lastRightAt, occurredAt) : learner.lastRightAt,
-  };
-}
-
-function countForSkill(
-  skill: SkillTrace,
-  { isCorrect, occurredAt }: TracedAnswer,
-  place: number,
-  residual: number,
-): SkillTrace {
-  return {
-    residual,
-    lastPlace: place,
-    lastRightPlace: isCorrect ? place : skill.lastRightPlace,
-    lastRightAt: isCorrect ? Math.max(skill.lastRightAt, wholeSeconds(occurredAt)) : skill.lastRightAt,
-  };
-}
-
-function countForItem(
-  item: ItemTrace,
-  { isCorrect, occurredAt }: TracedAnswer,
-  elsewhere: number,
-): ItemTrace {
-  return {
-    right: Math.min(maxItemCount, item.right + (isCorrect ? 1 : 0)),
-    wrong: Math.min(maxItemCount, item.wrong + (isCorrect ? 0 : 1)),
-    wrongRun: isCorrect ? 0 : Math.min(maxItemRun, item.wrongRun + 1),
-    elsewhere,
-    at: Math.max(item.at, wholeSeconds(occurredAt)),
   };
 }
 

@@ -38,7 +38,9 @@ export function fitExpected(from: AccuracyModel, cases: readonly TracedCase[], l
   const ridge = accuracyConstants.fit.ridgeLearners / learners;
   let at = coefficientsOf(from);
   for (let step = 0; step < maxSteps; step++) {
-    const next = newtonStep(rows, shares, at, ridge);
+    const problem = newQuadratic(width);
+    for (const [i, share] of shares.entries()) addCase(problem, rows, i * width, share, at);
+    const next = newtonStep(problem, at, ridge);
     const moved = Math.max(...next.map((value, j) => Math.abs(value - (at[j] as number))));
     at = next;
     if (moved < tolerance) break;
@@ -53,30 +55,9 @@ function rowOf({ trace, horizon }: TracedCase, mean: number): number[] {
   return [1, Math.log1p(horizon), ...figures, ...figures.map((figure) => memory * figure)];
 }
 
-const coefficientsOf = ({ bias, trend, lasting, fading }: Expected): number[] => [
-  bias,
-  trend,
-  ...lasting,
-  ...fading,
-];
-
+const coefficientsOf = (model: Expected): number[] =>
+  [model.bias, model.trend].concat(model.lasting, model.fading);
 const centres = coefficientsOf(startAccuracy);
-
-function newtonStep(rows: Float64Array, shares: Float64Array, at: number[], ridge: number): number[] {
-  const problem = newQuadratic(width);
-  const { gradient, hessian, solution, low } = problem;
-  for (const [i, share] of shares.entries()) addCase(problem, rows, i * width, share, at);
-  for (let j = 0; j < width; j++) {
-    // In proportion to the cases' information about the coefficient, whatever its figure's scale.
-    const own = (j < free ? freeRidge * ridge : ridge) * (hessian[j * width + j] as number);
-    gradient[j] = (gradient[j] as number) + own * ((at[j] as number) - (centres[j] as number));
-    hessian[j * width + j] = (hessian[j * width + j] as number) + own;
-  }
-  mirror(hessian, width);
-  solution.set(at);
-  low.fill(Number.NEGATIVE_INFINITY, 0, free);
-  return lowestPoint(problem);
-}
 
 /** Adds to the gradient and to the lower half of the Hessian. */
 function addCase(
@@ -97,6 +78,20 @@ function addCase(
     for (let k = 0; k <= j; k++)
       hessian[j * width + k] = (hessian[j * width + k] as number) + scaled * (rows[from + k] as number);
   }
+}
+
+function newtonStep(problem: BoxedQuadratic, at: readonly number[], ridge: number): number[] {
+  const { gradient, hessian, solution, low } = problem;
+  for (let j = 0; j < width; j++) {
+    // In proportion to the cases' information about the coefficient, whatever its figure's scale.
+    const own = (j < free ? freeRidge * ridge : ridge) * (hessian[j * width + j] as number);
+    gradient[j] = (gradient[j] as number) + own * ((at[j] as number) - (centres[j] as number));
+    hessian[j * width + j] = (hessian[j * width + j] as number) + own;
+  }
+  mirror(hessian, width);
+  solution.set(at);
+  low.fill(Number.NEGATIVE_INFINITY, 0, free);
+  return lowestPoint(problem);
 }
 
 /** Without upper bounds; the lower ones are 0 unless set. */

@@ -37,10 +37,10 @@ export async function chooseFitOptions(
 ): Promise<FitOptions> {
   const fitted = learnersWhere(log, (learner) => learners[learner] === 1 && !isHeldOut(learner));
   const heldOut = learnersWhere(log, (learner) => learners[learner] === 1 && isHeldOut(learner));
-  const plain = growTrees(log, fitted, { rapidBelow });
-  const rule = await preferred(log, heldOut, plain, ruleCandidates);
+  const options = { rapidBelow };
+  const rule = await preferred(log, heldOut, growTrees(log, fitted, options), ruleCandidates);
   if (!hasDifficulty(log)) return rule;
-  const shifted = growTrees(log, fitted, { rapidBelow, withDifficulty: true });
+  const shifted = growTrees(log, fitted, { ...options, withDifficulty: true });
   const scales = scaleCandidates.map((difficultyScale) => ({ ...rule, difficultyScale }));
   return preferred(log, heldOut, shifted, scales);
 }

@@ -59,13 +59,37 @@ export function fitSkill(
   rules: FitRules,
   work: Workspace,
 ): SkillEstimate {
-  const { tolerance = fitModel.tolerance, maxIterations = fitModel.maxIterations } = rules;
-  let best = constrain(start, rules.bounds);
-  let objective = objectiveOf(tree, best, means, rules, work);
+  const { bounds, strengths, tolerance = fitModel.tolerance, maxIterations = fitModel.maxIterations } = rules;
+  const objectiveOf = (parameters: BktParameters): number => {
+    let sum = filterForward(tree, parameters, work, { bounds });
+    for (const name of ['pInit', 'pLearn', 'pGuess', 'pSlip'] as const) {
+      const [p, mean] = [parameters[name], means[name]];
+      sum += strengths[name] * (mean * Math.log(p) + (1 - mean) * Math.log(1 - p));
+    }
+    return sum;
+  };
+  /** One E-step and one M-step. The filter has run with these parameters, and its results are in the workspace. */
+  const improve = (parameters: BktParameters): BktParameters => {
+    const sums = smoothBackward(tree, parameters.pLearn, work);
+    const pooled = (name: keyof BktParameters, hits: number, all: number): number =>
+      (hits + means[name] * strengths[name]) / (all + strengths[name]);
+    const emissions =
+      tree.odds === null
+        ? {
+            pGuess: pooled('pGuess', sums.unknownRight, sums.unknown),
+            pSlip: pooled('pSlip', sums.known - sums.knownRight, sums.known),
+          }
+        : shiftedEmissions(tree, tree.odds, parameters, means, rules, work.before);
+    const pInit = pooled('pInit', sums.startsKnown, sums.starts);
+    const pLearn = pooled('pLearn', sums.learned, sums.learned + sums.notLearned);
+    return constrain({ pInit, pLearn, ...emissions }, bounds);
+  };
+  let best = constrain(start, bounds);
+  let objective = objectiveOf(best);
   let iterations = 0;
   while (iterations < maxIterations) {
-    const next = improve(tree, best, means, rules, work);
-    const reached = objectiveOf(tree, next, means, rules, work);
+    const next = improve(best);
+    const reached = objectiveOf(next);
     iterations++;
     const gain = reached - objective;
     if (gain > 0) {
@@ -77,46 +101,9 @@ export function fitSkill(
   return { parameters: best, objective, iterations };
 }
 
-function objectiveOf(
-  tree: SkillTree,
-  parameters: BktParameters,
-  means: BktParameters,
-  { bounds, strengths }: FitRules,
-  work: Workspace,
-): number {
-  let sum = filterForward(tree, parameters, work, { bounds });
-  for (const name of ['pInit', 'pLearn', 'pGuess', 'pSlip'] as const) {
-    const [p, mean] = [parameters[name], means[name]];
-    sum += strengths[name] * (mean * Math.log(p) + (1 - mean) * Math.log(1 - p));
-  }
-  return sum;
-}
-
-/** One E-step and one M-step. The filter has run with these parameters, and its results are in the workspace. */
-function improve(
-  tree: SkillTree,
-  parameters: BktParameters,
-  means: BktParameters,
-  rules: FitRules,
-  work: Workspace,
-): BktParameters {
-  const sums = smoothBackward(tree, parameters.pLearn, work);
-  const pooled = (name: keyof BktParameters, hits: number, all: number): number =>
-    (hits + means[name] * rules.strengths[name]) / (all + rules.strengths[name]);
-  const wanted = {
-    pInit: pooled('pInit', sums.startsKnown, sums.starts),
-    pLearn: pooled('pLearn', sums.learned, sums.learned + sums.notLearned),
-    pGuess: pooled('pGuess', sums.unknownRight, sums.unknown),
-    pSlip: pooled('pSlip', sums.known - sums.knownRight, sums.known),
-  };
-  if (tree.odds !== null)
-    Object.assign(wanted, shiftedEmissions(tree, tree.odds, parameters, means, rules, work.before));
-  return constrain(wanted, rules.bounds);
-}
-
 /**
  * M-step of guess and slip with question difficulty: two logistic regressions on an intercept, the difficulty an
- * offset and the expected visits the weights; two Newton steps each. @param mastered in sequences, by node
+ * offset and the expected visits the weights; two Newton steps each. @param mastered sequences, by node
  */
 function shiftedEmissions(
   { size, correct, through }: SkillTree,

@@ -18,6 +18,8 @@ export const abilityOffset = (
   shift: number,
 ): number => mean + (skills[skill] ?? 0) + (items[item] ?? 0) - shift;
 
+const rules = predictionModel.offsets;
+
 /**
  * Offsets by Elo ratings with falling steps (Pelánek 2016) in two passes over the learners, each of whom starts
  * with an ability of 0: the second pass starts from the ratings of the first with small steps, so that the order of
@@ -31,7 +33,6 @@ export function fitOffsets(
   learners = everyone(log),
   shifts: Float32Array | null = null,
 ): AbilityOffsets & { readonly itemVariance: number } {
-  const { passes, warmSkill, warmItem, itemFrom, itemFall } = predictionModel.offsets;
   const places = placesOf(log, learners);
   // One right and one wrong answer added, so that logs of one kind of answer only have a share too.
   const right = places.reduce((sum, place) => sum + (log.correct[place] as number), 1);
@@ -41,17 +42,15 @@ export function fitOffsets(
     noteDeviation(deviations, item, learner, surprise, expected * (1 - expected)),
   );
   const variance = itemVariance(deviations);
-  const from = Math.max(itemFrom, 1 / variance);
+  const itemRule = { ...rules.item, from: Math.max(rules.item.from, 1 / variance) };
   const ratings = newRatings(log, mean);
-  const { items, itemAnswers, skills, skillAnswers } = ratings;
-  for (let pass = 0; pass < passes; pass++) {
-    skillAnswers.fill(pass === 0 ? 0 : warmSkill);
-    itemAnswers.fill(pass === 0 ? 0 : warmItem);
-    rateLearners(ratings, log, learners, shifts, (item, surprise) => {
-      const count = itemAnswers[item] as number;
-      items[item] = (items[item] as number) + surprise / (from + itemFall * count);
-      itemAnswers[item] = count + 1;
-    });
+  const { skills, skillAnswers, items, itemAnswers } = ratings;
+  for (let pass = 0; pass < rules.passes; pass++) {
+    skillAnswers.fill(pass === 0 ? 0 : rules.skill.warm);
+    itemAnswers.fill(pass === 0 ? 0 : rules.item.warm);
+    rateLearners(ratings, log, learners, shifts, (item, surprise) =>
+      rate(items, itemAnswers, item, surprise, itemRule),
+    );
   }
   return { mean, skills, items, itemVariance: variance };
 }
@@ -64,6 +63,27 @@ const newRatings = (log: AnswerLog, mean: number) => ({
   itemAnswers: new Float64Array(log.items + 1),
 });
 
+interface StepRule {
+  readonly step: number;
+  readonly from: number;
+  readonly fall: number;
+}
+
+const stepOf = ({ step, from, fall }: StepRule, surprise: number, answers: number): number =>
+  (step * surprise) / (from + fall * answers);
+
+function rate(
+  ratings: Float64Array,
+  answers: Float64Array,
+  at: number,
+  surprise: number,
+  rule: StepRule,
+): void {
+  const count = answers[at] as number;
+  ratings[at] = (ratings[at] as number) + stepOf(rule, surprise, count);
+  answers[at] = count + 1;
+}
+
 /** One pass that rates learners and skills, and hands over the answers on items. */
 function rateLearners(
   ratings: ReturnType<typeof newRatings>,
@@ -72,8 +92,6 @@ function rateLearners(
   shifts: Float32Array | null,
   rateItem: (item: number, surprise: number, expected: number, learner: number) => void,
 ): void {
-  const { learnerStep, learnerFall, skillStep, skillFrom, skillFall } = predictionModel.offsets;
-  const { skills, skillAnswers } = ratings;
   for (const { learner, start, end } of placesByLearner(log, learners)) {
     let ability = 0;
     for (let place = start; place < end; place++) {
@@ -82,18 +100,16 @@ function rateLearners(
       const offset = abilityOffset(ratings, skill, item, shifts === null ? 0 : (shifts[place] as number));
       const expected = sigmoid(ability + offset);
       const surprise = (log.correct[place] as number) - expected;
-      ability += (learnerStep * surprise) / (1 + learnerFall * (place - start));
-      const count = skillAnswers[skill] as number;
-      skills[skill] = (skills[skill] as number) + (skillStep * surprise) / (skillFrom + skillFall * count);
-      skillAnswers[skill] = count + 1;
+      ability += stepOf(rules.learner, surprise, place - start);
+      rate(ratings.skills, ratings.skillAnswers, skill, surprise, rules.skill);
       if (item !== 0) rateItem(item, surprise, expected, learner);
     }
   }
 }
 
 /**
- * What the answers on each item deviate by from what was expected without it, first answers of each learner only:
- * later ones deviate alike, whatever the item is. Places are items.
+ * By item: what its answers deviate by from what was expected without it. First answers of each learner only: later
+ * ones deviate alike, whatever the item is.
  */
 const newItemDeviations = (items: number) => ({
   /** Sums of r = y - p, of r², of v = p (1 - p) and of v². */

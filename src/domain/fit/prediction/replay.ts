@@ -109,9 +109,11 @@ export function predictRange(
   const end = log.starts[to] as number;
   for (let place = log.starts[from] as number; place < end; place++) {
     const item = log.item[place] as number;
-    const terms = termsAt(skillTerms, log.skill[place] as number, skillTermCount);
-    const own = item === 0 ? null : termsAt(itemTerms, item, itemTermCount);
-    logits[place] = logOddsWithoutItem(model, terms, own, rows, place * rowWidth);
+    const terms = {
+      skill: termsAt(skillTerms, log.skill[place] as number, skillTermCount),
+      item: item === 0 ? null : termsAt(itemTerms, item, itemTermCount),
+    };
+    logits[place] = logOddsWithoutItem(model, terms, rows, place * rowWidth);
   }
 }
 

@@ -157,7 +157,6 @@ export function solveStep(memory: FitMemory, name: BlockName): void {
     const at = member * width;
     addUp(problem, block, member);
     limit(problem, memory, name, member);
-    addRidges(problem, block, at);
     descend(problem, descent);
     for (let j = 0; j < width; j++) {
       moves[at + j] = (problem.solution[j] as number) - (terms[at + j] as number);
@@ -184,13 +183,24 @@ function addUp({ gradient, hessian }: BoxedQuadratic, { width, sums, starts }: B
   mirror(hessian, width);
 }
 
-/** How far each term may go: one step's length, and not where the feature's whole weight would lose its sign. */
-function limit({ low, high }: BoxedQuadratic, memory: FitMemory, name: BlockName, member: number): void {
-  const { width, columns, terms, maxMoves } = memory.blocks[name];
-  const at = member * width;
+/** Keeps the quadratic of an intercept without a ridge a quadratic where every answer is certain. */
+const tinyRidge = 1e-6;
+
+/**
+ * Starts the descent at the member's terms, with their ridges, and limits how far each may go: one step's length, and
+ * not where the feature's whole weight would lose its sign.
+ */
+function limit(problem: BoxedQuadratic, memory: FitMemory, name: BlockName, member: number): void {
+  const { gradient, hessian, low, high, solution } = problem;
+  const { width, columns, terms, ridges, centres, maxMoves } = memory.blocks[name];
   for (let j = 0; j < width; j++) {
-    low[j] = (terms[at + j] as number) - (maxMoves[j] as number);
-    high[j] = (terms[at + j] as number) + (maxMoves[j] as number);
+    const term = terms[member * width + j] as number;
+    const ridge = ridges[j] as number;
+    solution[j] = term;
+    gradient[j] = (gradient[j] as number) + ridge * (term - (centres[j] as number));
+    hessian[j * width + j] = (hessian[j * width + j] as number) + ridge + tinyRidge;
+    low[j] = term - (maxMoves[j] as number);
+    high[j] = term + (maxMoves[j] as number);
     const column = columns[j - 1];
     const sign = column === undefined ? 0 : (features[column]?.sign ?? 0);
     if (column === undefined || sign === 0) continue;
@@ -214,22 +224,4 @@ function weightBelow(
   if (name === 'skills' || inSkill < 0) return weight;
   const skill = skillOf[member] as number;
   return weight + (blocks.skills.terms[skill * blocks.skills.width + 1 + inSkill] as number);
-}
-
-/** Keeps the quadratic of an intercept without a ridge a quadratic where every answer is certain. */
-const tinyRidge = 1e-6;
-
-/** @param at where the member's terms stand, from which the descent starts */
-function addRidges(
-  { gradient, hessian, solution }: BoxedQuadratic,
-  { width, terms, ridges, centres }: Block,
-  at: number,
-): void {
-  for (let j = 0; j < width; j++) {
-    const term = terms[at + j] as number;
-    const ridge = ridges[j] as number;
-    solution[j] = term;
-    gradient[j] = (gradient[j] as number) + ridge * (term - (centres[j] as number));
-    hessian[j * width + j] = (hessian[j * width + j] as number) + ridge + tinyRidge;
-  }
 }
