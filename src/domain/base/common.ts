@@ -27,16 +27,15 @@ export const logit = (p: number): number => Math.log(p / (1 - p));
 
 export const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 
-const round = (x: number, unit: number): number => Math.round(x * unit) / unit;
+const rounded =
+  (unit: number) =>
+  (x: number): number =>
+    Math.round(x * unit) / unit;
 
-/** Probabilities in answers have 4 decimals. */
-export const round4 = (x: number): number => round(x, 1e4);
-
-/** Rates in answers have 6 decimals. */
-export const round6 = (x: number): number => round(x, 1e6);
-
-/** Indexes and percents in answers have 1 decimal. */
-export const round1 = (x: number): number => round(x, 10);
+/** Decimals in responses: probabilities have 4, rates 6, indexes and percents 1. */
+export const round4 = rounded(1e4);
+export const round6 = rounded(1e6);
+export const round1 = rounded(10);
 
 export const dayMs = 86_400_000;
 

@@ -9,34 +9,24 @@ export interface Ability {
 
 export const newAbility: Ability = { theta: 0, variance: abilityModel.variance };
 
-interface AbilityEvidence {
-  readonly isCorrect: boolean;
-  /** Of the question, logits: at this ability a right answer is as likely as a wrong one. */
-  readonly difficulty: number;
-  /** 1 for a first answer on the skill, less for each further one. */
-  readonly weight: number;
-}
-
 /**
- * Guess and slip of the skill imply a difficulty, so that ability 0 means mastery one half (science notes 6.2).
- * @param attempts answers of the learner on the skill before this one
+ * What an answer says of the ability. Guess and slip of the skill imply a difficulty, so that ability 0 means mastery
+ * one half. @param attempts answers of the learner on the skill before this one: each further one weighs less
  */
-export function abilityEvidence(
+export const abilityEvidence = (
   { isCorrect, questionDifficulty }: Pick<Answer, 'isCorrect' | 'questionDifficulty'>,
   { pGuess, pSlip }: Pick<BktParameters, 'pGuess' | 'pSlip'>,
   attempts: number,
-): AbilityEvidence {
-  return {
-    isCorrect,
-    difficulty: (questionDifficulty ?? 0) - logit((1 - pSlip + pGuess) / 2),
-    weight: 1 / (1 + attempts / abilityModel.repeats),
-  };
-}
+) => ({
+  isCorrect,
+  difficulty: (questionDifficulty ?? 0) - logit((1 - pSlip + pGuess) / 2),
+  weight: 1 / (1 + attempts / abilityModel.repeats),
+});
 
 /** A Bayesian Rasch filter with constant state (cf. Pelánek 2016). @param share of the section: 0, .5 or 1 */
 export function updateAbility(
   ability: Ability,
-  { isCorrect, difficulty, weight }: AbilityEvidence,
+  { isCorrect, difficulty, weight }: ReturnType<typeof abilityEvidence>,
   share: number,
 ): Ability {
   if (share === 0) return ability;

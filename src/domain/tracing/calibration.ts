@@ -28,13 +28,12 @@ export function updateCalibration(
   };
 }
 
-/** How well confidence fits accuracy; null where none was ever sent. */
+/** Brier score, mean of (p - y)², and bias, mean confidence minus accuracy; null where no confidence was ever sent. */
 export function calibration(state: CalibrationState) {
   const { answers, biasTenths, squaredHundredths } = state;
   if (answers === 0) return null;
   const bias = biasTenths / (10 * answers);
   const flag: CalibrationFlag | null = isBiased(state, Math.abs(bias)) ? (bias > 0 ? 'over' : 'under') : null;
-  /** Brier score: mean of (p - y)²; bias: mean confidence minus accuracy. */
   return { brier: squaredHundredths / (100 * answers), bias, flag };
 }
 

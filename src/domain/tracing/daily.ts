@@ -8,10 +8,7 @@ const { days } = activityModel;
 export interface Activity {
   /** Newest day with an answer, UTC days since 1970; -1 before the first. */
   readonly day: number;
-  /**
-   * Half answers (one without a section counts half in each), newest first: 14 days of math, 14 of rw; each at most
-   * 65,535.
-   */
+  /** Half answers (one without a section is half in each), newest first: 14 days of math, 14 of rw; up to 65,535. */
   readonly halves: Uint16Array;
 }
 
@@ -24,14 +21,11 @@ export function countActivity(activity: Activity, day: number, share: PerSection
   const age = activity.day - day;
   if (age >= days) return activity;
   const halves = age < 0 ? shifted(activity.halves, -age) : activity.halves.slice();
-  const place = Math.max(0, age);
-  add(halves, place, 2 * share.math);
-  add(halves, days + place, 2 * share.rw);
+  for (const [i, section] of sections.entries()) {
+    const place = i * days + Math.max(0, age);
+    halves[place] = Math.min((halves[place] as number) + 2 * share[section], maxHalves);
+  }
   return { day: Math.max(activity.day, day), halves };
-}
-
-function add(halves: Uint16Array, place: number, count: number): void {
-  halves[place] = Math.min((halves[place] as number) + count, maxHalves);
 }
 
 /** The same counts, seen from a later day. */
@@ -44,6 +38,7 @@ function shifted(halves: Uint16Array, by: number): Uint16Array {
 }
 
 export interface Practice {
+  /** Answers a day. */
   readonly rate: number;
   /** Days with an answer. */
   readonly activeDays: number;
@@ -64,10 +59,7 @@ export function practiceOf({ day, halves }: Activity, today: number): PerSection
   });
 }
 
-/**
- * Practice that is taken to go on, as in the last 14 days; days before a first answer count as partly active.
- * @param attempts answers that the learner ever gave
- */
+/** Practice that is taken to go on. @param attempts answers ever: days before the first count as partly active */
 export function assumedPractice(activity: Activity, attempts: number, today: number): PerSection<Practice> {
   const practice = practiceOf(activity, today);
   const unknown = activityModel.unknownDay * unknownDays(activity, attempts, today);
@@ -115,12 +107,11 @@ export function closeDay(state: MomentumState, day: number, mastery: number): Mo
 }
 
 export interface Momentum {
-  /** Short minus long average: above 0 where mastery has been rising. */
   readonly value: number;
   readonly label: 'building' | 'steady' | 'fading';
 }
 
-/** Null before the first day. */
+/** Short minus long average, above 0 where mastery has been rising; null before the first day. */
 export function momentumOf({ day, short, long }: MomentumState): Momentum | null {
   if (day < 0) return null;
   const value = short - long;

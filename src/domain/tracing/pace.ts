@@ -42,10 +42,7 @@ export const newPace = {
 
 export type PaceState = Readonly<typeof newPace>;
 
-/**
- * Counts an answer that has a time, is not rapid, and not so long that the learner had left. The running mean is plain
- * over the first ten, then weighs the last one by a tenth. @param seconds 0 or more; null: not reported
- */
+/** Counts an answer that has a time, is not rapid, and not so long that the learner had left. */
 export function updatePace(
   state: PaceState,
   isCorrect: boolean,
@@ -66,10 +63,7 @@ export function updatePace(
   };
 }
 
-/**
- * One answer's accuracy against its time, both standardised and cut at 3: the balanced integration score (Liesefeld &
- * Janczyk 2019) as relative efficiency (Paas & van Merrienboer 1993).
- */
+/** Balanced integration score (Liesefeld & Janczyk 2019) as relative efficiency (Paas & van Merrienboer 1993). */
 function relativeEfficiency(isCorrect: boolean, pCorrect: number, seconds: number, norm: TimeNorm): number {
   const { maxScore, minAnswerVariance } = paceModel;
   const spread = Math.sqrt(Math.max(pCorrect * (1 - pCorrect), minAnswerVariance));
@@ -106,7 +100,7 @@ export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'
   return clamp(shareOfMean * times.meanSeconds, minSeconds, maxSeconds);
 }
 
-/** Whether an answer was too fast to be a solution; one without a time was not. */
+/** One without a time is not. */
 export const isRapid = (seconds: number | null, threshold: number): boolean =>
   seconds !== null && seconds < threshold;
 
@@ -121,7 +115,7 @@ export function updateRapid(state: RapidState, seconds: number | null, threshold
   };
 }
 
-/** Whether many recent timed answers were rapid. Below ten there is no flag: everybody gives one or two now and then. */
+/** Whether many recent timed answers were rapid; below ten of them never, for everybody gives one or two. */
 export const rapidFlag = ({ recent, recentTimed }: RapidState): boolean =>
   recentTimed >= rapidModel.minTimed && countBits(recent) >= rapidModel.flagShare * recentTimed;
 

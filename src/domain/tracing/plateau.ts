@@ -1,6 +1,6 @@
 import { masteredAt, plateauModel } from '../base/params.js';
 
-/** Sums of an exponentially weighted regression of mastery on the attempt's number, counted back from the last one. */
+/** Exponentially weighted regression of mastery on the attempt's number, counted back from the last one. */
 export const newPlateau = {
   /** Attempts since the last long pause, counted up to `plateauModel.maxAttempts`. */
   attempts: 0,
@@ -61,7 +61,7 @@ export function updatePlateau(state: PlateauState, masteryAfter: number, idleDay
   return next;
 }
 
-/** Progress is below the least that counts. A test of "no slope" would flag every short noisy run. */
+/** Progress is below the least that counts; a test of "no slope" would flag every short noisy run. */
 function isFlat(state: PlateauState, mastery: number): boolean {
   if (state.attempts < plateauModel.minAttempts || mastery >= masteredAt.mastery) return false;
   if (state.sum >= masteredAt.smoothed * at(weights.sum, state.attempts)) return false;
@@ -69,7 +69,7 @@ function isFlat(state: PlateauState, mastery: number): boolean {
   return trend !== null && trend.slope + plateauModel.z * trend.standardError < plateauModel.minSlope;
 }
 
-/** Whether the learner is on a plateau: the test held on the last attempts in a row. */
+/** The test held on the last attempts in a row. */
 export const isPlateau = ({ run }: PlateauState): boolean => run >= plateauModel.hold;
 
 /** Change of mastery per attempt; null below 3 attempts. The error is a scale, not an exact level. */

@@ -15,19 +15,14 @@ import {
   type Traces,
 } from './traces.js';
 
-/**
- * A learner's remembered items: two generations of at most `generationSize`. When the current one is full, a new one
- * begins and the one before it is forgotten, so at least the last `generationSize` are remembered.
- */
-
 /** Redis keeps hashes of up to 128 small fields in its compact form. */
 const generationSize = 128;
 
-export const newItemWindow = {
-  /** Number of the current generation, from 0. */
-  generation: 0,
-  size: 0,
-};
+/**
+ * A learner's remembered items: two generations, numbered from 0. When the current one is full, a new one begins and
+ * the one before it is forgotten, so at least the last `generationSize` items are remembered.
+ */
+export const newItemWindow = { generation: 0, size: 0 };
 
 export type ItemWindow = Readonly<typeof newItemWindow>;
 
@@ -123,16 +118,13 @@ export const tracesOf = ({ learner, skill, item }: AnswerStates): Traces => ({
   item: item === null ? null : (recallItem(learner.items, item) ?? newItemTrace),
 });
 
-/**
- * Whether this is the first answer on the item on its day: only those count for its difficulty. A late one never
- * is.
- */
+/** Whether it is the first answer on the item on its day: only those count for its difficulty. A late one never is. */
 export function isFirstOfDay({ learner, item }: AnswerStates, { occurredAt }: Answer): boolean {
   const trace = item === null ? null : recallItem(learner.items, item);
   return trace === null || dayOf(trace.at * 1000) < dayOf(occurredAt);
 }
 
-/** Whether the answer is the learner's first on a later day than any before: the last day with answers closes. */
+/** Whether the answer is on a later day than any before: the last day with answers closes. */
 export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answer, 'occurredAt'>): boolean =>
   activity.day >= 0 && dayOf(occurredAt) > activity.day;
 

@@ -5,7 +5,6 @@
 import type { FitThreads } from '../../compute/fit-pool.js';
 import { decodeModel, encodeModel } from '../../contracts/model.js';
 import { fitModel, modelVersion } from '../../domain/base/params.js';
-import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { type FitReport, fitTenant, holdOut } from '../../domain/fit/tenant.js';
 import { ApiError } from '../../errors.js';
 import type { ModelPublisher } from '../../store/models/model-store.js';
@@ -13,29 +12,17 @@ import type { Logger } from '../../telemetry.js';
 import type { TenantAnswers } from '../../warehouse/reads/answer-columns.js';
 import type { ModelHistory } from '../../warehouse/schema/models.js';
 
-/** What became of a tenant in a run. */
+/** What became of a tenant in a run; `src/cli/fit.ts` puts the outcomes into words. */
 export interface TenantFit {
   readonly tenant: string;
-  readonly outcome:
-    | 'published'
-    /** Nothing was better than what is in force. */
-    | 'not_better'
-    /** No new answers since the last fit. */
-    | 'nothing_new'
-    /** Too few learners to fit on some and judge by others. */
-    | 'too_few'
-    /** Another version came into force meanwhile. */
-    | 'superseded'
-    /** Would have been published. */
-    | 'dry_run';
+  readonly outcome: 'published' | 'not_better' | 'nothing_new' | 'too_few' | 'superseded' | 'dry_run';
   /** In force now, as far as is known. */
   readonly version: number;
-  /** null where nothing was fitted. */
+  /** Null where nothing was fitted. */
   readonly report: FitReport | null;
 }
 
 export interface FitParts {
-  /** Every tenant with answers, by name. */
   readonly tenants: () => Promise<TenantAnswers[]>;
   readonly models: ModelPublisher;
   readonly history: ModelHistory;
@@ -54,7 +41,6 @@ export interface RunOptions {
 /**
  * A tenant that cannot be fitted does not keep the others from it. Threads start with the first tenant that needs them,
  * and end at once when the run is aborted.
- *
  * @throws where Redis or ClickHouse is unavailable: what was published until then stays; at the end, where a fit failed
  */
 export async function runFits(parts: FitParts, options: RunOptions = {}): Promise<TenantFit[]> {
@@ -104,13 +90,11 @@ async function fitOne(
   if (!options.dryRun && (await models.lastFit(tenant)) === seen)
     return { tenant, outcome: 'nothing_new', version: basedOn, report: null };
   const fit = await fitAndPublish(parts, tenant, basedOn, options, threads());
-  // After a dry run the next fit is to come all the same.
-  if (!options.dryRun && isFinished.has(fit.outcome)) await models.noteFit(tenant, seen);
+  // Without new answers these would come out the same. After a dry run the next fit is to come all the same.
+  if (!options.dryRun && ['published', 'not_better', 'too_few'].includes(fit.outcome))
+    await models.noteFit(tenant, seen);
   return fit;
 }
-
-/** Without new answers these would come out the same. */
-const isFinished: ReadonlySet<TenantFit['outcome']> = new Set(['published', 'not_better', 'too_few']);
 
 async function fitAndPublish(
   { models, logger }: FitParts,
@@ -141,11 +125,14 @@ async function fitAndPublish(
   if (!changed) return { tenant, outcome: 'not_better', version: basedOn, report };
   if (dryRun) return { tenant, outcome: 'dry_run', version: basedOn, report };
   onStep('publication');
+  const text = encodeModel(model);
+  // Throws for one that could not be read back, as with a figure that is no number: it would leave the tenant without any.
+  decodeModel(text);
   const published = await threads.publish({
     tenant,
     version,
     basedOn,
-    model: encodeChecked(model),
+    model: text,
     report: JSON.stringify(report),
     items: items && { ...items, hashes: itemHashes },
     publishedAt: Date.now(),
@@ -153,13 +140,6 @@ async function fitAndPublish(
   if (!published) return { tenant, outcome: 'superseded', version: await models.inForce(tenant), report };
   logger.info({ tenant, version, answers: report.answers, seconds: report.seconds }, 'a model was published');
   return { tenant, outcome: 'published', version, report };
-}
-
-/** A model that could not be read back, for a figure that is no number, would leave the tenant without any. */
-function encodeChecked(model: TenantModel): string {
-  const text = encodeModel(model);
-  decodeModel(text);
-  return text;
 }
 
 /**
