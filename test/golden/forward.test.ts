@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { type BktParameters, fitBounds, masteryBounds } from '../../src/domain/base/params.js';
-import { filterForward, newWorkspace, type SkillTree } from '../../src/domain/fit/bkt/filter.js';
+import { filterForward, newWorkspace, type SkillTree } from '../../src/domain/fit/bkt/em.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { referenceFile } from '../support/reference.js';
 

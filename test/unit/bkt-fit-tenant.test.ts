@@ -9,8 +9,14 @@ import {
   fitPriorMeans,
   priorStrengths,
 } from '../../src/domain/base/params.js';
-import { chooseFitOptions, isHeldOut } from '../../src/domain/fit/bkt/choose.js';
-import { type BktFit, type FitOptions, fitRange, fitTrees } from '../../src/domain/fit/bkt/fit.js';
+import {
+  type BktFit,
+  chooseFitOptions,
+  type FitOptions,
+  fitRange,
+  fitTrees,
+  isHeldOut,
+} from '../../src/domain/fit/bkt/fit.js';
 import { heldOutLogLoss, traceLog } from '../../src/domain/fit/bkt/trace.js';
 import { growTrees } from '../../src/domain/fit/bkt/trees.js';
 import { mayPublish } from '../../src/domain/fit/parameters.js';

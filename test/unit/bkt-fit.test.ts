@@ -9,15 +9,16 @@ import {
   fitPriorMeans,
   priorStrengths,
 } from '../../src/domain/base/params.js';
-import { type FitRules, fitSkill } from '../../src/domain/fit/bkt/em.js';
 import {
   type Expectations,
+  type FitRules,
   filterForward,
+  fitSkill,
   newWorkspace,
   type SkillTree,
   skillTree,
   smoothBackward,
-} from '../../src/domain/fit/bkt/filter.js';
+} from '../../src/domain/fit/bkt/em.js';
 import { growTrees } from '../../src/domain/fit/bkt/trees.js';
 import { difficultyShift, effectiveMastery, pStar, traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { answerLog, type LoggedAnswer, syntheticLog } from '../support/answer-logs.js';
@@ -47,7 +48,7 @@ function treeOf(log: AnswerLog, difficultyScale = 0): SkillTree {
 
 function fit(log: AnswerLog, rules: FitRules, start = defaultParameters, difficultyScale = 0) {
   const tree = treeOf(log, difficultyScale);
-  return fitSkill(tree, start, fitPriorMeans, rules, newWorkspace(tree.size));
+  return fitSkill(tree, start, fitPriorMeans, rules);
 }
 
 /** Expected visits of one sequence by summing over every path of hidden states, and its likelihood. */

@@ -21,11 +21,11 @@ export interface AnswerLog {
 }
 
 export const shared = {
-  bytes: (n: number) => new Uint8Array(new SharedArrayBuffer(n)),
-  ints: (n: number) => new Int32Array(new SharedArrayBuffer(4 * n)),
-  counts: (n: number) => new Uint32Array(new SharedArrayBuffer(4 * n)),
-  floats: (n: number) => new Float32Array(new SharedArrayBuffer(4 * n)),
-  doubles: (n: number) => new Float64Array(new SharedArrayBuffer(8 * n)),
+  bytes: (n: number): Uint8Array => new Uint8Array(new SharedArrayBuffer(n)),
+  ints: (n: number): Int32Array => new Int32Array(new SharedArrayBuffer(4 * n)),
+  counts: (n: number): Uint32Array => new Uint32Array(new SharedArrayBuffer(4 * n)),
+  floats: (n: number): Float32Array => new Float32Array(new SharedArrayBuffer(4 * n)),
+  doubles: (n: number): Float64Array => new Float64Array(new SharedArrayBuffer(8 * n)),
 };
 
 export function sharedFloats(values: ArrayLike<number>): Float32Array {

@@ -1,21 +1,15 @@
 /** A quadratic inside a box. */
-export interface BoxedQuadratic {
+export const newQuadratic = (width: number) => ({
   /** At `solution`, and kept so. */
-  readonly gradient: Float64Array;
-  /** Symmetric, by rows, with a diagonal above 0. */
-  readonly hessian: Float64Array;
-  readonly low: Float64Array;
-  readonly high: Float64Array;
-  readonly solution: Float64Array;
-}
-
-export const newQuadratic = (width: number): BoxedQuadratic => ({
   gradient: new Float64Array(width),
+  /** Symmetric, by rows, with a diagonal above 0. */
   hessian: new Float64Array(width * width),
   low: new Float64Array(width),
   high: new Float64Array(width),
   solution: new Float64Array(width),
 });
+
+export type BoxedQuadratic = ReturnType<typeof newQuadratic>;
 
 interface Descent {
   readonly maxRounds: number;

@@ -6,8 +6,7 @@
 import type { AnswerLog, Learners } from '../base/answer-log.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import { fitJudgedAccuracy } from './accuracy/fit.js';
-import { chooseFitOptions } from './bkt/choose.js';
-import { fitRange } from './bkt/fit.js';
+import { chooseFitOptions, fitRange } from './bkt/fit.js';
 import { heldOutLogLoss, shiftsOf, type TracedModel } from './bkt/trace.js';
 import { growTrees } from './bkt/trees.js';
 import { fittedPrediction, newFitMemory } from './prediction/blocks.js';

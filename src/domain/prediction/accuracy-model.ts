@@ -22,32 +22,38 @@ export type HorizonUnit = 'days' | 'answers';
 /** Levels at which widths are fitted; others lie between them. */
 export const widthLevels = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99] as const;
 
-/** Figures of the forecast; plain JSON. */
-export interface AccuracyModel {
-  readonly unit: HorizonUnit;
+/**
+ * Figures of the forecast; plain JSON. These are in force before the first fit of a tenant: what fits on two real logs
+ * have in common, rounded, and wider, for the tenant's share of right answers is not known. Nor is what skills and items
+ * ask, so that ability says nothing yet.
+ */
+export const startAccuracy = {
+  unit: 'days' as HorizonUnit,
   /** What the fit rested on; 0 before the first. */
-  readonly learners: number;
-  readonly cases: number;
+  learners: 0,
+  cases: 0,
   /** Share of right answers of the population. */
-  readonly mean: number;
+  mean: 0.7,
   /** Log-odds of a learner like the population, and what they change with ln(1 + horizon). */
-  readonly bias: number;
-  readonly trend: number;
+  bias: 0.85,
+  trend: 0,
   /**
    * Weights of the figures, none negative, so that a right answer never lowers the forecast: those that hold at any
    * horizon, and those that fade with it, which is how far a learner returns to the mean.
    */
-  readonly lasting: readonly number[];
-  readonly fading: readonly number[];
+  lasting: [0.1, 0, 1.1, 0],
+  fading: [0.9, 0, 1.8, 1.3],
   /** Parts of the variance of the latent share (see `varianceParts`), none negative. */
-  readonly variance: readonly number[];
+  variance: [0.01, 0.045, 0.003, 0.42],
   /** Factors of that variance, by ln(1 + horizon) and by ln(1 + answers so far). */
-  readonly byHorizon: readonly Knot[];
-  readonly byHistory: readonly Knot[];
+  byHorizon: [] as Knot[],
+  byHistory: [] as Knot[],
   /** Widths below and above the expected share at `widthLevels`, in standard deviations. */
-  readonly below: readonly number[];
-  readonly above: readonly number[];
-}
+  below: [0.535, 0.715, 0.94, 1.25, 1.7, 2.1, 3],
+  above: [0.715, 0.86, 1.025, 1.235, 1.545, 1.85, 2.65],
+};
+
+export type AccuracyModel = Readonly<typeof startAccuracy>;
 
 /** The figures of a learner that a forecast rests on. */
 export type AccuracyTrace = Pick<LearnerTrace, 'ability' | 'recent' | 'slow' | 'right' | 'wrong'>;
@@ -110,26 +116,25 @@ export const historyBands = constants.bands.map((from, band) => {
 export const isInBand = ({ from, to }: (typeof historyBands)[number], history: number): boolean =>
   history >= from && history < to;
 
-export interface AccuracyForecast {
-  /** Expected share of right answers, 0 to 1. */
-  readonly expected: number;
-  /** Standard deviation of the latent share on the scale asin(sqrt(share)), without the chance of single answers. */
-  readonly sd: number;
-}
-
 export const stabilised = (share: number): number => Math.asin(Math.sqrt(share));
 
-/** @param horizon in the model's unit, above 0 */
+/**
+ * The expected share of right answers, and the standard deviation of the latent share on the scale asin(sqrt(share)),
+ * without the chance of single answers. @param horizon in the model's unit, above 0
+ */
 export function forecastAccuracy(
   model: AccuracyModel,
   { trace }: { readonly trace: AccuracyTrace },
   horizon: number,
-): AccuracyForecast {
+) {
   const expected = expectedShare(model, trace, horizon);
   const history = trace.right + trace.wrong;
   const latent = sumOfParts(model.variance, varianceParts(expected, history, horizon));
-  return { expected, sd: Math.sqrt(latent * varianceFactor(model, history, horizon)) };
+  const sd = Math.sqrt(latent * varianceFactor(model, history, horizon));
+  return { expected, sd };
 }
+
+export type AccuracyForecast = Readonly<ReturnType<typeof forecastAccuracy>>;
 
 /** Never lower after a right answer, nor higher after a wrong one, at the same horizon. */
 export function expectedShare(model: AccuracyModel, trace: AccuracyTrace, horizon: number): number {
@@ -217,23 +222,3 @@ function valueAt(knots: readonly Knot[], at: number): number {
   const part = (at - below.at) / (above.at - below.at);
   return below.value + part * (above.value - below.value);
 }
-
-/**
- * In force before the first fit of a tenant: what fits on two real logs have in common, rounded, and wider, for the
- * tenant's share of right answers is not known. Nor is what skills and items ask, so that ability says nothing yet.
- */
-export const startAccuracy: AccuracyModel = {
-  unit: 'days',
-  learners: 0,
-  cases: 0,
-  mean: 0.7,
-  bias: 0.85,
-  trend: 0,
-  lasting: [0.1, 0, 1.1, 0],
-  fading: [0.9, 0, 1.8, 1.3],
-  variance: [0.01, 0.045, 0.003, 0.42],
-  byHorizon: [],
-  byHistory: [],
-  below: [0.535, 0.715, 0.94, 1.25, 1.7, 2.1, 3],
-  above: [0.715, 0.86, 1.025, 1.235, 1.545, 1.85, 2.65],
-};

@@ -18,18 +18,29 @@ import {
   skillColumns,
 } from './features.js';
 
-/** The weights that all skills and items of a tenant share, by column; plain JSON. */
-export interface PredictionModel {
+/** Log-odds that BKT gives the first answer of a learner. */
+export const firstLogOdds = ({ pInit, pGuess, pSlip }: BktParameters): number =>
+  logit(pInit * (1 - pSlip) + (1 - pInit) * pGuess);
+
+const bktWeight = features[0].start;
+
+/**
+ * The weights that all skills and items of a tenant share, by column; plain JSON. These are in force before the first
+ * fit: a learner's first answer on a skill with default parameters has BKT's own p.
+ */
+export const startModel = {
   /** Log-odds of an answer whose features all have their means. */
-  readonly bias: number;
-  readonly weights: readonly number[];
+  bias: (1 - bktWeight) * firstLogOdds(defaultParameters),
+  weights: features.map(({ start }): number => start),
   /** Subtracted from the features: slopes of skills and items turn about the mean. */
-  readonly means: readonly number[];
+  means: features.map(() => 0),
   /** Terms of 1 to 8 wrong answers in a row on the item up to now. */
-  readonly runs: readonly number[];
+  runs: new Array<number>(maxItemRun).fill(0),
   /** Answers as expected that are added to an item's own (see `itemDifficulty`). */
-  readonly itemPriorAnswers: number;
-}
+  itemPriorAnswers: predictionModel.items.startPrior as number,
+};
+
+export type PredictionModel = Readonly<typeof startModel>;
 
 export const skillTermCount = 1 + skillColumns.length;
 export const itemTermCount = itemColumns.length;
@@ -113,21 +124,6 @@ export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): 
   ];
   return all.filter(({ name, logits }) => name === 'base' || logits !== 0);
 }
-
-/** Log-odds that BKT gives the first answer of a learner. */
-export const firstLogOdds = ({ pInit, pGuess, pSlip }: BktParameters): number =>
-  logit(pInit * (1 - pSlip) + (1 - pInit) * pGuess);
-
-const bktWeight = features[0].start;
-
-/** In force before the first fit: a learner's first answer on a skill with default parameters has BKT's own p. */
-export const startModel: PredictionModel = {
-  bias: (1 - bktWeight) * firstLogOdds(defaultParameters),
-  weights: features.map(({ start }) => start),
-  means: features.map(() => 0),
-  runs: new Array(maxItemRun).fill(0),
-  itemPriorAnswers: predictionModel.items.startPrior,
-};
 
 /** Terms with `startModel` for a skill with parameters of its own: there too, the first p is BKT's. */
 export function startTerms(parameters: BktParameters): number[] {

@@ -2,12 +2,9 @@ import { type Answer, clamp, logit, sigmoid } from '../base/common.js';
 import { abilityModel, type BktParameters } from '../base/params.js';
 
 /** Running estimate of a learner's ability in one section, on the logit scale of the population. */
-export interface Ability {
-  readonly theta: number;
-  readonly variance: number;
-}
+export const newAbility = { theta: 0, variance: abilityModel.variance as number };
 
-export const newAbility: Ability = { theta: 0, variance: abilityModel.variance };
+export type Ability = Readonly<typeof newAbility>;
 
 /**
  * What an answer says of the ability. Guess and slip of the skill imply a difficulty, so that ability 0 means mastery

@@ -9,14 +9,6 @@ import {
 } from '../base/params.js';
 import type { SkillState } from './states.js';
 
-/** What one answer does to mastery; every value a probability. */
-export interface BktStep {
-  readonly pCorrect: number;
-  /** Mastery given the answer, before learning from the attempt. */
-  readonly posterior: number;
-  readonly masteryAfter: number;
-}
-
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
 
 /**
@@ -32,7 +24,7 @@ export function traceAnswer(
   isCorrect: boolean,
   shift = 0,
   guard = true,
-): BktStep {
+) {
   const item = itemGuessSlip(parameters, shift);
   const before = clamp(mastery, masteryBounds.low, masteryBounds.high);
   const factor = isCorrect ? (1 - item.pSlip) / item.pGuess : item.pSlip / (1 - item.pGuess);
@@ -42,10 +34,13 @@ export function traceAnswer(
   const guarded = guard && !isCorrect ? Math.min(learned, before) : learned;
   return {
     pCorrect: predictCorrect(before, item),
+    /** Mastery given the answer, before learning from the attempt. */
     posterior,
     masteryAfter: clamp(guarded, masteryBounds.low, masteryBounds.high),
   };
 }
+
+export type BktStep = Readonly<ReturnType<typeof traceAnswer>>;
 
 /** L (1 - slip) + (1 - L) guess (Corbett & Anderson 1995). */
 export const predictCorrect = (mastery: number, { pGuess, pSlip }: GuessSlip): number =>

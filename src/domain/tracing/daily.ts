@@ -5,16 +5,17 @@ import { activityModel, momentumModel } from '../base/params.js';
 
 const { days } = activityModel;
 
-export interface Activity {
-  /** Newest day with an answer, UTC days since 1970; -1 before the first. */
-  readonly day: number;
-  /** Half answers (one without a section is half in each), newest first: 14 days of math, 14 of rw; up to 65,535. */
-  readonly halves: Uint16Array;
-}
-
+const noHalves: Uint16Array = new Uint16Array(sections.length * days);
 const maxHalves = 65_535;
 
-export const newActivity: Activity = { day: -1, halves: new Uint16Array(sections.length * days) };
+export const newActivity = {
+  /** Newest day with an answer, UTC days since 1970; -1 before the first. */
+  day: -1,
+  /** Half answers (one without a section is half in each), newest first: 14 days of math, 14 of rw; up to 65,535. */
+  halves: noHalves,
+};
+
+export type Activity = Readonly<typeof newActivity>;
 
 /** A day before the window changes nothing. @param share of the answer in each section: 0, .5 or 1 */
 export function countActivity(activity: Activity, day: number, share: PerSection<number>): Activity {

@@ -13,13 +13,8 @@ export const noTimes = {
 
 export type SkillTimes = Readonly<typeof noTimes>;
 
-export interface TimeNorm {
-  readonly logMean: number;
-  readonly logSd: number;
-}
-
 /** The skill's log-normal time norm (van der Linden 2006), drawn to a general prior while few times are known. */
-export function timeNorm(times: Pick<SkillTimes, 'answers' | 'logMean' | 'logM2'> | null): TimeNorm {
+export function timeNorm(times: Pick<SkillTimes, 'answers' | 'logMean' | 'logM2'> | null) {
   const { prior, minVariance } = paceModel;
   const { answers, logMean, logM2 } = times ?? noTimes;
   const total = prior.answers + answers;
@@ -30,6 +25,8 @@ export function timeNorm(times: Pick<SkillTimes, 'answers' | 'logMean' | 'logM2'
     logSd: Math.sqrt(Math.max(variance, minVariance)),
   };
 }
+
+export type TimeNorm = Readonly<ReturnType<typeof timeNorm>>;
 
 /** Pace of one learner on one skill, over answers that were timed and not rapid. */
 export const newPace = {

@@ -1,19 +1,11 @@
 import { type Answer, dayOf } from '../base/common.js';
 import { type BktParameters, masteredAt, modelVersion } from '../base/params.js';
-import { type Ability, newAbility } from './ability.js';
-import { type CalibrationState, newCalibration } from './calibration.js';
-import { type Activity, type MomentumState, newActivity, newMomentum } from './daily.js';
-import { newPace, newRapid, type PaceState, type RapidState } from './pace.js';
-import { newPlateau, type PlateauState, smoothedMastery } from './plateau.js';
-import {
-  type ItemTrace,
-  type LearnerTrace,
-  newItemTrace,
-  newLearnerTrace,
-  newSkillTrace,
-  type SkillTrace,
-  type Traces,
-} from './traces.js';
+import { newAbility } from './ability.js';
+import { newCalibration } from './calibration.js';
+import { newActivity, newMomentum } from './daily.js';
+import { newPace, newRapid } from './pace.js';
+import { newPlateau, smoothedMastery } from './plateau.js';
+import { type ItemTrace, newItemTrace, newLearnerTrace, newSkillTrace, type Traces } from './traces.js';
 
 /** Redis keeps hashes of up to 128 small fields in its compact form. */
 const generationSize = 128;
@@ -44,58 +36,33 @@ export function openWindow(window: ItemWindow, item: RememberedItem<unknown> | u
   return { generation: window.generation + 1, size: 1 };
 }
 
-/** One learner on one skill. Times are Unix milliseconds, days are UTC days since 1970. */
-export interface SkillState {
-  /** Probability that the skill is mastered, right after the last attempt, unrounded. */
-  readonly mastery: number;
-  readonly attempts: number;
-  readonly correct: number;
-  readonly lastAttemptAt: number;
-  /** Distinct days with a right answer: spaced practice decays more slowly. */
-  readonly correctDays: number;
-  readonly lastCorrectDay: number;
-  readonly plateau: PlateauState;
-  readonly pace: PaceState;
-  readonly rapid: RapidState;
-  readonly calibration: CalibrationState;
-  readonly trace: SkillTrace;
-}
-
-export interface LearnerState {
+export const newLearner = {
   /** Grows with every commit: who reads a learner in several steps knows by it whether it is the same. */
-  readonly version: number;
-  /** Counted answers so far: the sequence number of the last one. */
-  readonly attempts: number;
-  /** Version of the formulas (`modelVersion`) by which the abilities were counted. */
-  readonly abilityVersion: number;
-  readonly math: Ability;
-  readonly rw: Ability;
-  /** Total score when the learner first had enough answers for one; null before. */
-  readonly baselineTotal: number | null;
-  readonly activity: Activity;
-  readonly momentum: MomentumState;
-  readonly trace: LearnerTrace;
-  readonly items: ItemWindow;
-}
-
-export const newLearner: LearnerState = {
   version: 0,
+  /** Counted answers so far: the sequence number of the last one. */
   attempts: 0,
-  abilityVersion: modelVersion,
+  /** Version of the formulas by which the abilities were counted. */
+  abilityVersion: modelVersion as number,
   math: newAbility,
   rw: newAbility,
-  baselineTotal: null,
+  /** Total score when the learner first had enough answers for one; null before. */
+  baselineTotal: null as number | null,
   activity: newActivity,
   momentum: newMomentum,
   trace: newLearnerTrace,
   items: newItemWindow,
 };
 
-export const newSkill = ({ pInit }: BktParameters): SkillState => ({
+export type LearnerState = Readonly<typeof newLearner>;
+
+/** One learner on one skill. Times are Unix milliseconds, days are UTC days since 1970. */
+export const newSkill = ({ pInit }: BktParameters) => ({
+  /** Probability that the skill is mastered, right after the last attempt, unrounded. */
   mastery: pInit,
   attempts: 0,
   correct: 0,
   lastAttemptAt: 0,
+  /** Distinct days with a right answer: spaced practice decays more slowly. */
   correctDays: 0,
   lastCorrectDay: -1,
   plateau: newPlateau,
@@ -104,6 +71,8 @@ export const newSkill = ({ pInit }: BktParameters): SkillState => ({
   calibration: newCalibration,
   trace: newSkillTrace,
 });
+
+export type SkillState = Readonly<ReturnType<typeof newSkill>>;
 
 export interface AnswerStates {
   readonly learner: LearnerState;

@@ -1,13 +1,172 @@
+/** Expectation maximisation of one skill's parameters: forward filter and backward smoother over its tree, and the M-step. */
+
 import { clamp, logit, sigmoid } from '../../base/common.js';
 import {
   type BktParameters,
+  difficultyModel,
   type FitBounds,
   fitModel,
   guessSlipMargin,
   type Range,
   wrongAnswerShare,
 } from '../../base/params.js';
-import { filterForward, odds, oddsRange, type SkillTree, smoothBackward, type Workspace } from './filter.js';
+import { faded } from '../../tracing/bkt.js';
+import { type AnswerTrees, nodesOf } from './trees.js';
+
+/** Memory of a fit of a tree of so many nodes. */
+export const newWorkspace = (nodes: number) => ({
+  /** Probability of mastery before the answer; after the backward pass the sequences expected to be mastered. */
+  before: new Float64Array(nodes),
+  /** Probability of mastery given the answers up to here. */
+  after: new Float64Array(nodes),
+  /** Messages from the next attempts, for mastery and for no mastery; all 0 between passes. */
+  backKnown: new Float64Array(nodes),
+  backUnknown: new Float64Array(nodes),
+});
+
+type Workspace = ReturnType<typeof newWorkspace>;
+
+/** The tree of one skill, with e^(k b) per node for difficulty b and its scale k; null where difficulty plays no part. */
+export function skillTree(trees: AnswerTrees, skill: number, difficultyScale: number) {
+  const { difficulty, ...nodes } = nodesOf(trees, trees.starts[skill] as number, trees.starts[skill + 1]);
+  return { ...nodes, size: nodes.parent.length, odds: shiftOdds(difficulty, difficultyScale) };
+}
+
+export type SkillTree = ReturnType<typeof skillTree>;
+
+function shiftOdds(difficulty: Float32Array | null, scale: number): Float64Array | null {
+  if (scale === 0 || difficulty === null || difficulty.every((b) => b === 0)) return null;
+  const { limit } = difficultyModel;
+  return Float64Array.from(difficulty, (b) => Math.exp(scale * clamp(b, -limit, limit)));
+}
+
+/**
+ * Bounds of e^(k b) that keep guess and slip of a question inside the bounds. One common truncation, so that the
+ * evidence of an answer stays monotone in the difficulty.
+ */
+function oddsRange({ pGuess, pSlip }: BktParameters, bounds: FitBounds): Range {
+  const guess = odds(pGuess);
+  const slip = odds(pSlip);
+  const low = Math.max(guess / odds(bounds.itemGuess.high), odds(bounds.itemSlip.low) / slip);
+  const high = Math.min(guess / odds(bounds.itemGuess.low), odds(bounds.itemSlip.high) / slip);
+  return { low: Math.min(low, 1), high: Math.max(high, 1) };
+}
+
+const odds = (p: number): number => p / (1 - p);
+
+interface FilterOptions {
+  /** Bounds that truncate the difficulty. */
+  readonly bounds: FitBounds;
+  /** Probabilities of mastery stay this far from 0 and 1; default 1e-9. */
+  readonly floor?: number;
+  /** Probability of losing mastery at an attempt; the served rule and the fits have 0. */
+  readonly forget?: number;
+}
+
+/** Far enough from the smallest number for another probability. */
+const smallProduct = 1e-200;
+
+/**
+ * Forward filter of Bayesian Knowledge Tracing (Corbett & Anderson 1995) over all sequences of a skill, in the
+ * scaled form: each node holds probabilities given the answers so far. Fills `before` and `after`.
+ *
+ * @returns log likelihood of all answers
+ */
+export function filterForward(
+  tree: SkillTree,
+  parameters: BktParameters,
+  { before, after }: Workspace,
+  { bounds, floor = 1e-9, forget = 0 }: FilterOptions,
+): number {
+  const { size, parent, correct, through, kept, odds: shifts } = tree;
+  const { pInit, pLearn } = parameters;
+  const range = oddsRange(parameters, bounds);
+  const guessOdds = odds(parameters.pGuess);
+  const slipOdds = odds(parameters.pSlip);
+  let guess = parameters.pGuess;
+  let slip = parameters.pSlip;
+  let logLikelihood = 0;
+  // Logarithms cost most here: the probabilities of nodes with one sequence, most of them, share theirs.
+  let product = 1;
+  for (let node = 0; node < size; node++) {
+    const from = parent[node] as number;
+    let reached = pInit;
+    if (from >= 0) {
+      // Learning, then what a long pause leaves of it.
+      const last = after[from] as number;
+      reached = faded(last * (1 - forget) + (1 - last) * pLearn, pInit, kept[node] as number);
+    }
+    const known = Math.min(Math.max(reached, floor), 1 - floor);
+    if (shifts !== null) {
+      const shift = Math.min(Math.max(shifts[node] as number, range.low), range.high);
+      guess = guessOdds / (guessOdds + shift);
+      slip = (slipOdds * shift) / (1 + slipOdds * shift);
+    }
+    const isCorrect = correct[node] === 1;
+    const knownToo = known * (isCorrect ? 1 - slip : slip);
+    const probability = knownToo + (1 - known) * (isCorrect ? guess : 1 - guess);
+    before[node] = known;
+    // An answer that the parameters rule out is no evidence, as in pyBKT.
+    after[node] = probability > 0 ? knownToo / probability : known;
+    const count = through[node] as number;
+    if (count > 1) {
+      logLikelihood += count * Math.log(probability);
+    } else {
+      product *= probability;
+      if (product < smallProduct) {
+        logLikelihood += Math.log(product);
+        product = 1;
+      }
+    }
+  }
+  return logLikelihood + Math.log(product);
+}
+
+/**
+ * Backward smoother after `filterForward`: expected visits given all answers. Leaves in `before` the expected
+ * number of sequences that are mastered at the node. With gamma the smoothed and p the filtered probability of
+ * mastery at the next attempt, its message back is gamma / p and (1 - gamma) / (1 - p), summed over the branch.
+ */
+export function smoothBackward(tree: SkillTree, pLearn: number, work: Workspace) {
+  const { before, after, backKnown, backUnknown } = work;
+  const { parent, correct, through, ending, kept } = tree;
+  // Sequences, and those expected to start with mastery.
+  let [starts, startsKnown] = [0, 0];
+  // Attempts without mastery that another attempt follows, by what came of them.
+  let [learned, notLearned] = [0, 0];
+  // Attempts with and without mastery, and the right answers among them.
+  let [known, knownRight, unknown, unknownRight] = [0, 0, 0, 0];
+  for (let node = tree.size - 1; node >= 0; node--) {
+    const last = after[node] as number;
+    const ends = ending[node] as number;
+    const toKnown = (1 - last) * pLearn * (backKnown[node] as number);
+    const toUnknown = (1 - last) * (1 - pLearn) * (backUnknown[node] as number);
+    const mastered = last * (ends + (backKnown[node] as number));
+    const others = (1 - last) * ends + toKnown + toUnknown;
+    backKnown[node] = backUnknown[node] = 0;
+    learned += toKnown;
+    notLearned += toUnknown;
+    known += mastered;
+    unknown += others;
+    if (correct[node] === 1) {
+      knownRight += mastered;
+      unknownRight += others;
+    }
+    const from = parent[node] as number;
+    if (from < 0) {
+      starts += through[node] as number;
+      startsKnown += mastered;
+    } else if (kept[node] === 1) {
+      const p = before[node] as number;
+      backKnown[from] = (backKnown[from] as number) + mastered / p;
+      backUnknown[from] = (backUnknown[from] as number) + others / (1 - p);
+    }
+    before[node] = mastered;
+  }
+  return { starts, startsKnown, learned, notLearned, known, knownRight, unknown, unknownRight };
+}
+
+export type Expectations = ReturnType<typeof smoothBackward>;
 
 /** What a fit is held by: hard bounds, and the strengths of the pull to the prior means, each above 0. */
 export interface FitRules {
@@ -16,13 +175,6 @@ export interface FitRules {
   /** Relative gain of the penalised log likelihood at which a fit stops, and the most iterations. */
   readonly tolerance?: number;
   readonly maxIterations?: number;
-}
-
-export interface SkillEstimate {
-  readonly parameters: BktParameters;
-  /** Log likelihood plus the log density of the prior, up to a constant. */
-  readonly objective: number;
-  readonly iterations: number;
 }
 
 export const parametersBy = (of: (name: keyof BktParameters) => number): BktParameters => ({
@@ -52,14 +204,10 @@ const within = (x: number, { low, high }: Range): number => clamp(x, low, high);
  * guess and slip, and after long pauses, whose starting values a step takes for fixed. Halving such steps gained
  * nothing on real logs.
  */
-export function fitSkill(
-  tree: SkillTree,
-  start: BktParameters,
-  means: BktParameters,
-  rules: FitRules,
-  work: Workspace,
-): SkillEstimate {
+export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParameters, rules: FitRules) {
+  const work = newWorkspace(tree.size);
   const { bounds, strengths, tolerance = fitModel.tolerance, maxIterations = fitModel.maxIterations } = rules;
+  /** Log likelihood plus the log density of the prior, up to a constant. */
   const objectiveOf = (parameters: BktParameters): number => {
     let sum = filterForward(tree, parameters, work, { bounds });
     for (const name of ['pInit', 'pLearn', 'pGuess', 'pSlip'] as const) {
@@ -100,6 +248,8 @@ export function fitSkill(
   }
   return { parameters: best, objective, iterations };
 }
+
+export type SkillEstimate = Readonly<ReturnType<typeof fitSkill>>;
 
 /**
  * M-step of guess and slip with question difficulty: two logistic regressions on an intercept, the difficulty an

@@ -19,25 +19,26 @@ import { retentionOf } from '../../tracing/bkt.js';
 import { newPractice, practise } from './trace.js';
 
 /** Trees of all skills, in columns over shared memory, so that threads can fit a range of skills each. */
-export interface AnswerTrees {
+const newTrees = (skills: number, answers: number, withDifficulty: boolean) => ({
   /** Nodes of skill k are the places `starts[k]` to `starts[k + 1] - 1`; one entry more than skills. */
-  readonly starts: Uint32Array;
+  starts: shared.counts(skills + 1),
   /** The attempt before, counted from the skill's first node; -1 for a first attempt. */
-  readonly parent: Int32Array;
-  /** 1 for a right answer, 0 for a wrong one. */
-  readonly correct: Uint8Array;
+  parent: shared.ints(answers),
+  correct: shared.bytes(answers),
   /** Sequences that run through the node, and those of them that end there. */
-  readonly through: Int32Array;
-  readonly ending: Int32Array;
+  through: shared.ints(answers),
+  ending: shared.ints(answers),
   /** Share of the mastery above pInit that is left after a long pause before this attempt; 1 without a pause. */
-  readonly kept: Float32Array;
+  kept: shared.floats(answers),
   /** Question difficulty less the skill's mean, 0 where none was supplied; null where fits leave it out. */
-  readonly difficulty: Float32Array | null;
+  difficulty: withDifficulty ? shared.floats(answers) : null,
   /** Per skill: the mean that was taken off, distinct learners, answers in use. */
-  readonly difficultyMean: Float64Array;
-  readonly learners: Uint32Array;
-  readonly observations: Uint32Array;
-}
+  difficultyMean: shared.doubles(skills),
+  learners: shared.counts(skills),
+  observations: shared.counts(skills),
+});
+
+export type AnswerTrees = Readonly<ReturnType<typeof newTrees>>;
 
 export interface TreeOptions {
   /** By skill: answers given in fewer seconds are rapid guesses and left out; none where absent. */
@@ -68,18 +69,7 @@ export function growTrees(log: AnswerLog, learners: Learners, options: TreeOptio
   const isRapid = (place: number): boolean =>
     (log.seconds[place] as number) < (rapidBelow[log.skill[place] as number] ?? 0);
   const used = placesOf(log, learners).filter((place) => !isRapid(place));
-  const trees: AnswerTrees = {
-    starts: shared.counts(log.skills + 1),
-    parent: shared.ints(used.length),
-    correct: shared.bytes(used.length),
-    through: shared.ints(used.length),
-    ending: shared.ints(used.length),
-    kept: shared.floats(used.length),
-    difficulty: withDifficulty ? shared.floats(used.length) : null,
-    difficultyMean: shared.doubles(log.skills),
-    learners: shared.counts(log.skills),
-    observations: shared.counts(log.skills),
-  };
+  const trees = newTrees(log.skills, used.length, withDifficulty);
   const learnerOf = new Uint32Array(log.skill.length);
   for (const own of placesByLearner(log, everyone(log))) learnerOf.fill(own.learner, own.start, own.end);
   const growth = { log, trees, learnerOf, children: new Int32Array(2 * (used.length + 1)) };
