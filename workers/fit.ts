@@ -1,7 +1,6 @@
 /**
- * Piscina entry: the heavy parts of fits. Alone among the workers it speaks to ClickHouse, so that the bytes of a
- * large read never pass through the thread that answers requests. The clients of databases are loaded where they are
- * needed: most threads only run stages, and start in a fraction of the time without them.
+ * Piscina entry: the heavy parts of fits. It reads ClickHouse itself, so that the bytes of a large read never pass
+ * through the thread that answers requests. Most threads only run stages, and start faster without database clients.
  */
 import type { FitTask } from '../src/contracts/fit-tasks.js';
 import { runHere, type StageArguments, type StageName } from '../src/domain/fit/stages.js';

@@ -16,7 +16,6 @@ export async function runDatabaseTask(task: FitTask): Promise<AnswersReply | Ite
   return withRedis(redisUrl, async (client) => ({ published: await publishModel(client, task) }));
 }
 
-/** Reads a tenant's answers; the ids of items, of which there may be very many, stay here. */
 async function readAnswers(url: string, tenant: string, maxAnswers: number): Promise<AnswersReply> {
   const client = connectWarehouse(url);
   try {

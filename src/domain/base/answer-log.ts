@@ -4,7 +4,6 @@
 export interface AnswerLog {
   /** Answers of learner l are the places `starts[l]` to `starts[l + 1] - 1`; one entry more than learners. */
   readonly starts: Uint32Array;
-  /** Index of the skill, 0 to skills - 1. */
   readonly skill: Uint32Array;
   /** Index of the item, 1 to items; 0 where none was reported. */
   readonly item: Uint32Array;
@@ -39,7 +38,6 @@ export type Learners = Uint8Array;
 
 export const everyone = ({ starts }: AnswerLog): Learners => shared.bytes(starts.length - 1).fill(1);
 
-/** @param takes is asked once for each learner's index */
 export function learnersWhere(log: AnswerLog, takes: (learner: number) => boolean): Learners {
   const learners = everyone(log);
   for (let learner = 0; learner < learners.length; learner++) learners[learner] = takes(learner) ? 1 : 0;

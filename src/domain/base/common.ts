@@ -8,7 +8,6 @@ export const perSection = <T>(of: (section: Section) => T): PerSection<T> => ({
   rw: of('rw'),
 });
 
-/** An answer as the models see it. */
 export interface Answer {
   readonly isCorrect: boolean;
   /** Unix milliseconds. */
@@ -48,7 +47,6 @@ export function monthOf(ms: number): number {
 /** UTC day since 1970 of a time in Unix milliseconds. */
 export const dayOf = (ms: number): number => Math.floor(ms / dayMs);
 
-/** Whole days from one time to a later one, both Unix milliseconds. */
 export const wholeDays = (from: number, to: number): number => Math.floor((to - from) / dayMs);
 
 /** `make`, computed once for each object and kept as long as the object lives. */

@@ -1,6 +1,5 @@
 /** A quadratic inside a box. */
 export const newQuadratic = (width: number) => ({
-  /** At `solution`, and kept so. */
   gradient: new Float64Array(width),
   /** Symmetric, by rows, with a diagonal above 0. */
   hessian: new Float64Array(width * width),

@@ -1,10 +1,6 @@
 /** The standard normal distribution. The packages that have it bring over 150 others. */
 
-/**
- * Distribution function Phi(x), absolute error below 1e-14.
- * Source: J. F. Hart's rational approximation (1968) as given by G. West, Better approximations to cumulative
- * normal functions, Wilmott 2005.
- */
+/** Phi(x), absolute error below 1e-14: Hart's rational approximation (1968) as given by West, Wilmott 2005. */
 export function normalCdf(x: number): number {
   const z = Math.abs(x);
   const tail =
@@ -38,10 +34,7 @@ const hart: Rational = [
 const continuedFraction = (z: number): number =>
   1 / ((z + 1 / (z + 2 / (z + 3 / (z + 4 / (z + 0.65))))) * 2.506628274631);
 
-/**
- * Quantile of the standard normal distribution for 0 < p < 1, relative error about 1e-16.
- * Source: M. J. Wichura, Algorithm AS 241 (PPND16), Applied Statistics 37 (1988).
- */
+/** Quantile for 0 < p < 1, relative error about 1e-16: Wichura, AS 241 (PPND16), Applied Statistics 37 (1988). */
 export function normalQuantile(p: number): number {
   const q = p - 0.5;
   if (Math.abs(q) <= 0.425) return q * ratio(central, 0.180625 - q * q);

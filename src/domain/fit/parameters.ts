@@ -112,7 +112,6 @@ export const tracedBy = (model: TenantModel, skillIds: readonly string[]): Trace
   bounds: fitBounds[model.bounds],
 });
 
-/** Over all answers of several skills. */
 function poolLosses(losses: readonly Comparison[]): Comparison {
   const answers = losses.reduce((sum, loss) => sum + loss.answers, 0);
   const mean = (of: 'oldLogLoss' | 'newLogLoss'): number | null =>

@@ -1,7 +1,4 @@
-/**
- * The heavy steps of a fit, each pure and with plain data in and out, so that any of them may run in another thread
- * over the shared columns.
- */
+/** The heavy steps of a fit: pure, with plain data in and out, so that any may run in another thread over shared columns. */
 
 import type { AnswerLog, Learners } from '../base/answer-log.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
@@ -46,10 +43,8 @@ export type StageName = keyof Stages;
 export type StageArguments = { [Name in StageName]: Parameters<Stages[Name]> };
 export type StageResults = { [Name in StageName]: Awaited<ReturnType<Stages[Name]>> };
 
-/** Runs a stage, wherever. */
 export interface StageRunner {
   run<Name extends StageName>(name: Name, ...args: StageArguments[Name]): Promise<StageResults[Name]>;
-  /** How many stages run side by side. */
   readonly threads: number;
 }
 
@@ -58,7 +53,6 @@ const byName: {
   [Name in StageName]: (...args: StageArguments[Name]) => StageResults[Name] | Promise<StageResults[Name]>;
 } = fitStages;
 
-/** In this very thread. */
 export const runHere: StageRunner = { threads: 1, run: async (name, ...args) => byName[name](...args) };
 
 /** Ranges for each thread: several, because skills and learners differ in size. */
@@ -98,7 +92,6 @@ export interface FitInput {
   readonly fittedAt: string;
 }
 
-/** A fit at work. */
 export interface FitWork extends FitInput {
   readonly heldOut: Learners;
   readonly stages: StageRunner;

@@ -1,7 +1,6 @@
 /**
- * The fit of one tenant, in order: parameters of BKT, the served probability, the forecast of shares, each judged on
- * learners whom the fit has not seen. What is published is what was judged: the fit on four fifths of the learners. A
- * fit on all of them would be a little better on average and could be worse without anybody noticing.
+ * The fit of one tenant: parameters of BKT, the served probability, the forecast of shares, each judged on learners
+ * whom the fit has not seen. What was judged is published; a fit on all learners could be worse unnoticed.
  */
 
 import {
@@ -21,17 +20,13 @@ import type { AbilityOffsets } from './prediction/offsets.js';
 import { type FeatureStore, type FittedItems, newFeatureStore } from './prediction/replay.js';
 import { type FitInput, type FitWork, inRanges, type StageRunner } from './stages.js';
 
-/**
- * @param hashes one number per learner, evenly over 0 to 2^32 - 1 and the same in every fit
- * @returns those who are not held out
- */
+/** Learners who are not held out. @param hashes one per learner, evenly over 0 to 2^32 - 1, the same in every fit */
 export function holdOut(hashes: Uint32Array): Learners {
   const training = shared.bytes(hashes.length);
   training.set(hashes.map((hash) => (hash / 2 ** 32 < fitModel.heldOutShare ? 0 : 1)));
   return training;
 }
 
-/** Why parameters that are better by themselves are not published. */
 const withdrawn = { published: false, reason: 'the served probability is worse with the new parameters' };
 
 /** @returns model and items as they are to be published, items null: those in force go on; whether anything is to be */
@@ -71,7 +66,6 @@ export async function fitTenant(
 
 export type FittedModel = Awaited<ReturnType<typeof fitTenant>>;
 
-/** What a fit reports about itself; published with the model. */
 export type FitReport = FittedModel['report'] & {
   /** One learner in so many was read. */
   readonly sampledOneIn: number;
@@ -79,10 +73,8 @@ export type FitReport = FittedModel['report'] & {
 };
 
 /**
- * Where the new weights do worse than what is in force, the old ones are tried with the new parameters of BKT; where
- * those do worse too, nothing changes.
- * @param base the current model with the new parameters of BKT
- * @param store is left as replayed by the offsets that will be served: the new ones, or those in force
+ * Where the new weights do worse than what is in force, the old ones are tried with the new parameters of BKT, which
+ * `base` has; where those do worse too, nothing changes. The store is left as replayed by the offsets that will be served.
  * @returns items null: those of the model in force go on; whether the parameters of BKT in the model are the new ones
  */
 async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) {

@@ -3,18 +3,15 @@ import { rapidModel } from '../base/params.js';
 import { noTimes, rapidThreshold, type SkillTimes } from '../tracing/pace.js';
 
 /**
- * Solution times of every skill. Rapid answers are left out, by the threshold that the skill's times have with them
- * in: one more round would change it by at most the rapid answers' share.
+ * Solution times of every skill without rapid answers, by the threshold that the times have with them in: one more
+ * round would change it by at most the rapid answers' share.
  */
 export function measureTimes(log: AnswerLog): SkillTimes[] {
   const all = gather(log, () => 0);
   return gather(log, (skill) => rapidThreshold(all[skill] ?? null));
 }
 
-/**
- * Welford's running mean and sum of squares, of ln seconds; seconds below 1 count as 1. 0 is no time, nor is one so long that
- * the learner had left.
- */
+/** Welford's running moments of ln seconds, at least 1. 0 is no time, nor is one so long that the learner had left. */
 function gather({ skill, seconds, skills }: AnswerLog, rapidBelow: (skill: number) => number): SkillTimes[] {
   const own = Array.from({ length: skills }, (_, k) => ({ times: { ...noTimes }, from: rapidBelow(k) }));
   for (const [place, value] of seconds.entries()) {

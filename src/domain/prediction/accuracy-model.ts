@@ -24,15 +24,12 @@ export const widthLevels = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99] as const;
 
 /**
  * Figures of the forecast; plain JSON. These are in force before the first fit of a tenant: what fits on two real logs
- * have in common, rounded, and wider, for the tenant's share of right answers is not known. Nor is what skills and items
- * ask, so that ability says nothing yet.
+ * have in common, rounded, and wider. What skills and items ask is not known then, so that ability says nothing yet.
  */
 export const startAccuracy = {
   unit: 'days' as HorizonUnit,
-  /** What the fit rested on; 0 before the first. */
   learners: 0,
   cases: 0,
-  /** Share of right answers of the population. */
   mean: 0.7,
   /** Log-odds of a learner like the population, and what they change with ln(1 + horizon). */
   bias: 0.85,
@@ -55,7 +52,6 @@ export const startAccuracy = {
 
 export type AccuracyModel = Readonly<typeof startAccuracy>;
 
-/** The figures of a learner that a forecast rests on. */
 export type AccuracyTrace = Pick<LearnerTrace, 'ability' | 'recent' | 'slow' | 'right' | 'wrong'>;
 
 export const figureCount = 4;
@@ -145,7 +141,6 @@ export function expectedShare(model: AccuracyModel, trace: AccuracyTrace, horizo
   return sigmoid(logOdds);
 }
 
-/** What calibration by horizon and history makes of the variance. */
 export const varianceFactor = (
   { byHorizon, byHistory }: Pick<AccuracyModel, 'byHorizon' | 'byHistory'>,
   history: number,
@@ -153,10 +148,8 @@ export const varianceFactor = (
 ): number => valueAt(byHorizon, Math.log1p(horizon)) * valueAt(byHistory, Math.log1p(history));
 
 /**
- * Where the share of right answers among so many will lie with probability `level`: bounds within 0 to 1 around the
- * expected share.
- * @param answers that the share is of, 1 or more: the more, the narrower
- * @param level .5 to .99; a higher one never has a narrower interval
+ * Where the share of right answers among so many (1 or more: the more, the narrower) will lie with probability `level`,
+ * .5 to .99: bounds within 0 to 1 around the expected share. A higher level never has a narrower interval.
  */
 export function accuracyInterval(
   model: AccuracyModel,

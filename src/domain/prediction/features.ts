@@ -1,7 +1,6 @@
 import { clamp, logit } from '../base/common.js';
 import { elsewhereAt, type ItemTrace, type Traces, wholeSeconds } from '../tracing/traces.js';
 
-/** One figure that the prediction is a weighted sum of. */
 interface Feature {
   readonly name: string;
   /** Weight before there is a fit; fits are drawn to it. */
@@ -22,7 +21,6 @@ interface Feature {
  * ln(1 + x), times in minutes.
  */
 export const features = [
-  /** Log-odds of BKT's own probability of a right answer. */
   { name: 'bkt', start: 0.44, sign: 1, bySkill: true },
   { name: 'ability', start: 0.35, sign: 1, bySkill: true, byItem: true },
   { name: 'skillResidual', start: 0.26, sign: 1 },
@@ -70,14 +68,11 @@ export const columnOf = (wanted: FeatureName): number => features.findIndex(({ n
 /** All that a prediction takes from the learner's history and the question. */
 export interface FeatureInput {
   readonly traces: Traces;
-  /** Probability of a right answer by BKT. */
   readonly bktProbability: number;
   /** The learner's earlier answers on the skill, and the right ones of them. */
   readonly skillAttempts: number;
   readonly skillRight: number;
-  /** The answer's place among all of the learner, from 1. */
   readonly place: number;
-  /** Unix milliseconds. */
   readonly at: number;
   /** Supplied difficulty minus the skill's mean, in logits; null: not supplied. */
   readonly difficulty: number | null;

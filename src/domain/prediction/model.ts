@@ -1,9 +1,7 @@
 /**
- * The served probability of a right answer: the sigmoid of a sum of terms, each of which can be shown. BKT, which
- * mastery rests on, is one of them; ability, the item and the latest answers are others.
- *
- * For another item of the same skill, a right answer never lowers the probability and a wrong one never raises it:
- * every weight keeps the sign of its feature, the slopes of skill and item included.
+ * The served probability of a right answer: the sigmoid of a sum of terms, each of which can be shown. For another item
+ * of the same skill, a right answer never lowers the probability and a wrong one never raises it: every weight keeps the
+ * sign of its feature, the slopes of skill and item included.
  */
 
 import { clamp, logit, sigmoid } from '../base/common.js';
@@ -57,7 +55,6 @@ export interface Terms {
 
 type Slopes = Pick<Terms, 'skill' | 'item'>;
 
-/** One term of a prediction, in logits. */
 export interface Term {
   readonly name: FeatureName | 'base' | 'skill' | 'item' | 'itemRun';
   readonly logits: number;
@@ -157,7 +154,6 @@ export function itemDifficulty({ answers, right, expected }: ItemCounts, priorAn
   return predictionModel.itemScale * (logit(share) - logit(mean));
 }
 
-/** @param variance of the items' effects */
 export function priorAnswersFor(variance: number): number {
   const { priorOver, startPrior } = predictionModel.items;
   return Math.max(startPrior, priorOver / variance);

@@ -1,8 +1,6 @@
 import { type PerSection, perSection, sections } from '../base/common.js';
 import { activityModel, momentumModel } from '../base/params.js';
 
-/** Figures by UTC day: answers of the last 14 days, and momentum, how the mean mastery moves from day to day. */
-
 const { days } = activityModel;
 
 const noHalves: Uint16Array = new Uint16Array(sections.length * days);
@@ -29,7 +27,6 @@ export function countActivity(activity: Activity, day: number, share: PerSection
   return { day: Math.max(activity.day, day), halves };
 }
 
-/** The same counts, seen from a later day. */
 function shifted(halves: Uint16Array, by: number): Uint16Array {
   const moved = new Uint16Array(halves.length);
   if (by >= days) return moved;
@@ -41,11 +38,9 @@ function shifted(halves: Uint16Array, by: number): Uint16Array {
 export interface Practice {
   /** Answers a day. */
   readonly rate: number;
-  /** Days with an answer. */
   readonly activeDays: number;
 }
 
-/** Practice in the 14 days up to today, a UTC day since 1970. Days ahead of today (clocks differ) count as today. */
 export function practiceOf({ day, halves }: Activity, today: number): PerSection<Practice> {
   const gone = day < 0 ? days : Math.max(0, today - day);
   return perSection((section) => {

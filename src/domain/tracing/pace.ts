@@ -77,7 +77,6 @@ export const efficiencyIndex = ({ timed, timedCorrect, efficiency }: PaceState):
 export const correctPerMinute = ({ timed, timedCorrect, seconds }: PaceState): number | null =>
   timed === 0 ? null : (60 * timedCorrect) / seconds;
 
-/** Rapid answers of one learner on one skill. */
 export const newRapid = {
   answers: 0,
   /** The last timed answers, the newest in the lowest bit: 1 for a rapid one. */
@@ -97,7 +96,6 @@ export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'
   return clamp(shareOfMean * times.meanSeconds, minSeconds, maxSeconds);
 }
 
-/** One without a time is not. */
 export const isRapid = (seconds: number | null, threshold: number): boolean =>
   seconds !== null && seconds < threshold;
 

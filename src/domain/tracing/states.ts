@@ -24,7 +24,6 @@ export interface RememberedItem<Trace> {
   readonly trace: Trace;
 }
 
-/** The item's figures, null where it was never answered or is forgotten. */
 export function recallItem<Trace>(window: ItemWindow, item: RememberedItem<Trace> | undefined): Trace | null {
   return item === undefined || item.generation < window.generation - 1 ? null : item.trace;
 }
@@ -57,7 +56,6 @@ export type LearnerState = Readonly<typeof newLearner>;
 
 /** One learner on one skill. Times are Unix milliseconds, days are UTC days since 1970. */
 export const newSkill = ({ pInit }: BktParameters) => ({
-  /** Probability that the skill is mastered, right after the last attempt, unrounded. */
   mastery: pInit,
   attempts: 0,
   correct: 0,

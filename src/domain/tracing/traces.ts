@@ -12,7 +12,6 @@ export const newLearnerTrace = {
   slow: 0,
   right: 0,
   wrong: 0,
-  /** Wrong answers in a row up to now. */
   wrongRun: 0,
   /** Of the last right answer, Unix milliseconds; 0: never. */
   lastRightAt: 0,
@@ -59,7 +58,6 @@ export interface Traces {
 export type TracedAnswer = Pick<Answer, 'isCorrect' | 'occurredAt'>;
 
 const maxItemCount = 255;
-/** Longer runs of wrong answers on an item say no more. */
 export const maxItemRun = 8;
 
 /**

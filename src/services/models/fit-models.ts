@@ -18,7 +18,6 @@ export interface TenantFit {
   readonly outcome: 'published' | 'not_better' | 'nothing_new' | 'too_few' | 'superseded' | 'dry_run';
   /** In force now, as far as is known. */
   readonly version: number;
-  /** Null where nothing was fitted. */
   readonly report: FitReport | null;
 }
 
@@ -31,7 +30,6 @@ export interface FitParts {
 }
 
 export interface RunOptions {
-  /** Only this tenant; all with answers where absent. */
   readonly tenant?: string | undefined;
   readonly dryRun?: boolean;
   readonly signal?: AbortSignal;

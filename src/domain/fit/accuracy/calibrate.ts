@@ -96,17 +96,14 @@ function quantile(sorted: Float64Array, share: number): number {
 
 type Group = ReturnType<typeof groupOf>;
 
-/** Deviations that share a factor, and where it stands. */
 const groupOf = (
   deviations: readonly Deviation[],
   middle: number,
   isMember: (one: Deviation) => boolean,
 ) => ({ at: Math.log1p(middle), members: deviations.filter(isMember) });
 
-/** The level that factors are measured at. */
 const factorLevel = 0.8;
 const factorPlace = widthLevels.indexOf(factorLevel);
-/** A distribution without spread has none. */
 const leastWidth = 1e-3;
 
 /**

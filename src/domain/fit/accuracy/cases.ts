@@ -24,12 +24,10 @@ export interface AccuracyCase {
   readonly right: number;
 }
 
-/** A case with what the learner's state said at its moment. */
 export interface TracedCase extends AccuracyCase {
   readonly trace: AccuracyTrace;
 }
 
-/** A case with the share that was expected. */
 export interface Observation extends AccuracyCase {
   readonly expected: number;
 }
@@ -104,7 +102,6 @@ export function tracedCases(
   });
 }
 
-/** Of too many learners some, evenly over all. */
 function evenly(learners: Learners): Learners {
   const all = learners.reduce((count, takesPart) => count + takesPart, 0);
   const every = Math.ceil(all / constants.fit.maxLearners);

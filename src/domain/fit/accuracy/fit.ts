@@ -72,7 +72,6 @@ export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]
   return { logLoss: loss / cases.length, coverage80: inside / cases.length };
 }
 
-/** Distance from .80 that is more than what counts as calibrated. */
 const miscalibration = ({ coverage80 }: AccuracyQuality): number =>
   Math.max(0, Math.abs(coverage80 - judgedLevel) - constants.coverageSlack);
 

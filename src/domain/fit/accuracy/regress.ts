@@ -59,7 +59,6 @@ const coefficientsOf = (model: Expected): number[] =>
   [model.bias, model.trend].concat(model.lasting, model.fading);
 const centres = coefficientsOf(startAccuracy);
 
-/** Adds to the gradient and to the lower half of the Hessian. */
 function addCase(
   { gradient, hessian }: BoxedQuadratic,
   rows: Float64Array,
@@ -101,7 +100,6 @@ function lowestPoint(problem: BoxedQuadratic): number[] {
   return [...problem.solution];
 }
 
-/** Rounds of weights that follow from the variance of the round before. */
 const varianceRounds = 3;
 const startVariance = 0.02;
 

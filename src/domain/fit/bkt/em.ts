@@ -13,11 +13,9 @@ import {
 import { faded } from '../../tracing/bkt.js';
 import { type AnswerTrees, nodesOf } from './trees.js';
 
-/** Memory of a fit of a tree of so many nodes. */
 export const newWorkspace = (nodes: number) => ({
   /** Probability of mastery before the answer; after the backward pass the sequences expected to be mastered. */
   before: new Float64Array(nodes),
-  /** Probability of mastery given the answers up to here. */
   after: new Float64Array(nodes),
   /** Messages from the next attempts, for mastery and for no mastery; all 0 between passes. */
   backKnown: new Float64Array(nodes),
@@ -55,7 +53,6 @@ function oddsRange({ pGuess, pSlip }: BktParameters, bounds: FitBounds): Range {
 const odds = (p: number): number => p / (1 - p);
 
 interface FilterOptions {
-  /** Bounds that truncate the difficulty. */
   readonly bounds: FitBounds;
   /** Probabilities of mastery stay this far from 0 and 1; default 1e-9. */
   readonly floor?: number;
@@ -69,7 +66,6 @@ const smallProduct = 1e-200;
 /**
  * Forward filter of Bayesian Knowledge Tracing (Corbett & Anderson 1995) over all sequences of a skill, in the
  * scaled form: each node holds probabilities given the answers so far. Fills `before` and `after`.
- *
  * @returns log likelihood of all answers
  */
 export function filterForward(

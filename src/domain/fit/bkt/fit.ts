@@ -27,13 +27,11 @@ import { type AnswerTrees, growTrees, type TreeOptions } from './trees.js';
 export interface FitOptions extends FitRules {
   /** k of the difficulty's logit shift; 0 leaves difficulty out. */
   readonly difficultyScale: number;
-  /** Parameters to start from, by skill: those in force. */
   readonly warm?: readonly (BktParameters | undefined)[];
   /** Starts from the prior means too and keeps the better fit: for when much of the data is new. */
   readonly coldStart?: boolean;
 }
 
-/** What all skills are fitted with in one round: from the second on they start where the last one ended. */
 export interface FitRound extends FitOptions {
   readonly means: BktParameters;
 }
@@ -123,7 +121,6 @@ function fitOf(
     ...(isFitted(trees, skill) ? { parameters, source: 'fitted' as const } : prior),
     learners: trees.learners[skill] as number,
     observations: trees.observations[skill] as number,
-    /** Of EM, over all rounds and starts. */
     iterations: iterations[skill] as number,
     difficultyMean: trees.difficultyMean[skill] as number,
   }));

@@ -6,7 +6,6 @@ import { answerLoss } from '../../base/metrics.js';
 import type { BktParameters, FitBounds } from '../../base/params.js';
 import { difficultyShift, effectiveMastery, traceAnswer } from '../../tracing/bkt.js';
 
-/** Parameters of all skills, as far as tracing needs them. */
 export interface TracedModel {
   readonly skills: readonly { readonly parameters: BktParameters; readonly difficultyMean: number }[];
   readonly difficultyScale: number;
@@ -34,7 +33,6 @@ export function shiftAt(log: AnswerLog, place: number, model: TracedModel): numb
 export const shiftsOf = (log: AnswerLog, model: TracedModel): Float32Array | null =>
   hasDifficulty(log) ? Float32Array.from(log.skill, (_, place) => shiftAt(log, place, model)) : null;
 
-/** A learner's answers on a skill so far, as forgetting looks at them. */
 export const newPractice = (learner: number, mastery = 0) => ({
   learner,
   mastery,

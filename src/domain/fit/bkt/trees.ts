@@ -47,7 +47,6 @@ export interface TreeOptions {
   readonly withDifficulty?: boolean;
 }
 
-/** Columns of the nodes from one place to another. */
 export const nodesOf = (trees: AnswerTrees, from: number, to?: number) => ({
   parent: trees.parent.subarray(from, to),
   correct: trees.correct.subarray(from, to),
@@ -82,7 +81,6 @@ export function growTrees(log: AnswerLog, learners: Learners, options: TreeOptio
 interface Growth {
   readonly log: AnswerLog;
   readonly trees: AnswerTrees;
-  /** The learner of each answer of the log. */
   readonly learnerOf: Uint32Array;
   /** Next node, plus one, by node and answer; row 0 is before the first attempt. All 0 between skills. */
   readonly children: Int32Array;

@@ -28,7 +28,6 @@ const { fit: rules } = predictionModel;
 const blockNames = ['weights', 'skills', 'items', 'runs'] as const;
 export type BlockName = (typeof blockNames)[number];
 
-/** One Newton step of all terms of a block. */
 export interface FitStep {
   readonly name: BlockName;
   /** Whether the Hessian is summed up again, or that of an earlier step is near enough. */
@@ -75,15 +74,7 @@ export function newFitMemory(
     (itemRidge / rules.itemRidge) *
     (column === columnOf('ability') ? rules.itemAbilityRidge : rules.itemSlopeRidge);
   const blocks: Record<BlockName, Block> = {
-    weights: newBlock(
-      answers,
-      all,
-      0,
-      1,
-      features.map((_, column) => column),
-      0,
-      () => rules.ridge,
-    ),
+    weights: newBlock(answers, all, 0, 1, allColumns, 0, () => rules.ridge),
     skills: newBlock(answers, skill, 0, skills, skillColumns, rules.skillRidge, () => rules.slopeRidge),
     items: newBlock(answers, item, 1, items + 1, itemColumns, itemRidge, slopeRidge),
     runs: newBlock(answers, run, 1, maxItemRun + 1, [], rules.runRidge, () => 0),
@@ -93,6 +84,8 @@ export function newFitMemory(
   const logits = shared.doubles(correct.length);
   return { correct, logits, ranges: rangesOf(places), skillOf, blocks };
 }
+
+const allColumns = features.map((_, column) => column);
 
 const rangesOf = (places: Uint32Array): number => Math.ceil(places.length / rangeAnswers);
 
@@ -124,8 +117,7 @@ export type Block = ReturnType<typeof newBlock>;
 
 /**
  * Terms that are fitted together: for each member (all answers, a skill, an item, a length of the run of wrong
- * answers) an intercept, then slopes on some features about their means. All are 0 and drawn there, by ridges in
- * standardised units.
+ * answers) an intercept, then slopes on some features about their means, drawn to 0 by ridges in standardised units.
  * @param members the member of each answer of the log
  * @param first those below have no terms: no item, and no wrong answer in a row
  */
@@ -161,7 +153,6 @@ function newBlock(
     /** `width` per member, and their last change. */
     terms: shared.doubles(size * width),
     moves: shared.doubles(size * width),
-    /** What the ranges of a pass summed up (see `sumRanges`). */
     sums: shared.doubles((size + rangesOf(places)) * sumsPerMember(width)),
   };
 }
@@ -193,7 +184,6 @@ function startWeights(block: Block, correct: Uint8Array, places: Uint32Array): v
   block.maxMoves[0] = Number.POSITIVE_INFINITY;
 }
 
-/** What the steps have led to. */
 export interface FittedPrediction {
   readonly model: PredictionModel;
   /** `skillTermCount` terms for each skill. */

@@ -84,7 +84,6 @@ function rate(
   answers[at] = count + 1;
 }
 
-/** One pass that rates learners and skills, and hands over the answers on items. */
 function rateLearners(
   ratings: ReturnType<typeof newRatings>,
   log: AnswerLog,

@@ -21,7 +21,6 @@ import { type AbilityOffsets, abilityOffset } from './offsets.js';
 
 /** What is known of all answers of a log, by place. Memory that threads share: each may fill a range of learners. */
 export const newFeatureStore = ({ skill }: AnswerLog) => ({
-  /** `rowWidth` figures per answer. */
   rows: shared.floats(rowWidth * skill.length),
   /** 1 for answers that count for their item: a learner's first few, and the first of any further day. */
   countsForItem: shared.bytes(skill.length),
@@ -33,7 +32,6 @@ export type FeatureStore = ReturnType<typeof newFeatureStore>;
 
 const newSkillHistory = () => ({ trace: newSkillTrace, attempts: 0, right: 0 });
 
-/** One learner's states while the answers are replayed. */
 const newHistory = () => ({
   learner: newLearnerTrace,
   skills: new Map<number, ReturnType<typeof newSkillHistory>>(),
@@ -122,7 +120,6 @@ const termsAt = (terms: Float32Array, index: number, count: number): Float32Arra
 
 /** What a fit found for items, by index, place 0 being none. */
 export interface ItemFigures {
-  /** `itemTermCount` per item. */
   readonly terms: Float32Array;
   readonly offsets: Float32Array;
 }

@@ -1,5 +1,3 @@
-/** The steps of the fit of a block: sums over the answers, the move of the terms, and what it moves the log-odds by. */
-
 import { sigmoid } from '../../base/common.js';
 import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
 import { features, skillColumns } from '../../prediction/features.js';
@@ -47,7 +45,6 @@ export function sumRanges(memory: FitMemory, { name, fresh }: FitStep, from: num
   });
 }
 
-/** Reads the answers at `count` places of the block's order; what is left of the batch counts for nothing. */
 function readBatch(
   { logits, correct }: FitMemory,
   { width, means, order, rows, stride, isPacked }: Block,
@@ -68,7 +65,6 @@ function readBatch(
   curvatures.fill(0, count);
 }
 
-/** Its lower triangle, row by row from `sums[at]` on. */
 function addHessian(batch: Batch, sums: Float64Array, at: number): void {
   const { width, values, curvatures } = batch;
   let next = at;
@@ -165,7 +161,6 @@ export function solveStep(memory: FitMemory, name: BlockName): void {
   }
 }
 
-/** The sums of all ranges in which the member has answers, in their order. */
 function addUp({ gradient, hessian }: BoxedQuadratic, { width, sums, starts }: Block, member: number): void {
   const size = sumsPerMember(width);
   const last = Math.floor(((starts[member + 1] as number) - 1) / rangeAnswers);
