@@ -26,15 +26,10 @@ export const logit = (p: number): number => Math.log(p / (1 - p));
 
 export const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 
-const rounded =
-  (unit: number) =>
-  (x: number): number =>
-    Math.round(x * unit) / unit;
-
 /** Decimals in responses: probabilities have 4, rates 6, indexes and percents 1. */
-export const round4 = rounded(1e4);
-export const round6 = rounded(1e6);
-export const round1 = rounded(10);
+export const round4 = (x: number): number => Math.round(x * 1e4) / 1e4;
+export const round6 = (x: number): number => Math.round(x * 1e6) / 1e6;
+export const round1 = (x: number): number => Math.round(x * 10) / 10;
 
 export const dayMs = 86_400_000;
 

@@ -91,7 +91,7 @@ export const projectionModel = {
   maxChange: 1.5,
 } as const;
 
-/** Half-lives in days, the difference called a trend; idle days are closed at most `idleClosings` times. */
+/** Half-lives in days, the difference called a trend, how many idle days are closed at most. */
 export const momentumModel = {
   shortDays: 3,
   longDays: 14,
@@ -219,24 +219,22 @@ export const paceModel = {
 /** Flag of a calibration bias: decided here; z is the one-sided 5 % point of the normal distribution. */
 export const calibrationModel = { minAnswers: 10, minBias: 0.15, z: 1.645 } as const;
 
+/**
+ * Attempts that carry 88 % of the weight in the test for a plateau. A skill was strong from a mastery, and has faded
+ * when it lost this share of it. Characters of a text (the contract's bound).
+ */
 export const adviceModel = {
-  /** Attempts that carry 88 % of the weight in the test for a plateau. */
   plateauAttempts: 20,
-  /** A skill was strong from here, and has faded when it lost this share of its mastery. */
   strongMastery: 0.8,
   fadedShare: 0.3,
-  /** Characters of a text (the contract's bound). */
   maxLength: 200,
 } as const;
 
-export const gainModel = {
-  /** Of an answer on a skill whose answers were not timed. */
-  secondsPerAnswer: 75,
-  /** Answers that bring back what a strong skill lost to forgetting. */
-  reviewAnswers: 3,
-  /** The section's mean mastery is kept inside, for the link to points is steep beyond. */
-  mean: { low: 0.05, high: 0.95 },
-} as const;
+/**
+ * Of an answer on a skill whose answers were not timed; answers that bring back what a strong skill lost to forgetting;
+ * the section's mean mastery is kept inside `mean`, for the link to points is steep beyond.
+ */
+export const gainModel = { secondsPerAnswer: 75, reviewAnswers: 3, mean: { low: 0.05, high: 0.95 } } as const;
 
 /** Advice that comes with a forecast: decided here; faded skills are those of `adviceModel`. */
 export const studyModel = {

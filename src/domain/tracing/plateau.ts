@@ -20,31 +20,24 @@ const maxRun = 255;
 const weights = weightTable();
 
 function weightTable() {
-  const size = plateauModel.maxAttempts + 1;
-  const table = {
-    sum: new Float64Array(size),
-    time: new Float64Array(size),
-    determinant: new Float64Array(size),
-    errorDivisor: new Float64Array(size),
-  };
-  const { decay } = plateauModel;
+  const { decay, maxAttempts } = plateauModel;
+  const table = [{ sum: 0, time: 0, determinant: 0, errorDivisor: 0 }];
   let [sum, time, square, squaredWeights] = [0, 0, 0, 0];
-  for (let n = 1; n < size; n++) {
+  for (let n = 1; n <= maxAttempts; n++) {
     square = decay * (square - 2 * time + sum);
     time = decay * (time - sum);
     sum = decay * sum + 1;
     squaredWeights = decay * decay * squaredWeights + 1;
-    table.sum[n] = sum;
-    table.time[n] = time;
     const determinant = sum * square - time * time;
-    table.determinant[n] = determinant;
     const effective = (sum * sum) / squaredWeights;
-    table.errorDivisor[n] = n < 3 || effective <= 2 ? 0 : (1 - 2 / effective) * determinant;
+    const errorDivisor = n < 3 || effective <= 2 ? 0 : (1 - 2 / effective) * determinant;
+    table.push({ sum, time, determinant, errorDivisor });
   }
   return table;
 }
 
-const at = (column: Float64Array, attempts: number): number => column[attempts] ?? Number.NaN;
+const weightsAt = (attempts: number) =>
+  weights[Math.min(attempts, plateauModel.maxAttempts)] as (typeof weights)[number];
 
 /** @param idleDays days since the attempt before; a long pause starts again, a negative one (a late answer) does not */
 export function updatePlateau(state: PlateauState, masteryAfter: number, idleDays: number): PlateauState {
@@ -64,7 +57,7 @@ export function updatePlateau(state: PlateauState, masteryAfter: number, idleDay
 /** Progress is below the least that counts; a test of "no slope" would flag every short noisy run. */
 function isFlat(state: PlateauState, mastery: number): boolean {
   if (state.attempts < plateauModel.minAttempts || mastery >= masteredAt.mastery) return false;
-  if (state.sum >= masteredAt.smoothed * at(weights.sum, state.attempts)) return false;
+  if (state.sum >= masteredAt.smoothed * weightsAt(state.attempts).sum) return false;
   const trend = plateauSlope(state);
   return trend !== null && trend.slope + plateauModel.z * trend.standardError < plateauModel.minSlope;
 }
@@ -75,11 +68,9 @@ export const isPlateau = ({ run }: PlateauState): boolean => run >= plateauModel
 /** Change of mastery per attempt; null below 3 attempts. The error is a scale, not an exact level. */
 export function plateauSlope(state: PlateauState): { slope: number; standardError: number } | null {
   const { attempts, sum, timeSum, squareSum } = state;
-  const errorDivisor = at(weights.errorDivisor, attempts);
+  const { sum: weight, time, determinant, errorDivisor } = weightsAt(attempts);
   if (errorDivisor === 0) return null;
-  const weight = at(weights.sum, attempts);
-  const time = at(weights.time, attempts);
-  const slope = (weight * timeSum - time * sum) / at(weights.determinant, attempts);
+  const slope = (weight * timeSum - time * sum) / determinant;
   const intercept = (sum - slope * time) / weight;
   const squaredError = Math.max(0, squareSum - intercept * sum - slope * timeSum);
   return { slope, standardError: Math.sqrt(squaredError / errorDivisor) };
@@ -87,4 +78,4 @@ export function plateauSlope(state: PlateauState): { slope: number; standardErro
 
 /** Exponentially weighted mean of mastery over the recent attempts; null before the first. */
 export const smoothedMastery = ({ attempts, sum }: PlateauState): number | null =>
-  attempts === 0 ? null : sum / at(weights.sum, attempts);
+  attempts === 0 ? null : sum / weightsAt(attempts).sum;

@@ -77,38 +77,32 @@ export async function runFits(parts: FitParts, options: RunOptions = {}): Promis
 }
 
 async function fitOne(
-  parts: FitParts,
+  { models, logger }: FitParts,
   { tenant, mark }: TenantAnswers,
-  options: RunOptions,
-  threads: () => FitThreads,
+  { dryRun = false, onStep }: RunOptions,
+  getThreads: () => FitThreads,
 ): Promise<TenantFit> {
-  const { models } = parts;
   const seen = `${mark} ${modelVersion}`;
   const basedOn = await models.inForce(tenant);
-  if (!options.dryRun && (await models.lastFit(tenant)) === seen)
-    return { tenant, outcome: 'nothing_new', version: basedOn, report: null };
-  const fit = await fitAndPublish(parts, tenant, basedOn, options, threads());
+  const kept = (outcome: TenantFit['outcome'], report: FitReport | null = null): TenantFit => ({
+    tenant,
+    outcome,
+    version: basedOn,
+    report,
+  });
   // Without new answers these would come out the same. After a dry run the next fit is to come all the same.
-  if (!options.dryRun && ['published', 'not_better', 'too_few'].includes(fit.outcome))
-    await models.noteFit(tenant, seen);
-  return fit;
-}
-
-async function fitAndPublish(
-  { models, logger }: FitParts,
-  tenant: string,
-  basedOn: number,
-  options: RunOptions,
-  threads: FitThreads,
-): Promise<TenantFit> {
-  const { dryRun = false } = options;
-  const onStep = (step: string): void => options.onStep?.(tenant, step);
+  const finished = async (fit: TenantFit): Promise<TenantFit> => {
+    if (!dryRun) await models.noteFit(tenant, seen);
+    return fit;
+  };
+  if (!dryRun && (await models.lastFit(tenant)) === seen) return kept('nothing_new');
+  const threads = getThreads();
   const since = performance.now();
-  onStep('reading the answers');
+  const showStep = (step: string): void => onStep?.(tenant, step);
+  showStep('reading the answers');
   const { sampledOneIn, learnerHash, itemHashes, ...columns } = await threads.read(tenant);
   const training = holdOut(learnerHash);
-  if (training.length < fitModel.minLearners || !training.includes(0))
-    return { tenant, outcome: 'too_few', version: basedOn, report: null };
+  if (training.length < fitModel.minLearners || !training.includes(0)) return finished(kept('too_few'));
   const version = dryRun ? basedOn + 1 : await models.reserve(tenant);
   const input = {
     ...columns,
@@ -118,11 +112,11 @@ async function fitAndPublish(
     version,
     fittedAt: new Date().toISOString(),
   };
-  const { model, items, changed, ...fitted } = await fitTenant(input, threads, onStep);
+  const { model, items, changed, ...fitted } = await fitTenant(input, threads, showStep);
   const report = { ...fitted.report, sampledOneIn, seconds: (performance.now() - since) / 1000 };
-  if (!changed) return { tenant, outcome: 'not_better', version: basedOn, report };
-  if (dryRun) return { tenant, outcome: 'dry_run', version: basedOn, report };
-  onStep('publication');
+  if (!changed) return finished(kept('not_better', report));
+  if (dryRun) return kept('dry_run', report);
+  showStep('publication');
   const text = encodeModel(model);
   // Throws for one that could not be read back, as with a figure that is no number: it would leave the tenant without any.
   decodeModel(text);
@@ -135,9 +129,9 @@ async function fitAndPublish(
     items: items && { ...items, hashes: itemHashes },
     publishedAt: Date.now(),
   });
-  if (!published) return { tenant, outcome: 'superseded', version: await models.inForce(tenant), report };
+  if (!published) return { ...kept('superseded', report), version: await models.inForce(tenant) };
   logger.info({ tenant, version, answers: report.answers, seconds: report.seconds }, 'a model was published');
-  return { tenant, outcome: 'published', version, report };
+  return finished({ tenant, outcome: 'published', version, report });
 }
 
 /**

@@ -53,36 +53,27 @@ const isCut = (history: number): boolean => history < lowestCuts || laterCuts.ha
  * and may reach beyond the end of the log; in answers it is complete.
  */
 export function accuracyCases(log: AnswerLog, unit: HorizonUnit, learners = everyone(log)): AccuracyCase[] {
+  const { at, correct } = log;
+  const inDays = unit === 'days';
   const cases: AccuracyCase[] = [];
   for (const own of placesByLearner(log, learners)) {
-    if (unit === 'days' && !isTimed(log, own)) continue;
-    for (let history = 1; history < own.end - own.start; history++) {
-      if (isCut(history)) addCases(cases, log, unit, own, history);
+    const { learner, start, end } = own;
+    if (inDays && !isTimed(log, own)) continue;
+    for (let first = start + 1; first < end; first++) {
+      const history = first - start;
+      if (!isCut(history)) continue;
+      let [place, right] = [first, 0];
+      for (const horizon of constants.horizons[unit]) {
+        const until = (at[first - 1] as number) + horizon * dayMs;
+        while (place < end && (inDays ? (at[place] as number) <= until : place < first + horizon))
+          right += correct[place++] as number;
+        const answers = place - first;
+        if ((inDays || answers === horizon) && answers >= constants.minAnswers)
+          cases.push({ learner, history, horizon, answers, right });
+      }
     }
   }
   return cases;
-}
-
-function addCases(
-  cases: AccuracyCase[],
-  { at, correct }: AnswerLog,
-  unit: HorizonUnit,
-  { learner, start, end }: LearnerPlaces,
-  history: number,
-): void {
-  const inDays = unit === 'days';
-  const first = start + history;
-  const now = at[first - 1] as number;
-  let place = first;
-  let right = 0;
-  for (const horizon of constants.horizons[unit]) {
-    const until = now + horizon * dayMs;
-    while (place < end && (inDays ? (at[place] as number) <= until : place < first + horizon))
-      right += correct[place++] as number;
-    const answers = place - first;
-    if ((inDays || answers === horizon) && answers >= constants.minAnswers)
-      cases.push({ learner, history, horizon, answers, right });
-  }
 }
 
 /** The cases with the figures that serving had at the moment: those that the next answer was predicted from. */
@@ -93,10 +84,16 @@ export function tracedCases(
   store: FeatureStore,
 ): TracedCase[] {
   const traces = new Map<number, AccuracyTrace>();
+  const [ability, recent, slow] = [columnOf('ability'), columnOf('recentAnswers'), columnOf('slowAnswers')];
+  const traceAt = (place: number, history: number): AccuracyTrace => {
+    const row = store.rows.subarray(place * rowWidth, (place + 1) * rowWidth);
+    const right = log.correct.subarray(place - history, place).reduce((sum, value) => sum + value, 0);
+    const averages = { ability: row[ability] ?? 0, recent: row[recent] ?? 0, slow: row[slow] ?? 0 };
+    return { ...averages, right, wrong: history - right };
+  };
   return accuracyCases(log, unit, evenly(learners)).map((one) => {
-    const start = log.starts[one.learner] as number;
-    const place = start + one.history;
-    const trace = traces.get(place) ?? traceAt(log, start, place, store);
+    const place = (log.starts[one.learner] as number) + one.history;
+    const trace = traces.get(place) ?? traceAt(place, one.history);
     traces.set(place, trace);
     return { ...one, trace };
   });
@@ -107,16 +104,4 @@ function evenly(learners: Learners): Learners {
   const every = Math.ceil(all / constants.fit.maxLearners);
   let met = 0;
   return learners.map((takesPart) => (takesPart === 1 && met++ % every === 0 ? 1 : 0));
-}
-
-function traceAt({ correct }: AnswerLog, start: number, place: number, store: FeatureStore): AccuracyTrace {
-  const row = store.rows.subarray(place * rowWidth, (place + 1) * rowWidth);
-  const right = correct.subarray(start, place).reduce((sum, value) => sum + value, 0);
-  return {
-    ability: row[columnOf('ability')] ?? 0,
-    recent: row[columnOf('recentAnswers')] ?? 0,
-    slow: row[columnOf('slowAnswers')] ?? 0,
-    right,
-    wrong: place - start - right,
-  };
 }

@@ -54,7 +54,7 @@ const odds = (p: number): number => p / (1 - p);
 
 interface FilterOptions {
   readonly bounds: FitBounds;
-  /** Probabilities of mastery stay this far from 0 and 1; default 1e-9. */
+  /** Probabilities of mastery stay this far from 0 and 1. */
   readonly floor?: number;
   /** Probability of losing mastery at an attempt; the served rule and the fits have 0. */
   readonly forget?: number;

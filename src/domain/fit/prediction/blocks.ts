@@ -184,28 +184,25 @@ function startWeights(block: Block, correct: Uint8Array, places: Uint32Array): v
   block.maxMoves[0] = Number.POSITIVE_INFINITY;
 }
 
-export interface FittedPrediction {
-  readonly model: PredictionModel;
-  /** `skillTermCount` terms for each skill. */
-  readonly skillTerms: Float32Array;
-  /** `itemTermCount` terms for each item index, from 0, which is none. */
-  readonly itemTerms: Float32Array;
-}
-
-export function fittedPrediction({ blocks }: FitMemory, itemVariance: number): FittedPrediction {
+/** What the steps have led to: the model, `skillTermCount` terms for each skill, and `itemTermCount` for each item. */
+export function fittedPrediction({ blocks }: FitMemory, itemVariance: number) {
   const { weights, skills, items, runs } = blocks;
   const [bias = 0, ...own] = weights.terms;
   const [, ...means] = weights.means;
+  const itemPriorAnswers = priorAnswersFor(itemVariance);
+  const model: PredictionModel = {
+    bias,
+    weights: own,
+    means,
+    runs: [...runs.terms.subarray(1)],
+    itemPriorAnswers,
+  };
   return {
-    model: {
-      bias,
-      weights: own,
-      means,
-      runs: [...runs.terms.subarray(1)],
-      itemPriorAnswers: priorAnswersFor(itemVariance),
-    },
+    model,
     skillTerms: sharedFloats(skills.terms),
     // An item's intercept is not published: its counters stand for it.
     itemTerms: sharedFloats(items.terms.filter((_, at) => at % items.width !== 0)),
   };
 }
+
+export type FittedPrediction = Readonly<ReturnType<typeof fittedPrediction>>;

@@ -126,11 +126,7 @@ export interface ItemFigures {
 
 /** Items as they are published: the figures, and the answers of all learners, the held-out ones too. */
 export interface FittedItems extends ItemFigures {
-  readonly sums: {
-    readonly answers: Uint32Array;
-    readonly right: Uint32Array;
-    readonly expected: Float64Array;
-  };
+  readonly sums: ReturnType<typeof countItems>;
 }
 
 export const itemModelAt = ({ terms, offsets, sums }: FittedItems, item: number): ItemModel => ({

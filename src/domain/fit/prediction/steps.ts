@@ -99,27 +99,19 @@ function addRow(
 }
 
 /** Adds the block's last moves to the log-odds of the answers in the ranges `from` to `to` - 1. */
-export function moveRanges(memory: FitMemory, name: BlockName, from: number, to: number): void {
-  const block = memory.blocks[name];
-  eachPart(block, from, to, (member, _, start, end) => moveMember(memory, block, member, start, end));
-}
-
-function moveMember(
-  { logits }: FitMemory,
-  { width, means, moves, order, rows, stride, isPacked }: Block,
-  member: number,
-  from: number,
-  to: number,
-): void {
-  const term = member * width;
-  for (let i = from; i < to; i++) {
-    const place = order[i] as number;
-    const row = (isPacked ? i : place) * stride - 1;
-    let sum = (logits[place] as number) + (moves[term] as number);
-    for (let j = 1; j < width; j++)
-      sum += (moves[term + j] as number) * ((rows[row + j] as number) - (means[j] as number));
-    logits[place] = sum;
-  }
+export function moveRanges({ logits, blocks }: FitMemory, name: BlockName, from: number, to: number): void {
+  const { width, means, moves, order, rows, stride, isPacked } = blocks[name];
+  eachPart(blocks[name], from, to, (member, _, start, end) => {
+    const term = member * width;
+    for (let i = start; i < end; i++) {
+      const place = order[i] as number;
+      const row = (isPacked ? i : place) * stride - 1;
+      let sum = (logits[place] as number) + (moves[term] as number);
+      for (let j = 1; j < width; j++)
+        sum += (moves[term + j] as number) * ((rows[row + j] as number) - (means[j] as number));
+      logits[place] = sum;
+    }
+  });
 }
 
 /** Visits the answers of each member in each range: the places from `start` to `end` - 1 of the block's order. */
