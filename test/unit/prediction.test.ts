@@ -89,7 +89,7 @@ function fitOn(log: AnswerLog, learners: Learners, store: FeatureStore): Fitted 
   const { itemVariance } = fitOffsets(log, learners);
   const memory = newFitMemory(log, learners, store, itemVariance);
   moveRanges(memory, 'weights', 0, memory.ranges);
-  for (const step of fitSteps()) {
+  for (const step of fitSteps) {
     sumRanges(memory, step, 0, memory.ranges);
     solveStep(memory, step.name);
     moveRanges(memory, step.name, 0, memory.ranges);

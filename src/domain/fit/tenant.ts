@@ -27,8 +27,6 @@ export function holdOut(hashes: Uint32Array): Learners {
   return training;
 }
 
-const withdrawn = { published: false, reason: 'the served probability is worse with the new parameters' };
-
 /** @returns model and items as they are to be published, items null: those in force go on; whether anything is to be */
 export async function fitTenant(
   input: FitInput,
@@ -43,14 +41,14 @@ export async function fitTenant(
   const served = await fitServed(work, base, store);
   onStep('forecast of shares');
   const accuracy = await stages.run('fitJudgedAccuracy', log, training, heldOut, store, current.accuracy);
+  const reason = 'the served probability is worse with the new parameters';
   const reports = skills.map((skill) =>
-    skill.published && !served.parametersHold ? { ...skill, ...withdrawn } : skill,
+    skill.published && !served.parametersHold ? { ...skill, published: false, reason } : skill,
   );
   const model: TenantModel = { ...served.model, accuracy: accuracy.model, version, fittedAt };
-  const items: FittedItems | null = served.items;
   return {
     model,
-    items,
+    items: served.items,
     changed: [served.report, accuracy.report, ...reports].some(({ published }) => published),
     report: {
       answers: log.skill.length,
@@ -88,21 +86,14 @@ async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) 
   const report = { answers, oldLogLoss, newLogLoss: await judge(work, prediction, store) };
   if (mayPublish(report)) {
     const sums = await stages.run('countItems', log, everyone(log), store);
-    return {
-      model: withTerms(work, base, prediction, offsets),
-      items: { terms: prediction.itemTerms, offsets: offsets.items, sums },
-      parametersHold: true,
-      report: { ...report, published: true, reason: '' },
-    };
+    const items: FittedItems = { terms: prediction.itemTerms, offsets: offsets.items, sums };
+    const model = withTerms(work, base, prediction, offsets);
+    return { model, items, parametersHold: true, report: { ...report, published: true, reason: '' } };
   }
   const parametersHold = mayPublish({ oldLogLoss, newLogLoss: await judgeModel(work, base, store) });
   const reason = `held-out log loss is worse than with version ${current.version}`;
-  return {
-    model: parametersHold ? base : current,
-    items: null,
-    parametersHold,
-    report: { ...report, published: false, reason },
-  };
+  const model = parametersHold ? base : current;
+  return { model, items: null, parametersHold, report: { ...report, published: false, reason } };
 }
 
 /** Replays the log as the model serves it, with the items' figures in force. @returns held-out loss */
@@ -130,7 +121,7 @@ async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
   const move = (name: BlockName) =>
     inRanges(stages, ranges, (from, to) => stages.run('moveRanges', fit, name, from, to));
   await move('weights');
-  for (const step of fitSteps()) {
+  for (const step of fitSteps) {
     await inRanges(stages, ranges, (from, to) => stages.run('sumRanges', fit, step, from, to));
     await stages.run('solveStep', fit, step.name);
     await move(step.name);

@@ -60,11 +60,9 @@ export interface Term {
   readonly logits: number;
 }
 
-/** Term of a column in the slopes of a skill and of an item; -1: none. */
-const placesOf = (columns: readonly number[], first: number): Int8Array =>
-  Int8Array.from(features, (_, column) => (columns.includes(column) ? columns.indexOf(column) + first : -1));
-const skillPlaces = placesOf(skillColumns, 1);
-const itemPlaces = placesOf(itemColumns, 0);
+/** Slope of a column in those of a skill and of an item; -1: none. */
+const skillPlaces = Int8Array.from(features, (_, column) => skillColumns.indexOf(column));
+const itemPlaces = Int8Array.from(features, (_, column) => itemColumns.indexOf(column));
 const signs = Int8Array.from(features, ({ sign }) => sign);
 
 /** Weight of a feature for this skill and item, cut at 0 where it would lose its sign. */
@@ -72,7 +70,7 @@ function weightOf(weights: readonly number[], { skill, item }: Slopes, column: n
   const skillPlace = skillPlaces[column] as number;
   const itemPlace = itemPlaces[column] as number;
   let weight = weights[column] as number;
-  if (skill !== null && skillPlace >= 0) weight += skill[skillPlace] as number;
+  if (skill !== null && skillPlace >= 0) weight += skill[1 + skillPlace] as number;
   if (item !== null && itemPlace >= 0) weight += item[itemPlace] as number;
   return (signs[column] as number) * weight < 0 ? 0 : weight;
 }

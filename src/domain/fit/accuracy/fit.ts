@@ -64,8 +64,6 @@ function observe(
 
 const judgedLevel = 0.8;
 
-type AccuracyQuality = ReturnType<typeof judgeAccuracy>;
-
 /**
  * How well forecasts do on learners whom the fit did not see: mean log loss of single answers, each case counted once,
  * and the share of cases inside the 80 % interval. @param cases at least one, with horizons in the model's unit
@@ -83,13 +81,12 @@ export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]
   return { logLoss: loss / cases.length, coverage80: inside / cases.length };
 }
 
-const miscalibration = ({ coverage80 }: AccuracyQuality): number =>
-  Math.max(0, Math.abs(coverage80 - judgedLevel) - constants.coverageSlack);
+type AccuracyQuality = ReturnType<typeof judgeAccuracy>;
 
 /**
  * Fits on the training learners, and judges by the others. @param store as the served probability was replayed
- * @returns what is to be served, the new figures or those in force; and what `judgeAccuracy` says of both on the
- *   held-out learners, null where not measured
+ * @returns what is to be served, the new figures or those in force; what `judgeAccuracy` says of both, null where not
+ *   measured; and why new figures are not published, empty where they are
  */
 export function fitJudgedAccuracy(
   log: AnswerLog,
@@ -105,7 +102,7 @@ export function fitJudgedAccuracy(
   const inForce = current.cases === 0 ? { ...current, unit } : current;
   const before = cases.length > 0 && inForce.unit === unit ? judgeAccuracy(inForce, cases) : null;
   const after = cases.length > 0 && fitted !== null ? judgeAccuracy(fitted, cases) : null;
-  const reason = heldBackBecause(fitted, before, after);
+  const reason = fitted === null ? 'too few learners with enough answers' : worseBy(before, after);
   return {
     model: reason === '' && fitted !== null ? fitted : inForce,
     report: {
@@ -123,18 +120,12 @@ export function fitJudgedAccuracy(
 
 export type AccuracyReport = ReturnType<typeof fitJudgedAccuracy>['report'];
 
-/**
- * Why new figures are not published; empty where they are: without held-out cases, or where the figures in force are
- * in another unit, nothing speaks against them. A loss that is no number counts as worse.
- */
-function heldBackBecause(
-  fitted: AccuracyModel | null,
-  before: AccuracyQuality | null,
-  after: AccuracyQuality | null,
-): string {
-  if (fitted === null) return 'too few learners with enough answers';
+/** Empty where nothing speaks against the new figures, or none can be compared. A loss that is no number is worse. */
+function worseBy(before: AccuracyQuality | null, after: AccuracyQuality | null): string {
   if (after === null || before === null) return '';
   if (!(after.logLoss - before.logLoss <= fitModel.heldOutSlack)) return 'held-out log loss is worse';
+  const miscalibration = ({ coverage80 }: AccuracyQuality): number =>
+    Math.max(0, Math.abs(coverage80 - judgedLevel) - constants.coverageSlack);
   return miscalibration(after) <= miscalibration(before) ? '' : 'held-out coverage is worse';
 }
 

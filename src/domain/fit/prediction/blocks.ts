@@ -28,21 +28,16 @@ const { fit: rules } = predictionModel;
 const blockNames = ['weights', 'skills', 'items', 'runs'] as const;
 export type BlockName = (typeof blockNames)[number];
 
-export interface FitStep {
-  readonly name: BlockName;
-  /** Whether the Hessian is summed up again, or that of an earlier step is near enough. */
-  readonly fresh: boolean;
-}
-
 /**
- * The steps in their order. `moveRanges` of the weights, which start somewhere, comes before them; each step is
- * `sumRanges` over all ranges, `solveStep`, then `moveRanges`. Hessians hardly change after a few sweeps and take most
- * of the time: later steps use the last ones.
+ * The steps in their order, one Newton step of all terms of a block each. `moveRanges` of the weights, which start
+ * somewhere, comes before them; each step is `sumRanges` over all ranges, `solveStep`, then `moveRanges`. Hessians hardly
+ * change after a few sweeps and take most of the time: steps that are not fresh use the last ones.
  */
-export const fitSteps = (): FitStep[] =>
-  Array.from({ length: rules.sweeps }, (_, sweep) =>
-    blockNames.map((name) => ({ name, fresh: sweep < rules.freshSweeps })),
-  ).flat();
+export const fitSteps = Array.from({ length: rules.sweeps }, (_, sweep) =>
+  blockNames.map((name) => ({ name, fresh: sweep < rules.freshSweeps })),
+).flat();
+
+export type FitStep = (typeof fitSteps)[number];
 
 export type FitMemory = ReturnType<typeof newFitMemory>;
 
@@ -110,9 +105,6 @@ function momentsOf(rows: Float32Array, places: Uint32Array) {
   return { means, sds };
 }
 
-type FitAnswers = ReturnType<typeof momentsOf> &
-  Pick<FeatureStore, 'rows'> & { readonly places: Uint32Array };
-
 export type Block = ReturnType<typeof newBlock>;
 
 /**
@@ -122,7 +114,7 @@ export type Block = ReturnType<typeof newBlock>;
  * @param first those below have no terms: no item, and no wrong answer in a row
  */
 function newBlock(
-  { places, rows, means, sds }: FitAnswers,
+  { places, rows, means, sds }: { places: Uint32Array; rows: Float32Array } & ReturnType<typeof momentsOf>,
   members: Uint32Array,
   first: 0 | 1,
   size: number,

@@ -63,11 +63,7 @@ const newRatings = (log: AnswerLog, mean: number) => ({
   itemAnswers: new Float64Array(log.items + 1),
 });
 
-interface StepRule {
-  readonly step: number;
-  readonly from: number;
-  readonly fall: number;
-}
+type StepRule = Readonly<Record<'step' | 'from' | 'fall', number>>;
 
 const stepOf = ({ step, from, fall }: StepRule, surprise: number, answers: number): number =>
   (step * surprise) / (from + fall * answers);
@@ -107,11 +103,10 @@ function rateLearners(
 }
 
 /**
- * By item: what its answers deviate by from what was expected without it. First answers of each learner only: later
- * ones deviate alike, whatever the item is.
+ * Sums by item of what its answers deviate by from what was expected without it: r = y - p, r², v = p (1 - p) and v².
+ * First answers of each learner only: later ones deviate alike, whatever the item is.
  */
 const newItemDeviations = (items: number) => ({
-  /** Sums of r = y - p, of r², of v = p (1 - p) and of v². */
   sum: new Float64Array(items + 1),
   squares: new Float64Array(items + 1),
   information: new Float64Array(items + 1),
@@ -122,19 +117,13 @@ const newItemDeviations = (items: number) => ({
 
 type ItemDeviations = ReturnType<typeof newItemDeviations>;
 
-function noteDeviation(
-  { sum, squares, information, informationSquares, last }: ItemDeviations,
-  item: number,
-  learner: number,
-  r: number,
-  v: number,
-): void {
-  if (last[item] === learner + 1) return;
-  last[item] = learner + 1;
-  sum[item] = (sum[item] as number) + r;
-  squares[item] = (squares[item] as number) + r * r;
-  information[item] = (information[item] as number) + v;
-  informationSquares[item] = (informationSquares[item] as number) + v * v;
+function noteDeviation(found: ItemDeviations, item: number, learner: number, r: number, v: number): void {
+  if (found.last[item] === learner + 1) return;
+  found.last[item] = learner + 1;
+  found.sum[item] = (found.sum[item] as number) + r;
+  found.squares[item] = (found.squares[item] as number) + r * r;
+  found.information[item] = (found.information[item] as number) + v;
+  found.informationSquares[item] = (found.informationSquares[item] as number) + v * v;
 }
 
 const varianceRounds = 20;

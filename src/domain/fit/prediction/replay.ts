@@ -30,11 +30,11 @@ export const newFeatureStore = ({ skill }: AnswerLog) => ({
 
 export type FeatureStore = ReturnType<typeof newFeatureStore>;
 
-const newSkillHistory = () => ({ trace: newSkillTrace, attempts: 0, right: 0 });
+const newSkillHistory = { trace: newSkillTrace, attempts: 0, right: 0 };
 
 const newHistory = () => ({
   learner: newLearnerTrace,
-  skills: new Map<number, ReturnType<typeof newSkillHistory>>(),
+  skills: new Map<number, typeof newSkillHistory>(),
   items: new Map<number, RememberedItem<ItemTrace>>(),
   window: newItemWindow,
 });
@@ -55,31 +55,29 @@ export function replayLearners(
     const skill = log.skill[place] as number;
     const item = log.item[place] as number;
     const answer = { isCorrect: log.correct[place] === 1, occurredAt: log.at[place] as number };
-    const own = history.skills.get(skill) ?? newSkillHistory();
+    const { trace, attempts, right } = history.skills.get(skill) ?? newSkillHistory;
     const remembered = item === 0 ? undefined : history.items.get(item);
     const recalled = recallItem(history.window, remembered);
     const traces = {
       learner: history.learner,
-      skill: own.trace,
+      skill: trace,
       item: item === 0 ? null : (recalled ?? newItemTrace),
     };
     writeFeatures(store.rows, place * rowWidth, {
       traces,
       bktProbability: Math.fround(pCorrect),
-      skillAttempts: own.attempts,
-      skillRight: own.right,
+      skillAttempts: attempts,
+      skillRight: right,
       place: nth,
       at: answer.occurredAt,
       difficulty: difficultyAt(log, place, model),
     });
     store.countsForItem[place] = item !== 0 && countsForItem(recalled, answer.occurredAt) ? 1 : 0;
     const offset = abilityOffset(offsets, skill, item, Math.fround(shiftAt(log, place, model)));
-    const after = updateTraces(traces, answer, nth, own.attempts, offset);
+    const after = updateTraces(traces, answer, nth, attempts, offset);
     history.learner = after.learner;
-    history.skills.set(skill, own);
-    own.trace = after.skill;
-    own.attempts++;
-    if (answer.isCorrect) own.right++;
+    const rightNow = right + (answer.isCorrect ? 1 : 0);
+    history.skills.set(skill, { trace: after.skill, attempts: attempts + 1, right: rightNow });
     if (after.item === null) return;
     history.window = openWindow(history.window, remembered);
     history.items.set(item, { generation: history.window.generation, trace: after.item });
