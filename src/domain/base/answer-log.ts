@@ -38,11 +38,8 @@ export type Learners = Uint8Array;
 
 export const everyone = ({ starts }: AnswerLog): Learners => shared.bytes(starts.length - 1).fill(1);
 
-export function learnersWhere(log: AnswerLog, takes: (learner: number) => boolean): Learners {
-  const learners = everyone(log);
-  for (let learner = 0; learner < learners.length; learner++) learners[learner] = takes(learner) ? 1 : 0;
-  return learners;
-}
+export const learnersWhere = (log: AnswerLog, takes: (learner: number) => boolean): Learners =>
+  everyone(log).map((_, learner) => (takes(learner) ? 1 : 0));
 
 /** A learner's answers: the places from `start` to `end` - 1. */
 export interface LearnerPlaces {

@@ -63,10 +63,7 @@ export function areaUnderCurve(correct: Uint8Array, predictions: Float64Array): 
 const sortedWhere = (correct: Uint8Array, predictions: Float64Array, value: number): Float64Array =>
   predictions.filter((_, i) => correct[i] === value).sort();
 
-/**
- * The reliability table: answers by prediction, each bin with its lower bound (the last with both), and the mean
- * prediction and share of right answers in it, null in an empty one.
- */
+/** Answers by prediction, in bins with their lower bounds, with means of predictions and answers, null in an empty bin. */
 export function reliabilityOf(correct: Uint8Array, predictions: Float64Array, bins = reliabilityBins) {
   const answers = new Float64Array(bins);
   const predicted = new Float64Array(bins);

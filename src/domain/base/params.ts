@@ -11,15 +11,14 @@ export interface Range {
   readonly high: number;
 }
 
-/** The four parameters of Bayesian Knowledge Tracing for one skill, each a probability. */
+/**
+ * The four probabilities of Bayesian Knowledge Tracing for one skill: of mastery before the first attempt, of learning
+ * the skill at an attempt, of a right answer without mastery, of a wrong answer with it.
+ */
 export interface BktParameters {
-  /** Of mastery before the first attempt. */
   readonly pInit: number;
-  /** Of learning the skill at an attempt, if it was not mastered. */
   readonly pLearn: number;
-  /** Of a right answer without mastery. */
   readonly pGuess: number;
-  /** Of a wrong answer with mastery. */
   readonly pSlip: number;
 }
 
@@ -202,12 +201,11 @@ export const rapidModel = {
   awaySeconds: 3600,
 } as const;
 
-/** Time-based efficiency: all decided here, of the customary size. */
+/** Time-based efficiency: all decided here, of the customary size. Standardised accuracy and time are cut at `maxScore`. */
 export const paceModel = {
   /** Prior of a skill's ln seconds: 75 s, and how many answers it weighs. */
   prior: { logMean: Math.log(75), logSd: 0.6, answers: 20 },
   minVariance: 0.04,
-  /** Standardised accuracy and time are cut here. */
   maxScore: 3,
   /** Floor of p (1 - p), else a slip at p near 1 would outweigh all others. */
   minAnswerVariance: 0.04,
@@ -236,16 +234,16 @@ export const adviceModel = {
  */
 export const gainModel = { secondsPerAnswer: 75, reviewAnswers: 3, mean: { low: 0.05, high: 0.95 } } as const;
 
-/** Advice that comes with a forecast: decided here; faded skills are those of `adviceModel`. */
+/**
+ * Advice that comes with a forecast: decided here; faded skills are those of `adviceModel`. Slow: index at most, timed
+ * answers and mastery at least. Weak: mastery below, attempts at least. A section is explored once `coverage` of its
+ * known weight was answered, and gains are given in points from `pointsFrom` answers in it.
+ */
 export const studyModel = {
   maxEntries: 5,
-  /** Slow: the efficiency index at most, on timed answers and with mastery at least. */
   slow: { index: 20, timed: 10, mastery: 0.7 },
-  /** Weak: mastery below, after attempts at least. */
   weak: { mastery: 0.6, attempts: 5 },
-  /** A section is explored once this share of its known weight was answered. */
   coverage: 0.5,
-  /** Answers in a section from which gains are given in points. */
   pointsFrom: 20,
 } as const;
 
@@ -264,11 +262,7 @@ export const predictionModel = {
    * Trust in items follows from the variance of their effects in the tenant's log, within these bounds. Answers as
    * expected that are added to an item's own: `startPrior` without a fit, priorOver / variance with one, and no less.
    */
-  items: {
-    variance: { low: 0.002, high: 4, start: 0.8, startItems: 2 },
-    priorOver: 5,
-    startPrior: 10,
-  },
+  items: { variance: { low: 0.002, high: 4, start: 0.8, startItems: 2 }, priorOver: 5, startPrior: 10 },
   /** Log-odds of means differ by less than those of single answers: by sqrt(1 + pi/8 s^2), for an sd of s = 1.1 logits. */
   itemScale: 1.2,
   /** Elo passes: steps fall as step / (from + fall * answers); a later pass starts as after so many answers. */
@@ -325,9 +319,8 @@ export const accuracyConstants = {
     parts: 5,
     /** Ridge towards the figures before a fit, as so many learners' cases. */
     ridgeLearners: 3,
-    /** A band's own factor counts half with so many learners. */
+    /** Learners with whom a band's own factor counts half, and a tail's own quantile where they are expected beyond it. */
     bandLearners: 30,
-    /** A tail's own quantile counts half where so many learners are expected beyond it. */
     tailLearners: 2,
     leastVariance: 1e-4,
     /** Factors of the variance stay within these. */

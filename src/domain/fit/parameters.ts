@@ -48,9 +48,8 @@ async function fitSkills(work: FitWork, trees: AnswerTrees, options: FitOptions)
 }
 
 /**
- * Judges skill by skill. Skills without a fit of their own have too few answers to judge by: the prior is judged once
- * for all of them, as if no skill had a fit. A skill that no held-out learner answered cannot be judged and is
- * published: it is small, and its fit is close to the prior.
+ * Judges skill by skill. For skills without a fit of their own, which have too few answers, the prior is judged once, as
+ * if no skill had a fit. A skill that no held-out learner answered is published: its fit is close to the prior.
  */
 async function judgeParameters(
   work: FitWork,
@@ -119,10 +118,7 @@ function poolLosses(losses: readonly Comparison[]): Comparison {
   return { answers, oldLogLoss: mean('oldLogLoss'), newLogLoss: mean('newLogLoss') };
 }
 
-/**
- * Held-out log loss gets worse by no more than the slack. A loss that is no number is worse; without held-out answers
- * nothing speaks against what was fitted.
- */
+/** Held-out log loss gets worse by no more than the slack, or is not known. A loss that is no number is worse. */
 export const mayPublish = ({ oldLogLoss, newLogLoss }: Omit<Comparison, 'answers'>): boolean =>
   (newLogLoss ?? 0) - (oldLogLoss ?? 0) <= fitModel.heldOutSlack;
 

@@ -2,6 +2,7 @@
 
 import type { AnswerLog, Learners } from '../base/answer-log.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
+import { measureTimes } from '../tracing/pace.js';
 import { fitJudgedAccuracy } from './accuracy/fit.js';
 import { chooseFitOptions, fitRange } from './bkt/fit.js';
 import { heldOutLogLoss, shiftsOf, type TracedModel } from './bkt/trace.js';
@@ -16,7 +17,6 @@ import {
   replayLearners,
 } from './prediction/replay.js';
 import { moveRanges, solveStep, sumRanges } from './prediction/steps.js';
-import { measureTimes } from './times.js';
 
 const fitStages = {
   measureTimes,

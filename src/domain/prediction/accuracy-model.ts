@@ -1,7 +1,6 @@
 /**
- * Forecast of the share of right answers of a learner over a horizon, with an interval that covers as often as it
- * says. The expected share is the sigmoid of a sum of what the learner did so far. The interval is computed on the scale
- * asin(sqrt(share)), on which the chance of m single answers has the variance 1 / (4 m) whatever the share
+ * Forecast of the share of right answers of a learner over a horizon, with an interval that covers as often as it says.
+ * It is computed on the scale asin(sqrt(share)), on which the chance of m single answers has the variance 1 / (4 m)
  * (Anscombe 1948); its widths are quantiles of what came out for learners whom the fit did not see.
  */
 
@@ -16,7 +15,7 @@ interface Knot {
   readonly value: number;
 }
 
-/** What a horizon is counted in: days; answers in a log without times. */
+/** What a horizon is counted in; answers in a log without times. */
 export type HorizonUnit = 'days' | 'answers';
 
 /** Levels at which widths are fitted; others lie between them. */
@@ -57,9 +56,8 @@ export type AccuracyTrace = Pick<LearnerTrace, 'ability' | 'recent' | 'slow' | '
 export const figureCount = 4;
 
 /**
- * How the learner stands against the population: share of right answers so far in log-odds, ability, and the two
- * moving averages. None falls with a right answer nor rises with a wrong one.
- * @param mean share of right answers of the population, which stands in for answers that are not there
+ * How the learner stands against the population, whose share `mean` stands in for answers that are not there: share of
+ * right answers in log-odds, ability, two moving averages. None falls with a right answer nor rises with a wrong one.
  */
 export function figuresOf(
   { ability, recent, slow, right, wrong }: AccuracyTrace,
@@ -82,9 +80,8 @@ export const memoryOf = (horizon: number): number => 1 / (1 + Math.log1p(horizon
 export const variancePartCount = 4;
 
 /**
- * What the variance of the latent share is made of: what stays unknown of any learner, what is unknown of those with
- * few answers, and good and bad days, those of learners who are expected to fail often apart. The latter two fall with
- * the horizon, over which days average out.
+ * What the variance of the latent share is made of: what stays unknown of any learner, what is unknown of those with few
+ * answers, and good and bad days, which average out over the horizon: of all, and of those expected to fail often.
  */
 export function varianceParts(expected: number, history: number, horizon: number): readonly number[] {
   const memory = memoryOf(horizon);
@@ -132,7 +129,6 @@ export function forecastAccuracy(
 
 export type AccuracyForecast = Readonly<ReturnType<typeof forecastAccuracy>>;
 
-/** Never lower after a right answer, nor higher after a wrong one, at the same horizon. */
 export function expectedShare(model: AccuracyModel, trace: AccuracyTrace, horizon: number): number {
   const memory = memoryOf(horizon);
   let logOdds = model.bias + model.trend * Math.log1p(horizon);
@@ -187,10 +183,7 @@ const widthKnots = (widths: readonly number[]): Knot[] => [
 const widthAt = (widths: readonly number[], level: number): number =>
   valueAt(widthKnots(widths), normalQuantile(0.5 + level / 2));
 
-/**
- * Probability of a share below this one, by the intervals of all levels.
- * @param share a bound between two possible ones; beyond 0 and 1 nothing can be
- */
+/** Probability of a share below this one, a bound between two possible ones, by the intervals of all levels. */
 export function accuracyCdf(
   model: AccuracyModel,
   { expected, sd }: AccuracyForecast,

@@ -16,9 +16,8 @@ interface Feature {
 }
 
 /**
- * All features in the order of their columns. Absent history is 0. "Last right" means that the last answer on the
- * skill was right; recency enters through right answers only, for it could not keep a sign otherwise. Logarithms are
- * ln(1 + x), times in minutes.
+ * All features in the order of their columns. Absent history is 0. "Last right": the last answer on the skill was right;
+ * recency enters through right answers only, or it could not keep a sign. Logarithms are ln(1 + x), times in minutes.
  */
 export const features = [
   { name: 'bkt', start: 0.44, sign: 1, bySkill: true },

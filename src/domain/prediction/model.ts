@@ -49,7 +49,7 @@ export interface Terms {
   readonly skill: ArrayLike<number> | null;
   /** Slopes on `itemColumns`; null without an item, or for one that no fit has seen. */
   readonly item: ArrayLike<number> | null;
-  /** The item's own term, from its counters (see `itemDifficulty`); 0 where nothing is known. */
+  /** The item's own term; 0 where nothing is known. */
   readonly itemDifficulty: number;
 }
 
@@ -100,10 +100,7 @@ export function logOddsWithoutItem(
   return logits;
 }
 
-/**
- * The terms whose sum is the log-odds of `predict`: the base, the skill's and the item's own, and one per feature
- * that is not 0. The means go into the base, so that absent history has no term.
- */
+/** The terms of `predict` that are not 0. The means go into the base, so that absent history has no term. */
 export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): Term[] {
   const weights = features.map((_, column) => weightOf(model.weights, terms, column));
   const centred = weights.reduce((sum, weight, column) => sum + weight * (model.means[column] as number), 0);
@@ -139,11 +136,8 @@ const probabilityFloor = 1e-3;
 const inside = (p: number): number => clamp(p, probabilityFloor, 1 - probabilityFloor);
 
 /**
- * The item's own term in the log-odds of a right answer: how much better than expected its answers are, drawn to 0
- * as if it had some more answers that came out as expected. 0 without answers. One learner's answers on an item
- * should count once a day, so that nobody can move it alone.
- * @param priorAnswers how many more, by what the fit found of how much items differ
- * @returns logits; above 0 for an item that is easier than its skill
+ * The item's own term, in logits, above 0 for one that is easier than its skill: how much better than expected its
+ * answers are, drawn to 0 as if it had `priorAnswers` more that came out as expected; 0 without answers.
  */
 export function itemDifficulty({ answers, right, expected }: ItemCounts, priorAnswers: number): number {
   if (answers === 0) return 0;

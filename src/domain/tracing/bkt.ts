@@ -12,9 +12,7 @@ import type { SkillState } from './states.js';
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
 
 /**
- * One step of Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery. The result stays within
- * `masteryBounds`.
- * @param mastery before the answer, 0 to 1
+ * One step of Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery, within `masteryBounds`.
  * @param shift of guess (down) and slip (up) in logits, by the question's difficulty (`difficultyShift`)
  * @param guard a wrong answer never raises mastery, as the plain formula does below `pStar`
  */
@@ -64,7 +62,6 @@ export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSl
  * The logit shift for a question, cut once so that guess and slip both stay inside the item bounds: cutting each by
  * itself would let a right answer on a harder question count less. 0 stays 0.
  * @param difficulty in logits, minus the mean of the skill's supplied difficulties
- * @param scale k, at least 0
  */
 export function difficultyShift(
   { pGuess, pSlip }: BktParameters,

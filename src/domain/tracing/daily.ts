@@ -85,10 +85,7 @@ export const newMomentum = {
 
 export type MomentumState = Readonly<typeof newMomentum>;
 
-/**
- * After a longer gap the new value weighs more. The first day sets both; one that is not later changes nothing.
- * @param mastery weighted mean of the learner's effective masteries at its close, 0 to 1
- */
+/** The longer the gap, the more the new value weighs. @param mastery mean of the effective ones at the day's close */
 export function closeDay(state: MomentumState, day: number, mastery: number): MomentumState {
   if (state.day < 0) return { day, short: mastery, long: mastery };
   const gap = day - state.day;

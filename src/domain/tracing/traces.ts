@@ -60,10 +60,7 @@ export type TracedAnswer = Pick<Answer, 'isCorrect' | 'occurredAt'>;
 const maxItemCount = 255;
 export const maxItemRun = 8;
 
-/**
- * @param place of the answer among all of the learner, from 1
- * @param abilityOffset log-odds of a right answer of a new learner on this skill and item
- */
+/** @param place of the answer, from 1 @param abilityOffset log-odds of a right answer of a new learner on skill and item */
 export function updateTraces(
   { learner, skill, item }: Traces,
   { isCorrect, occurredAt }: TracedAnswer,
@@ -106,10 +103,7 @@ export function updateTraces(
 export const elsewhereAt = (place: number, skillAttempts: number): number =>
   Math.max(0, place - 1 - skillAttempts);
 
-/**
- * One step of an extended Kalman filter of the Rasch model on two levels: ability over all skills, and the skill's
- * residual, whose variance stays. Both move towards the answer, so that a right one lowers neither.
- */
+/** An extended Kalman filter of the Rasch model on two levels; both move towards the answer: a right one lowers neither. */
 function filterAbility(learner: LearnerTrace, skill: SkillTrace, isCorrect: boolean, abilityOffset: number) {
   const { abilityVariance, abilityNoise, abilityBound, residualVariance, residualBound } = model;
   const expected = sigmoid(learner.ability + skill.residual + abilityOffset);

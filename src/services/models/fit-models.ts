@@ -134,10 +134,7 @@ async function fitOne(
   return finished({ tenant, outcome: 'published', version, report });
 }
 
-/**
- * Copies what Redis published and ClickHouse lacks, whoever published it and died before copying. A model that this
- * version of the service cannot read waits for a newer one.
- */
+/** Copies what Redis published and ClickHouse lacks. A model that this version cannot read waits for a newer one. */
 export async function recordChanges({ models, history, logger }: FitParts): Promise<void> {
   const recorded = await history.lastChanges();
   for (const tenant of await models.tenants()) {

@@ -24,13 +24,8 @@ export interface AccuracyCase {
   readonly right: number;
 }
 
-export interface TracedCase extends AccuracyCase {
-  readonly trace: AccuracyTrace;
-}
-
-export interface Observation extends AccuracyCase {
-  readonly expected: number;
-}
+export type TracedCase = AccuracyCase & { readonly trace: AccuracyTrace };
+export type Observation = AccuracyCase & { readonly expected: number };
 
 /** Days where any learner's answers differ in time, else answers. */
 export const unitOf = (log: AnswerLog): HorizonUnit =>

@@ -38,10 +38,7 @@ function shiftOdds(difficulty: Float32Array | null, scale: number): Float64Array
   return Float64Array.from(difficulty, (b) => Math.exp(scale * clamp(b, -limit, limit)));
 }
 
-/**
- * Bounds of e^(k b) that keep guess and slip of a question inside the bounds. One common truncation, so that the
- * evidence of an answer stays monotone in the difficulty.
- */
+/** Bounds of e^(k b) for guess and slip together, so that the evidence of an answer stays monotone in the difficulty. */
 function oddsRange({ pGuess, pSlip }: BktParameters, bounds: FitBounds): Range {
   const guess = odds(pGuess);
   const slip = odds(pSlip);

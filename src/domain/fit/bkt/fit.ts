@@ -32,10 +32,7 @@ export interface FitOptions extends FitRules {
   readonly coldStart?: boolean;
 }
 
-export interface FitRound extends FitOptions {
-  readonly means: BktParameters;
-}
-
+export type FitRound = FitOptions & { readonly means: BktParameters };
 export type BktFit = ReturnType<typeof fitOf>;
 export type SkillFit = BktFit['skills'][number];
 
@@ -84,10 +81,7 @@ export function fitRange(trees: AnswerTrees, from: number, to: number, round: Fi
 const isFitted = (trees: AnswerTrees, skill: number): boolean =>
   (trees.learners[skill] as number) >= fitModel.minLearners;
 
-/**
- * Means of the large skills; of all fitted ones while there are too few of those, for noisier means cost less than
- * means that are not the tenant's own. Null while there are too few of either.
- */
+/** Means of the large skills; of all fitted ones while there are too few of those; null while there are too few of either. */
 function tenantMeans(trees: AnswerTrees, estimates: readonly SkillEstimate[]): BktParameters | null {
   const { priorLearners, minLearners, minFittedSkills } = fitModel;
   for (const learners of [priorLearners, minLearners]) {

@@ -21,10 +21,9 @@ export const abilityOffset = (
 const rules = predictionModel.offsets;
 
 /**
- * Offsets by Elo ratings with falling steps (Pelánek 2016) in two passes over the learners, each of whom starts
- * with an ability of 0: the second pass starts from the ratings of the first with small steps, so that the order of
- * the learners hardly matters. A pass before them, without items, measures how much items differ: a rating's first step
- * is 1 / (1 / variance + ...), as of a Bayesian one, but not above what is tuned.
+ * Offsets by Elo ratings with falling steps (Pelánek 2016) in two passes over the learners, each of whom starts with an
+ * ability of 0. The second pass starts from the ratings of the first with small steps, so that the order of the learners
+ * hardly matters. A pass before them measures how much items differ, by which their first step is bounded.
  * @param shifts of log-odds by the supplied difficulties, by place in the log; null where none were supplied
  * @returns also the variance of the items' effects within their skills, logits squared
  */
@@ -129,9 +128,8 @@ function noteDeviation(found: ItemDeviations, item: number, learner: number, r: 
 const varianceRounds = 20;
 
 /**
- * Variance of the items' effects by moments, in logits squared: two learners' deviations on the same item have the
- * product tau² v v' on average, whatever else they deviate by. Items are weighed by how exactly they measure it, which
- * depends on tau² itself; the start value counts like a few of them.
+ * Variance tau² of the items' effects by moments: two learners' deviations on the same item have the product tau² v v'
+ * on average. Items are weighed by how exactly they measure it; the start value counts like a few of them.
  */
 function itemVariance({ sum, squares, information, informationSquares }: ItemDeviations): number {
   const { low, high, start, startItems } = predictionModel.items.variance;

@@ -123,9 +123,7 @@ export interface ItemFigures {
 }
 
 /** Items as they are published: the figures, and the answers of all learners, the held-out ones too. */
-export interface FittedItems extends ItemFigures {
-  readonly sums: ReturnType<typeof countItems>;
-}
+export type FittedItems = ItemFigures & { readonly sums: ReturnType<typeof countItems> };
 
 export const itemModelAt = ({ terms, offsets, sums }: FittedItems, item: number): ItemModel => ({
   ...countsAt(sums, item),
