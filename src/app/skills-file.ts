@@ -1,13 +1,9 @@
 /** The catalogue that a start brings with it. */
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { CsvError, parse } from 'csv-parse/sync';
-import {
-  type SkillEntry,
-  type SkillSetting,
-  sameSetting,
-  unsetSkill,
-} from '../domain/catalogue/catalogue.js';
+import { type SkillEntry, type SkillSetting, unsetSkill } from '../domain/catalogue/catalogue.js';
 import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
 import { checkSkillRow, type RawSkill, skillColumns } from '../services/catalogue/skill-rows.js';
@@ -171,6 +167,6 @@ function noRoom(tenant: string, left: readonly string[], knownSkills: number): S
 /** Nothing where the skill is as the file says. */
 function writeOf(skillId: string, wanted: Partial<SkillSetting>, entry?: SkillEntry): SkillWrite[] {
   const setting: SkillSetting = { ...(entry ?? unsetSkill), ...wanted };
-  if (entry !== undefined && sameSetting(entry, setting)) return [];
+  if (entry !== undefined && isDeepStrictEqual(entry, setting)) return [];
   return [{ skillId, setting, ifRevision: [`${entry?.revision ?? 0}`] }];
 }

@@ -2,7 +2,7 @@
 import { startPipeline } from '../app/consumers.js';
 import { connectState, startEngine } from '../app/engine.js';
 import { prepareSchema } from '../app/schema.js';
-import { occurredAtProblem, parseTime } from '../contracts/time.js';
+import { occurredAtProblem, parseTime } from '../contracts/events.js';
 import { joinOrStart } from '../embedded/servers.js';
 import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';

@@ -1,11 +1,8 @@
-/** API keys and the deployment: what a key allows, and where the front end asks for keys. */
-
 export const allScopes = ['read', 'write', 'admin', 'operator'] as const;
 export type Scope = (typeof allScopes)[number];
 /** Of a key that asks for none. `operator` reaches beyond the key's tenant, so it has to be asked for. */
 export const defaultScopes: readonly Scope[] = ['read', 'write', 'admin'];
 
-/** What a key allows. */
 export interface Grant {
   /** SHA-256 of the key, hexadecimal. */
   readonly keyHash: string;
@@ -25,7 +22,6 @@ export interface StoredKey extends Grant {
   readonly revokedAt: string | null;
 }
 
-/** What only Redis knows of the deployment itself. */
 export interface DeploymentFacts {
   readonly deploymentId: string;
   readonly partitions: number;

@@ -6,7 +6,6 @@ import type { Conditions } from '../domain/answer/conditions.js';
 import { type Answer, sections } from '../domain/base/common.js';
 import type { ParameterSource } from '../domain/catalogue/tenant-model.js';
 
-/** The answer itself. */
 export interface AttemptEvent extends Answer {
   readonly tenant: string;
   readonly userId: string;

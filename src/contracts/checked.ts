@@ -3,14 +3,12 @@ import Type, { type TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
 import { invalid, type Problem } from '../errors.js';
 
-/** A compiled schema. */
 export interface Check<Value> {
   Check(value: unknown): value is Value;
   Errors: Validator['Errors'];
   Type: Validator['Type'];
 }
 
-/** The part of a schema that says how long a list may be, also one that may be null. */
 type ListSchema = { readonly maxItems?: number; readonly anyOf?: readonly ListSchema[] };
 
 /** Checked first: to describe what is wrong with each of thousands of items takes a second. */
@@ -34,7 +32,6 @@ export function checked<Value>(check: Check<Value>, value: unknown, what: string
   throw invalid(`Invalid ${what}: ${texts}`, problems);
 }
 
-/** An error of a compiled check. */
 interface SchemaError {
   readonly keyword: string;
   readonly instancePath: string;

@@ -34,7 +34,6 @@ const check = Compile(Type.Union([Erase, Rewrite]));
 /** A correction where it stands: in the outbox, or among the erasures. */
 export interface PendingCorrection {
   readonly partition: number;
-  /** Outbox id, `milliseconds-sequence`. */
   readonly id: string;
   /** As it stands there: one that cannot be read holds up its own partition alone. */
   readonly text: string;
@@ -59,7 +58,6 @@ export type Counts = Readonly<Record<string, number>>;
 export interface Removal {
   /** Answers that do not come again, by UTC day of arrival (number since 1970). */
   readonly answers: Counts;
-  /** Rows of an erased history by table. */
   readonly before: Counts;
 }
 

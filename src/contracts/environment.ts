@@ -47,6 +47,9 @@ const anyPort = ' (0: any free port)';
 const text = (name: EnvironmentName, allowed: string, more: TSchemaOptions = {}) =>
   Type.String({ minLength: 1, description: meanings[name], allowed, ...more });
 
+const optional = (name: EnvironmentName, allowed: string, pattern?: string) =>
+  Type.Optional(text(name, allowed, pattern === undefined ? {} : { pattern }));
+
 const oneOf = <const Values extends string[]>(
   name: EnvironmentName,
   values: readonly [...Values],
@@ -71,40 +74,32 @@ export const environmentSchema = Type.Object({
   DATA_DIR: text('DATA_DIR', 'a folder that this user may write and no other instance uses', {
     default: './data',
   }),
-  API_KEYS: Type.Optional(
-    text(
-      'API_KEYS',
-      'comma- or line-separated key[:tenant[:requests_per_minute]]; ' +
-        'key and tenant 1 to 128 of A-Za-z0-9._~-, requests_per_minute 1 to 1000000000 (default 100)',
-    ),
+  API_KEYS: optional(
+    'API_KEYS',
+    'comma- or line-separated key[:tenant[:requests_per_minute]]; ' +
+      'key and tenant 1 to 128 of A-Za-z0-9._~-, requests_per_minute 1 to 1000000000 (default 100)',
   ),
-  API_KEYS_FILE: Type.Optional(text('API_KEYS_FILE', 'a readable file in the syntax of API_KEYS')),
-  REDIS_URL: Type.Optional(
-    text(
-      'REDIS_URL',
-      'redis:// or rediss:// with a host; several comma-separated ones are nodes of a Redis Cluster',
-    ),
+  API_KEYS_FILE: optional('API_KEYS_FILE', 'a readable file in the syntax of API_KEYS'),
+  REDIS_URL: optional(
+    'REDIS_URL',
+    'redis:// or rediss:// with a host; several comma-separated ones are nodes of a Redis Cluster',
   ),
-  REDIS_URL_FILE: Type.Optional(text('REDIS_URL_FILE', 'a readable file; not beside REDIS_URL')),
+  REDIS_URL_FILE: optional('REDIS_URL_FILE', 'a readable file; not beside REDIS_URL'),
   REDIS_WAIT_REPLICAS: integer('REDIS_WAIT_REPLICAS', 0, 10, 0, '; above 0 with REDIS_URL only'),
-  CLICKHOUSE_URL: Type.Optional(text('CLICKHOUSE_URL', 'http(s)://user:password@host:8123/database')),
-  CLICKHOUSE_URL_FILE: Type.Optional(
-    text('CLICKHOUSE_URL_FILE', 'a readable file; not beside CLICKHOUSE_URL'),
-  ),
-  CLICKHOUSE_CLUSTER: Type.Optional(
-    text(
-      'CLICKHOUSE_CLUSTER',
-      'name of a cluster in remote_servers, of A-Za-z0-9_; with CLICKHOUSE_URL only',
-      { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' },
-    ),
+  CLICKHOUSE_URL: optional('CLICKHOUSE_URL', 'http(s)://user:password@host:8123/database'),
+  CLICKHOUSE_URL_FILE: optional('CLICKHOUSE_URL_FILE', 'a readable file; not beside CLICKHOUSE_URL'),
+  CLICKHOUSE_CLUSTER: optional(
+    'CLICKHOUSE_CLUSTER',
+    'name of a cluster in remote_servers, of A-Za-z0-9_; with CLICKHOUSE_URL only',
+    '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
   ),
   EMBEDDED_REDIS_PORT: integer('EMBEDDED_REDIS_PORT', 0, 65_535, 0, anyPort),
   EMBEDDED_CLICKHOUSE_PORT: integer('EMBEDDED_CLICKHOUSE_PORT', 0, 65_535, 0, anyPort),
   EMBEDDED_REDIS_FSYNC: oneOf('EMBEDDED_REDIS_FSYNC', ['everysec', 'always'], 'everysec'),
-  EMBEDDED_REDIS_MAXMEMORY: Type.Optional(
-    text('EMBEDDED_REDIS_MAXMEMORY', 'bytes, or a number with kb, mb or gb behind it; at least 64mb', {
-      pattern: '^\\d{1,15}([kmg]b)?$',
-    }),
+  EMBEDDED_REDIS_MAXMEMORY: optional(
+    'EMBEDDED_REDIS_MAXMEMORY',
+    'bytes, or a number with kb, mb or gb behind it; at least 64mb',
+    '^\\d{1,15}([kmg]b)?$',
   ),
   OUTBOX_MAX_ROWS: integer('OUTBOX_MAX_ROWS', 16_000, 10_000_000_000, 4_000_000),
   MAX_SKILLS_PER_LEARNER: integer('MAX_SKILLS_PER_LEARNER', 1, 100_000, 2_000),
@@ -113,15 +108,12 @@ export const environmentSchema = Type.Object({
   AUDIT_INTERVAL_HOURS: integer('AUDIT_INTERVAL_HOURS', 0, 8760, 6, ' (0: no audits but by command)'),
   ATTEMPT_RETENTION_DAYS: integer('ATTEMPT_RETENTION_DAYS', 0, 36_500, 0, ' (0: never)'),
   ROLE: oneOf('ROLE', ['all', 'api', 'pipeline'], 'all'),
-  SKILLS_FILE: Type.Optional(
-    text(
-      'SKILLS_FILE',
-      'a readable CSV or JSON file with skill_id and, as wanted, tenant, name, section (math or rw), weight, ' +
-        'p_init, p_learn, p_guess, p_slip',
-    ),
+  SKILLS_FILE: optional(
+    'SKILLS_FILE',
+    'a readable CSV or JSON file with skill_id and, as wanted, tenant, name, section (math or rw), weight, ' +
+      'p_init, p_learn, p_guess, p_slip',
   ),
   LOG_LEVEL: oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
 });
 
-/** The settings after conversion from text and with defaults filled in. */
 export type Environment = Static<typeof environmentSchema>;

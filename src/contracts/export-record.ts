@@ -1,4 +1,3 @@
-/** The records of a learner's export, and their lines of NDJSON. */
 import type { AttemptRow } from './attempt-row.js';
 
 /** One line of an export: its `type`, and fields whose names become snake_case. */
@@ -16,7 +15,8 @@ function renamed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [snakeCase(name), renamed(inner)]));
 }
 
-const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+export const snakeCase = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** Every column of the row, by its name in ClickHouse; numbers unrounded. */
 export const attemptRecord = (place: 'clickhouse' | 'outbox' | 'parked', row: AttemptRow): ExportRecord => ({

@@ -1,4 +1,3 @@
-/** The body of PUT /api/v1/goals/{user_id}. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { GoalSetting } from '../domain/score/goal.js';

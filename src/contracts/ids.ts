@@ -15,7 +15,6 @@ export type Id = Static<typeof Id>;
 
 const idCheck = Compile(Id);
 
-/** What is wrong with an identifier, or null. */
 export const learningIdProblem = (text: string): string | null =>
   idCheck.Check(text) ? null : 'must be 1 to 128 characters without control characters';
 

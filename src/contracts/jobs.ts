@@ -22,10 +22,8 @@ export const drainJobId = (shard: number): string => `drain-${shard}`;
 /** Entries of one partition's outbox from `from` to `to`, both included, as they were when the range was fixed. */
 export interface OutboxRange {
   partition: number;
-  /** Redis stream ids, `milliseconds-sequence`. */
   from: string;
   to: string;
-  /** How many rows there are between them. */
   rows: number;
 }
 

@@ -1,4 +1,3 @@
-/** Bodies as JSON. */
 import { isUtf8 } from 'node:buffer';
 import { invalid } from '../errors.js';
 

@@ -1,7 +1,6 @@
 /** A learner as one text, with the tenant: the same in Redis and in ClickHouse. */
 import { createHash } from 'node:crypto';
 
-/** A learner by name. */
 export interface LearnerPlace {
   readonly tenant: string;
   readonly userId: string;
@@ -10,7 +9,6 @@ export interface LearnerPlace {
 /** No two learners share it: a tenant has no colon. */
 export const learnerName = (tenant: string, userId: string): string => `${tenant}:${userId}`;
 
-/** Expression over the columns tenant and user_id. */
 export const learnerNameSql = "concat(tenant, ':', user_id)";
 
 /**
@@ -20,5 +18,4 @@ export const learnerNameSql = "concat(tenant, ':', user_id)";
 export const learnerHash = (tenant: string, userId: string): string =>
   createHash('sha256').update(learnerName(tenant, userId)).digest('hex').slice(0, 32);
 
-/** Expression over the columns tenant and user_id. */
 export const learnerHashSql = `lower(hex(substring(SHA256(${learnerNameSql}), 1, 16)))`;

@@ -100,7 +100,6 @@ export function encodeModel({ catalogue: _, skills, ...model }: TenantModel): st
   return `${head.slice(0, -emptyEnd.length)}${lines.join()}\n${emptyEnd}`;
 }
 
-/** The skills stand last. */
 const emptyEnd = ']}';
 
 /** @throws as `decodingOf` */
@@ -147,7 +146,6 @@ export interface ModelChange {
   /** Number of the change within the tenant, from 1 without gaps. */
   readonly change: number;
   readonly version: number;
-  /** Version that was in force before. */
   readonly basedOn: number;
   readonly action: 'fit' | 'rollback';
   /** Unix milliseconds. */

@@ -37,7 +37,6 @@ export function parseId(text: string): OutboxId {
   return { ms, seq };
 }
 
-/** @param place of the row in its entry, from 0 on */
 function rowIdOf(entryId: string, place: number): OutboxId {
   const { ms, seq } = parseId(entryId);
   return { ms, seq: seq * placesOfEntry + place };
@@ -49,9 +48,7 @@ export const firstRowOf = (entryId: string): OutboxId => rowIdOf(entryId, 0);
 /** Rows of this entry and those before are not above. */
 export const lastRowOf = (entryId: string): OutboxId => rowIdOf(entryId, placesOfEntry - 1);
 
-/** Id of the entry that a row is in. */
 export const entryIdOf = ({ ms, seq }: OutboxId): string => `${ms}-${Math.floor(seq / placesOfEntry)}`;
 
-/** Whether the first comes before the other. */
 export const isBefore = (id: OutboxId, other: OutboxId): boolean =>
   id.ms < other.ms || (id.ms === other.ms && id.seq < other.seq);

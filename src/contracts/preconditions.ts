@@ -29,5 +29,4 @@ export function parseIfMatch(header: string | null): IfMatch {
 const splitList = (text: string): string[] =>
   (text.match(/(?:"[^"]*"|[^,"])+|"/g) ?? []).map((item) => item.trim()).filter((item) => item !== '');
 
-/** The header of an answer that has a tag. */
 export const tagHeader = (tag: string): { readonly ETag: string } => ({ ETag: `"${tag}"` });

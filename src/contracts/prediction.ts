@@ -66,7 +66,6 @@ const goalJson = (goal: GoalOutlook): string =>
     goal_probability: round4(goal.probability),
   });
 
-/** The forecast under a plan. */
 export function whatIfJson(
   userId: string,
   { current, planned, unplanned, goal, neededAnswersPerDay, neededInDays }: WhatIf,

@@ -1,10 +1,11 @@
 /** What a rebuild moves from ClickHouse to Redis, and what crosses the boundary to the threads that replay learners. */
+import type { SkillEntry } from '../domain/catalogue/catalogue.js';
 import type { GoalChange, SkillChange, TakenBackAnswer } from './journal.js';
 import type { LearnerPlace } from './learner-name.js';
 
 /** `updatedAt`: Unix milliseconds. */
 export type GoalRecord = GoalChange & { readonly updatedAt: number };
-export type CatalogueRecord = SkillChange & { readonly revision: number; readonly updatedAt: number };
+export type CatalogueRecord = SkillChange & SkillEntry;
 
 /** The event id of a retracted answer: a late repeat must not count it again. */
 export type RetractedId = Pick<TakenBackAnswer, 'tenant' | 'userId' | 'eventId' | 'firstAnswer'>;
@@ -40,7 +41,6 @@ export type LearnerRows = Uint8Array;
 
 interface Task {
   readonly rows: LearnerRows;
-  /** How many the deployment has. */
   readonly partitions: number;
 }
 

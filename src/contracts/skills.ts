@@ -1,4 +1,3 @@
-/** The body of PUT /api/v1/skills/{skill_id}. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { round4, sections } from '../domain/base/common.js';
@@ -6,6 +5,7 @@ import { type BktParameters, manualBounds } from '../domain/base/params.js';
 import { misfitOf, type SkillSetting, unsetSkill } from '../domain/catalogue/catalogue.js';
 import { invalid } from '../errors.js';
 import { checked, orNull } from './checked.js';
+import { snakeCase } from './export-record.js';
 
 /** A weight of less could vanish in sums. */
 export const weightBounds = { low: 1e-6, high: 1000 } as const;
@@ -56,7 +56,7 @@ function readParameters(body: unknown): BktParameters {
   const parameters = rounded(checked(manualCheck, body, 'skill').parameters);
   const misfit = misfitOf(parameters);
   if (misfit === null) return parameters;
-  const path = `parameters/${fieldOf[misfit.parameter]}`;
+  const path = `parameters/${snakeCase(misfit.parameter)}`;
   throw invalid(`Invalid skill: ${path} ${misfit.message}`, [{ path, message: misfit.message }]);
 }
 
@@ -67,10 +67,3 @@ const rounded = (sent: Static<typeof ManualParameters>['parameters']): BktParame
   pGuess: round4(sent.p_guess),
   pSlip: round4(sent.p_slip),
 });
-
-const fieldOf: Readonly<Record<keyof BktParameters, string>> = {
-  pInit: 'p_init',
-  pLearn: 'p_learn',
-  pGuess: 'p_guess',
-  pSlip: 'p_slip',
-};

@@ -4,6 +4,7 @@
  */
 import type { Locale } from '../domain/advice/texts.js';
 import type { AttemptEvent } from './attempt-row.js';
+import type { LearnerPlace } from './learner-name.js';
 
 /** A checked answer on its way to be counted. */
 export interface TrackEvent extends AttemptEvent {
@@ -40,7 +41,7 @@ export const allSlots = 2 ** slotCount - 1;
 
 /** What becomes of an event, with the letter that stands for it in a reply. */
 export const outcomeLetters = {
-  /** Counted now; `data` is the JSON of a LearningEventResult. */
+  /** `data` is the JSON of a LearningEventResult. */
   counted: 'c',
   /** Counted before; `data` is the first result again. */
   replayed: 'r',
@@ -79,7 +80,6 @@ export const unreadable = -1;
 /** Stands in no data: JSON has it escaped. */
 export const dataSeparator = '\u001e';
 
-/** What a forecast is asked for, whoever it is of. */
 export interface ForecastOptions {
   /** 1 to 365. */
   readonly days: number;
@@ -89,10 +89,10 @@ export interface ForecastOptions {
 }
 
 /** Forecasts of some of a tenant's learners, as one request asks for them. */
-export type ForecastOrder = ForecastOptions & {
+export interface ForecastOrder extends ForecastOptions {
   readonly tenant: string;
   readonly userIds: readonly string[];
-};
+}
 
 /** JSON of `ForecastOrder[]`, of several requests and perhaps of several tenants. */
 export type ForecastTask = { readonly kind: 'predictions'; readonly orders: string };
@@ -104,14 +104,10 @@ export type ForecastReply = { readonly results: readonly (string | null | Foreca
 export type ForecastFailure = { readonly reason: string; readonly passing: boolean };
 
 /** One learner's forecast under a plan of practice. */
-export interface WhatIfTask {
+export interface WhatIfTask extends LearnerPlace, Pick<ForecastOptions, 'level'> {
   readonly kind: 'what-if';
-  readonly tenant: string;
-  readonly userId: string;
-  /** 1 to 365; null: not said, the standard ones. */
+  /** 1 to 365; null: the standard ones. */
   readonly days: number | null;
-  /** Of the intervals, 0.5 to 0.99. */
-  readonly level: number;
   readonly answersPerDay: number;
   /** The only skills that are practised; null: all. */
   readonly skillIds: readonly string[] | null;
@@ -128,11 +124,9 @@ export type WhatIfReply =
 type Refused = { readonly unavailable: string };
 
 /** A history that is to be replayed without one answer. */
-export interface RetractionTask {
-  readonly tenant: string;
-  readonly userId: string;
+export interface RetractionTask extends LearnerPlace {
   readonly eventId: string;
-  /** The learner's record as it was read before the rows. */
+  /** Of the learner's record as it was read before the rows. */
   readonly version: number;
   readonly attempts: number;
   /** Rows that wait in Redis, as they stand there; of several with one number the first counts, and before stored ones. */

@@ -1,6 +1,5 @@
 /** Counts by tenant and UTC day. A day is its number since 1970. */
 
-/** Days from `from` to `to`, both included. */
 export interface DayRange {
   readonly from: number;
   readonly to: number;

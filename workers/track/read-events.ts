@@ -1,7 +1,13 @@
 /** Reads and checks the bodies of a task, picks the events that this lane counts, and groups them by learner. */
 import { isUtf8 } from 'node:buffer';
 import { checked, problemsOf } from '../../src/contracts/checked.js';
-import { eventBatchCheck, learningEventCheck, maxBatchEvents } from '../../src/contracts/events.js';
+import {
+  eventBatchCheck,
+  learningEventCheck,
+  maxBatchEvents,
+  occurredAtProblem,
+  parseTime,
+} from '../../src/contracts/events.js';
 import { learningIdProblem } from '../../src/contracts/ids.js';
 import { checkShape, parseText, textOf } from '../../src/contracts/json.js';
 import {
@@ -11,7 +17,6 @@ import {
   type TrackTask,
   unreadable,
 } from '../../src/contracts/tasks.js';
-import { occurredAtProblem, parseTime } from '../../src/contracts/time.js';
 import { ApiError, invalid, type Problem } from '../../src/errors.js';
 import { hashEventId } from '../../src/store/learners/event-ids.js';
 import type { LearnerQuery } from '../../src/store/learners/learner-commands.js';

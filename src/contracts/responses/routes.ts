@@ -2,9 +2,8 @@
 import Type, { type TProperties, type TSchema } from 'typebox';
 import type { ErrorCode } from '../../errors.js';
 import { LearningEventResult } from '../events.js';
-import * as learners from './learners.js';
-import { Amount, Count, ErrorObject, each, nullable } from './parts.js';
-import { ClassPredictions, Prediction, WhatIf } from './predictions.js';
+import * as data from './bodies.js';
+import { Amount, Count, each, nullable } from './bodies.js';
 
 const check = { status: Type.Enum(['ok', 'failing']), reason: Type.Optional(Type.String()) };
 
@@ -36,10 +35,10 @@ interface RouteAnswers {
 
 /** @param more what stands beside the error */
 const errorAnswer = (more: TProperties = {}) =>
-  Type.Object({ success: Type.Literal(false), error: ErrorObject, ...more });
+  Type.Object({ success: Type.Literal(false), error: data.ErrorObject, ...more });
 
-const successAnswer = (data: TSchema) =>
-  Type.Object({ success: Type.Literal(true), data, message: Type.Optional(Type.String()) });
+const successAnswer = (schema: TSchema) =>
+  Type.Object({ success: Type.Literal(true), data: schema, message: Type.Optional(Type.String()) });
 
 /** Every response with an error, unless a route has one of its own for the status. */
 export const ErrorAnswer = errorAnswer();
@@ -49,58 +48,52 @@ const keyless: readonly ErrorCode[] = ['INVALID_REQUEST', 'INTERNAL'];
 const keyed: readonly ErrorCode[] = [...keyless, 'UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'UNAVAILABLE'];
 const withBody: readonly ErrorCode[] = ['UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE'];
 
-const ok = (data: TSchema, ...errors: ErrorCode[]): RouteAnswers => ({
-  bodies: { 200: successAnswer(data) },
+const ok = (schema: TSchema, ...errors: ErrorCode[]): RouteAnswers => ({
+  bodies: { 200: successAnswer(schema) },
   errors: [...keyed, ...errors],
 });
+const takes = (schema: TSchema, ...errors: ErrorCode[]): RouteAnswers => ok(schema, ...withBody, ...errors);
 
 /** By method and path as the table of routes has them. */
 export const routeAnswers: Readonly<Record<string, RouteAnswers>> = {
-  'POST /api/v1/track-answer': ok(
+  'POST /api/v1/track-answer': takes(
     LearningEventResult,
-    ...withBody,
-    'CONFLICT',
-    'IDEMPOTENCY_KEY_REUSED',
-    'LIMIT_EXCEEDED',
+    ...(['CONFLICT', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED'] as const),
   ),
   'POST /api/v1/track-answers': {
-    bodies: { 200: successAnswer(learners.BatchResult), 207: successAnswer(learners.BatchResult) },
+    bodies: { 200: successAnswer(data.BatchResult), 207: successAnswer(data.BatchResult) },
     errors: [...keyed, ...withBody],
   },
-  'GET /api/v1/predictions/:user_id': ok(Prediction, 'USER_NOT_FOUND'),
-  'POST /api/v1/predictions': ok(ClassPredictions, ...withBody),
-  'POST /api/v1/predictions/:user_id/what-if': ok(WhatIf, ...withBody, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
-  'GET /api/v1/mastery/:user_id': ok(learners.Mastery, 'USER_NOT_FOUND'),
-  'GET /api/v1/mastery/:user_id/:skill_id': ok(learners.SkillMastery, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
-  'GET /api/v1/velocity/:user_id': ok(learners.Velocity, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
-  'GET /api/v1/goals/:user_id': ok(learners.Goal, 'GOAL_NOT_FOUND'),
-  'PUT /api/v1/goals/:user_id': ok(learners.Goal, ...withBody, 'PRECONDITION_FAILED'),
-  'DELETE /api/v1/goals/:user_id': ok(learners.DeletedGoal, 'GOAL_NOT_FOUND', 'PRECONDITION_FAILED'),
-  'GET /api/v1/skills': ok(learners.SkillPage),
-  'GET /api/v1/skills/:skill_id': ok(learners.Skill, 'SKILL_NOT_FOUND'),
-  'PUT /api/v1/skills/:skill_id': ok(learners.Skill, ...withBody, 'PRECONDITION_FAILED', 'LIMIT_EXCEEDED'),
+  'GET /api/v1/predictions/:user_id': ok(data.Prediction, 'USER_NOT_FOUND'),
+  'POST /api/v1/predictions': takes(data.ClassPredictions),
+  'POST /api/v1/predictions/:user_id/what-if': takes(data.WhatIf, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
+  'GET /api/v1/mastery/:user_id': ok(data.Mastery, 'USER_NOT_FOUND'),
+  'GET /api/v1/mastery/:user_id/:skill_id': ok(data.SkillMastery, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
+  'GET /api/v1/velocity/:user_id': ok(data.Velocity, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
+  'GET /api/v1/goals/:user_id': ok(data.Goal, 'GOAL_NOT_FOUND'),
+  'PUT /api/v1/goals/:user_id': takes(data.Goal, 'PRECONDITION_FAILED'),
+  'DELETE /api/v1/goals/:user_id': ok(data.DeletedGoal, 'GOAL_NOT_FOUND', 'PRECONDITION_FAILED'),
+  'GET /api/v1/skills': ok(data.SkillPage),
+  'GET /api/v1/skills/:skill_id': ok(data.Skill, 'SKILL_NOT_FOUND'),
+  'PUT /api/v1/skills/:skill_id': takes(data.Skill, 'PRECONDITION_FAILED', 'LIMIT_EXCEEDED'),
   'DELETE /api/v1/skills/:skill_id': ok(
-    learners.DeletedSkill,
-    'SKILL_NOT_FOUND',
-    'CONFLICT',
-    'PRECONDITION_FAILED',
+    data.DeletedSkill,
+    ...(['SKILL_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'] as const),
   ),
-  'GET /api/v1/learners/:user_id/attempts': ok(learners.AttemptPage, 'USER_NOT_FOUND'),
+  'GET /api/v1/learners/:user_id/attempts': ok(data.AttemptPage, 'USER_NOT_FOUND'),
   'DELETE /api/v1/learners/:user_id/attempts/:event_id': ok(
-    learners.TakenBack,
-    'USER_NOT_FOUND',
-    'NOT_FOUND',
-    'TOO_LATE',
+    data.TakenBack,
+    ...(['USER_NOT_FOUND', 'NOT_FOUND', 'TOO_LATE'] as const),
   ),
   'GET /api/v1/learners/:user_id/export': {
-    bodies: { 200: learners.ExportLines },
+    bodies: { 200: data.ExportLines },
     errors: [...keyed, 'USER_NOT_FOUND'],
   },
   'DELETE /api/v1/learners/:user_id': {
-    bodies: { 202: successAnswer(learners.BegunErasure) },
+    bodies: { 202: successAnswer(data.BegunErasure) },
     errors: [...keyed, 'USER_NOT_FOUND'],
   },
-  'GET /api/v1/erasures/:erasure_id': ok(learners.Erasure, 'NOT_FOUND'),
+  'GET /api/v1/erasures/:erasure_id': ok(data.Erasure, 'NOT_FOUND'),
   'GET /api/v1/health': {
     bodies: {
       200: successAnswer(health(Type.Enum(['ok', 'degraded']))),

@@ -23,7 +23,6 @@ export const adviceCodes = [
 /** Advice as it is stored; its text follows from it and the skill's id. */
 export interface Advice {
   readonly code: (typeof adviceCodes)[number];
-  /** Numbers in the text, at most one, whole, 0 to 65534. */
   readonly figures: readonly number[];
 }
 
@@ -56,7 +55,6 @@ const advice = (code: Advice['code'], ...figures: number[]): Advice => ({
   figures: figures.map((figure) => Math.min(figure, maxFigure)),
 });
 
-/** The flag that holds since this answer. */
 function newFlag(before: CalibrationState, after: CalibrationState): CalibrationFlag | null {
   if (before === after) return null;
   const flag = calibration(after)?.flag ?? null;
@@ -72,7 +70,6 @@ export function adviceText({ code, figures }: Advice, skillId: string, locale: L
 export const hasFaded = (stored: number, effective: number): boolean =>
   stored >= adviceModel.strongMastery && effective <= (1 - adviceModel.fadedShare) * stored;
 
-/** Attempts that the test for a plateau rests on. */
 export const recentAttempts = ({ attempts }: PlateauState): number =>
   Math.min(attempts, adviceModel.plateauAttempts);
 

@@ -8,7 +8,6 @@ import { type SectionMeasure, trustOf } from '../score/score.js';
 import type { PaceState } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
 
-/** What the worth of mastery, and the reach of an hour on one skill, depend on. */
 type Worth = PerSection<Pick<SectionMeasure, 'knownWeight' | 'knownSkills' | 'mastery'>>;
 
 /** Points per hour of practice on a skill, answered before or not. */
@@ -33,7 +32,6 @@ export const firstHour = ({ pInit, pLearn }: BktParameters): number =>
 const learned = (mastery: number, learning: number, answers: number): number =>
   (1 - mastery) * (1 - (1 - learning) ** answers);
 
-/** By the learner's own mean time on the skill, where answers were timed. */
 const answersPerHour = ({ timed, seconds }: PaceState): number =>
   3600 / (timed === 0 ? gainModel.secondsPerAnswer : seconds / timed);
 

@@ -36,7 +36,6 @@ interface SkillAdvice {
   readonly skillId: string;
   /** Points per hour. */
   readonly gain: number;
-  /** Made for the advice that is given only. */
   readonly text: () => string;
 }
 
@@ -62,7 +61,6 @@ export function studyAdvice(context: StudyContext): StudyAdvice[] {
 
 const compareIds = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Why there is no advice to give. */
 export function noAdviceReason({ views, now, locale }: StudyContext): string {
   const { none } = texts[locale];
   const last = views.reduce((latest, { state }) => Math.max(latest, state.lastAttemptAt), 0);
@@ -120,7 +118,6 @@ function isSlow({ pace }: SkillState, mastery: number): boolean {
   return index !== null && index <= slow.index;
 }
 
-/** Of several with the same gain the first. */
 const highest = (judged: readonly Judged[]): Judged | null =>
   judged.reduce<Judged | null>((top, one) => (top === null || one.gain > top.gain ? one : top), null);
 
@@ -137,7 +134,6 @@ function adviseSkills(context: StudyContext, judged: readonly Judged[]): SkillAd
   });
 }
 
-/** What people call a skill. */
 const nameOf = ({ model }: StudyContext, skillId: string): string =>
   model.catalogue.entries.get(skillId)?.name ?? skillId;
 

@@ -26,7 +26,6 @@ const sectionNames: PerSection<string> = { math: 'Math', rw: 'Reading and Writin
 
 const count = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`;
 
-/** On one skill, the same with an answer and with a forecast. */
 const onSkill = {
   PLATEAU: (skill: string, attempts: number) =>
     `Change approach on ${skill}: ${attempts} recent attempts brought little progress. Study a worked example, then try easier questions.`,
@@ -68,7 +67,6 @@ const english = {
       return `At the current pace ${targetScore} ${missed} ${until}${aim ?? ''}.`;
     },
   },
-  /** Why a forecast comes without advice. */
   none: {
     IDLE: (days: number) =>
       `There were no answers for ${days} days: some new ones would show what is still there.`,
@@ -99,7 +97,6 @@ export function withNames(text: (...names: string[]) => string, ...names: string
   return text(...cut);
 }
 
-/** The text in at most that many UTF-16 units, with an ellipsis where it was cut. */
 function shorten(text: string, length: number): string {
   if (text.length <= length) return text;
   let kept = '';

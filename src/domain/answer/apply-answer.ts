@@ -18,7 +18,6 @@ import { type LearnerTrace, type SkillTrace, updateTraces } from '../tracing/tra
 import type { Conditions } from './conditions.js';
 
 export interface AnswerEffect extends AnswerStates {
-  /** Mastery before the answer, after forgetting. */
   readonly masteryBefore: number;
   readonly step: BktStep;
   readonly isRapid: boolean;

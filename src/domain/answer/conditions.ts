@@ -26,10 +26,8 @@ export interface Conditions {
   readonly abilityOffset: number;
   /** The item's own term in the log-odds of `pCorrect`, learned online; 0 where it is not known. */
   readonly itemDifficulty: number;
-  /** Answers faster than this many seconds are rapid. */
   readonly rapidSeconds: number;
   readonly time: TimeNorm;
-  /** Served probability of a right answer, before the answer. */
   readonly pCorrect: number;
   /** Of the skill; null: counts half in each. */
   readonly section: Section | null;

@@ -5,7 +5,6 @@ import { pStar } from '../tracing/bkt.js';
 /** What a tenant says of its skills: names, sections, weights, and parameters set by hand. */
 
 export interface SkillEntry {
-  /** For people; null: they see the id. */
   readonly name: string | null;
   /** Null: counts half in each. */
   readonly section: Section | null;
@@ -35,7 +34,6 @@ interface SetTotals extends SectionTotals {
 }
 
 export interface Catalogue {
-  /** Number of the last change; 0 before the first. */
   readonly revision: number;
   readonly entries: ReadonlyMap<string, SkillEntry>;
   readonly totals: PerSection<SetTotals>;
@@ -84,28 +82,13 @@ export type SkillSetting = Pick<SkillEntry, 'name' | 'section' | 'weight' | 'par
 
 export const unsetSkill: SkillSetting = { name: null, ...unplaced, parameters: null };
 
-export const sameSetting = (a: SkillSetting, b: SkillSetting): boolean =>
-  a.name === b.name &&
-  a.section === b.section &&
-  a.weight === b.weight &&
-  sameParameters(a.parameters, b.parameters);
-
-function sameParameters(a: BktParameters | null, b: BktParameters | null): boolean {
-  if (a === null || b === null) return a === b;
-  return a.pInit === b.pInit && a.pLearn === b.pLearn && a.pGuess === b.pGuess && a.pSlip === b.pSlip;
-}
-
-/** A parameter that does not go with the others, and what it may be. */
-export interface Misfit {
-  readonly parameter: keyof BktParameters;
-  readonly message: string;
-}
-
 /** Sums of decimals are off by less. */
 const tolerance = 1e-9;
 
 /** Why parameters cannot be served together, or null: a right answer must speak for mastery, a wrong one against it. */
-export function misfitOf(parameters: BktParameters): Misfit | null {
+export function misfitOf(
+  parameters: BktParameters,
+): { readonly parameter: keyof BktParameters; readonly message: string } | null {
   const { pInit, pGuess, pSlip } = parameters;
   const most = 1 - guessSlipMargin;
   if (pGuess + pSlip > most + tolerance) {

@@ -36,7 +36,6 @@ export const defaultSkillParameters: SkillParameters = {
   fittedAt: null,
 };
 
-/** All that is known of one skill beside its learners. */
 export interface SkillModel extends SkillParameters {
   /** What the fit rested on; 0 where there was none. */
   readonly learners: number;
@@ -52,15 +51,12 @@ export interface SkillModel extends SkillParameters {
 
 /** What is known of one item: its answers so far, and what the last fit found; zeros where it found nothing. */
 export interface ItemModel extends ItemCounts {
-  /** Slopes in the served probability. */
   readonly terms: readonly number[];
   /** Part of the offset of the ability filter: how much easier the item is than its skill, logits. */
   readonly abilityOffset: number;
 }
 
-/** One version of everything that is fitted for a tenant. */
 export interface TenantModel {
-  /** 0 before the first fit. */
   readonly version: number;
   /** RFC 3339; null before the first fit. */
   readonly fittedAt: string | null;
@@ -71,11 +67,9 @@ export interface TenantModel {
   /** Which of `fitBounds` the parameters were fitted within; those of single questions follow from it. */
   readonly bounds: keyof typeof fitBounds;
   readonly skills: ReadonlyMap<string, SkillModel>;
-  /** Weights of the served probability. */
   readonly prediction: PredictionModel;
   /** Log-odds of a right answer of a new learner on a mean skill, for the ability filter. */
   readonly abilityOffset: number;
-  /** Forecasts of the share of right answers. */
   readonly accuracy: AccuracyModel;
   /** What the tenant itself says of its skills; no part of the version, and empty in a fit. */
   readonly catalogue: Catalogue;

@@ -21,7 +21,6 @@ import {
 } from '../tracing/states.js';
 import type { ItemTrace } from '../tracing/traces.js';
 
-/** An attempt row, as far as a replay looks at it. */
 export interface ReplayRow {
   readonly event: Answer & { readonly skillId: string; readonly itemId: string | null };
   readonly figures: Figures;
@@ -35,7 +34,6 @@ interface Figures {
   readonly baselineTotal: number | null;
 }
 
-/** What the store holds of a learner, beside the goal. */
 export interface ReplayedStates {
   readonly learner: LearnerState;
   readonly skills: ReadonlyMap<string, SkillState>;
@@ -57,7 +55,6 @@ export function startReplay(from: ReplayedStates | null = null) {
   const items = createItems(from);
   let missing = 0;
 
-  /** What the learner's next row is counted from. */
   function before({ event, figures, conditions }: ReplayRow): AnswerStates {
     if (figures.learnerVersion !== learner.version) items.commit(learner.items.generation);
     const skill = skills.get(event.skillId) ?? newSkill(conditions.parameters);
@@ -80,14 +77,11 @@ export function startReplay(from: ReplayedStates | null = null) {
     before,
     add,
     learner: (): LearnerState => learner,
-    /** The next row changes them. */
     skills: skills as ReadonlyMap<string, SkillState>,
     setBaseline: (baselineTotal: number): void => {
       learner = { ...learner, baselineTotal };
     },
-    /** How many answers are missing between the rows. */
     missing: () => missing,
-    /** The states after the last row. */
     states: (): ReplayedStates => {
       items.commit(learner.items.generation);
       return { learner, skills, items: items.stored };
@@ -134,10 +128,8 @@ function createItems(from: ReplayedStates | null) {
   };
 }
 
-/** What a total depends on beside the learner. */
 type TotalContext = Pick<ForecastSubject, 'model' | 'knownSkills'>;
 
-/** What is in force now. */
 interface RetractionContext extends TotalContext {
   readonly findItem: (itemId: string) => ItemModel | null;
   /** Of the learner's record without the answer. */

@@ -112,7 +112,6 @@ function disagreement(byMastery: number, byAbility: number): number {
 export const abilityOf = (mastery: number): number =>
   scoreModel.masteryLink * logit(clamp(mastery, 0.01, 0.99));
 
-/** Mastery of a skill of which ability is all that is known. */
 export const masteryOf = (ability: number): number => sigmoid(ability / scoreModel.masteryLink);
 
 /** How far the skill's mastery is believed, 0 to 1. */
@@ -196,11 +195,9 @@ const roundToStep = (score: number): number => step * Math.floor(score / step + 
 
 const clampSection = (score: number): number => clamp(score, scoreModel.sectionMin, scoreModel.sectionMax);
 
-/** Unrounded score of a section for an ability. */
 const centreOf = (section: Section, theta: number): number =>
   clampSection(scoreModel.mean[section] + scoreModel.sd * theta);
 
-/** Rounded scores; the total is the sum of the rounded sections, always. */
 export interface Scores extends PerSection<number> {
   readonly total: number;
 }
@@ -211,7 +208,6 @@ export function scoresOf(theta: PerSection<number>): Scores {
   return { math, rw, total: math + rw };
 }
 
-/** Total score as it is now. */
 export const currentTotal = (subject: ForecastSubject): number =>
   scoresOf(standingOf(subject).estimate.theta).total;
 

@@ -1,7 +1,8 @@
 /** What a row of an imported file must be: the bounds of the API, with a file's looser spelling. */
+
+import { occurredAtProblem, parseTime } from '../../contracts/events.js';
 import { learningIdProblem } from '../../contracts/ids.js';
 import type { TrackEvent } from '../../contracts/tasks.js';
-import { occurredAtProblem, parseTime } from '../../contracts/time.js';
 
 /** Columns that mean something to an import; all others are ignored. */
 export const importColumns = [

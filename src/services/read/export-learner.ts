@@ -30,7 +30,6 @@ const maxExports = 4;
 /** A reader may be slow for as long as it reads: those of one tenant leave a slot to the others. */
 const maxOfTenant = 3;
 const pageAnswers = 2000;
-/** Event ids are remembered for a day. */
 const rememberedMs = 25 * 3_600_000;
 
 /** @throws ApiError USER_NOT_FOUND, UNAVAILABLE. @returns also `release`, to be called once when nobody wants the lines */
@@ -57,7 +56,6 @@ export function createLearnerExports(ports: ExportPorts) {
 interface Export extends ExportPorts {
   readonly tenant: string;
   readonly userId: string;
-  /** The learner as of the beginning. */
   readonly begun: ExportedLearner;
 }
 
@@ -123,7 +121,6 @@ interface PlacedRow {
   readonly row: AttemptRow;
 }
 
-/** The answers, and what is remembered of their ids. */
 async function* withIds({ records, tenant, userId, now }: Export, rows: PlacedRow[]): AsyncGenerator<Page> {
   yield await mapInSlices(rows, ({ place, row }) => attemptRecord(place, row));
   const since = now() - rememberedMs;

@@ -37,7 +37,6 @@ export const figureHelps = {
 
 export type FigureName = keyof typeof figureHelps;
 
-/** One value of a figure. */
 export interface Sample {
   readonly value: number;
   readonly labels?: Readonly<Record<string, string>>;

@@ -1,4 +1,3 @@
-/** Forecasts of scores: of one learner, of a class, and under a plan of practice. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Forecaster, ForecastResult, StillWanted } from '../../compute/forecast-batcher.js';

@@ -1,4 +1,3 @@
-/** Goals of learners: a score to reach, perhaps by a day. */
 import { readGoalBody } from '../../contracts/goals.js';
 import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
 import type { GoalSetting } from '../../domain/score/goal.js';

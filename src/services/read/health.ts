@@ -1,5 +1,3 @@
-/** Whether the service is alive, ready and well. */
-
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Compute } from '../../compute/pool.js';

@@ -1,5 +1,6 @@
 /** A learner's mastery of skills, and why it is what it is. */
 import Type, { type Static } from 'typebox';
+import { snakeCase } from '../../contracts/export-record.js';
 import { round1, round4 } from '../../domain/base/common.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { explainPrediction, nextMastery, partsOf } from '../../domain/learner/explain.js';
@@ -67,7 +68,6 @@ export async function readLearner({ learners, models }: MasteryPorts, tenant: st
   return { ...found, model };
 }
 
-/** A learner's own state. @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
 export async function findLearner(
   { learners }: Pick<MasteryPorts, 'learners'>,
   tenant: string,
@@ -185,9 +185,6 @@ export async function explainMastery(
   };
 }
 
-const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
-/** The difference of what is shown. */
 const change = (from: number, to: number): number => round4(round4(to) - round4(from));
 
 const notes = {

@@ -97,7 +97,6 @@ const origins: Readonly<Record<ParameterSource, string>> = {
   manual: 'manual',
 };
 
-/** The four parameters in force. The tenant's prior is a default to callers: nobody fitted the skill itself. */
 export const describeParameters = ({ parameters, source, version, fittedAt }: SkillModel): object => ({
   p_init: round4(parameters.pInit),
   p_learn: round4(parameters.pLearn),
