@@ -39,7 +39,6 @@ export interface PendingCorrection {
   readonly text: string;
 }
 
-/** The rows of a learner that a correction removes. */
 export interface CorrectedRows {
   readonly tenant: string;
   readonly userId: string;

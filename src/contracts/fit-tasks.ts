@@ -33,10 +33,8 @@ export interface AnswersReply {
   readonly sampledOneIn: number;
 }
 
-/** A version to be published. */
 export interface Publication {
   readonly tenant: string;
-  /** Reserved for it. */
   readonly version: number;
   /** Version in force that the new one was compared with. */
   readonly basedOn: number;

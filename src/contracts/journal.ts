@@ -75,7 +75,6 @@ export interface ExpectedShare extends AccuracyForecast {
 
 export const reachLevels = [0.5, 0.8, 0.95] as const;
 
-/** One forecast as it was served. */
 export interface ServedForecast extends LearnerPlace {
   /** Unix milliseconds. */
   readonly madeAt: number;
@@ -83,7 +82,6 @@ export interface ServedForecast extends LearnerPlace {
   readonly days: number;
   /** Of the score intervals, 0.5 to 0.99. */
   readonly level: number;
-  /** The learner's counted answers so far. */
   readonly learnerSeq: number;
   readonly current: Scores;
   readonly predicted: Scores;
@@ -116,7 +114,6 @@ export function forecastRow(forecast: ServedForecast): string {
   ]);
 }
 
-/** An answer that was retracted. */
 export interface TakenBackAnswer extends LearnerPlace {
   readonly eventId: string;
   readonly skillId: string;

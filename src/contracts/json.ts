@@ -33,11 +33,9 @@ const closer = 0x7d;
 const braceBit = 0x20;
 
 /**
- * Looks whether a body is made of few enough values, before it is parsed: those of a MiB of brackets take 200 ms, in which
- * its thread does nothing else.
- *
- * @param maxValues elements of lists and fields of objects, in all
- * @param byLine each line is JSON of its own
+ * Looks whether a body is made of few enough values, before it is parsed: those of a MiB of brackets take 200 ms, in
+ * which its thread does nothing else.
+ * @param maxValues elements of lists and fields of objects, in all @param byLine each line is JSON of its own
  * @throws ApiError INVALID_REQUEST
  */
 export function checkShape(body: Uint8Array, maxValues: number, byLine: boolean): void {

@@ -16,7 +16,6 @@ export interface AnsweredSkill {
   readonly userIds: readonly string[];
 }
 
-/** Answers on an item, from rows alone. */
 export interface ItemRecord {
   readonly itemId: string;
   readonly answers: number;
@@ -24,7 +23,6 @@ export interface ItemRecord {
   readonly expected: number;
 }
 
-/** Stored answers of a tenant in a partition. */
 export interface DayOfAnswers {
   readonly partition: number;
   readonly tenant: string;

@@ -6,7 +6,6 @@ import type { Locale } from '../domain/advice/texts.js';
 import type { AttemptEvent } from './attempt-row.js';
 import type { LearnerPlace } from './learner-name.js';
 
-/** A checked answer on its way to be counted. */
 export interface TrackEvent extends AttemptEvent {
   /** The time as it was sent, for telling a repeated event from a different one. */
   readonly occurredAtText: string | null;
@@ -88,7 +87,6 @@ export interface ForecastOptions {
   readonly locale: Locale;
 }
 
-/** Forecasts of some of a tenant's learners, as one request asks for them. */
 export interface ForecastOrder extends ForecastOptions {
   readonly tenant: string;
   readonly userIds: readonly string[];
@@ -103,7 +101,6 @@ export type ForecastReply = { readonly results: readonly (string | null | Foreca
 /** Why one learner's forecast could not be made; where it is not passing, a defect: the reason is for the log alone. */
 export type ForecastFailure = { readonly reason: string; readonly passing: boolean };
 
-/** One learner's forecast under a plan of practice. */
 export interface WhatIfTask extends LearnerPlace, Pick<ForecastOptions, 'level'> {
   readonly kind: 'what-if';
   /** 1 to 365; null: the standard ones. */
@@ -151,7 +148,6 @@ export type RetractionReply = RetractionResult | Refused;
 /** Skills that one learner has answered, and that a tenant knows: beyond, an answer that would begin another is refused. */
 export type SkillLimits = { readonly perLearner: number; readonly perTenant: number };
 
-/** What a worker is started with. */
 export interface WorkerSettings {
   readonly redisUrl: string;
   /** Replicas that must have an answer before it is confirmed. */

@@ -25,7 +25,6 @@ export interface StudyAdvice {
   readonly code: keyof StudyTexts;
   /** Null where it is about no single skill. */
   readonly skillId: string | null;
-  /** At most 200 characters. */
   readonly text: string;
 }
 
@@ -71,7 +70,6 @@ export function noAdviceReason({ views, now, locale }: StudyContext): string {
   return views.every(({ state, mastery }) => isMastered(state, mastery)) ? none.DONE() : none.STEADY();
 }
 
-/** A section whose estimate rests on the other one alone. */
 function missingSection({ measures, locale }: StudyContext): StudyAdvice[] {
   const missing = sections.find((section) => measures[section].answers === 0);
   const measured = sections.find((section) => measures[section].answers > 0);
@@ -110,7 +108,6 @@ function codeOf(state: SkillState, mastery: number): StateCode | null {
   return isMastered(state, mastery) ? 'READY' : null;
 }
 
-/** Accurate, but slower than is usual for the skill. */
 function isSlow({ pace }: SkillState, mastery: number): boolean {
   const { slow } = studyModel;
   if (pace.timed < slow.timed || mastery < slow.mastery) return false;

@@ -12,7 +12,6 @@ export type Locale = (typeof locales)[number];
 
 interface WeakSkillFigures {
   readonly section: Section | null;
-  /** No other skill of the learner gains more per hour. */
   readonly isTop: boolean;
   /** Points per hour, whole, 1 or more; null where too little is known. */
   readonly points: number | null;

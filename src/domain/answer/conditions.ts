@@ -31,7 +31,6 @@ export interface Conditions {
   readonly pCorrect: number;
   /** Of the skill; null: counts half in each. */
   readonly section: Section | null;
-  /** Of the skill within its section. */
   readonly weight: number;
   /** Mean mastery at the close of the last day with answers, where this answer closes it; else null. */
   readonly closedMastery: number | null;

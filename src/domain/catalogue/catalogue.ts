@@ -17,7 +17,6 @@ export interface SkillEntry {
   readonly updatedAt: number;
 }
 
-/** Where a skill belongs, and how much it weighs there. */
 export type Placement = Pick<SkillEntry, 'section' | 'weight'>;
 
 const unplaced: Placement = { section: null, weight: 1 };

@@ -1,5 +1,3 @@
-/** The model of one tenant. One numbered version holds it all, so that going back is one step. */
-
 import {
   type BktParameters,
   defaultParameters,

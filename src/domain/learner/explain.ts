@@ -23,7 +23,6 @@ export interface CountedAnswer {
 /**
  * The parts of an answer, computed again from its own figures: previous + forgetting + evidence + learning is `after`
  * to the last digit. A station that does not lead to the next is null: a defect of what was stored.
- *
  * @param previous mastery after the skill's answer before; the prior before the first; null: not known
  */
 export function partsOf(answer: CountedAnswer, previous: number | null) {
@@ -38,7 +37,6 @@ export function partsOf(answer: CountedAnswer, previous: number | null) {
   return {
     previous: start,
     before,
-    /** Given the answer, before learning. */
     posterior,
     after,
     forgetting: start === null ? null : round4(before - start),

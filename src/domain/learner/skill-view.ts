@@ -5,7 +5,6 @@ import { type SkillModel, skillModelOf, type TenantModel } from '../catalogue/te
 import { effectiveMastery, faded, retentionOf } from '../tracing/bkt.js';
 import { newSkill, type SkillState } from '../tracing/states.js';
 
-/** One skill of one learner, with what is in force for it. */
 export interface SkillView {
   readonly skillId: string;
   readonly state: SkillState;
@@ -43,7 +42,6 @@ export function viewSkill(
   };
 }
 
-/** A skill that the learner has not answered. */
 export const viewUnseen = (skillId: string, model: TenantModel, at: number): SkillView =>
   viewSkill(skillId, newSkill(skillModelOf(model, skillId).parameters), model, at);
 

@@ -22,7 +22,6 @@ export interface Slope {
 /**
  * Theil-Sen slope: the median of all pairwise slopes, and an approximate interval (Sen, JASA 63, 1968): daily masteries
  * depend on one another. The lower rank is one inside of Sen's (science notes 4). n points cost n^2 / 2 slopes.
- *
  * @returns null below 5 points
  */
 export function theilSen(points: readonly Point[]): Slope | null {
@@ -49,7 +48,6 @@ function pairwiseSlopes(points: readonly Point[]): Float64Array {
   return slopes;
 }
 
-/** Answers of one learner on one skill on one day. */
 export interface SkillDay {
   readonly skillId: string;
   /** UTC day since 1970; the day before the window stands for all days before it. */
@@ -75,9 +73,7 @@ export const firstDayOf = (days: number, today: number): number => today - days 
 /**
  * Mastery at the close of each day with answers, oldest first; a day that is not over closes now. Yields after each,
  * for a caller who has others to serve.
- *
- * @param rows in any order, one for each skill and day
- * @param from first day of the window
+ * @param rows in any order, one for each skill and day @param from first day of the window
  */
 export function* closingSeries(
   rows: readonly SkillDay[],
@@ -128,18 +124,15 @@ export function progressOver(closings: readonly Closing[], days: number, today: 
     series,
     velocity: theilSen(points),
     answersPerDay: attempts / days,
-    /** Share of right answers, 0 to 1; null without an answer. */
     accuracy: attempts === 0 ? null : sum(series, 'correct') / attempts,
   };
 }
 
-/** Days that have to be known for windows of that many days and of the fixed lengths. */
 export const daysToRead = (days: number): number => Math.max(days, velocityModel.longDays);
 
 /**
- * The state knows a day only once a later one with answers has begun: here the last one is closed, and some of the
- * idle days after it. Who gave no answer in the last 14 days is not building.
- *
+ * The state knows a day only once a later one with answers has begun: here the last one is closed, and some of the idle
+ * days after it. Who gave no answer in the last 14 days is not building.
  * @returns null where no skill has enough answers
  */
 export function momentumNow(

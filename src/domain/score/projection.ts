@@ -21,7 +21,6 @@ import { rapidFlag } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
 import { abilityOf, type ForecastSubject, masteryOf, type Standing, trustOf } from './score.js';
 
-/** How a learner is taken to go on practising. */
 export interface Habit {
   /** @param view null: of skills that the learner never answered */
   of(view: SkillView | null, section: Section): SkillPractice;
@@ -72,7 +71,6 @@ export function skillPractice({ rate, activeDays }: Practice, share: number) {
 /**
  * Changes of both abilities, by days 0 to 365: no change on a day in the range is above the one returned, and for a
  * single day it is that day's.
- *
  * @param views of all skills that the habit is about
  */
 export function abilityChanges(
@@ -147,7 +145,6 @@ interface ProjectedSkill {
   /** Effective mastery now, and what forgetting leaves of it in the end. */
   readonly mastery: number;
   readonly kept: number;
-  /** In the section's mean. */
   readonly weight: number;
   /** Rates per day: the share of what is left that practice teaches, and of mastery above `kept` that is forgotten. */
   readonly learn: number;

@@ -12,10 +12,8 @@ import type { Ability } from '../tracing/ability.js';
 import { faded } from '../tracing/bkt.js';
 import type { LearnerState } from '../tracing/states.js';
 
-/** Whose forecast it is, and what else it depends on. */
 export interface ForecastSubject {
   readonly learner: LearnerState;
-  /** All the learner's skills, as they are now. */
   readonly views: readonly SkillView[];
   readonly model: TenantModel;
   /** Number of different skills that the tenant set, or that enough learners answered. */
@@ -155,7 +153,6 @@ function shrinkageOf({ answers, carrying, against }: Sums, knownWeight: number):
   return (uncovered * (1 - carrying.weight / knownWeight) * (1 + perWrong * wrong)) / carrying.skills;
 }
 
-/** Sum over the skills of weight, times trust, times how far mastery is from what ability predicts. */
 function correctionOf(views: readonly SkillView[], section: Section, predicted: number): number {
   const base = sigmoid(predicted);
   let correction = 0;
@@ -211,16 +208,13 @@ export function scoresOf(theta: PerSection<number>): Scores {
 export const currentTotal = (subject: ForecastSubject): number =>
   scoresOf(standingOf(subject).estimate.theta).total;
 
-/** Scores on a test taken some days ahead, with intervals for what that test would show; centre and sd are unrounded. */
 export type ScoreForecast = ReturnType<typeof forecastScores>;
 
 /**
  * Forecast of both sections and their total. Source: science notes 6.4.
- *
  * @param change of the abilities until then, on the population's scale
  * @param swing how far gains or losses alone would move them: the uncertainty of the change grows with it
- * @param days 0 to 365
- * @param level of the intervals, 0.5 to 0.99; they include the test's own error of measurement
+ * @param days 0 to 365 @param level of the intervals, 0.5 to 0.99; they include the test's own error of measurement
  */
 export function forecastScores(
   estimate: AbilityEstimate,

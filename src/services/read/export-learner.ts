@@ -61,7 +61,6 @@ interface Export extends ExportPorts {
 
 type Page = readonly ExportRecord[];
 
-/** Which answers were exported, by number, and how many. */
 type Seen = { readonly flags: Uint8Array; count: number };
 
 async function* linesOf(one: Export): AsyncGenerator<string> {

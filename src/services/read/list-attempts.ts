@@ -1,4 +1,3 @@
-/** A learner's counted answers, newest first, in pages. */
 import type { AttemptRow } from '../../contracts/attempt-row.js';
 import { round4 } from '../../domain/base/common.js';
 import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
@@ -17,9 +16,8 @@ export interface AttemptPorts extends Pick<MasteryPorts, 'learners'> {
 const maxTries = 5;
 
 /**
- * JSON of GET /api/v1/learners/{user_id}/attempts. Redis decides which answers count: each of those is listed, or counted
- * as missing.
- *
+ * JSON of GET /api/v1/learners/{user_id}/attempts. Redis decides which answers count: each of those is listed, or
+ * counted as missing.
  * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND; UNAVAILABLE without ClickHouse: a part would look like the whole
  */
 export async function listAttempts(

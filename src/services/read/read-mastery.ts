@@ -53,7 +53,6 @@ export async function readHistory<History, Found>(
   }
 }
 
-/** A learner without a counted answer does not exist. */
 export const userNotFound = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'No answer of this user_id was counted');
 
@@ -61,7 +60,7 @@ export const userNotFound = (): ApiError =>
 export const nothingKnown = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'This user_id has no counted answers and no goal');
 
-/** A learner's states, and the model in force. @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
+/** @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
 export async function readLearner({ learners, models }: MasteryPorts, tenant: string, userId: string) {
   const [found, model] = await Promise.all([learners.read(tenant, userId), models.current(tenant)]);
   if (found === null) throw userNotFound();
