@@ -66,59 +66,54 @@ interface Given {
 interface Specification<Options extends OptionTable, Arguments> {
   /** One line: the command with its arguments. */
   readonly form: string;
-  /** Text of --help before the options. */
+  /** Texts of --help before and after the options. */
   readonly about: string;
-  readonly options: Options;
-  /** Text of --help after the options. */
   readonly notes: string;
+  readonly options: Options;
   /** @throws StartError for values that do not go together */
   readonly read: (values: Values<Options>, given: Given) => Arguments;
 }
 
 /** @returns the text of --help, and what reads the arguments: null where help is asked for */
-export function argumentsOf<Options extends OptionTable, Arguments>(
-  specification: Specification<Options, Arguments>,
-) {
-  const { form, about, options, notes, read } = specification;
-  const table: OptionTable = { ...options, help: flag('this text') };
+export function argumentsOf<Options extends OptionTable, Arguments>({
+  form,
+  about,
+  notes,
+  options,
+  read,
+}: Specification<Options, Arguments>) {
+  const table = Object.entries<Option<unknown>>({ ...options, help: flag('this text') });
+  const heads = table.map(([name, { form }]) => `  --${name} ${form}`.trimEnd());
+  const width = Math.max(...heads.map((head) => head.length)) + 2;
+  const indent = `\n${' '.repeat(width)}`;
+  const lines = table.map(
+    ([, { about }], i) => `${heads[i]?.padEnd(width)}${about.replaceAll('\n', indent)}`,
+  );
   const usage: Usage = (problem) => new StartError(`${problem}\nUsage: ${form}; --help explains them`);
-  const types = Object.entries(table).map(([name, { form }]): [string, ParseType] => [
-    name,
-    form === '' ? { type: 'boolean', ...(name === 'help' && { short: 'h' }) } : { type: 'string' },
-  ]);
   return {
-    help: `Usage: ${form}\n\n${about}\n\nOptions:\n${optionLines(table)}\n\n${notes}\n`,
+    help: `Usage: ${form}\n\n${about}\n\nOptions:\n${lines.join('\n')}\n\n${notes}\n`,
     read: (argv: readonly string[]): Arguments | null => {
-      const { values, positionals } = parse(argv, Object.fromEntries(types), usage);
+      const { values, positionals } = parse(argv, table, usage);
       if (values.help) return null;
-      const readOptions = Object.entries(options).map(([name, option]) => [
-        name,
-        option.read(values[name], `--${name}`, usage),
-      ]);
+      const found = table.map(([name, option]) => [name, option.read(values[name], `--${name}`, usage)]);
+      const { help: _, ...own } = Object.fromEntries(found);
       // Each value has the type that its own option reads.
-      return read(Object.fromEntries(readOptions) as Values<Options>, { operands: positionals, argv, usage });
+      return read(own as Values<Options>, { operands: positionals, argv, usage });
     },
   };
 }
 
 /** @throws StartError for an unknown option, or one without its value */
-function parse(argv: readonly string[], options: Readonly<Record<string, ParseType>>, usage: Usage) {
+function parse(argv: readonly string[], table: readonly [string, Option<unknown>][], usage: Usage) {
+  const options = table.map(([name, { form }]) => {
+    const type: 'boolean' | 'string' = form === '' ? 'boolean' : 'string';
+    return [name, { type, ...(name === 'help' && { short: 'h' }) }] as const;
+  });
   try {
-    return parseArgs({ args: [...argv], allowPositionals: true, options });
+    return parseArgs({ args: [...argv], allowPositionals: true, options: Object.fromEntries(options) });
   } catch (error) {
     throw usage(error instanceof Error ? error.message : String(error));
   }
-}
-
-type ParseType = { readonly type: 'boolean' | 'string'; readonly short?: string };
-
-function optionLines(table: OptionTable): string {
-  const heads = Object.entries(table).map(([name, { form }]) => `  --${name} ${form}`.trimEnd());
-  const width = Math.max(...heads.map((head) => head.length)) + 2;
-  const rest = `\n${' '.repeat(width)}`;
-  return Object.values(table)
-    .map(({ about }, i) => `${heads[i]?.padEnd(width)}${about.replaceAll('\n', rest)}`)
-    .join('\n');
 }
 
 /** For a command without operands. @throws StartError */

@@ -1,10 +1,10 @@
 /** Compares what was accepted with what is stored, and the rollups with the table. */
 import { withMaintenance } from '../app/maintenance.js';
-import { aligned, grouped } from '../lab/report/numbers.js';
+import { aligned, grouped, jsonLine } from '../lab/report/numbers.js';
 import { runAudit } from '../services/audit/audit.js';
 import { type AuditReport, dateOf, describe, type Mismatch } from '../services/audit/report.js';
 import { argumentsOf, integerOption, jsonFlag, onlyOptions } from './arguments.js';
-import { commandOf, jsonLine } from './command.js';
+import { commandOf } from './command.js';
 import { withDeployment } from './servers.js';
 
 const exitCodes = { agrees: 0, mismatch: 1, notCompared: 2 } as const;
@@ -55,27 +55,23 @@ const auditJson = ({ at, seconds, days, totals, mismatches, notCompared }: Audit
     notCompared,
   });
 
-function auditText(report: AuditReport): string {
-  const { days, seconds, mismatches, notCompared } = report;
-  return [
-    `${dateOf(days.from)} to ${dateOf(days.to - 1)}, in ${seconds.toFixed(1)} s`,
-    balanceText(report),
-    ...(mismatches.length > 0 ? [mismatchesText(mismatches)] : []),
-    ...notCompared.map((what) => `not compared: ${what}`),
-    verdictOf(report),
-  ].join('\n');
-}
-
-function balanceText({ totals }: AuditReport): string {
-  const rows = Object.entries({
+function auditText({ days, seconds, totals, mismatches, notCompared }: AuditReport): string {
+  const balance = {
     'accepted answers': totals.accepted,
     'erased or taken back': totals.removed,
     'stored in ClickHouse': totals.stored,
     'in the outbox': totals.waiting,
     parked: totals.parked,
     'stored, by day of the answer': totals.raw,
-  });
-  return aligned(rows.map(([name, value]) => [name, grouped(value)]));
+  };
+  const verdict = notCompared.length > 0 ? 'no mismatch in what could be compared' : 'all agrees';
+  return [
+    `${dateOf(days.from)} to ${dateOf(days.to - 1)}, in ${seconds.toFixed(1)} s`,
+    aligned(Object.entries(balance).map(([name, value]) => [name, grouped(value)])),
+    ...(mismatches.length > 0 ? [mismatchesText(mismatches)] : []),
+    ...notCompared.map((what) => `not compared: ${what}`),
+    mismatches.length > 0 ? `${mismatches.length} mismatches` : verdict,
+  ].join('\n');
 }
 
 /** Rows of the table; the others are counted. */
@@ -95,9 +91,4 @@ function mismatchesText(mismatches: readonly Mismatch[]): string {
     ...(more > 0 ? [`  and ${more} more`] : []),
     ...firsts.flatMap(({ kind, meaning, look }) => [`${kind}: ${meaning}`, `  look: ${look}`]),
   ].join('\n');
-}
-
-function verdictOf({ mismatches, notCompared }: AuditReport): string {
-  if (mismatches.length > 0) return `${mismatches.length} mismatches`;
-  return notCompared.length > 0 ? 'no mismatch in what could be compared' : 'all agrees';
 }

@@ -6,15 +6,15 @@ import { accuracyConstants } from '../domain/base/params.js';
 import { forecastFold, type ScoredCase } from '../lab/backtest/forecasts.js';
 import { type Backtest, backtestJson, backtestPage, backtestText } from '../lab/backtest/report.js';
 import { resamples, resultsOf, seed } from '../lab/backtest/results.js';
-import { foldsOf } from '../lab/evaluate/split.js';
-import type { AnswerTable } from '../lab/evaluate/table.js';
+import { type AnswerTable, foldsOf } from '../lab/evaluate/answers.js';
 import { StartError } from '../lifecycle.js';
 import type { CommandContext } from './command.js';
 import { divide, foldsPresent, labCommand, openTrainer, threadsFor } from './lab.js';
 
 const { horizons, minAnswers } = accuracyConstants;
 
-const texts = {
+export const main = labCommand<Backtest>({
+  name: 'backtest',
   about: `Measures how far forecasts of the share of right answers can be relied on. After so many answers of each
 learner of FILE the share of right answers over the next days is forecast with its interval, by models that
 were trained on the learners of the other folds, and compared with what was answered.
@@ -30,37 +30,34 @@ Figures: coverage (share of moments whose observed share lies inside the interva
 brier and log_loss (natural logarithm, of ${logLossClip} at least) of single answers, mae (distance of the expected
 share from the observed one); each moment counts once. Intervals of figures are 95 %, by ${resamples} bootstrap
 samples of learners with seed ${seed}. Bands are by answers so far and horizon.`,
-};
-
-export const main = labCommand('backtest', texts, async (context, args, { table, since }) => {
-  const folds = args.fold === null ? crossFolds(table, context) : foldsOf(table);
-  const scored: ScoredCase[] = [];
-  let unit: Backtest['unit'] = 'days';
-  let train: ReturnType<typeof openTrainer> | undefined;
-  for (const fold of args.fold === null ? foldsPresent(folds) : [args.fold]) {
-    const split = divide(table, folds, fold);
-    train ??= openTrainer(context, threadsFor(args, split.training));
-    const trained = await train(split.training);
-    if (trained === null) return null;
-    context.showProgress(`forecasting fold ${fold}`);
-    await nextTurn();
-    if (context.closers.closing) return null;
-    const { served } = trained.models;
-    unit = served.model.accuracy.unit;
-    // One by one: arguments of a call lie on the stack, and there may be millions.
-    for (const one of forecastFold(split, served, fold)) scored.push(one);
-  }
-  if (scored.length === 0)
-    throw new StartError('No learner has enough answers after another for a forecast to be held against');
-  context.showProgress('bootstrap');
-  const results = await resultsOf(scored);
-  const seconds = (performance.now() - since) / 1000;
-  const backtest = { file: basename(args.file), fold: args.fold, unit, seconds, results };
-  return {
-    json: () => backtestJson(backtest),
-    text: () => backtestText(backtest),
-    page: (command) => backtestPage(backtest, command),
-  };
+  work: async (context, args, { table, since }) => {
+    const folds = args.fold === null ? crossFolds(table, context) : foldsOf(table);
+    const scored: ScoredCase[] = [];
+    let unit: Backtest['unit'] = 'days';
+    let train: ReturnType<typeof openTrainer> | undefined;
+    for (const fold of args.fold === null ? foldsPresent(folds) : [args.fold]) {
+      const split = divide(table, folds, fold);
+      train ??= openTrainer(context, threadsFor(args, split.training));
+      const trained = await train(split.training);
+      if (trained === null) return null;
+      context.showProgress(`forecasting fold ${fold}`);
+      await nextTurn();
+      if (context.closers.closing) return null;
+      const { served } = trained.models;
+      unit = served.model.accuracy.unit;
+      // One by one: arguments of a call lie on the stack, and there may be millions.
+      for (const one of forecastFold(split, served, fold)) scored.push(one);
+    }
+    if (scored.length === 0)
+      throw new StartError('No learner has enough answers after another for a forecast to be held against');
+    context.showProgress('bootstrap');
+    const results = await resultsOf(scored);
+    const seconds = (performance.now() - since) / 1000;
+    return { file: basename(args.file), fold: args.fold, unit, seconds, results };
+  },
+  json: backtestJson,
+  text: backtestText,
+  page: backtestPage,
 });
 
 /** Folds to forecast in turn: those of the file, unless it has all learners in one. */

@@ -11,6 +11,10 @@ import {
 } from '../lifecycle.js';
 import { createLogger, type Logger } from '../telemetry.js';
 
+interface Output {
+  write(text: string): unknown;
+}
+
 /** What a command has of its process: `process` itself, except in tests, which keep what is written. */
 export type CommandHost = Host & {
   exitCode?: number | string | null | undefined;
@@ -19,11 +23,7 @@ export type CommandHost = Host & {
   readonly stderr: Output & { readonly isTTY?: boolean; readonly columns?: number };
 };
 
-interface Output {
-  write(text: string): unknown;
-}
-
-export interface CommandContext extends Pick<CommandHost, 'stdout' | 'stderr'> {
+export interface CommandContext extends Pick<CommandHost, 'stderr'> {
   readonly config: Config;
   readonly logger: Logger;
   readonly closers: Closers;
@@ -50,14 +50,14 @@ interface Command<Arguments> {
 export const commandOf =
   <Arguments>(command: Command<Arguments>) =>
   async (argv: readonly string[], host: CommandHost = process): Promise<void> => {
-    const { name, help, read, failure = 1 } = command;
+    const logger = createLogger('warn', command.name, host.stderr);
     try {
-      const args = read(argv);
-      if (args === null) host.stdout.write(help);
-      else await runCommand(command, args, host);
+      const args = command.read(argv);
+      if (args === null) host.stdout.write(command.help);
+      else await runCommand(command, args, host, logger);
     } catch (error) {
-      reportStartFailure(error, createLogger('info', name, host.stderr), host.stderr);
-      host.exitCode = failure;
+      reportStartFailure(error, logger, host.stderr);
+      host.exitCode = command.failure ?? 1;
     }
   };
 
@@ -66,47 +66,45 @@ const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /** Runs a command to its end, or until a signal stops it, and closes what it opened. Never rejects. */
 async function runCommand<Arguments>(
-  { name, work, failure = 1 }: Command<Arguments>,
+  { work, failure = 1 }: Command<Arguments>,
   args: Arguments,
   host: CommandHost,
+  logger: Logger,
 ): Promise<void> {
-  const { stdout, stderr, env } = host;
-  let signalCode = 0;
-  let result = 0;
+  const { stdout, stderr } = host;
+  let [signalCode, result] = [0, 0];
   for (const [signal, code] of Object.entries(signalExitCodes)) {
     host.on(signal, () => {
       signalCode = code;
     });
   }
-  const ownLogger = createLogger('warn', name, stderr);
-  const closingLogger = createLogger('info', name, stderr);
-  const closers = createClosers(closingLogger);
-  const shutdown = installShutdown(ownLogger, closers, {
+  const closers = createClosers(logger);
+  const shutdown = installShutdown(logger, closers, {
     on: host.on.bind(host),
     exit: (code) => host.exit(code === 0 ? signalCode : code),
   });
   const showProgress = progressLine(stderr);
   closers.add('progress line', () => showProgress(''));
+  const print = (text: string): void => {
+    showProgress('');
+    stdout.write(`${text}\n`);
+  };
+  const endWith = (code: number): void => {
+    result = code;
+  };
   try {
-    const config = loadConfig(env);
+    const config = loadConfig(host.env);
     // The service's everyday lines would stand between the command's own.
-    const logger = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel, name, stderr);
-    const print = (text: string): void => {
-      showProgress('');
-      stdout.write(`${text}\n`);
-    };
-    const endWith = (code: number): void => {
-      result = code;
-    };
-    await work({ config, logger, closers, showProgress, print, endWith, stdout, stderr }, args);
+    if (config.logLevel !== 'info') logger.level = config.logLevel;
+    await work({ config, logger, closers, showProgress, print, endWith, stderr }, args);
     await shutdown(result);
   } catch (error) {
     // A stop ends connections whose failure is then no news.
     if (!closers.closing) {
       showProgress('');
-      reportStartFailure(forUser(error), ownLogger, stderr);
+      reportStartFailure(forUser(error), logger, stderr);
       // Where Redis is unavailable, closers run into their limits; the user has read why.
-      closingLogger.level = 'silent';
+      logger.level = 'silent';
     }
     await shutdown(failure);
   }
@@ -125,13 +123,3 @@ function progressLine(stderr: CommandHost['stderr']): (text: string) => void {
     stderr.write(`\r\x1b[K${text.slice(0, (stderr.columns || 80) - 1)}`);
   };
 }
-
-/** A result as one line of JSON: keys in snake_case (oldCoverage80 as old_coverage_80), seconds with three decimals. */
-export const jsonLine = (result: object): string =>
-  JSON.stringify(result, (key, value: unknown) => {
-    if (key === 'seconds' && typeof value === 'number') return Number(value.toFixed(3));
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, part]) => [snakeCased(name), part]));
-  });
-
-const snakeCased = (name: string): string => name.replace(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`);

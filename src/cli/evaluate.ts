@@ -1,15 +1,14 @@
 /** Measures how well the models predict the answers of a file. */
-import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { logLossClip, reliabilityBins } from '../domain/base/metrics.js';
+import { type AnswerTable, foldsOf, maxFold, type Split } from '../lab/evaluate/answers.js';
 import { predictAll } from '../lab/evaluate/predict.js';
 import { type Evaluation, evaluationJson, evaluationPage, evaluationText } from '../lab/evaluate/report.js';
 import { resultsOf } from '../lab/evaluate/results.js';
-import { foldsOf, type Split } from '../lab/evaluate/split.js';
-import { type AnswerTable, maxFold } from '../lab/evaluate/table.js';
 import { divide, labCommand, openTrainer, threadsFor } from './lab.js';
 
-const texts = {
+export const main = labCommand<Evaluation>({
+  name: 'evaluate',
   about: `Measures how well the models predict the answers of FILE. They are trained on the learners of all folds but
 one, and predict every answer of that fold's learners from the learner's own earlier answers, through the
 code that serves. What is known of skills and items comes from the training learners alone.
@@ -33,32 +32,29 @@ fit.seconds is the time of the BKT fit with the preparation of its data, fit.ite
 of all skills together, fit.observations the answers fitted on. monotone counts how often, of probes tried,
 a right answer lowered (right_lowers) or a wrong one raised (wrong_raises) the served probability for
 another item of the skill.`,
-};
-
-export const main = labCommand('evaluate', texts, async (context, args, { table, leftOut }) => {
-  const fold = args.fold ?? 1;
-  const split = divide(table, foldsOf(table), fold);
-  const threads = threadsFor(args, split.training);
-  const trained = await openTrainer(context, threads)(split.training);
-  if (trained === null) return null;
-  context.showProgress('predicting');
-  await nextTurn();
-  const since = performance.now();
-  const { predictions, monotone } = predictAll(split, trained.models);
-  const predictSeconds = (performance.now() - since) / 1000;
-  const evaluation: Evaluation = {
-    ...{ file: args.file, fold, leftOut, monotone },
-    split: splitOf(table),
-    test: countsOf(split.test),
-    train: countsOf(split.training),
-    fit: { ...trained.figures, predictSeconds, threads },
-    results: resultsOf(split, predictions),
-  };
-  return {
-    json: () => evaluationJson(evaluation),
-    text: () => evaluationText(evaluation),
-    page: (command) => evaluationPage({ ...evaluation, file: basename(args.file) }, table.skills, command),
-  };
+  work: async (context, args, { table, leftOut }) => {
+    const fold = args.fold ?? 1;
+    const split = divide(table, foldsOf(table), fold);
+    const threads = threadsFor(args, split.training);
+    const trained = await openTrainer(context, threads)(split.training);
+    if (trained === null) return null;
+    context.showProgress('predicting');
+    await nextTurn();
+    const since = performance.now();
+    const { predictions, monotone } = predictAll(split, trained.models);
+    const predictSeconds = (performance.now() - since) / 1000;
+    return {
+      ...{ file: args.file, fold, leftOut, monotone },
+      split: originOf(table),
+      test: countsOf(split.test),
+      train: countsOf(split.training),
+      fit: { ...trained.figures, predictSeconds, threads },
+      results: resultsOf(split, predictions, table.skills),
+    };
+  },
+  json: evaluationJson,
+  text: evaluationText,
+  page: evaluationPage,
 });
 
 const countsOf = ({ correct, starts }: Split['test']) => ({
@@ -66,7 +62,7 @@ const countsOf = ({ correct, starts }: Split['test']) => ({
   learners: starts.length - 1,
 });
 
-function splitOf({ folds, learners }: AnswerTable): Evaluation['split'] {
+function originOf({ folds, learners }: AnswerTable): Evaluation['split'] {
   if (folds.size === 0) return 'hash';
   return folds.size === learners.length ? 'fold' : 'mixed';
 }

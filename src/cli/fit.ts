@@ -3,7 +3,7 @@ import { fitParts } from '../app/consumers.js';
 import type { AccuracyReport } from '../domain/fit/accuracy/fit.js';
 import type { Comparison } from '../domain/fit/bkt/trace.js';
 import type { FitReport } from '../domain/fit/tenant.js';
-import { grouped } from '../lab/report/numbers.js';
+import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { type FitParts, recordChanges, runFits, type TenantFit } from '../services/models/fit-models.js';
 import type { KeptVersion } from '../store/models/model-store.js';
@@ -16,7 +16,7 @@ import {
   onlyOptions,
   tenantOption,
 } from './arguments.js';
-import { commandOf, jsonLine } from './command.js';
+import { commandOf } from './command.js';
 import { withDeployment } from './servers.js';
 
 export const main = commandOf({
@@ -56,12 +56,11 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
         if (!list) await changeVersion(parts, named, use);
         const inForce = await parts.models.inForce(named);
         const versions = await parts.models.versions(named);
-        context.print(
-          json
-            ? jsonLine({ tenant: named, inForce, versions: versions.map(versionJson) })
-            : versionsText(named, versions),
-        );
-        return;
+        const kept = versions.map(({ version, basedOn, publishedAt }) => ({
+          ...{ version, basedOn, publishedAt: new Date(publishedAt).toISOString() },
+        }));
+        const text = versionsText(named, versions);
+        return context.print(json ? jsonLine({ tenant: named, inForce, versions: kept }) : text);
       }
       const onStep = (of: string, step: string): void => context.showProgress(`${of}: ${step}`);
       const fits = await runFits(parts, { tenant: tenant ?? undefined, dryRun, signal, onStep });
@@ -98,12 +97,6 @@ function versionsText(tenant: string, versions: readonly KeptVersion[]): string 
   return `Versions of tenant ${tenant}, * in force:\n${none}${lines.join('\n')}`;
 }
 
-const versionJson = ({ version, basedOn, publishedAt }: KeptVersion) => ({
-  version,
-  basedOn,
-  publishedAt: new Date(publishedAt).toISOString(),
-});
-
 const outcomes: Readonly<Record<TenantFit['outcome'], string>> = {
   published: 'published',
   not_better: 'nothing better than what is in force',
@@ -113,16 +106,17 @@ const outcomes: Readonly<Record<TenantFit['outcome'], string>> = {
   dry_run: 'would be published',
 };
 
+const publishedOf = ({ skills }: FitReport): number => skills.filter(({ published }) => published).length;
+
 const maxShownSkills = 10;
 
 function fitText({ tenant, outcome, version, report }: TenantFit): string {
   const lines = [`Tenant ${tenant}: ${outcomes[outcome]}, version ${version} is in force`];
   if (report === null) return lines.join('\n');
   const sample = report.sampledOneIn === 1 ? '' : `, one learner in ${report.sampledOneIn}`;
-  const published = report.skills.filter((skill) => skill.published).length;
   lines.push(
     `  ${grouped(report.answers)} answers of ${grouped(report.learners)} learners${sample} in ${report.seconds.toFixed(1)} s`,
-    `  ${published} of ${report.skills.length} skills published, the others held back or kept`,
+    `  ${publishedOf(report)} of ${report.skills.length} skills published, the others held back or kept`,
     `  log loss of BKT on held-out learners ${compared(report.bkt)}`,
     `  log loss of the served probability ${compared(report.served)}`,
     `  forecasts of shares ${accuracyText(report.accuracy)}`,
@@ -150,11 +144,10 @@ function accuracyText({ cases, published, reason, ...figures }: AccuracyReport):
   ].join('; ');
 }
 
-const fitJson = ({ report, ...fit }: TenantFit) => ({ ...fit, report: report && reportJson(report) });
-
-const reportJson = ({ skills, served: { reason: _, ...served }, ...report }: FitReport) => ({
-  ...report,
-  skills: skills.length,
-  skillsPublished: skills.filter(({ published }) => published).length,
-  served,
-});
+function fitJson({ report, ...fit }: TenantFit) {
+  if (report === null) return { ...fit, report };
+  const { served, skills, ...others } = report;
+  const { reason: _, ...compared } = served;
+  const skillsPublished = publishedOf(report);
+  return { ...fit, report: { ...others, skills: skills.length, skillsPublished, served: compared } };
+}

@@ -1,5 +1,5 @@
 /** One run over the file: from its position to the end, or until it is stopped. */
-import { writeFileSync } from 'node:fs';
+import { appendFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../app/engine.js';
@@ -10,13 +10,13 @@ import { grouped } from '../lab/report/numbers.js';
 import { StartError, within } from '../lifecycle.js';
 import { indices } from '../lists.js';
 import { createFeeder, type Feeder, StalledError } from '../services/import/feeder.js';
-import { checkRow, createBackwardsCounter, type RawRow } from '../services/import/rows.js';
+import { answerOf, createBackwardsCounter, type RawRow, readRow } from '../services/import/rows.js';
 import type { ImportRecord, ImportStore } from '../store/learners/import-store.js';
 import { partitionOf } from '../store/redis/keys.js';
 import type { CommandContext } from './command.js';
 import type { ImportArguments } from './import.js';
 import { type ImportFile, readPages } from './import-file.js';
-import type { ProcessLock } from './process-lock.js';
+import type { ProcessLock } from './servers.js';
 
 const savePositionMs = 1000;
 /** Live answers share the outbox: an import waits for ClickHouse before it fills it, far below its bound. */
@@ -44,105 +44,15 @@ export type ImportSummary = NonNullable<Awaited<ReturnType<typeof countFile>>>;
 /**
  * Sends all rows through the feeder. A resumed run checks the rows before its position again, so that the rejects
  * and the figures are those of the whole file, and sends only the rows after it.
- *
  * @returns null if a signal stopped the run; `stored` says whether every row is in ClickHouse
  * @throws StartError when it has to be resumed
  */
 export async function countFile(run: ImportRun) {
   const { context, args, file, engine, store, lock, record } = run;
-  const since = performance.now();
-  const secondsUntilNow = (): number => (performance.now() - since) / 1000;
-  const figures = { ...noFigures };
-  const feeder = feederOf(run, figures);
-  const rejects = openRejects(context.config.dataDir, file.path, record.id);
-  const { id: epoch } = await engine.outbox.epoch();
-  const enter = stopWithSignal(context, feeder);
-  let bytes = 0;
-  const stopShowing = showFigures(run, figures, secondsUntilNow, () => bytes);
-  const stopped = (): boolean => context.closers.closing;
-  const check = rowChecker(run, figures, rejects.add);
-  const reached = pace(run, stopped);
-  let last = 0;
-  /** The line up to which everything is counted or rejected. */
-  const position = (): number => Math.max(record.line, (feeder.firstOpenLine() ?? last + 1) - 1);
-  const pages = readPages(file, (chunk) => {
-    bytes += chunk.length;
-  });
-  try {
-    await resumable(async () => {
-      for await (const page of pages) {
-        if (stopped()) break;
-        await feeder.push(check(page));
-        last = page.at(-1)?.line ?? last;
-        await reached(position());
-      }
-      await feeder.drain();
-    });
-    if (stopped()) return null;
-    enter('storing');
-    const seconds = secondsUntilNow();
-    await resumable(async () => {
-      await lock.confirm();
-      await store.finish(record.id, position(), Date.now());
-    });
-    rejects.flush();
-    const stored = await untilStored(run, stopped);
-    return {
-      file: file.path,
-      tenant: args.tenant,
-      ...figures,
-      rejectsFile: figures.rejected > 0 ? rejects.path : null,
-      resumedAfterLine: record.line,
-      seconds,
-      rowsPerSecond: rate(figures, seconds),
-      stored,
-      notes: notesOf(stored, stored && (await engine.outbox.epoch()).id !== epoch),
-    };
-  } finally {
-    enter('done');
-    stopShowing();
-    rejects.flush();
-  }
-}
-
-/**
- * Of a run: rows read, counted by it, counted by an earlier run, rejected, and with an `order` lower than that of an
- * earlier row of their learner.
- */
-const noFigures = { rows: 0, counted: 0, skipped: 0, rejected: 0, backwards: 0 };
-type ImportFigures = typeof noFigures;
-
-/** Which rows of a page are to be sent. */
-function rowChecker(
-  { args, record }: ImportRun,
-  figures: ImportFigures,
-  reject: (line: number, reason: string) => void,
-) {
-  const rules = { tenant: args.tenant, startMs: args.startMs ?? 0, importedAt: record.startedAt };
-  const goesBackwards = createBackwardsCounter();
-  return (page: readonly RawRow[]) => {
-    const receivedAt = Date.now();
-    figures.rows += page.length;
-    return page.flatMap((row) => {
-      const checked = checkRow(row, rules, receivedAt);
-      if (typeof checked === 'string') {
-        figures.rejected++;
-        reject(row.line, checked);
-        return [];
-      }
-      if (goesBackwards(checked.event.userId, checked.order)) figures.backwards++;
-      if (row.line > record.line) return [checked.event];
-      figures.skipped++;
-      return [];
-    });
-  };
-}
-
-const rate = ({ counted }: ImportFigures, seconds: number): number =>
-  Math.round(counted / Math.max(seconds, 0.001));
-
-function feederOf({ engine: { compute, partitions }, record }: ImportRun, figures: ImportFigures): Feeder {
-  return createFeeder({
+  const { compute, outbox, partitions } = engine;
+  const { closers } = context;
+  const figures = { rows: 0, counted: 0, skipped: 0, rejected: 0, backwards: 0, bytes: 0 };
+  const feeder = createFeeder({
     tracker: compute,
     importId: record.id,
     shards: partitions,
@@ -151,8 +61,87 @@ function feederOf({ engine: { compute, partitions }, record }: ImportRun, figure
       figures.counted += counted;
       figures.skipped += skipped;
     },
-    now: () => performance.now(),
   });
+  const rejects = openRejects(context.config.dataDir, file.path, record.id);
+  const check = pageChecker(run, figures, rejects.add);
+  const { id: epoch } = await outbox.epoch();
+  const enter = stopWithSignal(context, feeder);
+  const progress = showFigures(run, figures);
+  const reached = pace(run);
+  let last = 0;
+  /** The line up to which everything is counted or rejected. */
+  const position = (): number => Math.max(record.line, (feeder.firstOpenLine() ?? last + 1) - 1);
+  const pages = readPages(file, (chunk) => {
+    figures.bytes += chunk.length;
+  });
+  try {
+    const speed = await resumable(async () => {
+      for await (const page of pages) {
+        if (closers.closing) break;
+        await feeder.push(check(page));
+        last = page.at(-1)?.line ?? last;
+        await reached(position());
+      }
+      await feeder.drain();
+      if (closers.closing) return null;
+      enter('storing');
+      const speed = progress.speed();
+      await lock.confirm();
+      await store.finish(record.id, position(), Date.now());
+      return speed;
+    });
+    if (speed === null) return null;
+    const { bytes: _, ...counts } = figures;
+    const stored = await untilStored(run);
+    return {
+      ...{ file: file.path, tenant: args.tenant, ...counts },
+      rejectsFile: figures.rejected > 0 ? rejects.path : null,
+      resumedAfterLine: record.line,
+      ...speed,
+      stored,
+      notes: notesOf(stored, stored && (await outbox.epoch()).id !== epoch),
+    };
+  } finally {
+    enter('done');
+    progress.end();
+  }
+}
+
+/** Rows read, counted by this run, by an earlier one, rejected, with an `order` below that of their learner's row before. */
+type Figures = Record<'rows' | 'counted' | 'skipped' | 'rejected' | 'backwards' | 'bytes', number>;
+
+interface Rejected {
+  readonly line: number;
+  readonly reason: string;
+}
+
+/** Which rows of a page are to be sent. */
+function pageChecker(
+  { args, record }: ImportRun,
+  figures: Figures,
+  reject: (rows: readonly Rejected[]) => void,
+) {
+  const rules = { tenant: args.tenant, startMs: args.startMs ?? 0, importedAt: record.startedAt };
+  const goesBackwards = createBackwardsCounter();
+  return (page: readonly RawRow[]) => {
+    const receivedAt = Date.now();
+    const rejected: Rejected[] = [];
+    const events = page.flatMap((row) => {
+      const read = readRow(row, (fields) => answerOf(fields, row.line, rules, receivedAt));
+      if (typeof read === 'string') {
+        rejected.push({ line: row.line, reason: read });
+        return [];
+      }
+      if (goesBackwards(read.event.userId, read.order)) figures.backwards++;
+      if (row.line > record.line) return [read.event];
+      figures.skipped++;
+      return [];
+    });
+    figures.rows += page.length;
+    figures.rejected += rejected.length;
+    reject(rejected);
+    return events;
+  };
 }
 
 /** Rows that are not in ClickHouse yet; null where Redis does not say. */
@@ -169,7 +158,7 @@ async function backlogOf({ engine, context: { logger } }: ImportRun): Promise<nu
  * Saves the position once a second, and waits where too much of the file waits for ClickHouse. A position that
  * cannot be saved stays behind, which costs time when resuming and nothing else.
  */
-function pace(run: ImportRun, stopped: () => boolean) {
+function pace(run: ImportRun) {
   const { store, lock, context } = run;
   let savedAt = performance.now();
   return async (line: number): Promise<void> => {
@@ -179,7 +168,8 @@ function pace(run: ImportRun, stopped: () => boolean) {
     await store
       .savePosition(line)
       .catch((error: unknown) => context.logger.debug({ err: error }, 'the position is saved later'));
-    while (!stopped() && ((await backlogOf(run)) ?? 0) > maxBacklog) await sleep(backlogPauseMs);
+    while (!context.closers.closing && ((await backlogOf(run)) ?? 0) > maxBacklog)
+      await sleep(backlogPauseMs);
   };
 }
 
@@ -198,7 +188,6 @@ type Stage = 'counting' | 'storing' | 'done';
 /**
  * On a signal, says what it interrupts and sends nothing more. Rows in flight get a moment. Those whose outcome is not
  * known by then are like those of a killed run: the next run finds out.
- *
  * @returns to be called with each stage of the run
  */
 export function stopWithSignal(
@@ -218,78 +207,70 @@ export function stopWithSignal(
   };
 }
 
-/** @returns ends it */
-function showFigures(run: ImportRun, figures: ImportFigures, seconds: () => number, bytes: () => number) {
+/** Shows how far the run is, twice a second. */
+function showFigures(run: ImportRun, figures: Figures) {
+  const since = performance.now();
+  const speed = () => {
+    const seconds = (performance.now() - since) / 1000;
+    return { seconds, rowsPerSecond: Math.round(figures.counted / Math.max(seconds, 0.001)) };
+  };
   let backlog: number | null = null;
   const timer = setInterval(async () => {
     const parts = [
-      `${Math.floor((100 * bytes()) / Math.max(1, run.file.bytes))} %`,
+      `${Math.floor((100 * figures.bytes) / Math.max(1, run.file.bytes))} %`,
       `${grouped(figures.rows)} rows`,
-      `${grouped(rate(figures, seconds()))}/s`,
+      `${grouped(speed().rowsPerSecond)}/s`,
       `${grouped(figures.rejected)} rejected`,
       ...(backlog === null ? [] : [`${grouped(backlog)} wait for ClickHouse`]),
     ];
     run.context.showProgress(parts.join(', '));
     backlog = (await backlogOf(run)) ?? backlog;
   }, progressMs);
-  return () => clearInterval(timer);
+  return { speed, end: () => clearInterval(timer) };
 }
 
 /**
  * Waits until everything that is committed now has left the outbox for ClickHouse; what others commit later is not
  * waited for. Outbox ids begin with Redis' time, so that is when no partition's oldest row is as old as now.
- *
  * @returns whether everything is stored; false where nothing moved for a minute
  */
-async function untilStored({ engine, context }: ImportRun, stopped: () => boolean): Promise<boolean> {
+async function untilStored({ engine, context: { closers, logger } }: ImportRun): Promise<boolean> {
   const { outbox, partitions } = engine;
-  const all = indices(partitions);
   let [until, seen] = [Number.NaN, ''];
-  for (let movedAt = performance.now(); !stopped() && performance.now() - movedAt <= maxStoreWaitMs; ) {
+  for (let movedAt = performance.now(); !closers.closing && performance.now() - movedAt <= maxStoreWaitMs; ) {
     try {
       if (Number.isNaN(until)) until = (await outbox.epoch()).ms;
-      const heads = (await outbox.backlog(all)).flatMap(({ head }) => head ?? []);
+      const heads = (await outbox.backlog(indices(partitions))).flatMap(({ head }) => head ?? []);
       const left = heads.filter((head) => parseId(head).ms <= until).join();
       if (left === '') return true;
       if (left !== seen) movedAt = performance.now();
       seen = left;
     } catch (error) {
-      context.logger.debug({ err: error }, 'the outbox cannot be asked');
+      logger.debug({ err: error }, 'the outbox cannot be asked');
     }
     await sleep(storedPollMs);
   }
   return false;
 }
 
+const restartNote =
+  'Redis was restarted meanwhile: if it was killed, rows of its last second may be lost (EMBEDDED_REDIS_FSYNC)';
+
 const notesOf = (stored: boolean, restarted: boolean): string[] => [
   ...(stored ? [] : ['not every row is in ClickHouse yet; the outbox keeps them until the pipeline runs']),
-  ...(restarted
-    ? [
-        'Redis was restarted meanwhile: if it was killed, rows of its last second may be lost (EMBEDDED_REDIS_FSYNC)',
-      ]
-    : []),
+  ...(restarted ? [restartNote] : []),
 ];
-
-const bufferedCharacters = 64 * 1024;
 
 /** Rejected rows as lines of JSON in a file under the data folder, which is made for the first one. */
 function openRejects(dataDir: string, inputPath: string, importId: string) {
   const folder = join(dataDir, 'imports');
   const path = join(folder, `${basename(inputPath)}.${importId.slice(-12)}.rejects.ndjson`);
-  let flag: 'w' | 'a' = 'w';
-  let text = '';
-  const flush = (): void => {
-    if (text === '') return;
-    if (flag === 'w') makeFolder(folder);
-    writeFileSync(path, text, { mode: 0o600, flag });
-    [flag, text] = ['a', ''];
+  // A resumed run finds those before its position again.
+  rmSync(path, { force: true });
+  const add = (rows: readonly Rejected[]): void => {
+    if (rows.length === 0) return;
+    makeFolder(folder);
+    appendFileSync(path, rows.map((row) => `${JSON.stringify(row)}\n`).join(''), { mode: 0o600 });
   };
-  return {
-    path,
-    add: (line: number, reason: string): void => {
-      text += `${JSON.stringify({ line, reason })}\n`;
-      if (text.length >= bufferedCharacters) flush();
-    },
-    flush,
-  };
+  return { path, add };
 }

@@ -21,6 +21,8 @@ const readBytes = 256 * 1024;
 const pageRows = 1000;
 /** Longest CSV record in bytes: a quote that is never closed must not gather the file in memory. */
 const maxRecordBytes = 1024 * 1024;
+/** Longest line of NDJSON in bytes. */
+export const maxLineBytes = 64 * 1024;
 
 /** A file that can be read several times. @throws StartError for what is no readable file */
 export function openFile(path: string) {
@@ -36,7 +38,6 @@ export function openFile(path: string) {
 /**
  * Reads the whole file once before anything is counted, so that one that is cut off or damaged counts nothing:
  * mended, it would be another file, and its first rows would count again.
- *
  * @param meaning whatever else makes it another import
  * @returns hash of the file's bytes and of the meaning, hexadecimal
  */
@@ -58,7 +59,6 @@ export async function checkContent(
 /**
  * The rows of the file. Its first bytes, not its name, show what it holds: gzip or text, and in the text NDJSON if it
  * starts with a brace, CSV with a header otherwise.
- *
  * @param onBytes hears every chunk as it lies in the file
  * @param columns which columns of a CSV are read
  * @throws StartError for a damaged gzip, a CSV without its columns, or a record that does not end
@@ -71,10 +71,19 @@ export async function* readPages(
   try {
     const raw = await peek(chunksOf(file, onBytes));
     const isGzip = raw.first?.[0] === 0x1f && raw.first[1] === 0x8b;
-    const { first, all } = isGzip ? await peek(unzipped(raw.all)) : raw;
+    const { first, all } = isGzip
+      ? await peek(through(raw.all, createGunzip({ chunkSize: readBytes })))
+      : raw;
     if (first === null) throw new StartError(`${file.path} is empty`);
     const isNdjson = /^\uFEFF?\s*\{/.test(first.toString('utf8', 0, 1000));
-    yield* pagesOf(isNdjson ? ndjsonRows(all) : csvRows(file.path, all, columns));
+    let page: RawRow[] = [];
+    for await (const row of isNdjson ? ndjsonRows(all) : csvRows(file.path, all, columns)) {
+      page.push(row);
+      if (page.length < pageRows) continue;
+      yield page;
+      page = [];
+    }
+    if (page.length > 0) yield page;
   } catch (error) {
     throw explained(file.path, error);
   }
@@ -87,9 +96,12 @@ async function* chunksOf(file: ImportFile, onBytes: (chunk: Buffer) => void): As
   }
 }
 
-async function* unzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  // The error, if any, is thrown by whoever reads the last stream.
-  yield* pipeline(Readable.from(chunks), createGunzip({ chunkSize: readBytes }), () => undefined);
+/** What the last stream gives; its reader gets the error, if any. */
+async function* through<Item>(
+  chunks: AsyncIterable<Buffer>,
+  stream: NodeJS.ReadWriteStream,
+): AsyncGenerator<Item> {
+  yield* pipeline(Readable.from(chunks), stream, () => undefined) as AsyncIterable<Item>;
 }
 
 /** @returns the first chunk, null if there is none, and all of them */
@@ -103,52 +115,29 @@ async function peek(chunks: AsyncGenerator<Buffer>) {
   return { first, all: all() };
 }
 
-async function* pagesOf(rows: AsyncIterable<RawRow>): AsyncGenerator<readonly RawRow[]> {
-  let page: RawRow[] = [];
-  for await (const row of rows) {
-    page.push(row);
-    if (page.length < pageRows) continue;
-    yield page;
-    page = [];
-  }
-  if (page.length > 0) yield page;
-}
-
-/** Longest line in bytes: memory must not grow with what comes in. */
-export const maxLineBytes = 64 * 1024;
 const lineFeed = 0x0a;
 
-/** The rows of UTF-8 lines, of which one at a time is held. */
+/** Of a line only so much is kept as shows that it is too long. */
 async function* ndjsonRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<RawRow> {
   let line = 0;
-  let parts: Buffer[] = [];
-  let length = 0;
-  const take = (part: Buffer): void => {
-    length += part.length;
-    if (length <= maxLineBytes) parts.push(part);
-  };
-  /** @returns the row of the line; none where it is blank */
-  const finish = (): RawRow[] => {
-    const text = Buffer.concat(parts)
-      .toString('utf8')
-      .replace(/^\uFEFF|\r$/g, '');
-    const isTooLong = length > maxLineBytes;
-    parts = [];
-    length = 0;
-    line++;
-    if (isTooLong) return [{ line, fields: 'the line is too long' }];
-    return text.trim() === '' ? [] : [{ line, fields: parseObject(text) }];
-  };
+  let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of chunks) {
+    const bytes = Buffer.concat([rest, chunk]);
     let at = 0;
-    for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, at)) {
-      take(chunk.subarray(at, end));
+    for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, at)) {
+      yield* ndjsonRow(bytes.subarray(at, end), ++line);
       at = end + 1;
-      yield* finish();
     }
-    take(chunk.subarray(at));
+    rest = bytes.subarray(at, at + maxLineBytes + 1);
   }
-  yield* finish();
+  yield* ndjsonRow(rest, ++line);
+}
+
+/** @returns none where the line is blank */
+function ndjsonRow(bytes: Buffer, line: number): RawRow[] {
+  if (bytes.length > maxLineBytes) return [{ line, fields: 'the line is too long' }];
+  const text = bytes.toString('utf8').replace(/^\uFEFF|\r$/g, '');
+  return text.trim() === '' ? [] : [{ line, fields: parseObject(text) }];
 }
 
 function parseObject(text: string): RawFields | string {
@@ -178,26 +167,21 @@ async function* csvRows(
     skip_empty_lines: true,
     max_record_size: maxRecordBytes,
   });
-  const records: AsyncIterable<{ record: string[]; info: { lines: number } }> = pipeline(
-    Readable.from(chunks),
-    parser,
-    () => undefined,
-  );
-  let fieldsOf: ((record: readonly string[]) => RawFields | string) | null = null;
+  const records = through<{ record: string[]; info: { lines: number } }>(chunks, parser);
+  let fieldsOf: ReturnType<typeof readHeader> | undefined;
   for await (const { record, info } of records) {
-    if (fieldsOf === null) fieldsOf = readHeader(path, record, columns);
-    else yield { line: info.lines, fields: fieldsOf(record) };
+    if (fieldsOf) yield { line: info.lines, fields: fieldsOf(record) };
+    else fieldsOf = readHeader(path, record, columns);
   }
-  if (fieldsOf === null) throw new StartError(`${path} is empty`);
+  if (!fieldsOf) throw new StartError(`${path} is empty`);
 }
 
 /** @returns reads the fields of a record. @throws StartError */
 function readHeader(path: string, header: readonly string[], columns: readonly FileColumn[]) {
   const names = header.map((name) => name.trim());
   const missing = requiredColumns.filter((name) => !names.includes(name));
-  if (missing.length > 0) {
+  if (missing.length > 0)
     throw new StartError(`${path}: the first line must name the columns; missing: ${missing.join(', ')}`);
-  }
   const known = columns.filter((name) => names.includes(name));
   const twice = known.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
   if (twice !== undefined) throw new StartError(`${path}: the column ${twice} is there twice`);

@@ -4,7 +4,7 @@ import { connectState, startEngine } from '../app/engine.js';
 import { prepareSchema } from '../app/schema.js';
 import { occurredAtProblem, parseTime } from '../contracts/events.js';
 import { joinOrStart } from '../embedded/servers.js';
-import { grouped } from '../lab/report/numbers.js';
+import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { createImportStore, type ImportStore, importLockKey } from '../store/learners/import-store.js';
 import {
@@ -17,10 +17,10 @@ import {
   type Usage,
   withFile,
 } from './arguments.js';
-import { type CommandContext, commandOf, jsonLine } from './command.js';
+import { type CommandContext, commandOf } from './command.js';
 import { countFile, type ImportSummary } from './import-count.js';
 import { checkContent, openFile } from './import-file.js';
-import { takeProcessLock } from './process-lock.js';
+import { takeProcessLock } from './servers.js';
 
 export const importArguments = argumentsOf({
   form: 'npm run import -- FILE [options]',
@@ -69,7 +69,7 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
   if (context.closers.closing) return;
   const started = await startImport(context, args, content);
   const summary = await countFile({ ...started, context, args, file });
-  if (summary !== null) context.print(args.json ? jsonLine(summary) : summaryText(summary));
+  if (summary !== null) context.print((args.json ? jsonLine : summaryText)(summary));
 }
 
 /**
@@ -95,34 +95,31 @@ async function startImport(context: CommandContext, args: ImportArguments, conte
   return { engine, store, lock, record };
 }
 
-const idCharacters = 32;
-
 async function openRecord(store: ImportStore, content: string, { file, tenant, again }: ImportArguments) {
   const found = await store.find();
   if (found?.finishedAt === null) return found;
   if (found !== null && !again) {
-    const when = new Date(found.finishedAt).toISOString();
-    throw new StartError(
-      `${file} was imported for tenant ${tenant} before (${when}); --again counts all its rows once more`,
-    );
+    const before = `${file} was imported for tenant ${tenant} before (${new Date(found.finishedAt).toISOString()})`;
+    throw new StartError(`${before}; --again counts all its rows once more`);
   }
   const run = (found?.run ?? 0) + 1;
-  const id = `${content.slice(0, idCharacters)}.${run}`;
+  const id = `${content.slice(0, 32)}.${run}`;
   const record = { id, run, line: 0, startedAt: Date.now(), finishedAt: null };
   await store.start(record);
   return record;
 }
 
-function summaryText(summary: ImportSummary): string {
+function summaryText({ rows, file, tenant, ...summary }: ImportSummary): string {
   const { counted, skipped, rejected, backwards, resumedAfterLine, rejectsFile } = summary;
-  const lines = [
-    `${grouped(summary.rows)} rows of ${summary.file} for tenant ${summary.tenant}`,
+  return [
+    `${grouped(rows)} rows of ${file} for tenant ${tenant}`,
     `  ${grouped(counted)} counted in ${summary.seconds.toFixed(1)} s, ${grouped(summary.rowsPerSecond)} a second`,
-  ];
-  if (skipped > 0) lines.push(`  ${grouped(skipped)} skipped, counted before`);
-  if (resumedAfterLine > 0) lines.push(`  resumed after line ${grouped(resumedAfterLine)}`);
-  lines.push(`  ${grouped(rejected)} rejected${rejectsFile === null ? '' : `, see ${rejectsFile}`}`);
-  if (backwards > 0)
-    lines.push(`  ${grouped(backwards)} with an order below that of the learner's row before`);
-  return [...lines, ...summary.notes.map((note) => `  Note: ${note}`)].join('\n');
+    ...(skipped > 0 ? [`  ${grouped(skipped)} skipped, counted before`] : []),
+    ...(resumedAfterLine > 0 ? [`  resumed after line ${grouped(resumedAfterLine)}`] : []),
+    `  ${grouped(rejected)} rejected${rejectsFile === null ? '' : `, see ${rejectsFile}`}`,
+    ...(backwards > 0
+      ? [`  ${grouped(backwards)} with an order below that of the learner's row before`]
+      : []),
+    ...summary.notes.map((note) => `  Note: ${note}`),
+  ].join('\n');
 }

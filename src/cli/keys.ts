@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { allScopes, defaultScopes, type Grant, type Scope } from '../contracts/access.js';
 import { plainName } from '../contracts/ids.js';
 import { hashKey, shortHash } from '../http/auth.js';
+import { tableLines } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
 import {
@@ -28,13 +29,22 @@ const options = {
     'LIST',
     `comma-separated of ${allScopes.join(', ')} (default: all but operator, which
 reaches beyond its tenant)`,
-    readScopes,
+    (text, name, usage): readonly Scope[] => {
+      const names = text.split(',').map((scope) => scope.trim());
+      const unknown = names.find((scope) => !allScopes.some((known) => known === scope));
+      if (unknown === undefined) return allScopes.filter((scope) => names.includes(scope));
+      throw usage(`${name}: ${JSON.stringify(unknown)} is none of ${allScopes.join()}`);
+    },
   ),
   key: option(
     'KEY',
     `this key, 1 to 128 of A-Za-z0-9._~-, instead of a random one; one that is in
 store takes the new quota, one that was revoked stays so`,
-    readKey,
+    (text, name, usage) => {
+      // The error does not repeat the key, which is secret.
+      if (!plainName.test(text)) throw usage(`${name}: 1 to 128 of A-Za-z0-9._~- are allowed`);
+      return text;
+    },
   ),
 };
 
@@ -68,20 +78,6 @@ are started for the moment.`,
     context.print(await action(store));
   },
 });
-
-function readScopes(text: string, name: string, usage: Usage): readonly Scope[] {
-  const names = text.split(',').map((scope) => scope.trim());
-  const unknown = names.find((scope) => !allScopes.some((known) => known === scope));
-  if (unknown !== undefined)
-    throw usage(`${name}: ${JSON.stringify(unknown)} is none of ${allScopes.join()}`);
-  return allScopes.filter((scope) => names.includes(scope));
-}
-
-/** The error does not repeat the key, which is secret. */
-function readKey(text: string, name: string, usage: Usage): string {
-  if (plainName.test(text)) return text;
-  throw usage(`${name}: 1 to 128 of A-Za-z0-9._~- are allowed`);
-}
 
 function create(values: Values<typeof options>, usage: Usage): Action {
   const { tenant, unlimited, 'requests-per-minute': quota, scopes } = values;
@@ -121,10 +117,7 @@ const list: Action = async (store) => {
     createdAt,
     development ? 'development key' : '',
   ]);
-  const table = [['HASH', 'TENANT', 'QUOTA', 'SCOPES', 'CREATED', ''], ...rows];
-  const widths = table[0]?.map((_, i) => Math.max(...table.map((row) => row[i]?.length ?? 0))) ?? [];
-  const line = (row: readonly string[]) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ');
-  return table.map((row) => line(row).trimEnd()).join('\n');
+  return tableLines([['HASH', 'TENANT', 'QUOTA', 'SCOPES', 'CREATED', ''], ...rows], 'padEnd').join('\n');
 };
 
 const minPrefix = 8;
@@ -135,11 +128,10 @@ function revoke(name: string): Action {
     const hash = hashKey(name);
     if (await store.revoke(hash)) return `revoked ${shortHash(hash)}`;
     const prefix = name.toLowerCase();
-    const named =
-      prefix.length < minPrefix ? [] : (await store.list()).filter((k) => k.keyHash.startsWith(prefix));
-    const [found, ...others] = named;
+    const keys = prefix.length < minPrefix ? [] : await store.list();
+    const [found, ...others] = keys.filter(({ keyHash }) => keyHash.startsWith(prefix));
     if (others.length > 0)
-      throw new StartError(`${named.length} keys begin with ${prefix}: give more of the hash`);
+      throw new StartError(`${others.length + 1} keys begin with ${prefix}: give more of the hash`);
     if (found === undefined || !(await store.revoke(found.keyHash)))
       throw new StartError('There is no such key');
     return `revoked ${shortHash(found.keyHash)}`;

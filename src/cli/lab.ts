@@ -4,8 +4,14 @@ import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { createFitPool } from '../compute/fit-pool.js';
 import type { AnswerLog } from '../domain/base/answer-log.js';
-import { type Split, splitByFold } from '../lab/evaluate/split.js';
-import { type AnswerTable, createAnswerTable, evaluateColumns, maxFold } from '../lab/evaluate/table.js';
+import {
+  type AnswerTable,
+  createAnswerTable,
+  evaluateColumns,
+  maxFold,
+  type Split,
+  splitByFold,
+} from '../lab/evaluate/answers.js';
 import { type Trained, trainModels } from '../lab/evaluate/train.js';
 import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
@@ -16,98 +22,90 @@ import { openFile, readPages } from './import-file.js';
 
 const maxThreads = 256;
 
-/** What is printed beside the page: the result as text and as JSON. */
-interface Report {
-  readonly text: () => string;
-  readonly json: () => string;
-  /** @param command that made it */
-  readonly page: (command: string) => string;
+interface LabArguments {
+  readonly file: string;
+  readonly fold: number | null;
+  readonly threads: number | null;
 }
 
-/**
- * A command on a file of answers.
- *
- * @param texts of --help: before the options, of --fold, after the options
- * @param work returns null if a signal came
- */
-export const labCommand = (
-  name: 'evaluate' | 'backtest',
-  { about, fold, notes }: { readonly about: string; readonly fold: string; readonly notes: string },
-  work: (context: CommandContext, args: LabArguments, answers: Answers) => Promise<Report | null>,
-) =>
+interface LabCommand<Result> {
+  readonly name: string;
+  /** Texts of --help: before the options, of --fold, after the options. */
+  readonly about: string;
+  readonly fold: string;
+  readonly notes: string;
+  /** @returns null if a signal came */
+  readonly work: (context: CommandContext, args: LabArguments, answers: Answers) => Promise<Result | null>;
+  readonly json: (result: Result) => string;
+  readonly text: (result: Result) => string;
+  /** @param command that made it */
+  readonly page: (result: Result, command: string) => string;
+}
+
+/** A command on a file of answers. */
+export const labCommand = <Result>({ name, about, fold, notes, work, ...shown }: LabCommand<Result>) =>
   commandOf({
     name,
-    ...labArguments(name, about, fold, notes),
+    ...argumentsOf({
+      form: `npm run ${name} -- FILE [options]`,
+      about,
+      options: {
+        fold: integerOption(0, maxFold, fold),
+        report: option(
+          'HTML',
+          'writes a page with plots and tables; it opens without a network',
+          checkReportPath,
+        ),
+        threads: integerOption(
+          1,
+          maxThreads,
+          `threads of the fit, 1 to ${maxThreads} (default: 1, from a million answers on all cores)`,
+        ),
+        json: flag('the figures as one line of JSON'),
+      },
+      notes,
+      read: (values, given) => ({
+        ...withFile(values, given),
+        command: ['npm run', name, '--', ...given.argv].join(' '),
+      }),
+    }),
     work: async (context, args) => {
       const answers = await readAnswers(args.file, context);
-      const report = answers && (await work(context, args, answers));
-      if (report === null || context.closers.closing) return;
-      context.print(args.json ? report.json() : report.text());
-      if (args.report !== null) writeReport(args.report, report.page(args.command));
+      const result = answers && (await work(context, args, answers));
+      if (result === null || context.closers.closing) return;
+      context.print((args.json ? shown.json : shown.text)(result));
+      const { report } = args;
+      // The path was checked before the run, but a disk may be full by now. The figures are printed already.
+      if (report !== null) reporting(report, () => writeFileSync(report, shown.page(result, args.command)));
     },
   });
 
-const labArguments = (name: string, about: string, fold: string, notes: string) =>
-  argumentsOf({
-    form: `npm run ${name} -- FILE [options]`,
-    about,
-    options: {
-      fold: integerOption(0, maxFold, fold),
-      report: option(
-        'HTML',
-        'writes a page with plots and tables; it opens without a network',
-        checkReportPath,
-      ),
-      threads: integerOption(
-        1,
-        maxThreads,
-        `threads of the fit, 1 to ${maxThreads} (default: 1, from a million answers on all cores)`,
-      ),
-      json: flag('the figures as one line of JSON'),
-    },
-    notes,
-    read: (values, given) => ({
-      ...withFile(values, given),
-      command: ['npm run', name, '--', ...given.argv].join(' '),
-    }),
-  });
-
-type LabArguments = NonNullable<ReturnType<ReturnType<typeof labArguments>['read']>>;
-
-function checkReportPath(path: string): string {
-  const target = resolve(path);
-  try {
+const checkReportPath = (path: string): string =>
+  reporting(path, () => {
+    const target = resolve(path);
     accessSync(dirname(target), constants.W_OK);
     const there = statSync(target, { throwIfNoEntry: false });
     if (there?.isDirectory()) throw new Error('it is a folder');
     if (there !== undefined) accessSync(target, constants.W_OK);
     return target;
-  } catch (error) {
-    throw unwritableReport(path, error);
-  }
-}
+  });
 
-function unwritableReport(path: string, cause: unknown): StartError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new StartError(`--report ${path} cannot be written: ${reason}`, { cause });
-}
-
-/** The path was checked before the run, but a disk may be full by now. The figures are printed by then. */
-function writeReport(path: string, page: string): void {
+/** @throws StartError where the work throws */
+function reporting<Value>(path: string, work: () => Value): Value {
   try {
-    writeFileSync(path, page);
+    return work();
   } catch (cause) {
-    throw unwritableReport(path, cause);
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StartError(`--report ${path} cannot be written: ${reason}`, { cause });
   }
 }
 
 const maxExamples = 5;
 
-export type Answers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
+type Answers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
 
 /**
  * Reads the answers of a file, with what its user should know of them on standard error.
- *
  * @returns the answers and how many rows do not fit; null if a signal came
  * @throws StartError for a file that cannot be read to its end, or has no row that fits
  */
@@ -139,34 +137,31 @@ async function readAnswers(path: string, { closers, stderr, showProgress }: Comm
   return { table, leftOut, since };
 }
 
-const counted = (count: number, one: string, several: string): string =>
-  `${grouped(count)} ${count === 1 ? one : several}`;
-
 /** What the user should know of the rows, as lines; none where all is well. */
 function notesOn(table: AnswerTable, leftOut: number, examples: readonly string[]): string[] {
   const conflicts = table.foldConflicts();
-  const without = table.learners.length - table.folds.size;
+  const without = table.folds.size > 0 ? table.learners.length - table.folds.size : 0;
+  const note = (count: number, one: string, several: string, rest: string): string[] =>
+    count > 0 ? [`${grouped(count)} ${count === 1 ? one : several} ${rest}`] : [];
   return [
-    ...(leftOut > 0 ? [`${counted(leftOut, 'row does', 'rows do')} not fit and are left out:`] : []),
+    ...note(leftOut, 'row does', 'rows do', 'not fit and are left out:'),
     ...examples,
     ...(leftOut > maxExamples ? [`  and ${grouped(leftOut - maxExamples)} more`] : []),
-    ...(conflicts > 0
-      ? [
-          `${counted(conflicts, 'row has', 'rows have')} another fold than their learner's first: the first one holds`,
-        ]
-      : []),
-    ...(table.folds.size > 0 && without > 0
-      ? [`${counted(without, 'learner has', 'learners have')} no fold: 1 to 5 by a hash of user_id`]
-      : []),
+    ...note(
+      conflicts,
+      'row has',
+      'rows have',
+      "another fold than their learner's first: the first one holds",
+    ),
+    ...note(without, 'learner has', 'learners have', 'no fold: 1 to 5 by a hash of user_id'),
   ];
 }
 
 /** @throws StartError where there is nobody to predict, or nobody to learn from */
 export function divide(table: AnswerTable, folds: Uint16Array, fold: number): Split {
   if (!folds.includes(fold)) {
-    throw new StartError(
-      `No learner is in fold ${fold}; there are learners in ${foldsPresent(folds).join(', ')}`,
-    );
+    const present = foldsPresent(folds).join(', ');
+    throw new StartError(`No learner is in fold ${fold}; there are learners in ${present}`);
   }
   const split = splitByFold(table, folds, fold);
   if (split.training.correct.length > 0) return split;
@@ -182,11 +177,7 @@ const manyAnswers = 1_000_000;
 export const threadsFor = ({ threads }: LabArguments, { correct }: AnswerLog): number =>
   threads ?? (correct.length < manyAnswers ? 1 : availableParallelism());
 
-/**
- * Starts threads to train in, so that this one stays awake for signals.
- *
- * @returns trains on a log; null if a signal came
- */
+/** Starts threads to train in, so that this one serves signals. @returns trains on a log; null if a signal came */
 export function openTrainer({ closers, showProgress }: CommandContext, threads: number) {
   const pool = createFitPool({ threads, redisUrl: '', clickhouseUrl: '', beside: false });
   closers.add('threads of the fit', () => pool.close());

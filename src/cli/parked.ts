@@ -1,5 +1,6 @@
 /** Lists rows that ClickHouse refused and that were put aside, and puts them back. */
 import { dayMs } from '../domain/base/common.js';
+import { jsonLine } from '../lab/report/numbers.js';
 import {
   type ParkedEntry,
   parkableStreams,
@@ -8,7 +9,7 @@ import {
 } from '../store/corrections/parked-rows.js';
 import type { RedisClient } from '../store/redis/client.js';
 import { argumentsOf, flag, integerOption } from './arguments.js';
-import { commandOf, jsonLine } from './command.js';
+import { commandOf } from './command.js';
 import { openStore } from './servers.js';
 
 export const main = commandOf({

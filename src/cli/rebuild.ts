@@ -1,7 +1,7 @@
 /** Restores Redis from ClickHouse, or compares the two. */
 import { refuseOtherVersion } from '../app/deployment-watch.js';
 import { createRebuildPool } from '../compute/rebuild-pool.js';
-import { grouped } from '../lab/report/numbers.js';
+import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import {
   type RebuildOptions,
@@ -16,9 +16,8 @@ import { createRebuildStore, rebuildLockKey } from '../store/rebuild/rebuild-sto
 import { otherVersion, unusableReason } from '../store/redis/deployment.js';
 import { createRebuildSource } from '../warehouse/reads/rebuild-source.js';
 import { argumentsOf, flag, jsonFlag, onlyOptions } from './arguments.js';
-import { type CommandContext, commandOf, jsonLine } from './command.js';
-import { takeProcessLock } from './process-lock.js';
-import { type Servers, updateSchema, withServers } from './servers.js';
+import { type CommandContext, commandOf } from './command.js';
+import { type Servers, takeProcessLock, updateSchema, withServers } from './servers.js';
 
 export const main = commandOf({
   name: 'rebuild',
@@ -69,7 +68,8 @@ async function restore(context: CommandContext, servers: Servers, json: boolean)
   if (other !== null) await retireOlder(parts, other, check);
   await updateSchema(servers);
   const result = await rebuild(parts, { check, onProgress: progressOf(context) });
-  context.print(json ? rebuildJson(result) : rebuildText(result));
+  if (result === null) context.print(json ? jsonLine({ restored: false }) : 'nothing to restore');
+  else context.print((json ? jsonLine : rebuildText)(summaryOf(result)));
 }
 
 const partsOf = ({ config }: CommandContext, { endpoints, clickhouse, redis }: Servers): RebuildParts => ({
@@ -86,57 +86,42 @@ const progressOf =
     showProgress(total === 0 ? step : `${step}, ${of}`);
   };
 
-/** A second, of what this run replayed. */
-function rates({ learners, answers, resumedAfter, replaySeconds }: RebuildResult) {
+/** What is printed; rates are of what this run replayed. */
+function summaryOf(result: RebuildResult) {
+  const { partitions, learners, answers, resumedAfter, seconds, replaySeconds } = result;
   const perSecond = (answers === 0 ? 0 : (answers - resumedAfter) / answers) / Math.max(replaySeconds, 0.001);
-  return { learners: Math.round(perSecond * learners), answers: Math.round(perSecond * answers) };
+  return {
+    restored: true,
+    ...{ partitions, learners, answers, resumedAfter, seconds },
+    learnersPerSecond: Math.round(perSecond * learners),
+    answersPerSecond: Math.round(perSecond * answers),
+    brokenLearners: result.brokenCount,
+    notes: notesOf(result),
+  };
 }
 
 function notesOf({ brokenCount, broken, unreadableKeys }: RebuildResult): string[] {
-  const notes: string[] = [];
-  if (brokenCount > 0)
-    notes.push(
-      `rows of ${grouped(brokenCount)} learners have gaps or doubles (${broken.join(', ')}): they are as their rows say`,
-    );
-  if (unreadableKeys > 0)
-    notes.push(
-      `${grouped(unreadableKeys)} API keys were recorded under another password of ClickHouse: create them again`,
-    );
-  return notes;
+  const gaps = `rows of ${grouped(brokenCount)} learners have gaps or doubles (${broken.join(', ')}): they are as their rows say`;
+  const keys = `${grouped(unreadableKeys)} API keys were recorded under another password of ClickHouse: create them again`;
+  return [...(brokenCount > 0 ? [gaps] : []), ...(unreadableKeys > 0 ? [keys] : [])];
 }
 
-function rebuildText(result: RebuildResult | null): string {
-  if (result === null) return 'nothing to restore';
-  const { learners, answers, resumedAfter, partitions, seconds } = result;
-  const perSecond = rates(result);
-  const lines = [
-    `${grouped(learners)} learners with ${grouped(answers)} answers restored in ${seconds.toFixed(1)} s`,
-    `  ${grouped(perSecond.learners)} learners and ${grouped(perSecond.answers)} answers a second in the replay`,
-    `  ${partitions} partitions are in use again`,
-  ];
-  if (resumedAfter > 0) lines.push(`  ${grouped(resumedAfter)} of the answers by an earlier run`);
-  return [...lines, ...notesOf(result).map((note) => `  Note: ${note}`)].join('\n');
-}
-
-function rebuildJson(result: RebuildResult | null): string {
-  if (result === null) return jsonLine({ restored: false });
-  const { partitions, learners, answers, resumedAfter, seconds } = result;
-  const perSecond = rates(result);
-  return jsonLine({
-    restored: true,
-    ...{ partitions, learners, answers, resumedAfter, seconds },
-    learnersPerSecond: perSecond.learners,
-    answersPerSecond: perSecond.answers,
-    brokenLearners: result.brokenCount,
-    notes: notesOf(result),
-  });
+function rebuildText(summary: ReturnType<typeof summaryOf>): string {
+  const { learners, answers, resumedAfter, learnersPerSecond, answersPerSecond, notes } = summary;
+  return [
+    `${grouped(learners)} learners with ${grouped(answers)} answers restored in ${summary.seconds.toFixed(1)} s`,
+    `  ${grouped(learnersPerSecond)} learners and ${grouped(answersPerSecond)} answers a second in the replay`,
+    `  ${summary.partitions} partitions are in use again`,
+    ...(resumedAfter > 0 ? [`  ${grouped(resumedAfter)} of the answers by an earlier run`] : []),
+    ...notes.map((note) => `  Note: ${note}`),
+  ].join('\n');
 }
 
 /** Differences that people read; the rest is in the JSON. */
 const maxShownDifferences = 20;
 
-function verifyText({ learners, answers, waiting, differing, ...result }: VerifyResult): string {
-  const { differingCount, undecided, seconds } = result;
+function verifyText(result: VerifyResult): string {
+  const { learners, answers, waiting, differing, differingCount, undecided, seconds } = result;
   const lines = [
     `${grouped(learners)} learners with ${grouped(answers)} stored answers compared in ${seconds.toFixed(1)} s`,
     differingCount === 0 ? '  no differences' : `  ${grouped(differingCount)} learners differ`,

@@ -1,4 +1,6 @@
-/** The servers of the running service for a command, or its own where none runs. */
+/** The servers of the running service for a command, or its own where none runs; and a lock among commands. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import { refuseOtherVersion } from '../app/deployment-watch.js';
 import { troubleOf } from '../connection-trouble.js';
@@ -8,6 +10,7 @@ import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
 import type { RedisClient } from '../store/redis/client.js';
 import { openDeployment, unusableReason } from '../store/redis/deployment.js';
+import { releaseLock, takeLock } from '../store/redis/lock.js';
 import { openRedis } from '../store/redis/open-redis.js';
 import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/clickhouse/client.js';
 import { migrate } from '../warehouse/schema/migrations.js';
@@ -81,4 +84,48 @@ async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<
   return new StartError(`${server} does not answer: ${text}; run the command again when it does`, {
     cause: error,
   });
+}
+
+export type ProcessLock = Awaited<ReturnType<typeof takeProcessLock>>;
+
+const renewMs = 2000;
+const pollMs = 250;
+
+/**
+ * Keeps two processes from doing the same at once. A holder that died loses the lock within 10 s, for which this
+ * waits; one that lives renews it, and that shows in the time left growing.
+ * @throws StartError with the message if a living process has it, ApiError UNAVAILABLE
+ */
+export async function takeProcessLock(
+  redis: RedisClient,
+  key: string,
+  message: string,
+  { logger, closers }: Pick<CommandContext, 'logger' | 'closers'>,
+) {
+  const taken = (): StartError => new StartError(message);
+  const holder = randomUUID();
+  const take = (): Promise<number> => takeLock(redis, key, holder);
+  let least = Number.POSITIVE_INFINITY;
+  for (let left = await take(); left > 0; left = await take()) {
+    if (left > least || closers.closing) throw taken();
+    least = left;
+    await sleep(pollMs);
+  }
+  let lost = false;
+  const renew = async (): Promise<void> => {
+    lost ||= (await take()) > 0;
+  };
+  /** @throws StartError if another process has it now */
+  const check = (): void => {
+    if (lost) throw taken();
+  };
+  /** Takes it once more. @throws StartError if another process has it, ApiError while Redis is unavailable */
+  const confirm = (): Promise<void> => renew().then(check);
+  const later = (text: string) => (error: unknown) => logger.debug({ err: error }, text);
+  const timer = setInterval(() => void renew().catch(later('the lock is renewed later')), renewMs);
+  closers.add('lock', async () => {
+    clearInterval(timer);
+    await releaseLock(redis, key, holder).catch(later('the lock ends by itself'));
+  });
+  return { check, confirm };
 }

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkRow, createBackwardsCounter, type RawFields } from '../../src/services/import/rows.js';
+import { answerOf, createBackwardsCounter, type RawFields, readRow } from '../../src/services/import/rows.js';
 
 const importedAt = Date.UTC(2026, 4, 31, 12);
 const good = { user_id: 'u', skill_id: 's', correct: '1' };
 const check = (fields: RawFields | string, startMs = 0) =>
-  checkRow({ line: 7, fields }, { tenant: 't', startMs, importedAt }, importedAt + 1);
+  readRow({ line: 7, fields }, (read) =>
+    answerOf(read, 7, { tenant: 't', startMs, importedAt }, importedAt + 1),
+  );
 
 function event(fields: RawFields, startMs = 0) {
   const checked = check({ ...good, ...fields }, startMs);

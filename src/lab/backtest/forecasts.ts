@@ -3,9 +3,8 @@ import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AccuracyCase, accuracyCases } from '../../domain/fit/accuracy/cases.js';
 import { accuracyCdf, accuracyInterval, forecastAccuracy } from '../../domain/prediction/accuracy-model.js';
 import { groupedBy } from '../../lists.js';
-import { shareRight } from '../evaluate/predict.js';
-import { replayServed, type ServedModel } from '../evaluate/served.js';
-import type { Split } from '../evaluate/split.js';
+import type { Split } from '../evaluate/answers.js';
+import { replayServed, type ServedModel, shareRight } from '../evaluate/predict.js';
 
 export const levels = [0.5, 0.8, 0.95] as const;
 export const modelNames = ['served', 'no_change', 'population'] as const;
@@ -32,11 +31,12 @@ export function forecastFold({ training, test }: Split, served: ServedModel, fol
   const population = shareRight(training);
   const cases = groupedBy(accuracyCases(test, accuracy.unit), placeIn(test));
   const scored: ScoredCase[] = [];
-  replayServed(served, test, ({ learner }, place) => {
+  replayServed(served, test, ({ history: { learner }, place }) => {
     for (const one of cases.get(place) ?? []) {
       const forecast = forecastAccuracy(accuracy, learner, one.horizon);
       const observed = one.right / one.answers;
-      const intervals = levels.map((level) => accuracyInterval(accuracy, forecast, one.answers, level));
+      const intervalAt = (level: number) => accuracyInterval(accuracy, forecast, one.answers, level);
+      const middle = intervalAt(0.8);
       const cdf = (share: number): number => accuracyCdf(accuracy, forecast, one.answers, share);
       const half = 0.5 / one.answers;
       scored.push({
@@ -44,8 +44,8 @@ export function forecastFold({ training, test }: Split, served: ServedModel, fol
         fold,
         observed,
         expected: { served: forecast.expected, no_change: latestShare(test, one), population },
-        inside: intervals.map(({ low, high }) => low <= observed && observed <= high),
-        width: intervals[1] === undefined ? 0 : intervals[1].high - intervals[1].low,
+        inside: levels.map(intervalAt).map(({ low, high }) => low <= observed && observed <= high),
+        width: middle.high - middle.low,
         pit: [cdf(observed - half), cdf(observed + half)],
       });
     }
@@ -58,9 +58,8 @@ const placeIn =
   ({ learner, history }: AccuracyCase): number =>
     (starts[learner] as number) + history;
 
-/** Answers that the learner's latest share is taken of. */
+/** Answers that the learner's latest share is taken of, and one of each kind: else a share of 0 or 1 would be certain. */
 const latest = 50;
-/** Added to the right and to the wrong ones: else a share of 0 or 1 would be certain. */
 const smoothing = 1;
 
 /** The learner's own share of right answers among the latest before the moment. */

@@ -1,7 +1,9 @@
 /** The backtest as text, as JSON, and as a page. */
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
+import { groupedBy } from '../../lists.js';
 import {
   barMark,
+  type Chart,
   chartFigure,
   diagonalMark,
   domainAround,
@@ -9,7 +11,7 @@ import {
   ratioAxis,
   shareAxis,
 } from '../report/chart.js';
-import { grouped, rangeText, roundedJson } from '../report/numbers.js';
+import { grouped, jsonLine, rangeText } from '../report/numbers.js';
 import {
   type Cell,
   chartGrid,
@@ -43,40 +45,38 @@ export interface Backtest {
 }
 
 export const backtestJson = ({ file, fold, unit, seconds, results: { all, bands } }: Backtest): string =>
-  roundedJson({
-    cases: all.cases,
-    learners: all.learners,
-    coverage: Object.fromEntries(levels.map((level, i) => [100 * level, all.coverage[i]?.mean])),
-    bands: bands.map(bandJson),
-    models: modelsJson(all),
-    ...{ file, fold, unit },
-    width_80: all.width.mean,
-    bootstrap: { seed, resamples },
-    seconds,
-  });
+  jsonLine(
+    {
+      cases: all.cases,
+      learners: all.learners,
+      coverage: Object.fromEntries(levels.map((level, i) => [100 * level, all.coverage[i]?.mean])),
+      bands: bands.map(bandJson),
+      models: lossesJson(all.models),
+      ...{ file, fold, unit },
+      width80: all.width.mean,
+      bootstrap: { seed, resamples },
+      seconds,
+    },
+    6,
+  );
 
-const bandJson = (band: Band) => ({
-  history_from: band.historyFrom,
-  history_to: band.historyTo,
-  horizon: band.horizon,
-  cases: band.cases,
-  learners: band.learners,
-  coverage_80: band.coverage[1]?.mean,
-  low: band.coverage[1]?.low,
-  high: band.coverage[1]?.high,
-  coverage_50: band.coverage[0]?.mean,
-  coverage_95: band.coverage[2]?.mean,
-  width_80: band.width.mean,
-  models: modelsJson(band),
-});
-
-function modelsJson({ models }: Summary) {
-  const losses = Object.entries(models).map(([name, { brier, logLoss, mae }]) => [
-    name,
-    { brier: brier.mean, log_loss: logLoss.mean, mae: mae.mean },
-  ]);
-  return Object.fromEntries(losses);
+function bandJson({ historyFrom, historyTo, horizon, cases, learners, ...band }: Band) {
+  const [half, { mean, low, high }, nearlyAll] = band.coverage;
+  return {
+    ...{ historyFrom, historyTo, horizon, cases, learners },
+    ...{ coverage80: mean, low, high, coverage50: half.mean, coverage95: nearlyAll.mean },
+    width80: band.width.mean,
+    models: lossesJson(band.models),
+  };
 }
+
+const lossesJson = (models: Summary['models']) =>
+  Object.fromEntries(
+    Object.entries(models).map(([name, { brier, logLoss, mae }]) => [
+      name,
+      { brier: brier.mean, logLoss: logLoss.mean, mae: mae.mean },
+    ]),
+  );
 
 export function backtestText({ file, fold, unit, seconds, results: { all, bands } }: Backtest): string {
   const whose = fold === null ? 'every fold by models trained on the others' : `fold ${fold}`;
@@ -107,10 +107,7 @@ const withBounds = ({ mean, low, high }: Estimate, shown: typeof share): string 
 /** Coverage this far from the level is accepted. */
 const tolerance = 0.03;
 
-/**
- * With the fault where coverage differs from its level by more than the tolerance, and by more than chance, for the
- * level lies outside the 95 % interval.
- */
+/** With the fault where coverage is farther from its level than the tolerance, and than chance: outside its 95 % interval. */
 function coverageCell({ cases, coverage }: Summary, i: number, bounds = true): Cell {
   const [estimate, level] = [coverage[i] as Estimate, levels[i] as number];
   const { mean, low, high } = estimate;
@@ -128,23 +125,18 @@ function coverageRows(all: Summary, bands: readonly Band[]): Row[] {
   const judged = bands.filter(({ cases }) => cases >= fewObservations);
   return levels.map((level, i) => {
     const below = all.below[i] as number;
-    const marked = judged.filter((band) => coverageCell(band, i).look === 'off').length;
     const above = 1 - (all.coverage[i] as Estimate).mean - below;
-    return [
-      percent(level),
-      coverageCell(all, i),
-      share(below),
-      share(above),
-      `${marked} of ${judged.length}`,
-    ];
+    const marked = judged.filter((band) => coverageCell(band, i).look === 'off').length;
+    const bandsText = `${marked} of ${judged.length}`;
+    return [percent(level), coverageCell(all, i), share(below), share(above), bandsText];
   });
 }
 
 const lossHead = ['Model', 'Brier', 'Log loss, nats', 'Mean absolute error'];
 
-const lossRows = ({ models }: Summary, titleOf: Partial<typeof titles> = {}): Row[] =>
+const lossRows = ({ models }: Summary, nameOf = (name: ModelName): string => name): Row[] =>
   modelNames.map((name) => [
-    titleOf[name] ?? name,
+    nameOf(name),
     ...(['brier', 'logLoss', 'mae'] as const).map((figure): Cell => {
       const best = Math.min(...modelNames.map((other) => models[other][figure].mean));
       const estimate = models[name][figure];
@@ -186,7 +178,10 @@ export function backtestPage({ file, fold, unit, results }: Backtest, command: s
   const about = `${grouped(all.cases)} forecasts of the share of right answers over the next ${unit}, for ${grouped(all.learners)} learners. Each forecast uses models that were trained on other learners, and the learner’s answers up to the moment. An interval holds what it says if it covers the observed share as often as its level; the others lie below or above it. Brackets are 95 % intervals over learners (bootstrap, ${grouped(resamples)} samples, seed ${seed}). A band of answers so far and horizon is marked where its coverage is more than ${100 * tolerance} points from the level, and by more than chance. Bands with fewer than ${fewObservations} forecasts, in grey italics, are not judged.`;
   const losses =
     'All losses are better the lower; each forecast counts once. No change takes the learner’s last 50 answers for what follows, population the share of right answers of all others. The charts show the mean log loss of single answers by answers so far.';
-  const lossTable = htmlTable(lossHead, lossRows(all, titles));
+  const lossTable = htmlTable(
+    lossHead,
+    lossRows(all, (name) => titles[name]),
+  );
   return htmlPage(`Backtest of ${file}${fold === null ? '' : `, fold ${fold}`}`, [
     runText(command),
     section('Coverage', about, htmlTable(coverageHead, coverageRows(all, bands))),
@@ -197,25 +192,32 @@ export function backtestPage({ file, fold, unit, results }: Backtest, command: s
   ]);
 }
 
-const bandPoint = (series: string, band: Band, estimate: Estimate, shown: typeof share) => ({
-  ...{ series, x: band.historyMiddle, y: estimate.mean, low: estimate.low, high: estimate.high },
-  note: `${withBounds(estimate, shown)} after ${rangeText(band.historyFrom, band.historyTo)} answers, ${grouped(band.cases)} forecasts for ${grouped(band.learners)} learners`,
-});
+/** @param values of the names in their order, again from the first where they are fewer */
+const named = <Value>(names: readonly string[], values: readonly Value[]): Record<string, Value> =>
+  Object.fromEntries(names.map((name, i) => [name, values[i % values.length] as Value]));
 
-const historyAxis = (bands: readonly Band[]) =>
-  ratioAxis('answers so far', [
-    Math.min(...bands.map(({ historyFrom }) => historyFrom)),
-    Math.max(...bands.map(({ historyMiddle }) => historyMiddle * Math.SQRT2)),
-  ]);
+/** Estimates of bands by answers so far. @param estimatesOf a band, by the name of their series */
+function bandChart(
+  bands: readonly Band[],
+  estimatesOf: (band: Band) => Readonly<Record<string, Estimate>>,
+  { shown = share, ...chart }: Omit<Chart, 'x'> & { readonly shown?: typeof share },
+): string {
+  const first = Math.min(...bands.map(({ historyFrom }) => historyFrom));
+  const last = Math.max(...bands.map(({ historyMiddle }) => historyMiddle * Math.SQRT2));
+  const points = bands.flatMap((band) =>
+    Object.entries(estimatesOf(band)).map(([series, estimate]) => ({
+      ...{ series, x: band.historyMiddle, y: estimate.mean },
+      // Bounds of losses overlap, for all models are measured on the same answers.
+      ...(shown === share && { low: estimate.low, high: estimate.high }),
+      note: `${withBounds(estimate, shown)} after ${rangeText(band.historyFrom, band.historyTo)} answers, ${grouped(band.cases)} forecasts for ${grouped(band.learners)} learners`,
+    })),
+  );
+  return chartFigure({ x: ratioAxis('answers so far', [first, last]), points, ...chart });
+}
 
 /** A chart of the bands of each horizon. */
 const byHorizon = (bands: readonly Band[], chart: (own: Band[], horizon: string) => string): string[] =>
-  horizonsOf(bands).map((horizon) =>
-    chart(
-      bands.filter((band) => band.horizon === horizon),
-      grouped(horizon),
-    ),
-  );
+  [...groupedBy(bands, ({ horizon }) => horizon)].map(([horizon, own]) => chart(own, grouped(horizon)));
 
 const levelNames = levels.map((level) => `${percent(level)} interval`);
 
@@ -224,35 +226,21 @@ function coverageSection(bands: readonly Band[], unit: HorizonUnit): string {
     'Share of forecasts whose interval holds what was observed, by answers so far. Dashed lines are the levels. Lines through the dots are 95 % intervals over learners. The narrower the intervals, the more a forecast says.';
   const charts = byHorizon(bands, (own, horizon) => {
     const lows = own.flatMap(({ coverage }) => coverage.map(({ low }) => low));
-    const points = own.flatMap((band) =>
-      levelNames.map((name, i) => bandPoint(name, band, band.coverage[i] as Estimate, share)),
-    );
-    return chartFigure({
+    return bandChart(own, ({ coverage }) => named(levelNames, coverage), {
       title: `Coverage over ${horizon} ${unit}`,
-      x: historyAxis(own),
       y: shareAxis('share of forecasts inside', domainAround([...lows, 1], [0, 1], 0.6)),
-      series: seriesOf(levelNames, 'cab'),
+      series: named(levelNames, ['c', 'a', 'b']),
       marks: [levelMark(levels)],
-      points,
     });
   });
-  return section('Coverage and sharpness by band', text, chartGrid([...charts, widthChart(bands, unit)]));
-}
-
-/** @param colors a letter each, again from the first where they are fewer than the names */
-const seriesOf = (names: readonly string[], colors: string): Record<string, string> =>
-  Object.fromEntries(names.map((name, i) => [name, colors[i % colors.length] as string]));
-
-function widthChart(bands: readonly Band[], unit: HorizonUnit): string {
   const nameOf = (horizon: number): string => `${grouped(horizon)} ${unit}`;
   const widths = bands.map(({ width }) => width.high);
-  return chartFigure({
+  const widthChart = bandChart(bands, ({ horizon, width }) => ({ [nameOf(horizon)]: width }), {
     title: 'Width of the 80 % interval',
-    x: historyAxis(bands),
     y: { label: 'mean width, as a share', grid: true, domain: domainAround([0, ...widths], [0, 1], 0.2) },
-    series: seriesOf(horizonsOf(bands).map(nameOf), 'abcd'),
-    points: bands.map((band) => bandPoint(nameOf(band.horizon), band, band.width, share)),
+    series: named(horizonsOf(bands).map(nameOf), ['a', 'b', 'c', 'd']),
   });
+  return section('Coverage and sharpness by band', text, chartGrid([...charts, widthChart]));
 }
 
 function calibrationSection({ reliability, pit }: BacktestResults): string {
@@ -289,16 +277,12 @@ function calibrationSection({ reliability, pit }: BacktestResults): string {
 
 const lossCharts = (bands: readonly Band[], unit: HorizonUnit): string[] =>
   byHorizon(bands, (own, horizon) => {
-    const points = own.flatMap((band) =>
-      modelNames.map((name) => bandPoint(titles[name], band, band.models[name].logLoss, loss)),
-    );
-    const means = points.map(({ y }) => y);
-    return chartFigure({
+    const lossesOf = ({ models }: Band) => modelNames.map((name) => models[name].logLoss);
+    const means = own.flatMap(lossesOf).map(({ mean }) => mean);
+    return bandChart(own, (band) => named(Object.values(titles), lossesOf(band)), {
       title: `Log loss over ${horizon} ${unit}`,
-      x: historyAxis(own),
       y: { domain: domainAround(means, [0, 10], 0.1), label: 'log loss, nats', grid: true },
-      series: seriesOf(Object.values(titles), 'abd'),
-      // Bounds of losses overlap, for all models are measured on the same answers.
-      points: points.map(({ low, high, ...point }) => point),
+      series: named(Object.values(titles), ['a', 'b', 'd']),
+      shown: loss,
     });
   });

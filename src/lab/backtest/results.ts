@@ -18,11 +18,7 @@ export type Summary = Awaited<ReturnType<typeof summaryOf>>;
 export type Band = Awaited<ReturnType<typeof bandsOf>>[number];
 export type BacktestResults = Awaited<ReturnType<typeof resultsOf>>;
 
-/**
- * Long where cases are many, but the event loop has its turns.
- *
- * @param scored at least one
- */
+/** Long where cases are many, but the event loop has its turns. @param scored at least one */
 export const resultsOf = async (scored: readonly ScoredCase[]) => ({
   all: await summaryOf(scored),
   bands: await bandsOf(scored),
@@ -77,23 +73,21 @@ const lossesOf = (observed: number, expected: number): number[] => [
 async function summaryOf(scored: readonly ScoredCase[]) {
   const sums = await sumsByLearner(scored);
   const bounds = await bootstrapMeans(sums);
-  const [, width, ...estimates] = bounds.map((bound, column) => ({
+  const [, width, half, most, nearlyAll, ...losses] = bounds.map((bound, column) => ({
     mean: sums.reduce((sum, own) => sum + (own[column] as number), 0) / scored.length,
     ...bound,
-  }));
-  const losses = modelNames.map((name, model) => {
-    const first = levels.length + lossNames.length * model;
-    return [name, Object.fromEntries(lossNames.map((loss, i) => [loss, estimates[first + i]]))];
-  });
+  })) as [Estimate, Estimate, Estimate, Estimate, Estimate, ...Estimate[]];
+  const lossesOfModel = (model: number) =>
+    Object.fromEntries(lossNames.map((loss, i) => [loss, losses[lossNames.length * model + i]]));
   return {
     cases: scored.length,
     learners: sums.length,
     /** Share of cases inside the interval, and below it, in the order of `levels`. */
-    coverage: estimates.slice(0, levels.length),
+    coverage: [half, most, nearlyAll] as const,
     below: levels.map((_, i) => shareBelow(scored, i)),
     /** Mean width of the 80 % interval. */
-    width: width as Estimate,
-    models: Object.fromEntries(losses) as Readonly<
+    width,
+    models: Object.fromEntries(modelNames.map((name, i) => [name, lossesOfModel(i)])) as Readonly<
       Record<ModelName, Readonly<Record<(typeof lossNames)[number], Estimate>>>
     >,
   };
@@ -129,10 +123,9 @@ export const seed = 20_260_101;
 const tail = 0.025;
 
 /**
- * 95 % intervals of the means of all columns (sum of the column by sum of the first one) over learners drawn again
- * and again with replacement, as many as there are; the same in every run. A learner's moments are alike, so that only
- * learners count as independent. Between samples the event loop has its turn, so that signals are served.
- *
+ * 95 % intervals of the means of all columns (sum of the column by sum of the first one) over learners drawn with
+ * replacement, as many as there are; the same in every run. A learner's moments are alike: only learners count as
+ * independent. Between samples the event loop has its turn, so that signals are served.
  * @param learners at least one, each with the sums of its cases, of which the first is their number
  */
 export async function bootstrapMeans(learners: readonly Float64Array[]) {
@@ -170,12 +163,11 @@ const reliabilityPoints = 10;
 /** Tenths of the cases by the expected share. */
 function reliabilityOf(scored: readonly ScoredCase[]) {
   const sorted = scored.toSorted((a, b) => a.expected.served - b.expected.served);
+  const end = (i: number): number => (i * sorted.length) / reliabilityPoints;
   const mean = (part: readonly ScoredCase[], of: (one: ScoredCase) => number): number =>
     part.reduce((sum, one) => sum + of(one), 0) / part.length;
   return indices(reliabilityPoints)
-    .map((i) =>
-      sorted.slice((i * sorted.length) / reliabilityPoints, ((i + 1) * sorted.length) / reliabilityPoints),
-    )
+    .map((i) => sorted.slice(end(i), end(i + 1)))
     .filter((part) => part.length > 0)
     .map((part) => ({
       cases: part.length,

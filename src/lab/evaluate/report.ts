@@ -1,4 +1,5 @@
 /** The evaluation as text, as JSON, and as a page. */
+import { basename } from 'node:path';
 import {
   type Chart,
   type ChartPoint,
@@ -8,7 +9,7 @@ import {
   ratioAxis,
   shareAxis,
 } from '../report/chart.js';
-import { grouped, rangeText, roundedJson } from '../report/numbers.js';
+import { grouped, jsonLine, rangeText } from '../report/numbers.js';
 import {
   type Cell,
   chartGrid,
@@ -21,6 +22,7 @@ import {
   textTable,
   textTag,
 } from '../report/page.js';
+import type { MonotoneCheck } from './predict.js';
 import {
   type AucEstimate,
   type CurvePoint,
@@ -30,7 +32,6 @@ import {
   type Results,
   type SizeBand,
 } from './results.js';
-import type { MonotoneCheck } from './served.js';
 import type { Trained } from './train.js';
 
 export interface Evaluation {
@@ -53,32 +54,34 @@ const splits = {
   mixed: 'folds of the file, by a hash of user_id where it has none',
 } as const;
 
-export function evaluationJson({ test, train, fit, monotone, results, ...rest }: Evaluation): string {
+export function evaluationJson({
+  test,
+  train,
+  fit,
+  monotone,
+  results,
+  file,
+  fold,
+  split,
+  leftOut,
+}: Evaluation): string {
   const { seconds, iterations, observations, threads } = fit;
-  return roundedJson({
-    ...test,
-    models: byModel(results, ({ metrics: { auc, rmse, logLoss: log_loss, accuracy, ece } }) => ({
-      ...{ auc, rmse, log_loss, accuracy, ece },
-    })),
-    fit: { seconds, iterations, observations, threads },
-    file: rest.file,
-    fold: rest.fold,
-    split: rest.split,
-    train,
-    left_out: rest.leftOut,
-    served_fit: { seconds: fit.servedSeconds },
-    predict: { seconds: fit.predictSeconds },
-    monotone: {
-      probes: monotone.probes,
-      right_lowers: monotone.rightLowers,
-      wrong_raises: monotone.wrongRaises,
+  const byModel = (of: (model: ModelResult) => object) =>
+    Object.fromEntries(results.models.map((model) => [model.name, of(model)]));
+  return jsonLine(
+    {
+      ...test,
+      models: byModel(({ metrics }) => metrics),
+      fit: { seconds, iterations, observations, threads },
+      ...{ file, fold, split, train, leftOut },
+      servedFit: { seconds: fit.servedSeconds },
+      predict: { seconds: fit.predictSeconds },
+      monotone,
+      reliability: byModel(({ reliability }) => reliability),
     },
-    reliability: byModel(results, ({ reliability }) => reliability),
-  });
+    6,
+  );
 }
-
-const byModel = ({ models }: Results, of: (model: ModelResult) => object) =>
-  Object.fromEntries(models.map((model) => [model.name, of(model)]));
 
 export function evaluationText(evaluation: Evaluation): string {
   const { file, fold, split, test, train, fit, monotone, results } = evaluation;
@@ -100,7 +103,7 @@ export function evaluationText(evaluation: Evaluation): string {
         grouped(answers),
         ...(predicted === null || correct === null
           ? ['', '', '']
-          : [predicted, correct, predicted - correct].map((value) => figure(value))),
+          : [figure(predicted), figure(correct), figure(predicted - correct)]),
       ]),
     ),
   ].join('\n');
@@ -119,14 +122,16 @@ const aucText = ({ auc, margin }: AucEstimate): string =>
 
 const figuresHead = ['Model', 'AUC', 'RMSE', 'Log loss', 'Accuracy', 'ECE'];
 
-function figureRows({ test, results }: Evaluation, titleOf: Partial<typeof titles> = {}): Row[] {
-  const columns: readonly ((model: ModelResult) => number)[] = [
-    ({ auc }) => auc.auc ?? 0,
-    ({ metrics }) => -metrics.rmse,
-    ({ metrics }) => -metrics.logLoss,
-    ({ metrics }) => metrics.accuracy,
-    ({ metrics }) => -metrics.ece,
-  ];
+/** The higher the better: losses have a sign that is not shown. */
+const figureColumns: readonly ((model: ModelResult) => number)[] = [
+  ({ auc }) => auc.auc ?? 0,
+  ({ metrics }) => -metrics.rmse,
+  ({ metrics }) => -metrics.logLoss,
+  ({ metrics }) => metrics.accuracy,
+  ({ metrics }) => -metrics.ece,
+];
+
+function figureRows({ test, results }: Evaluation, nameOf = (name: ModelName): string => name): Row[] {
   // The overall mean is calibrated by its nature, and predicts nothing.
   const rivals = results.models.filter(({ name }) => name !== 'overall_mean');
   const look = (model: ModelResult, of: (one: ModelResult) => number): Cell['look'] => {
@@ -134,48 +139,38 @@ function figureRows({ test, results }: Evaluation, titleOf: Partial<typeof title
     return rivals.includes(model) && of(model) === Math.max(...rivals.map(of)) ? 'best' : undefined;
   };
   return results.models.map((model) => [
-    titleOf[model.name] ?? model.name,
-    ...columns.map((of, i) => ({
+    nameOf(model.name),
+    ...figureColumns.map((of, i) => ({
       text: i === 0 ? aucText(model.auc) : figure(Math.abs(of(model))),
       look: look(model, of),
     })),
   ]);
 }
 
-const titles: Readonly<Record<ModelName, string>> = {
-  overall_mean: 'Overall mean',
-  skill_mean: 'Mean of the skill',
-  bkt: 'Plain BKT, fitted',
-  served: 'Served model',
+const looks: Readonly<Record<ModelName, { readonly title: string; readonly color: string }>> = {
+  overall_mean: { title: 'Overall mean', color: 'd' },
+  skill_mean: { title: 'Mean of the skill', color: 'c' },
+  bkt: { title: 'Plain BKT, fitted', color: 'b' },
+  served: { title: 'Served model', color: 'a' },
 };
+const titleOf = (name: ModelName): string => looks[name].title;
 
-const colors: Readonly<Record<ModelName, string>> = {
-  overall_mean: 'd',
-  skill_mean: 'c',
-  bkt: 'b',
-  served: 'a',
-};
-
-/**
- * @param skillIds by the number of the skill
- * @param command that made it
- * @returns a whole HTML document
- */
-export function evaluationPage(evaluation: Evaluation, skillIds: readonly string[], command: string): string {
+/** @param command that made it @returns a whole HTML document */
+export function evaluationPage(evaluation: Evaluation, command: string): string {
   const { file, fold, results } = evaluation;
-  return htmlPage(`Evaluation of ${file}, fold ${fold}`, [
+  return htmlPage(`Evaluation of ${basename(file)}, fold ${fold}`, [
     runText(command),
     figuresSection(evaluation),
     reliabilitySection(results.models),
     curvesSection(results),
     sizesSection(results),
-    worstSection(results, skillIds),
+    worstSection(results),
   ]);
 }
 
 function figuresSection(evaluation: Evaluation): string {
   const text = `${countsText(evaluation.test)}. Each is predicted from the learner’s earlier answers, by models trained on the ${countsText(evaluation.train)} of other folds. AUC and accuracy (at .5) are better the higher; RMSE, log loss (nats) and the calibration error (ECE) are better the lower. ± is half the 95 % interval over learners.`;
-  const table = htmlTable(figuresHead, figureRows(evaluation, titles));
+  const table = htmlTable(figuresHead, figureRows(evaluation, titleOf));
   return section('Figures', text, table, textTag('p', {}, monotoneText(evaluation.monotone)));
 }
 
@@ -185,18 +180,19 @@ function reliabilitySection(models: readonly ModelResult[]): string {
   return section('Reliability', text, chartGrid(models.toReversed().map(reliabilityChart)));
 }
 
-const reliabilityChart = ({ name, metrics, reliability }: ModelResult): string =>
-  chartFigure({
-    title: `${titles[name]}: ECE ${figure(metrics.ece)}`,
+function reliabilityChart({ name, metrics, reliability }: ModelResult): string {
+  const { title, color } = looks[name];
+  return chartFigure({
+    title: `${title}: ECE ${figure(metrics.ece)}`,
     x: shareAxis('predicted probability of a right answer'),
     y: shareAxis('share of right answers'),
-    series: { [titles[name]]: colors[name] },
+    series: { [title]: color },
     r: { range: [1.5, 7] },
     marks: [diagonalMark],
     points: reliability.flatMap(({ answers, predicted, correct }): ChartPoint[] => {
       if (predicted === null || correct === null) return [];
       const note = `predicted ${figure(predicted, 3)}, right ${figure(correct, 3)}, ${grouped(answers)} answers`;
-      return [{ series: titles[name], x: predicted, y: correct, note, weight: answers }];
+      return [{ series: title, x: predicted, y: correct, note, weight: answers }];
     }),
     counts: reliability.map(({ low, high, answers }) => ({
       from: low,
@@ -205,6 +201,7 @@ const reliabilityChart = ({ name, metrics, reliability }: ModelResult): string =
       note: `${figure(low, 3)} to ${figure(high, 3)}: ${grouped(answers)} answers`,
     })),
   });
+}
 
 function curvesSection({ byAttempt, byAnswer }: Results): string {
   const text =
@@ -225,7 +222,7 @@ const halfBar = 0.4;
 const observed = 'What was answered';
 const curveColors = {
   [observed]: 'text',
-  ...Object.fromEntries(modelNames.map((name) => [titles[name], colors[name]])),
+  ...Object.fromEntries(Object.values(looks).map(({ title, color }) => [title, color])),
 };
 
 function curveChart(title: string, points: readonly CurvePoint[], x: Chart['x']): string {
@@ -244,7 +241,7 @@ function curveChart(title: string, points: readonly CurvePoint[], x: Chart['x'])
     y: shareAxis('share of right answers', domainAround(shares, [0, 1], 0.2)),
     series: curveColors,
     points: [
-      ...modelNames.flatMap((name, i) => line(titles[name], ({ predicted }) => predicted[i] as number)),
+      ...modelNames.flatMap((name, i) => line(titleOf(name), ({ predicted }) => predicted[i] as number)),
       ...line(observed, ({ correct }) => correct),
     ],
     counts: points.map((point) => ({
@@ -261,7 +258,7 @@ const numbersOf = ({ from, to, answers }: CurvePoint): string =>
 
 function sizesSection({ bySize }: Results): string {
   const text = `Test answers grouped by how many training answers their skill has: the fewer there are, the more a model has to know from elsewhere. ± is half the 95 % interval over learners. Grey italics rest on fewer than ${fewObservations} answers: chance.`;
-  const head = ['Training answers', 'Skills', 'Test answers', ...modelNames.map((name) => titles[name])];
+  const head = ['Training answers', 'Skills', 'Test answers', ...modelNames.map(titleOf)];
   return section('AUC by size of the skill', text, htmlTable(head, bySize.map(sizeRow)));
 }
 
@@ -277,18 +274,12 @@ function sizeRow({ from, to, skills, answers, auc }: SizeBand): Row {
   return [range, grouped(skills), grouped(answers), ...areas];
 }
 
-function worstSection({ worstSkills }: Results, skillIds: readonly string[]): string {
+function worstSection({ worstSkills }: Results): string {
   if (worstSkills.length === 0) return '';
-  const rows = worstSkills.map(({ skill, answers, predicted, correct, gap }): Row => {
-    const text = `${gap < 0 ? '\u2212' : '+'}${Math.abs(gap).toFixed(3)}`;
+  const rows = worstSkills.map(({ skillId, answers, predicted, correct, gap }): Row => {
+    const text = `${gap < 0 ? '\u2212' : '+'}${figure(Math.abs(gap), 3)}`;
     const look = answers < fewObservations ? 'few' : undefined;
-    return [
-      skillIds[skill] ?? '',
-      grouped(answers),
-      figure(predicted, 3),
-      figure(correct, 3),
-      { text, look },
-    ];
+    return [skillId, grouped(answers), figure(predicted, 3), figure(correct, 3), { text, look }];
   });
   return section(
     'Skills that the served model predicts worst',

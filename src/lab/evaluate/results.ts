@@ -1,15 +1,19 @@
 /** What an evaluation finds, as it is printed and drawn. */
 import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
 import { measure, reliabilityOf } from '../../domain/base/metrics.js';
+import { indices } from '../../lists.js';
+import type { Split } from './answers.js';
 import { type Predictions, sumBy } from './predict.js';
-import type { Split } from './split.js';
 
 export const modelNames = ['overall_mean', 'skill_mean', 'bkt', 'served'] as const;
 export type ModelName = (typeof modelNames)[number];
-export type ModelResult = Results['models'][number];
 export type Results = ReturnType<typeof resultsOf>;
+export type ModelResult = Results['models'][number];
+export type CurvePoint = Results['byAttempt'][number];
+export type SizeBand = Results['bySize'][number];
 
-export function resultsOf(split: Split, predictions: Predictions) {
+/** @param skillIds of the file, by the number of the skill */
+export function resultsOf(split: Split, predictions: Predictions, skillIds: readonly string[]) {
   const { test } = split;
   const { learner, answer, attempt } = numbersOf(test);
   const inOrder = modelNames.map((name) => predictions[name]);
@@ -23,7 +27,7 @@ export function resultsOf(split: Split, predictions: Predictions) {
     byAttempt: curve(test, inOrder, attempt, attemptEnds),
     byAnswer: curve(test, inOrder, answer, ratioEnds),
     bySize: bandsOf(split, inOrder, learner),
-    worstSkills: worstOf(test, predictions.served),
+    worstSkills: worstOf(test, predictions.served, skillIds),
   };
 }
 
@@ -34,10 +38,11 @@ function numbersOf(log: AnswerLog) {
     const attempts = new Map<number, number>();
     for (let place = start; place < end; place++) {
       const skill = log.skill[place] as number;
-      attempts.set(skill, 1 + (attempts.get(skill) ?? 0));
+      const number = 1 + (attempts.get(skill) ?? 0);
+      attempts.set(skill, number);
       learner[place] = own;
       answer[place] = place - start + 1;
-      attempt[place] = attempts.get(skill) as number;
+      attempt[place] = number;
     }
   }
   return { learner, answer, attempt };
@@ -45,21 +50,17 @@ function numbersOf(log: AnswerLog) {
 
 // ---- learning curves: how right answers and predictions change with practice
 
-/** Attempts on a skill that have a point of their own; later ones are few. */
-const maxAttempts = 30;
-const attemptEnds = Array.from({ length: maxAttempts }, (_, i) => i + 1);
+/** Attempts on a skill, each with a point of its own; those after the 30th are few. */
+const attemptEnds = indices(30).map((i) => i + 1);
 
 /** 1, 2, 3, 4, 6, 8, 11, 16 and so on to 65,536: powers of the square root of two. */
-const ratioEnds = [...new Set(Array.from({ length: 33 }, (_, i) => Math.round(2 ** (i / 2))))];
+const ratioEnds = [...new Set(indices(33).map((i) => Math.round(2 ** (i / 2))))];
 
 /** A point with fewer answers than this share of the fullest one is left out: it would only show noise. */
 const minShare = 0.005;
 
-export type CurvePoint = ReturnType<typeof curve>[number];
-
 /**
  * Answers by their number, from `from` to `to` in each point, with the mean prediction of each model.
- *
  * @param ends last number of each point, ascending; answers beyond the last are left out
  */
 function curve(
@@ -99,10 +100,7 @@ export interface AucEstimate {
 /**
  * Area under the ROC curve with its standard error over learners, whose answers are not independent of one another
  * (Obuchowski 1997, Biometrics 53: 567, in the linear form with one term a learner).
- *
- * @param correct 1 for a right answer, 0 for a wrong one
- * @param predictions of each
- * @param learner of each, numbers from 0
+ * @param learner of each answer, numbers from 0, ascending
  */
 function estimateAuc(correct: Uint8Array, predictions: Float64Array, learner: Uint32Array): AucEstimate {
   const right = predictions.filter((_, i) => correct[i] === 1).sort();
@@ -114,10 +112,8 @@ function estimateAuc(correct: Uint8Array, predictions: Float64Array, learner: Ui
   const auc = placements.reduce((sum, value, i) => sum + value * (correct[i] as number), 0) / right.length;
   const terms = placements.map((value, i) => (value - auc) / (correct[i] === 1 ? right : wrong).length);
   const learners = new Set(learner).size;
-  const squares = sumBy(learner, 1 + (learner.at(-1) ?? 0), terms).reduce(
-    (sum, value) => sum + value ** 2,
-    0,
-  );
+  const sums = sumBy(learner, 1 + (learner.at(-1) ?? 0), terms);
+  const squares = sums.reduce((sum, value) => sum + value ** 2, 0);
   return { auc, margin: learners < 2 ? null : 1.96 * Math.sqrt((learners / (learners - 1)) * squares) };
 }
 
@@ -138,8 +134,6 @@ function firstIndex(sorted: Float64Array, holds: (value: number) => boolean): nu
 
 /** Least numbers of training answers of the bands. */
 const bandStarts = [0, 1, 100, 1000, 10_000];
-
-export type SizeBand = ReturnType<typeof bandsOf>[number];
 
 /** Test answers on skills of about the same number of training answers, `from` to `to`; `auc` in the order of `modelNames`. */
 function bandsOf({ training, test }: Split, predictions: readonly Float64Array[], learner: Uint32Array) {
@@ -166,17 +160,17 @@ const shownSkills = 10;
 const minAnswers = 100;
 
 /** The skills with the widest gap between the mean prediction and the share of right answers. */
-function worstOf({ skill, skills, correct }: AnswerLog, served: Float64Array) {
+function worstOf({ skill, skills, correct }: AnswerLog, served: Float64Array, skillIds: readonly string[]) {
   const predicted = sumBy(skill, skills, served);
   const right = sumBy(skill, skills, correct);
-  return Array.from(sumBy(skill, skills), (answers, skill) => ({
-    skill,
-    answers,
-    predicted: (predicted[skill] as number) / answers,
-    correct: (right[skill] as number) / answers,
-    gap: ((predicted[skill] as number) - (right[skill] as number)) / answers,
-  }))
+  return Array.from(sumBy(skill, skills), (answers, skill) => {
+    const own = {
+      predicted: (predicted[skill] as number) / answers,
+      correct: (right[skill] as number) / answers,
+    };
+    return { skillId: skillIds[skill] as string, answers, ...own, gap: own.predicted - own.correct };
+  })
     .filter(({ answers }) => answers >= minAnswers)
-    .sort((a, b) => Math.abs(b.gap) - Math.abs(a.gap) || a.skill - b.skill)
+    .sort((a, b) => Math.abs(b.gap) - Math.abs(a.gap))
     .slice(0, shownSkills);
 }

@@ -1,5 +1,4 @@
 /** Learns everything from the training log, by the fit that the service publishes with. */
-
 import { type AnswerLog, everyone, type Learners } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/params.js';
 import { skillModelOf, unfittedModel } from '../../domain/catalogue/tenant-model.js';
@@ -8,10 +7,8 @@ import { itemModelAt } from '../../domain/fit/prediction/replay.js';
 import type { StageRunner } from '../../domain/fit/stages.js';
 import { type FittedModel, fitTenant } from '../../domain/fit/tenant.js';
 import { rapidThreshold } from '../../domain/tracing/pace.js';
-import type { ServedModel } from './served.js';
+import type { ServedModel } from './predict.js';
 
-/** What was learned from the training log; it changes no more. */
-export type TrainedModels = Trained['models'];
 export type Trained = Awaited<ReturnType<typeof trainModels>>;
 
 /** @param onStep called when a step begins, for a progress line */
@@ -35,9 +32,8 @@ export async function trainModels(
   return {
     models: { bkt, served },
     figures: {
-      /** Of the BKT fit with the preparation of its data. */
+      /** Of the BKT fit with the preparation of its data; `servedSeconds` is of everything that is fitted. */
       seconds: (to - from) / 1000,
-      /** Of everything that is fitted and chosen. */
       servedSeconds,
       /** EM iterations of all skills together. */
       iterations,

@@ -6,10 +6,7 @@ import { tag, textTag } from './page.js';
 
 const { document } = parseHTML('<html><body></body></html>');
 
-/**
- * The legend of series: their names, in its order, with their colours. Those are names that a page's style defines, fit for
- * light and dark: a to e and text in page.ts.
- */
+/** Names of series in the order of the legend, with their colours: a to e, or text, as the style of page.ts defines them. */
 export type Series = Readonly<Record<string, string>>;
 
 /** One dot of a series. */
@@ -39,7 +36,7 @@ export interface Chart extends Plot.PlotOptions {
   /** What the chart shows, for those who do not see it. */
   readonly about?: string;
   readonly x: Plot.ScaleOptions;
-  /** Colours and legend of `points`, which are drawn as lines with their dots and intervals over `marks`. */
+  /** Colours and legend of `points`, which are drawn over `marks`: lines, dots and intervals. */
   readonly series?: Series;
   readonly points?: readonly ChartPoint[];
   /** A strip below the plot that counts the answers behind ranges of x. */
@@ -56,8 +53,13 @@ export function chartFigure({ title, about, series, points, marks = [], counts, 
     ...options,
     marks: [...marks, ...(points ? seriesMarks(points) : [])],
   });
-  const strip = counts === undefined ? '' : countStrip(options.x, counts);
-  return tag('figure', {}, textTag('figcaption', {}, title), drawing, strip);
+  const strip = counts && {
+    ...{ ariaLabel: 'answers', height: 76, marginTop: 22, marginBottom: 6 },
+    x: { ...options.x, axis: null },
+    y: { label: 'answers', ticks: 2, tickFormat: compact, grid: true },
+    marks: [barMark(counts)],
+  };
+  return tag('figure', {}, textTag('figcaption', {}, title), drawing, strip ? svgOf(strip) : '');
 }
 
 function svgOf(options: Plot.PlotOptions): string {
@@ -68,34 +70,24 @@ function svgOf(options: Plot.PlotOptions): string {
   return drawing.outerHTML;
 }
 
-const countStrip = (x: Plot.ScaleOptions, counts: readonly ChartBar[]): string =>
-  svgOf({
-    ...{ ariaLabel: 'answers', height: 76, marginTop: 22, marginBottom: 6 },
-    x: { ...x, axis: null },
-    y: { label: 'answers', ticks: 2, tickFormat: compact, grid: true },
-    marks: [barMark(counts)],
-  });
-
 export const barMark = (bars: readonly ChartBar[]): Plot.Markish =>
   Plot.rect(bars, {
     ...{ x1: 'from', x2: 'to', y1: () => 0, y2: 'value' },
     ...{ fill: 'var(--bar)', title: 'note', inset: 0.5 },
   });
 
-function seriesMarks(points: readonly ChartPoint[]): Plot.Markish[] {
-  const radius = points.some(({ weight }) => weight !== undefined) ? { r: 'weight' } : { r: 3 };
-  return [
-    Plot.line(points, { x: 'x', y: 'y', stroke: 'series', strokeWidth: 2 }),
-    Plot.ruleX(
-      points.filter(({ low }) => low !== undefined),
-      { x: 'x', y1: 'low', y2: 'high', stroke: 'series', strokeOpacity: 0.6 },
-    ),
-    Plot.dot(points, {
-      ...{ x: 'x', y: 'y', fill: 'series', stroke: 'var(--panel)', ...radius },
-      title: ({ series, note }: ChartPoint) => `${series}: ${note}`,
-    }),
-  ];
-}
+const seriesMarks = (points: readonly ChartPoint[]): Plot.Markish[] => [
+  Plot.line(points, { x: 'x', y: 'y', stroke: 'series', strokeWidth: 2 }),
+  Plot.ruleX(
+    points.filter(({ low }) => low !== undefined),
+    { x: 'x', y1: 'low', y2: 'high', stroke: 'series', strokeOpacity: 0.6 },
+  ),
+  Plot.dot(points, {
+    ...{ x: 'x', y: 'y', fill: 'series', stroke: 'var(--panel)' },
+    r: points.some(({ weight }) => weight !== undefined) ? 'weight' : 3,
+    title: ({ series, note }: ChartPoint) => `${series}: ${note}`,
+  }),
+];
 
 /** The scale of colours of some series, with a legend where they are several. */
 export const colorsOf = (series: Series): Plot.ScaleOptions => ({
@@ -110,13 +102,11 @@ const dashed = { stroke: 'var(--soft)', strokeDasharray: '3 4' };
 export const levelMark = (levels: readonly number[]): Plot.Markish => Plot.ruleY(levels, dashed);
 
 /** A dashed line on which x and y are equal, from 0 to 1. */
-export const diagonalMark: Plot.Markish = Plot.line(
-  [
-    [0, 0],
-    [1, 1],
-  ],
-  dashed,
-);
+export const diagonalMark: Plot.Markish = Plot.line([0, 1], {
+  x: Plot.identity,
+  y: Plot.identity,
+  ...dashed,
+});
 
 /** An axis of shares. */
 export const shareAxis = (label: string, domain: readonly [number, number] = [0, 1]): Plot.ScaleOptions => ({
@@ -129,11 +119,7 @@ export const ratioAxis = (label: string, domain: readonly [number, number]): Plo
   tickFormat: (value: number) => (/^[125]0*$/.test(String(value)) ? grouped(value) : ''),
 });
 
-/**
- * The range of the values, at least `minWidth` wide so that noise does not look like news.
- *
- * @param bounds that it never leaves
- */
+/** The range of the values, at least `minWidth` wide so that noise does not look like news, and within `bounds`. */
 export function domainAround(
   values: readonly number[],
   bounds: readonly [low: number, high: number],

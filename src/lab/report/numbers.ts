@@ -1,4 +1,4 @@
-/** Numbers and tables as commands and reports print them. */
+/** Numbers, tables and JSON as commands and reports print them. */
 
 /** With commas between thousands. */
 export const grouped = (value: number): string => value.toLocaleString('en-US');
@@ -12,16 +12,33 @@ export const compact = (value: number): string => compactFormat.format(value);
 export const rangeText = (from: number, to: number | null): string =>
   to === null ? `${grouped(from)} or more` : `${grouped(from)} to ${grouped(to)}`;
 
-/** A table whose first column is aligned left and whose others are aligned right. */
-export function aligned(rows: readonly (readonly string[])[]): string {
+/** Lines of a table whose first column holds names, aligned left. @param others how the other columns are aligned */
+export function tableLines(
+  rows: readonly (readonly string[])[],
+  others: 'padStart' | 'padEnd' = 'padStart',
+): string[] {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
-  const cell = (text: string, i: number): string =>
-    i === 0 ? text.padEnd(widths[i] ?? 0) : text.padStart(widths[i] ?? 0);
-  return rows.map((row) => `  ${row.map(cell).join('  ').trimEnd()}`).join('\n');
+  const cell = (text: string, i: number): string => text[i === 0 ? 'padEnd' : others](widths[i] ?? 0);
+  return rows.map((row) => row.map(cell).join('  ').trimEnd());
 }
 
-const jsonDigits = 6;
+/** A table of names and numbers, indented. */
+export const aligned = (rows: readonly (readonly string[])[]): string =>
+  tableLines(rows)
+    .map((line) => `  ${line}`)
+    .join('\n');
 
-/** One line of JSON, its numbers with six decimals at most. */
-export const roundedJson = (value: object): string =>
-  JSON.stringify(value, (_, part) => (typeof part === 'number' ? Number(part.toFixed(jsonDigits)) : part));
+/**
+ * One line of JSON, keys in snake_case: oldCoverage80 as old_coverage_80.
+ * @param decimals most decimals of each number; without them `seconds` has three, and others have all
+ */
+export const jsonLine = (result: object, decimals?: number): string =>
+  JSON.stringify(result, (key, value: unknown) => {
+    const digits = decimals ?? (key === 'seconds' ? 3 : undefined);
+    if (typeof value === 'number') return digits === undefined ? value : Number(value.toFixed(digits));
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [snakeCased(name), part]));
+  });
+
+const snakeCased = (name: string): string =>
+  name.replace(/(?<=[a-z])(?:[A-Z]|\d+)/g, (part) => `_${part.toLowerCase()}`);

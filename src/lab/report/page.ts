@@ -1,4 +1,4 @@
-/** A report as one HTML file that needs nothing else: styles inside, no scripts, nothing fetched. Every text is escaped. */
+/** Reports as HTML files that need nothing else: styles inside, no scripts, nothing fetched. Every text is escaped. */
 import { version } from '../../version.js';
 import { aligned } from './numbers.js';
 
@@ -69,10 +69,7 @@ figure div svg { width: 14px; }
 @media print { body { max-width: none; } figure { break-inside: avoid; } }
 `;
 
-/**
- * @param sections markup, as the functions below make it
- * @param ownStyle rules that only this page needs
- */
+/** @param sections markup, as the functions below make it @param ownStyle rules that only this page needs */
 export function htmlPage(title: string, sections: readonly string[], ownStyle = ''): string {
   return `<!DOCTYPE html>
 <html lang="en">
@@ -97,7 +94,7 @@ export const section = (heading: string, text: string, ...content: readonly stri
 /** Charts side by side where there is room. */
 export const chartGrid = (figures: readonly string[]): string => tag('div', { class: 'charts' }, ...figures);
 
-/** A cell of a table. Looks: `best` of its column, `off` what it should be, resting on `few` observations. */
+/** Looks: `best` of its column, `off` what it should be, resting on `few` observations. */
 export interface Cell {
   readonly text: string;
   readonly look?: 'best' | 'off' | 'few' | undefined;
@@ -107,17 +104,16 @@ export type Row = readonly (Cell | string)[];
 
 const cellOf = (cell: Cell | string): Cell => (typeof cell === 'string' ? { text: cell } : cell);
 
-/**
- * The first column holds names, the others numbers.
- *
- * @param wide whether there are so many columns that their texts may wrap
- */
+/** The first column holds names, the others numbers. @param wide: so many columns that their texts may wrap */
 export function htmlTable(head: readonly string[], rows: readonly Row[], wide = false): string {
   const headRow = tag('tr', {}, ...head.map((text) => textTag('th', { scope: 'col' }, text)));
-  const cells = (row: Row) =>
-    row.map(cellOf).map(({ text, look }) => textTag('td', look === undefined ? {} : { class: look }, text));
-  const body = rows.map((row) => tag('tr', {}, ...cells(row)));
-  const parts = [tag('thead', {}, headRow), tag('tbody', {}, ...body)];
+  const bodyRow = (row: Row): string =>
+    tag(
+      'tr',
+      {},
+      ...row.map(cellOf).map(({ text, look }) => textTag('td', look ? { class: look } : {}, text)),
+    );
+  const parts = [tag('thead', {}, headRow), tag('tbody', {}, ...rows.map(bodyRow))];
   return tag('div', { class: 'scroll' }, tag('table', wide ? { class: 'wide' } : {}, ...parts));
 }
 
@@ -131,10 +127,8 @@ export const textTable = (head: readonly string[], rows: readonly Row[]): string
 /** Below this many observations a figure is mostly chance; pages mark it. */
 export const fewObservations = 200;
 
-/** What a page names of the run that made it. */
-export const runText = (command: string): string =>
-  textTag(
-    'p',
-    {},
-    `Skilltrace ${version}, ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC: ${command}`,
-  );
+/** What a page says of the run that made it. */
+export function runText(command: string): string {
+  const time = new Date().toISOString().slice(0, 16).replace('T', ' ');
+  return textTag('p', {}, `Skilltrace ${version}, ${time} UTC: ${command}`);
+}

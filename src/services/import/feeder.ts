@@ -34,8 +34,8 @@ export interface FeederOptions {
   readonly shardOf: (event: TrackEvent) => number;
   /** Hears how many rows were counted now, and how many had been before. */
   readonly settled: (counted: number, skipped: number) => void;
-  /** Milliseconds on a clock that only goes forward. */
-  readonly now: () => number;
+  /** Milliseconds on a clock that only goes forward: `performance.now`, but for tests. */
+  readonly now?: () => number;
 }
 
 export type Feeder = ReturnType<typeof createFeeder>;
@@ -62,7 +62,7 @@ interface Shard {
 }
 
 export function createFeeder(options: FeederOptions) {
-  const { shards: count, shardOf, settled, now } = options;
+  const { shards: count, shardOf, settled, now = () => performance.now() } = options;
   const idle = { isWorking: false, work: Promise.resolve() };
   const shards = Array.from({ length: count }, (): Shard => ({ group: [], waiting: [], ...idle }));
   const changes = new EventEmitter();

@@ -4,17 +4,9 @@ import { occurredAtProblem, parseTime } from '../../contracts/events.js';
 import { learningIdProblem } from '../../contracts/ids.js';
 import type { TrackEvent } from '../../contracts/tasks.js';
 
-/** Columns that mean something to an import; all others are ignored. */
-export const importColumns = [
-  'user_id',
-  'skill_id',
-  'correct',
-  'item_id',
-  'order',
-  'ts',
-  'response_time_s',
-] as const;
 export const requiredColumns = ['user_id', 'skill_id', 'correct'] as const;
+/** Columns that mean something to an import; all others are ignored. */
+export const importColumns = [...requiredColumns, 'item_id', 'order', 'ts', 'response_time_s'] as const;
 
 /** Columns of files of answers, whoever reads them. */
 export type FileColumn = (typeof importColumns)[number] | 'fold' | 'question_difficulty';
@@ -36,44 +28,35 @@ export interface RowRules {
   readonly importedAt: number;
 }
 
-export interface CheckedRow {
-  readonly event: TrackEvent;
-  readonly order: number | null;
-}
-
 const maxResponseSeconds = 86_400;
 const decimal = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i;
 
-/** Thrown and caught in this file only. */
-class RowProblem extends Error {}
+/** What is wrong with a row; `readRow` catches it. */
+export class RowProblem extends Error {}
 
-/**
- * The row as an event.
- *
- * @param receivedAt Unix milliseconds
- * @returns the row, or what is wrong with it
- */
-export function checkRow(row: RawRow, rules: RowRules, receivedAt: number): CheckedRow | string {
-  if (typeof row.fields === 'string') return row.fields;
+/** @returns what `read` makes of the fields, or what is wrong with them: the message of its RowProblem */
+export function readRow<Value>({ fields }: RawRow, read: (fields: RawFields) => Value): Value | string {
+  if (typeof fields === 'string') return fields;
   try {
-    return { event: eventOf(row.fields, row.line, rules, receivedAt), order: orderOf(row.fields.order) };
+    return read(fields);
   } catch (error) {
     if (error instanceof RowProblem) return error.message;
     throw error;
   }
 }
 
-function eventOf(fields: RawFields, line: number, rules: RowRules, receivedAt: number): TrackEvent {
+/** The row as an event, with its `order`. @param receivedAt Unix milliseconds @throws RowProblem */
+export function answerOf(fields: RawFields, line: number, rules: RowRules, receivedAt: number) {
   const userId = idOf('user_id', fields.user_id);
   const skillId = idOf('skill_id', fields.skill_id);
   if (userId === null) throw new RowProblem('user_id is missing');
   if (skillId === null) throw new RowProblem('skill_id is missing');
-  return {
+  const event: TrackEvent = {
     tenant: rules.tenant,
     userId,
     skillId,
     isCorrect: correctOf(fields.correct),
-    timeSpentSeconds: secondsOf(fields.response_time_s),
+    timeSpentSeconds: numberIn('response_time_s', fields.response_time_s, [0, maxResponseSeconds]),
     confidenceScore: null,
     questionDifficulty: null,
     itemId: idOf('item_id', fields.item_id),
@@ -83,6 +66,7 @@ function eventOf(fields: RawFields, line: number, rules: RowRules, receivedAt: n
     receivedAt,
     importLine: line,
   };
+  return { event, order: numberIn('order', fields.order) };
 }
 
 export const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';
@@ -107,21 +91,19 @@ function correctOf(value: unknown): boolean {
   throw new RowProblem(`correct ${shown(value)} must be 1, 0, true or false`);
 }
 
-function secondsOf(value: unknown): number | null {
+/** Null where the value is absent. @param bounds both included @throws RowProblem */
+export function numberIn(
+  name: FileColumn,
+  value: unknown,
+  bounds?: readonly [low: number, high: number],
+): number | null {
   if (isAbsent(value)) return null;
-  const seconds = numberOf(value);
-  if (seconds === null || seconds < 0 || seconds > maxResponseSeconds) {
-    throw new RowProblem(`response_time_s ${shown(value)} must be a number from 0 to ${maxResponseSeconds}`);
-  }
+  const [low, high] = bounds ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  const number = numberOf(value);
   // -0 is a zero too, but the warehouse would be sent a sign.
-  return seconds + 0;
-}
-
-function orderOf(value: unknown): number | null {
-  if (isAbsent(value)) return null;
-  const order = numberOf(value);
-  if (order === null) throw new RowProblem(`order ${shown(value)} must be a number`);
-  return order;
+  if (number !== null && number >= low && number <= high) return number + 0;
+  const range = bounds ? ` from ${low} to ${high}` : '';
+  throw new RowProblem(`${name} ${shown(value)} must be a number${range}`);
 }
 
 function timeOf(value: unknown, rules: RowRules): number {
@@ -149,18 +131,13 @@ export function shown(value: unknown): string {
   return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters)}...`;
 }
 
-/** Learners whose last order is remembered: a bound on memory. */
-const maxLearners = 50_000;
-
 /**
- * Says of each row whether its order is lower than that of the row before of the same learner. Only the learners
- * seen last are remembered, so that rows far apart may be taken for a first one.
+ * Says of each row whether its order is lower than that of its learner's row before. Only the `learners` seen last are
+ * remembered, which bounds memory: rows far apart may be taken for a first one.
  */
-export function createBackwardsCounter(
-  learners = maxLearners,
-): (userId: string, order: number | null) => boolean {
+export function createBackwardsCounter(learners = 50_000) {
   const last = new Map<string, number>();
-  return (userId, order) => {
+  return (userId: string, order: number | null): boolean => {
     if (order === null) return false;
     const before = last.get(userId);
     // A Map keeps the order of insertion: the first key is the learner not seen for longest.

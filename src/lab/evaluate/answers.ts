@@ -1,0 +1,178 @@
+/** The answers of a file in columns, ids as numbers: 64 bytes an answer beside the ids; and their division by folds. */
+import { createHash } from 'node:crypto';
+import { type AnswerLog, shared } from '../../domain/base/answer-log.js';
+import {
+  answerOf,
+  type FileColumn,
+  importColumns,
+  isAbsent,
+  numberIn,
+  type RawRow,
+  RowProblem,
+  readRow,
+  shown,
+} from '../../services/import/rows.js';
+
+/** A row of an import, with the fold of its learner and the difficulty beside it. */
+export const evaluateColumns: readonly FileColumn[] = [...importColumns, 'fold', 'question_difficulty'];
+export const maxFold = 65_534;
+
+export type AnswerTable = ReturnType<typeof createAnswerTable>;
+
+export function createAnswerTable() {
+  const [learners, skills, items] = [createNumbers(), createNumbers(), createNumbers()];
+  let foldConflicts = 0;
+  const folds = new Map<number, number>();
+  /** In the order of the file; NaN for what was not reported. */
+  const columns = {
+    learner: [] as number[],
+    skill: [] as number[],
+    /** Number of the item and 1; 0 where none was reported. */
+    item: [] as number[],
+    correct: [] as number[],
+    order: [] as number[],
+    /** Unix milliseconds. */
+    at: [] as number[],
+    seconds: [] as number[],
+    difficulty: [] as number[],
+  };
+
+  function setFold(learner: number, fold: number): void {
+    const before = folds.get(learner) ?? fold;
+    folds.set(learner, before);
+    if (before !== fold) foldConflicts++;
+  }
+
+  /** @param now Unix milliseconds, against which times are checked @returns what is wrong with the row: it is left out */
+  function add(raw: RawRow, now: number): string | null {
+    const read = readRow(raw, (fields) => ({
+      ...answerOf(fields, raw.line, { tenant: 'default', startMs: 0, importedAt: now }, now),
+      isTimed: !isAbsent(fields.ts),
+      fold: foldIn(fields.fold),
+      difficulty: numberIn('question_difficulty', fields.question_difficulty, [-3, 3]),
+    }));
+    if (typeof read === 'string') return read;
+    const { event, order, isTimed, fold, difficulty } = read;
+    const learner = learners.of(event.userId);
+    if (fold !== null) setFold(learner, fold);
+    columns.learner.push(learner);
+    columns.skill.push(skills.of(event.skillId));
+    columns.item.push(event.itemId === null ? 0 : 1 + items.of(event.itemId));
+    columns.correct.push(event.isCorrect ? 1 : 0);
+    columns.order.push(order ?? Number.NaN);
+    columns.at.push(isTimed ? event.occurredAt : Number.NaN);
+    columns.seconds.push(event.timeSpentSeconds ?? Number.NaN);
+    columns.difficulty.push(difficulty ?? Number.NaN);
+    return null;
+  }
+
+  return {
+    columns,
+    learners: learners.names,
+    skills: skills.names,
+    items: items.names,
+    /** The fold of each learner that has one, by the first row that has it. */
+    folds: folds as ReadonlyMap<number, number>,
+    /** Rows with another fold than an earlier row of the learner. */
+    foldConflicts: () => foldConflicts,
+    add,
+  };
+}
+
+function foldIn(value: unknown): number | null {
+  const fold = numberIn('fold', value, [0, maxFold]);
+  if (fold === null || Number.isInteger(fold)) return fold;
+  throw new RowProblem(`fold ${shown(value)} must be an integer`);
+}
+
+/** Texts, and the number of each in the order in which they first came, from 0. */
+function createNumbers() {
+  const numbers = new Map<string, number>();
+  const names: string[] = [];
+  return {
+    names,
+    of: (name: string): number => {
+      const number = numbers.get(name) ?? names.push(name) - 1;
+      numbers.set(name, number);
+      return number;
+    },
+  };
+}
+
+/** Two logs without a common learner; skills and items have the same numbers in both. */
+export interface Split {
+  readonly training: AnswerLog;
+  readonly test: AnswerLog;
+}
+
+/**
+ * Divides the answers by the fold of their learner. Training gets a log of its own, so that nothing it does could
+ * reach an answer of a test learner. @param folds of the learners, by their number
+ */
+export function splitByFold(table: AnswerTable, folds: Uint16Array, testFold: number): Split {
+  const rowsOf = table.learners.map((): number[] => []);
+  for (const [row, learner] of table.columns.learner.entries()) rowsOf[learner]?.push(row);
+  for (const rows of rowsOf) sortAnswers(table, rows);
+  const logOf = (isTest: boolean): AnswerLog =>
+    gather(
+      table,
+      rowsOf.filter((_, learner) => (folds[learner] === testFold) === isTest),
+    );
+  return { training: logOf(false), test: logOf(true) };
+}
+
+/** Folds of learners whose rows have none. */
+const hashFolds = 5;
+
+/** The fold of each learner: as in the file, else 1 to 5 by SHA-256 of the id, the same on every machine. */
+export const foldsOf = ({ learners, folds }: Pick<AnswerTable, 'learners' | 'folds'>): Uint16Array =>
+  Uint16Array.from(learners, (userId, learner) => folds.get(learner) ?? hashFold(userId));
+
+const hashFold = (userId: string): number =>
+  1 + (createHash('sha256').update(`fold:${userId}`).digest().readUInt32BE(0) % hashFolds);
+
+/** By `order` where all the learner's rows have one, else by time, else as they are in the file. */
+function sortAnswers({ columns: { order, at } }: AnswerTable, rows: number[]): void {
+  const key = [order, at].find((column) => rows.every((row) => !Number.isNaN(column[row])));
+  if (key !== undefined) rows.sort((a, b) => (key[a] as number) - (key[b] as number));
+}
+
+/** The answers of some learners as a log. @param rowsOf each learner's rows in their order */
+function gather({ columns, skills, items }: AnswerTable, rowsOf: readonly (readonly number[])[]): AnswerLog {
+  const rows = rowsOf.flat();
+  const fill = <Column extends Uint8Array | Uint32Array | Float32Array>(
+    column: Column,
+    source: readonly number[],
+  ): Column => {
+    for (const [place, row] of rows.entries()) column[place] = source[row] as number;
+    return column;
+  };
+  const starts = shared.counts(rowsOf.length + 1);
+  const at = shared.doubles(rows.length);
+  for (const [learner, own] of rowsOf.entries()) {
+    const start = starts[learner] as number;
+    starts[learner + 1] = start + own.length;
+    at.set(timesOf(columns.at, own), start);
+  }
+  return {
+    starts,
+    at,
+    skill: fill(shared.counts(rows.length), columns.skill),
+    item: fill(shared.counts(rows.length), columns.item),
+    correct: fill(shared.bytes(rows.length), columns.correct),
+    seconds: fill(shared.floats(rows.length), columns.seconds),
+    difficulty: fill(shared.floats(rows.length), columns.difficulty),
+    skills: skills.length,
+    items: items.length,
+  };
+}
+
+/** An answer without a time is taken for simultaneous with the one before it. */
+function timesOf(at: readonly number[], rows: readonly number[]): number[] {
+  const times = rows.map((row) => at[row] as number);
+  let last = times.find((time) => !Number.isNaN(time)) ?? 0;
+  return times.map((time) => {
+    if (!Number.isNaN(time)) last = time;
+    return last;
+  });
+}
