@@ -3,16 +3,15 @@ import { parseArgs } from 'node:util';
 import { plainName } from '../contracts/ids.js';
 import { StartError } from '../lifecycle.js';
 
-/** Makes the error for wrong arguments: one line, and a hint at --help. */
-export type Usage = (problem: string) => StartError;
+/** Wrong arguments: a hint at --help is printed behind the message. */
+export class Misuse extends StartError {}
 
 interface Option<Value> {
   /** What stands for the value in --help; '' for a flag. */
   readonly form: string;
-  /** Lines of --help. */
   readonly about: string;
-  /** @param name with its dashes */
-  readonly read: (given: string | boolean | undefined, name: string, usage: Usage) => Value;
+  /** @param name with its dashes @throws StartError */
+  readonly read: (given: string | boolean | undefined, name: string) => Value;
 }
 
 export const flag = (about: string): Option<boolean> => ({
@@ -25,18 +24,18 @@ export const flag = (about: string): Option<boolean> => ({
 export const option = <Value>(
   form: string,
   about: string,
-  read: (text: string, name: string, usage: Usage) => Value,
+  read: (text: string, name: string) => Value,
 ): Option<Value | null> => ({
   form,
   about,
-  read: (given, name, usage) => (typeof given === 'string' ? read(given, name, usage) : null),
+  read: (given, name) => (typeof given === 'string' ? read(given, name) : null),
 });
 
 export const integerOption = (low: number, high: number, about: string): Option<number | null> =>
-  option('N', about, (text, name, usage) => {
+  option('N', about, (text, name) => {
     const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= low && value <= high) return value;
-    throw usage(`${name} ${JSON.stringify(text)}: an integer from ${low} to ${high} is needed`);
+    throw new Misuse(`${name} ${JSON.stringify(text)}: an integer from ${low} to ${high} is needed`);
   });
 
 export const jsonFlag = flag('result as one line of JSON');
@@ -51,16 +50,13 @@ export const tenantOption = (about: string): Option<string | null> =>
 
 type OptionTable = Readonly<Record<string, Option<unknown>>>;
 
-/** What the options of a table were read as. */
 export type Values<Options extends OptionTable> = {
   readonly [Name in keyof Options]: ReturnType<Options[Name]['read']>;
 };
 
-/** What was given beside the options. */
 interface Given {
   readonly operands: readonly string[];
   readonly argv: readonly string[];
-  readonly usage: Usage;
 }
 
 interface Specification<Options extends OptionTable, Arguments> {
@@ -75,13 +71,10 @@ interface Specification<Options extends OptionTable, Arguments> {
 }
 
 /** @returns the text of --help, and what reads the arguments: null where help is asked for */
-export function argumentsOf<Options extends OptionTable, Arguments>({
-  form,
-  about,
-  notes,
-  options,
-  read,
-}: Specification<Options, Arguments>) {
+export function argumentsOf<Options extends OptionTable, Arguments>(
+  specification: Specification<Options, Arguments>,
+) {
+  const { form, about, notes, options, read } = specification;
   const table = Object.entries<Option<unknown>>({ ...options, help: flag('this text') });
   const heads = table.map(([name, { form }]) => `  --${name} ${form}`.trimEnd());
   const width = Math.max(...heads.map((head) => head.length)) + 2;
@@ -89,22 +82,26 @@ export function argumentsOf<Options extends OptionTable, Arguments>({
   const lines = table.map(
     ([, { about }], i) => `${heads[i]?.padEnd(width)}${about.replaceAll('\n', indent)}`,
   );
-  const usage: Usage = (problem) => new StartError(`${problem}\nUsage: ${form}; --help explains them`);
   return {
     help: `Usage: ${form}\n\n${about}\n\nOptions:\n${lines.join('\n')}\n\n${notes}\n`,
+    /** @throws StartError */
     read: (argv: readonly string[]): Arguments | null => {
-      const { values, positionals } = parse(argv, table, usage);
-      if (values.help) return null;
-      const found = table.map(([name, option]) => [name, option.read(values[name], `--${name}`, usage)]);
-      const { help: _, ...own } = Object.fromEntries(found);
-      // Each value has the type that its own option reads.
-      return read(own as Values<Options>, { operands: positionals, argv, usage });
+      try {
+        const { values, positionals } = parse(argv, table);
+        if (values.help) return null;
+        const found = table.map(([name, option]) => [name, option.read(values[name], `--${name}`)]);
+        const { help: _, ...own } = Object.fromEntries(found);
+        // Each value has the type that its own option reads.
+        return read(own as Values<Options>, { operands: positionals, argv });
+      } catch (error) {
+        if (!(error instanceof Misuse)) throw error;
+        throw new StartError(`${error.message}\nUsage: ${form}; --help explains them`);
+      }
     },
   };
 }
 
-/** @throws StartError for an unknown option, or one without its value */
-function parse(argv: readonly string[], table: readonly [string, Option<unknown>][], usage: Usage) {
+function parse(argv: readonly string[], table: readonly [string, Option<unknown>][]) {
   const options = table.map(([name, { form }]) => {
     const type: 'boolean' | 'string' = form === '' ? 'boolean' : 'string';
     return [name, { type, ...(name === 'help' && { short: 'h' }) }] as const;
@@ -112,18 +109,18 @@ function parse(argv: readonly string[], table: readonly [string, Option<unknown>
   try {
     return parseArgs({ args: [...argv], allowPositionals: true, options: Object.fromEntries(options) });
   } catch (error) {
-    throw usage(error instanceof Error ? error.message : String(error));
+    throw new Misuse(error instanceof Error ? error.message : String(error));
   }
 }
 
-/** For a command without operands. @throws StartError */
-export function onlyOptions<Values>(values: Values, { operands: [first], usage }: Given): Values {
-  if (first !== undefined) throw usage(`${JSON.stringify(first)} is no option`);
+/** For a command without operands. @throws Misuse */
+export function onlyOptions<Values>(values: Values, { operands: [first] }: Given): Values {
+  if (first !== undefined) throw new Misuse(`${JSON.stringify(first)} is no option`);
   return values;
 }
 
-/** For a command on one FILE. @throws StartError */
-export function withFile<Values>(values: Values, { operands: [file, ...more], usage }: Given) {
-  if (file === undefined || more.length > 0) throw usage('exactly one FILE is needed');
+/** For a command on one FILE. @throws Misuse */
+export function withFile<Values>(values: Values, { operands: [file, ...more] }: Given) {
+  if (file === undefined || more.length > 0) throw new Misuse('exactly one FILE is needed');
   return { ...values, file };
 }

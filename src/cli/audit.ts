@@ -74,7 +74,6 @@ function auditText({ days, seconds, totals, mismatches, notCompared }: AuditRepo
   ].join('\n');
 }
 
-/** Rows of the table; the others are counted. */
 const maxShown = 40;
 
 /** A table, then of each kind what it means, and a query for its first case. */

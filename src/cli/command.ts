@@ -114,7 +114,6 @@ async function runCommand<Arguments>(
 const forUser = (error: unknown): unknown =>
   error instanceof ApiError ? new StartError(error.message, { cause: error }) : error;
 
-/** A line on the terminal; nothing where standard error is none. */
 function progressLine(stderr: CommandHost['stderr']): (text: string) => void {
   let isEmpty = true;
   return (text) => {

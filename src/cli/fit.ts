@@ -13,6 +13,7 @@ import {
   flag,
   integerOption,
   jsonFlag,
+  Misuse,
   onlyOptions,
   tenantOption,
 } from './arguments.js';
@@ -43,7 +44,7 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
     read: (values, given) => {
       const { 'dry-run': dryRun, list, back, use, ...others } = onlyOptions(values, given);
       if ([dryRun, list, back, use !== null].filter(Boolean).length > 1)
-        throw given.usage('--dry-run, --list, --back and --use exclude one another');
+        throw new Misuse('--dry-run, --list, --back and --use exclude one another');
       return { ...others, dryRun, list, back, use };
     },
   }),

@@ -115,7 +115,6 @@ interface Rejected {
   readonly reason: string;
 }
 
-/** Which rows of a page are to be sent. */
 function pageChecker(
   { args, record }: ImportRun,
   figures: Figures,
@@ -207,7 +206,6 @@ export function stopWithSignal(
   };
 }
 
-/** Shows how far the run is, twice a second. */
 function showFigures(run: ImportRun, figures: Figures) {
   const since = performance.now();
   const speed = () => {

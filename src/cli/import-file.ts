@@ -133,7 +133,6 @@ async function* ndjsonRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<RawRow
   yield* ndjsonRow(rest, ++line);
 }
 
-/** @returns none where the line is blank */
 function ndjsonRow(bytes: Buffer, line: number): RawRow[] {
   if (bytes.length > maxLineBytes) return [{ line, fields: 'the line is too long' }];
   const text = bytes.toString('utf8').replace(/^\uFEFF|\r$/g, '');
@@ -176,7 +175,6 @@ async function* csvRows(
   if (!fieldsOf) throw new StartError(`${path} is empty`);
 }
 
-/** @returns reads the fields of a record. @throws StartError */
 function readHeader(path: string, header: readonly string[], columns: readonly FileColumn[]) {
   const names = header.map((name) => name.trim());
   const missing = requiredColumns.filter((name) => !names.includes(name));
@@ -195,7 +193,6 @@ function readHeader(path: string, header: readonly string[], columns: readonly F
   };
 }
 
-/** The error in words where the user can mend it. */
 function explained(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StartError) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';

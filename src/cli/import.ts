@@ -12,9 +12,9 @@ import {
   defaultTenant,
   flag,
   jsonFlag,
+  Misuse,
   option,
   tenantOption,
-  type Usage,
   withFile,
 } from './arguments.js';
 import { type CommandContext, commandOf } from './command.js';
@@ -52,12 +52,11 @@ import goes on. It uses the servers of the service that runs on DATA_DIR, or sta
 
 export type ImportArguments = NonNullable<ReturnType<typeof importArguments.read>>;
 
-/** @returns Unix milliseconds. @throws StartError */
-function readStart(text: string, name: string, usage: Usage): number {
+function readStart(text: string, name: string): number {
   const ms = parseTime(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
   const problem =
     ms === null ? 'must be a date (YYYY-MM-DD) or an RFC 3339 time' : occurredAtProblem(ms, Date.now());
-  if (ms === null || problem !== null) throw usage(`${name} ${JSON.stringify(text)} ${problem}`);
+  if (ms === null || problem !== null) throw new Misuse(`${name} ${JSON.stringify(text)} ${problem}`);
   return ms;
 }
 

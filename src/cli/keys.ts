@@ -11,9 +11,9 @@ import {
   defaultTenant,
   flag,
   integerOption,
+  Misuse,
   option,
   tenantOption,
-  type Usage,
   type Values,
 } from './arguments.js';
 import { commandOf } from './command.js';
@@ -29,20 +29,20 @@ const options = {
     'LIST',
     `comma-separated of ${allScopes.join(', ')} (default: all but operator, which
 reaches beyond its tenant)`,
-    (text, name, usage): readonly Scope[] => {
+    (text, name): readonly Scope[] => {
       const names = text.split(',').map((scope) => scope.trim());
       const unknown = names.find((scope) => !allScopes.some((known) => known === scope));
       if (unknown === undefined) return allScopes.filter((scope) => names.includes(scope));
-      throw usage(`${name}: ${JSON.stringify(unknown)} is none of ${allScopes.join()}`);
+      throw new Misuse(`${name}: ${JSON.stringify(unknown)} is none of ${allScopes.join()}`);
     },
   ),
   key: option(
     'KEY',
     `this key, 1 to 128 of A-Za-z0-9._~-, instead of a random one; one that is in
 store takes the new quota, one that was revoked stays so`,
-    (text, name, usage) => {
+    (text, name) => {
       // The error does not repeat the key, which is secret.
-      if (!plainName.test(text)) throw usage(`${name}: 1 to 128 of A-Za-z0-9._~- are allowed`);
+      if (!plainName.test(text)) throw new Misuse(`${name}: 1 to 128 of A-Za-z0-9._~- are allowed`);
       return text;
     },
   ),
@@ -62,13 +62,15 @@ refuses a revoked key within 2 s.`,
     options,
     notes: `The keys of the service that runs on DATA_DIR (or at REDIS_URL) are meant; where none runs, its servers
 are started for the moment.`,
-    read: (values, { operands: [action, name, ...rest], usage }): Action => {
+    read: (values, { operands: [action, name, ...rest] }): Action => {
       const hasOptions = Object.values(values).some((value) => value !== null && value !== false);
-      if (action !== 'create' && hasOptions) throw usage('only create takes options');
-      if (action === 'create' && name === undefined) return create(values, usage);
+      if (action !== 'create' && hasOptions) throw new Misuse('only create takes options');
+      if (action === 'create' && name === undefined) return create(values);
       if (action === 'list' && name === undefined) return list;
       if (action === 'revoke' && name !== undefined && rest.length === 0) return revoke(name);
-      throw usage(action === 'revoke' ? 'revoke takes one KEY or HASH' : 'create, list or revoke is needed');
+      throw new Misuse(
+        action === 'revoke' ? 'revoke takes one KEY or HASH' : 'create, list or revoke is needed',
+      );
     },
   }),
   work: async (context, action) => {
@@ -79,9 +81,10 @@ are started for the moment.`,
   },
 });
 
-function create(values: Values<typeof options>, usage: Usage): Action {
+function create(values: Values<typeof options>): Action {
   const { tenant, unlimited, 'requests-per-minute': quota, scopes } = values;
-  if (unlimited && quota !== null) throw usage('--unlimited and --requests-per-minute exclude each other');
+  if (unlimited && quota !== null)
+    throw new Misuse('--unlimited and --requests-per-minute exclude each other');
   const key = values.key ?? `sk-${randomBytes(24).toString('base64url')}`;
   const grant: Grant = {
     keyHash: hashKey(key),

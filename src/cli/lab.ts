@@ -42,7 +42,6 @@ interface LabCommand<Result> {
   readonly page: (result: Result, command: string) => string;
 }
 
-/** A command on a file of answers. */
 export const labCommand = <Result>({ name, about, fold, notes, work, ...shown }: LabCommand<Result>) =>
   commandOf({
     name,
@@ -90,7 +89,6 @@ const checkReportPath = (path: string): string =>
     return target;
   });
 
-/** @throws StartError where the work throws */
 function reporting<Value>(path: string, work: () => Value): Value {
   try {
     return work();
@@ -137,7 +135,6 @@ async function readAnswers(path: string, { closers, stderr, showProgress }: Comm
   return { table, leftOut, since };
 }
 
-/** What the user should know of the rows, as lines; none where all is well. */
 function notesOn(table: AnswerTable, leftOut: number, examples: readonly string[]): string[] {
   const conflicts = table.foldConflicts();
   const without = table.folds.size > 0 ? table.learners.length - table.folds.size : 0;
@@ -168,7 +165,6 @@ export function divide(table: AnswerTable, folds: Uint16Array, fold: number): Sp
   throw new StartError(`Every learner is in fold ${fold}, so that nobody is left to train on`);
 }
 
-/** Each once, ascending. */
 export const foldsPresent = (folds: Uint16Array): number[] => distinct(folds).sort((a, b) => a - b);
 
 /** Below this a second thread takes longer to start than it saves. */

@@ -8,7 +8,7 @@ import {
   redrive,
 } from '../store/corrections/parked-rows.js';
 import type { RedisClient } from '../store/redis/client.js';
-import { argumentsOf, flag, integerOption } from './arguments.js';
+import { argumentsOf, flag, integerOption, Misuse } from './arguments.js';
 import { commandOf } from './command.js';
 import { openStore } from './servers.js';
 
@@ -34,10 +34,10 @@ itself is in the stream that has the name of the first column and :parked behind
 
 The rows of the service that runs on DATA_DIR (or at REDIS_URL) are meant; where none runs, its servers are
 started for the moment.`,
-    read: (values, { operands: [action, ...rest], usage }) => {
+    read: (values, { operands: [action, ...rest] }) => {
       if (rest.length > 0 || (action !== 'list' && action !== 'redrive'))
-        throw usage('list or redrive is needed');
-      if (action === 'redrive' && values.json) throw usage('only list takes --json');
+        throw new Misuse('list or redrive is needed');
+      if (action === 'redrive' && values.json) throw new Misuse('only list takes --json');
       return { ...values, action };
     },
   }),
@@ -76,7 +76,6 @@ async function redriveAll(redis: RedisClient, streams: readonly string[]): Promi
   return lines.join('\n');
 }
 
-/** In the largest unit that it fills. */
 function ageOf(ms: number): string {
   const units = [
     ['d', dayMs],

@@ -117,7 +117,6 @@ function rebuildText(summary: ReturnType<typeof summaryOf>): string {
   ].join('\n');
 }
 
-/** Differences that people read; the rest is in the JSON. */
 const maxShownDifferences = 20;
 
 function verifyText(result: VerifyResult): string {

@@ -75,7 +75,6 @@ export async function updateSchema({ endpoints, clickhouse }: Servers): Promise<
   await migrate(clickhouse, clickhouseCluster);
 }
 
-/** An unavailable server is no defect. */
 async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<unknown> {
   if (error instanceof StartError) return error;
   const server = error instanceof ApiError ? 'Redis' : (await isAlive(clickhouse)) ? null : 'ClickHouse';

@@ -10,16 +10,13 @@ export const levels = [0.5, 0.8, 0.95] as const;
 export const modelNames = ['served', 'no_change', 'population'] as const;
 export type ModelName = (typeof modelNames)[number];
 
-/** A forecast beside what came out. */
 export interface ScoredCase extends AccuracyCase {
   readonly fold: number;
   /** Share of right answers inside the horizon. */
   readonly observed: number;
-  /** Expected share by model. */
   readonly expected: Readonly<Record<ModelName, number>>;
   /** Whether the interval holds what was observed, in the order of `levels`. */
   readonly inside: readonly boolean[];
-  /** Width of the 80 % interval. */
   readonly width: number;
   /** Probability that the forecast gave to less than was observed, and to that or less. */
   readonly pit: readonly [from: number, to: number];
@@ -62,7 +59,6 @@ const placeIn =
 const latest = 50;
 const smoothing = 1;
 
-/** The learner's own share of right answers among the latest before the moment. */
 function latestShare(log: AnswerLog, one: AccuracyCase): number {
   const place = placeIn(log)(one);
   const answers = Math.min(one.history, latest);

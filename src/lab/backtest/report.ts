@@ -102,8 +102,6 @@ const percent = (value: number): string => `${Math.round(100 * value)} %`;
 const withBounds = ({ mean, low, high }: Estimate, shown: typeof share): string =>
   `${shown(mean)} [${shown(low)}\u00a0${shown(high)}]`;
 
-// ---- tables, of the text and of the page
-
 /** Coverage this far from the level is accepted. */
 const tolerance = 0.03;
 
@@ -164,8 +162,6 @@ const bandRows = (bands: readonly Band[], boundsOf: readonly number[]): Row[] =>
     ...modelNames.map((name) => loss(band.models[name].logLoss.mean)),
   ]);
 
-// ---- the page
-
 const titles: Readonly<Record<ModelName, string>> = {
   served: 'Served forecast',
   no_change: 'No change',
@@ -215,7 +211,6 @@ function bandChart(
   return chartFigure({ x: ratioAxis('answers so far', [first, last]), points, ...chart });
 }
 
-/** A chart of the bands of each horizon. */
 const byHorizon = (bands: readonly Band[], chart: (own: Band[], horizon: string) => string): string[] =>
   [...groupedBy(bands, ({ horizon }) => horizon)].map(([horizon, own]) => chart(own, grouped(horizon)));
 

@@ -12,7 +12,6 @@ export interface Estimate {
   readonly high: number;
 }
 
-/** Some of the cases. */
 export type Summary = Awaited<ReturnType<typeof summaryOf>>;
 /** The cases of one horizon of learners with so many answers. */
 export type Band = Awaited<ReturnType<typeof bandsOf>>[number];
@@ -46,7 +45,6 @@ async function bandsOf(scored: readonly ScoredCase[]) {
   return bands;
 }
 
-/** Each once, ascending. */
 export const horizonsOf = (of: readonly { readonly horizon: number }[]): number[] =>
   distinct(of.map(({ horizon }) => horizon)).sort((a, b) => a - b);
 
@@ -85,7 +83,6 @@ async function summaryOf(scored: readonly ScoredCase[]) {
     /** Share of cases inside the interval, and below it, in the order of `levels`. */
     coverage: [half, most, nearlyAll] as const,
     below: levels.map((_, i) => shareBelow(scored, i)),
-    /** Mean width of the 80 % interval. */
     width,
     models: Object.fromEntries(modelNames.map((name, i) => [name, lossesOfModel(i)])) as Readonly<
       Record<ModelName, Readonly<Record<(typeof lossNames)[number], Estimate>>>
@@ -160,7 +157,6 @@ function generator(start: number): () => number {
 
 const reliabilityPoints = 10;
 
-/** Tenths of the cases by the expected share. */
 function reliabilityOf(scored: readonly ScoredCase[]) {
   const sorted = scored.toSorted((a, b) => a.expected.served - b.expected.served);
   const end = (i: number): number => (i * sorted.length) / reliabilityPoints;

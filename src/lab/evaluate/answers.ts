@@ -85,7 +85,6 @@ function foldIn(value: unknown): number | null {
   throw new RowProblem(`fold ${shown(value)} must be an integer`);
 }
 
-/** Texts, and the number of each in the order in which they first came, from 0. */
 function createNumbers() {
   const numbers = new Map<string, number>();
   const names: string[] = [];
@@ -121,7 +120,6 @@ export function splitByFold(table: AnswerTable, folds: Uint16Array, testFold: nu
   return { training: logOf(false), test: logOf(true) };
 }
 
-/** Folds of learners whose rows have none. */
 const hashFolds = 5;
 
 /** The fold of each learner: as in the file, else 1 to 5 by SHA-256 of the id, the same on every machine. */

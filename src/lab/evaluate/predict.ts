@@ -87,7 +87,6 @@ function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Floa
 
 // ---- the served model: each learner is counted answer by answer by the very code that serves
 
-/** One learner's states. */
 interface History {
   learner: LearnerState;
   readonly skills: Map<number, SkillState>;

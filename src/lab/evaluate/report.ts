@@ -37,7 +37,6 @@ import type { Trained } from './train.js';
 export interface Evaluation {
   readonly file: string;
   readonly fold: number;
-  /** Where folds come from. */
   readonly split: keyof typeof splits;
   readonly test: { readonly rows: number; readonly learners: number };
   readonly train: Evaluation['test'];

@@ -48,8 +48,6 @@ function numbersOf(log: AnswerLog) {
   return { learner, answer, attempt };
 }
 
-// ---- learning curves: how right answers and predictions change with practice
-
 /** Attempts on a skill, each with a point of its own; those after the 30th are few. */
 const attemptEnds = indices(30).map((i) => i + 1);
 
@@ -87,8 +85,6 @@ function curve(
     }))
     .filter((point) => point.answers >= minAnswers);
 }
-
-// ---- discrimination
 
 export interface AucEstimate {
   /** See `Metrics.auc`; null where all answers are alike. */
@@ -132,7 +128,6 @@ function firstIndex(sorted: Float64Array, holds: (value: number) => boolean): nu
   return low;
 }
 
-/** Least numbers of training answers of the bands. */
 const bandStarts = [0, 1, 100, 1000, 10_000];
 
 /** Test answers on skills of about the same number of training answers, `from` to `to`; `auc` in the order of `modelNames`. */
@@ -152,8 +147,6 @@ function bandsOf({ training, test }: Split, predictions: readonly Float64Array[]
     return [{ from, to, skills, answers: correct.length, auc }];
   });
 }
-
-// ---- calibration by skill
 
 const shownSkills = 10;
 /** Below this the gap is mostly chance: its standard error is about .05. */

@@ -11,7 +11,6 @@ import type { ServedModel } from './predict.js';
 
 export type Trained = Awaited<ReturnType<typeof trainModels>>;
 
-/** @param onStep called when a step begins, for a progress line */
 export async function trainModels(
   log: AnswerLog,
   stages: StageRunner,
@@ -47,7 +46,6 @@ function itemsOf({ items }: FittedModel): ServedModel['itemOf'] {
   return (item) => (items.sums.answers[item] === 0 ? null : itemModelAt(items, item));
 }
 
-/** The time of an evaluation changes nothing in it. */
 const epoch = new Date(0).toISOString();
 
 /** Watches the stages of a fit for its BKT part: from the beginning of the trees to the end of the last skill. */

@@ -9,7 +9,6 @@ const { document } = parseHTML('<html><body></body></html>');
 /** Names of series in the order of the legend, with their colours: a to e, or text, as the style of page.ts defines them. */
 export type Series = Readonly<Record<string, string>>;
 
-/** One dot of a series. */
 export interface ChartPoint {
   readonly series: string;
   readonly x: number;
@@ -23,7 +22,6 @@ export interface ChartPoint {
   readonly weight?: number;
 }
 
-/** A bar over a range of x. */
 export interface ChartBar {
   readonly from: number;
   readonly to: number;
@@ -98,7 +96,6 @@ export const colorsOf = (series: Series): Plot.ScaleOptions => ({
 
 const dashed = { stroke: 'var(--soft)', strokeDasharray: '3 4' };
 
-/** Dashed lines at values of y. */
 export const levelMark = (levels: readonly number[]): Plot.Markish => Plot.ruleY(levels, dashed);
 
 /** A dashed line on which x and y are equal, from 0 to 1. */
@@ -108,7 +105,6 @@ export const diagonalMark: Plot.Markish = Plot.line([0, 1], {
   ...dashed,
 });
 
-/** An axis of shares. */
 export const shareAxis = (label: string, domain: readonly [number, number] = [0, 1]): Plot.ScaleOptions => ({
   ...{ domain, label, grid: true, tickFormat: '.0%' },
 });

@@ -22,7 +22,6 @@ export function tableLines(
   return rows.map((row) => row.map(cell).join('  ').trimEnd());
 }
 
-/** A table of names and numbers, indented. */
 export const aligned = (rows: readonly (readonly string[])[]): string =>
   tableLines(rows)
     .map((line) => `  ${line}`)

@@ -27,7 +27,6 @@ export function tag(
   return `<${name}${listed.join('')}>${content.join('')}</${name}>`;
 }
 
-/** An element around plain text. */
 export const textTag = (name: string, attributes: Readonly<Record<string, string>>, text: string): string =>
   tag(name, attributes, escapeText(text));
 
@@ -91,7 +90,6 @@ ${sections.join('\n')}
 export const section = (heading: string, text: string, ...content: readonly string[]): string =>
   tag('section', {}, textTag('h2', {}, heading), textTag('p', {}, text), ...content);
 
-/** Charts side by side where there is room. */
 export const chartGrid = (figures: readonly string[]): string => tag('div', { class: 'charts' }, ...figures);
 
 /** Looks: `best` of its column, `off` what it should be, resting on `few` observations. */

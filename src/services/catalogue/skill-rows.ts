@@ -44,16 +44,24 @@ const allowed: Readonly<Record<SkillField | 'source', string>> = {
 /** @returns the row, or what is wrong with it: field, value and what is allowed */
 export function checkSkillRow(read: RawSkill): SkillRow | readonly string[] {
   const raw = trimmed(read);
+  const { skill_id: skillId } = raw;
   const tenant = isAbsent(raw.tenant) ? 'default' : raw.tenant;
   if (typeof tenant !== 'string' || !plainName.test(tenant)) return [complaint(raw, 'tenant')];
-  const { skill_id: skillId } = raw;
-  if (typeof skillId !== 'string' || learningIdProblem(skillId) !== null) {
-    return [complaint(raw, 'skill_id')];
+  if (typeof skillId !== 'string' || learningIdProblem(skillId) !== null) return [complaint(raw, 'skill_id')];
+  const columns = parameterFields.filter((field) => raw[field] !== undefined);
+  if (raw.parameters !== undefined && columns.length > 0) {
+    const either = `either parameters or ${parameterFields.join(', ')}`;
+    return [`${columns[0]} is not allowed (parameters are there too); allowed: ${either}`];
   }
-  const beside = raw.parameters === undefined ? undefined : parameterFields.find((field) => has(raw, field));
-  if (beside !== undefined) return [bothForms(beside)];
   try {
-    return { tenant, skillId, setting: given(raw, readSkillBody(bodyOf(raw))) };
+    const { name, section, weight, parameters } = readSkillBody(bodyOf(raw));
+    const setting = {
+      ...(raw.name !== undefined && { name }),
+      ...(raw.section !== undefined && { section }),
+      ...(raw.weight !== undefined && { weight }),
+      ...((raw.parameters !== undefined || columns.length > 0) && { parameters }),
+    };
+    return { tenant, skillId, setting };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return (error.details ?? []).map(({ path, message }) => complaint(raw, path, message));
@@ -63,19 +71,12 @@ export function checkSkillRow(read: RawSkill): SkillRow | readonly string[] {
 /** Space around what is compared byte for byte, or shown to people, stays. */
 const trimmed = (read: RawSkill): RawSkill =>
   Object.fromEntries(
-    skillFields.flatMap((field) => {
+    skillFields.map((field) => {
       const value = read[field];
-      if (value === undefined) return [];
       const keep = typeof value !== 'string' || field === 'skill_id' || field === 'name';
-      return [[field, keep ? value : value.trim()]];
+      return [field, keep ? value : value.trim()];
     }),
   );
-
-const has = (raw: RawSkill, ...fields: SkillField[]): boolean =>
-  fields.some((field) => raw[field] !== undefined);
-
-const bothForms = (field: SkillField): string =>
-  `${field} is not allowed (parameters are there too); allowed: either parameters or ${parameterFields.join(', ')}`;
 
 /** @param path of what is wrong in the body; columns have no path, but are called as the fields in it */
 function complaint(raw: RawSkill, path: string, reason?: string): string {
@@ -88,7 +89,6 @@ function complaint(raw: RawSkill, path: string, reason?: string): string {
   return `${place} ${shown(value)} is not allowed${because}; allowed: ${allowed[field]}`;
 }
 
-/** The row as a body of the API. */
 const bodyOf = (raw: RawSkill): object => ({
   name: orNull(raw.name),
   section: orNull(raw.section),
@@ -96,7 +96,6 @@ const bodyOf = (raw: RawSkill): object => ({
   parameters: raw.parameters === undefined ? columnsOf(raw) : orNull(raw.parameters),
 });
 
-/** The columns of parameters as the object that the API has for them. */
 function columnsOf(raw: RawSkill): object | null {
   const set = parameterFields.filter((field) => !isAbsent(raw[field]));
   return set.length === 0 ? null : Object.fromEntries(set.map((field) => [field, numberIn(raw[field])]));
@@ -105,14 +104,4 @@ function columnsOf(raw: RawSkill): object | null {
 const orNull = (value: unknown): unknown => (isAbsent(value) ? null : value);
 
 /** What is no number stays what it is, for the check to find. */
-const numberIn = (value: unknown): unknown => (isAbsent(value) ? null : (numberOf(value) ?? value));
-
-/** Of the whole setting what the row has fields for. */
-function given(raw: RawSkill, { name, section, weight, parameters }: SkillSetting): Partial<SkillSetting> {
-  return {
-    ...(has(raw, 'name') && { name }),
-    ...(has(raw, 'section') && { section }),
-    ...(has(raw, 'weight') && { weight }),
-    ...(has(raw, 'parameters', ...parameterFields) && { parameters }),
-  };
-}
+const numberIn = (value: unknown): unknown => numberOf(value) ?? orNull(value);

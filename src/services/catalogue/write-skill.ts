@@ -23,8 +23,6 @@ export interface SkillDeletePorts extends SkillWritePorts {
 
 /**
  * Data of PUT /api/v1/skills/{skill_id}: the entry is replaced as a whole.
- *
- * @param body as it was sent
  * @throws ApiError INVALID_REQUEST, PRECONDITION_FAILED, LIMIT_EXCEEDED, UNAVAILABLE
  */
 export async function putSkill(
@@ -41,10 +39,9 @@ export async function putSkill(
   const written = await ports.catalogue.put(tenant, { skillId, setting, ifRevision }, ports.now());
   if (written.status === 'written')
     return taggedSkill(await ports.models.current(tenant), skillId, written.entry);
-  throw written.status === 'full' ? noRoom() : preconditionFailed();
+  if (written.status !== 'full') throw preconditionFailed();
+  throw new ApiError('LIMIT_EXCEEDED', 'The tenant knows as many skills as a tenant may have');
 }
-
-const noRoom = () => new ApiError('LIMIT_EXCEEDED', 'The tenant knows as many skills as a tenant may have');
 
 /** From so many answers on a skill stays. */
 const keptAnswers = 20;
@@ -52,7 +49,6 @@ const keptAnswers = 20;
 /**
  * Data of DELETE /api/v1/skills/{skill_id}: what was set is taken off, and the skill is not known any more until a learner
  * answers it for the first time. Answers stay.
- *
  * @throws ApiError SKILL_NOT_FOUND, CONFLICT, PRECONDITION_FAILED, UNAVAILABLE
  */
 export async function deleteSkill(

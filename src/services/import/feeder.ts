@@ -73,17 +73,16 @@ export function createFeeder(options: FeederOptions) {
   let refusedSince: number | null = null;
 
   async function sendAll(shard: Shard): Promise<void> {
-    for (let delayMs = minDelayMs; !signal.aborted; ) {
-      if (shard.group.length === 0) shard.group = shard.waiting.splice(0, groupRows);
+    for (let delayMs = minDelayMs; !signal.aborted; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
+      if (shard.group.length === 0) {
+        shard.group = shard.waiting.splice(0, groupRows);
+        delayMs = minDelayMs;
+      }
       shard.isWorking = shard.group.length > 0;
       if (!shard.isWorking) return;
       shard.group = settle(shard.group, await trackGroup(options, shard.group));
       changes.emit('change');
-      if (shard.group.length === 0) delayMs = minDelayMs;
-      else {
-        await sleep(delayMs, undefined, { signal }).catch(() => undefined);
-        delayMs = Math.min(2 * delayMs, maxDelayMs);
-      }
+      if (shard.group.length > 0) await sleep(delayMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
