@@ -22,3 +22,17 @@ export const inParts = <Item>(items: readonly Item[], size: number): Item[][] =>
 export const indices = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 export const distinct = <Item>(items: Iterable<Item>): Item[] => [...new Set(items)];
+
+/** Numbers ids in the order in which they come, behind those that are given. */
+export function createInterner(ids: string[]) {
+  const known = new Map(ids.map((id, i) => [id, i]));
+  return {
+    ids,
+    indexOf: (id: string): number => {
+      const found = known.get(id);
+      if (found !== undefined) return found;
+      known.set(id, ids.length);
+      return ids.push(id) - 1;
+    },
+  };
+}

@@ -102,17 +102,15 @@ async function runCommand<Arguments>(
     // A stop ends connections whose failure is then no news.
     if (!closers.closing) {
       showProgress('');
-      reportStartFailure(forUser(error), logger, stderr);
+      // What callers of the service see is fit for the user of a command, too.
+      const known = error instanceof ApiError ? new StartError(error.message, { cause: error }) : error;
+      reportStartFailure(known, logger, stderr);
       // Where Redis is unavailable, closers run into their limits; the user has read why.
       logger.level = 'silent';
     }
     await shutdown(failure);
   }
 }
-
-/** The message of an error that callers of the service see is fit for the user of a command, too. */
-const forUser = (error: unknown): unknown =>
-  error instanceof ApiError ? new StartError(error.message, { cause: error }) : error;
 
 function progressLine(stderr: CommandHost['stderr']): (text: string) => void {
   let isEmpty = true;

@@ -69,11 +69,13 @@ async function redriveAll(redis: RedisClient, streams: readonly string[]): Promi
     sums.stayed += stayed;
     sums.erased += erased;
   }
-  const lines = [`put back ${sums.moved}`];
-  if (sums.erased > 0) lines.push(`${sums.erased} were of learners who were erased, and are gone`);
-  if (sums.stayed > 0)
-    lines.push(`${sums.stayed} stay parked: too many rows or a correction wait before them, try again later`);
-  return lines.join('\n');
+  const { moved, stayed, erased } = sums;
+  const wait = 'too many rows or a correction wait before them, try again later';
+  return [
+    `put back ${moved}`,
+    ...(erased > 0 ? [`${erased} were of learners who were erased, and are gone`] : []),
+    ...(stayed > 0 ? [`${stayed} stay parked: ${wait}`] : []),
+  ].join('\n');
 }
 
 function ageOf(ms: number): string {

@@ -1,7 +1,13 @@
 /** Every moment of a fold's learners forecast by models that were trained without them. */
 import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AccuracyCase, accuracyCases } from '../../domain/fit/accuracy/cases.js';
-import { accuracyCdf, accuracyInterval, forecastAccuracy } from '../../domain/prediction/accuracy-model.js';
+import {
+  type AccuracyForecast,
+  type AccuracyModel,
+  accuracyCdf,
+  accuracyInterval,
+  forecastAccuracy,
+} from '../../domain/prediction/accuracy-model.js';
 import { groupedBy } from '../../lists.js';
 import type { Split } from '../evaluate/answers.js';
 import { replayServed, type ServedModel, shareRight } from '../evaluate/predict.js';
@@ -10,17 +16,12 @@ export const levels = [0.5, 0.8, 0.95] as const;
 export const modelNames = ['served', 'no_change', 'population'] as const;
 export type ModelName = (typeof modelNames)[number];
 
-export interface ScoredCase extends AccuracyCase {
+/** A forecast beside what came out. */
+export type ScoredCase = ReturnType<typeof scoreCase> & {
   readonly fold: number;
-  /** Share of right answers inside the horizon. */
-  readonly observed: number;
+  /** Expected share of right answers. */
   readonly expected: Readonly<Record<ModelName, number>>;
-  /** Whether the interval holds what was observed, in the order of `levels`. */
-  readonly inside: readonly boolean[];
-  readonly width: number;
-  /** Probability that the forecast gave to less than was observed, and to that or less. */
-  readonly pit: readonly [from: number, to: number];
-}
+};
 
 /** All cases of the test log; in each, only what the learner had answered by then is known. */
 export function forecastFold({ training, test }: Split, served: ServedModel, fold: number): ScoredCase[] {
@@ -31,23 +32,28 @@ export function forecastFold({ training, test }: Split, served: ServedModel, fol
   replayServed(served, test, ({ history: { learner }, place }) => {
     for (const one of cases.get(place) ?? []) {
       const forecast = forecastAccuracy(accuracy, learner, one.horizon);
-      const observed = one.right / one.answers;
-      const intervalAt = (level: number) => accuracyInterval(accuracy, forecast, one.answers, level);
-      const middle = intervalAt(0.8);
-      const cdf = (share: number): number => accuracyCdf(accuracy, forecast, one.answers, share);
-      const half = 0.5 / one.answers;
-      scored.push({
-        ...one,
-        fold,
-        observed,
-        expected: { served: forecast.expected, no_change: latestShare(test, one), population },
-        inside: levels.map(intervalAt).map(({ low, high }) => low <= observed && observed <= high),
-        width: middle.high - middle.low,
-        pit: [cdf(observed - half), cdf(observed + half)],
-      });
+      const expected = { served: forecast.expected, no_change: latestShare(test, one), population };
+      scored.push({ ...scoreCase(accuracy, forecast, one), fold, expected });
     }
   });
   return scored;
+}
+
+function scoreCase(accuracy: AccuracyModel, forecast: AccuracyForecast, one: AccuracyCase) {
+  const observed = one.right / one.answers;
+  const intervals = levels.map((level) => accuracyInterval(accuracy, forecast, one.answers, level));
+  const cdf = (share: number): number => accuracyCdf(accuracy, forecast, one.answers, share);
+  const half = 0.5 / one.answers;
+  return {
+    ...one,
+    observed,
+    /** Whether the interval holds what was observed, in the order of `levels`. */
+    inside: intervals.map(({ low, high }) => low <= observed && observed <= high),
+    /** Of the 80 % interval. */
+    width: intervals[1] === undefined ? 0 : intervals[1].high - intervals[1].low,
+    /** Probability that the forecast gave to less than was observed, and to that or less. */
+    pit: { from: cdf(observed - half), to: cdf(observed + half) },
+  };
 }
 
 const placeIn =

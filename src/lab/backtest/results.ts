@@ -48,24 +48,22 @@ async function bandsOf(scored: readonly ScoredCase[]) {
 export const horizonsOf = (of: readonly { readonly horizon: number }[]): number[] =>
   distinct(of.map(({ horizon }) => horizon)).sort((a, b) => a - b);
 
+/** Of single answers: Brier score and log loss; of the share: its distance from the expected one. */
+const lossOf = {
+  brier: (observed: number, expected: number) =>
+    observed * (1 - expected) ** 2 + (1 - observed) * expected ** 2,
+  logLoss: (observed: number, expected: number) => shareLogLoss(expected, observed),
+  mae: (observed: number, expected: number) => Math.abs(observed - expected),
+};
+type LossName = keyof typeof lossOf;
+const lossNames = Object.keys(lossOf) as LossName[];
+
 /** What means are taken of, behind the number of cases. */
 const columnsOf = ({ inside, width, observed, expected }: ScoredCase): number[] => [
   1,
   width,
   ...inside.map(Number),
-  ...modelNames.flatMap((name) => lossesOf(observed, expected[name])),
-];
-
-const lossNames = ['brier', 'logLoss', 'mae'] as const;
-
-/**
- * Brier score and log loss of single answers (squared distance, and -ln of the probability of what happened), and
- * distance of the expected share from the observed one; in the order of `lossNames`.
- */
-const lossesOf = (observed: number, expected: number): number[] => [
-  observed * (1 - expected) ** 2 + (1 - observed) * expected ** 2,
-  shareLogLoss(expected, observed),
-  Math.abs(observed - expected),
+  ...modelNames.flatMap((name) => lossNames.map((loss) => lossOf[loss](observed, expected[name]))),
 ];
 
 async function summaryOf(scored: readonly ScoredCase[]) {
@@ -85,7 +83,7 @@ async function summaryOf(scored: readonly ScoredCase[]) {
     below: levels.map((_, i) => shareBelow(scored, i)),
     width,
     models: Object.fromEntries(modelNames.map((name, i) => [name, lossesOfModel(i)])) as Readonly<
-      Record<ModelName, Readonly<Record<(typeof lossNames)[number], Estimate>>>
+      Record<ModelName, Readonly<Record<LossName, Estimate>>>
     >,
   };
 }
@@ -181,7 +179,7 @@ export const pitBins = 20;
 const pitHistogram = (scored: readonly ScoredCase[]): number[] =>
   indices(pitBins).map((bin) => {
     const [low, high] = [bin / pitBins, (bin + 1) / pitBins];
-    const shareIn = ({ pit: [from, to] }: ScoredCase): number => {
+    const shareIn = ({ pit: { from, to } }: ScoredCase): number => {
       if (to > from) return Math.max(0, Math.min(to, high) - Math.max(from, low)) / (to - from);
       return from >= low && (from < high || high === 1) ? 1 : 0;
     };

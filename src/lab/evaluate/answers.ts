@@ -1,6 +1,7 @@
 /** The answers of a file in columns, ids as numbers: 64 bytes an answer beside the ids; and their division by folds. */
 import { createHash } from 'node:crypto';
 import { type AnswerLog, shared } from '../../domain/base/answer-log.js';
+import { createInterner } from '../../lists.js';
 import {
   answerOf,
   type FileColumn,
@@ -20,14 +21,14 @@ export const maxFold = 65_534;
 export type AnswerTable = ReturnType<typeof createAnswerTable>;
 
 export function createAnswerTable() {
-  const [learners, skills, items] = [createNumbers(), createNumbers(), createNumbers()];
+  const [learners, skills, items] = [createInterner([]), createInterner([]), createInterner([''])];
   let foldConflicts = 0;
   const folds = new Map<number, number>();
   /** In the order of the file; NaN for what was not reported. */
   const columns = {
     learner: [] as number[],
     skill: [] as number[],
-    /** Number of the item and 1; 0 where none was reported. */
+    /** From 1; 0 where none was reported. */
     item: [] as number[],
     correct: [] as number[],
     order: [] as number[],
@@ -53,11 +54,11 @@ export function createAnswerTable() {
     }));
     if (typeof read === 'string') return read;
     const { event, order, isTimed, fold, difficulty } = read;
-    const learner = learners.of(event.userId);
+    const learner = learners.indexOf(event.userId);
     if (fold !== null) setFold(learner, fold);
     columns.learner.push(learner);
-    columns.skill.push(skills.of(event.skillId));
-    columns.item.push(event.itemId === null ? 0 : 1 + items.of(event.itemId));
+    columns.skill.push(skills.indexOf(event.skillId));
+    columns.item.push(items.indexOf(event.itemId ?? ''));
     columns.correct.push(event.isCorrect ? 1 : 0);
     columns.order.push(order ?? Number.NaN);
     columns.at.push(isTimed ? event.occurredAt : Number.NaN);
@@ -68,9 +69,9 @@ export function createAnswerTable() {
 
   return {
     columns,
-    learners: learners.names,
-    skills: skills.names,
-    items: items.names,
+    learners: learners.ids,
+    skills: skills.ids,
+    itemCount: () => items.ids.length - 1,
     /** The fold of each learner that has one, by the first row that has it. */
     folds: folds as ReadonlyMap<number, number>,
     /** Rows with another fold than an earlier row of the learner. */
@@ -83,19 +84,6 @@ function foldIn(value: unknown): number | null {
   const fold = numberIn('fold', value, [0, maxFold]);
   if (fold === null || Number.isInteger(fold)) return fold;
   throw new RowProblem(`fold ${shown(value)} must be an integer`);
-}
-
-function createNumbers() {
-  const numbers = new Map<string, number>();
-  const names: string[] = [];
-  return {
-    names,
-    of: (name: string): number => {
-      const number = numbers.get(name) ?? names.push(name) - 1;
-      numbers.set(name, number);
-      return number;
-    },
-  };
 }
 
 /** Two logs without a common learner; skills and items have the same numbers in both. */
@@ -136,7 +124,10 @@ function sortAnswers({ columns: { order, at } }: AnswerTable, rows: number[]): v
 }
 
 /** The answers of some learners as a log. @param rowsOf each learner's rows in their order */
-function gather({ columns, skills, items }: AnswerTable, rowsOf: readonly (readonly number[])[]): AnswerLog {
+function gather(
+  { columns, skills, itemCount }: AnswerTable,
+  rowsOf: readonly (readonly number[])[],
+): AnswerLog {
   const rows = rowsOf.flat();
   const fill = <Column extends Uint8Array | Uint32Array | Float32Array>(
     column: Column,
@@ -161,7 +152,7 @@ function gather({ columns, skills, items }: AnswerTable, rowsOf: readonly (reado
     seconds: fill(shared.floats(rows.length), columns.seconds),
     difficulty: fill(shared.floats(rows.length), columns.difficulty),
     skills: skills.length,
-    items: items.length,
+    items: itemCount(),
   };
 }
 

@@ -86,19 +86,15 @@ function curve(
     .filter((point) => point.answers >= minAnswers);
 }
 
-export interface AucEstimate {
-  /** See `Metrics.auc`; null where all answers are alike. */
-  readonly auc: number | null;
-  /** Half the width of the 95 % interval over learners; null with the area, or for a single learner. */
-  readonly margin: number | null;
-}
+export type AucEstimate = ReturnType<typeof estimateAuc>;
 
 /**
  * Area under the ROC curve with its standard error over learners, whose answers are not independent of one another
- * (Obuchowski 1997, Biometrics 53: 567, in the linear form with one term a learner).
+ * (Obuchowski 1997, Biometrics 53: 567, in the linear form with one term a learner). `margin` is half the width of the
+ * 95 % interval, null for a single learner; both are null where all answers are alike.
  * @param learner of each answer, numbers from 0, ascending
  */
-function estimateAuc(correct: Uint8Array, predictions: Float64Array, learner: Uint32Array): AucEstimate {
+function estimateAuc(correct: Uint8Array, predictions: Float64Array, learner: Uint32Array) {
   const right = predictions.filter((_, i) => correct[i] === 1).sort();
   const wrong = predictions.filter((_, i) => correct[i] !== 1).sort();
   if (right.length === 0 || wrong.length === 0) return { auc: null, margin: null };

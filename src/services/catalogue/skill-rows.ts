@@ -18,13 +18,6 @@ type SkillField = (typeof skillFields)[number];
 /** A row as it was read: texts from CSV, values from JSON. A field that is not there at all is undefined. */
 export type RawSkill = Readonly<Partial<Record<SkillField, unknown>>>;
 
-export interface SkillRow {
-  readonly tenant: string;
-  readonly skillId: string;
-  /** What the row sets; what it has no fields for stays as it is. */
-  readonly setting: Partial<SkillSetting>;
-}
-
 const oneProbability = `a number from ${manualBounds.low} to ${manualBounds.high}, all four or none`;
 
 const allowed: Readonly<Record<SkillField | 'source', string>> = {
@@ -41,8 +34,8 @@ const allowed: Readonly<Record<SkillField | 'source', string>> = {
   source: 'default, fitted (both: nothing is set by hand), manual or nothing',
 };
 
-/** @returns the row, or what is wrong with it: field, value and what is allowed */
-export function checkSkillRow(read: RawSkill): SkillRow | readonly string[] {
+/** @returns what the row sets of a skill, or what is wrong with it: field, value and what is allowed */
+export function checkSkillRow(read: RawSkill) {
   const raw = trimmed(read);
   const { skill_id: skillId } = raw;
   const tenant = isAbsent(raw.tenant) ? 'default' : raw.tenant;
@@ -55,7 +48,7 @@ export function checkSkillRow(read: RawSkill): SkillRow | readonly string[] {
   }
   try {
     const { name, section, weight, parameters } = readSkillBody(bodyOf(raw));
-    const setting = {
+    const setting: Partial<SkillSetting> = {
       ...(raw.name !== undefined && { name }),
       ...(raw.section !== undefined && { section }),
       ...(raw.weight !== undefined && { weight }),

@@ -1,6 +1,7 @@
 /** A tenant's answers as fits read them: in columns, whole learners, in the order of the table. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { shared } from '../../domain/base/answer-log.js';
+import { createInterner } from '../../lists.js';
 import { callersTime, selectRows } from '../clickhouse/client.js';
 import { decodeRow, type RawRow } from '../clickhouse/row-binary.js';
 
@@ -125,20 +126,6 @@ function createColumns(room: number) {
       itemIds: items.ids,
       learnerHash: sharedCounts(hashes),
     }),
-  };
-}
-
-/** Numbers ids in the order in which they come. */
-function createInterner(ids: string[]) {
-  const known = new Map(ids.map((id, i) => [id, i]));
-  return {
-    ids,
-    indexOf: (id: string): number => {
-      const found = known.get(id);
-      if (found !== undefined) return found;
-      known.set(id, ids.length);
-      return ids.push(id) - 1;
-    },
   };
 }
 
