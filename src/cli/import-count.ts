@@ -22,7 +22,7 @@ const savePositionMs = 1000;
 /** Live answers share the outbox: an import waits for ClickHouse before it fills it, far below its bound. */
 const maxBacklog = 200_000;
 const backlogPauseMs = 200;
-const progressMs = 500;
+const lookMs = 500;
 /** Of the time that a stop gives; whatever closes after the import needs its own. */
 const inFlightShare = 1 / 4;
 /** After this long without a move the rows are left to the service's pipeline: ClickHouse may be unavailable. */
@@ -66,8 +66,8 @@ export async function countFile(run: ImportRun) {
   const check = pageChecker(run, figures, rejects.add);
   const { id: epoch } = await outbox.epoch();
   const enter = stopWithSignal(context, feeder);
-  const progress = showFigures(run, figures);
-  const reached = pace(run);
+  const watch = watchRun(run, figures);
+  const reached = pace(run, watch.isFull);
   let last = 0;
   /** The line up to which everything is counted or rejected. */
   const position = (): number => Math.max(record.line, (feeder.firstOpenLine() ?? last + 1) - 1);
@@ -85,7 +85,7 @@ export async function countFile(run: ImportRun) {
       await feeder.drain();
       if (closers.closing) return null;
       enter('storing');
-      const speed = progress.speed();
+      const speed = watch.speed();
       await lock.confirm();
       await store.finish(record.id, position(), Date.now());
       return speed;
@@ -103,7 +103,7 @@ export async function countFile(run: ImportRun) {
     };
   } finally {
     enter('done');
-    progress.end();
+    watch.end();
   }
 }
 
@@ -143,32 +143,19 @@ function pageChecker(
   };
 }
 
-/** Rows that are not in ClickHouse yet; null where Redis does not say. */
-async function backlogOf({ engine, context: { logger } }: ImportRun): Promise<number | null> {
-  try {
-    return (await engine.outbox.facts()).outboxLength;
-  } catch (error) {
-    logger.debug({ err: error }, 'the backlog is not known');
-    return null;
-  }
-}
-
 /**
  * Saves the position once a second, and waits where too much of the file waits for ClickHouse. A position that
  * cannot be saved stays behind, which costs time when resuming and nothing else.
  */
-function pace(run: ImportRun) {
-  const { store, lock, context } = run;
+function pace({ store, lock, context: { closers, logger } }: ImportRun, isFull: () => boolean) {
   let savedAt = performance.now();
   return async (line: number): Promise<void> => {
     lock.check();
     if (performance.now() - savedAt < savePositionMs) return;
     savedAt = performance.now();
-    await store
-      .savePosition(line)
-      .catch((error: unknown) => context.logger.debug({ err: error }, 'the position is saved later'));
-    while (!context.closers.closing && ((await backlogOf(run)) ?? 0) > maxBacklog)
-      await sleep(backlogPauseMs);
+    const later = (error: unknown) => logger.debug({ err: error }, 'the position is saved later');
+    await store.savePosition(line).catch(later);
+    while (isFull() && !closers.closing) await sleep(backlogPauseMs);
   };
 }
 
@@ -206,25 +193,30 @@ export function stopWithSignal(
   };
 }
 
-function showFigures(run: ImportRun, figures: Figures) {
+/** Twice a second shows how far the run is, and looks how many rows are not in ClickHouse yet. */
+function watchRun({ engine, context, file }: ImportRun, figures: Figures) {
   const since = performance.now();
   const speed = () => {
     const seconds = (performance.now() - since) / 1000;
     return { seconds, rowsPerSecond: Math.round(figures.counted / Math.max(seconds, 0.001)) };
   };
+  /** Null where Redis does not say. */
   let backlog: number | null = null;
   const timer = setInterval(async () => {
     const parts = [
-      `${Math.floor((100 * figures.bytes) / Math.max(1, run.file.bytes))} %`,
+      `${Math.floor((100 * figures.bytes) / Math.max(1, file.bytes))} %`,
       `${grouped(figures.rows)} rows`,
       `${grouped(speed().rowsPerSecond)}/s`,
       `${grouped(figures.rejected)} rejected`,
       ...(backlog === null ? [] : [`${grouped(backlog)} wait for ClickHouse`]),
     ];
-    run.context.showProgress(parts.join(', '));
-    backlog = (await backlogOf(run)) ?? backlog;
-  }, progressMs);
-  return { speed, end: () => clearInterval(timer) };
+    context.showProgress(parts.join(', '));
+    const facts = await engine.outbox.facts().catch((error: unknown) => {
+      context.logger.debug({ err: error }, 'the backlog is not known');
+    });
+    backlog = facts?.outboxLength ?? null;
+  }, lookMs);
+  return { speed, isFull: () => (backlog ?? 0) > maxBacklog, end: () => clearInterval(timer) };
 }
 
 /**

@@ -56,15 +56,13 @@ interface Shard {
   /** In flight, or refused and waiting for their next try. */
   group: readonly TrackEvent[];
   waiting: TrackEvent[];
-  /** Whether `work` goes on with what waits. */
-  isWorking: boolean;
-  work: Promise<void>;
+  /** Sends what waits; null as soon as nothing does. */
+  work: Promise<void> | null;
 }
 
 export function createFeeder(options: FeederOptions) {
   const { shards: count, shardOf, settled, now = () => performance.now() } = options;
-  const idle = { isWorking: false, work: Promise.resolve() };
-  const shards = Array.from({ length: count }, (): Shard => ({ group: [], waiting: [], ...idle }));
+  const shards = Array.from({ length: count }, (): Shard => ({ group: [], waiting: [], work: null }));
   const changes = new EventEmitter();
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -78,8 +76,10 @@ export function createFeeder(options: FeederOptions) {
         shard.group = shard.waiting.splice(0, groupRows);
         delayMs = minDelayMs;
       }
-      shard.isWorking = shard.group.length > 0;
-      if (!shard.isWorking) return;
+      if (shard.group.length === 0) {
+        shard.work = null;
+        return;
+      }
       shard.group = settle(shard.group, await trackGroup(options, shard.group));
       changes.emit('change');
       if (shard.group.length > 0) await sleep(delayMs, undefined, { signal }).catch(() => undefined);
@@ -102,11 +102,12 @@ export function createFeeder(options: FeederOptions) {
   }
 
   function work(shard: Shard): void {
-    if (shard.isWorking) return;
-    shard.work = sendAll(shard).catch((error: unknown) => {
-      failure ??= error;
-      halt();
-    });
+    if (shard.waiting.length > 0) shard.work ??= sendAll(shard).catch(fail);
+  }
+
+  function fail(error: unknown): void {
+    failure ??= error;
+    halt();
   }
 
   function halt(): void {
