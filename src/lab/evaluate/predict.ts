@@ -110,9 +110,10 @@ export function replayServed(served: ServedModel, log: AnswerLog, before: (momen
   }
 }
 
-/** An answer with the states before it and what is served then. @param place of the answer in the log */
-function momentAt(served: ServedModel, log: AnswerLog, history: History, place: number) {
+/** An answer with the states before it and what is served then, and the same for another item of its skill. */
+function momentAt({ model, skillIds, itemOf }: ServedModel, log: AnswerLog, history: History, place: number) {
   const [skill, item] = [log.skill[place] as number, log.item[place] as number];
+  const skillId = skillIds[skill] as string;
   const answer: Answer = {
     isCorrect: log.correct[place] === 1,
     occurredAt: log.at[place] as number,
@@ -120,29 +121,20 @@ function momentAt(served: ServedModel, log: AnswerLog, history: History, place: 
     timeSpentSeconds: numberOrNull(log.seconds[place] as number),
     confidenceScore: null,
   };
-  const states = statesOf(served, history, skill, item);
-  const conditions = conditionsOf(served, states, skill, item, answer);
-  return { history, place, skill, item, answer, states, conditions };
+  const skillState = history.skills.get(skill) ?? newSkill(skillModelOf(model, skillId).parameters);
+  const statesOn = (item: number): AnswerStates => ({
+    learner: history.learner,
+    skill: skillState,
+    item: item === 0 ? null : history.items.get(item),
+  });
+  const conditionsOn = (item: number, states: AnswerStates) =>
+    conditionsFor(model, skillId, item === 0 ? null : itemOf(item), states, answer);
+  const states = statesOn(item);
+  const conditions = conditionsOn(item, states);
+  return { history, place, skill, item, answer, states, conditions, statesOn, conditionsOn };
 }
 
 const numberOrNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
-
-function statesOf(served: ServedModel, history: History, skill: number, item: number): AnswerStates {
-  const { parameters } = skillModelOf(served.model, served.skillIds[skill] as string);
-  return {
-    learner: history.learner,
-    skill: history.skills.get(skill) ?? newSkill(parameters),
-    item: item === 0 ? null : history.items.get(item),
-  };
-}
-
-const conditionsOf = (
-  { model, skillIds, itemOf }: ServedModel,
-  states: AnswerStates,
-  skill: number,
-  item: number,
-  answer: Answer,
-) => conditionsFor(model, skillIds[skill] as string, item === 0 ? null : itemOf(item), states, answer);
 
 /** Answers to probe, evenly spread over the log. */
 const wantedProbes = 50_000;
@@ -166,7 +158,7 @@ function predictServed(served: ServedModel, log: AnswerLog) {
     if (place % every !== 0) return;
     const other = others.get(skill) ?? 0;
     others.set(skill, item);
-    const chances = other === item && item !== 0 ? null : chancesElsewhere(served, moment, other);
+    const chances = other === item && item !== 0 ? null : chancesElsewhere(moment, other);
     if (chances === null) return;
     monotone.probes++;
     if (chances.right < chances.now - rounding) monotone.rightLowers++;
@@ -179,19 +171,15 @@ function predictServed(served: ServedModel, log: AnswerLog) {
  * Probability of a right answer on another item of the skill: now, and after either outcome. Null for an item that drops
  * out of the learner's window with the answer: it becomes unknown after either.
  */
-function chancesElsewhere(
-  served: ServedModel,
-  { history, skill, answer, states, conditions }: Moment,
-  other: number,
-) {
-  const now = statesOf(served, history, skill, other);
+function chancesElsewhere({ answer, states, conditions, statesOn, conditionsOn }: Moment, other: number) {
+  const now = statesOn(other);
   const after = (isCorrect: boolean): AnswerStates => ({
     ...applyAnswer(states, { ...answer, isCorrect }, conditions),
     item: now.item,
   });
   const [right, wrong] = [after(true), after(false)];
   if (isKnown(now) && !isKnown(right)) return null;
-  const chance = (of: AnswerStates): number => conditionsOf(served, of, skill, other, answer).pCorrect;
+  const chance = (of: AnswerStates): number => conditionsOn(other, of).pCorrect;
   return { now: chance(now), right: chance(right), wrong: chance(wrong) };
 }
 
