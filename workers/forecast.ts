@@ -7,7 +7,7 @@ import type {
   WhatIfTask,
   WorkerSettings,
 } from '../src/contracts/tasks.js';
-import { serveModels } from '../src/store/catalogue/catalogue-cache.js';
+import { serveModels } from '../src/store/catalogue/served-models.js';
 import { createLogger } from '../src/telemetry.js';
 import { type ForecastParts, predictAll, predictPlan } from './forecast/forecasting.js';
 import { refusalAsValue, workerRedis } from './track/thread.js';

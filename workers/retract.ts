@@ -10,7 +10,6 @@ import type {
 import { dayOf } from '../src/domain/base/common.js';
 import { modelVersion } from '../src/domain/base/params.js';
 import { type ReplayedStates, type RewrittenRow, replayWithout } from '../src/domain/history/replay.js';
-import { serveModels } from '../src/store/catalogue/catalogue-cache.js';
 import { countKnownSkills } from '../src/store/catalogue/known-skills.js';
 import { commitRetraction, type Retraction } from '../src/store/corrections/retraction.js';
 import { hashEventId } from '../src/store/learners/event-ids.js';

@@ -1,7 +1,7 @@
 /** Piscina entry: counts batches of answers. */
 import { workerData } from 'node:worker_threads';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
-import { serveModels } from '../src/store/catalogue/catalogue-cache.js';
+import { serveModels } from '../src/store/catalogue/served-models.js';
 import { openHotConnections } from '../src/store/redis/hot-connection.js';
 import { isMemoryFull } from '../src/store/redis/server-info.js';
 import { createLogger } from '../src/telemetry.js';

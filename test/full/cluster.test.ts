@@ -7,9 +7,8 @@ import { fileURLToPath } from 'node:url';
 import type { Cluster } from 'ioredis';
 import { unsetSkill } from '../../src/domain/catalogue/catalogue.js';
 import { connectQueues } from '../../src/jobs/consumer.js';
-import { createServedModels } from '../../src/store/catalogue/catalogue-cache.js';
 import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
-import { createModelCache } from '../../src/store/models/model-cache.js';
+import { serveModels } from '../../src/store/catalogue/served-models.js';
 import { connectRedis, whenReady } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { catalogueRevisionsKey } from '../../src/store/redis/keys.js';
@@ -112,14 +111,7 @@ test('a catalogue that is known stays in force while its node is away', options,
     knownSkills: 1000,
   });
   const redis = async () => client;
-  const onUnreadable = (error: unknown): never => {
-    throw error;
-  };
-  const served = createServedModels({
-    models: createModelCache({ redis, onUnreadable }),
-    redis,
-    onUnreadable,
-  });
+  const served = serveModels(redis, { error: ({ err }) => assert.ifError(err) });
   t.after(() => served.close());
   const model = await served.get('school');
   await (await cluster.serving(catalogueRevisionsKey)).master.signal('SIGKILL');

@@ -7,17 +7,12 @@ import { type SkillSetting, unsetSkill } from '../../src/domain/catalogue/catalo
 import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
 import {
-  createServedModels,
-  type ServedModels,
-  type ServedModelsOptions,
-} from '../../src/store/catalogue/catalogue-cache.js';
-import {
   putSkills,
   readCatalogue as readMarked,
   type SkillWrite,
 } from '../../src/store/catalogue/catalogue-store.js';
 import { countKnownSkills, forgetSkill } from '../../src/store/catalogue/known-skills.js';
-import { createModelCache } from '../../src/store/models/model-cache.js';
+import { type ServedModels, serveModels } from '../../src/store/catalogue/served-models.js';
 import { publishModel } from '../../src/store/models/model-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
@@ -59,15 +54,11 @@ const put = (client: RedisClient, ...writes: SkillWrite[]) => putSkills(client, 
 function modelsOf(
   t: TestContext,
   client: RedisClient,
-  {
-    onUnreadable = assert.ifError,
-    ...bound
-  }: Partial<Pick<ServedModelsOptions, 'maxTenants' | 'onUnreadable'>> = {},
+  error: (facts: Readonly<Record<string, unknown>>) => void = ({ err }) => assert.ifError(err),
 ): ServedModels {
-  const redis = async () => client;
-  const models = createModelCache({ redis, onUnreadable: assert.ifError, pollMs: 50 });
+  const models = serveModels(async () => client, { error }, { pollMs: 50 });
   t.after(() => models.close());
-  return createServedModels({ models, redis, onUnreadable, ...bound });
+  return models;
 }
 
 test('what is written is what is read, with revisions in order and a journal beside it', async (t) => {
@@ -263,15 +254,6 @@ test('many who ask while it changes all get what was there when they asked, or l
   assert.equal((await models.get(tenant)).catalogue.revision, 100);
 });
 
-test('tenants beyond the bound are forgotten and read again', async (t) => {
-  const client = await connect(t);
-  const models = modelsOf(t, client, { maxTenants: 2 });
-  const [first] = [await models.get('a'), await models.get('b'), await models.get('c')];
-  const again = await models.get('a');
-  assert.notEqual(again, first);
-  assert.deepEqual(again, first);
-});
-
 test('without Redis there is no telling what is in force, and after it there is', async (t) => {
   const redis = await startBareRedis(t);
   const client = await redisOf(t, redis.url);
@@ -311,8 +293,7 @@ test('an entry of a newer version of the service is refused, not guessed', async
   await client.hset(catalogueKey(tenant), 'a', '{"v":2}');
   await assert.rejects(readCatalogue(client, tenant), /not known to this version/);
   const told: unknown[][] = [];
-  const onUnreadable = (error: unknown, ...others: unknown[]) => told.push([`${error}`, ...others]);
-  const models = modelsOf(t, client, { onUnreadable });
+  const models = modelsOf(t, client, ({ err, tenant, mark }) => told.push([`${err}`, tenant, mark]));
   await put(client, write('b'));
   for (let i = 0; i < 3; i++) await assert.rejects(models.get(tenant), isUnavailable);
   await put(client, write('c'));

@@ -8,12 +8,11 @@ import { defaultParameters } from '../../src/domain/base/params.js';
 import { unsetSkill } from '../../src/domain/catalogue/catalogue.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { type LearnerState, newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
-import { createServedModels } from '../../src/store/catalogue/catalogue-cache.js';
 import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
 import { addKnownSkills } from '../../src/store/catalogue/known-skills.js';
+import { serveModels } from '../../src/store/catalogue/served-models.js';
 import { encodeLearner, encodeSkill } from '../../src/store/learners/learner-codec.js';
 import { readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
-import { createModelCache } from '../../src/store/models/model-cache.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { catalogueKey, forecastsKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
@@ -66,11 +65,11 @@ const skillsOf = (count: number): string[] => Array.from({ length: count }, (_, 
 
 function forecastsOf(t: TestContext, client: RedisClient) {
   const redis = async () => client;
-  const models = createModelCache({ redis, onUnreadable: assert.ifError });
+  const models = serveModels(redis, { error: () => undefined });
   t.after(() => models.close());
   const parts: ForecastParts = {
     redis,
-    models: createServedModels({ models, redis, onUnreadable: () => undefined }),
+    models,
     settings: { partitions, forecastsBound: 1000 },
     now: () => now,
     onLost: assert.ifError,

@@ -4,8 +4,8 @@ import { encodeModel } from '../../src/contracts/model.js';
 import { fitBounds } from '../../src/domain/base/params.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../../src/domain/prediction/model.js';
+import { serveModels } from '../../src/store/catalogue/served-models.js';
 import { addItemAnswers, readItems } from '../../src/store/models/item-store.js';
-import { createModelCache } from '../../src/store/models/model-cache.js';
 import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { itemsKey, modelsKey, versionKey } from '../../src/store/redis/keys.js';
@@ -54,10 +54,6 @@ async function publishOnly(redis: RedisClient, tenant: string, basedOn: number):
   const texts = { model, report: '{}', items: null, publishedAt: 1000 * version };
   return (await publishModel(redis, { tenant, version, basedOn, ...texts })) ? version : null;
 }
-
-const failOnUnreadable = (error: unknown): never => {
-  throw error;
-};
 
 test('published models', { timeout: 60_000 }, async (t) => {
   const url = await startTestRedis(t);
@@ -166,9 +162,9 @@ test('published models', { timeout: 60_000 }, async (t) => {
 
   await t.test('the cache loads once, and takes up what is published', async (t) => {
     const cache = cacheOf(t, redis);
-    const first = cache.get('cached');
-    assert.equal(cache.get('cached'), first, 'the same load');
-    assert.deepEqual(await first, unfittedModel);
+    const [first, second] = await Promise.all([cache.get('cached'), cache.get('cached')]);
+    assert.equal(first, second, 'the same load');
+    assert.deepEqual(first, unfittedModel);
     await publish(redis, 'cached', 0);
     await waitFor('version 1', async () => (await cache.get('cached')).version === 1, 10_000);
     assert.deepEqual(await cache.get('cached'), modelOf(1));
@@ -178,7 +174,7 @@ test('published models', { timeout: 60_000 }, async (t) => {
 
   await t.test('the cache keeps what it has while a newer one cannot be read', async (t) => {
     const unreadable: number[] = [];
-    const cache = cacheOf(t, redis, (_error, _tenant, version) => unreadable.push(version));
+    const cache = cacheOf(t, redis, ({ version }) => unreadable.push(version));
     await publish(redis, 'newer', 0);
     assert.equal((await cache.get('newer')).version, 1);
     await redis.hset(versionKey('newer', 2), 'model', JSON.stringify({ format: 2 }));
@@ -193,25 +189,23 @@ test('published models', { timeout: 60_000 }, async (t) => {
   });
 
   await t.test('the cache forgets the tenant that was not used for longest', async (t) => {
-    const cache = createModelCache({
-      redis: async () => redis,
-      onUnreadable: failOnUnreadable,
-      maxTenants: 2,
-    });
-    t.after(() => cache.close());
-    const loads = [cache.get('a'), cache.get('b'), cache.get('a'), cache.get('c')];
-    await Promise.all(loads);
-    assert.equal(cache.get('a'), loads[0]);
-    assert.notEqual(cache.get('b'), loads[1]);
+    const cache = cacheOf(t, redis, undefined, 2);
+    const loaded: TenantModel[] = [];
+    for (const tenant of ['a', 'b', 'a', 'c']) loaded.push(await cache.get(tenant));
+    assert.equal(await cache.get('a'), loaded[0]);
+    assert.notEqual(await cache.get('b'), loaded[1]);
+    assert.deepEqual(await cache.get('b'), loaded[1]);
   });
 });
 
 function cacheOf(
   t: TestContext,
   redis: RedisClient,
-  onUnreadable: (error: unknown, tenant: string, version: number) => unknown = failOnUnreadable,
+  error: (facts: { readonly err: unknown; readonly version: number }) => unknown = ({ err }) =>
+    assert.ifError(err),
+  maxTenants = 1000,
 ) {
-  const cache = createModelCache({ redis: async () => redis, onUnreadable, pollMs: 50 });
+  const cache = serveModels(async () => redis, { error }, { pollMs: 50, maxTenants });
   t.after(() => cache.close());
   return cache;
 }

@@ -25,8 +25,8 @@ import {
 } from '../../src/domain/score/learner-forecast.js';
 import type { ForecastSubject } from '../../src/domain/score/score.js';
 import { ApiError } from '../../src/errors.js';
-import type { ServedModels } from '../../src/store/catalogue/catalogue-cache.js';
 import { areKnownSkills, countKnownSkills } from '../../src/store/catalogue/known-skills.js';
+import type { ServedModels } from '../../src/store/catalogue/served-models.js';
 import { decodeGoal } from '../../src/store/learners/goals.js';
 import type { Placed } from '../../src/store/learners/learner-commands.js';
 import {

@@ -7,8 +7,8 @@ import type { TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
 import { byPartition, distinct, groupedBy } from '../../src/lists.js';
 import { inSlices } from '../../src/slices.js';
-import type { ServedModels } from '../../src/store/catalogue/catalogue-cache.js';
 import { countKnownSkills } from '../../src/store/catalogue/known-skills.js';
+import type { ServedModels } from '../../src/store/catalogue/served-models.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { readPacked } from '../../src/store/learners/learner-reads.js';
 import {

@@ -24,16 +24,15 @@ import { replicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
 import { addKnownSkills, unknownBeyond } from './known-skills.js';
 
-/** A change of one skill. */
 export interface SkillWrite {
   readonly skillId: string;
-  /** Null: the skill is taken off the catalogue. */
+  /** Null: the skill is removed from the catalogue. */
   readonly setting: SkillSetting | null;
-  /** Revisions of the entry, as text, that may be replaced (0: none yet); null: any. */
+  /** Revisions of the entry that may be replaced (0: none yet); null: any. */
   readonly ifRevision: readonly string[] | null;
 }
 
-/** `full`: the tenant knows as many skills as it may; `removed`: it is not in the catalogue any more. */
+/** `full`: the tenant knows as many skills as it may. */
 export type SkillWritten =
   | { readonly status: 'written'; readonly entry: SkillEntry }
   | { readonly status: 'mismatch' | 'full' | 'removed' };
@@ -63,11 +62,11 @@ function decodeEntry(value: string): SkillEntry {
   return entry;
 }
 
-/** What stands behind revision and time, which the script decides. */
+/** What follows revision and time, which the script decides. */
 const encodeSetting = ({ name, section, weight, parameters }: SkillSetting): string =>
   JSON.stringify({ name, section, weight, parameters }).slice(1);
 
-/** Changes that are kept beside a catalogue: a reader who missed more reads it whole. */
+/** A reader who missed more changes reads the catalogue whole. */
 const maxChanges = 1000;
 
 /**
@@ -140,14 +139,11 @@ end
 return {}
 `);
 
-/**
- * Mark of the tenant's catalogue: number of changes and time, for a Redis that lost its last second counts the same numbers
- * again; '' before the first.
- */
+/** Number of changes and time of the last: a Redis that lost its last second counts the same numbers again. '': none. */
 export const catalogueMark = async (client: RedisClient, tenant: string): Promise<string> =>
   (await whileRedisServes(client.hget(catalogueRevisionsKey, tenant))) ?? '';
 
-/** Restores entries as they were; the caller writes the tenant's mark behind them. */
+/** Restores entries as they were; the caller writes the tenant's mark afterwards. */
 export async function putCatalogueEntries(
   client: RedisClient,
   tenant: string,
@@ -165,13 +161,13 @@ export interface MarkedCatalogue {
   readonly catalogue: Catalogue;
 }
 
-/** Fields of one HSCAN, which blocks Redis no longer than a batch of answers does. */
+/** Fields of one HSCAN: Redis takes as long as for a batch of answers. */
 const scanFields = 500;
 const maxTries = 5;
 
 /**
- * The catalogue as of one moment: what changed since it was read before, where that is known; else all of it, page by page.
- * @param before its entries are changed in place: to copy those of a large catalogue with each change takes 15 ms
+ * The catalogue as of one moment: changes since it was read before, where they are known; else all of it, page by page.
+ * @param before its entries are changed in place: a copy of a large catalogue takes 15 ms
  * @throws Error for an entry that this version of the service cannot read; ApiError UNAVAILABLE
  */
 export async function readCatalogue(
@@ -202,7 +198,7 @@ async function scanEntries(client: RedisClient, tenant: string): Promise<Catalog
   return entries;
 }
 
-/** @param entries as of the mark, perhaps with later ones. @returns null where it is not known what changed since */
+/** @param entries as of the mark `since`, or later. @returns null where it is not known what changed since */
 async function changedSince(
   client: RedisClient,
   tenant: string,
@@ -212,28 +208,27 @@ async function changedSince(
   const keys = [catalogueRevisionsKey, catalogueKey(tenant), catalogueChangesKey(tenant)] as const;
   const [mark, ...changes] = await whileRedisServes(readChanges(client, ...keys, tenant, since));
   if (mark === undefined) return null;
-  const all = entries as Map<string, SkillEntry>;
-  const apply = inParts(changes, 2).map(([skillId = '', value = '']) => {
-    if (value === '') return () => all.delete(skillId);
-    // Decoded before any is applied: an entry that cannot be read leaves the catalogue as it was.
-    const entry = decodeEntry(value);
-    return () => all.set(skillId, entry);
+  // Decoded before any is applied: an entry that cannot be read leaves the catalogue as it was.
+  const decoded = inParts(changes, 2).map(([skillId = '', value = '']) => {
+    return [skillId, value === '' ? null : decodeEntry(value)] as const;
   });
-  for (const change of apply) change();
+  const all = entries as Map<string, SkillEntry>;
+  for (const [skillId, entry] of decoded) {
+    if (entry === null) all.delete(skillId);
+    else all.set(skillId, entry);
+  }
   return { mark, catalogue: catalogueOf(Number(mark.split(' ', 1)[0]), all) };
 }
 
-/** Skills of one script call, so that it does not block Redis. */
+/** Skills of one script call, which holds up all others. */
 const chunkSkills = 200;
 
 /**
- * Writes skills, and adds the changes to the journal. They are made known afterwards, for a refused one leaves nothing: a
- * kill in between leaves some unknown until they are answered or set again. Writes in flight may pass the tenant's limit.
- *
+ * Writes skills and adds the changes to the journal. A kill afterwards leaves some unknown until they are answered or set
+ * again. Writes in flight may pass the tenant's limit.
  * @param bounds most skills that the tenant may know, and most entries of the journal
  * @returns one result for each, in their order
- * @throws ApiError UNAVAILABLE, also for a Redis that came back empty, and where the journal is full: those before
- * may be written
+ * @throws ApiError UNAVAILABLE, also where Redis came back empty or the journal is full; some may be written by then
  */
 export async function putSkills(
   client: RedisClient,
@@ -258,7 +253,6 @@ export async function putSkills(
 
 const idsOf = (writes: readonly SkillWrite[]): string[] => distinct(writes.map(({ skillId }) => skillId));
 
-/** @returns what the script returns for each skill */
 function runWrites(
   client: RedisClient,
   tenant: string,
@@ -279,7 +273,7 @@ function runWrites(
   );
 }
 
-/** In ClickHouse a skill that is taken off weighs nothing, which one that is set never does. */
+/** In ClickHouse the weight 0 stands for a removed skill. */
 const takenOff: SkillSetting = { ...unsetSkill, weight: 0 };
 
 function writtenOf(result: string): SkillWritten {

@@ -7,8 +7,8 @@ import { catalogueKey, knownSkillsKey, rareSkillsKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
 /**
- * Notes learners who answered skills; those who are noted already change nothing. A skill is rare from its first answer
- * until enough learners answered it: then nobody needs to know who they were.
+ * Notes learners who answered skills. A skill is rare from its first answer until enough learners answered it; then their
+ * list goes.
  * KEYS: sorted set of the tenant's skills, hash of the rare ones. ARGV: skill and 8 bytes of learner hash, in turn.
  * Result: how many skills the tenant knows; those of the skills that are not rare (any more).
  */
@@ -62,12 +62,12 @@ end
 return page[1]
 `);
 
-/** Skills of one script call: it must not hold Redis up. */
+/** Skills of one call, which holds up all others. */
 const pageSkills = 500;
 
 const members = (skillIds: readonly string[]): (string | number)[] => skillIds.flatMap((id) => [0, id]);
 
-/** Notes skills that count whoever answers them: those that are set. */
+/** Notes skills that are set: they count whoever answers them. */
 export async function addKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   for (const page of inParts(skillIds, pageSkills)) {
     const both = client.multi().zadd(knownSkillsKey(tenant), ...members(page));
@@ -75,7 +75,7 @@ export async function addKnownSkills(client: RedisClient, tenant: string, skillI
   }
 }
 
-/** Takes a skill that is not set off the known ones. Whoever answers it for the first time makes it known again. */
+/** Takes a skill that is not set off the known ones, until somebody answers it for the first time. */
 export async function forgetSkill(client: RedisClient, tenant: string, skillId: string): Promise<void> {
   const both = client.multi().zrem(knownSkillsKey(tenant), skillId);
   await whileRedisServes(resultsOf(both.hdel(rareSkillsKey(tenant), skillId)));
@@ -85,8 +85,8 @@ export async function forgetSkill(client: RedisClient, tenant: string, skillId: 
 }
 
 /**
- * Notes who answered which skills; may be repeated. User ids whose hashes meet keep their tenant's skill rare for longer.
- * @returns how many skills the tenant knows, and those of the skills of which it need not be noted any more
+ * Notes who answered which skills; may be repeated.
+ * @returns how many skills the tenant knows, and those of the skills that need no further notes
  */
 export async function noteLearners(
   client: RedisClient,
@@ -106,7 +106,7 @@ export async function makeRare(client: RedisClient, tenant: string, skillIds: re
   await whileRedisServes(resultsOf(commands));
 }
 
-/** Forgets which rare skills the learners answered. What they answer meanwhile may be forgotten with it. */
+/** Forgets which rare skills the learners answered; what they answer meanwhile may be forgotten too. */
 export async function forgetLearners(client: RedisClient, tenant: string, userIds: readonly string[]) {
   const hashes = userIds.map(hashText);
   let cursor = '0';
@@ -125,7 +125,7 @@ export async function countKnownSkills(client: RedisClient, tenant: string): Pro
   return all - rare;
 }
 
-/** Skills that were ever answered or set, in the order of the bytes of their names. @param after null: from the first on */
+/** Skills that were ever answered or set, by the bytes of their names. @param after null: from the first on */
 export function listKnownSkills(
   client: RedisClient,
   tenant: string,

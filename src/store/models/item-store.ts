@@ -1,9 +1,7 @@
 /**
- * What is known of a tenant's items: terms of the last fit, and counters that every process adds to. The counters
- * belong to a version of the model: a fit counts the answers in ClickHouse again, so what is answered while it runs
- * is in the next fit's counters only.
+ * What is known of a tenant's items: terms of the last fit, and counters that every process adds to. They belong to a
+ * version of the model: a fit counts from ClickHouse, so answers that arrive while it runs are in the next version alone.
  */
-
 import type { Publication } from '../../contracts/fit-tasks.js';
 import { shared } from '../../domain/base/answer-log.js';
 import type { ItemModel } from '../../domain/catalogue/tenant-model.js';
@@ -15,10 +13,10 @@ import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { itemsKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
-/** Bytes under which an item is kept: 64 bits make two of a million items meet with a chance of 3e-8. */
+/** Bytes of an item's hash: two of a million items collide with a chance of 3e-8. */
 const itemIdBytes = 8;
 
-/** Hash of an item id, for fields that must be short. Who picks ids that meet spoils his own items alone. */
+/** Hash of an item id, for short fields. */
 export const hashItem = (itemId: string): Buffer => hashText(itemId);
 
 /** What to add to an item's counters; the expected answers are kept to a millionth. */
@@ -29,15 +27,12 @@ export interface ItemDelta extends ItemCounts {
 /** Most items of one tenant; answers on further ones count for everything but their items. About 100 MB of Redis. */
 export const maxItems = 1_000_000;
 
-/**
- * A record begins with counters: u32 answers, u32 right ones, double expected right ones in millionths (whole numbers,
- * so that additions are exact in any order).
- */
+/** u32 answers, u32 right ones, double expected right ones in millionths: whole numbers add up exactly in any order. */
 const counterBytes = 16;
 const millionth = 1e-6;
-/** Then float32 figures that only a publication writes: the terms of the prediction, the offset of the ability filter. */
+/** Then float32 figures of a publication: the terms of the prediction, the offset of the ability filter. */
 const recordBytes = counterBytes + 4 * (itemTermCount + 1);
-/** Items per command: nobody waits long behind one. */
+/** Items of one command, which holds up all others. */
 const chunk = 2000;
 
 /**
@@ -66,10 +61,9 @@ return refused
 `);
 
 /**
- * Adds to the counters of items; additions of several processes commute.
- *
- * @param version of the model that the answers were counted with; where its items are gone, nothing is added
- * @returns how many items were not added, because the tenant has the most already or the version is gone
+ * Adds to the counters of items.
+ * @param version of the model that the answers were counted with
+ * @returns how many items were not added, because the tenant has `maxItems` already or the version's items are gone
  */
 export async function addItemAnswers(
   client: RedisClient,
@@ -82,9 +76,8 @@ export async function addItemAnswers(
   let refused = 0;
   for (const part of inParts(deltas, chunk)) {
     const packed = Buffer.concat(part.flatMap((delta) => [hashItem(delta.itemId), packCounters(delta)]));
-    const result = await whileRedisServes(
-      addItems(client, itemsKey(tenant, version), packed, maxItems + 1, make),
-    );
+    const added = addItems(client, itemsKey(tenant, version), packed, maxItems + 1, make);
+    const result = await whileRedisServes(added);
     refused += result < 0 ? part.length : result;
   }
   return refused;
@@ -114,28 +107,29 @@ function unpackItem(record: Buffer): ItemModel {
     answers: record.readUInt32LE(0),
     right: record.readUInt32LE(4),
     expected: record.readDoubleLE(8) * millionth,
-    terms: Array.from({ length: itemTermCount }, (_, i) => figure(i)),
+    terms: indices(itemTermCount).map(figure),
     abilityOffset: figure(itemTermCount),
   };
 }
 
-/** One command. @returns a record per item, in order; null for an item without answers */
-export const readItems = (
+/**
+ * Reads items in one command, by their ids or by hashes of `hashItem`.
+ * @returns one for each, in order; null for an item without answers
+ */
+export async function readItems(
   client: RedisClient,
   tenant: string,
   version: number,
-  itemIds: readonly string[],
-): Promise<(ItemModel | null)[]> => readHashed(client, tenant, version, itemIds.map(hashItem));
-
-async function readHashed(client: RedisClient, tenant: string, version: number, hashes: readonly Buffer[]) {
-  if (hashes.length === 0) return [];
-  const found = await whileRedisServes(client.hmgetBuffer(itemsKey(tenant, version), ...hashes));
+  items: readonly (string | Buffer)[],
+): Promise<(ItemModel | null)[]> {
+  if (items.length === 0) return [];
+  const fields = items.map((item) => (typeof item === 'string' ? hashItem(item) : item));
+  const found = await whileRedisServes(client.hmgetBuffer(itemsKey(tenant, version), ...fields));
   return found.map((record) => record && unpackItem(record));
 }
 
 /**
- * What the version's fit found for items, zeros for those that it did not see.
- *
+ * What the version's fit found for items; zeros for those that it did not see.
  * @param hashes of `hashItem`, one after the other; the first place is no item
  */
 export async function readItemFigures(
@@ -149,7 +143,7 @@ export async function readItemFigures(
   const offsets = shared.floats(count);
   for (const items of inParts(indices(count).slice(1), chunk)) {
     const wanted = items.map((item) => hashAt(hashes, item));
-    const found = await readHashed(client, tenant, version, wanted);
+    const found = await readItems(client, tenant, version, wanted);
     for (const [i, item] of items.entries()) {
       terms.set(found[i]?.terms ?? [], item * itemTermCount);
       offsets[item] = found[i]?.abilityOffset ?? 0;
@@ -179,15 +173,9 @@ export async function putItems(
 }
 
 /**
- * Gives a version the items of another, in parts: one COPY would hold up every other caller for as long as it takes.
- * What is added to them meanwhile may stay with the other.
+ * Gives a version the items of another, in parts: one COPY would hold up all others. What is added meanwhile may be missing.
  */
-export async function copyItems(
-  client: RedisClient,
-  tenant: string,
-  from: number,
-  to: number,
-): Promise<void> {
+export async function copyItems(client: RedisClient, tenant: string, from: number, to: number) {
   let cursor = '0';
   do {
     const scan = client.hscanBuffer(itemsKey(tenant, from), cursor, 'COUNT', chunk);
@@ -198,7 +186,7 @@ export async function copyItems(
   await makeItems(client, tenant, to);
 }
 
-/** Makes sure that the version has a hash to add to: a version's items are kept where its hash is there. */
+/** Makes the hash of a version's items: without one, nothing is added to them. */
 export async function makeItems(client: RedisClient, tenant: string, version: number): Promise<void> {
   await whileRedisServes(client.hsetnx(itemsKey(tenant, version), '', '1'));
 }

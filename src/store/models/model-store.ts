@@ -1,7 +1,6 @@
 /**
- * Published models. A version is written completely before one step brings it into force, and that step compares
- * the version that was in force: a process that dies on the way leaves the old version or the new one, and of two
- * that publish at once one wins.
+ * Published models. A version is written completely before one step brings it into force, which compares the version in
+ * force. A process that dies leaves the old version or the new one; of two that publish at once one wins.
  */
 import type { Publication } from '../../contracts/fit-tasks.js';
 import { decodingOf, type ModelChange, type RecordedChange } from '../../contracts/model.js';
@@ -41,34 +40,32 @@ redis.call('HSET', KEYS[1], ARGV[1], version)
 return 1
 `);
 
-/** Version in force; 0 before the first fit. */
+/** 0 before the first fit. */
 export const versionInForce = async (client: RedisClient, tenant: string): Promise<number> =>
   Number((await whileRedisServes(client.hget(modelsKey, tenant))) ?? 0);
 
 /** @returns whether the version is in force; where another one came first, nothing of this one is left */
 export async function publishModel(client: RedisClient, publication: Publication): Promise<boolean> {
-  const { tenant, version, basedOn, model, report, items, publishedAt } = publication;
+  const { tenant, version, basedOn, model, report, items } = publication;
   // The set comes first: what it names is cleared after a kill at any step below.
   await whileRedisServes(client.sadd(versionsKey(tenant), version));
   await whileRedisServes(client.hset(versionKey(tenant, version), { model, report, based_on: basedOn }));
   if (items === null) await copyItems(client, tenant, basedOn, version);
   else await putItems(client, tenant, version, items);
-  const won = await flip(client, tenant, basedOn, version, 'fit', publishedAt);
+  const won = await flip(client, 'fit', publication);
   if (!won) await forget(client, tenant, version);
   return won;
 }
 
+/** @returns false where another version than `basedOn` was in force */
 async function flip(
   client: RedisClient,
-  tenant: string,
-  expected: number,
-  version: number,
   action: ModelChange['action'],
-  now: number,
+  { tenant, basedOn, version, publishedAt }: Omit<ModelChange, 'change' | 'action'>,
 ): Promise<boolean> {
   const log = modelLogKey(tenant);
-  const flipped = flipVersion(client, modelsKey, log, tenant, expected, version, action, now, keptChanges);
-  return (await whileRedisServes(flipped)) === 1;
+  const args = [tenant, basedOn, version, action, publishedAt, keptChanges];
+  return (await whileRedisServes(flipVersion(client, modelsKey, log, ...args))) === 1;
 }
 
 async function forget(client: RedisClient, tenant: string, version: number): Promise<void> {
@@ -76,35 +73,16 @@ async function forget(client: RedisClient, tenant: string, version: number): Pro
   await whileRedisServes(client.srem(versionsKey(tenant), version));
 }
 
-/** Forgets versions that are too old, and what processes left that died while they published. */
-async function prune(client: RedisClient, tenant: string): Promise<void> {
-  const inForce = await versionInForce(client, tenant);
-  const present = await presentVersions(client, tenant);
-  const known = await publishedAmong(client, tenant, present);
-  const kept = new Set([...known.slice(0, keptVersions), inForce]);
-  const withItems = new Set([...known.slice(0, keptItems), inForce]);
-  // Newer ones than any that was in force may be on their way.
-  for (const version of present.filter((version) => version < (known[0] ?? 0))) {
-    if (!kept.has(version)) await forget(client, tenant, version);
-    else if (!withItems.has(version)) await whileRedisServes(client.unlink(itemsKey(tenant, version)));
-  }
-  if (known.length >= keptItems && inForce !== 0) await whileRedisServes(client.unlink(itemsKey(tenant, 0)));
-}
-
-/** Those of the versions that were ever in force. */
-async function publishedAmong(
-  client: RedisClient,
-  tenant: string,
-  versions: readonly number[],
-): Promise<number[]> {
-  const log = await readLog(client, tenant);
-  return versions.filter((version) => log.some((change) => change.version === version));
-}
-
-/** Newest first. */
-async function presentVersions(client: RedisClient, tenant: string): Promise<number[]> {
-  const members = await whileRedisServes(client.smembers(versionsKey(tenant)));
-  return members.map(Number).sort((a, b) => b - a);
+/** Lists are newest first; `published`: versions that are present and were ever in force. */
+async function readVersions(client: RedisClient, tenant: string) {
+  const [inForce, members, log] = await Promise.all([
+    versionInForce(client, tenant),
+    whileRedisServes(client.smembers(versionsKey(tenant))),
+    readLog(client, tenant),
+  ]);
+  const present = members.map(Number).sort((a, b) => b - a);
+  const published = present.filter((version) => log.some((change) => change.version === version));
+  return { inForce, present, published, log };
 }
 
 /** Newest first. */
@@ -123,83 +101,75 @@ async function readLog(client: RedisClient, tenant: string): Promise<ModelChange
   });
 }
 
-/** JSON of the version's model; null where it is not kept. */
-const storedModel = (client: RedisClient, tenant: string, version: number): Promise<string | null> =>
-  whileRedisServes(client.hget(versionKey(tenant, version), 'model'));
+/** Forgets versions that are too old, and what processes left that died while they published. */
+async function prune(client: RedisClient, tenant: string): Promise<void> {
+  const { inForce, present, published } = await readVersions(client, tenant);
+  const isAmong = (newest: number, version: number): boolean =>
+    version === inForce || published.slice(0, newest).includes(version);
+  // A newer version than any that was in force may be about to be published.
+  for (const version of present.filter((version) => version < (published[0] ?? 0))) {
+    if (!isAmong(keptVersions, version)) await forget(client, tenant, version);
+    else if (!isAmong(keptItems, version)) await whileRedisServes(client.unlink(itemsKey(tenant, version)));
+  }
+  if (published.length >= keptItems && inForce !== 0)
+    await whileRedisServes(client.unlink(itemsKey(tenant, 0)));
+}
 
 /** @throws Error for a version that is not kept, or that this version of the service cannot read */
 export async function readModel(client: RedisClient, tenant: string, version: number): Promise<TenantModel> {
   if (version === 0) return unfittedModel;
-  const text = await storedModel(client, tenant, version);
+  const text = await whileRedisServes(client.hget(versionKey(tenant, version), 'model'));
   if (text === null) throw new Error(`version ${version} of the model of ${tenant} is not there`);
   return inSlices(decodingOf(text));
 }
 
-/** Where models are published. A change of what is in force is one atomic step. */
 export type ModelPublisher = ReturnType<typeof createModelPublisher>;
 
+/** What fits and `npm run fit` do with versions. @throws ApiError UNAVAILABLE from each of its functions */
 export const createModelPublisher = (client: RedisClient) => ({
-  /** Version in force; 0 before the first fit. */
   inForce: (tenant: string) => versionInForce(client, tenant),
-  /** @throws Error for one that is not kept, or not readable by this version of the service */
   read: (tenant: string, version: number) => readModel(client, tenant, version),
   /** A number that no other version of the tenant has or had. */
   reserve: (tenant: string) => whileRedisServes(client.incr(newestVersionKey(tenant))),
   /** Versions that can be used again, newest first, 0 aside. */
-  versions: (tenant: string) => listVersions(client, tenant),
+  versions: async (tenant: string) => {
+    const { inForce, present, log } = await readVersions(client, tenant);
+    return present.flatMap((version) => {
+      const fit = log.find((change) => change.action === 'fit' && change.version === version);
+      if (fit === undefined) return [];
+      return [{ version, basedOn: fit.basedOn, publishedAt: fit.publishedAt, inForce: version === inForce }];
+    });
+  },
   /**
    * Brings a kept version, or 0, into force again.
    * @param expected version in force until now; where another is, nothing changes
    */
   use: async (tenant: string, version: number, expected: number) => {
-    if (version !== 0 && !(await isKept(client, tenant, version))) return 'not-kept';
+    // Older ones may be there still: whoever published the newest is about to forget them.
+    const { published } = await readVersions(client, tenant);
+    const isKept = published.slice(0, keptVersions).includes(version);
+    const hasModel = () => whileRedisServes(client.hexists(versionKey(tenant, version), 'model'));
+    if (version !== 0 && !(isKept && (await hasModel()) === 1)) return 'not-kept';
     await makeItems(client, tenant, version);
-    return (await flip(client, tenant, expected, version, 'rollback', Date.now())) ? 'used' : 'superseded';
+    const change = { tenant, version, basedOn: expected, publishedAt: Date.now() };
+    return (await flip(client, 'rollback', change)) ? 'used' : 'superseded';
   },
   /** Tenants that ever had a publication. */
   tenants: () => whileRedisServes(client.hkeys(modelsKey)),
   /** Changes after the given one, oldest first; the oldest of very many may be gone. */
   changesAfter: async (tenant: string, change: number): Promise<RecordedChange[]> => {
-    const missing = (await readLog(client, tenant)).filter((found) => found.change > change);
-    return Promise.all(missing.reverse().map((found) => withTexts(client, found)));
+    const missing = (await readLog(client, tenant)).filter((found) => found.change > change).reverse();
+    const texts = missing.map(({ version }) => client.hmget(versionKey(tenant, version), 'model', 'report'));
+    const found = await whileRedisServes(Promise.all(texts));
+    return missing.map((one, i) => ({ ...one, model: found[i]?.[0] ?? '', report: found[i]?.[1] ?? '' }));
   },
   /** What the last finished fit had seen; null before the first. */
   lastFit: (tenant: string) => whileRedisServes(client.hget(fitsKey, tenant)),
-  /**
-   * Ends a fit: forgets versions that are too old and what dead processes left. A process that dies before this leaves
-   * no note, so that the next fit does it.
-   */
+  /** Ends a fit. A process that dies before the note leaves it to the next fit to forget versions. */
   noteFit: async (tenant: string, mark: string): Promise<void> => {
     await prune(client, tenant);
     await whileRedisServes(client.hset(fitsKey, tenant, mark));
   },
 });
 
-async function withTexts(client: RedisClient, change: ModelChange): Promise<RecordedChange> {
-  const key = versionKey(change.tenant, change.version);
-  const [model, report] = await whileRedisServes(client.hmget(key, 'model', 'report'));
-  return { ...change, model: model ?? '', report: report ?? '' };
-}
-
-export type KeptVersion = Awaited<ReturnType<typeof listVersions>>[number];
-
-async function listVersions(client: RedisClient, tenant: string) {
-  const [inForce, log, present] = await Promise.all([
-    versionInForce(client, tenant),
-    readLog(client, tenant),
-    presentVersions(client, tenant),
-  ]);
-  return present.flatMap((version) => {
-    const fit = log.find((change) => change.action === 'fit' && change.version === version);
-    if (fit === undefined) return [];
-    return [{ version, basedOn: fit.basedOn, publishedAt: fit.publishedAt, inForce: version === inForce }];
-  });
-}
-
-/** Older ones may be there still: whoever published the newest is about to forget them. */
-async function isKept(client: RedisClient, tenant: string, version: number): Promise<boolean> {
-  const known = await publishedAmong(client, tenant, await presentVersions(client, tenant));
-  return (
-    known.slice(0, keptVersions).includes(version) && (await storedModel(client, tenant, version)) !== null
-  );
-}
+export type KeptVersion = Awaited<ReturnType<ModelPublisher['versions']>>[number];

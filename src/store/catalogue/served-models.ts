@@ -1,0 +1,170 @@
+/** The models as they are served: of each tenant the one in force, with its catalogue exactly as of now. */
+import { singleFlight, singleFlights } from '../../concurrency.js';
+import { emptyCatalogue } from '../../domain/catalogue/catalogue.js';
+import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
+import { ApiError, unavailable } from '../../errors.js';
+import { readModel, versionInForce } from '../models/model-store.js';
+import { isCluster, type RedisClient, whileRedisServes } from '../redis/client.js';
+import { modelsKey } from '../redis/keys.js';
+import { keepRecent, reportOnce } from '../redis/recent.js';
+import { catalogueMark, type MarkedCatalogue, readCatalogue } from './catalogue-store.js';
+
+export type ServedModels = ReturnType<typeof serveModels>;
+
+type Redis = () => Promise<RedisClient>;
+/** A `Logger` is one. */
+interface ErrorLog {
+  error(facts: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+/** What is kept of a tenant. */
+interface Entry {
+  /** Model in force, without the catalogue. */
+  fitted: Promise<TenantModel>;
+  /** Version that was looked at last, readable or not; -1 while the first is loaded. */
+  seen: number;
+  /** As served last, and what it was made of. */
+  served: {
+    readonly fitted: TenantModel;
+    readonly marked: MarkedCatalogue;
+    readonly model: TenantModel;
+  } | null;
+}
+
+const unset: MarkedCatalogue = { mark: '', catalogue: emptyCatalogue };
+
+/**
+ * A model may be `pollMs` old; a catalogue may not: each use asks Redis for its mark, in one small command, and reads it
+ * where the mark changed. While nothing changes, a tenant's model is the same object. What cannot be read is logged once.
+ * @param options.maxTenants beyond them the tenant that was not used for longest is forgotten
+ */
+export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, maxTenants = 1000 } = {}) {
+  const models = watchModels(redis, logger, pollMs, maxTenants);
+  const asking = new Map<string, Promise<string>>();
+  const report = reportOnce<string>(
+    (err, tenant, mark) =>
+      logger.error({ err, tenant, mark }, 'a catalogue cannot be read: its tenant is refused'),
+    maxTenants,
+  );
+
+  /** Those who ask in one turn share the command, which goes out after them. */
+  function askMark(tenant: string): Promise<string> {
+    const ask = () =>
+      redis()
+        .finally(() => asking.delete(tenant))
+        .then((client) => catalogueMark(client, tenant));
+    const asked = asking.get(tenant) ?? ask();
+    asking.set(tenant, asked);
+    return asked;
+  }
+
+  /** While the Cluster's node with the catalogues is unavailable nobody can change them, and the others go on. */
+  async function markBefore({ served }: Entry, error: unknown): Promise<string> {
+    if (served === null || !(error instanceof ApiError && isCluster(await redis()))) throw error;
+    return served.marked.mark;
+  }
+
+  /** Shared by all who saw this mark or the same one before: what comes is that catalogue or a later one. */
+  const readOnce = singleFlights(async (_name: string, tenant: string, mark: string, entry: Entry) => {
+    const client = await redis();
+    try {
+      return await readCatalogue(client, tenant, entry.served?.marked ?? null);
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      report(error, tenant, mark);
+      throw unavailable('The catalogue of this tenant cannot be used right now', error);
+    }
+  });
+
+  return {
+    /**
+     * @param known mark of the catalogue as of now, where it was read already
+     * @throws ApiError UNAVAILABLE, also where model or catalogue are of a newer version of the service
+     */
+    get: async (tenant: string, known?: string): Promise<TenantModel> => {
+      const entry = models.of(tenant);
+      const asked = known ?? askMark(tenant).catch((error: unknown) => markBefore(entry, error));
+      const [fitted, mark] = await Promise.all([entry.fitted, asked]);
+      const current = entry.served?.marked ?? unset;
+      const marked =
+        current.mark === mark ? current : await readOnce(`${tenant}:${mark}`, tenant, mark, entry);
+      if (entry.served?.fitted !== fitted || entry.served.marked.mark !== marked.mark)
+        entry.served = { fitted, marked, model: { ...fitted, catalogue: marked.catalogue } };
+      return entry.served.model;
+    },
+    /** Of the model in force, whatever the catalogue is. */
+    version: async (tenant: string): Promise<number> => (await models.of(tenant).fitted).version,
+    close: models.close,
+  };
+}
+
+/** Looks with one command every `pollMs` which versions are in force; while Redis is unavailable all keep what they have. */
+function watchModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants: number) {
+  /** In order of use, the longest unused first. */
+  const entries = new Map<string, Entry>();
+  const report = reportOnce<number>(
+    (err, tenant, version) =>
+      logger.error({ err, tenant, version }, 'a model cannot be read: the one before stays in force'),
+    maxTenants,
+  );
+
+  function load(tenant: string): Entry {
+    const entry: Entry = { fitted: loadFirst(tenant), seen: -1, served: null };
+    entry.fitted.then(
+      ({ version }) => {
+        entry.seen = version;
+      },
+      // Those who wait get the error; the next use tries again.
+      () => entries.get(tenant) === entry && entries.delete(tenant),
+    );
+    return entry;
+  }
+
+  async function loadFirst(tenant: string): Promise<TenantModel> {
+    const client = await redis();
+    const version = await versionInForce(client, tenant);
+    try {
+      return await readModel(client, tenant, version);
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      report(error, tenant, version);
+      throw unavailable('The model of this tenant cannot be used right now', error);
+    }
+  }
+
+  const poll = singleFlight(async () => {
+    if (entries.size === 0) return;
+    try {
+      const client = await redis();
+      const tenants = [...entries.keys()];
+      const versions = await whileRedisServes(client.hmget(modelsKey, ...tenants));
+      await Promise.all(tenants.map((tenant, i) => renew(client, tenant, Number(versions[i] ?? 0))));
+    } catch (error) {
+      // Requests that need Redis report that it is unavailable.
+      if (!(error instanceof ApiError)) throw error;
+    }
+  });
+
+  async function renew(client: RedisClient, tenant: string, version: number): Promise<void> {
+    const entry = entries.get(tenant);
+    if (entry === undefined || entry.seen === -1 || entry.seen === version) return;
+    try {
+      entry.fitted = Promise.resolve(await readModel(client, tenant, version));
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      report(error, tenant, version);
+    }
+    entry.seen = version;
+  }
+
+  const timer = setInterval(poll, pollMs);
+  timer.unref();
+  return {
+    of: (tenant: string): Entry => {
+      const entry = entries.get(tenant) ?? load(tenant);
+      keepRecent(entries, tenant, entry, maxTenants);
+      return entry;
+    },
+    close: (): void => clearInterval(timer),
+  };
+}
