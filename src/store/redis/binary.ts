@@ -6,7 +6,7 @@ export const viewOf = (record: Buffer): DataView =>
 
 const maxCount = 2 ** 24 - 1;
 
-/** Three bytes. A count stops at what they hold: a record that cannot be written would end its learner for ever. */
+/** Three bytes. A larger count is written as `maxCount`: an error would stop the learner for ever. */
 export function writeCount(record: DataView, count: number, at: number): void {
   write3Bytes(record, Math.min(count, maxCount), at);
 }
@@ -19,10 +19,7 @@ export function write3Bytes(record: DataView, bits: number, at: number): void {
 export const readCount = (record: DataView, at: number): number =>
   record.getUint16(at, true) | (record.getUint8(at + 2) << 16);
 
-/**
- * 64-bit hash of a text: two murmur3-like hashes of its UTF-16 code units. The same in every process and for ever.
- * Not against attackers, who can make texts that collide.
- */
+/** 64-bit hash: two murmur3-like ones of UTF-16 code units. Must never change. Attackers can make texts that collide. */
 export function hashText(text: string): Buffer {
   let low = 0x9747b28c;
   let high = 0x3c6ef372;

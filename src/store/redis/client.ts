@@ -1,15 +1,19 @@
 import type { EventEmitter } from 'node:events';
-import { type ChainableCommander, Cluster, Redis, type RedisOptions } from 'ioredis';
+import {
+  type ChainableCommander,
+  Cluster,
+  type ClusterOptions,
+  Command,
+  Redis,
+  type RedisOptions,
+} from 'ioredis';
 import { troubleOf } from '../../connection-trouble.js';
-import { redisAddress } from '../../contracts/redis.js';
+import { type RedisAddress, redisAddress } from '../../contracts/redis.js';
 import { unavailable } from '../../errors.js';
-import { connectCluster } from './cluster.js';
 
 /**
- * Makes reading texts fast again: ioredis declares a class that extends String (VerbatimString). V8 then takes
- * String.prototype for one that is being set up, and keeps it as a dictionary until something is read through an object of it,
- * about ten times (Node 20, 22). Each length and charCodeAt of the thread was looked up: a tenth more an answer.
- * V8 learns of reads in a function, not of those of a module that is run once.
+ * Makes reading strings fast again. ioredis has a class that extends String, for which V8 (Node 20, 22) turns String.prototype
+ * into a dictionary: an answer takes a tenth longer. About ten reads through an object of it, in a function, end that.
  */
 function makeStringsFast(): void {
   const text = Object('') as string;
@@ -17,40 +21,32 @@ function makeStringsFast(): void {
 }
 makeStringsFast();
 
-/** A single node or a Cluster: everything above works on both. */
+/** A single node or a Cluster. */
 export type RedisClient = Redis | Cluster;
 
-/** After this long without a reply a command counts as failed: the caller gets a 503 and may try again. */
+/** After this long without a reply a command has failed: the caller gets a 503. */
 export const commandTimeoutMs = 5000;
 export const connectTimeoutMs = 5000;
-const timeouts = {
+/** A connection on which nothing comes back for so long is replaced. */
+const socketTimeout = 10_000;
+
+/** Without `socketTimeout`. No command is sent twice, for it may have been executed; none waits for a connection. */
+const options = {
   commandTimeout: commandTimeoutMs,
   connectTimeout: connectTimeoutMs,
-  /** A connection over which nothing comes back is replaced: what is behind it may be gone without a word. */
-  socketTimeout: 10_000,
-};
-
-/** No command is sent twice, for it may have been carried out: those in flight fail with their connection, and none is queued. */
-const options = {
-  ...timeouts,
   maxRetriesPerRequest: 0,
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   retryStrategy: (attempt: number) => Math.min(25 * 2 ** attempt, 250),
-  // What moves the master behind one address does not always end connections to the one before.
+  // A failover behind one address does not always end connections to the old master.
   reconnectOnError: (error: Error) => codeOf(error) === 'READONLY',
 } satisfies RedisOptions;
 
-const { socketTimeout: _, ...withoutSocketTimeout } = options;
 /**
- * Of a connection whose replies ioredis does not read (hot-connection.ts), which has a time-out of its own. While Redis loads,
- * ioredis asks again by a timer; that must end before it reconnects, or the new connection brings a reply that nobody waits for.
+ * Of a connection whose replies ioredis does not read (hot-connection.ts), which has its own time-out. While Redis loads, ioredis
+ * asks again by a timer that must end before it reconnects: else the new connection brings a reply that nobody waits for.
  */
-export const hotOptions = {
-  ...withoutSocketTimeout,
-  protocol: 2,
-  maxLoadingRetryTime: 25,
-} satisfies RedisOptions;
+export const hotOptions = { ...options, protocol: 2, maxLoadingRetryTime: 25 } satisfies RedisOptions;
 
 /**
  * Connects to Redis and stays connected: reconnects for ever, with back-off.
@@ -60,14 +56,64 @@ export const hotOptions = {
 export function connectRedis(url: string, waitReplicas = 0): RedisClient {
   const address = redisAddress(url);
   const [node] = address.nodes;
-  const client =
-    address.nodes.length === 1 ? new Redis(node as string, options) : connectCluster(address, timeouts);
+  const isSingle = address.nodes.length === 1;
+  const client = isSingle ? new Redis(node as string, { ...options, socketTimeout }) : connectCluster(address);
   noteErrors(client);
   waits.set(client, waitReplicas);
   return client;
 }
 
-/** Beside the connections, because it goes wherever they go. */
+/** A node says where a slot is (MOVED), but not while it hangs, and none names its replicas. */
+const slotsRefreshMs = 5000;
+
+/**
+ * Follows MOVED alone. ioredis would also repeat a command whose connection was lost, which may count an answer twice. And it
+ * would follow ASK to a node that gets a slot key by key: there a script might miss a learner and begin a new one.
+ */
+class CarefulCluster extends Cluster {
+  override handleError(...[error, ttl, handlers]: Parameters<Cluster['handleError']>): void {
+    if (error.message.startsWith('MOVED ')) super.handleError(error, ttl, handlers);
+    else handlers.defaults();
+  }
+}
+
+function connectCluster({ nodes, login }: RedisAddress): Cluster {
+  const { commandTimeout, connectTimeout } = options;
+  const client = new CarefulCluster([...nodes], {
+    // No command may wait for a connection: all are made at once, to replicas too. The ready check would be such a command.
+    enableOfflineQueue: false,
+    enableReadyCheck: false,
+    redisOptions: { commandTimeout, connectTimeout, socketTimeout, ...login, lazyConnect: false },
+    dnsLookup: keepName,
+  });
+  // ioredis' own interval goes on for ever where the connection is ended in the middle of a refresh.
+  const timer = setInterval(() => {
+    if (client.status === 'disconnecting' || client.status === 'end') clearInterval(timer);
+    else if (client.status === 'ready') client.refreshSlotsCache();
+  }, slotsRefreshMs);
+  timer.unref();
+  return client;
+}
+
+/** Names are looked up for each connection: a certificate has the name, and addresses change. */
+const keepName: NonNullable<ClusterOptions['dnsLookup']> = (name, found) => found(null, name);
+
+/**
+ * The key's master (host:port) and the number of its replicas, as far as the client knows; a Cluster does not list replicas
+ * that it holds for dead. Null where no node is known to have the key.
+ */
+export function placeInCluster(client: Cluster, key: string) {
+  const [master, ...others] = client.slots[new Command('get', [key]).getSlot()] ?? [];
+  if (master === undefined) return null;
+  return { master, replicas: others.filter((other) => other !== master).length };
+}
+
+/** Asks a node where the slots are; resolves also where none answers. */
+export const renewPlaces = (client: Cluster): Promise<unknown> =>
+  new Promise((resolve) => {
+    client.refreshSlotsCache(resolve);
+  });
+
 const waits = new WeakMap<RedisClient, number>();
 
 /** How many replicas must have a write over the connection before it is confirmed. */
@@ -75,7 +121,7 @@ export const replicasToWaitFor = (client: RedisClient): number => waits.get(clie
 
 export const isCluster = (client: RedisClient): client is Cluster => client instanceof Cluster;
 
-/** The last error of each connection since it served. */
+/** Of each connection since it served. */
 const lastErrors = new WeakMap<EventEmitter, Error>();
 
 /** Messages that follow from an earlier error. */
@@ -87,7 +133,7 @@ export function onCause(client: EventEmitter, hear: (error: Error) => void): voi
     client.on(name, (error: Error) => consequences.has(error.message) || hear(error));
 }
 
-/** @param client from its first moment on */
+/** Keeps the connection's last error for `whenReady`. @param client from its first moment on */
 export function noteErrors(client: EventEmitter): void {
   onCause(client, (error) => lastErrors.set(client, error));
   client.on('ready', () => lastErrors.delete(client));
@@ -95,21 +141,12 @@ export function noteErrors(client: EventEmitter): void {
 
 /** Replies by which Redis says that it cannot serve now; any other error reply is a defect of ours. */
 const passingReplies = new Set([
-  'OOM',
-  'LOADING',
-  'READONLY',
-  'MISCONF',
-  'BUSY',
-  'TRYAGAIN',
-  'MASTERDOWN',
-  'CLUSTERDOWN',
-  'NOREPLICAS',
+  ...['OOM', 'LOADING', 'READONLY', 'MISCONF', 'BUSY', 'NOREPLICAS'],
+  ...['MOVED', 'ASK', 'TRYAGAIN', 'MASTERDOWN', 'CLUSTERDOWN'],
   // A master that became a replica ends who waits for its replicas.
   'UNBLOCKED',
   // Alone: memory ran full with the last command. What is wrong with a command is replied before it.
   'EXECABORT',
-  'MOVED',
-  'ASK',
 ]);
 
 /**
@@ -151,8 +188,8 @@ export async function whenReady(client: RedisClient, timeoutMs: number): Promise
 const tried = new WeakMap<Cluster, Promise<unknown>>();
 
 /**
- * A Cluster is ready when it is known who its nodes are: a PING waits for a node's connection, or for its failure.
- * Only once: a node that fails later must not hold up what concerns the others.
+ * A Cluster is ready when its nodes are known: a PING waits for a node's connection, or for its failure.
+ * Only once: a node that fails later must not hold up the others.
  */
 function mastersTried(client: Cluster): Promise<unknown> {
   const before = tried.get(client);
@@ -165,28 +202,31 @@ function mastersTried(client: Cluster): Promise<unknown> {
 
 function becomesReady(client: RedisClient, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const end = (settle: () => void): void => {
+    const end = (): void => {
       clearTimeout(timer);
       client.off('ready', ready);
       client.off('error', failed);
-      settle();
+    };
+    const ready = (): void => {
+      end();
+      resolve();
     };
     const refuse = (): void => {
+      end();
       const cause = lastErrors.get(client);
       reject(new Error(`Redis did not answer within ${timeoutMs / 1000} s`, { cause }));
     };
-    const ready = (): void => end(resolve);
-    // Of a Cluster heard where no node is left.
+    // A Cluster emits it where no node is left.
     const failed = (): void => {
-      if (troubleOf(lastErrors.get(client)).isFinal) end(refuse);
+      if (troubleOf(lastErrors.get(client)).isFinal) refuse();
     };
-    const timer = setTimeout(() => end(refuse), timeoutMs);
+    const timer = setTimeout(refuse, timeoutMs);
     client.on('ready', ready);
     client.on('error', failed);
   });
 }
 
-/** Whether Redis can serve; rejects when it cannot be asked. Of a Cluster, most nodes must be there, not all. */
+/** Whether Redis can serve; rejects when it cannot be asked. Of a Cluster most nodes must be there, not all. */
 export const answersPing = async (client: RedisClient): Promise<boolean> =>
   isCluster(client)
     ? String(await client.cluster('INFO')).includes('cluster_state:ok')

@@ -1,8 +1,7 @@
-/** A larger buffer is not kept. */
 const maxSpareBytes = 1024 * 1024;
 /**
- * The last buffer that was released. With new memory outside of V8's heap for each batch, V8 collects all garbage of the
- * thread once a second: 20 ms in which nobody is served (docs/performance.md).
+ * The last released buffer. New memory outside of V8's heap for each batch makes V8 collect all garbage of the thread once
+ * a second: a pause of 20 ms (docs/performance.md).
  */
 let spare: Buffer | null = null;
 
@@ -24,10 +23,9 @@ const [star, dollar, carriageReturn, lineFeed, zero] = [0x2a, 0x24, 0x0d, 0x0a, 
 export type CommandBytes = ReturnType<typeof createCommandBytes>;
 
 /**
- * Commands as Redis reads them (RESP), written into one buffer. For the path of every answer, where an object, an array and
- * a promise for each command cost more than the command itself.
- *
- * @param size bytes to begin with; a buffer that is too small grows
+ * Commands as Redis reads them (RESP), written into one buffer: on the path of every answer, an object and a promise for
+ * each command would cost more than the command.
+ * @param size initial bytes; the buffer grows
  */
 export function createCommandBytes(size: number) {
   let buffer = takeBuffer(size);
@@ -54,7 +52,7 @@ export function createCommandBytes(size: number) {
     lineEnd();
   }
 
-  /** @returns whether the word was written; others are left to `writeWord` */
+  /** @returns false for what is left to `writeWord` */
   function wroteShortAscii(word: string): boolean {
     if (word.length > shortWord) return false;
     for (let i = 0; i < word.length; i++) {
@@ -66,7 +64,7 @@ export function createCommandBytes(size: number) {
     return true;
   }
 
-  /** @param start of the word's frame, which has the length of an ASCII text */
+  /** @param start of the word's frame, which announces an ASCII text */
   function writeWord(word: string, start: number): void {
     let written = buffer.write(word, end);
     if (written !== word.length) {
@@ -80,13 +78,12 @@ export function createCommandBytes(size: number) {
   function text(word: string): void {
     reserve(maxUnitBytes * word.length);
     const start = end;
-    // Nearly all words are ASCII: their bytes need not be counted first.
     head(dollar, word.length);
     if (!wroteShortAscii(word)) writeWord(word, start);
     lineEnd();
   }
 
-  /** Begins a command of so many words, its name among them. */
+  /** Begins a command of so many words, with its name. */
   function command(words: number, name: string): void {
     reserve(0);
     head(star, words);
@@ -96,7 +93,6 @@ export function createCommandBytes(size: number) {
 
   return {
     command,
-    /** A whole command. */
     whole: (name: string, ...words: readonly string[]): void => {
       command(1 + words.length, name);
       for (const word of words) text(word);
@@ -109,11 +105,11 @@ export function createCommandBytes(size: number) {
       end += word.length;
       lineEnd();
     },
-    /** Commands begun so far; Redis gives as many replies. */
+    /** Commands, and replies to expect. */
     count: (): number => commands,
-    /** What was written; nothing is to be written after it. */
+    /** What was written; the end of it. */
     done: (): Buffer => buffer.subarray(0, end),
-    /** Nobody needs the bytes any more: the next commands are written over them. */
+    /** The next commands may be written over these. */
     release: (): void => {
       if (buffer.length <= maxSpareBytes) spare = buffer;
     },

@@ -9,11 +9,11 @@ export const defaultPartitions = 16;
 
 export type Deployment =
   | { readonly state: 'ready'; readonly partitions: number; readonly id: string }
-  /** Data loss: Redis has no state although ClickHouse holds some, and has to be rebuilt. */
+  /** Redis has no state although ClickHouse holds some: it has to be rebuilt. */
   | { readonly state: 'lost' }
   | OtherVersion;
 
-/** Another version of the service keeps the learners. */
+/** The learners are those of another version of the service. */
 export interface OtherVersion {
   readonly state: 'older' | 'newer';
   /** As `keptNow`. */
@@ -33,10 +33,8 @@ export function unusableReason(deployment: Exclude<Deployment, { state: 'ready' 
 }
 
 /**
- * Finds out whether Redis belongs to a running deployment, and marks a new one. A Redis that lost its data looks like a new
- * one, and would make everybody a new learner in silence: only where ClickHouse holds no state is it taken for new. Several
- * processes may ask at once; the first to write decides.
- *
+ * Finds out whether Redis belongs to a running deployment, and marks a new one. An empty Redis is new only where ClickHouse
+ * holds no state: else it lost its data, and everybody would become a new learner. Several processes may ask at once.
  * @param holdsState whether ClickHouse holds what was in Redis; asked only where Redis has no marks
  */
 export async function openDeployment(
@@ -54,7 +52,7 @@ export async function openDeployment(
   return { state: 'ready', partitions, id: id ?? '' };
 }
 
-/** The deployment where another version keeps its learners; null where this one does, or there is none. */
+/** Null where this version keeps the learners, or there are none. */
 export async function otherVersion(client: RedisClient): Promise<OtherVersion | null> {
   const [partitions, noted] = await client.hmget(metaKey, 'partitions', 'model_version');
   const kept = noted ?? '';
@@ -63,7 +61,7 @@ export async function otherVersion(client: RedisClient): Promise<OtherVersion | 
   return { state, kept, partitions: Number(partitions) };
 }
 
-/** Null where Redis has none. */
+/** Null where Redis has none. @throws ApiError UNAVAILABLE */
 export async function readDeployment(client: RedisClient): Promise<DeploymentFacts | null> {
   const [deploymentId, createdAt, partitions] = await whileRedisServes(
     client.hmget(metaKey, 'deployment_id', 'created_at', 'partitions'),
@@ -72,7 +70,7 @@ export async function readDeployment(client: RedisClient): Promise<DeploymentFac
   return { deploymentId, createdAt, partitions: Number(partitions) };
 }
 
-/** The marks come before the meta key: a start that dies in between is simply repeated by the next. */
+/** The marks come before the meta key: a start that dies in between is repeated by the next. */
 async function markNew(client: RedisClient): Promise<void> {
   const now = new Date().toISOString();
   await Promise.all(indices(defaultPartitions).map((one) => client.set(markerKey(one), now, 'NX')));

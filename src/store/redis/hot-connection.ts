@@ -1,6 +1,6 @@
 /**
- * Connections for the commands of answers alone. ioredis connects, authenticates, encrypts and reconnects; commands and
- * replies go past it: its object, queue entry and dispatch for each cost a worker more than all that it does with them.
+ * Connections for the commands of answers. ioredis connects, authenticates, encrypts and reconnects; commands and replies
+ * bypass it: its objects, queue and dispatch cost a worker more than all that it does with them.
  */
 import { once } from 'node:events';
 import { type Cluster, Redis } from 'ioredis';
@@ -12,11 +12,12 @@ import {
   connectTimeoutMs,
   hotOptions,
   noteErrors,
+  placeInCluster,
   type RedisClient,
+  renewPlaces,
   whenReady,
   whileRedisServes,
 } from './client.js';
-import { placeInCluster, renewPlaces } from './cluster.js';
 import type { CommandBytes } from './command-bytes.js';
 import { partitionPrefix } from './keys.js';
 import { createReplyReader, type Reply } from './replies.js';
@@ -24,15 +25,14 @@ import { createReplyReader, type Reply } from './replies.js';
 export interface HotConnection extends ReturnType<typeof passBy> {
   /** False for a connection to one master of a Cluster. */
   readonly reachesAll: boolean;
-  /** How many replicas must have a write before it is confirmed, as of now. */
+  /** How many replicas must have a write before it is confirmed. */
   waitReplicas(): number;
-  /** Whether its server still is the master of the keys, as far as is known. */
+  /** False where another server is known to be the keys' master by now. */
   isMaster(): boolean;
   /** Resolves when commands may be sent. @throws ApiError UNAVAILABLE */
   ready(): Promise<void>;
   /**
    * Leaves the connection where its Redis replied that another one serves now.
-   * @param error of `send`, or a reply
    * @returns whether nothing was carried out, and the new server is known
    */
   leave(error: unknown): Promise<boolean>;
@@ -52,19 +52,19 @@ export function openHotConnection(
     waitReplicas: () => waitReplicas,
     isMaster: () => true,
     ready: async () => {
-      // ioredis hears a little later that the connection ended.
+      // ioredis notices the connection's end a little later.
       const ended = client.status === 'ready' && !passing.isOpen() ? once(client, 'close') : null;
       await whileRedisServes(Promise.resolve(ended).then(() => whenReady(client, connectTimeoutMs)));
     },
     leave: async (error) => {
-      // What moves the master behind one address does not always end connections to the one before.
+      // A failover behind one address does not always end connections to the old master.
       if (codeOf(error) === 'READONLY') client.stream.destroy();
       return false;
     },
   };
 }
 
-/** @param client that nobody else uses: it connects, and is passed by */
+/** @param client that nobody else uses */
 function passBy(client: Redis, timeoutMs: number) {
   noteErrors(client);
   let line: ReturnType<typeof takeOver> | null = null;
@@ -81,7 +81,7 @@ function passBy(client: Redis, timeoutMs: number) {
     send: async (commands: CommandBytes): Promise<Reply[]> => {
       const { stream } = client;
       if (!isOpen()) throw new Error('Connection is closed.');
-      // From here on ioredis reads nothing of the connection any more: its own commands were answered before.
+      // ioredis reads nothing from here on: its own commands were answered before.
       if (line?.stream !== stream) line = takeOver(stream);
       return line.exchange(commands, timeoutMs);
     },
@@ -89,7 +89,7 @@ function passBy(client: Redis, timeoutMs: number) {
   };
 }
 
-/** Reads and writes the commands of a connection from now on. */
+/** Takes a connection's socket from ioredis. */
 function takeOver(stream: Redis['stream']) {
   const reader = createReplyReader();
   /** In the order in which they were sent. */
@@ -98,12 +98,12 @@ function takeOver(stream: Redis['stream']) {
   function failAll(error: Error): void {
     for (const waiting of open.splice(0)) waiting.settle(error);
   }
-  /** What follows on this connection could not be separated any more. */
+  /** What follows on the connection could not be told apart any more. */
   function giveUp(error: Error): void {
     failAll(error);
     stream.destroy();
   }
-  /** What came with a reply that nobody asked for cannot be trusted either: so all is read before any caller hears of it. */
+  /** All is read before any caller hears of it: what came with a reply that nobody asked for cannot be trusted either. */
   function takeReplies(): void {
     let complete = 0;
     for (let reply = reader.next(); reply !== undefined; reply = reader.next()) {
@@ -144,10 +144,7 @@ function takeOver(stream: Redis['stream']) {
 
 export type HotConnections = ReturnType<typeof openHotConnections>;
 
-/**
- * @param url of a single Redis, or of nodes of a Cluster
- * @param redis another connection to the same, which knows where a Cluster's slots are
- */
+/** @param redis another connection to the same Redis, which knows where a Cluster's slots are */
 export function openHotConnections(url: string, waitReplicas: number, redis: () => Promise<RedisClient>) {
   const { nodes, login } = redisAddress(url);
   const single = nodes.length === 1 ? openHotConnection(url, waitReplicas) : null;
@@ -181,7 +178,7 @@ export function openHotConnections(url: string, waitReplicas: number, redis: () 
 /** Replies of a node that is not the slot's master any more, or of a Cluster that is not whole. */
 const elsewhere: ReadonlySet<string | null> = new Set(['MOVED', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY']);
 
-/** Without the ready check nobody waits for a master that restarts: it replies to each command that it loads. */
+/** Without the ready check nobody waits for a master that restarts: until then it replies that it is loading. */
 const connectOnce = { lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null };
 
 /** Connects once: after its end the caller asks again who the master is. @throws ApiError UNAVAILABLE where there is none */
@@ -224,7 +221,7 @@ function masterOf(
   };
 }
 
-/** An address of version 6 has colons of its own. */
+/** An IPv6 address has colons of its own. */
 function hostAndPort(address: string): { readonly host: string; readonly port: number } {
   const end = address.lastIndexOf(':');
   return { host: address.slice(0, end), port: Number(address.slice(end + 1)) };

@@ -1,5 +1,5 @@
 /**
- * The names of everything in Redis; docs/architecture.md says what each holds. All keys of a partition share the hash tag
+ * The names of everything in Redis; docs/architecture.md says what each key holds. All keys of a partition share the hash tag
  * `{pN}`: one transaction or script over them is atomic on a single node and on a Cluster.
  */
 import { learnerName } from '../../contracts/learner-name.js';
@@ -9,10 +9,9 @@ import { modelVersion } from '../../domain/base/params.js';
 export const metaKey = 'st:meta';
 export const apiKeysKey = 'st:keys';
 
-/** Common beginning of everything that a partition owns; the scripts append to it. */
+/** Beginning of all keys of a partition; scripts append to it. */
 export const partitionPrefix = (partition: number): string => `st:{p${partition}}`;
 
-/** Scripts make the same keys from prefix and name. */
 export const learnerKey = (partition: number, tenant: string, userId: string): string =>
   `${partitionPrefix(partition)}:l:${learnerName(tenant, userId)}`;
 export const itemTracesKey = (partition: number, parity: number, tenant: string, userId: string): string =>
@@ -26,9 +25,8 @@ export const outboxKey = (partition: number): string => `${partitionPrefix(parti
 export const outboxRowsKey = (partition: number): string => `${outboxKey(partition)}:rows`;
 /** Erasures that are not applied, under ids of the outbox: field `c` (contracts/corrections.ts). */
 export const dueKey = (partition: number): string => `${partitionPrefix(partition)}:due`;
-/** Answers that a partition counted, written in the step that puts their rows into the outbox: the audit compares them. */
+/** Counted answers, for the audit; `removedKey` has those of them whose rows were erased or taken back. */
 export const acceptedKey = (partition: number): string => `${partitionPrefix(partition)}:accepted`;
-/** Of the accepted answers those whose rows were erased or taken back. */
 export const removedKey = (partition: number): string => `${partitionPrefix(partition)}:removed`;
 /** Field of both. @param day UTC day of arrival, as the number of days since 1970 */
 export const acceptedField = tenantDay;
@@ -39,7 +37,7 @@ export const importMarksKey = (partition: number, id: string): string =>
 export const archivedKey = (partition: number): string => `${partitionPrefix(partition)}:archived`;
 /** What ClickHouse refused of a stream: the entry's own fields, `id` (its id there) and `reason`. */
 export const parkedKey = (stream: string): string => `${stream}:parked`;
-/** Most entries of a stream of parked ones: beyond it, what is refused waits where it is. About 6 MB. */
+/** Most entries of a stream of parked ones, about 6 MB: beyond it, refused rows wait where they are. */
 export const parkedBound = 10_000;
 /** Field = erasure, value = its record as JSON; field = `@TENANT:USER`, value = the erasure of that learner. */
 export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
@@ -52,14 +50,14 @@ export const keptNow = `${modelVersion}.3`;
 /** What the scripts append to the partition's prefix. */
 export const markerName = `m${keptNow}`;
 /**
- * Marker of the deployment: absent means that this Redis is new, came back empty, or has learners that are kept otherwise.
- * How they are is in its name, so that a process of another version, left running or started by mistake, counts nothing.
+ * Marker of the deployment: absent where this Redis is new, came back empty, or has learners of another version. The version
+ * is in its name, so that a process of another one, left running or started by mistake, counts nothing.
  */
 export const markerKey = (partition: number, kept = keptNow): string =>
   `${partitionPrefix(partition)}:m${kept}`;
-/** Facts that only Redis knows, each appended in the step that makes it one: `k` = kind, `r` = row (contracts/journal.ts). */
+/** Facts that only Redis knows: `k` = kind, `r` = row (contracts/journal.ts). */
 export const journalKey = (partition: number): string => `${partitionPrefix(partition)}:journal`;
-/** Most entries of a journal: beyond it, what would be noted there is refused. */
+/** Most entries of a journal: beyond it, changes are refused. */
 export const journalBound = 100_000;
 export const forecastsKey = (partition: number): string => `${partitionPrefix(partition)}:forecasts`;
 export const knownSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
@@ -69,7 +67,7 @@ export const idSweepKey = 'st:ids:sweep';
 export const quotaKey = (keyHash: string): string => `st:quota:${keyHash}`;
 
 export const catalogueKey = (tenant: string): string => `st:{catalogues}:skills:${tenant}`;
-/** Marks of catalogues, by tenant: number of changes and Unix milliseconds of the last. */
+/** By tenant: number of changes and Unix milliseconds of the last. */
 export const catalogueRevisionsKey = 'st:{catalogues}:revisions';
 export const catalogueChangesKey = (tenant: string): string => `st:{catalogues}:changes:${tenant}`;
 export const catalogueJournalKey = 'st:{catalogues}:journal';
@@ -77,7 +75,6 @@ export const catalogueJournalKey = 'st:{catalogues}:journal';
 export const modelsKey = 'st:{models}:in-force';
 export const modelLogKey = (tenant: string): string => `st:{models}:log:${tenant}`;
 export const fitsKey = 'st:models:fits';
-/** Common beginning of a tenant's versions, which share a slot. */
 const modelPrefix = (tenant: string): string => `st:{m:${tenant}}`;
 export const newestVersionKey = (tenant: string): string => `${modelPrefix(tenant)}:newest`;
 export const versionsKey = (tenant: string): string => `${modelPrefix(tenant)}:versions`;
@@ -85,7 +82,7 @@ export const versionKey = (tenant: string, version: number): string => `${modelP
 export const itemsKey = (tenant: string, version: number): string => `${modelPrefix(tenant)}:i:${version}`;
 
 /**
- * Partition of a learner, 0 to partitions - 1; the same in every process and for ever.
+ * Partition of a learner, 0 to partitions - 1; must never change.
  * FNV-1a over the UTF-16 code units with murmur3's finaliser: placement, not security.
  */
 export function partitionOf(tenant: string, userId: string, partitions: number): number {

@@ -1,13 +1,10 @@
 import { type RedisClient, whileRedisServes } from './client.js';
 import { defineScript } from './script.js';
 
-/** A holder that takes the lock every two seconds keeps it; a dead one loses it after this long. */
+/** A live holder takes the lock again every two seconds. */
 const lockMs = 10_000;
 
-/**
- * KEYS: lock. ARGV: holder, milliseconds. Result: 0 when it is the holder's now, else the milliseconds left; 1 also in
- * the last one, where Redis says 0.
- */
+/** KEYS: lock. ARGV: holder, milliseconds. Result: 0 when it is the holder's now, else the milliseconds left, at least 1. */
 const lock = defineScript(1)<[key: string, holder: string, ms: number], number>(`
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return math.max(redis.call('PTTL', KEYS[1]), 1) end
@@ -20,7 +17,7 @@ const unlock = defineScript(1)<[key: string, holder: string], null>(
   `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`,
 );
 
-/** @returns 0, or for how long another holder has it, in milliseconds. @throws ApiError UNAVAILABLE */
+/** @returns 0, or the milliseconds for which another holder has it. @throws ApiError UNAVAILABLE */
 export const takeLock = (client: RedisClient, key: string, holder: string): Promise<number> =>
   whileRedisServes(lock(client, key, holder, lockMs));
 

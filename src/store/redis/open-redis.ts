@@ -1,4 +1,3 @@
-/** The first connection of a process: where there is none, the error says why. */
 import { connect as connectPlain, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
@@ -56,7 +55,7 @@ function logLosses(client: RedisClient, logger: Logger): void {
   });
 }
 
-/** After this time without a connection, the TLS of both sides is compared. */
+/** After this time without a connection, the TLS settings of both sides are compared. */
 const mismatchAfterMs = 1000;
 const probeMs = 2000;
 
@@ -71,10 +70,7 @@ async function readyOrMismatch(client: RedisClient, url: string): Promise<void> 
   }
 }
 
-/**
- * Where one side alone speaks TLS, the connection looks as if it broke, or as if the server never answered.
- * Nothing secret is sent.
- */
+/** Where one side alone speaks TLS, the connection seems to break, or the server to hang. Nothing secret is sent. */
 async function refuseMismatch(url: string, signal: AbortSignal): Promise<void> {
   await sleep(mismatchAfterMs, undefined, { signal });
   const { protocol, hostname, port } = new URL(url);
@@ -82,7 +78,6 @@ async function refuseMismatch(url: string, signal: AbortSignal): Promise<void> {
   if (protocol === 'rediss:') {
     const socket = connectPlain(place);
     socket.write('PING\r\n');
-    // Whatever the server says to a stranger, it says it in the protocol's plain text.
     if (await emits(socket, 'data')) throw new Error('rediss:// but the server speaks no TLS');
   } else if (await emits(connectTls({ ...place, rejectUnauthorized: false }), 'secureConnect')) {
     throw new Error('redis:// but the server wants TLS');

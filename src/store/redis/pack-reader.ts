@@ -1,11 +1,8 @@
-/**
- * Reads what Redis's scripts pack as MessagePack, as far as they use it: lists and strings, one after another.
- * Source: the MessagePack specification, formats fixarray, array 16 and 32, fixstr, str 8, 16 and 32, each length big-endian.
- */
 export type PackReader = ReturnType<typeof createPackReader>;
 
 /**
- * Its functions throw an Error at anything else than what they are asked for.
+ * Reads lists and strings of MessagePack, one after another; its functions throw an Error for anything else.
+ * Source: MessagePack specification, formats fixarray, array 16 and 32, fixstr, str 8, 16 and 32; lengths are big-endian.
  * @param from where the first value begins
  */
 export function createPackReader(packed: Buffer, from = 0) {
@@ -14,7 +11,7 @@ export function createPackReader(packed: Buffer, from = 0) {
   const u16 = (): number => 256 * byte() + byte();
   const u32 = (): number => 65_536 * u16() + u16();
 
-  /** @returns how many of the following values belong to the list */
+  /** @returns how many of the following values are the list's */
   function list(): number {
     const head = byte();
     if (head >= 0x90 && head <= 0x9f) return head - 0x90;
@@ -32,7 +29,7 @@ export function createPackReader(packed: Buffer, from = 0) {
     throw unexpected('a string', head);
   }
 
-  /** Passes over a string. @returns where it begins */
+  /** @returns where the string begins */
   function skip(): number {
     const size = length();
     at += size;
@@ -45,7 +42,6 @@ export function createPackReader(packed: Buffer, from = 0) {
     /** A part of the packed bytes, not a copy. */
     bytes: (): Buffer => packed.subarray(skip(), at),
     text: () => packed.toString('utf8', skip(), at),
-    /** Where the next value begins. */
     position: () => at,
   };
 }

@@ -1,9 +1,8 @@
-/** What is read of many keys, or of long streams, on a single node or a Cluster. */
 import type { Redis } from 'ioredis';
 import { byPartition } from '../../lists.js';
-import { isCluster, type RedisClient, resultsOf, whileRedisServes } from './client.js';
+import { isCluster, type RedisClient, whileRedisServes } from './client.js';
 
-/** One call for everything on a single node; on a Cluster a script may touch one slot, so one per partition. */
+/** One call for all items on a single node; on a Cluster, where a script may touch one slot, one per partition. */
 export async function perCall<Item extends { readonly partition: number }, Result>(
   client: RedisClient,
   items: readonly Item[],
@@ -20,7 +19,7 @@ export async function perCall<Item extends { readonly partition: number }, Resul
 
 const pageKeys = 1000;
 
-/** Pages of keys with the node that has them. A key may come twice, in two pages. */
+/** Pages of keys with their node. A key may be in two pages. */
 export async function* scanKeys(
   client: RedisClient,
   pattern: string,
@@ -35,15 +34,10 @@ export async function* scanKeys(
   }
 }
 
-/** A pipeline on one server; on a Cluster, which refuses pipelines over several slots, command by command. */
-export async function streamLengths(redis: RedisClient, keys: readonly string[]): Promise<number[]> {
-  if (isCluster(redis)) return Promise.all(keys.map((key) => redis.xlen(key)));
-  const pipeline = redis.pipeline();
-  for (const key of keys) pipeline.xlen(key);
-  return (await resultsOf(pipeline)).map(Number);
-}
+export const streamLengths = (redis: RedisClient, keys: readonly string[]): Promise<number[]> =>
+  Promise.all(keys.map((key) => redis.xlen(key)));
 
-/** In one command on one server; on a Cluster, where each may have another slot, one by one. */
+/** In one command; on a Cluster, where each key may have another slot, one by one. */
 export const textsOf = (redis: RedisClient, keys: readonly string[]): Promise<(string | null)[]> =>
   isCluster(redis) ? Promise.all(keys.map((key) => redis.get(key))) : redis.mget(...keys);
 
@@ -51,9 +45,8 @@ export const textsOf = (redis: RedisClient, keys: readonly string[]): Promise<(s
 export type TextEntry = [id: string, fields: string[]];
 
 /**
- * The entries of a stream, oldest first, a page at a time.
- *
- * @param size of a page: 500 entries of a row each are a fraction of a millisecond of Redis, which answers learners meanwhile
+ * The entries of a stream, oldest first.
+ * @param size entries of a page: 500 of a row each are a fraction of a millisecond of Redis
  * @param to id of the last entry
  * @throws ApiError UNAVAILABLE
  */
@@ -72,7 +65,7 @@ export async function* streamPages(
   }
 }
 
-/** By its name: only what is not ours has other fields, or has them in another order. */
+/** Null where the entry has no such field. */
 export function fieldOf<Text extends string | Buffer>(fields: readonly Text[], name: string): Text | null {
   const at = fields.findIndex((field, i) => i % 2 === 0 && field.toString() === name);
   return at < 0 ? null : (fields[at + 1] as Text);

@@ -1,24 +1,22 @@
-/** Waiting for replicas (REDIS_WAIT_REPLICAS): a master that dies takes with it what it confirmed and no replica has yet. */
+/** Waiting for replicas (REDIS_WAIT_REPLICAS): a master that dies takes with it what no replica has yet. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { type ApiError, unavailable } from '../../errors.js';
-import { isCluster, type RedisClient, replicasToWaitFor, whileRedisServes } from './client.js';
-import { placeInCluster } from './cluster.js';
+import { isCluster, placeInCluster, type RedisClient, replicasToWaitFor, whileRedisServes } from './client.js';
 import { waitKey } from './keys.js';
 
-/** Replicas take well under a millisecond; the connection does nothing else meanwhile. */
+/** Replicas take well under a millisecond; the connection is blocked meanwhile. */
 export const waitMs = 1000;
 
 export const notSafe = (): ApiError =>
   unavailable('The answer is not safe on the replicas yet; try again with the same event_id');
 
 /**
- * Does something that ends with a write, and waits until replicas have that write. WAIT answers for what was written before
- * it over the same connection, so the key's node and the connection to it must be the same at the end as at the beginning:
- * after a failover the new master's replicas would confirm what it never had.
- *
- * @param key of the same slot as what is written
- * @param matters whether what came out needs the replicas
+ * Does something that ends with a write, and waits until replicas have it. WAIT speaks for earlier writes of the same
+ * connection. So node and connection must not change: after a failover the new master's replicas would confirm what it
+ * never had.
+ * @param key of the slot that is written
+ * @param matters whether the result needs the replicas
  * @throws ApiError UNAVAILABLE where replicas did not confirm: it is done, and may be lost with its master
  */
 export async function replicated<Value>(
@@ -38,8 +36,8 @@ export async function replicated<Value>(
 }
 
 /**
- * Reads what others wrote in a partition and gives it when replicas have it too, for what is passed on cannot be taken back.
- * It writes as well: since Redis 7.2 WAIT answers for a connection's own writes alone. @throws ApiError UNAVAILABLE
+ * Reads what others wrote in a partition, and returns it when replicas have it too.
+ * It writes as well: since Redis 7.2 WAIT speaks for a connection's own writes alone. @throws ApiError UNAVAILABLE
  */
 export function readReplicated<Value>(
   client: RedisClient,
@@ -59,7 +57,7 @@ export function readReplicated<Value>(
 
 /**
  * The master that serves the key, as far as the client knows, and how many replicas have to confirm. A Cluster does not list
- * replicas that it holds for dead: who took over from a dead master goes on alone, for nobody could take over from it with less.
+ * replicas that it holds for dead: who took over from a dead master goes on without.
  */
 function placeOf(client: RedisClient, key: string): { node: Redis | undefined; replicas: number } {
   const wanted = replicasToWaitFor(client);
@@ -71,7 +69,7 @@ function placeOf(client: RedisClient, key: string): { node: Redis | undefined; r
   return { node, replicas: Math.min(wanted, place?.replicas ?? wanted) };
 }
 
-/** Those that are about to be sent: the partitions that a batch commits on one node share one WAIT. */
+/** WAITs that are about to be sent: the partitions that a batch commits on one node share one. */
 const next = new WeakMap<Redis, Promise<number>>();
 
 function confirmed(node: Redis, wanted: number): Promise<number> {

@@ -1,21 +1,20 @@
-/** Replies of Redis (RESP2): read as they come, cut anywhere, and taken as the commands ask for them. */
-
-/** Texts are parts of the bytes that came, not copies. */
+/** A reply of Redis (RESP2). Texts are parts of the bytes that came, not copies. */
 export type Reply = Buffer | number | null | Error | Reply[];
 
 const [plus, minus, colon, dollar, star, carriageReturn, zero] = [0x2b, 0x2d, 0x3a, 0x24, 0x2a, 0x0d, 0x30];
 const lineEnd = 2;
 
-/** Named as ioredis names it. */
+/** As ioredis names it. */
 class ReplyError extends Error {
   override readonly name = 'ReplyError';
 }
 
+/** Reads replies as they come, cut anywhere. */
 export function createReplyReader() {
   let bytes: Buffer = Buffer.alloc(0);
   let at = 0;
 
-  /** Bytes up to a line's end that begins at `end`; undefined while it is not there. */
+  /** Bytes up to a line's end at `end`; undefined while it is not there. */
   function upTo(end: number): Buffer | undefined {
     if (end < at || end + lineEnd > bytes.length) return undefined;
     const found = bytes.subarray(at, end);
@@ -25,7 +24,6 @@ export function createReplyReader() {
 
   const line = (): Buffer | undefined => upTo(bytes.indexOf(carriageReturn, at));
 
-  /** Digit by digit: each reply has one at least. */
   function number(): number | undefined {
     const negative = bytes[at] === minus;
     let value = 0;
@@ -83,10 +81,7 @@ export function createReplyReader() {
 
 export type Replies = ReturnType<typeof readReplies>;
 
-/**
- * Replies to be taken one after another. Each must be what is asked for: one out of place could be taken for another's.
- * @throws Error the first error reply
- */
+/** Replies to be taken one after another, each of the kind that is asked for. @throws Error the first error reply */
 export function readReplies(replies: readonly Reply[]) {
   for (const reply of replies) if (reply instanceof Error) throw reply;
   let at = 0;
@@ -107,12 +102,10 @@ function misplaced(reply: Reply | undefined): never {
 
 /**
  * What became of a transaction.
- *
  * @param commands their number, between MULTI and EXEC
- * @param replies to MULTI, these, EXEC, and WAIT where that is asked
- * @returns whether it was done, which it is not where something watched was written; and how many replicas have it, 0 where
- * WAIT was not asked or failed
- * @throws Error the first error reply of the transaction: one refused command refuses all
+ * @param replies to MULTI, these, EXEC, and WAIT if it was sent
+ * @returns false where something watched was written; and how many replicas have it, 0 without WAIT or where it failed
+ * @throws Error the first error reply: one refused command refuses all
  */
 export function outcomeOf(commands: number, replies: readonly Reply[]) {
   const [exec, wait] = replies.slice(commands + 1);

@@ -3,11 +3,9 @@ import type { RedisClient } from './client.js';
 let defined = 0;
 
 /**
- * Turns a Lua script into a function, defined beside its callers: `defineScript(1)<[key: string], number>(lua)`. ioredis
- * sends its hash, and its text where the connection or Redis does not have it (SCRIPT FLUSH, another master).
- *
- * @param keys how many of the arguments are keys, which stand first; null: the first argument is their number
- * @param reply whether texts in the reply are given as strings or as buffers
+ * Turns a Lua script into a function: `defineScript(1)<[key: string], number>(lua)`. ioredis sends the script's hash, and its
+ * text where Redis does not have it.
+ * @param keys number of keys, the first arguments; null: the first argument is their number
  */
 export const defineScript =
   (keys: number | null, reply: 'text' | 'bytes' = 'text') =>
@@ -22,7 +20,7 @@ export const defineScript =
     };
   };
 
-/** What scripts begin with that use `now()`: Redis' clock in Unix milliseconds, as text. */
+/** Lua function `now()`: Redis' clock in Unix milliseconds, as text. */
 export const nowLua = `
 local function now()
   local time = redis.call('TIME')

@@ -1,24 +1,21 @@
-/** What a Redis says of itself: what is at risk with its settings, and whether its memory is nearly full. */
 import type { Redis } from 'ioredis';
 import { listpackBytes } from '../../contracts/redis.js';
 import { isCluster, type RedisClient } from './client.js';
 
-/** What is at risk with this Redis, or any node of the Cluster; empty where nothing is. */
+/** What is at risk with the settings of this Redis, or of any node of the Cluster. */
 export async function redisWarnings(client: RedisClient): Promise<string[]> {
   if (!isCluster(client)) return warningsOf(client);
-  // A connection that is still being made is waited for; a node that cannot be asked has no say.
+  // A connection that is still being made is waited for; a node that cannot be asked is left out.
   const asked = await Promise.allSettled(client.nodes().map(warningsOf));
   return [...new Set(asked.flatMap((found) => (found.status === 'fulfilled' ? found.value : [])))];
 }
 
 async function warningsOf(node: Redis): Promise<string[]> {
-  // CONFIG may not be allowed.
-  const noConfig = () => [];
-  const [info, config] = await Promise.all([
+  const [info, [, value]] = await Promise.all([
     node.info(),
-    (node.config('GET', 'hash-max-*-value') as Promise<string[]>).catch(noConfig),
+    // CONFIG may not be allowed.
+    (node.config('GET', 'hash-max-*-value') as Promise<string[]>).catch(() => []),
   ]);
-  const value = config[1];
   const policy = /^maxmemory_policy:(.*?)\r?$/m.exec(info)?.[1] ?? 'unknown';
   const risks: readonly (readonly [boolean, string])[] = [
     [
@@ -42,12 +39,12 @@ async function warningsOf(node: Redis): Promise<string[]> {
 }
 
 /**
- * Kept free: a twentieth of `maxmemory`, within these bounds. What moves answers on (jobs, their locks, what a trim writes to
- * the append-only file) needs memory too: a Redis that is filled to its last byte could not be emptied any more.
+ * Share of `maxmemory` kept free, within bounds in bytes: jobs, locks and trims need memory too. A Redis that is filled to
+ * its last byte cannot be emptied any more.
  */
 const reserve = { share: 0.05, min: 8 * 2 ** 20, max: 256 * 2 ** 20 };
 
-/** Whether Redis has no room for more answers. Of a Cluster any node counts: the queues are on one, for all partitions. */
+/** Whether Redis has no room for more answers. Any full node of a Cluster counts: one has the queues of all partitions. */
 export async function isMemoryFull(client: RedisClient): Promise<boolean> {
   const servers = isCluster(client) ? client.nodes('master') : [client];
   return (await Promise.all(servers.map((server) => server.info('memory')))).some(isNearlyFull);
