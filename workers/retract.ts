@@ -11,6 +11,7 @@ import { dayOf } from '../src/domain/base/common.js';
 import { modelVersion } from '../src/domain/base/params.js';
 import { type ReplayedStates, type RewrittenRow, replayWithout } from '../src/domain/history/replay.js';
 import { countKnownSkills } from '../src/store/catalogue/known-skills.js';
+import { serveModels } from '../src/store/catalogue/served-models.js';
 import { commitRetraction, type Retraction } from '../src/store/corrections/retraction.js';
 import { hashEventId } from '../src/store/learners/event-ids.js';
 import { decodeSnapshot } from '../src/store/learners/learner-codec.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { LearnerState } from '../../src/domain/tracing/states.js';
-import { watchLearners } from '../../src/store/learners/watched-learners.js';
+import { WatchedLearners } from '../../src/store/learners/watched-learners.js';
 import { hashText } from '../../src/store/redis/binary.js';
 import { openHotConnections } from '../../src/store/redis/hot-connection.js';
 import {
@@ -152,7 +152,7 @@ test('a state of before is never committed, however far the new history has come
   const answer = () => caller.track(event({ user_id: user }));
   assert.equal((await answer()).status, 200);
   const hot = await connections.of(place.partition);
-  const session = watchLearners(hot, { outboxBound: 1000, importId: null });
+  const session = new WatchedLearners(hot, { outboxBound: 1000, importId: null });
   const learner = (await session.load([query])).learners[0]?.learner as LearnerState;
   assert.equal((await erase(user)).status, 202);
   assert.equal((await answer()).status, 200);

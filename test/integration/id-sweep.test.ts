@@ -15,7 +15,7 @@ import {
 } from '../../src/store/learners/event-ids.js';
 import { sweepIds, takeSweepTurn } from '../../src/store/learners/id-sweep.js';
 import { readIds } from '../../src/store/learners/learner-reads.js';
-import { watchLearners } from '../../src/store/learners/watched-learners.js';
+import { WatchedLearners } from '../../src/store/learners/watched-learners.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { openHotConnections } from '../../src/store/redis/hot-connection.js';
 import { eventIdsKey, idSweepKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
@@ -108,7 +108,10 @@ test('of many learners in all partitions each is looked at', async () => {
 /** A request of a learner, with something done between its reading and its writing. */
 async function commit(userId: string, ids: readonly Buffer[], meanwhile = sweep) {
   const place = placeOf(userId);
-  const session = watchLearners(await hot.of(place.partition), { importId: null, outboxBound: 1_000_000 });
+  const session = new WatchedLearners(await hot.of(place.partition), {
+    importId: null,
+    outboxBound: 1_000_000,
+  });
   const {
     learners: [loaded],
   } = await session.load([{ ...place, skillIds: [], eventIds: ids, itemIds: [] }]);

@@ -18,8 +18,8 @@ import type { LearnerCommit, LearnerQuery } from '../../src/store/learners/learn
 import { readIds, readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
 import {
   type CommitStatus,
+  WatchedLearners,
   type WatchOptions,
-  watchLearners,
 } from '../../src/store/learners/watched-learners.js';
 import { hashItem } from '../../src/store/models/item-store.js';
 import { connectRedis, whenReady } from '../../src/store/redis/client.js';
@@ -67,14 +67,14 @@ async function commitLearners(
   commits: readonly LearnerCommit[],
   { meanwhile, ...options }: Try = {},
 ): Promise<CommitStatus[]> {
-  const session = watchLearners(hot, { outboxBound, importId: null, ...options });
+  const session = new WatchedLearners(hot, { outboxBound, importId: null, ...options });
   await session.load(commits.map(({ userId }) => queryOf({ userId })));
   await meanwhile?.();
   return session.commit(commits);
 }
 
 async function loadLearner({ hot }: Store, query: LearnerQuery, importId: string | null = null) {
-  const { learners } = await watchLearners(hot, { outboxBound, importId }).load([query]);
+  const { learners } = await new WatchedLearners(hot, { outboxBound, importId }).load([query]);
   return learners[0];
 }
 

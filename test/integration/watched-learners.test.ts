@@ -15,8 +15,7 @@ import { readIds } from '../../src/store/learners/learner-reads.js';
 import {
   type CommitStatus,
   UnwatchedError,
-  type WatchedLearners,
-  watchLearners,
+  WatchedLearners,
 } from '../../src/store/learners/watched-learners.js';
 import { hashItem } from '../../src/store/models/item-store.js';
 import { connectRedis, whenReady, whileRedisServes } from '../../src/store/redis/client.js';
@@ -149,7 +148,7 @@ const watch = (
   connection: HotConnection,
   bound = outboxBound,
   importId: string | null = null,
-): WatchedLearners => watchLearners(connection, { outboxBound: bound, importId });
+): WatchedLearners => new WatchedLearners(connection, { outboxBound: bound, importId });
 
 /** A try as a worker makes it, with something done in between. */
 async function attempt(

@@ -15,8 +15,7 @@ import {
   type CommitStatus,
   type LoadedBatch,
   UnwatchedError,
-  type WatchedLearners,
-  watchLearners,
+  WatchedLearners,
 } from '../../src/store/learners/watched-learners.js';
 import { isCluster, type RedisClient } from '../../src/store/redis/client.js';
 import type { HotConnections } from '../../src/store/redis/hot-connection.js';
@@ -138,7 +137,7 @@ class Batch {
   private async tryLearners(client: RedisClient, works: readonly LearnerWork[]): Promise<LearnerWork[]> {
     const { hot, outboxBound, knownSkills } = this.tools;
     const connection = await hot.of((works[0] as LearnerWork).partition);
-    const session = watchLearners(connection, { importId: this.importId, outboxBound: outboxBound() });
+    const session = new WatchedLearners(connection, { importId: this.importId, outboxBound: outboxBound() });
     const plans = await this.planEach(client, session, works);
     await knownSkills.note(
       client,

@@ -1,4 +1,4 @@
-/** Hears of a record among many that cannot be read, by its field. */
+/** Hears of a record of a hash that cannot be read. */
 export type OnUnreadable = (error: unknown, field: string, stored: string) => void;
 
 /** For who can do nothing without all of them. */
@@ -6,7 +6,7 @@ export const refuseUnreadable: OnUnreadable = (error) => {
   throw error;
 };
 
-/** The values of a hash that can be read; what cannot is reported, and stops no other. */
+/** The values of a hash that can be read; the others are reported. */
 export function decodeEach<Value>(
   stored: Readonly<Record<string, string>>,
   decode: (field: string, text: string) => Value,

@@ -1,25 +1,21 @@
 /**
- * The event ids of a learner, in a hash of their own. Its fields are bucket numbers, from the first byte of an id's hash: an
- * answer reads one bucket and writes it again. An entry is 8 bytes of hash and the record of the first result, oldest first.
- * One more field is the ledger, which says how far back ids are remembered. Entries that are over are left out when their
- * bucket is written, or swept (id-sweep.ts). The learner's own record is written with them: its version guards both (ADR 31).
+ * The event ids of a learner, in a hash of their own (ADR 31). Its fields are buckets, by the first byte of an id's hash: an
+ * answer reads one bucket and writes it again. An entry is the id's hash and the record of the first result, oldest first.
+ * One more field, the ledger, says how far back ids are remembered. Entries that are over are dropped when their bucket is
+ * written, or swept (id-sweep.ts).
  */
 import type { TrackEvent } from '../../contracts/tasks.js';
 import { type Advice, adviceCodes } from '../../domain/advice/answer-advice.js';
 import { hashText, readCount, viewOf, writeCount } from '../redis/binary.js';
 
-/**
- * Bytes of an id's hash. Among the 20,000 ids of one learner, 64 bits keep the chance of a false hit below 1e-6 a year at a
- * billion answers a day. Who makes ids that meet gets the result of an answer of theirs.
- */
+/** Bytes of an id's hash: with 20,000 ids a learner, a false hit a year has a chance below 1e-6 at a billion answers a day. */
 export const idBytes = 8;
 
-/** Hash under which an event id is remembered among those of its learner. */
 export const hashEventId = hashText;
 
 const fingerprintBytes = 6;
 
-/** Hash of everything that makes two events with one id the same event, as it was sent. */
+/** Hash of all that makes two events with one id the same event, as it was sent. */
 export function fingerprintOf(event: TrackEvent): Buffer {
   const { itemId, occurredAtText } = event;
   const answer = `${event.isCorrect} ${event.timeSpentSeconds} ${event.confidenceScore}`;
@@ -27,17 +23,16 @@ export function fingerprintOf(event: TrackEvent): Buffer {
   return hashText(`${answer} ${question}`).subarray(0, fingerprintBytes);
 }
 
-/** The fingerprint as attempt rows carry it: a whole number of 48 bits. */
+/** As attempt rows carry it: a whole number of 48 bits. */
 export const fingerprintNumber = (fingerprint: Buffer): number => fingerprint.readUIntLE(0, fingerprintBytes);
 
-/** The fingerprint that an attempt row carries as a number. */
 export function fingerprintFrom(number: number): Buffer {
   const fingerprint = Buffer.allocUnsafe(fingerprintBytes);
   fingerprint.writeUIntLE(number, 0, fingerprintBytes);
   return fingerprint;
 }
 
-/** Figures of an answer's result. Masteries are rounded to 4 decimals. */
+/** Masteries are rounded to 4 decimals. */
 export interface ResultFigures {
   readonly masteryBefore: number;
   readonly masteryAfter: number;
@@ -52,14 +47,13 @@ export interface FirstAnswer extends ResultFigures {
   readonly fingerprint: Buffer;
 }
 
-/** Bytes of a record. */
 export const answerBytes = 24;
 const plateauFlag = 1;
 /** Code and figure of the advice, where there are none. */
 const noCode = 0xff;
 const noFigure = 0xffff;
 
-/** @param receivedAt Unix milliseconds; the record leads with its second */
+/** @param receivedAt Unix milliseconds; the record begins with its second */
 export function encodeFirstAnswer(answer: ResultFigures, fingerprint: Buffer, receivedAt: number): Buffer {
   const { advice } = answer;
   const record = Buffer.allocUnsafe(answerBytes);
@@ -96,15 +90,14 @@ export function decodeFirstAnswer(record: Buffer): FirstAnswer {
 
 /** Ids are remembered this long, in seconds. */
 export const idWindowSeconds = 86_400;
-/** Of a learner who has taken more in that time, the newest; */
+/** Of a learner who has taken more in that time, so many at least are remembered, */
 const newestIds = 1000;
-/** but never for less than so many seconds. */
+/** and none for less than so many seconds. */
 export const minIdWindowSeconds = 600;
-/** Most that are taken in that time. */
+/** Most that are taken in the shorter time. */
 export const mostIds = 20_000;
 /** Every so many ids their second is noted. */
 const idsPerMark = 250;
-/** Marks from the one before the newest ids on. */
 const marksKept = newestIds / idsPerMark + 1;
 
 export type IdLedger = ReturnType<typeof openLedger>;
@@ -121,13 +114,13 @@ export function openLedger(stored: Buffer | null) {
 
   function note(second: number): void {
     marks.push(second);
-    // The first one stays behind the shortest window, from where ids are counted.
+    // The first one stays outside the shorter window: ids are counted from there.
     const ended = second - minIdWindowSeconds;
     while (marks.length > marksKept && (marks[1] as number) <= ended) marks.shift();
   }
 
   return {
-    /** Counts an id. @returns the second that it is taken at: where a clock stepped back, not before the ids before it */
+    /** Counts an id. @returns the second of it, which never steps back as a clock may */
     take: (second: number): number => {
       const at = Math.max(second, marks.at(-1) ?? 0);
       count += 1;
@@ -148,9 +141,7 @@ export function openLedger(stored: Buffer | null) {
     encoded: (): Buffer => {
       const bytes = Buffer.allocUnsafe(4 + 4 * marks.length);
       bytes.writeUInt32LE(count, 0);
-      marks.forEach((mark, i) => {
-        bytes.writeUInt32LE(mark, 4 + 4 * i);
-      });
+      for (const [i, mark] of marks.entries()) bytes.writeUInt32LE(mark, 4 + 4 * i);
       return bytes;
     },
   };
@@ -159,16 +150,13 @@ export function openLedger(stored: Buffer | null) {
 const buckets = 64;
 export const entryBytes = idBytes + answerBytes;
 
-/** Field of the ledger. */
 export const ledgerField = 'n';
-/** Field in which an id stands. */
 const bucketField = (id: Buffer): string => `${(id[0] as number) % buckets}`;
 
-/** The fields that hold ids; empty where there are none. */
+/** The fields that may hold ids, the ledger's first; none of no ids. */
 export const idFieldsOf = (ids: readonly Buffer[]): readonly string[] =>
   ids.length === 0 ? [] : [ledgerField, ...new Set(ids.map(bucketField))];
 
-/** What Redis has of the ids that were asked for. */
 export type StoredIds = ReturnType<typeof storedIds>;
 
 /** @param values of `idFieldsOf`, in its order */
@@ -189,7 +177,6 @@ export type IdFields = readonly (readonly [field: string, value: Buffer])[];
 
 const none = Buffer.alloc(0);
 
-/** Of a learner without any. */
 export const noIds = storedIds([], []);
 
 export type LearnerIds = ReturnType<typeof openIds>;
@@ -203,7 +190,7 @@ export function openIds(stored: StoredIds) {
     !ledger.remembers(bucket.readUInt32LE(at + idBytes), second);
 
   return {
-    /** Record of the first answer with the id; null where none is remembered. */
+    /** Record of the first answer; null where none is remembered. */
     find: (id: Buffer, second: number): Buffer | null => {
       const bucket = bucketOf(bucketField(id));
       const at = placeIn(bucket, id);
@@ -211,7 +198,7 @@ export function openIds(stored: StoredIds) {
       return bucket.subarray(at + idBytes, at + entryBytes);
     },
     isFull: ledger.isFull,
-    /** Takes an id that was not found. @param answer its record */
+    /** Takes an id that was not found. */
     take: (id: Buffer, answer: Buffer, second: number): void => {
       const field = bucketField(id);
       const at = ledger.take(second);
@@ -222,12 +209,11 @@ export function openIds(stored: StoredIds) {
       bucket.writeUInt32LE(at, bucket.length - answerBytes);
       changed.set(field, bucket);
     },
-    /** Fields that changed, with their values. */
     changes: (): IdFields => (changed.size === 0 ? [] : [[ledgerField, ledger.encoded()], ...changed]),
   };
 }
 
-/** Where the last entry of an id begins, for one that is over may stand before it; -1: nowhere. */
+/** Where the last entry of an id begins, for one that is over may precede it; -1: nowhere. */
 function placeIn(bucket: Buffer, id: Buffer): number {
   const [low, high] = [id.readInt32LE(0), id.readInt32LE(4)];
   for (let at = bucket.length - entryBytes; at >= 0; at -= entryBytes) {

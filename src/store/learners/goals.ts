@@ -1,4 +1,4 @@
-/** Goals: each a field of its learner's hash, as JSON, so that whoever reads the learner has the goal too. */
+/** Goals, each in its learner's hash as JSON: who reads the learner has the goal too. */
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -11,10 +11,9 @@ import { journalBound, journalKey, learnerKey, markerKey, partitionOf } from '..
 import { replicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
 
-/** Field of the goal in the learner hash. */
 export const goalField = 'G';
 
-/** Without a target score: the goal was removed. */
+/** Without a target score the goal was removed. */
 const storedCheck = Compile(
   Type.Object({
     v: Type.Literal(1),
@@ -43,7 +42,7 @@ interface GoalFields {
   readonly targetDate: string | null;
 }
 
-/** The whole stored value; the script makes the same. */
+/** The stored value; the script makes the same. */
 export const encodeGoal = (goal: GoalFields & Pick<StoredGoal, 'updatedAt'>): string =>
   `{"v":1,"updatedAt":${goal.updatedAt},${encodeAfterTime(goal)}`;
 
@@ -54,17 +53,17 @@ const encodeAfterTime = ({ targetScore, targetDate }: GoalFields): string =>
 /** Tag of a stored value; the script makes the same. */
 const tagOfGoal = (value: string): string => createHash('sha1').update(value).digest('hex');
 
-/** A learner's goal, set or (null) removed. */
 export interface GoalWrite {
   readonly tenant: string;
   readonly userId: string;
+  /** Null: the goal is removed. */
   readonly setting: GoalSetting | null;
   readonly ifMatch: IfMatch;
   /** Unix milliseconds. */
   readonly now: number;
 }
 
-/** `mismatch`: the tag is another one, or there is no goal; `absent`: there is none to remove. */
+/** `mismatch`: another tag, or no goal; `absent`: there is none to remove. */
 export type GoalWritten =
   | { readonly status: 'written'; readonly updatedAt: number; readonly tag: string }
   | { readonly status: 'mismatch' | 'absent' };

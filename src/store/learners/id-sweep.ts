@@ -8,18 +8,17 @@ import { scanKeys } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 import { entryBytes, idBytes, idWindowSeconds, ledgerField } from './event-ids.js';
 
-/** With a look that was missed, because its process died, ids are gone 33 hours after they came. */
+/** Where a process dies in its turn, ids are forgotten 33 hours after they came. */
 const sweepHours = 4;
 /** Clocks of processes may differ by so much. */
 const clockDifferenceSeconds = 3600;
-/** Learners of one script call: Redis does nothing else meanwhile, about half a millisecond where they have 50 ids each. */
+/** Learners of one script call: about half a millisecond of Redis where they have 50 ids each. */
 const together = 25;
-/** Redis has time for others between two pages. */
+/** For others, between two pages. */
 const pauseMs = 5;
 
 /**
- * Forgets learners' event ids from the oldest of each bucket on, as far as they are over. What is left is rewritten: a
- * hash that outgrew its compact form does not return to it by itself.
+ * Forgets the ids that are over. What is left is written anew: a hash that outgrew its compact form does not return to it.
  * KEYS: hashes of event ids. ARGV: forget ids that were taken at this Unix second or before.
  * Result: number forgotten.
  */
@@ -51,12 +50,12 @@ end
 return forgotten
 `);
 
-/** Forgets all that are over. @returns how many */
+/** @returns how many ids were forgotten. @throws ApiError UNAVAILABLE */
 export async function sweepIds(client: RedisClient, nowMs: number): Promise<number> {
   const cutoff = Math.floor(nowMs / 1000) - idWindowSeconds - clockDifferenceSeconds;
   let forgotten = 0;
   for await (const [, found] of scanKeys(client, 'st:{p*}:e:*')) {
-    // A learner's name may hold what the pattern asks for.
+    // The pattern may match within a learner's name.
     const keys = found.filter((key) => /^st:\{p\d+\}:e:/.test(key));
     // A script may touch one slot of a Cluster.
     for (const own of groupedBy(keys, (key) => key.slice(0, key.indexOf('}'))).values())
@@ -67,6 +66,6 @@ export async function sweepIds(client: RedisClient, nowMs: number): Promise<numb
   return forgotten;
 }
 
-/** Whether it is this process' turn to look: one does every few hours. */
+/** Whether it is this process' turn: one sweeps every few hours. */
 export const takeSweepTurn = (client: RedisClient): Promise<boolean> =>
   takeTurn(client, idSweepKey, sweepHours * 3600);

@@ -1,10 +1,8 @@
 /**
- * Binary records of a learner's states, little-endian, mastery and abilities in full double precision.
- *
- * Fields are only ever appended: a shorter record was written by an earlier version, and the fields that it lacks have the
- * value they start with. A format byte of another value is refused, for guessing would change a learner's mastery in silence.
+ * Binary records of a learner's states, little-endian. Fields are only ever appended: a shorter record was written by an
+ * earlier version, and the fields that it lacks have their start values. Another format byte is refused, for a guess would
+ * change a learner's mastery unnoticed.
  */
-
 import { sections } from '../../domain/base/common.js';
 import { activityModel, defaultParameters } from '../../domain/base/params.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
@@ -16,12 +14,12 @@ import { readCount, viewOf, write3Bytes, writeCount } from '../redis/binary.js';
 
 const format = 1;
 const learnerBytes = 198;
-/** At most 124, so that Redis keeps it in one block of 128 bytes. */
+/** At most 124: Redis keeps it in a block of 128 bytes. */
 const skillBytes = 116;
 const itemBytes = 11;
-/** Day field where there is none, for instance of a skill without a right answer. */
+/** Of a skill without a right answer, for instance. */
 const noDay = 0xffff;
-/** Counts of the last days, in halves, behind the day that they end with. */
+/** Counts of the last days, in halves, after the day that they end with. */
 const activityAt = 124;
 const activityCounts = sections.length * activityModel.days;
 
@@ -164,7 +162,7 @@ export function decodeSkill(stored: Buffer): SkillState {
   };
 }
 
-/** Records of the start values, whose ends complete the records that an earlier version wrote. */
+/** Their ends complete the records that an earlier version wrote. */
 const startOfLearner = encodeLearner(newLearner);
 const startOfSkill = encodeSkill(newSkill(defaultParameters));
 
@@ -226,16 +224,15 @@ export function decodeItem(stored: Buffer): ItemTrace {
   };
 }
 
-/** Field of the learner's own record in the learner hash, beside the goal's; skills stand behind a letter of their own. */
+/** Fields of the learner hash: the learner's own record, and of each skill; goals.ts has the goal's. */
 export const learnerField = 'L';
 export const skillField = (skillId: string): string => `s${skillId}`;
 
-/** Fields of a hash with their values. */
 export type Fields = readonly (readonly [field: Buffer, value: Buffer])[];
 
 export type LearnerDump = ReturnType<typeof dumpOf>;
 
-/** What the store holds after the states were committed: of the learner hash, beside the goal's, and of both of items. */
+/** Fields of the learner hash, without the goal's, and of both hashes of items, as a commit of the states leaves them. */
 export const dumpOf = ({ learner, skills, items: [even, odd] }: ReplayedStates) => ({
   records: [
     [Buffer.from(learnerField), encodeLearner(learner)],
@@ -247,10 +244,9 @@ export const dumpOf = ({ learner, skills, items: [even, odd] }: ReplayedStates) 
 const itemFields = (items: ReadonlyMap<string, ItemTrace>): Fields =>
   [...items].map(([itemId, trace]) => [hashItem(itemId), encodeItem(trace)] as const);
 
-/** Of a snapshot, around its records. */
 const snapshotVersion = 1;
 
-/** A learner's states as JSON, records in base64, for ClickHouse to keep when the rows that led to them are dropped. */
+/** JSON with records in base64: ClickHouse keeps it when the rows that led to the states are dropped. */
 export const encodeSnapshot = ({ learner, skills, items: [even, odd] }: ReplayedStates): string =>
   JSON.stringify({
     v: snapshotVersion,

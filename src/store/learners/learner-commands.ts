@@ -1,4 +1,4 @@
-/** Commands that load and commit learners, and the meaning of their replies. All of it is on the path of every answer. */
+/** Commands that load and commit learners, and the meaning of their replies: on the path of every answer. */
 import { entriesOf } from '../../contracts/outbox-ids.js';
 import type { LearnerState, RememberedItem, SkillState } from '../../domain/tracing/states.js';
 import type { ItemTrace } from '../../domain/tracing/traces.js';
@@ -38,18 +38,18 @@ export interface LearnerQuery extends Placed {
   readonly skillIds: readonly string[];
   /** Hashes of event ids. */
   readonly eventIds: readonly Buffer[];
-  /** Hashes of the items to look up. */
+  /** Hashes of items. */
   readonly itemIds: readonly Buffer[];
 }
 
-/** The result of a query, in its order; null is absent. */
+/** The result of a query, in its order; null where there is none. */
 export interface LoadedLearner {
   readonly learner: LearnerState | null;
   readonly skills: readonly (SkillState | null)[];
   readonly ids: StoredIds;
   /** What is remembered of each item, perhaps from a generation that is forgotten by now. */
   readonly items: readonly (RememberedItem<ItemTrace> | null)[];
-  /** Last line of the running import that was counted for this learner; 0 for none. */
+  /** Last line of the running import that was counted for this learner, from 1. */
   readonly importLine: number;
 }
 
@@ -122,7 +122,7 @@ export function readLearner(
 const itemOf = (record: Buffer | null, generation: number): RememberedItem<ItemTrace> | null =>
   record && { generation, trace: decodeItem(record) };
 
-/** Everything between MULTI and EXEC. */
+/** The commands between MULTI and EXEC. */
 export function writeCommits(
   request: CommandBytes,
   commits: readonly LearnerCommit[],
@@ -153,31 +153,34 @@ function acceptedCounts(commits: readonly LearnerCommit[]): ReadonlyMap<string, 
 function writeCommit(request: CommandBytes, commit: LearnerCommit, importId: string | null): void {
   const { partition, tenant, userId, learner, skills, ids, importLine } = commit;
   const key = learnerKey(partition, tenant, userId);
-  request.command(4 + 2 * skills.length, 'HSET');
-  request.text(key);
-  request.text(learnerField);
-  request.bytes(encodeLearner(learner));
-  for (const [skillId, skill] of skills) {
-    request.text(skillField(skillId));
-    request.bytes(encodeSkill(skill));
-  }
-  if (ids.length > 0) {
-    request.command(2 + 2 * ids.length, 'HSET');
-    request.text(eventIdsKey(partition, tenant, userId));
-    for (const [field, value] of ids) {
-      request.text(field);
-      request.bytes(value);
-    }
-  }
+  writeFields(request, key, [
+    [learnerField, encodeLearner(learner)],
+    ...skills.map(([skillId, skill]) => [skillField(skillId), encodeSkill(skill)] as const),
+  ]);
+  if (ids.length > 0) writeFields(request, eventIdsKey(partition, tenant, userId), ids);
   writeItems(request, commit);
   // Not watched: while the import runs, the mark is written here alone, with the learner's record, which is watched.
   if (importId !== null) request.whole('HSET', importMarksKey(partition, importId), key, `${importLine}`);
 }
 
+function writeFields(
+  request: CommandBytes,
+  key: string,
+  fields: readonly (readonly [field: string | Buffer, value: Buffer])[],
+): void {
+  request.command(2 + 2 * fields.length, 'HSET');
+  request.text(key);
+  for (const [field, value] of fields) {
+    if (typeof field === 'string') request.text(field);
+    else request.bytes(field);
+    request.bytes(value);
+  }
+}
+
 function writeItems(request: CommandBytes, commit: LearnerCommit): void {
   const { partition, tenant, userId, itemGeneration, learner, items } = commit;
   const { generation } = learner.items;
-  // Generations that began meanwhile replace those that are forgotten.
+  // Generations that began with these answers replace those that are forgotten.
   for (let begun = Math.max(itemGeneration, generation - 2) + 1; begun <= generation; begun++)
     request.whole('DEL', itemTracesKey(partition, begun % 2, tenant, userId));
   for (const parity of [0, 1]) {
@@ -185,11 +188,7 @@ function writeItems(request: CommandBytes, commit: LearnerCommit): void {
       ([, item]) => item.generation >= generation - 1 && item.generation % 2 === parity,
     );
     if (kept.length === 0) continue;
-    request.command(2 + 2 * kept.length, 'HSET');
-    request.text(itemTracesKey(partition, parity, tenant, userId));
-    for (const [id, { trace }] of kept) {
-      request.bytes(id);
-      request.bytes(encodeItem(trace));
-    }
+    const fields = kept.map(([id, { trace }]) => [id, encodeItem(trace)] as const);
+    writeFields(request, itemTracesKey(partition, parity, tenant, userId), fields);
   }
 }

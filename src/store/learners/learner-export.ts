@@ -8,7 +8,7 @@ import { decodeFirstAnswer, hashEventId } from './event-ids.js';
 import { decodeGoal, goalField } from './goals.js';
 import { decodeItem } from './learner-codec.js';
 import type { Placed } from './learner-commands.js';
-import { type FoundLearner, readIds, readPacked } from './learner-reads.js';
+import { type FoundLearner, findLearner, readIds } from './learner-reads.js';
 
 export interface ExportedLearner {
   readonly learner: LearnerState;
@@ -25,38 +25,34 @@ export function createLearnerRecords(client: RedisClient, partitions: number) {
   };
 
   return {
-    /**
-     * The learner's states, skills, items and goal, as of one moment each; null for who has no counted answer and never
-     * had a goal.
-     */
+    /** States, skills, items and goal, as of one moment each; null for who has no counted answer and never had a goal. */
     state: async (tenant: string, userId: string): Promise<ExportedLearner | null> => {
       const place = placeOf(tenant, userId);
-      const [packed] = await readPacked(client, [place]);
-      const found = packed?.unpack() ?? null;
-      if (found === null) return goalAlone(client, place);
-      const items = [...(await itemsOf(client, place, 0)), ...(await itemsOf(client, place, 1))];
-      return { learner: found.learner, records: [...recordsOf(found), ...items] };
+      const found = await findLearner(client, place);
+      if (found !== null) {
+        const items = [...(await itemsOf(client, place, 0)), ...(await itemsOf(client, place, 1))];
+        return { learner: found.learner, records: [...recordsOf(found), ...items] };
+      }
+      const key = learnerKey(place.partition, tenant, userId);
+      const goal = await whileRedisServes(client.hget(key, goalField));
+      // Tables have a goal that was deleted.
+      return goal === null ? null : { learner: newLearner, records: goalOf(goal) };
     },
     /** What is remembered of event ids; nothing of those that are forgotten. */
     remembered: async (tenant: string, userId: string, eventIds: readonly string[]) => {
       const hashes = eventIds.map(hashEventId);
       const ids = await readIds(client, placeOf(tenant, userId), hashes);
       const second = Date.now() / 1000;
-      return eventIds.flatMap((eventId, i) => remembered(eventId, ids.find(hashes[i] as Buffer, second)));
+      return eventIds.flatMap((eventId, i): ExportRecord[] => {
+        const record = ids.find(hashes[i] as Buffer, second);
+        if (record === null) return [];
+        const { fingerprint, ...firstAnswer } = decodeFirstAnswer(record);
+        return [{ type: 'event_id', eventId, fingerprint: fingerprint.toString('hex'), firstAnswer }];
+      });
     },
     /** Changes of the goal and served forecasts that ClickHouse does not have yet. */
     waiting: (tenant: string, userId: string) => waitingRecords(client, tenant, userId, partitions),
   };
-}
-
-/** Of a learner without a counted answer. A goal that was deleted is none, but tables have it. */
-async function goalAlone(
-  client: RedisClient,
-  { partition, tenant, userId }: Placed,
-): Promise<ExportedLearner | null> {
-  const key = learnerKey(partition, tenant, userId);
-  const record = await whileRedisServes(client.hget(key, goalField));
-  return record === null ? null : { learner: newLearner, records: goalOf(record) };
 }
 
 function goalOf(record: string | null): ExportRecord[] {
@@ -78,7 +74,7 @@ function recordsOf({ learner, skills, goalRecord }: FoundLearner): ExportRecord[
 
 const timeOf = (ms: number): string => new Date(ms).toISOString();
 
-/** Items are kept by a hash of their id alone. */
+/** Items are known by a hash of their id alone. */
 async function itemsOf(client: RedisClient, place: Placed, parity: number): Promise<ExportRecord[]> {
   const key = itemTracesKey(place.partition, parity, place.tenant, place.userId);
   const traces = await whileRedisServes(client.hvalsBuffer(key));
@@ -87,10 +83,4 @@ async function itemsOf(client: RedisClient, place: Placed, parity: number): Prom
     const trace = traces[i];
     return trace ? [{ type: 'item', itemHash: hash.toString('hex'), ...decodeItem(trace) }] : [];
   });
-}
-
-function remembered(eventId: string, record: Buffer | null): ExportRecord[] {
-  if (record === null) return [];
-  const { fingerprint, ...firstAnswer } = decodeFirstAnswer(record);
-  return [{ type: 'event_id', eventId, fingerprint: fingerprint.toString('hex'), firstAnswer }];
 }

@@ -13,8 +13,8 @@ import { decodeLearner, decodeSkill, learnerField } from './learner-codec.js';
 import type { Placed } from './learner-commands.js';
 
 /**
- * Reads whole hashes into one string, which Redis packs in C: parsed one by one, fields cost far more.
- * KEYS: hashes. ARGV: beyond this many fields and values no further hash is read, so that nobody waits long for Redis.
+ * Reads whole hashes into one string, which Redis packs in C: to parse field after field costs far more.
+ * KEYS: hashes. ARGV: beyond this many fields and values no further hash is read: others wait for Redis meanwhile.
  * Result: MessagePack, for each of the first hashes, one or more, a list of its fields and values in turn.
  */
 const readHashes = defineScript(
@@ -41,11 +41,11 @@ export interface FoundLearner {
   readonly learner: LearnerState;
   /** By skill id, in no order. */
   readonly skills: readonly (readonly [skillId: string, state: SkillState])[];
-  /** The goal as it is stored (`decodeGoal`). */
+  /** For `decodeGoal`. */
   readonly goalRecord: string | null;
 }
 
-/** One learner as Redis gave it: kept packed until it is looked at, so that never many are unpacked at once. */
+/** One learner as Redis gave it, to be unpacked when it is its turn. */
 export interface PackedLearner {
   /** Null for a learner without an answer. @throws Error for records that this version of the service cannot read */
   unpack(): FoundLearner | null;
@@ -104,7 +104,7 @@ function unpack(reader: PackReader): FoundLearner | null {
   return learner && { learner, skills, goalRecord };
 }
 
-/** What is remembered of some event ids of a learner. @throws ApiError UNAVAILABLE */
+/** What is remembered of event ids of a learner. @throws ApiError UNAVAILABLE */
 export async function readIds(
   client: RedisClient,
   { partition, tenant, userId }: Placed,
@@ -125,21 +125,17 @@ export async function readOwnRecord(client: RedisClient, place: Placed): Promise
 /** How many skills the learner has answered. */
 export async function countSkills(client: RedisClient, place: Placed): Promise<number> {
   const key = keyOf(place);
-  const counts = [
-    client.hlen(key),
-    client.hexists(key, learnerField),
-    client.hexists(key, goalField),
-  ] as const;
-  const [fields, learner, goal] = await whileRedisServes(Promise.all(counts));
+  const counts = [client.hlen(key), client.hexists(key, learnerField), client.hexists(key, goalField)];
+  const [fields = 0, learner = 0, goal = 0] = await whileRedisServes(Promise.all(counts));
   return fields - learner - goal;
 }
 
-/** Waits until a learner that takes long may be unpacked: others who share the thread are not held up by many of these. */
+/** Waits until a learner that takes long to unpack may hold up others who share the thread. */
 export async function turnOf({ bytes }: PackedLearner): Promise<void> {
   if (bytes > longBytes) await sliceTurn();
 }
 
-/** All that is kept of one learner who has answered; null if there is none. @throws ApiError UNAVAILABLE */
+/** Null for who has not answered. @throws ApiError UNAVAILABLE; Error for records of a newer version of the service */
 export async function findLearner(client: RedisClient, place: Placed): Promise<FoundLearner | null> {
   const [packed] = (await readPacked(client, [place])) as [PackedLearner];
   await turnOf(packed);

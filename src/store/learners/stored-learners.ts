@@ -14,6 +14,7 @@ export interface StoredLearner {
   answers: number;
 }
 
+/** @param rows sorted by learner: lines of TSV, an attempt row or a snapshot each. @throws Error for one that cannot be read */
 export function* learnersOf(rows: LearnerRows): Generator<StoredLearner> {
   const lines = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength).toString().split('\n');
   let learner: StoredLearner | null = null;

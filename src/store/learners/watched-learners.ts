@@ -1,6 +1,6 @@
 /**
  * Optimistic commits of learners: single answers, batches, imports and retries. What is read is watched; what is written is
- * one transaction, which Redis refuses where somebody wrote any of it meanwhile (docs/adr/0033-one-commit-path.md).
+ * one transaction, which Redis refuses where any of it was written meanwhile (docs/adr/0033-one-commit-path.md).
  */
 import { ApiError } from '../../errors.js';
 import { distinct } from '../../lists.js';
@@ -29,9 +29,8 @@ export interface WatchOptions {
   readonly importId: string | null;
 }
 
-/** What was read together. */
+/** What was read together; learners are in the order of the queries. */
 export interface LoadedBatch {
-  /** In the order of the queries. */
   readonly learners: readonly LoadedLearner[];
   /** Marks of the tenants' catalogues; null where they are not read. */
   readonly marks: ReadonlyMap<string, string> | null;
@@ -41,51 +40,113 @@ export interface LoadedBatch {
 export class UnwatchedError extends Error {}
 
 /** By socket the try that began last: its reads end what others watched. */
-const newest = new WeakMap<object, object>();
+const newest = new WeakMap<object, WatchedLearners>();
 
 /** Bytes that a learner takes, most of the time. */
 const loadBytes = 384;
 const commitBytes = 1536;
 
-export type WatchedLearners = ReturnType<typeof watchLearners>;
+/** `room`: rows that the outbox still takes. */
+type PartitionFacts = { room: number; readonly isRestored: boolean };
 
 /**
- * Starts a try at a batch. One at a time over a connection, and no other transaction beside it: what is watched belongs to
- * the connection, and the next transaction ends it.
+ * A try at a batch. One at a time over a connection, and no other transaction beside it: what is watched belongs to the
+ * connection, and the next transaction ends it.
  */
-export function watchLearners(hot: HotConnection, { outboxBound, importId }: WatchOptions) {
-  const socket = hot.current();
-  /** As of the load of their learners: how many rows each outbox takes. */
-  const partitionFacts = new Map<number, { room: number; readonly isRestored: boolean }>();
-  newest.set(socket, partitionFacts);
-  let isFirstLoad = true;
+export class WatchedLearners {
+  private readonly socket: object;
+  /** As of the load of their learners. */
+  private readonly partitions = new Map<number, PartitionFacts>();
+  private isFirstLoad = true;
+
+  constructor(
+    private readonly hot: HotConnection,
+    private readonly options: WatchOptions,
+  ) {
+    this.socket = hot.current();
+    newest.set(this.socket, this);
+  }
+
+  /** Whether the marks of catalogues are read with the learners; on a Cluster they are another node's. */
+  get readsMarks(): boolean {
+    return this.hot.reachesAll;
+  }
+
+  /**
+   * Reads learners in one round trip, and watches them from now on.
+   * @throws ApiError UNAVAILABLE
+   * @throws UnwatchedError where another try has to start
+   */
+  async load(queries: readonly LearnerQuery[]): Promise<LoadedBatch> {
+    if (!this.isWatching()) throw new UnwatchedError('The connection is another one by now');
+    const { importId } = this.options;
+    const partitions = distinct(queries.map(({ partition }) => partition));
+    const tenants = this.readsMarks ? distinct(queries.map(({ tenant }) => tenant)) : null;
+    const idFields = queries.map(({ eventIds }) => idFieldsOf(eventIds));
+    const request = createCommandBytes(loadBytes * (queries.length + 1));
+    this.writeWatch(request, queries, partitions);
+    const silent = request.count();
+    request.whole('MGET', ...partitions.map((one) => markerKey(one)), ...partitions.map(outboxRowsKey));
+    if (tenants !== null) request.whole('HMGET', catalogueRevisionsKey, ...tenants);
+    queries.forEach((query, i) => {
+      writeQuery(request, query, idFields[i] as readonly string[], importId);
+    });
+    const replies = await exchange(this.hot, request, readReplies);
+    replies.skip(silent);
+    this.noteFacts(partitions, replies.list());
+    const found = tenants && replies.list();
+    const marks = tenants && new Map(tenants.map((tenant, i) => [tenant, found?.[i]?.toString() ?? '']));
+    const learners = queries.map((query, i) =>
+      readLearner(replies, query, idFields[i] as readonly string[], importId),
+    );
+    if (this.hot.waitReplicas() > 0 && areRepeated(queries, learners)) await confirmRead(this.hot, queries);
+    return { learners, marks };
+  }
+
+  /**
+   * Writes learners that were loaded before: all that are not refused one by one, or none.
+   * @throws ApiError UNAVAILABLE: whether they are written is not known
+   * @throws UnwatchedError where none is, and another try has to start
+   */
+  async commit(commits: readonly LearnerCommit[]): Promise<CommitStatus[]> {
+    const statuses = commits.map((commit) => this.refusalOf(commit) ?? 'committed');
+    const accepted = commits.filter((_, i) => statuses[i] === 'committed');
+    if (accepted.length === 0 || (await this.write(accepted))) return statuses;
+    return statuses.map((status) => (status === 'committed' ? 'conflict' : status));
+  }
 
   /** A new connection watches nothing of what the old one did, and a newer try ended what this one watched. */
-  const isWatching = (): boolean => hot.current() === socket && newest.get(socket) === partitionFacts;
+  private isWatching(): boolean {
+    return this.hot.current() === this.socket && newest.get(this.socket) === this;
+  }
 
-  /** The learners; and the markers, which say that they are all there. Ids and items are written with their learner. */
-  function writeWatch(
+  /** Watches learners, with whom ids and items are written, and markers, which say that all learners are there. */
+  private writeWatch(
     request: CommandBytes,
     queries: readonly LearnerQuery[],
     partitions: readonly number[],
   ): void {
     // What an earlier try watched and did not write.
-    if (isFirstLoad) request.whole('UNWATCH');
-    isFirstLoad = false;
+    if (this.isFirstLoad) request.whole('UNWATCH');
+    this.isFirstLoad = false;
     request.command(1 + queries.length + partitions.length, 'WATCH');
     for (const { partition, tenant, userId } of queries) request.text(learnerKey(partition, tenant, userId));
     for (const partition of partitions) request.text(markerKey(partition));
   }
 
-  function noteFacts(partitions: readonly number[], found: readonly (Buffer | null)[]): void {
+  /** @param found markers, then rows in the outboxes */
+  private noteFacts(partitions: readonly number[], found: readonly (Buffer | null)[]): void {
     partitions.forEach((partition, i) => {
       const rows = Number(found[partitions.length + i]?.toString() ?? 0);
-      partitionFacts.set(partition, { room: outboxBound - rows, isRestored: found[i] !== null });
+      this.partitions.set(partition, {
+        room: this.options.outboxBound - rows,
+        isRestored: found[i] !== null,
+      });
     });
   }
 
-  function refusalOf({ partition, rows }: LearnerCommit): CommitStatus | null {
-    const facts = partitionFacts.get(partition) as { room: number; readonly isRestored: boolean };
+  private refusalOf({ partition, rows }: LearnerCommit): CommitStatus | null {
+    const facts = this.partitions.get(partition) as PartitionFacts;
     if (facts.room <= 0) return 'outbox-full';
     // Also for a learner who is there again: others may not be.
     if (!facts.isRestored) return 'not-restored';
@@ -94,64 +155,19 @@ export function watchLearners(hot: HotConnection, { outboxBound, importId }: Wat
   }
 
   /** @returns whether the transaction was done */
-  async function write(commits: readonly LearnerCommit[]): Promise<boolean> {
-    if (!isWatching()) return false;
+  private async write(commits: readonly LearnerCommit[]): Promise<boolean> {
+    if (!this.isWatching()) return false;
     const request = createCommandBytes(commitBytes * commits.length);
     request.whole('MULTI');
-    writeCommits(request, commits, importId);
+    writeCommits(request, commits, this.options.importId);
     const written = request.count() - 1;
     request.whole('EXEC');
-    const wanted = hot.waitReplicas();
+    const wanted = this.hot.waitReplicas();
     if (wanted > 0) writeWait(request, wanted);
-    const { done, reached } = await exchange(hot, request, (replies) => outcomeOf(written, replies));
-    if (done && wanted > 0) confirm(hot, reached, wanted);
+    const { done, reached } = await exchange(this.hot, request, (replies) => outcomeOf(written, replies));
+    if (done && wanted > 0) confirm(this.hot, reached, wanted);
     return done;
   }
-
-  return {
-    /** Whether the marks of catalogues are read with the learners; on a Cluster they are another node's. */
-    readsMarks: hot.reachesAll,
-    /**
-     * Reads learners, in the order of the queries, in one round trip, and watches them from now on.
-     * @throws ApiError UNAVAILABLE
-     * @throws UnwatchedError where another try has to start
-     */
-    load: async (queries: readonly LearnerQuery[]): Promise<LoadedBatch> => {
-      if (!isWatching()) throw new UnwatchedError('The connection is another one by now');
-      const partitions = distinct(queries.map(({ partition }) => partition));
-      const tenants = hot.reachesAll ? distinct(queries.map(({ tenant }) => tenant)) : null;
-      const request = createCommandBytes(loadBytes * (queries.length + 1));
-      writeWatch(request, queries, partitions);
-      const silent = request.count();
-      request.whole('MGET', ...partitions.map((one) => markerKey(one)), ...partitions.map(outboxRowsKey));
-      if (tenants !== null) request.whole('HMGET', catalogueRevisionsKey, ...tenants);
-      const idFields = queries.map(({ eventIds }) => idFieldsOf(eventIds));
-      queries.forEach((query, i) => {
-        writeQuery(request, query, idFields[i] as readonly string[], importId);
-      });
-      const replies = await exchange(hot, request, readReplies);
-      replies.skip(silent);
-      noteFacts(partitions, replies.list());
-      const found = tenants && replies.list();
-      const marks = tenants && new Map(tenants.map((tenant, i) => [tenant, found?.[i]?.toString() ?? '']));
-      const learners = queries.map((query, i) =>
-        readLearner(replies, query, idFields[i] as readonly string[], importId),
-      );
-      if (hot.waitReplicas() > 0 && areRepeated(queries, learners)) await confirmRead(hot, queries);
-      return { learners, marks };
-    },
-    /**
-     * Writes learners that were loaded before: all that are not refused one by one, or none.
-     * @throws ApiError UNAVAILABLE: whether they are written is not known
-     * @throws UnwatchedError where none is, and another try has to start
-     */
-    commit: async (commits: readonly LearnerCommit[]): Promise<CommitStatus[]> => {
-      const statuses = commits.map((commit) => refusalOf(commit) ?? 'committed');
-      const accepted = commits.filter((_, i) => statuses[i] === 'committed');
-      if (accepted.length === 0 || (await write(accepted))) return statuses;
-      return statuses.map((status) => (status === 'committed' ? 'conflict' : status));
-    },
-  };
 }
 
 /** @throws UnwatchedError where nothing was done, because another Redis is to be asked */
@@ -176,10 +192,7 @@ const areRepeated = (queries: readonly LearnerQuery[], loaded: readonly LoadedLe
 const writeWait = (request: CommandBytes, replicas: number): void =>
   request.whole('WAIT', `${replicas}`, `${waitMs}`);
 
-/**
- * What others wrote may not be confirmed before replicas have it. Since Redis 7.2 WAIT answers for own writes alone, so
- * there is one.
- */
+/** Waits until replicas have what others wrote. It writes as well: since Redis 7.2 WAIT speaks for own writes alone. */
 async function confirmRead(hot: HotConnection, [first]: readonly LearnerQuery[]): Promise<void> {
   const request = createCommandBytes(loadBytes);
   request.whole('SET', waitKey((first as LearnerQuery).partition), '');
@@ -192,7 +205,7 @@ async function confirmRead(hot: HotConnection, [first]: readonly LearnerQuery[])
   confirm(hot, reached, wanted);
 }
 
-/** Where the master was replaced meanwhile, the replicas that WAIT counted are not those of the new one. */
+/** Where the master was replaced meanwhile, WAIT did not count replicas of the new one. */
 function confirm(hot: HotConnection, reached: number, wanted: number): void {
   if (reached < wanted || !hot.isMaster()) throw notSafe();
 }

@@ -57,7 +57,9 @@ export function connectRedis(url: string, waitReplicas = 0): RedisClient {
   const address = redisAddress(url);
   const [node] = address.nodes;
   const isSingle = address.nodes.length === 1;
-  const client = isSingle ? new Redis(node as string, { ...options, socketTimeout }) : connectCluster(address);
+  const client = isSingle
+    ? new Redis(node as string, { ...options, socketTimeout })
+    : connectCluster(address);
   noteErrors(client);
   waits.set(client, waitReplicas);
   return client;

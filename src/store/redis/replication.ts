@@ -2,7 +2,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { type ApiError, unavailable } from '../../errors.js';
-import { isCluster, placeInCluster, type RedisClient, replicasToWaitFor, whileRedisServes } from './client.js';
+import {
+  isCluster,
+  placeInCluster,
+  type RedisClient,
+  replicasToWaitFor,
+  whileRedisServes,
+} from './client.js';
 import { waitKey } from './keys.js';
 
 /** Replicas take well under a millisecond; the connection is blocked meanwhile. */
