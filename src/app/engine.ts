@@ -9,6 +9,7 @@ import { putSkills, type SkillWrite, type SkillWritten } from '../store/catalogu
 import { forgetSkill, isKnownSkill, listKnownSkills } from '../store/catalogue/known-skills.js';
 import { serveModels } from '../store/catalogue/served-models.js';
 import { createGoalStore } from '../store/learners/goals.js';
+import { placeOf } from '../store/learners/learner-commands.js';
 import { readLearner, readOwnRecord } from '../store/learners/learner-reads.js';
 import { createJournal } from '../store/outbox/journal.js';
 import { createOutbox } from '../store/outbox/outbox.js';
@@ -56,10 +57,6 @@ export async function startEngine(
     logger,
   );
   closers.add('workers', () => compute.close());
-  const placeOf = (tenant: string, userId: string) => {
-    const partition = partitionOf(tenant, userId, partitions);
-    return { partition, tenant, userId };
-  };
   const { forecast, whatIf } = compute;
   return {
     ...{ ...watch, endpoints, logger, closers, redis, clickhouse },
@@ -67,8 +64,8 @@ export async function startEngine(
     journal: createJournal(redis, partitions),
     compute: { ...compute, ...whileUsable(blocked, { forecast, whatIf }) },
     learners: whileUsable(blocked, {
-      read: (tenant: string, userId: string) => readLearner(redis, placeOf(tenant, userId)),
-      own: (tenant: string, userId: string) => readOwnRecord(redis, placeOf(tenant, userId)),
+      read: (tenant: string, userId: string) => readLearner(redis, placeOf(tenant, userId, partitions)),
+      own: (tenant: string, userId: string) => readOwnRecord(redis, placeOf(tenant, userId, partitions)),
     }),
     skills: whileUsable(blocked, {
       list: (tenant: string, after: string | null, atMost: number) =>

@@ -5,7 +5,7 @@ import { createLearnerExports } from '../services/read/export-learner.js';
 import type { Health } from '../services/read/health.js';
 import { type AnswerTally, createAttemptRecorder } from '../services/record/record-attempts.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
-import { createLearnerRecords } from '../store/learners/learner-export.js';
+import { createLearnerRecords } from '../store/learners/learner-reads.js';
 import { createWaitingAttempts } from '../store/outbox/waiting-rows.js';
 import { createReadGuard } from '../warehouse/clickhouse/read-guard.js';
 import { createCorrectionWarehouse } from '../warehouse/maintenance/correction-warehouse.js';

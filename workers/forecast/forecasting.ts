@@ -28,7 +28,7 @@ import { ApiError } from '../../src/errors.js';
 import { areKnownSkills, countKnownSkills } from '../../src/store/catalogue/known-skills.js';
 import type { ServedModels } from '../../src/store/catalogue/served-models.js';
 import { decodeGoal } from '../../src/store/learners/goals.js';
-import type { Placed } from '../../src/store/learners/learner-commands.js';
+import { type Placed, placeOf } from '../../src/store/learners/learner-commands.js';
 import {
   type FoundLearner,
   findLearner,
@@ -38,7 +38,6 @@ import {
 } from '../../src/store/learners/learner-reads.js';
 import { noteForecasts } from '../../src/store/outbox/journal.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
-import { partitionOf } from '../../src/store/redis/keys.js';
 
 export interface ForecastParts {
   readonly redis: () => Promise<RedisClient>;
@@ -87,10 +86,7 @@ export async function predictAll(parts: ForecastParts, { orders }: ForecastTask)
 
 const askedOf = (orders: readonly ForecastOrder[], partitions: number): Asked[] =>
   orders.flatMap((order) =>
-    order.userIds.map((userId) => {
-      const { tenant } = order;
-      return { order, tenant, userId, partition: partitionOf(tenant, userId, partitions) };
-    }),
+    order.userIds.map((userId) => ({ order, ...placeOf(order.tenant, userId, partitions) })),
   );
 
 async function readTenant(models: ServedModels, client: RedisClient, name: string): Promise<Tenant> {
@@ -158,9 +154,8 @@ const reachOf = onceFor((model: AccuracyModel) => reachLevels.map((level) => int
 export async function predictPlan(parts: ForecastParts, task: WhatIfTask): Promise<WhatIfReply> {
   const { tenant: name, userId } = task;
   const client = await parts.redis();
-  const partition = partitionOf(name, userId, parts.settings.partitions);
   const [found, tenant] = await Promise.all([
-    findLearner(client, { partition, tenant: name, userId }),
+    findLearner(client, placeOf(name, userId, parts.settings.partitions)),
     readTenant(parts.models, client, name),
   ]);
   if (found === null) return { data: null };

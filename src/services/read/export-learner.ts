@@ -7,7 +7,7 @@ import type { AttemptRow } from '../../contracts/attempt-row.js';
 import { attemptRecord, type ExportRecord, lineOf } from '../../contracts/export-record.js';
 import { unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
-import type { ExportedLearner, LearnerRecords } from '../../store/learners/learner-export.js';
+import type { ExportedLearner, LearnerRecords } from '../../store/learners/learner-reads.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { LearnerTables } from '../../warehouse/reads/learner-rows.js';
 import type { StoredAttempts } from '../../warehouse/reads/stored-attempts.js';

@@ -7,7 +7,7 @@ import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { apiKeysKey, metaKey, quotaKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
-/** The value of a key's field, which is named by its hash: the key itself is never stored. */
+/** The value of a key's field, named by its hash: the key itself is never stored. */
 const KeyRecord = Type.Object({
   tenant: Type.String(),
   requests_per_minute: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
@@ -38,11 +38,7 @@ function decode(keyHash: string, stored: string): StoredKey {
   return { keyHash, tenant, requestsPerMinute, scopes, development, createdAt, revokedAt };
 }
 
-/**
- * Sets a field of a hash where nobody else has set it meanwhile.
- * KEYS: the hash. ARGV: field, value that it is expected to have ('': none), new value.
- * Result: 1 where it was set.
- */
+/** KEYS: a hash. ARGV: field, value that it is expected to have ('': none), new value. Result: 1 where it was set. */
 const replaceField = defineScript(1)<[key: string, field: string, expected: string, value: string], 0 | 1>(`
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
@@ -51,8 +47,7 @@ return 1
 
 /**
  * Takes from an API key's quota; the window opens with its first request.
- * KEYS: the key's counter. ARGV: amount, window in milliseconds.
- * Result: taken so far in this window, milliseconds until it ends.
+ * KEYS: the key's counter. ARGV: amount, window in milliseconds. Result: taken in this window, milliseconds until it ends.
  */
 const takeFromQuota = defineScript(1)<
   [key: string, amount: number, windowMs: number],
@@ -71,12 +66,12 @@ export type KeyStore = ReturnType<typeof createKeyStore>;
 
 const now = (): string => new Date().toISOString();
 
-/** @param onUnreadable hears of each key that cannot be read where all are asked for; the others are returned all the same */
+/** Its functions throw ApiError UNAVAILABLE. @param onUnreadable hears of keys that `all` and `list` leave out */
 export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable = refuseUnreadable) {
   /**
    * Compares and sets: a start that gives a key its quota may meet the command that revokes it.
-   * @param decide what is to be stored for what is in store; null to leave it
-   * @returns what was in store before
+   * @param decide what to store instead of what is stored; null to leave it
+   * @returns what was stored before
    */
   const change = async (keyHash: string, decide: (stored: StoredKey | null) => StoredKey | null) => {
     for (;;) {
@@ -101,10 +96,7 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
     },
     all,
     list: async () => (await all()).filter(({ revokedAt }) => revokedAt === null),
-    /**
-     * Adds a key, or gives the one in store a new quota. A stored key keeps tenant and scopes, unless it turns out to be
-     * the development key. A revoked key stays revoked.
-     */
+    /** Adds a key, or gives the stored one a new quota, and where it is the development key new scopes. */
     put: async (grant: Grant): Promise<'added' | 'updated' | 'revoked'> => {
       const { requestsPerMinute, scopes, development } = grant;
       const stored = await change(grant.keyHash, (found) => {
@@ -116,11 +108,10 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
       return stored.revokedAt === null ? 'updated' : 'revoked';
     },
     /** Stores a key as it was, unless it is there; a revocation counts in any case. */
-    restore: async (key: StoredKey): Promise<void> => {
-      await change(key.keyHash, (found) =>
+    restore: (key: StoredKey) =>
+      change(key.keyHash, (found) =>
         found === null || (key.revokedAt !== null && found.revokedAt === null) ? key : null,
-      );
-    },
+      ),
     /** False if there is no such key. */
     revoke: async (keyHash: string): Promise<boolean> => {
       const stored = await change(keyHash, (found) =>
@@ -131,24 +122,19 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
   };
 }
 
-/** The keys as the front end asks for them: a Redis that came back empty cannot say which keys there are. */
-export function createKeyRing(client: RedisClient) {
-  const { find } = createKeyStore(client);
-  return {
-    /** Null for an unknown key. @throws ApiError UNAVAILABLE */
-    find: async (keyHash: string): Promise<Grant | null> => {
-      const grant = await find(keyHash);
-      if (grant !== null || (await whileRedisServes(client.exists(metaKey))) === 1) return grant;
-      throw unavailable('The API key cannot be looked up right now; try again with the same event_id');
-    },
-  };
-}
+/** Keys for requests. @throws ApiError UNAVAILABLE also where Redis came back empty: it cannot say that a key is unknown */
+export const createKeyRing = (client: RedisClient) => ({
+  find: async (keyHash: string): Promise<Grant | null> => {
+    const grant = await createKeyStore(client).find(keyHash);
+    if (grant !== null || (await whileRedisServes(client.exists(metaKey))) === 1) return grant;
+    throw unavailable('The API key cannot be looked up right now; try again with the same event_id');
+  },
+});
 
 const windowMs = 60_000;
 
-/** Counts requests against quotas. */
 export const createQuotaCounter = (client: RedisClient) => ({
-  /** Takes an amount from the open window, or opens one; exact across all processes. @throws ApiError UNAVAILABLE */
+  /** Exact across all processes. @throws ApiError UNAVAILABLE */
   take: async (keyHash: string, amount: number) => {
     const counted = takeFromQuota(client, quotaKey(keyHash), amount, windowMs);
     const [taken, endsInMs] = await whileRedisServes(counted);

@@ -119,19 +119,13 @@ export async function forgetLearners(client: RedisClient, tenant: string, userId
 /** How many skills forecasts count as known: those that are set, or answered by learners enough. */
 export async function countKnownSkills(client: RedisClient, tenant: string): Promise<number> {
   // In this order: a skill that comes in between is counted among all, and the difference is never below 0.
-  const [rare, all] = await whileRedisServes(
-    Promise.all([client.hlen(rareSkillsKey(tenant)), client.zcard(knownSkillsKey(tenant))]),
-  );
+  const counts = [client.hlen(rareSkillsKey(tenant)), client.zcard(knownSkillsKey(tenant))] as const;
+  const [rare, all] = await whileRedisServes(Promise.all(counts));
   return all - rare;
 }
 
 /** Skills that were ever answered or set, by the bytes of their names. @param after null: from the first on */
-export function listKnownSkills(
-  client: RedisClient,
-  tenant: string,
-  after: string | null,
-  atMost: number,
-): Promise<string[]> {
+export function listKnownSkills(client: RedisClient, tenant: string, after: string | null, atMost: number) {
   const from = after === null ? '-' : `(${after}`;
   return whileRedisServes(client.zrangebylex(knownSkillsKey(tenant), from, '+', 'LIMIT', 0, atMost));
 }

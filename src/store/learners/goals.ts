@@ -36,21 +36,20 @@ function parse(value: string) {
   throw new Error('the stored goal is not known to this version');
 }
 
-/** A goal, or (null) its removal. */
+/** Without a target score it is the removal of the goal. */
 interface GoalFields {
   readonly targetScore: number | null;
   readonly targetDate: string | null;
 }
 
-/** The stored value; the script makes the same. */
+/** The stored value; the script makes the same, of the part after `updatedAt`. */
 export const encodeGoal = (goal: GoalFields & Pick<StoredGoal, 'updatedAt'>): string =>
   `{"v":1,"updatedAt":${goal.updatedAt},${encodeAfterTime(goal)}`;
 
-/** The stored value after `updatedAt`, which the script decides. */
 const encodeAfterTime = ({ targetScore, targetDate }: GoalFields): string =>
   JSON.stringify({ targetScore, targetDate }).slice(1);
 
-/** Tag of a stored value; the script makes the same. */
+/** The script makes the same. */
 const tagOfGoal = (value: string): string => createHash('sha1').update(value).digest('hex');
 
 export interface GoalWrite {
@@ -69,12 +68,11 @@ export type GoalWritten =
   | { readonly status: 'mismatch' | 'absent' };
 
 /**
- * Writes a learner's goal. A removed one leaves its time behind, so that no later change has the same.
+ * Writes a learner's goal. A removed one leaves its time, so that no later change has the same.
  * KEYS: the learner's hash, the partition's marker, the partition's journal.
  * ARGV: tags it may replace, each between spaces, `*` for any, or '' for no condition; 1 where there must be a goal;
  *   Unix milliseconds; the value after `updatedAt`; the row after it; most entries of the journal.
- * Result: what became of it, and the value now: `written`, `mismatch`, `absent` (no goal where there must be one),
- *   `lost` (Redis came back empty), `full` (the journal).
+ * Result: `written`, `mismatch`, `absent`, `lost` (Redis came back empty) or `full` (the journal); and the value now.
  */
 const writeGoal = defineScript(3)<
   [learner: string, marker: string, journal: string, ...args: (string | number)[]],
@@ -116,11 +114,10 @@ export function createGoalStore(client: RedisClient, partitions: number, bound =
       const partition = partitionOf(tenant, userId, partitions);
       const marker = markerKey(partition);
       const keys = [learnerKey(partition, tenant, userId), marker, journalKey(partition)] as const;
-      const { targetScore, targetDate } = setting ?? { targetScore: null, targetDate: null };
+      const goal = setting ?? { targetScore: null, targetDate: null };
       const tags = ifMatch === null || ifMatch === '*' ? (ifMatch ?? '') : ` ${ifMatch.join(' ')} `;
-      const row = goalRow({ tenant, userId, targetScore, targetDate });
-      const value = encodeAfterTime({ targetScore, targetDate });
-      const args = [tags, setting === null ? 1 : 0, now, value, row, bound];
+      const row = goalRow({ tenant, userId, ...goal });
+      const args = [tags, setting === null ? 1 : 0, now, encodeAfterTime(goal), row, bound];
       const written = () => whileRedisServes(writeGoal(client, ...keys, ...args));
       return writtenOf(...(await replicated(client, marker, written)));
     },

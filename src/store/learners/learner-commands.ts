@@ -13,6 +13,7 @@ import {
   learnerKey,
   outboxKey,
   outboxRowsKey,
+  partitionOf,
 } from '../redis/keys.js';
 import type { Replies } from '../redis/replies.js';
 import { type IdFields, type StoredIds, storedIds } from './event-ids.js';
@@ -32,6 +33,10 @@ export interface Placed {
   readonly tenant: string;
   readonly userId: string;
 }
+
+export const placeOf = (tenant: string, userId: string, partitions: number): Placed => {
+  return { partition: partitionOf(tenant, userId, partitions), tenant, userId };
+};
 
 /** What a batch reads of one learner. */
 export interface LearnerQuery extends Placed {
@@ -139,7 +144,6 @@ export function writeCommits(
   }
 }
 
-/** Answers by tenant and day of arrival. */
 function acceptedCounts(commits: readonly LearnerCommit[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { tenant, arrivalDays } of commits)

@@ -43,12 +43,15 @@ export async function openDeployment(
 ): Promise<Deployment> {
   const other = await otherVersion(client);
   if (other !== null) return other;
-  const stored = await client.hget(metaKey, 'partitions');
-  if (stored === null && (await holdsState())) return { state: 'lost' };
-  if (stored === null) await markNew(client);
+  const isNew = (await client.hexists(metaKey, 'partitions')) === 0;
+  if (isNew) {
+    if (await holdsState()) return { state: 'lost' };
+    await markNew(client);
+  }
   const [known, id] = await client.hmget(metaKey, 'partitions', 'deployment_id');
   const partitions = Number(known ?? defaultPartitions);
-  if (stored !== null && !(await allMarked(client, partitions))) return { state: 'lost' };
+  const marks = await Promise.all(indices(partitions).map((one) => client.exists(markerKey(one))));
+  if (!isNew && marks.includes(0)) return { state: 'lost' };
   return { state: 'ready', partitions, id: id ?? '' };
 }
 
@@ -63,9 +66,8 @@ export async function otherVersion(client: RedisClient): Promise<OtherVersion | 
 
 /** Null where Redis has none. @throws ApiError UNAVAILABLE */
 export async function readDeployment(client: RedisClient): Promise<DeploymentFacts | null> {
-  const [deploymentId, createdAt, partitions] = await whileRedisServes(
-    client.hmget(metaKey, 'deployment_id', 'created_at', 'partitions'),
-  );
+  const meta = client.hmget(metaKey, 'deployment_id', 'created_at', 'partitions');
+  const [deploymentId, createdAt, partitions] = await whileRedisServes(meta);
   if (!deploymentId || !createdAt || !partitions) return null;
   return { deploymentId, createdAt, partitions: Number(partitions) };
 }
@@ -78,9 +80,4 @@ async function markNew(client: RedisClient): Promise<void> {
   await client.hsetnx(metaKey, 'created_at', now);
   await client.hsetnx(metaKey, 'model_version', keptNow);
   await client.hsetnx(metaKey, 'partitions', `${defaultPartitions}`);
-}
-
-async function allMarked(client: RedisClient, partitions: number): Promise<boolean> {
-  const found = await Promise.all(indices(partitions).map((one) => client.exists(markerKey(one))));
-  return found.every((exists) => exists === 1);
 }

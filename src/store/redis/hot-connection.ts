@@ -39,11 +39,7 @@ export interface HotConnection extends ReturnType<typeof passBy> {
 }
 
 /** @param url of a single Redis */
-export function openHotConnection(
-  url: string,
-  waitReplicas: number,
-  timeoutMs = commandTimeoutMs,
-): HotConnection {
+export function openHotConnection(url: string, waitReplicas: number, timeoutMs = commandTimeoutMs) {
   const client = new Redis(url, hotOptions);
   const passing = passBy(client, timeoutMs);
   return {
@@ -56,7 +52,7 @@ export function openHotConnection(
       const ended = client.status === 'ready' && !passing.isOpen() ? once(client, 'close') : null;
       await whileRedisServes(Promise.resolve(ended).then(() => whenReady(client, connectTimeoutMs)));
     },
-    leave: async (error) => {
+    leave: async (error: unknown) => {
       // A failover behind one address does not always end connections to the old master.
       if (codeOf(error) === 'READONLY') client.stream.destroy();
       return false;
@@ -178,10 +174,10 @@ export function openHotConnections(url: string, waitReplicas: number, redis: () 
 /** Replies of a node that is not the slot's master any more, or of a Cluster that is not whole. */
 const elsewhere: ReadonlySet<string | null> = new Set(['MOVED', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY']);
 
-/** Without the ready check nobody waits for a master that restarts: until then it replies that it is loading. */
+/** Without the ready check nobody waits for a master that restarts: it replies that it is loading. */
 const connectOnce = { lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null };
 
-/** Connects once: after its end the caller asks again who the master is. @throws ApiError UNAVAILABLE where there is none */
+/** After the connection's end the caller asks again who the master is. @throws ApiError UNAVAILABLE where there is none */
 function masterOf(
   client: Cluster,
   partition: number,

@@ -23,14 +23,19 @@ export async function openRedis(
   const client = connectRedis(url, waitReplicas);
   closers.add('Redis connection', () => client.disconnect());
   client.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
+  const { nodes } = redisAddress(url);
+  const over = new AbortController();
   try {
-    await readyOrMismatch(client, url);
+    const ready = whenReady(client, readyTimeoutMs);
+    await Promise.race([ready, refuseMismatch(nodes[0] as string, over.signal).then(() => ready)]);
     await check(client);
   } catch (cause) {
     if (cause instanceof StartError) throw cause;
-    const hosts = redisAddress(url).nodes.map((node) => new URL(node).host);
+    const hosts = nodes.map((node) => new URL(node).host);
     const what = `Redis cannot be reached at ${hosts.join()}: ${troubleOf(cause).text}`;
     throw new StartError(`REDIS_URL: ${what}; start it or correct the URL`, { cause });
+  } finally {
+    over.abort();
   }
   logLosses(client, logger);
   return client;
@@ -58,17 +63,6 @@ function logLosses(client: RedisClient, logger: Logger): void {
 /** After this time without a connection, the TLS settings of both sides are compared. */
 const mismatchAfterMs = 1000;
 const probeMs = 2000;
-
-async function readyOrMismatch(client: RedisClient, url: string): Promise<void> {
-  const over = new AbortController();
-  const ready = whenReady(client, readyTimeoutMs);
-  const node = redisAddress(url).nodes[0] as string;
-  try {
-    await Promise.race([ready, refuseMismatch(node, over.signal).then(() => ready)]);
-  } finally {
-    over.abort();
-  }
-}
 
 /** Where one side alone speaks TLS, the connection seems to break, or the server to hang. Nothing secret is sent. */
 async function refuseMismatch(url: string, signal: AbortSignal): Promise<void> {

@@ -50,16 +50,11 @@ export type TextEntry = [id: string, fields: string[]];
  * @param to id of the last entry
  * @throws ApiError UNAVAILABLE
  */
-export async function* streamPages(
-  redis: RedisClient,
-  key: string,
-  size = 500,
-  to = '+',
-): AsyncGenerator<TextEntry[]> {
+export async function* streamPages(redis: RedisClient, key: string, size = 500, to = '+') {
   for (let from = '-'; ; ) {
     const page = await whileRedisServes(redis.xrange(key, from, to, 'COUNT', size));
     const last = page.at(-1);
-    if (last !== undefined) yield page;
+    if (last !== undefined) yield page satisfies TextEntry[];
     if (last === undefined || page.length < size) return;
     from = `(${last[0]}`;
   }
