@@ -12,7 +12,6 @@ const KeyRecord = Type.Object({
   tenant: Type.String(),
   requests_per_minute: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
   scopes: Type.Array(Type.Enum([...allScopes])),
-  /** Of the development key only. */
   development: Type.Optional(Type.Literal(true)),
   created_at: Type.String(),
   revoked_at: Type.Optional(Type.String()),

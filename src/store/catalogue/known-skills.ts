@@ -43,9 +43,8 @@ return { redis.call('ZCARD', skills), common }
 `);
 
 /**
- * Takes learners off the lists of some rare skills, which stay rare: with an empty list, if need be.
- * KEYS: hash of the rare skills. ARGV: cursor ('0' at first), how many skills, about; hashes of learners.
- * Result: cursor for the next ones; '0' behind the last.
+ * Takes learners off the lists of some rare skills, which stay rare.
+ * KEYS: hash of the rare skills. ARGV: cursor ('0' at first), how many skills, about; hashes of learners. Result: next cursor.
  */
 const takeOffRare = defineScript(1)<
   [rare: string, cursor: string, skills: number, ...learners: Buffer[]],

@@ -12,12 +12,10 @@ import { catalogueMark, type MarkedCatalogue, readCatalogue } from './catalogue-
 export type ServedModels = ReturnType<typeof serveModels>;
 
 type Redis = () => Promise<RedisClient>;
-/** A `Logger` is one. */
 interface ErrorLog {
   error(facts: Readonly<Record<string, unknown>>, message: string): void;
 }
 
-/** What is kept of a tenant. */
 interface Entry {
   /** Model in force, without the catalogue. */
   fitted: Promise<TenantModel>;

@@ -108,7 +108,6 @@ export function openLedger(stored: Buffer | null) {
   const marks: number[] = [];
   for (let at = 4; stored !== null && at < stored.length; at += 4) marks.push(stored.readUInt32LE(at));
 
-  /** How many ids had been taken at a mark. */
   const takenAtMark = (index: number): number =>
     count - (count % idsPerMark) - idsPerMark * (marks.length - 1 - index);
 
@@ -131,7 +130,6 @@ export function openLedger(stored: Buffer | null) {
     remembers: (takenAt: number, second: number): boolean =>
       takenAt > second - minIdWindowSeconds ||
       (takenAt > second - idWindowSeconds && takenAt >= (marks.at(-marksKept) ?? 0)),
-    /** Whether no more may be taken now. */
     isFull: (second: number): boolean => {
       if (count < mostIds) return false;
       const before = marks.findLastIndex((mark) => mark <= second - minIdWindowSeconds);
@@ -198,7 +196,6 @@ export function openIds(stored: StoredIds) {
       return bucket.subarray(at + idBytes, at + entryBytes);
     },
     isFull: ledger.isFull,
-    /** Takes an id that was not found. */
     take: (id: Buffer, answer: Buffer, second: number): void => {
       const field = bucketField(id);
       const at = ledger.take(second);

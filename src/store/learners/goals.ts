@@ -49,7 +49,6 @@ export const encodeGoal = (goal: GoalFields & Pick<StoredGoal, 'updatedAt'>): st
 const encodeAfterTime = ({ targetScore, targetDate }: GoalFields): string =>
   JSON.stringify({ targetScore, targetDate }).slice(1);
 
-/** The script makes the same. */
 const tagOfGoal = (value: string): string => createHash('sha1').update(value).digest('hex');
 
 export interface GoalWrite {

@@ -2,7 +2,6 @@ import { indices } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { importMarksKey } from '../redis/keys.js';
 
-/** What is remembered of the import of one content. */
 export interface ImportRecord {
   /** Names the marks of the counted lines; another one each time that the content is imported. */
   readonly id: string;

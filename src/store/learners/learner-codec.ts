@@ -17,7 +17,6 @@ const learnerBytes = 198;
 /** At most 124: Redis keeps it in a block of 128 bytes. */
 const skillBytes = 116;
 const itemBytes = 11;
-/** Of a skill without a right answer, for instance. */
 const noDay = 0xffff;
 /** Counts of the last days, in halves, after the day that they end with. */
 const activityAt = 124;

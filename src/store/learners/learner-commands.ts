@@ -38,12 +38,10 @@ export const placeOf = (tenant: string, userId: string, partitions: number): Pla
   return { partition: partitionOf(tenant, userId, partitions), tenant, userId };
 };
 
-/** What a batch reads of one learner. */
 export interface LearnerQuery extends Placed {
   readonly skillIds: readonly string[];
-  /** Hashes of event ids. */
+  /** Hashes, as of the items. */
   readonly eventIds: readonly Buffer[];
-  /** Hashes of items. */
   readonly itemIds: readonly Buffer[];
 }
 
@@ -62,7 +60,6 @@ export interface LoadedLearner {
 export interface LearnerCommit extends Placed {
   /** With the version that is written: one above the one that was read, or anywhere for a new history. */
   readonly learner: LearnerState;
-  /** Those that changed, by skill id. */
   readonly skills: readonly (readonly [string, SkillState])[];
   /** Encoded attempt rows for the outbox, in order. */
   readonly rows: readonly string[];
@@ -127,7 +124,6 @@ export function readLearner(
 const itemOf = (record: Buffer | null, generation: number): RememberedItem<ItemTrace> | null =>
   record && { generation, trace: decodeItem(record) };
 
-/** The commands between MULTI and EXEC. */
 export function writeCommits(
   request: CommandBytes,
   commits: readonly LearnerCommit[],

@@ -46,7 +46,6 @@ const longBytes = 64 * 1024;
 /** About half a millisecond of Redis. */
 const maxFieldsAndValues = 1500;
 
-/** All that is kept of one learner who has answered. */
 export interface FoundLearner {
   readonly learner: LearnerState;
   /** By skill id, in no order. */
@@ -114,7 +113,7 @@ function unpack(reader: PackReader): FoundLearner | null {
   return learner && { learner, skills, goalRecord };
 }
 
-/** What is remembered of event ids of a learner. @throws ApiError UNAVAILABLE */
+/** The event ids in the buckets of some of them. @throws ApiError UNAVAILABLE */
 export async function readIds(
   client: RedisClient,
   { partition, tenant, userId }: Placed,
@@ -132,7 +131,6 @@ export async function readOwnRecord(client: RedisClient, place: Placed): Promise
   return record && decodeLearner(record);
 }
 
-/** How many skills the learner has answered. */
 export async function countSkills(client: RedisClient, place: Placed): Promise<number> {
   const key = keyOf(place);
   const counts = [client.hlen(key), client.hexists(key, learnerField), client.hexists(key, goalField)];

@@ -23,7 +23,7 @@ import {
 export type CommitStatus = 'committed' | 'conflict' | 'outbox-full' | 'not-restored';
 
 export interface WatchOptions {
-  /** Most rows that a partition's outbox may hold. */
+  /** Rows of a partition. */
   readonly outboxBound: number;
   /** Hash of the file being imported, or null. */
   readonly importId: string | null;
@@ -55,7 +55,6 @@ type PartitionFacts = { room: number; readonly isRestored: boolean };
  */
 export class WatchedLearners {
   private readonly socket: object;
-  /** As of the load of their learners. */
   private readonly partitions = new Map<number, PartitionFacts>();
   private isFirstLoad = true;
 
@@ -154,7 +153,6 @@ export class WatchedLearners {
     return null;
   }
 
-  /** @returns whether the transaction was done */
   private async write(commits: readonly LearnerCommit[]): Promise<boolean> {
     if (!this.isWatching()) return false;
     const request = createCommandBytes(commitBytes * commits.length);

@@ -19,7 +19,6 @@ const itemIdBytes = 8;
 /** Hash of an item id, for short fields. */
 export const hashItem = (itemId: string): Buffer => hashText(itemId);
 
-/** What to add to an item's counters; the expected answers are kept to a millionth. */
 export interface ItemDelta extends ItemCounts {
   readonly itemId: string;
 }

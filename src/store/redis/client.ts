@@ -21,7 +21,6 @@ function makeStringsFast(): void {
 }
 makeStringsFast();
 
-/** A single node or a Cluster. */
 export type RedisClient = Redis | Cluster;
 
 /** After this long without a reply a command has failed: the caller gets a 503. */
@@ -189,10 +188,7 @@ export async function whenReady(client: RedisClient, timeoutMs: number): Promise
 /** Of each Cluster since it became ready. */
 const tried = new WeakMap<Cluster, Promise<unknown>>();
 
-/**
- * A Cluster is ready when its nodes are known: a PING waits for a node's connection, or for its failure.
- * Only once: a node that fails later must not hold up the others.
- */
+/** A PING waits for a node's connection or its failure. Only once: a node that fails later must not hold up the others. */
 function mastersTried(client: Cluster): Promise<unknown> {
   const before = tried.get(client);
   if (before !== undefined) return before;

@@ -52,7 +52,6 @@ export function createCommandBytes(size: number) {
     lineEnd();
   }
 
-  /** @returns false for what is left to `writeWord` */
   function wroteShortAscii(word: string): boolean {
     if (word.length > shortWord) return false;
     for (let i = 0; i < word.length; i++) {
@@ -83,7 +82,6 @@ export function createCommandBytes(size: number) {
     lineEnd();
   }
 
-  /** Begins a command of so many words, with its name. */
   function command(words: number, name: string): void {
     reserve(0);
     head(star, words);

@@ -16,7 +16,6 @@ export type Deployment =
 /** The learners are those of another version of the service. */
 export interface OtherVersion {
   readonly state: 'older' | 'newer';
-  /** As `keptNow`. */
   readonly kept: string;
   readonly partitions: number;
 }

@@ -38,7 +38,6 @@ export interface HotConnection extends ReturnType<typeof passBy> {
   leave(error: unknown): Promise<boolean>;
 }
 
-/** @param url of a single Redis */
 export function openHotConnection(url: string, waitReplicas: number, timeoutMs = commandTimeoutMs) {
   const client = new Redis(url, hotOptions);
   const passing = passBy(client, timeoutMs);
@@ -88,7 +87,6 @@ function passBy(client: Redis, timeoutMs: number) {
 /** Takes a connection's socket from ioredis. */
 function takeOver(stream: Redis['stream']) {
   const reader = createReplyReader();
-  /** In the order in which they were sent. */
   const open: { readonly count: number; readonly replies: Reply[]; settle(error: Error | null): void }[] = [];
 
   function failAll(error: Error): void {
@@ -144,7 +142,6 @@ export type HotConnections = ReturnType<typeof openHotConnections>;
 export function openHotConnections(url: string, waitReplicas: number, redis: () => Promise<RedisClient>) {
   const { nodes, login } = redisAddress(url);
   const single = nodes.length === 1 ? openHotConnection(url, waitReplicas) : null;
-  /** By partition. */
   const masters = new Map<number, HotConnection>();
 
   async function masterNow(partition: number): Promise<HotConnection> {

@@ -9,7 +9,6 @@ import { modelVersion } from '../../domain/base/params.js';
 export const metaKey = 'st:meta';
 export const apiKeysKey = 'st:keys';
 
-/** Beginning of all keys of a partition; scripts append to it. */
 export const partitionPrefix = (partition: number): string => `st:{p${partition}}`;
 
 export const learnerKey = (partition: number, tenant: string, userId: string): string =>
@@ -47,7 +46,6 @@ export const endedKey = (partition: number): string => `${partitionPrefix(partit
  * A rebuild rewrites every learner's keys; a layout without one of today's keys has to remove that one there.
  */
 export const keptNow = `${modelVersion}.3`;
-/** What the scripts append to the partition's prefix. */
 export const markerName = `m${keptNow}`;
 /**
  * Marker of the deployment: absent where this Redis is new, came back empty, or has learners of another version. The version

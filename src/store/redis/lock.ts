@@ -12,7 +12,6 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 0
 `);
 
-/** KEYS: lock. ARGV: holder. */
 const unlock = defineScript(1)<[key: string, holder: string], null>(
   `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`,
 );

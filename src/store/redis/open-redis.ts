@@ -78,7 +78,6 @@ async function refuseMismatch(url: string, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Whether the event comes before an error, the end and the time-out. */
 async function emits(socket: Socket, event: string): Promise<boolean> {
   const ends = new Promise<boolean>((resolve) => {
     socket.setTimeout(probeMs, () => resolve(false));

@@ -18,10 +18,8 @@ export const notSafe = (): ApiError =>
   unavailable('The answer is not safe on the replicas yet; try again with the same event_id');
 
 /**
- * Does something that ends with a write, and waits until replicas have it. WAIT speaks for earlier writes of the same
- * connection. So node and connection must not change: after a failover the new master's replicas would confirm what it
- * never had.
- * @param key of the slot that is written
+ * Does something that ends with a write to the slot of `key`, and waits until replicas have it. WAIT speaks for earlier writes
+ * of the same connection, so it must not change: a new master's replicas would confirm what it never had.
  * @param matters whether the result needs the replicas
  * @throws ApiError UNAVAILABLE where replicas did not confirm: it is done, and may be lost with its master
  */
