@@ -153,28 +153,25 @@ function acceptedCounts(commits: readonly LearnerCommit[]): ReadonlyMap<string, 
 function writeCommit(request: CommandBytes, commit: LearnerCommit, importId: string | null): void {
   const { partition, tenant, userId, learner, skills, ids, importLine } = commit;
   const key = learnerKey(partition, tenant, userId);
-  writeFields(request, key, [
-    [learnerField, encodeLearner(learner)],
-    ...skills.map(([skillId, skill]) => [skillField(skillId), encodeSkill(skill)] as const),
-  ]);
-  if (ids.length > 0) writeFields(request, eventIdsKey(partition, tenant, userId), ids);
+  request.command(4 + 2 * skills.length, 'HSET');
+  request.text(key);
+  request.text(learnerField);
+  request.bytes(encodeLearner(learner));
+  for (const [skillId, skill] of skills) {
+    request.text(skillField(skillId));
+    request.bytes(encodeSkill(skill));
+  }
+  if (ids.length > 0) {
+    request.command(2 + 2 * ids.length, 'HSET');
+    request.text(eventIdsKey(partition, tenant, userId));
+    for (const [field, value] of ids) {
+      request.text(field);
+      request.bytes(value);
+    }
+  }
   writeItems(request, commit);
   // Not watched: while the import runs, the mark is written here alone, with the learner's record, which is watched.
   if (importId !== null) request.whole('HSET', importMarksKey(partition, importId), key, `${importLine}`);
-}
-
-function writeFields(
-  request: CommandBytes,
-  key: string,
-  fields: readonly (readonly [field: string | Buffer, value: Buffer])[],
-): void {
-  request.command(2 + 2 * fields.length, 'HSET');
-  request.text(key);
-  for (const [field, value] of fields) {
-    if (typeof field === 'string') request.text(field);
-    else request.bytes(field);
-    request.bytes(value);
-  }
 }
 
 function writeItems(request: CommandBytes, commit: LearnerCommit): void {
@@ -188,7 +185,11 @@ function writeItems(request: CommandBytes, commit: LearnerCommit): void {
       ([, item]) => item.generation >= generation - 1 && item.generation % 2 === parity,
     );
     if (kept.length === 0) continue;
-    const fields = kept.map(([id, { trace }]) => [id, encodeItem(trace)] as const);
-    writeFields(request, itemTracesKey(partition, parity, tenant, userId), fields);
+    request.command(2 + 2 * kept.length, 'HSET');
+    request.text(itemTracesKey(partition, parity, tenant, userId));
+    for (const [id, { trace }] of kept) {
+      request.bytes(id);
+      request.bytes(encodeItem(trace));
+    }
   }
 }
