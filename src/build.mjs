@@ -62,13 +62,12 @@ const COMMON = {
   logLimit: 20,
 };
 
-function sourceFiles(ending) {
-  return SOURCES.filter((folder) => existsSync(join(ROOT, folder))).flatMap((folder) =>
+const sourceFiles = () =>
+  SOURCES.filter((folder) => existsSync(join(ROOT, folder))).flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith(ending) && !name.endsWith('.d.ts'))
+      .filter((name) => /(?<!\.d)\.ts$|\.js$/.test(name))
       .map((name) => join(folder, name)),
   );
-}
 
 /** Those that are there: tests of the set-up build a service of a few lines. */
 const present = (group) =>
@@ -103,7 +102,7 @@ const threadEntry = (out) => ({
 
 const modules = (out) => ({
   ...COMMON,
-  entryPoints: sourceFiles('.ts'),
+  entryPoints: sourceFiles(),
   outdir: out,
   outbase: ROOT,
   format: 'esm',

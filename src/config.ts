@@ -55,7 +55,7 @@ export function describeSettings(): string {
   return `Settings (environment variables):\n${lines.join('\n')}\n`;
 }
 
-/** Text to typed values; a bad one is noted and replaced by its default, so that all are checked. */
+/** A bad value is noted and replaced by its default, so that all are checked. */
 function readValues(env: Source, complain: Complain): Environment {
   const values: Record<string, unknown> = {};
   for (const name of names) {
@@ -71,7 +71,6 @@ function readValues(env: Source, complain: Complain): Environment {
 /** Settings that hold a password, which a file keeps out of the environment. */
 const inFiles = ['REDIS_URL', 'CLICKHOUSE_URL'] as const;
 
-/** The same with the values that stand in files. */
 function readFiles(values: Environment, complain: Complain): Environment {
   const read: Environment = { ...values };
   for (const name of inFiles) {
@@ -96,8 +95,7 @@ function textOf(env: Source, name: EnvironmentName): string | undefined {
 }
 
 function toConfig(values: Environment, env: Source, complain: Complain) {
-  checkPorts(values, complain);
-  checkEmbedded(values, complain);
+  checkTogether(values, complain);
   return {
     host: values.HOST,
     /** 0 to 65535; 0 means any free port. */
@@ -139,7 +137,8 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
 /** The checked settings of this process. */
 export type Config = ReturnType<typeof toConfig>;
 
-function checkPorts(values: Environment, complain: Complain): void {
+/** What a setting means beside others. */
+function checkTogether(values: Environment, complain: Complain): void {
   const taken = new Map<number, EnvironmentName>();
   for (const name of ['PORT', 'EMBEDDED_REDIS_PORT', 'EMBEDDED_CLICKHOUSE_PORT'] as const) {
     const port = values[name];
@@ -147,13 +146,7 @@ function checkPorts(values: Environment, complain: Complain): void {
     if (other !== undefined) complain(name, String(port), `${other} has the same port`);
     if (port !== 0) taken.set(port, name);
   }
-}
-
-/** Settings that only a server of one's own has a use for. */
-function checkEmbedded(
-  { REDIS_URL, REDIS_WAIT_REPLICAS, CLICKHOUSE_URL, CLICKHOUSE_CLUSTER }: Environment,
-  complain: Complain,
-): void {
+  const { REDIS_URL, REDIS_WAIT_REPLICAS, CLICKHOUSE_URL, CLICKHOUSE_CLUSTER } = values;
   if (REDIS_URL === undefined && REDIS_WAIT_REPLICAS > 0)
     complain('REDIS_WAIT_REPLICAS', `${REDIS_WAIT_REPLICAS}`, 'the embedded Redis has no replicas');
   if (CLICKHOUSE_URL === undefined && CLICKHOUSE_CLUSTER !== undefined)
@@ -165,18 +158,16 @@ const minMaxmemory = 64 * 2 ** 20;
 
 /** As Redis reads it: 1kb is 1024 bytes. */
 function readBytes(text: string | undefined, complain: Complain): number {
-  if (text === undefined) return Math.floor(availableMemory() / 2);
+  if (text === undefined) {
+    // The limit of the cgroup that this process is in, where it has one.
+    const limit = process.constrainedMemory() || Number.POSITIVE_INFINITY;
+    return Math.floor(Math.min(limit, totalmem()) / 2);
+  }
   const [, digits, unit = ''] = /^(\d+)(\w*)$/.exec(text) ?? [];
   const bytes = Number(digits) * (unitBytes[unit] ?? 1);
   if (bytes < minMaxmemory) complain('EMBEDDED_REDIS_MAXMEMORY', quote(text), 'too little');
   if (!Number.isSafeInteger(bytes)) complain('EMBEDDED_REDIS_MAXMEMORY', quote(text), 'too much');
   return bytes;
-}
-
-/** Of the machine, or of the cgroup that this process is in. */
-function availableMemory(): number {
-  const limit = process.constrainedMemory();
-  return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }
 
 function readKeys(values: Environment, complain: Complain): ApiKeySetting[] {
@@ -194,12 +185,11 @@ function readKeys(values: Environment, complain: Complain): ApiKeySetting[] {
   return [...keys.values()];
 }
 
-const defaultQuota = 100;
 const maxQuota = 1_000_000_000;
 
 /** @returns what is wrong with the entry, or null */
 function addKey(keys: Map<string, ApiKeySetting>, entry: string): string | null {
-  const [key = '', tenant = 'default', quota = String(defaultQuota), ...rest] = entry.split(':');
+  const [key = '', tenant = 'default', quota = '100', ...rest] = entry.split(':');
   if (rest.length > 0) return 'more than three parts';
   if (!plainName.test(key)) return 'bad key';
   if (!plainName.test(tenant)) return 'bad tenant';

@@ -1,12 +1,13 @@
 // What `npm start`, `npm test` and the other npm scripts run first: installs npm packages and builds when
 // something is missing or has changed, then runs the command in this very process, so that it gets the signals.
 // Plain JavaScript on Node's own modules, because at this point nothing else may be there.
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { lockDir } from './dir-lock.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
@@ -35,15 +36,8 @@ const COMMANDS = {
 const pathIn = (...parts) => join(ROOT, ...parts);
 const say = (line) => process.stderr.write(`skilltrace: ${line}\n`);
 
-/** @returns '' for what is not there, or goes at this moment: another set-up's lock, or a process */
-function readText(file) {
-  try {
-    return fs.readFileSync(file, 'utf8');
-  } catch (error) {
-    if (error.code === 'ENOENT' || error.code === 'ESRCH') return '';
-    throw error;
-  }
-}
+/** @returns '' for what is not there */
+const readText = (file) => (existsSync(file) ? fs.readFileSync(file, 'utf8') : '');
 
 /** A failure whose message is all that the user needs. */
 class SetupError extends Error {}
@@ -145,7 +139,7 @@ async function installPackages() {
 function buildKey() {
   const sources = SOURCES.filter((folder) => existsSync(pathIn(folder))).flatMap((folder) =>
     readdirSync(pathIn(folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => /\.c?ts$/.test(name))
+      .filter((name) => /\.(c?ts|js)$/.test(name))
       .map((name) => join(folder, name))
       .sort(),
   );
@@ -174,61 +168,15 @@ async function build() {
 
 const LOCK_DIR = pathIn('.setup-lock');
 
-/** Start time of a process, or '' when there is none: a process id alone is reused. */
-function startOf(pid) {
-  if (process.platform === 'linux') {
-    const stat = readText(`/proc/${pid}/stat`);
-    return stat === '' ? '' : (stat.slice(stat.lastIndexOf(')')).split(' ')[20] ?? '');
-  }
-  try {
-    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
-  } catch {
-    return ''; // ps fails when there is no such process
-  }
-}
-
-/** The highest numbered file is the lock (src/embedded/dir-lock.ts explains why); free when its owner is dead. */
 async function withLock(work) {
   fs.mkdirSync(LOCK_DIR, { recursive: true });
-  const number = await takeLock();
+  let lock = lockDir(LOCK_DIR);
+  if ('heldBy' in lock) say(`waiting for another set-up in this folder (process ${lock.heldBy.pid})`);
+  for (; 'heldBy' in lock; lock = lockDir(LOCK_DIR)) await sleep(200);
   try {
-    return await work();
+    await work();
   } finally {
-    writeFileSync(join(LOCK_DIR, String(number)), '');
-  }
-}
-
-const lockNumbers = () => readdirSync(LOCK_DIR).flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
-
-async function takeLock() {
-  const mine = `${process.pid} ${startOf(process.pid)}`;
-  for (let said = false; ; ) {
-    const top = Math.max(0, ...lockNumbers());
-    const owner = readText(join(LOCK_DIR, String(top)));
-    const [pid, start] = owner.split(' ');
-    if (owner !== '' && startOf(pid) === start) {
-      if (!said) say(`waiting for another set-up in this folder (process ${pid})`);
-      said = true;
-      await sleep(200);
-    } else if (claim(top + 1, mine) && Math.max(...lockNumbers()) === top + 1) {
-      for (const number of lockNumbers().filter((one) => one <= top))
-        rmSync(join(LOCK_DIR, `${number}`), { force: true });
-      return top + 1;
-    }
-  }
-}
-
-function claim(number, content) {
-  const fresh = join(LOCK_DIR, `${process.pid}.tmp`);
-  writeFileSync(fresh, content);
-  try {
-    fs.linkSync(fresh, join(LOCK_DIR, String(number)));
-    return true;
-  } catch (error) {
-    if (error.code === 'EEXIST') return false;
-    throw error;
-  } finally {
-    rmSync(fresh, { force: true });
+    lock.release();
   }
 }
 

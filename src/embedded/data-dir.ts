@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
+import { identify, isAlive, lockDir } from '../dir-lock.js';
 import { StartError } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
-import { identify, isAlive, lockDir, type ProcessIdentity, processIdentity } from './dir-lock.js';
 import { hasCode, makeFolder, readJson, writePrivate } from './private-file.js';
 
 const storedEndpoints = Type.Object({
@@ -18,6 +18,7 @@ const storedEndpoints = Type.Object({
 });
 const secret = Type.String({ minLength: 1 });
 const storedSecrets = Type.Object({ redis: secret, clickhouse: secret, analyst: secret });
+const processIdentity = Type.Object({ pid: Type.Integer(), startedAt: Type.String() });
 const storedServers = Type.Record(Type.String(), processIdentity);
 
 /** Where the two servers are; `analystUrl` is null for a ClickHouse that is not ours. */
@@ -44,9 +45,8 @@ const pollMs = 50;
  */
 export async function openDataDir(path: string, waitMs = predecessorMs) {
   makeFolder(path);
-  const lock = lockDir(path);
-  if ('heldBy' in lock) throw inUse(path, `by another instance (process ${lock.heldBy.pid})`);
-  const servers = new Map<string, ProcessIdentity>();
+  const lock = takeLock(path);
+  const servers = new Map<string, Static<typeof processIdentity>>();
   try {
     await waitForServers(path, waitMs);
     return {
@@ -134,6 +134,17 @@ const serversFile = (path: string): string => join(path, 'servers.json');
 
 const inUse = (path: string, by: string): StartError =>
   new StartError(`DATA_DIR: ${JSON.stringify(path)} is in use ${by}; stop it or choose another folder`);
+
+function takeLock(path: string): { release(): void } {
+  let lock: ReturnType<typeof lockDir>;
+  try {
+    lock = lockDir(path);
+  } catch (error) {
+    throw new StartError(`DATA_DIR: ${error instanceof Error ? error.message : error}`, { cause: error });
+  }
+  if ('heldBy' in lock) throw inUse(path, `by another instance (process ${lock.heldBy.pid})`);
+  return lock;
+}
 
 async function waitForServers(path: string, waitMs: number): Promise<void> {
   const recorded = Object.entries(readChecked(serversFile(path), storedServers) ?? {});

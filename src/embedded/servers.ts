@@ -96,7 +96,6 @@ const clusterOf = ({ clickhouseCluster }: Pick<Endpoints, 'clickhouseCluster'>) 
 /**
  * Reads endpoints.json and asks both servers whether they are there, again while one of them, or this process,
  * may only stand still.
- *
  * @param limitMs how long to ask again
  */
 export async function findEndpoints(dataDir: string, limitMs = maxStandstillMs): Promise<FoundEndpoints> {
@@ -104,30 +103,21 @@ export async function findEndpoints(dataDir: string, limitMs = maxStandstillMs):
   for (;;) {
     // Looked at before asking: after a standstill of this process they are asked once more.
     const isLast = performance.now() >= deadline;
-    const asked = await askServers(dataDir);
-    if ('endpoints' in asked || asked.isOver || isLast) return asked;
+    const endpoints = readStoredEndpoints(dataDir);
+    if (endpoints === null) return { problem: `no service runs on ${dataDir} (it has no endpoints.json)` };
+    const { probeClickhouse, probeRedis } = await import('./probe.js');
+    const [redis, clickhouse] = await Promise.all([
+      probeRedis(endpoints.redisUrl),
+      probeClickhouse(endpoints.clickhouseUrl),
+    ]);
+    // One that refuses is gone; one that is silent may only stand still.
+    const silence = redis !== null && (redis.refused || !clickhouse?.refused) ? redis : clickhouse;
+    if (silence === null) return { endpoints };
+    const server = silence === redis ? 'Redis' : 'ClickHouse';
+    if (silence.refused || isLast)
+      return { problem: `the ${server} of ${dataDir} does not answer (${silence.reason})` };
     await sleep(pollMs);
   }
-}
-
-/** `isOver`: asking again is no use. */
-async function askServers(
-  dataDir: string,
-): Promise<{ endpoints: Endpoints } | { problem: string; isOver: boolean }> {
-  const endpoints = readStoredEndpoints(dataDir);
-  if (endpoints === null)
-    return { problem: `no service runs on ${dataDir} (it has no endpoints.json)`, isOver: true };
-  const { probeClickhouse, probeRedis } = await import('./probe.js');
-  const [redis, clickhouse] = await Promise.all([
-    probeRedis(endpoints.redisUrl),
-    probeClickhouse(endpoints.clickhouseUrl),
-  ]);
-  // One that refuses is gone; one that is silent may only stand still.
-  const silence = redis !== null && (redis.refused || !clickhouse?.refused) ? redis : clickhouse;
-  if (silence === null) return { endpoints };
-  const { reason, refused } = silence;
-  const server = silence === redis ? 'Redis' : 'ClickHouse';
-  return { problem: `the ${server} of ${dataDir} does not answer (${reason})`, isOver: refused };
 }
 
 interface Host {

@@ -62,25 +62,23 @@ export function supervise(spec: ChildSpec): Supervised {
     life = born;
     const { child, over, ended } = born;
     // Out of file descriptors a child has no streams either, which `ready` counts on.
-    if (child.pid === undefined) throw await earlyEnd(born);
-    if (stopping.signal.aborted) child.kill('SIGTERM');
-    try {
-      await Promise.race([spec.ready(child, over.signal), ended]);
-    } catch (error) {
-      if (over.signal.aborted) throw await earlyEnd(born);
-      await terminate(born, 0);
-      throw error;
+    if (child.pid !== undefined) {
+      if (stopping.signal.aborted) child.kill('SIGTERM');
+      try {
+        await Promise.race([spec.ready(child, over.signal), ended]);
+        if (!over.signal.aborted) return born;
+      } catch (error) {
+        if (!over.signal.aborted) {
+          await terminate(born, 0);
+          throw error;
+        }
+      }
     }
-    if (over.signal.aborted) throw await earlyEnd(born);
-    return born;
-  }
-
-  /** A child that is to stop gets the time that `stop` gives it. */
-  async function earlyEnd({ child, ended }: Life): Promise<Error> {
+    // A child that is to stop gets the time that `stop` gives it.
     const cause = await ended;
-    if (cause !== null) return new Error(`${name} cannot be started: ${troubleOf(cause).text}`, { cause });
+    if (cause !== null) throw new Error(`${name} cannot be started: ${troubleOf(cause).text}`, { cause });
     const log = spec.logFile === undefined ? '' : `; see ${spec.logFile}`;
-    return new Error(`${name} ended before it was ready: ${lastWords(child)}${log}`);
+    throw new Error(`${name} ended before it was ready: ${lastWords(child)}${log}`);
   }
 
   async function keepAlive(first: Life): Promise<void> {

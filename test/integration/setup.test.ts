@@ -17,7 +17,7 @@ async function checkout(t: TestContext): Promise<string> {
   await mkdir(join(dir, 'src'));
   const files = [
     ...['package.json', 'package-lock.json', 'tsconfig.json'],
-    ...['src/setup.mjs', 'src/build.mjs', 'src/source-maps.ts'],
+    ...['src/setup.mjs', 'src/build.mjs', 'src/source-maps.ts', 'src/dir-lock.js'],
   ];
   await Promise.all(files.map((file) => copyFile(file, join(dir, file))));
   await symlink(join(process.cwd(), 'node_modules'), join(dir, 'node_modules'));
@@ -63,7 +63,7 @@ test('a build that fails says why and leaves the old one', LIMIT, async (t) => {
 test('two set-ups at once both end well; a dead one’s lock does not stop the next', LIMIT, async (t) => {
   const dir = await checkout(t);
   await mkdir(join(dir, '.setup-lock'));
-  await writeFile(join(dir, '.setup-lock/3'), `${process.pid} 12345`);
+  await writeFile(join(dir, '.setup-lock/lock.3'), JSON.stringify({ pid: process.pid, startedAt: '12345' }));
   const results = await Promise.all([setup(dir, 'start', '1'), setup(dir, 'start', '2')]);
   assert.deepEqual(
     results.map(({ stdout, code }) => [stdout, code]),

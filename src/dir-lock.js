@@ -1,0 +1,143 @@
+// @ts-check
+/**
+ * The lock of a folder: of a checkout while it is set up, of DATA_DIR while a service runs. Plain JavaScript, because
+ * src/setup.mjs takes it before anything is built.
+ *
+ * The lock is the file `lock.N` with the highest N; it is free when its owner is dead or has released it. Who wants it makes
+ * `lock.N+1` with a hard link, which fails when the file exists: of many at a stale lock exactly one wins. Numbers only grow,
+ * and the highest file is never removed, so a starter that slept since it looked cannot take a lock that moved on.
+ */
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * A process for good: the id alone is reused, after a container's restart even by the same program.
+ * @typedef {{ pid: number, startedAt: string }} ProcessIdentity
+ */
+
+/** Each is lost to a process that began at the same moment; so many are lost to none. */
+const maxTries = 20;
+/** Of no process. @type {ProcessIdentity} */
+const released = { pid: 0, startedAt: 'released' };
+
+/**
+ * Takes the lock of a folder for this process, without waiting.
+ * @param {string} dir
+ * @returns {{ release: () => void } | { heldBy: ProcessIdentity }}
+ * @throws Error where it cannot be read or written
+ */
+export function lockDir(dir) {
+  const self = identify(process.pid);
+  if (self === null) throw new Error(`process ${process.pid} cannot see itself`);
+  for (let tries = 0; tries < maxTries; tries++) {
+    const top = Math.max(0, ...numbers(dir));
+    const owner = top === 0 ? released : readOwner(fileOf(dir, top));
+    // A file without a name in it is nobody's.
+    if (isAlive(owner ?? released)) return { heldBy: owner };
+    const mine = top + 1;
+    if (create(dir, mine, self) && Math.max(...numbers(dir)) === mine) {
+      for (const n of numbers(dir)) if (n < mine) rmSync(fileOf(dir, n), { force: true });
+      return { release: () => renameSync(writeFresh(dir, released), fileOf(dir, mine)) };
+    }
+  }
+  throw new Error(`the lock of ${dir} cannot be taken: delete its lock.* when no instance runs`);
+}
+
+/** @type {(dir: string, n: number) => string} */
+const fileOf = (dir, n) => join(dir, `lock.${n}`);
+
+/** @type {(dir: string) => number[]} */
+const numbers = (dir) =>
+  readdirSync(dir).flatMap((name) => {
+    const n = /^lock\.(\d+)$/.exec(name)?.[1];
+    return n === undefined ? [] : [Number(n)];
+  });
+
+/** @param {string} file @returns {ProcessIdentity} */
+function readOwner(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    // Gone: then a higher one exists.
+    if (isCode(error, 'ENOENT')) return released;
+    throw new Error(`${file} cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** @param {string} dir @param {ProcessIdentity} owner @returns {string} */
+function writeFresh(dir, owner) {
+  const fresh = join(dir, `lock-${process.pid}-${randomBytes(4).toString('hex')}`);
+  try {
+    writeFileSync(fresh, JSON.stringify(owner), { mode: 0o600, flag: 'wx', flush: true });
+    return fresh;
+  } catch (error) {
+    rmSync(fresh, { force: true });
+    throw new Error(`${fresh} cannot be written: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** @param {string} dir @param {number} n @param {ProcessIdentity} self @returns false where another process made it */
+function create(dir, n, self) {
+  const fresh = writeFresh(dir, self);
+  try {
+    linkSync(fresh, fileOf(dir, n));
+    return true;
+  } catch (error) {
+    if (isCode(error, 'EEXIST')) return false;
+    throw error;
+  } finally {
+    rmSync(fresh);
+  }
+}
+
+/**
+ * The identity of a living process, or null when there is none (a zombie is none: it holds nothing).
+ * @param {number} pid @returns {ProcessIdentity | null}
+ */
+export function identify(pid) {
+  const startedAt = process.platform === 'linux' ? startedOnLinux(pid) : startedByPs(pid);
+  return startedAt === null ? null : { pid, startedAt };
+}
+
+/** Whether the very process that was identified still lives. @type {(identity: ProcessIdentity) => boolean} */
+export const isAlive = ({ pid, startedAt }) => identify(pid)?.startedAt === startedAt;
+
+/**
+ * proc(5): field 3 is the state, field 22 the start in clock ticks since boot; the name in field 2 has spaces.
+ * @param {number} pid
+ */
+function startedOnLinux(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [state = 'X', ticks] = [fields[0], fields[22 - 3]];
+    if ('ZX'.includes(state)) return null;
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${ticks}`;
+  } catch (error) {
+    if (isCode(error, 'ENOENT', 'ESRCH')) return null;
+    throw error;
+  }
+}
+
+/** @param {number} pid */
+function startedByPs(pid) {
+  try {
+    const env = { LC_ALL: 'C', TZ: 'UTC', PATH: '/bin:/usr/bin' };
+    const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8', env });
+    const [, state = 'Z', started = ''] = /^(\S+)\s+(.*)$/.exec(line.trim()) ?? [];
+    return state.startsWith('Z') ? null : started;
+  } catch (error) {
+    // ps exits with 1 when there is no such process.
+    if (error instanceof Error && 'status' in error && error.status === 1) return null;
+    throw error;
+  }
+}
+
+/** @param {unknown} error @param {string[]} codes */
+const isCode = (error, ...codes) =>
+  error instanceof Error && 'code' in error && codes.includes(String(error.code));
+
+/** @param {unknown} error */
+const messageOf = (error) => (error instanceof Error ? error.message : String(error));
