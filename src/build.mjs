@@ -12,31 +12,23 @@ import { build, context } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** Folders with sources. */
 const SOURCES = ['src', 'workers', 'bench', 'test'];
 
+const COMMANDS = ['audit', 'backtest', 'evaluate', 'fit', 'import', 'keys', 'parked', 'rebuild', 'retain'];
+const THREADS = ['track', 'forecast', 'fit', 'rebuild', 'retract'];
+
 /**
- * Programs by the names of their bundles: the service, its processes and threads, and the commands. Those of a group share
- * chunks; what is started with the service has a group, and so a file, of its own: to find thirty took a third of a thread's
- * start.
+ * Programs by the names of their bundles. Those of a group share chunks; what is started with the service has a group, and so
+ * a file, of its own: to find thirty took a third of a thread's start.
  */
 const GROUPS = [
   { main: 'src/main.ts', app: 'src/app/app.ts' },
   { 'api-process': 'src/app/api-process.ts' },
-  { track: 'workers/track.ts' },
-  { forecast: 'workers/forecast.ts' },
-  { fit: 'workers/fit.ts' },
-  { rebuild: 'workers/rebuild.ts' },
-  { retract: 'workers/retract.ts' },
+  ...THREADS.map((name) => ({ [name]: `workers/${name}.ts` })),
   { clickhouse: 'src/embedded/clickhouse/server.ts' },
   { 'engine-thread': 'src/embedded/clickhouse/engine-thread.ts' },
   { 'source-maps': 'src/source-maps.ts' },
-  Object.fromEntries(
-    ['audit', 'backtest', 'evaluate', 'fit', 'import', 'keys', 'parked', 'rebuild', 'retain'].map((name) => [
-      `cli-${name}`,
-      `src/cli/${name}.ts`,
-    ]),
-  ),
+  Object.fromEntries(COMMANDS.map((name) => [`cli-${name}`, `src/cli/${name}.ts`])),
 ];
 
 /** Native packages, and piscina, which starts a file of its own. */

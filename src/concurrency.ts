@@ -1,4 +1,3 @@
-/** Limits to what runs at once. */
 import { unavailable } from './errors.js';
 import { createFairQueue, type Queued } from './fair-queue.js';
 
@@ -17,7 +16,6 @@ export function singleFlights<More extends unknown[], Value>(
   };
 }
 
-/** The same of calls that are all alike. */
 export function singleFlight<Value>(make: () => Promise<Value>): () => Promise<Value> {
   const shared = singleFlights(make);
   return () => shared('');
@@ -29,9 +27,10 @@ export function createSlots(max: number, maxOfTenant: number) {
   let sum = 0;
   const of = (tenant: string): number => taken.get(tenant) ?? 0;
   const change = (tenant: string, by: 1 | -1): void => {
+    const count = of(tenant) + by;
     sum += by;
-    taken.set(tenant, of(tenant) + by);
-    if (of(tenant) === 0) taken.delete(tenant);
+    if (count === 0) taken.delete(tenant);
+    else taken.set(tenant, count);
   };
   return {
     isFree: (tenant: string): boolean => sum < max && of(tenant) < maxOfTenant,

@@ -1,13 +1,10 @@
-/** One thing that is wrong with a request: where, and what is expected there. */
+/** What is wrong with a request: where, and what is expected there. */
 export interface Problem {
   readonly path: string;
   readonly message: string;
 }
 
-/**
- * Every error that a caller can see, with its status and what to think of trying again. `http` turns one into an
- * answer; everything else that is thrown is a defect and shows as INTERNAL.
- */
+/** Every error that a caller can see, and whether to try again. All else that is thrown is a defect and shows as INTERNAL. */
 export const errorTable = {
   INVALID_REQUEST: { status: 400, retry: 'no' },
   UNAUTHORIZED: { status: 401, retry: 'no' },

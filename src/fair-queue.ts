@@ -1,5 +1,3 @@
-/** A queue in which tenants take turns. */
-
 /** `weight`: cost of the item, in any unit. */
 export type Queued = { readonly tenant: string; readonly weight: number };
 

@@ -24,7 +24,7 @@ export type Closer = (limitMs: number) => Promise<unknown> | unknown;
 
 export type Closers = ReturnType<typeof createClosers>;
 
-/** The contract allows 10 s from signal to exit; the rest is for the exit itself. */
+/** Of 10 s from signal to exit; the rest is for the exit itself. */
 const closeDeadlineMs = 9_500;
 /** npm and the terminal both pass the same Ctrl-C on: within this time it is no wish to force. */
 const sameSignalMs = 1_000;
@@ -49,7 +49,7 @@ export function createClosers(logger: Logger, deadlineMs = closeDeadlineMs) {
   }
 
   return {
-    /** Registers a closer; call it on the line after the resource was created. Once closing, it runs at once. */
+    /** Call it on the line after the resource was created. Once closing, the closer runs at once. */
     add(name: string, close: Closer): void {
       stack.push({ name, close });
       // After the end of closeAll nobody else would run it.
@@ -63,7 +63,6 @@ export function createClosers(logger: Logger, deadlineMs = closeDeadlineMs) {
       closing ??= closeAll();
       return closing;
     },
-    /** Whether `close` was called. */
     get closing(): boolean {
       return closing !== undefined;
     },

@@ -1,4 +1,3 @@
-/** Entry of the service. */
 import { type Started, startApp } from './app/app.js';
 import { type Config, describeSettings, loadConfig } from './config.js';
 import { reportStartFailure, runProcess, StartError } from './lifecycle.js';
@@ -33,7 +32,6 @@ function configOrExit([argument]: readonly string[]): Config | null {
   }
 }
 
-/** The one line on standard output. */
 function greeting({ host, role }: Config, { port, keyNote }: Started): string {
   if (port === null) return `Skilltrace ${role} runs`;
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;

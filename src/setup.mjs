@@ -1,6 +1,5 @@
-// What `npm start`, `npm test` and the other npm scripts run first: installs npm packages and builds when
-// something is missing or has changed, then runs the command in this very process, so that it gets the signals.
-// Plain JavaScript on Node's own modules, because at this point nothing else may be there.
+// What npm scripts run first: installs packages and builds when something is missing or has changed, then runs the command
+// in this very process, so that it gets the signals. On Node's own modules, because nothing else may be there yet.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -16,7 +15,7 @@ const SOURCES = ['src', 'workers', 'bench', 'test'];
 const SHOWN_LINES = 15;
 const { existsSync, readdirSync, rmSync, writeFileSync } = fs;
 
-/** The commands: what they do, and the compiled module whose `main(argv)` does it. */
+/** What they do, and the compiled module whose `main(argv)` does it. */
 const COMMANDS = {
   start: { about: 'start the service', module: 'bundle/main.js' },
   test: { about: 'run the tests, or those whose file names contain one of the ARGS', module: 'test/main.js' },
@@ -63,11 +62,11 @@ async function run(command, args) {
   child = spawn(command, args, { cwd: ROOT, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   const group = child;
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk) => {
-      output += chunk;
-    });
-  }
+  const keep = (chunk) => {
+    output += chunk;
+  };
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
   const code = await new Promise((settle, fail) => {
     group.once('error', fail);
     group.once('close', settle);
@@ -182,8 +181,6 @@ async function withLock(work) {
 
 // ---- commands
 
-const moduleUrl = (name) => pathToFileURL(join(DIST, name)).href;
-
 function help() {
   const lines = Object.entries(COMMANDS).map(
     ([name, { about }]) => `  npm run ${name.padEnd(10)} ${about}\n`,
@@ -212,8 +209,8 @@ async function main([name, ...args]) {
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal);
   await prepare();
   // Bundles bring it along; tests and benchmarks are modules by themselves.
-  await import(moduleUrl('bundle/source-maps.js'));
-  const command = await import(moduleUrl(COMMANDS[name].module));
+  await import(pathToFileURL(join(DIST, 'bundle/source-maps.js')).href);
+  const command = await import(pathToFileURL(join(DIST, COMMANDS[name].module)).href);
   // From here on the command answers for signals; it attaches its handlers in its first synchronous part. Ours go after
   // that: with none in between, Node would forget a signal that came while the command's modules were loaded.
   const running = command.main(args);

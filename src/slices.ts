@@ -4,7 +4,6 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Of one slice. */
 const sliceMs = 1;
 
 let line: Promise<unknown> = Promise.resolve();

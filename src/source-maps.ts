@@ -14,15 +14,12 @@ const maps = new Map<string, SourceMap | null>();
 function mapOf(url: string): SourceMap | null {
   const known = maps.get(url);
   if (known !== undefined) return known;
-  const map = readMap(fileURLToPath(`${url}.map`));
+  const file = fileURLToPath(`${url}.map`);
+  const found = statSync(file, { throwIfNoEntry: false });
+  const isUsable = found !== undefined && found.mtimeMs <= loadedAt;
+  const map = isUsable ? new SourceMap(JSON.parse(readFileSync(file, 'utf8'))) : null;
   maps.set(url, map);
   return map;
-}
-
-function readMap(file: string): SourceMap | null {
-  const found = statSync(file, { throwIfNoEntry: false });
-  if (found === undefined || found.mtimeMs > loadedAt) return null;
-  return new SourceMap(JSON.parse(readFileSync(file, 'utf8')));
 }
 
 /** Where the source is that a frame ran, as `file:line:column`; null without a map. */
@@ -37,7 +34,6 @@ function placeOf(url: string, line: number, column: number): string | null {
 const isMapping = (origin: SourceMapping | object): origin is SourceMapping =>
   'originalSource' in origin && typeof origin.originalSource === 'string';
 
-/** The line of a stack trace. */
 function lineOf(frame: NodeJS.CallSite): string {
   const text = `    at ${frame}`;
   const [url, line, column] = [frame.getFileName(), frame.getLineNumber(), frame.getColumnNumber()];

@@ -8,7 +8,7 @@ const oldest = [6, 2] as const;
 const maxOutputLines = 5;
 
 const apt = 'apt-get -y -o DPkg::Lock::Timeout=120';
-/** How each package manager installs redis-server: the commands of `install` are run in turn until one works. */
+/** The commands of `install` are run in turn until one works. */
 const recipes = [
   {
     tool: 'apt-get',
@@ -63,10 +63,11 @@ async function install(say: (line: string) => void, signal?: AbortSignal): Promi
   if (recipe === undefined)
     throw new StartError('redis-server is not installed; install Redis 6.2 or newer, or set REDIS_URL');
   const { tool, prepare, advice } = recipe;
-  const prefix = tool === 'brew' ? [] : privilege();
-  if (prefix === null) throw new StartError(`redis-server is not installed; type: ${advice}`);
+  const isAllowed = tool === 'brew' || process.getuid?.() === 0;
+  if (!isAllowed && !works('sudo', '-n', 'true'))
+    throw new StartError(`redis-server is not installed; type: ${advice}`);
   say(`redis-server is missing: installing it with ${tool}`);
-  const quietly = [...prefix, 'env', 'DEBIAN_FRONTEND=noninteractive'];
+  const quietly = [...(isAllowed ? [] : ['sudo', '-n']), 'env', 'DEBIAN_FRONTEND=noninteractive'];
   // A failed update (one unreachable list of many) need not stop the installation.
   for (const command of prepare) await run([...quietly, ...command.split(' ')], signal);
   let last = { code: 1, output: '' };
@@ -76,12 +77,6 @@ async function install(say: (line: string) => void, signal?: AbortSignal): Promi
   }
   const reason = last.output.trim().split('\n').slice(-maxOutputLines).join('\n');
   throw new StartError(`redis-server could not be installed; type: ${advice}\n${reason}`);
-}
-
-/** @returns what makes a command root's, or null when that would need a password */
-function privilege(): string[] | null {
-  if (process.getuid?.() === 0) return [];
-  return works('sudo', '-n', 'true') ? ['sudo', '-n'] : null;
 }
 
 const works = (command: string, ...args: string[]): boolean =>

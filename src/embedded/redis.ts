@@ -45,9 +45,9 @@ export function startRedis(options: RedisOptions): Supervised & { url: string } 
       if (child.pid !== undefined) options.onSpawn?.(child.pid);
       return child;
     },
-    ready: (child, signal) =>
+    ready: async ({ pid }, signal) =>
       untilLoaded(url, logFile, signal, () =>
-        logger.info({ pid: child.pid }, 'redis-server is reading its append-only file'),
+        logger.info({ pid }, 'redis-server is reading its append-only file'),
       ),
   });
   return { ...server, url };

@@ -9,7 +9,6 @@ import { ensureRedisServer } from './install-redis.js';
 import { startRedis } from './redis.js';
 import type { ServerOptions, Supervised } from './supervisor.js';
 
-/** The part of the configuration that concerns the servers. */
 export type ServerSettings = {
   dataDir: string;
   redisUrl: string | null;
@@ -53,7 +52,7 @@ export async function startEmbedded(
       ? runClickhouse(host, ends)
       : { clickhouseUrl: settings.clickhouseUrl, analystUrl: null },
   ]);
-  const endpoints = { redisUrl, ...clickhouse, ...clusterOf(settings) };
+  const endpoints = { redisUrl, ...clickhouse, clickhouseCluster: settings.clickhouseCluster };
   dir.writeEndpoints(endpoints);
   closers.add('endpoints.json', dir.removeEndpoints);
   return endpoints;
@@ -81,17 +80,14 @@ export async function joinOrStart(
 
 /** Those that are set, and for the rest those that a running service published. */
 async function runningServers(settings: ServerSettings): Promise<FoundEndpoints> {
-  const { redisUrl, clickhouseUrl } = settings;
-  const given = clickhouseUrl === null ? null : { clickhouseUrl, ...clusterOf(settings), analystUrl: null };
+  const { redisUrl, clickhouseUrl, clickhouseCluster } = settings;
+  const given = clickhouseUrl === null ? null : { clickhouseUrl, clickhouseCluster, analystUrl: null };
   if (redisUrl !== null && given !== null) return { endpoints: { redisUrl, ...given } };
   const found = await findEndpoints(settings.dataDir);
   if ('problem' in found) return found;
   const { redisUrl: published, ...clickhouse } = found.endpoints;
   return { endpoints: { redisUrl: redisUrl ?? published, ...(given ?? clickhouse) } };
 }
-
-const clusterOf = ({ clickhouseCluster }: Pick<Endpoints, 'clickhouseCluster'>) =>
-  clickhouseCluster ? { clickhouseCluster } : {};
 
 /**
  * Reads endpoints.json and asks both servers whether they are there, again while one of them, or this process,
@@ -153,7 +149,7 @@ async function runClickhouse(host: Host, ends: ClickhouseEnds) {
   return { clickhouseUrl, analystUrl };
 }
 
-/** Starts a server and waits until it is ready. @param pinned its port; 0: any free one */
+/** Resolves when it is ready. @param pinned its port; 0: any free one */
 async function run<Server extends Supervised>(
   host: Host,
   name: 'Redis' | 'ClickHouse',
@@ -163,7 +159,15 @@ async function run<Server extends Supervised>(
   const { dir, logger, closers } = host;
   const lowerName = name.toLowerCase();
   const startOn = async (port: number): Promise<Server> => {
-    const onSpawn = (pid: number): void => noteServer(host, lowerName, pid);
+    const onSpawn = (pid: number): void => {
+      try {
+        dir.recordServer(lowerName, pid);
+      } catch (error) {
+        // On a full disk a server that died has to start again all the same.
+        const facts = { err: error, name: lowerName, pid };
+        logger.warn(facts, 'a server could not be noted: a start after a kill does not wait for it');
+      }
+    };
     const server = start({ dir: join(dir.path, lowerName), port, logger, onSpawn });
     closers.add(`embedded ${name}`, server.stop);
     await server.ready;
@@ -175,14 +179,4 @@ async function run<Server extends Supervised>(
   throw new StartError(
     `EMBEDDED_${name.toUpperCase()}_PORT: port ${pinned} on 127.0.0.1 is taken; choose another one, or 0 for any free port`,
   );
-}
-
-/** On a full disk a server that died has to start again all the same. */
-function noteServer({ dir, logger }: Host, name: string, pid: number): void {
-  try {
-    dir.recordServer(name, pid);
-  } catch (error) {
-    const facts = { err: error, name, pid };
-    logger.warn(facts, 'a server could not be noted: a start after a kill does not wait for it');
-  }
 }
