@@ -1,10 +1,7 @@
-// Builds everything with esbuild, in two forms:
-//   OUT/bundle/*.js                  what ships: a bundle for each program that is started by path. Importing a few
-//                                    files instead of 1,400 takes a fifth of the time.
-//   OUT/{src,workers,bench,test}/**  every module by itself, for tests and benchmarks;
-//   OUT/typebox/*.js                 what they import of TypeBox: 700 files take each of them a quarter of a second.
-// Types are checked by `tsc` (npm run check, and a unit test), not here: a start need not wait for that.
-// Run: node src/build.mjs OUT [--bundles | --watch]
+// Builds everything with esbuild: node src/build.mjs OUT [--bundles | --watch]. Types are checked by `tsc`, not here.
+//   OUT/bundle/*.js                  what ships, a bundle for each program: a fifth of the time that 1,400 files take
+//   OUT/{src,workers,bench,test}/**  every module by itself, for tests and benchmarks
+//   OUT/typebox/*.js                 what they import of TypeBox: its 700 files take a quarter of a second
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -31,7 +28,6 @@ const GROUPS = [
   Object.fromEntries(COMMANDS.map((name) => [`cli-${name}`, `src/cli/${name}.ts`])),
 ];
 
-/** Native packages, and piscina, which starts a file of its own. */
 const OUTSIDE = ['uWebSockets.js', 'chdb', 'piscina'];
 
 /** Source maps first, then what packages written for `require` expect to find, under names that no source uses. */
@@ -137,7 +133,6 @@ async function main([out = 'dist', option]) {
 }
 
 await main(process.argv.slice(2)).catch((error) => {
-  // esbuild has printed its errors.
   if (error.errors === undefined) throw error;
   process.exitCode = 1;
 });

@@ -44,7 +44,6 @@ export interface LimiterOptions {
   readonly maxRunningOfTenant: number;
   readonly maxQueuedOfTenant: number;
   readonly maxQueueWaitMs: number;
-  /** Message of the refusal where the queue is full or the wait too long. */
   readonly refusal: string;
 }
 
@@ -64,7 +63,6 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const slots = createSlots(options.maxRunning, options.maxRunningOfTenant);
   const queue = createFairQueue<Queued & { readonly start: () => void }>();
 
-  /** @returns whether a slot was taken in time */
   const waitForSlot = (tenant: string): Promise<boolean> =>
     new Promise((resolve) => {
       const start = (): void => {

@@ -21,7 +21,6 @@ type Complain = (name: EnvironmentName, shown: string, reason?: string) => void;
 
 const { properties } = environmentSchema;
 const names = Object.keys(properties) as EnvironmentName[];
-/** What a setting's schema says about it besides the check. */
 const annotations = Type.Object({
   description: Type.String(),
   allowed: Type.String(),
@@ -85,7 +84,6 @@ function readFiles(values: Environment, complain: Complain): Environment {
   return read;
 }
 
-/** The variable that a value came from. */
 const sourceOf = (name: EnvironmentName, env: Source): string =>
   inFiles.some((one) => one === name) && textOf(env, name) === undefined ? `${name}_FILE` : name;
 
@@ -134,7 +132,6 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
   };
 }
 
-/** The checked settings of this process. */
 export type Config = ReturnType<typeof toConfig>;
 
 /** What a setting means beside others. */
@@ -153,7 +150,7 @@ function checkTogether(values: Environment, complain: Complain): void {
     complain('CLICKHOUSE_CLUSTER', quote(CLICKHOUSE_CLUSTER), 'the embedded ClickHouse is one server');
 }
 
-const unitBytes: Readonly<Record<string, number>> = { kb: 2 ** 10, mb: 2 ** 20, gb: 2 ** 30 };
+const unitBytes: Readonly<Record<string, number>> = { '': 1, kb: 2 ** 10, mb: 2 ** 20, gb: 2 ** 30 };
 const minMaxmemory = 64 * 2 ** 20;
 
 /** As Redis reads it: 1kb is 1024 bytes. */
@@ -164,7 +161,7 @@ function readBytes(text: string | undefined, complain: Complain): number {
     return Math.floor(Math.min(limit, totalmem()) / 2);
   }
   const [, digits, unit = ''] = /^(\d+)(\w*)$/.exec(text) ?? [];
-  const bytes = Number(digits) * (unitBytes[unit] ?? 1);
+  const bytes = Number(digits) * (unitBytes[unit] ?? Number.NaN);
   if (bytes < minMaxmemory) complain('EMBEDDED_REDIS_MAXMEMORY', quote(text), 'too little');
   if (!Number.isSafeInteger(bytes)) complain('EMBEDDED_REDIS_MAXMEMORY', quote(text), 'too much');
   return bytes;

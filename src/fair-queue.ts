@@ -70,7 +70,6 @@ export function createFairQueue<Item extends Queued>() {
       }
       return taken;
     },
-    /** Removes an item that no longer waits, if it is there. */
     remove: (item: Item): void => {
       const queue = queues.get(item.tenant);
       const at = queue?.items.indexOf(item) ?? -1;

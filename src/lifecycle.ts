@@ -30,9 +30,8 @@ const closeDeadlineMs = 9_500;
 const sameSignalMs = 1_000;
 
 /**
- * The stack of closers of one process (or of one test).
- * @param deadlineMs for all together. Each may use half of what is left, so that one that hangs leaves time for those
- *   after it; the last may use all.
+ * The closers of one process (or of one test).
+ * @param deadlineMs for all together; each may use half of what is left, the last one all
  */
 export function createClosers(logger: Logger, deadlineMs = closeDeadlineMs) {
   const stack: { name: string; close: Closer }[] = [];
@@ -85,8 +84,8 @@ export type Host = Pick<NodeJS.EventEmitter, 'on'> & { exit(code: number): unkno
 /**
  * Connects signals and stray errors with the closers. The first SIGTERM or SIGINT closes everything and exits with 0 (1 when
  * something did not close cleanly); one within the next second changes nothing; a later one exits at once with 1. An uncaught
- * exception or unhandled rejection is logged and closes everything with exit code 1.
- * @param now clock in milliseconds
+ * error is logged and closes everything with exit code 1.
+ * @param now milliseconds
  * @returns `shutdown(exitCode)`, which resolves after `exit` was called
  */
 export function installShutdown(
@@ -122,10 +121,7 @@ export function installShutdown(
   return shutdown;
 }
 
-/**
- * Runs a long-lived process: installs the shutdown, then starts. A failed start closes what was opened and exits with 1.
- * @param start opens the resources and registers their closers; resolves when the process serves
- */
+/** A failed start closes what was opened and exits with 1. @param start resolves when the process serves */
 export async function runProcess(logger: Logger, start: (closers: Closers) => Promise<void>): Promise<void> {
   const closers = createClosers(logger);
   const shutdown = installShutdown(logger, closers);

@@ -35,13 +35,11 @@ const COMMANDS = {
 const pathIn = (...parts) => join(ROOT, ...parts);
 const say = (line) => process.stderr.write(`skilltrace: ${line}\n`);
 
-/** @returns '' for what is not there */
 const readText = (file) => (existsSync(file) ? fs.readFileSync(file, 'utf8') : '');
 
-/** A failure whose message is all that the user needs. */
 class SetupError extends Error {}
 
-// ---- children: a signal during an installation or a build ends them and this process
+// A signal during an installation or a build ends its processes and this one.
 
 /** @type {import('node:child_process').ChildProcess | undefined} */
 let child;
@@ -91,8 +89,6 @@ function shorten(output) {
   return lines.join('\n');
 }
 
-// ---- npm packages
-
 const sha256 = (...parts) =>
   parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');
 const packagesStamp = pathIn('node_modules', '.skilltrace-setup');
@@ -132,8 +128,6 @@ async function installPackages() {
   writeFileSync(packagesStamp, packagesKey());
 }
 
-// ---- build
-
 /** Everything that a build depends on: names and contents of the sources, settings and versions. */
 function buildKey() {
   const sources = SOURCES.filter((folder) => existsSync(pathIn(folder))).flatMap((folder) =>
@@ -163,8 +157,6 @@ async function build() {
   rmSync(old, { recursive: true, force: true });
 }
 
-// ---- one set-up at a time in a checkout
-
 const LOCK_DIR = pathIn('.setup-lock');
 
 async function withLock(work) {
@@ -178,8 +170,6 @@ async function withLock(work) {
     lock.release();
   }
 }
-
-// ---- commands
 
 function help() {
   const lines = Object.entries(COMMANDS).map(

@@ -1,6 +1,6 @@
 /**
- * Long work in slices, for it shares the event loop with everybody's answers. One slice has its turn in each turn of the
- * loop, whoever asks: those of many long requests must not add up to one.
+ * Long work in slices, for it shares the event loop with everybody's answers. In each turn of the loop one slice has its turn,
+ * whoever asks.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
@@ -27,14 +27,12 @@ export async function inSlices<Result>(steps: Iterator<unknown, Result>): Promis
 }
 
 /** As `items.map(each)`. */
-export const mapInSlices = <In, Out>(items: Iterable<In>, each: (item: In) => Out): Promise<Out[]> =>
-  inSlices(mapSteps(items, each));
-
-function* mapSteps<In, Out>(items: Iterable<In>, each: (item: In) => Out): Generator<undefined, Out[]> {
+export async function mapInSlices<In, Out>(items: Iterable<In>, each: (item: In) => Out): Promise<Out[]> {
   const done: Out[] = [];
-  for (const item of items) {
-    done.push(each(item));
-    yield;
-  }
+  await inSlices(
+    (function* () {
+      for (const item of items) yield done.push(each(item));
+    })(),
+  );
   return done;
 }

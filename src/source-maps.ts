@@ -22,15 +22,6 @@ function mapOf(url: string): SourceMap | null {
   return map;
 }
 
-/** Where the source is that a frame ran, as `file:line:column`; null without a map. */
-function placeOf(url: string, line: number, column: number): string | null {
-  // V8 counts from one, maps from nought.
-  const origin = mapOf(url)?.findEntry(line - 1, column - 1);
-  if (origin === undefined || !isMapping(origin)) return null;
-  const { originalSource, originalLine, originalColumn } = origin;
-  return `${fileURLToPath(new URL(originalSource, url))}:${originalLine + 1}:${originalColumn + 1}`;
-}
-
 const isMapping = (origin: SourceMapping | object): origin is SourceMapping =>
   'originalSource' in origin && typeof origin.originalSource === 'string';
 
@@ -39,8 +30,12 @@ function lineOf(frame: NodeJS.CallSite): string {
   const [url, line, column] = [frame.getFileName(), frame.getLineNumber(), frame.getColumnNumber()];
   if (!url?.startsWith('file:') || line === null || column === null) return text;
   try {
-    const place = placeOf(url, line, column);
-    return place === null ? text : text.replace(`${url}:${line}:${column}`, () => place);
+    // V8 counts from one, maps from nought.
+    const origin = mapOf(url)?.findEntry(line - 1, column - 1);
+    if (origin === undefined || !isMapping(origin)) return text;
+    const { originalSource, originalLine, originalColumn } = origin;
+    const place = `${fileURLToPath(new URL(originalSource, url))}:${originalLine + 1}:${originalColumn + 1}`;
+    return text.replace(`${url}:${line}:${column}`, () => place);
   } catch {
     // Nothing may take the place of the error that is being shown: too many open files, for one, is such an error.
     return text;

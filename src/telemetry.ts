@@ -3,10 +3,9 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 export type { Logger };
 
 /**
- * The service's logger: JSON lines on standard error, so that standard output holds results only.
- * Callers never pass request bodies or keys; the paths below are the second fence.
+ * JSON lines on standard error, so that standard output holds results only. Callers never pass request bodies or keys; the
+ * paths below are the second fence.
  * @param level one of pino's levels, or `silent`
- * @param name part of the service that writes
  * @param output where lines go instead
  */
 export function createLogger(

@@ -21,7 +21,6 @@ export type ClickhouseOptions = ServerOptions & {
   niceness?: number;
   /** What the analyst may read, as GRANT has it; by default the tables of the service that are for analysts. */
   readable?: readonly string[];
-  /** Called at every end that nobody asked for. */
   onEnd?: (reason: ClickhouseEnd) => void;
 };
 
@@ -38,19 +37,15 @@ export interface Overrun {
   readonly shape: string;
   /** How it begins, without the strings in it: they may name learners. */
   readonly query: string;
-  /** Unix milliseconds. */
   readonly at: number;
 }
 
-/** First message to the child. */
 export interface StartOptions {
   readonly dataDir: string;
   readonly port: number;
   readonly database: string;
   readonly accounts: readonly Account[];
-  /** What analysts may read, as GRANT has it. */
   readonly readable: readonly string[];
-  /** Those of earlier processes. */
   readonly overruns: readonly Overrun[];
 }
 
@@ -58,18 +53,14 @@ export interface StartOptions {
 export type ChildMessage = { readonly port: number } | { readonly overrun: Overrun };
 
 const database = 'skilltrace';
-/** More than decide anything. */
 const maxOverruns = 20;
 /** Inserts and merges delay requests: 15 halves that, but from 10 on the engine may starve (docs/performance.md). */
 const defaultNiceness = 5;
-/** Opening a large data folder takes its time. */
 const readyMs = 120_000;
 
 /**
  * Starts the ClickHouse engine behind its HTTP interface on loopback and keeps it running.
  * It leads its own process group and ends by itself when the channel to it does, so with this process.
- *
- * @returns the supervised server and its URLs; `ready` rejects when it cannot start
  */
 export function startClickhouse(
   options: ClickhouseOptions,
@@ -78,6 +69,12 @@ export function startClickhouse(
   /** The child refuses statements by them, so its next one must know them. */
   const overruns: Overrun[] = [];
   let isOverrun = false;
+  const noteOverrun = (overrun: Overrun): void => {
+    overruns.splice(0, overruns.length - maxOverruns + 1);
+    overruns.push(overrun);
+    isOverrun = true;
+    logger.error({ query: overrun.query }, "an analyst's query outlived its limit and could not be ended");
+  };
   const server = supervise({
     name: 'embedded ClickHouse',
     logger,
@@ -90,13 +87,7 @@ export function startClickhouse(
     },
     ready: (child, signal) =>
       untilListening(child, signal, (overrun) => {
-        overruns.splice(0, overruns.length - maxOverruns + 1);
-        overruns.push(overrun);
-        isOverrun = true;
-        logger.error(
-          { query: overrun.query },
-          "an analyst's query outlived its limit and could not be ended",
-        );
+        noteOverrun(overrun);
         // The child asks for it: only so is it certain that its reason was read before its end.
         child.kill('SIGKILL');
       }),
@@ -122,7 +113,6 @@ function spawnChild(
 ): ChildProcess {
   // nice(1) and env(1) become the child. Each engine lane may hold a thread of libuv's pool, and gzip needs some as well.
   const program = ['env', 'UV_THREADPOOL_SIZE=16', process.execPath, programPath('clickhouse.js')];
-  // The end of the channel shows the child that this process is gone.
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'ipc'];
   const child = spawn('nice', ['-n', `${niceness}`, ...program], { detached: true, stdio });
   if (child.pid === undefined) return child;

@@ -25,12 +25,10 @@ const storedServers = Type.Record(Type.String(), processIdentity);
 export type Endpoints = {
   redisUrl: string;
   clickhouseUrl: string;
-  /** Name of the ClickHouse cluster that the tables are on; without one it is one server. */
   clickhouseCluster?: string | null | undefined;
   analystUrl: string | null;
 };
 
-/** A data folder that this process owns. */
 export type DataDir = Awaited<ReturnType<typeof openDataDir>>;
 
 /** A dead predecessor's servers end by themselves within 5 s. */
@@ -39,8 +37,6 @@ const pollMs = 50;
 
 /**
  * Makes the folder when missing, takes it for this process and waits for the end of a dead predecessor's servers.
- *
- * @param waitMs how long to wait for them
  * @throws StartError when another instance, or a server of a dead one, still uses the folder
  */
 export async function openDataDir(path: string, waitMs = predecessorMs) {
@@ -68,7 +64,6 @@ export async function openDataDir(path: string, waitMs = predecessorMs) {
           analyst_url: analystUrl,
         }),
       removeEndpoints: (): void => rmSync(endpointsFile(path), { force: true }),
-      /** Lets another instance use the folder. */
       release: lock.release,
     };
   } catch (error) {
@@ -97,7 +92,6 @@ export function readStoredEndpoints(path: string): Endpoints | null {
   };
 }
 
-/** Where a data folder has its development key. */
 export const developmentKeyFile = (path: string): string => join(path, 'api-key');
 
 /** The development key of a data folder, or null if none was made there. */

@@ -16,10 +16,7 @@ export async function freePort(): Promise<number> {
   throw new Error(`no free port on 127.0.0.1 between ${firstPort} and ${lastPort} after ${maxTries} tries`);
 }
 
-/**
- * Starts a server on a free port, and on another one where somebody else took it before the server did.
- * @param start rejects when the server cannot start
- */
+/** Starts a server on a free port, and on another one where somebody else took it before the server did. */
 export async function startOnFreePort<Server>(start: (port: number) => Promise<Server>): Promise<Server> {
   for (let starts = 1; ; starts++) {
     const port = await freePort();

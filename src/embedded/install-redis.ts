@@ -27,9 +27,7 @@ const recipes = [
 ];
 
 /**
- * Makes sure that a usable `redis-server` is on PATH: installs it through apt, dnf or brew when it is absent
- * and that needs no password.
- *
+ * Makes sure that a usable `redis-server` is on PATH: installs it where that needs no password.
  * @param say gets one line before an installation, which may take a minute
  * @param signal ends an installation
  * @throws StartError whose one line says what to type

@@ -3,14 +3,12 @@ import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } 
 import { dirname, resolve } from 'node:path';
 import { StartError } from '../lifecycle.js';
 
-/** Whether an error of Node or of the system has one of these codes. */
 export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error && 'code' in error && codes.includes(String(error.code));
 
 /**
  * Makes a folder of mode 700, and those above it, where they are missing. Not by Node's own recursive mkdir: below /proc,
  * which says ENOENT of what cannot be made, that tries for ever and hears no signal.
- *
  * @throws StartError where it cannot be made, or is no folder
  */
 export function makeFolder(path: string): void {
@@ -23,14 +21,12 @@ export function makeFolder(path: string): void {
   }
 }
 
-/** @returns false where nothing is. @throws Error where something else is */
 function isFolder(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found && !found.isDirectory()) throw new Error(`${path} is no folder`);
   return found !== undefined;
 }
 
-/** Somebody else may be making it, too. */
 function makeOne(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });

@@ -7,10 +7,8 @@ const probeMs = 2_000;
 export type Silence = { reason: string; refused: boolean };
 
 /**
- * Asks a Redis for a PONG, with its password.
- *
  * @param url one URL, or comma-separated nodes of a cluster, of which one has to answer
- * @returns null when it answers, else why not (`LOADING …` while it reads its data)
+ * @returns null when it answers PING, else why not (`LOADING …` while it reads its data)
  */
 export async function probeRedis(url: string): Promise<Silence | null> {
   const answers = await Promise.all(url.split(',').map(pingNode));
@@ -32,8 +30,8 @@ async function pingNode(url: string): Promise<Silence | null> {
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   });
-  let cause: Error | undefined;
-  client.on('error', (error: Error) => {
+  let cause: unknown;
+  client.on('error', (error) => {
     cause = error;
   });
   try {

@@ -24,8 +24,6 @@ const startScript = '(cat <&3 >/dev/null; kill -TERM $$) & exec redis-server "$0
 /**
  * Starts a real redis-server on loopback, append-only and without eviction, and keeps it running. It leads a process group,
  * so that Ctrl-C does not reach it, and ends by itself, cleanly, when this process dies in whatever way.
- *
- * @returns the supervised server and its URL with the password; `ready` rejects when it cannot start
  */
 export function startRedis(options: RedisOptions): Supervised & { url: string } {
   const { dir, port, password, logger } = options;

@@ -23,7 +23,6 @@ export type ServerSettings = {
 /** How often the embedded ClickHouse ended without being asked to, and was started again. */
 export type ClickhouseEnds = Record<ClickhouseEnd, number>;
 
-/** Living endpoints, or why there are none. */
 export type FoundEndpoints = { endpoints: Endpoints } | { problem: string };
 
 /** A server that stands still this long counts as gone. */
@@ -32,8 +31,6 @@ const pollMs = 100;
 
 /**
  * Takes DATA_DIR, starts the servers for which no URL is set and publishes all addresses in endpoints.json.
- * The closers stop them (ClickHouse, then Redis) and free the folder.
- *
  * @param ends counted on
  * @throws StartError when the folder or a pinned port is taken, or redis-server is missing
  */
@@ -89,11 +86,7 @@ async function runningServers(settings: ServerSettings): Promise<FoundEndpoints>
   return { endpoints: { redisUrl: redisUrl ?? published, ...(given ?? clickhouse) } };
 }
 
-/**
- * Reads endpoints.json and asks both servers whether they are there, again while one of them, or this process,
- * may only stand still.
- * @param limitMs how long to ask again
- */
+/** Asks the published servers, for `limitMs` while one of them, or this process, may only stand still. */
 export async function findEndpoints(dataDir: string, limitMs = maxStandstillMs): Promise<FoundEndpoints> {
   const deadline = performance.now() + limitMs;
   for (;;) {

@@ -4,7 +4,6 @@ import { troubleOf } from '../connection-trouble.js';
 import type { Logger } from '../telemetry.js';
 import { hasCode } from './private-file.js';
 
-/** A child process to keep running. */
 export type ChildSpec = {
   name: string;
   /** Starts the process as leader of a group, which ends with it. One that cannot start has no `pid`, perhaps no streams. */
@@ -21,7 +20,6 @@ export type ChildSpec = {
   whyEnded?(): string | null;
 };
 
-/** What every embedded server is started with. */
 export type ServerOptions = {
   /** Folder of its files, made when missing. */
   dir: string;
@@ -35,7 +33,6 @@ export type ServerOptions = {
 export type Supervised = {
   /** Resolves when the child serves for the first time; rejects when its first start failed. */
   readonly ready: Promise<void>;
-  /** The process id of the running child. */
   pid(): number | undefined;
   /** Ends the child with SIGTERM, and with SIGKILL shortly before `limitMs` are over; no restart follows. */
   stop(limitMs: number): Promise<void>;
@@ -43,7 +40,6 @@ export type Supervised = {
 
 /** A child that lived this long was healthy: the next restart is quick again. */
 const healthyMs = 10_000;
-/** Time between SIGKILL and the end of the limit. */
 const killMarginMs = 250;
 
 type Life = ReturnType<typeof begin>;

@@ -4,9 +4,8 @@ import { BridgeError, notAllowed } from './errors.js';
 import { isName, type Token, tokensOf } from './sql.js';
 
 /*
- * What analysts may read is kept by the engine itself, by a role that their sessions take. chdb has one user with every
- * right and lets nobody make others, unless a configuration brings them (tried with 26.7). Roles cannot keep anybody from
- * `system`, which all may read: row policies do, and they also hold where a name is made up or matched by a pattern.
+ * The engine itself keeps what analysts may read, by a role that their sessions take (ADR 29). chdb's one user gets roles
+ * by a configuration only. Roles keep nobody from `system`: row policies do, however a name is made up.
  */
 
 const words = (list: string): ReadonlySet<string> => new Set(list.split(/\s+/));
@@ -50,8 +49,7 @@ ${grants('service, analyst')}
 }
 
 /**
- * Writes the engine's configuration where it is not there yet: on a full disk a server that died starts again all the same.
- *
+ * Writes the engine's configuration where it differs: on a full disk a server that died starts again all the same.
  * @param readable tables that analysts may read, as GRANT has them
  * @returns its path
  */
@@ -64,11 +62,10 @@ export async function writeAccess(dataDir: string, readable: readonly string[]):
 }
 
 /*
- * readonly=1 and the role stop most, but in this engine (tried with 26.7) not: scalar file(), INTO OUTFILE, KILL,
- * SET ROLE, SETTINGS of a subquery, DESCRIBE of table functions, which shows the columns of any table, and sqlite(), which
- * makes its file before rights are looked at; nor does a role keep columns of `system`. So an analyst's statement is first
- * printed by the engine's own parser, then what is printed is checked here, and that text is run, with each `*` narrowed:
- * no comment, quoting or spelling can mean two things.
+ * readonly=1 and the role do not stop (tried with 26.7): scalar file(), INTO OUTFILE, KILL, SET ROLE, SETTINGS of a subquery,
+ * DESCRIBE of table functions, which shows columns of any table, and sqlite(), which makes its file before rights are looked
+ * at; nor columns of `system`. So the engine's own parser prints a statement first, what it printed is checked here, and that
+ * text is run, with each `*` narrowed: no comment, quoting or spelling can mean two things.
  */
 
 const allowedVerbs = words('SELECT WITH SHOW DESCRIBE DESC EXISTS EXPLAIN (');
@@ -83,17 +80,11 @@ const harmlessTableFunctions = words(
   'format generate_series generaterandom generateseries merge null numbers numbers_mt primes values view viewifpermitted zeros zeros_mt',
 );
 
-/**
- * Functions for which no right is needed and that read files, open connections or look into the process or its host;
- * refused even as a bare name (APPLY file).
- */
+/** They need no right and read files, or look into the process or its host; refused even as a bare name (APPLY file). */
 const forbiddenFunctions =
   /^(file|filesystem[a-z]*|catboostevaluate|ai[a-z]*|showcertificate|hostname|fqdn|fullhostname|getmacro|getserversetting|getserverport|tcpport|serveruuid|getoskernelversion)$/;
 
-/**
- * Columns of tables of `system` that say where files are. The engine lets everybody read all columns of such a table, so
- * they are refused by name, and left out of what stands for all columns.
- */
+/** They say where files are. Everybody may read all columns of a table of `system`, so `*` leaves them out, too. */
 const hiddenColumns: readonly string[] = ['data_path', 'data_paths', 'metadata_path'];
 const narrowed = ` EXCEPT (${hiddenColumns.join(', ')})`;
 
@@ -120,7 +111,6 @@ export function checkAnalystStatement(statement: string, tableFunctions: Readonl
   return withoutHidden(statement, tokens);
 }
 
-/** A parameter may stand for a name that is printed as its placeholder. */
 export function checkParameterValue(value: string): void {
   const hidden = hiddenColumns.find((column) => value.includes(column));
   if (hidden !== undefined) notAllowed(hidden);
@@ -196,8 +186,8 @@ function endsPattern(tokens: readonly Token[], index: number): boolean {
 }
 
 /*
- * Functions that make long values of short ones, or take more than linear time: what one row of theirs costs has no bound
- * (two texts of 65,536 characters compared: 3 s), so few of them go into a block.
+ * They make long values of short ones, or take more than linear time: one row of theirs may cost anything (two texts of 65,536
+ * characters compared: 3 s), so few of them go into a block.
  */
 const dearFunctions =
   /distance|similarity|^(?:repeat|range|space|(?:l|r|left|right)pad(?:utf8)?|arraywithconstant|arrayresize|random.*string.*|randomprintableascii|bcrypt|sleep.*)$/i;

@@ -48,25 +48,19 @@ async function handle(
   response: ServerResponse,
 ): Promise<void> {
   const { method = '' } = request;
-  const url = new URL(request.url ?? '/', 'http://localhost');
-  if (isProbe(method, url)) return sendText(response, 200, 'Ok.\n');
-  const database = pathDatabase(url.pathname);
-  const isQuery = method === 'POST' || url.searchParams.has('query');
-  if (database === undefined || !isQuery)
-    return sendText(response, 404, `There is no handle ${url.pathname.slice(0, 200)}\n`);
-  if (!['GET', 'HEAD', 'POST'].includes(method))
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
+  const isRead = method === 'GET' || method === 'HEAD';
+  const isQuery = method === 'POST' || searchParams.has('query');
+  if (isRead && (['/ping', '/replicas_status'].includes(pathname) || (pathname === '/' && !isQuery)))
+    return sendText(response, 200, 'Ok.\n');
+  // `/name` is a database.
+  const [isKnown, database = null] = /^\/(?:([A-Za-z_]\w*)\/?)?$/.exec(pathname) ?? [];
+  if (isKnown === undefined || !isQuery)
+    return sendText(response, 404, `There is no handle ${pathname.slice(0, 200)}\n`);
+  if (!isRead && method !== 'POST')
     throw new BridgeError(48, 'NOT_IMPLEMENTED', `Method ${method} is not supported`);
-  return runQuery(options, request, response, url.searchParams, database);
+  return runQuery(options, request, response, searchParams, database);
 }
-
-function isProbe(method: string, { pathname, searchParams }: URL): boolean {
-  if (method !== 'GET' && method !== 'HEAD') return false;
-  return ['/ping', '/replicas_status'].includes(pathname) || (pathname === '/' && !searchParams.has('query'));
-}
-
-/** `/name` is a database; null for `/`; undefined when no handler has such a path. */
-const pathDatabase = (pathname: string): string | null | undefined =>
-  pathname === '/' ? null : /^\/([A-Za-z_]\w*)\/?$/.exec(pathname)?.[1];
 
 async function runQuery(
   { lanes, accounts, database, overruns }: BridgeOptions,

@@ -9,7 +9,6 @@ import { answerFormat, isStreamable, leadingWord, literal, parseInsertHead } fro
 /** Seconds that an analyst's query may take. */
 const analystSeconds = 60;
 
-/** Most that an analyst's query may take; a request may ask for less. */
 const analystCaps: ReadonlyMap<string, number> = new Map([
   ['max_execution_time', analystSeconds],
   ['max_memory_usage', 2_000_000_000],
@@ -35,7 +34,6 @@ const analystNames: ReadonlySet<string> = new Set(
 
 type Settings = ReadonlyMap<string, string>;
 
-/** A pair for SET. */
 function pair(name: string, value: string): string {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
     throw new BridgeError(115, 'UNKNOWN_SETTING', `Unknown setting '${name.slice(0, 100)}'`);
@@ -75,12 +73,11 @@ export function analystAssignments(settings: Settings): string[] {
   return [...given, ...caps];
 }
 
-/** One request's say about how to run its statement. */
 interface RequestOptions {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly method: string;
-  /** From the URL's path; null for `/`. */
+  /** From the URL; null for `/`. */
   readonly pathDatabase: string | null;
   readonly defaultDatabase: string;
   readonly analyst: boolean;
@@ -107,7 +104,6 @@ export function laneOf(statement: string, analyst: boolean): Lane {
   return isReading(statement) ? 'read' : 'write';
 }
 
-/** The head of a statement is looked for in so many bytes of the body. */
 const headBytes = 64 * 1024;
 
 /** The statement stands in the URL, with rows in the body, or both in the body. */
@@ -147,7 +143,6 @@ function header(headers: IncomingHttpHeaders, name: string): string | undefined 
 /** Bound on an answer that is made as a whole, in the engine's own bytes; its text may be a few times that. */
 const wholeAnswerBytes = 64_000_000;
 
-/** Whole answers get the bound, or the request's own where that is lower. */
 function answerBound(query: URLSearchParams): string {
   const wanted = Math.floor(Number(query.get('max_result_bytes') ?? 0));
   return `max_result_bytes = ${wanted > 0 && wanted < wholeAnswerBytes ? wanted : wholeAnswerBytes}`;

@@ -29,7 +29,6 @@ export interface RowInsert {
   readonly rows: Uint8Array;
 }
 
-/** By an insert. */
 export interface Written {
   readonly rows: number;
   readonly bytes: number;
@@ -45,7 +44,6 @@ export type FromThread =
   | { readonly written: Written | null }
   | { readonly failed: string };
 
-/** Queries of one lane never wait for those of another. */
 export type Lane = 'write' | 'read' | 'analyst';
 
 /*
@@ -60,7 +58,6 @@ const maxQueueWaitMs = 3_600_000;
 /** Takes one part of a result; resolves when the next one is wanted: false to stop. */
 export type ResultSink = (bytes: Uint8Array) => Promise<boolean>;
 
-/** What is done about queries that do not end. */
 export interface Endings {
   /** Stops the query whose log_comment is this id, from outside its session. */
   readonly kill: (id: string) => void;
@@ -82,7 +79,6 @@ const interruptEveryMs = 250;
 
 type EngineThread = ReturnType<typeof startThread>;
 
-/** A thread that runs one job at a time. */
 function startThread(dataDir: string, { kill, overrun, crash }: Endings) {
   const worker = new Worker(programPath('engine-thread.js'), { workerData: dataDir });
   worker.on('error', crash);
@@ -157,8 +153,8 @@ function createLane(max: number) {
 export type Lanes = ReturnType<typeof startLanes>;
 
 /**
- * Opens the lanes, with the two threads that any service needs at once. Others are started when they are needed first: each
- * costs 50 ms of CPU. The data folder has to be open before the first job.
+ * Starts the two threads that any service needs at once; others when they are needed first: each costs 50 ms of CPU. The data
+ * folder has to be open before the first job.
  */
 export function startLanes(dataDir: string, endings: Endings) {
   const lanes = {

@@ -68,7 +68,6 @@ function reportOverrun(statement: string): void {
   setTimeout(() => crash(new Error('a query outlived its limit')), unheardMs);
 }
 
-/** @returns whether it was done by the time */
 async function isDoneBy(byTime: number, isDone: () => boolean): Promise<boolean> {
   while (!isDone() && Date.now() < byTime) await sleep(20);
   return isDone();

@@ -1,12 +1,10 @@
 /** The little that the bridge itself reads of SQL, and writes. Nothing here decides what a request may do. */
 
-/** Text as a ClickHouse string literal. */
 export function literal(text: string): string {
   const escaped = text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\0', '\\0');
   return `'${escaped}'`;
 }
 
-/** A name as a quoted ClickHouse identifier. */
 export function quotedName(name: string): string {
   return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
 }
@@ -14,7 +12,6 @@ export function quotedName(name: string): string {
 /** A token of a statement as the engine prints it: without comments. */
 export interface Token {
   readonly text: string;
-  /** Numbers count as signs. */
   readonly kind: 'name' | 'quoted' | 'string' | 'sign';
   /** Where it ends in the statement. */
   readonly end: number;
@@ -73,7 +70,6 @@ const contentTypes: readonly (readonly [RegExp, string])[] = [
   [/^(RowBinary|Native|Parquet|Arrow|ORC|Avro|MsgPack|Protobuf)/i, 'application/octet-stream'],
 ];
 
-/** Content-Type of an answer in this format. */
 export const contentType = (format: string): string =>
   contentTypes.find(([pattern]) => pattern.test(format))?.[1] ?? 'text/plain; charset=UTF-8';
 
