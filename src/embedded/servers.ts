@@ -49,7 +49,8 @@ export async function startEmbedded(
       ? runClickhouse(host, ends)
       : { clickhouseUrl: settings.clickhouseUrl, analystUrl: null },
   ]);
-  const endpoints = { redisUrl, ...clickhouse, clickhouseCluster: settings.clickhouseCluster };
+  const { clickhouseCluster } = settings;
+  const endpoints = { redisUrl, ...clickhouse, ...(clickhouseCluster && { clickhouseCluster }) };
   dir.writeEndpoints(endpoints);
   closers.add('endpoints.json', dir.removeEndpoints);
   return endpoints;
@@ -78,7 +79,8 @@ export async function joinOrStart(
 /** Those that are set, and for the rest those that a running service published. */
 async function runningServers(settings: ServerSettings): Promise<FoundEndpoints> {
   const { redisUrl, clickhouseUrl, clickhouseCluster } = settings;
-  const given = clickhouseUrl === null ? null : { clickhouseUrl, clickhouseCluster, analystUrl: null };
+  const cluster = clickhouseCluster ? { clickhouseCluster } : {};
+  const given = clickhouseUrl === null ? null : { clickhouseUrl, ...cluster, analystUrl: null };
   if (redisUrl !== null && given !== null) return { endpoints: { redisUrl, ...given } };
   const found = await findEndpoints(settings.dataDir);
   if ('problem' in found) return found;
